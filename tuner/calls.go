@@ -246,8 +246,9 @@ func (t *Tuner) Reports(ctx context.Context, name string, number, first, limit i
 // snapshot returns the stored study.
 func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) {
 	var view *study.View
-	err := t.with(ctx, name, func(d *desk) error {
-		return d.log.read(ctx, func(v *live) { view = v.study.Snapshot() })
+	err := t.with(ctx, name, func(d *desk) (err error) {
+		view, err = d.log.snapshot(ctx)
+		return err
 	})
 	if err == nil && view.Spec().Foreign() {
 		return nil, study.ErrForeign

@@ -383,8 +383,8 @@ const maxNews = 20_000
 func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error) {
 	var out Columns
 	err := t.with(ctx, name, func(d *desk) error {
-		var v *study.View
-		if err := d.log.read(ctx, func(l *live) { v = l.study.Snapshot() }); err != nil {
+		v, err := d.log.snapshot(ctx)
+		if err != nil {
 			return err
 		}
 		if v.Spec().Foreign() {

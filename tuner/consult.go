@@ -22,8 +22,8 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 		p.consulting.Add(-1)
 		return ctx.Err()
 	}
-	var v *study.View
-	if err := p.log.read(ctx, func(l *live) { v = l.study.Snapshot() }); err != nil {
+	v, err := p.log.snapshot(ctx)
+	if err != nil {
 		return err
 	}
 	if v.Spec().Foreign() {

@@ -31,10 +31,11 @@ type desk struct {
 	ctx         context.Context // ends when the desk retires
 	retire      context.CancelFunc
 
-	log      *eventLog
-	clock    *clock
-	proposer *proposer
-	columns  columns
+	log         *eventLog
+	clock       *clock
+	proposer    *proposer
+	columns     columns
+	importances importances
 }
 
 // newDesk returns a desk. It loads its study once its predecessor, if any, has stored

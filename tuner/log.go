@@ -288,6 +288,12 @@ func (l *eventLog) read(ctx context.Context, f func(v *live)) error {
 	return l.wait(ctx, b)
 }
 
+// snapshot returns the stored study.
+func (l *eventLog) snapshot(ctx context.Context) (v *study.View, err error) {
+	err = l.read(ctx, func(l *live) { v = l.study.Snapshot() })
+	return v, err
+}
+
 // since returns the stored study if it is ahead of a position. Otherwise it returns nil
 // and a channel that is closed when that may have changed.
 func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, err error) {

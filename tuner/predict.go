@@ -110,20 +110,26 @@ func (t *Tuner) Predict(ctx context.Context, name string, q PredictQuery) (Predi
 // freeze returns the model of a study, which is nil if there is none, and the study as it
 // stands. It fills the state of the model. Predictions need no turn of the proposer then.
 func (t *Tuner) freeze(ctx context.Context, name string, out *Predictions) (m *propose.Frozen, v *study.View, err error) {
-	err = t.with(ctx, name, func(d *desk) error {
-		return d.proposer.consult(ctx, func(p propose.Proposer, view *study.View) (err error) {
-			v = view
-			predictor, can := p.(propose.Predictor)
-			if !can {
-				return fmt.Errorf("a model of the proposer %s: %w", v.Spec().Proposer.Name, ErrUnsupported)
-			}
-			m, out.State, out.Missing, err = predictor.Freeze(ctx, v)
-			out.Position = v.Position()
-			if m != nil {
-				out.Results = m.Results
-			}
-			return err
-		})
+	err = t.with(ctx, name, func(d *desk) (err error) {
+		m, v, err = d.freeze(ctx, out)
+		return err
+	})
+	return m, v, err
+}
+
+func (d *desk) freeze(ctx context.Context, out *Predictions) (m *propose.Frozen, v *study.View, err error) {
+	err = d.proposer.consult(ctx, func(p propose.Proposer, view *study.View) (err error) {
+		v = view
+		predictor, can := p.(propose.Predictor)
+		if !can {
+			return fmt.Errorf("a model of the proposer %s: %w", v.Spec().Proposer.Name, ErrUnsupported)
+		}
+		m, out.State, out.Missing, err = predictor.Freeze(ctx, v)
+		out.Position = v.Position()
+		if m != nil {
+			out.Results = m.Results
+		}
+		return err
 	})
 	return m, v, err
 }

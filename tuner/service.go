@@ -77,6 +77,9 @@ type Service interface {
 	// are no predictions, and State says why. The error wraps ErrUnsupported if the
 	// proposer never has one.
 	Predict(ctx context.Context, name string, q PredictQuery) (Predictions, error)
+	// Importance says how much each parameter matters, by the model and by the data. For
+	// the model alone, the error wraps ErrUnsupported if the proposer never has one.
+	Importance(ctx context.Context, name string, q ImportanceQuery) (Importance, error)
 	// Watch yields the events of a study after a position of its log. It ends when ctx
 	// ends or the study is deleted, and yields the error last.
 	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Happening, error]

@@ -258,6 +258,15 @@ func (c *Client) Predict(ctx context.Context, name string, q tuner.PredictQuery)
 	return call(ctx, c, reads, c.stub.Predict, m, wire.DecodePredictions)
 }
 
+// Importance implements [tuner.Service].
+func (c *Client) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
+	m, err := wire.EncodeImportanceQuery(name, q)
+	if err != nil {
+		return tuner.Importance{}, err
+	}
+	return call(ctx, c, reads, c.stub.GetImportance, m, wire.DecodeImportance)
+}
+
 // Best implements [tuner.Service].
 func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	parent, err := wire.StudyName(name)

@@ -398,6 +398,18 @@ func (h *handlers) Predict(ctx context.Context, m *pb.PredictRequest) (*pb.Predi
 	return wire.EncodePredictions(p), nil
 }
 
+func (h *handlers) GetImportance(ctx context.Context, m *pb.GetImportanceRequest) (*pb.Importance, error) {
+	name, q, err := wire.DecodeImportanceQuery(m)
+	if err != nil {
+		return nil, err
+	}
+	i, err := h.service.Importance(ctx, name, q)
+	if err != nil {
+		return nil, err
+	}
+	return wire.EncodeImportance(i), nil
+}
+
 // enterWatch counts a watch or refuses it.
 func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
 	l := s.options.Limits

@@ -35,7 +35,7 @@ func (s *Server) memoryFor(method string, request any) int64 {
 	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName,
 		pb.Tuner_Report_FullMethodName, pb.Tuner_EnqueueTrial_FullMethodName, pb.Tuner_AddTrial_FullMethodName,
 		pb.Tuner_AddTrials_FullMethodName, pb.Tuner_GetDiagnosis_FullMethodName,
-		pb.Tuner_Predict_FullMethodName:
+		pb.Tuner_Predict_FullMethodName, pb.Tuner_GetImportance_FullMethodName:
 		return memoryOfChange + 4*int64(s.bytes.size(request))
 	case pb.Tuner_ListStudies_FullMethodName, pb.Tuner_ListTrials_FullMethodName, pb.Tuner_ListReports_FullMethodName,
 		pb.Tuner_GetBest_FullMethodName:

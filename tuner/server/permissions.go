@@ -54,6 +54,7 @@ func permissions() map[string]need {
 		pb.Tuner_GetColumns_FullMethodName:    needRead,
 		pb.Tuner_GetDiagnosis_FullMethodName:  needRead,
 		pb.Tuner_Predict_FullMethodName:       needRead,
+		pb.Tuner_GetImportance_FullMethodName: needRead,
 		pb.Tuner_Watch_FullMethodName:         needRead,
 		pb.Tuner_WatchStudies_FullMethodName:  needReadAll,
 		pb.Tuner_GetCaller_FullMethodName:     needAny,

@@ -72,6 +72,9 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"GetDiagnosis": func(ctx context.Context) error {
 			return of(c.GetDiagnosis(ctx, &pb.GetDiagnosisRequest{Parent: parent}))
 		},
+		"GetImportance": func(ctx context.Context) error {
+			return of(c.GetImportance(ctx, &pb.GetImportanceRequest{Parent: parent}))
+		},
 		"Predict": func(ctx context.Context) error {
 			return of(c.Predict(ctx, &pb.PredictRequest{Parent: parent}))
 		},
@@ -141,7 +144,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection", "GetCaller":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch":
 			if caller != "worker of another study" {
 				return passed
 			}
@@ -206,7 +209,7 @@ func TestPermissions(t *testing.T) {
 // enoughFor are the scopes that permit a method on the study mine.
 func enoughFor(method string) string {
 	switch method {
-	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "Predict", "Watch":
+	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch":
 		return "read, worker:mine or admin"
 	case "ListStudies", "WatchStudies":
 		return "read, worker or admin"

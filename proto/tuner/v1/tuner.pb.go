@@ -576,6 +576,58 @@ func (ModelState) EnumDescriptor() ([]byte, []int) {
 	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{8}
 }
 
+type ImportanceMethod int32
+
+const (
+	// Both.
+	ImportanceMethod_IMPORTANCE_METHOD_UNSPECIFIED ImportanceMethod = 0
+	// Sobol' indices of the model's mean.
+	ImportanceMethod_IMPORTANCE_METHOD_MODEL ImportanceMethod = 1
+	// How the best tenth of the completed trials differs from all (PED-ANOVA).
+	ImportanceMethod_IMPORTANCE_METHOD_DATA ImportanceMethod = 2
+)
+
+// Enum value maps for ImportanceMethod.
+var (
+	ImportanceMethod_name = map[int32]string{
+		0: "IMPORTANCE_METHOD_UNSPECIFIED",
+		1: "IMPORTANCE_METHOD_MODEL",
+		2: "IMPORTANCE_METHOD_DATA",
+	}
+	ImportanceMethod_value = map[string]int32{
+		"IMPORTANCE_METHOD_UNSPECIFIED": 0,
+		"IMPORTANCE_METHOD_MODEL":       1,
+		"IMPORTANCE_METHOD_DATA":        2,
+	}
+)
+
+func (x ImportanceMethod) Enum() *ImportanceMethod {
+	p := new(ImportanceMethod)
+	*p = x
+	return p
+}
+
+func (x ImportanceMethod) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ImportanceMethod) Descriptor() protoreflect.EnumDescriptor {
+	return file_proto_tuner_v1_tuner_proto_enumTypes[9].Descriptor()
+}
+
+func (ImportanceMethod) Type() protoreflect.EnumType {
+	return &file_proto_tuner_v1_tuner_proto_enumTypes[9]
+}
+
+func (x ImportanceMethod) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ImportanceMethod.Descriptor instead.
+func (ImportanceMethod) EnumDescriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{9}
+}
+
 // Value is one parameter's value.
 type Value struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4843,6 +4895,252 @@ func (x *Slice) GetPredictions() []*Prediction {
 	return nil
 }
 
+type GetImportanceRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	Method ImportanceMethod       `protobuf:"varint,2,opt,name=method,proto3,enum=tuner.v1.ImportanceMethod" json:"method,omitempty"`
+	// Empty for the first.
+	Objective     string `protobuf:"bytes,3,opt,name=objective,proto3" json:"objective,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetImportanceRequest) Reset() {
+	*x = GetImportanceRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetImportanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetImportanceRequest) ProtoMessage() {}
+
+func (x *GetImportanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetImportanceRequest.ProtoReflect.Descriptor instead.
+func (*GetImportanceRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *GetImportanceRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *GetImportanceRequest) GetMethod() ImportanceMethod {
+	if x != nil {
+		return x.Method
+	}
+	return ImportanceMethod_IMPORTANCE_METHOD_UNSPECIFIED
+}
+
+func (x *GetImportanceRequest) GetObjective() string {
+	if x != nil {
+		return x.Objective
+	}
+	return ""
+}
+
+type Importance struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Objective string                 `protobuf:"bytes,1,opt,name=objective,proto3" json:"objective,omitempty"`
+	// Parameters that vary, in the order of the space.
+	Parameters []*ParameterImportance `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	// Whether there is a model. If not, only the data have importances.
+	State          ModelState `protobuf:"varint,3,opt,name=state,proto3,enum=tuner.v1.ModelState" json:"state,omitempty"`
+	MissingResults int64      `protobuf:"varint,4,opt,name=missing_results,json=missingResults,proto3" json:"missing_results,omitempty"`
+	// The event of the model that its importances are of, and the results that the model
+	// had received when they were computed.
+	Position uint64 `protobuf:"varint,5,opt,name=position,proto3" json:"position,omitempty"`
+	Results  int64  `protobuf:"varint,6,opt,name=results,proto3" json:"results,omitempty"`
+	// The completed trials that the data's importances are of.
+	Completed     int64 `protobuf:"varint,7,opt,name=completed,proto3" json:"completed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Importance) Reset() {
+	*x = Importance{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Importance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Importance) ProtoMessage() {}
+
+func (x *Importance) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Importance.ProtoReflect.Descriptor instead.
+func (*Importance) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *Importance) GetObjective() string {
+	if x != nil {
+		return x.Objective
+	}
+	return ""
+}
+
+func (x *Importance) GetParameters() []*ParameterImportance {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *Importance) GetState() ModelState {
+	if x != nil {
+		return x.State
+	}
+	return ModelState_MODEL_STATE_UNSPECIFIED
+}
+
+func (x *Importance) GetMissingResults() int64 {
+	if x != nil {
+		return x.MissingResults
+	}
+	return 0
+}
+
+func (x *Importance) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Importance) GetResults() int64 {
+	if x != nil {
+		return x.Results
+	}
+	return 0
+}
+
+func (x *Importance) GetCompleted() int64 {
+	if x != nil {
+		return x.Completed
+	}
+	return 0
+}
+
+// ParameterImportance has the importances of one parameter that are known.
+type ParameterImportance struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Parameter string                 `protobuf:"bytes,1,opt,name=parameter,proto3" json:"parameter,omitempty"`
+	// Shares of the variance of the model's mean, of the parameter alone and with its
+	// interactions, with the standard errors of the estimates.
+	FirstOrder      *float64 `protobuf:"fixed64,2,opt,name=first_order,json=firstOrder,proto3,oneof" json:"first_order,omitempty"`
+	Total           *float64 `protobuf:"fixed64,3,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	FirstOrderError *float64 `protobuf:"fixed64,4,opt,name=first_order_error,json=firstOrderError,proto3,oneof" json:"first_order_error,omitempty"`
+	TotalError      *float64 `protobuf:"fixed64,5,opt,name=total_error,json=totalError,proto3,oneof" json:"total_error,omitempty"`
+	// The parameter's part of the shift of the best trials. These parts add up to 1.
+	Data          *float64 `protobuf:"fixed64,6,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParameterImportance) Reset() {
+	*x = ParameterImportance{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParameterImportance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParameterImportance) ProtoMessage() {}
+
+func (x *ParameterImportance) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParameterImportance.ProtoReflect.Descriptor instead.
+func (*ParameterImportance) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *ParameterImportance) GetParameter() string {
+	if x != nil {
+		return x.Parameter
+	}
+	return ""
+}
+
+func (x *ParameterImportance) GetFirstOrder() float64 {
+	if x != nil && x.FirstOrder != nil {
+		return *x.FirstOrder
+	}
+	return 0
+}
+
+func (x *ParameterImportance) GetTotal() float64 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
+}
+
+func (x *ParameterImportance) GetFirstOrderError() float64 {
+	if x != nil && x.FirstOrderError != nil {
+		return *x.FirstOrderError
+	}
+	return 0
+}
+
+func (x *ParameterImportance) GetTotalError() float64 {
+	if x != nil && x.TotalError != nil {
+		return *x.TotalError
+	}
+	return 0
+}
+
+func (x *ParameterImportance) GetData() float64 {
+	if x != nil && x.Data != nil {
+		return *x.Data
+	}
+	return 0
+}
+
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
@@ -4854,7 +5152,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +5164,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +5177,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -4915,7 +5213,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4927,7 +5225,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4940,7 +5238,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -4993,7 +5291,7 @@ type WatchStudiesRequest struct {
 
 func (x *WatchStudiesRequest) Reset() {
 	*x = WatchStudiesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5005,7 +5303,7 @@ func (x *WatchStudiesRequest) String() string {
 func (*WatchStudiesRequest) ProtoMessage() {}
 
 func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5018,7 +5316,7 @@ func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesRequest.ProtoReflect.Descriptor instead.
 func (*WatchStudiesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
 }
 
 type WatchStudiesResponse struct {
@@ -5035,7 +5333,7 @@ type WatchStudiesResponse struct {
 
 func (x *WatchStudiesResponse) Reset() {
 	*x = WatchStudiesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5047,7 +5345,7 @@ func (x *WatchStudiesResponse) String() string {
 func (*WatchStudiesResponse) ProtoMessage() {}
 
 func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5060,7 +5358,7 @@ func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesResponse.ProtoReflect.Descriptor instead.
 func (*WatchStudiesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchStudiesResponse) GetStudies() []*Study {
@@ -5092,7 +5390,7 @@ type GetCallerRequest struct {
 
 func (x *GetCallerRequest) Reset() {
 	*x = GetCallerRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5402,7 @@ func (x *GetCallerRequest) String() string {
 func (*GetCallerRequest) ProtoMessage() {}
 
 func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5415,7 @@ func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
 func (*GetCallerRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
 }
 
 type Caller struct {
@@ -5135,7 +5433,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5147,7 +5445,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5160,7 +5458,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Caller) GetName() string {
@@ -5192,7 +5490,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5204,7 +5502,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5217,7 +5515,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{68}
 }
 
 type BackupResponse struct {
@@ -5230,7 +5528,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5242,7 +5540,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5255,7 +5553,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -5681,7 +5979,36 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\tparameter\x18\x01 \x01(\tR\tparameter\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x01R\x02at\x12'\n" +
 	"\x06values\x18\x03 \x03(\v2\x0f.tuner.v1.ValueR\x06values\x126\n" +
-	"\vpredictions\x18\x04 \x03(\v2\x14.tuner.v1.PredictionR\vpredictions\"<\n" +
+	"\vpredictions\x18\x04 \x03(\v2\x14.tuner.v1.PredictionR\vpredictions\"\x80\x01\n" +
+	"\x14GetImportanceRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\x122\n" +
+	"\x06method\x18\x02 \x01(\x0e2\x1a.tuner.v1.ImportanceMethodR\x06method\x12\x1c\n" +
+	"\tobjective\x18\x03 \x01(\tR\tobjective\"\x92\x02\n" +
+	"\n" +
+	"Importance\x12\x1c\n" +
+	"\tobjective\x18\x01 \x01(\tR\tobjective\x12=\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\v2\x1d.tuner.v1.ParameterImportanceR\n" +
+	"parameters\x12*\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x14.tuner.v1.ModelStateR\x05state\x12'\n" +
+	"\x0fmissing_results\x18\x04 \x01(\x03R\x0emissingResults\x12\x1a\n" +
+	"\bposition\x18\x05 \x01(\x04R\bposition\x12\x18\n" +
+	"\aresults\x18\x06 \x01(\x03R\aresults\x12\x1c\n" +
+	"\tcompleted\x18\a \x01(\x03R\tcompleted\"\xad\x02\n" +
+	"\x13ParameterImportance\x12\x1c\n" +
+	"\tparameter\x18\x01 \x01(\tR\tparameter\x12$\n" +
+	"\vfirst_order\x18\x02 \x01(\x01H\x00R\n" +
+	"firstOrder\x88\x01\x01\x12\x19\n" +
+	"\x05total\x18\x03 \x01(\x01H\x01R\x05total\x88\x01\x01\x12/\n" +
+	"\x11first_order_error\x18\x04 \x01(\x01H\x02R\x0ffirstOrderError\x88\x01\x01\x12$\n" +
+	"\vtotal_error\x18\x05 \x01(\x01H\x03R\n" +
+	"totalError\x88\x01\x01\x12\x17\n" +
+	"\x04data\x18\x06 \x01(\x01H\x04R\x04data\x88\x01\x01B\x0e\n" +
+	"\f_first_orderB\b\n" +
+	"\x06_totalB\x14\n" +
+	"\x12_first_order_errorB\x0e\n" +
+	"\f_total_errorB\a\n" +
+	"\x05_data\"<\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\"\xe7\x01\n" +
@@ -5763,7 +6090,11 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x10MODEL_STATE_NONE\x10\x01\x12\x17\n" +
 	"\x13MODEL_STATE_WAITING\x10\x02\x12\x1b\n" +
 	"\x17MODEL_STATE_AT_NEXT_ASK\x10\x03\x12\x15\n" +
-	"\x11MODEL_STATE_READY\x10\x042\xae\r\n" +
+	"\x11MODEL_STATE_READY\x10\x04*n\n" +
+	"\x10ImportanceMethod\x12!\n" +
+	"\x1dIMPORTANCE_METHOD_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17IMPORTANCE_METHOD_MODEL\x10\x01\x12\x1a\n" +
+	"\x16IMPORTANCE_METHOD_DATA\x10\x022\xf5\r\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -5789,7 +6120,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\n" +
 	"GetColumns\x12\x1b.tuner.v1.GetColumnsRequest\x1a\x1c.tuner.v1.GetColumnsResponse0\x01\x12B\n" +
 	"\fGetDiagnosis\x12\x1d.tuner.v1.GetDiagnosisRequest\x1a\x13.tuner.v1.Diagnosis\x12>\n" +
-	"\aPredict\x12\x18.tuner.v1.PredictRequest\x1a\x19.tuner.v1.PredictResponse\x12:\n" +
+	"\aPredict\x12\x18.tuner.v1.PredictRequest\x1a\x19.tuner.v1.PredictResponse\x12E\n" +
+	"\rGetImportance\x12\x1e.tuner.v1.GetImportanceRequest\x1a\x14.tuner.v1.Importance\x12:\n" +
 	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12O\n" +
 	"\fWatchStudies\x12\x1d.tuner.v1.WatchStudiesRequest\x1a\x1e.tuner.v1.WatchStudiesResponse0\x01\x129\n" +
 	"\tGetCaller\x12\x1a.tuner.v1.GetCallerRequest\x1a\x10.tuner.v1.Caller\x12=\n" +
@@ -5807,8 +6139,8 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 	return file_proto_tuner_v1_tuner_proto_rawDescData
 }
 
-var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -5819,243 +6151,252 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(TrialView)(0),                // 6: tuner.v1.TrialView
 	(ColumnType)(0),               // 7: tuner.v1.ColumnType
 	(ModelState)(0),               // 8: tuner.v1.ModelState
-	(*Value)(nil),                 // 9: tuner.v1.Value
-	(*Objective)(nil),             // 10: tuner.v1.Objective
-	(*Component)(nil),             // 11: tuner.v1.Component
-	(*StudySpec)(nil),             // 12: tuner.v1.StudySpec
-	(*Study)(nil),                 // 13: tuner.v1.Study
-	(*MeasuredTrial)(nil),         // 14: tuner.v1.MeasuredTrial
-	(*SpaceWarning)(nil),          // 15: tuner.v1.SpaceWarning
-	(*Trial)(nil),                 // 16: tuner.v1.Trial
-	(*Suggestion)(nil),            // 17: tuner.v1.Suggestion
-	(*IntermediateValues)(nil),    // 18: tuner.v1.IntermediateValues
-	(*Metric)(nil),                // 19: tuner.v1.Metric
-	(*Outcome)(nil),               // 20: tuner.v1.Outcome
-	(*LateResult)(nil),            // 21: tuner.v1.LateResult
-	(*CreateStudyRequest)(nil),    // 22: tuner.v1.CreateStudyRequest
-	(*GetStudyRequest)(nil),       // 23: tuner.v1.GetStudyRequest
-	(*ListStudiesRequest)(nil),    // 24: tuner.v1.ListStudiesRequest
-	(*ListStudiesResponse)(nil),   // 25: tuner.v1.ListStudiesResponse
-	(*DeleteStudyRequest)(nil),    // 26: tuner.v1.DeleteStudyRequest
-	(*DeleteStudyResponse)(nil),   // 27: tuner.v1.DeleteStudyResponse
-	(*PauseStudyRequest)(nil),     // 28: tuner.v1.PauseStudyRequest
-	(*ResumeStudyRequest)(nil),    // 29: tuner.v1.ResumeStudyRequest
-	(*FinishStudyRequest)(nil),    // 30: tuner.v1.FinishStudyRequest
-	(*SetAttributesRequest)(nil),  // 31: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 32: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 33: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 34: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 35: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 36: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 37: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 38: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 39: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 40: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 41: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 42: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 43: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 44: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 45: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 46: tuner.v1.GetTrialRequest
-	(*ListReportsRequest)(nil),    // 47: tuner.v1.ListReportsRequest
-	(*ListReportsResponse)(nil),   // 48: tuner.v1.ListReportsResponse
-	(*ListTrialsRequest)(nil),     // 49: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 50: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 51: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 52: tuner.v1.GetBestResponse
-	(*GetColumnsRequest)(nil),     // 53: tuner.v1.GetColumnsRequest
-	(*GetColumnsResponse)(nil),    // 54: tuner.v1.GetColumnsResponse
-	(*ColumnsHead)(nil),           // 55: tuner.v1.ColumnsHead
-	(*Column)(nil),                // 56: tuner.v1.Column
-	(*Tick)(nil),                  // 57: tuner.v1.Tick
-	(*GetDiagnosisRequest)(nil),   // 58: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 59: tuner.v1.Diagnosis
-	(*InducingPointDraw)(nil),     // 60: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 61: tuner.v1.InducingPointStep
-	(*PredictRequest)(nil),        // 62: tuner.v1.PredictRequest
-	(*Configuration)(nil),         // 63: tuner.v1.Configuration
-	(*SliceRequest)(nil),          // 64: tuner.v1.SliceRequest
-	(*PredictResponse)(nil),       // 65: tuner.v1.PredictResponse
-	(*Prediction)(nil),            // 66: tuner.v1.Prediction
-	(*Slice)(nil),                 // 67: tuner.v1.Slice
-	(*WatchRequest)(nil),          // 68: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 69: tuner.v1.WatchResponse
-	(*WatchStudiesRequest)(nil),   // 70: tuner.v1.WatchStudiesRequest
-	(*WatchStudiesResponse)(nil),  // 71: tuner.v1.WatchStudiesResponse
-	(*GetCallerRequest)(nil),      // 72: tuner.v1.GetCallerRequest
-	(*Caller)(nil),                // 73: tuner.v1.Caller
-	(*BackupRequest)(nil),         // 74: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 75: tuner.v1.BackupResponse
-	nil,                           // 76: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 77: tuner.v1.Study.AttributesEntry
-	nil,                           // 78: tuner.v1.Trial.ConfigEntry
-	nil,                           // 79: tuner.v1.Trial.AttributesEntry
-	nil,                           // 80: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 81: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 82: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 83: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 84: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 85: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 86: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 87: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 88: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 89: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 90: tuner.v1.Diagnosis.LengthScalesEntry
-	nil,                           // 91: tuner.v1.Configuration.ValuesEntry
-	(*durationpb.Duration)(nil),   // 92: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 93: google.protobuf.Timestamp
+	(ImportanceMethod)(0),         // 9: tuner.v1.ImportanceMethod
+	(*Value)(nil),                 // 10: tuner.v1.Value
+	(*Objective)(nil),             // 11: tuner.v1.Objective
+	(*Component)(nil),             // 12: tuner.v1.Component
+	(*StudySpec)(nil),             // 13: tuner.v1.StudySpec
+	(*Study)(nil),                 // 14: tuner.v1.Study
+	(*MeasuredTrial)(nil),         // 15: tuner.v1.MeasuredTrial
+	(*SpaceWarning)(nil),          // 16: tuner.v1.SpaceWarning
+	(*Trial)(nil),                 // 17: tuner.v1.Trial
+	(*Suggestion)(nil),            // 18: tuner.v1.Suggestion
+	(*IntermediateValues)(nil),    // 19: tuner.v1.IntermediateValues
+	(*Metric)(nil),                // 20: tuner.v1.Metric
+	(*Outcome)(nil),               // 21: tuner.v1.Outcome
+	(*LateResult)(nil),            // 22: tuner.v1.LateResult
+	(*CreateStudyRequest)(nil),    // 23: tuner.v1.CreateStudyRequest
+	(*GetStudyRequest)(nil),       // 24: tuner.v1.GetStudyRequest
+	(*ListStudiesRequest)(nil),    // 25: tuner.v1.ListStudiesRequest
+	(*ListStudiesResponse)(nil),   // 26: tuner.v1.ListStudiesResponse
+	(*DeleteStudyRequest)(nil),    // 27: tuner.v1.DeleteStudyRequest
+	(*DeleteStudyResponse)(nil),   // 28: tuner.v1.DeleteStudyResponse
+	(*PauseStudyRequest)(nil),     // 29: tuner.v1.PauseStudyRequest
+	(*ResumeStudyRequest)(nil),    // 30: tuner.v1.ResumeStudyRequest
+	(*FinishStudyRequest)(nil),    // 31: tuner.v1.FinishStudyRequest
+	(*SetAttributesRequest)(nil),  // 32: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil), // 33: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),            // 34: tuner.v1.AskRequest
+	(*AskResponse)(nil),           // 35: tuner.v1.AskResponse
+	(*TellRequest)(nil),           // 36: tuner.v1.TellRequest
+	(*TellResponse)(nil),          // 37: tuner.v1.TellResponse
+	(*ReportRequest)(nil),         // 38: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),        // 39: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),      // 40: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),     // 41: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),   // 42: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),       // 43: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),      // 44: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 45: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 46: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 47: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),    // 48: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),   // 49: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),     // 50: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 51: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 52: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 53: tuner.v1.GetBestResponse
+	(*GetColumnsRequest)(nil),     // 54: tuner.v1.GetColumnsRequest
+	(*GetColumnsResponse)(nil),    // 55: tuner.v1.GetColumnsResponse
+	(*ColumnsHead)(nil),           // 56: tuner.v1.ColumnsHead
+	(*Column)(nil),                // 57: tuner.v1.Column
+	(*Tick)(nil),                  // 58: tuner.v1.Tick
+	(*GetDiagnosisRequest)(nil),   // 59: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 60: tuner.v1.Diagnosis
+	(*InducingPointDraw)(nil),     // 61: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 62: tuner.v1.InducingPointStep
+	(*PredictRequest)(nil),        // 63: tuner.v1.PredictRequest
+	(*Configuration)(nil),         // 64: tuner.v1.Configuration
+	(*SliceRequest)(nil),          // 65: tuner.v1.SliceRequest
+	(*PredictResponse)(nil),       // 66: tuner.v1.PredictResponse
+	(*Prediction)(nil),            // 67: tuner.v1.Prediction
+	(*Slice)(nil),                 // 68: tuner.v1.Slice
+	(*GetImportanceRequest)(nil),  // 69: tuner.v1.GetImportanceRequest
+	(*Importance)(nil),            // 70: tuner.v1.Importance
+	(*ParameterImportance)(nil),   // 71: tuner.v1.ParameterImportance
+	(*WatchRequest)(nil),          // 72: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 73: tuner.v1.WatchResponse
+	(*WatchStudiesRequest)(nil),   // 74: tuner.v1.WatchStudiesRequest
+	(*WatchStudiesResponse)(nil),  // 75: tuner.v1.WatchStudiesResponse
+	(*GetCallerRequest)(nil),      // 76: tuner.v1.GetCallerRequest
+	(*Caller)(nil),                // 77: tuner.v1.Caller
+	(*BackupRequest)(nil),         // 78: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 79: tuner.v1.BackupResponse
+	nil,                           // 80: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 81: tuner.v1.Study.AttributesEntry
+	nil,                           // 82: tuner.v1.Trial.ConfigEntry
+	nil,                           // 83: tuner.v1.Trial.AttributesEntry
+	nil,                           // 84: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 85: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 86: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 87: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 88: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 89: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 90: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 91: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 92: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 93: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 94: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                           // 95: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),   // 96: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 97: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
-	10,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	92,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	92,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
-	11,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
-	11,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	76,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
-	12,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
+	11,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
+	96,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	96,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	12,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
+	12,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
+	80,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	13,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	93,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
-	15,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	77,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
-	14,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	93,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	97,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	16,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
+	81,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	15,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
+	97,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	78,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	82,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
-	17,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	93,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
-	18,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
-	20,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
-	21,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	79,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	93,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	93,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	93,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	93,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	80,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	18,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
+	97,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	19,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
+	22,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
+	83,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	97,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	97,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	97,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	97,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	84,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	81,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	82,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	93,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
-	20,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
-	12,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
-	13,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	83,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	92,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	16,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	20,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	16,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	18,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	93,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	92,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	93,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	84,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	85,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	86,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	18,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	20,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	87,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	44,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	88,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	89,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	18,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	20,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	85,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	86,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	97,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	21,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
+	13,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
+	14,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
+	87,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	96,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	17,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	21,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	17,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	19,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	97,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	96,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	97,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	88,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	89,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	90,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	19,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	91,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	45,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	92,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	93,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	19,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
-	18,  // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	19,  // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
 	3,   // 59: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
 	6,   // 60: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
-	16,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	16,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	55,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	93,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
-	56,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
+	17,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	17,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	56,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
+	97,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	57,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
 	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
-	57,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
-	9,   // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
-	60,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	58,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
+	10,  // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
+	61,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
 	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	90,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
-	61,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	63,  // 73: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
-	64,  // 74: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	91,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
-	63,  // 76: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
+	94,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	62,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	64,  // 73: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
+	65,  // 74: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
+	95,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	64,  // 76: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
 	8,   // 77: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
-	66,  // 78: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
-	67,  // 79: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
-	63,  // 80: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
-	9,   // 81: tuner.v1.Slice.values:type_name -> tuner.v1.Value
-	66,  // 82: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
-	93,  // 83: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,   // 84: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	16,  // 85: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	13,  // 86: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
-	9,   // 87: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	19,  // 88: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	9,   // 89: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 90: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 91: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	9,   // 92: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	22,  // 93: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	23,  // 94: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	24,  // 95: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	26,  // 96: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	28,  // 97: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	29,  // 98: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	30,  // 99: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	31,  // 100: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	33,  // 101: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	35,  // 102: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	37,  // 103: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	39,  // 104: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	41,  // 105: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	42,  // 106: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	43,  // 107: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	46,  // 108: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	47,  // 109: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	49,  // 110: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	51,  // 111: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	53,  // 112: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	58,  // 113: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	62,  // 114: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	68,  // 115: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	70,  // 116: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
-	72,  // 117: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
-	74,  // 118: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	13,  // 119: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	13,  // 120: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	25,  // 121: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	27,  // 122: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	13,  // 123: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	13,  // 124: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	13,  // 125: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	32,  // 126: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	34,  // 127: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	36,  // 128: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	38,  // 129: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	40,  // 130: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	16,  // 131: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	16,  // 132: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	45,  // 133: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	16,  // 134: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	48,  // 135: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	50,  // 136: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	52,  // 137: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	54,  // 138: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	59,  // 139: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	65,  // 140: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	69,  // 141: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	71,  // 142: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
-	73,  // 143: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
-	75,  // 144: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	119, // [119:145] is the sub-list for method output_type
-	93,  // [93:119] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	67,  // 78: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
+	68,  // 79: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
+	64,  // 80: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
+	10,  // 81: tuner.v1.Slice.values:type_name -> tuner.v1.Value
+	67,  // 82: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
+	9,   // 83: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
+	71,  // 84: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
+	8,   // 85: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
+	97,  // 86: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 87: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	17,  // 88: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	14,  // 89: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
+	10,  // 90: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	20,  // 91: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	10,  // 92: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 93: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 94: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 95: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	23,  // 96: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	24,  // 97: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	25,  // 98: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	27,  // 99: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	29,  // 100: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	30,  // 101: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	31,  // 102: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	32,  // 103: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	34,  // 104: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	36,  // 105: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	38,  // 106: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	40,  // 107: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	42,  // 108: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	43,  // 109: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	44,  // 110: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	47,  // 111: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	48,  // 112: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	50,  // 113: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	52,  // 114: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	54,  // 115: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	59,  // 116: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	63,  // 117: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	69,  // 118: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
+	72,  // 119: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	74,  // 120: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	76,  // 121: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	78,  // 122: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	14,  // 123: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	14,  // 124: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	26,  // 125: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	28,  // 126: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	14,  // 127: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	14,  // 128: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	14,  // 129: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	33,  // 130: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	35,  // 131: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	37,  // 132: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	39,  // 133: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	41,  // 134: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	17,  // 135: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	17,  // 136: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	46,  // 137: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	17,  // 138: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	49,  // 139: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	51,  // 140: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	53,  // 141: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	55,  // 142: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	60,  // 143: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	66,  // 144: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	70,  // 145: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
+	73,  // 146: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	75,  // 147: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	77,  // 148: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	79,  // 149: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	123, // [123:150] is the sub-list for method output_type
+	96,  // [96:123] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -6071,13 +6412,14 @@ func file_proto_tuner_v1_tuner_proto_init() {
 	}
 	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
 	file_proto_tuner_v1_tuner_proto_msgTypes[56].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[61].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   83,
+			NumEnums:      10,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

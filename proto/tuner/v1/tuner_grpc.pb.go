@@ -91,6 +91,7 @@ const (
 	Tuner_GetColumns_FullMethodName    = "/tuner.v1.Tuner/GetColumns"
 	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
 	Tuner_Predict_FullMethodName       = "/tuner.v1.Tuner/Predict"
+	Tuner_GetImportance_FullMethodName = "/tuner.v1.Tuner/GetImportance"
 	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
 	Tuner_WatchStudies_FullMethodName  = "/tuner.v1.Tuner/WatchStudies"
 	Tuner_GetCaller_FullMethodName     = "/tuner.v1.Tuner/GetCaller"
@@ -158,6 +159,8 @@ type TunerClient interface {
 	GetDiagnosis(ctx context.Context, in *GetDiagnosisRequest, opts ...grpc.CallOption) (*Diagnosis, error)
 	// Predict returns what the model of a study's proposer predicts.
 	Predict(ctx context.Context, in *PredictRequest, opts ...grpc.CallOption) (*PredictResponse, error)
+	// GetImportance says how much each parameter matters for an objective.
+	GetImportance(ctx context.Context, in *GetImportanceRequest, opts ...grpc.CallOption) (*Importance, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 	// WatchStudies streams all studies, and then those that change, not more often than
@@ -406,6 +409,16 @@ func (c *tunerClient) Predict(ctx context.Context, in *PredictRequest, opts ...g
 	return out, nil
 }
 
+func (c *tunerClient) GetImportance(ctx context.Context, in *GetImportanceRequest, opts ...grpc.CallOption) (*Importance, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Importance)
+	err := c.cc.Invoke(ctx, Tuner_GetImportance_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Tuner_ServiceDesc.Streams[1], Tuner_Watch_FullMethodName, cOpts...)
@@ -534,6 +547,8 @@ type TunerServer interface {
 	GetDiagnosis(context.Context, *GetDiagnosisRequest) (*Diagnosis, error)
 	// Predict returns what the model of a study's proposer predicts.
 	Predict(context.Context, *PredictRequest) (*PredictResponse, error)
+	// GetImportance says how much each parameter matters for an objective.
+	GetImportance(context.Context, *GetImportanceRequest) (*Importance, error)
 	// Watch streams the events of a study, from a position of its log on.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	// WatchStudies streams all studies, and then those that change, not more often than
@@ -618,6 +633,9 @@ func (UnimplementedTunerServer) GetDiagnosis(context.Context, *GetDiagnosisReque
 }
 func (UnimplementedTunerServer) Predict(context.Context, *PredictRequest) (*PredictResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Predict not implemented")
+}
+func (UnimplementedTunerServer) GetImportance(context.Context, *GetImportanceRequest) (*Importance, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetImportance not implemented")
 }
 func (UnimplementedTunerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -1041,6 +1059,24 @@ func _Tuner_Predict_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tuner_GetImportance_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetImportanceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).GetImportance(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_GetImportance_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).GetImportance(ctx, req.(*GetImportanceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -1182,6 +1218,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Predict",
 			Handler:    _Tuner_Predict_Handler,
+		},
+		{
+			MethodName: "GetImportance",
+			Handler:    _Tuner_GetImportance_Handler,
 		},
 		{
 			MethodName: "GetCaller",

@@ -11,7 +11,8 @@ import (
 // Frozen is the model at one View, without running trials. It does not change with the
 // model, and several goroutines may use it.
 type Frozen struct {
-	Results int // that the model had received
+	Results  int            // that the model had received
+	Position study.Position // of the model event
 
 	spec     study.Spec
 	targets  []Target // of the objectives
@@ -20,7 +21,7 @@ type Frozen struct {
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{Results: e.told, spec: e.Results.spec}
+	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec}
 	for j := range e.author.objectives {
 		p := e.surfaces[j]
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -395,6 +396,24 @@ func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery
 			out.Slices = append(out.Slices, explain.Slice{Parameter: "x", At: []float64{0.5}, Values: []space.Value{space.Int(3)}, Predictions: out.Configs})
 		} else if q.Slices != nil {
 			out.Trial = q.Slices.Points
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Importance implements [tuner.Service]. It is made up.
+func (s *Service) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (out tuner.Importance, err error) {
+	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
+		if q.Objective == "none" {
+			return &study.InvalidError{Field: "objective", Value: "none", Rule: "there is no such objective"}
+		}
+		out = tuner.Importance{
+			Objective: "loss", State: propose.ModelReady, Missing: 1, Position: 2, Results: 3, Completed: 4,
+			Parameters: []tuner.ParameterImportance{
+				{Parameter: "lr", First: 0.5, Total: 0.75, FirstError: 0.01, TotalError: 0.02, Data: math.NaN()},
+				{Parameter: "n", First: math.NaN(), Total: math.NaN(), FirstError: math.NaN(), TotalError: math.NaN(), Data: float64(q.Method)},
+			},
 		}
 		return nil
 	})

@@ -239,6 +239,15 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"predictions of no model", tuner.Unsupported, func(ctx context.Context, s tuner.Service) (any, error) {
 			return of(s.Predict(ctx, "small", tuner.PredictQuery{}))
 		}},
+		{"importance", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Importance(ctx, "s", tuner.ImportanceQuery{}))
+		}},
+		{"importance by the data", "", func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Importance(ctx, "s", tuner.ImportanceQuery{Method: tuner.ImportanceData, Objective: "loss"}))
+		}},
+		{"importance for no objective", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Importance(ctx, "s", tuner.ImportanceQuery{Objective: "none"}))
+		}},
 		{"attributes of a study", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: study.OfStudy, Attributes: study.Attributes{"k": "v"}})
 		}},

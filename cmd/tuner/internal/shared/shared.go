@@ -285,6 +285,11 @@ func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery
 	return call(ctx, s, func(svc tuner.Service) (tuner.Predictions, error) { return svc.Predict(ctx, name, q) })
 }
 
+// Importance implements [tuner.Service].
+func (s *Service) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
+	return call(ctx, s, func(svc tuner.Service) (tuner.Importance, error) { return svc.Importance(ctx, name, q) })
+}
+
 // Backup implements [tuner.Service].
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 	return s.Do(ctx, func(svc tuner.Service) error { return svc.Backup(ctx, w) })

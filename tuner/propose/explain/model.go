@@ -1,0 +1,29 @@
+package explain
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// BasePoints is the number of base points of [Model].
+const BasePoints = 1024
+
+// Model returns the Sobol' indices of the mean of an objective by a model, one for each
+// coordinate of the space. Coordinates are independent and uniform, and those of inactive
+// parameters have no effect.
+func Model(ctx context.Context, f *model.Frozen, sp *space.Space, objective int) ([]Share, error) {
+	const seed = 1
+	return Sobol(ctx, sp.Dim(), BasePoints, seed, func(rows [][]float64) ([]float64, error) {
+		x := kernel.NewPoints[float64](len(rows), sp.Dim(), nil)
+		for i, u := range rows {
+			copy(x.Row(i), u)
+			if err := sp.Snap(x.Row(i)); err != nil {
+				return nil, err
+			}
+		}
+		return f.Means(objective, x), nil
+	})
+}
