@@ -37,14 +37,50 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 	return f(g.proposer, v)
 }
 
+// recommendation is what the proposer recommended at a state of the study.
+type recommendation struct {
+	of     results
+	trials []int
+}
+
+// results identify the results of a study and its model.
+type results struct {
+	proposer propose.Proposer // of the live study
+	ended    [study.Pruned + 1]int
+	late     int
+	model    study.Position
+}
+
+func resultsOf(p propose.Proposer, v *study.View) results {
+	r := results{proposer: p, late: v.LateResults()}
+	for s := study.Completed; s <= study.Pruned; s++ {
+		r.ended[s] = v.Count(s)
+	}
+	if a, ok := v.Anchor(v.Position()); ok {
+		r.model = a.Effective
+	}
+	return r
+}
+
 // recommend returns the stored study and the trials that its proposer recommends. There
-// are none if the proposer cannot recommend any.
+// are none if the proposer cannot recommend any. The proposer is consulted once for the
+// same results.
 func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
+	if view, err = p.log.snapshot(ctx); err != nil {
+		return nil, nil, err
+	}
+	known := p.recommended.Load()
+	if known != nil && known.of == resultsOf(p.log.suggester().proposer, view) {
+		return view, known.trials, nil
+	}
 	var refused error
 	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
 		view = v
-		if r, ok := r.(propose.Recommender); ok {
-			trials, refused = r.Recommend(ctx, v)
+		if recommender, ok := r.(propose.Recommender); ok {
+			trials, refused = recommender.Recommend(ctx, v)
+		}
+		if refused == nil {
+			p.recommended.Store(&recommendation{resultsOf(r, v), trials})
 		}
 		return nil
 	})

@@ -34,6 +34,8 @@ type proposer struct {
 	worked     bool        // a worker has called
 	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
 	consulting atomic.Int32
+
+	recommended atomic.Pointer[recommendation] // the last one
 }
 
 // errBusy refuses an ask because too many wait already.

@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -27,7 +28,10 @@ func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []i
 	values := done.Values
 	if e != nil {
 		r.CountLate(v, done)
-		values = c.values(e, c.points(done), done.Values)
+		if len(values) == 1 && c.options.Recommend == Plausible {
+			return c.plausible(done, e)
+		}
+		values = c.values(e, c.points(done))
 	}
 	if len(values) == 1 {
 		return first(done.Trials, values[0])
@@ -41,7 +45,7 @@ func (c *Chooser) likeliest(done model.Completed, e *model.Engine) []int {
 	if len(done.Trials) == 0 || len(e.Event.Surfaces) == len(c.spec.Objectives) {
 		return nil
 	}
-	mean, _ := e.Predict(len(c.spec.Objectives), c.points(done))
+	mean := e.Means(len(c.spec.Objectives), c.points(done))
 	return first(done.Trials, mean)
 }
 
@@ -53,23 +57,47 @@ func (c *Chooser) points(done model.Completed) *kernel.Points[float64] {
 // below the best mean for its measurement to count.
 const plausibly = 1
 
-// values returns the values by which trials are recommended, given their measurements.
-func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64], measured [][]float64) [][]float64 {
+// plausible returns the best measured trial whose mean is at most plausibly below the best
+// mean. Means cost far less than standard deviations, so it looks at these only until a
+// trial qualifies. The trial with the best mean always does.
+func (c *Chooser) plausible(done model.Completed, e *model.Engine) []int {
+	measured := done.Values[0]
+	best := slices.Max(e.Means(0, c.points(done)))
+	order := make([]int, len(measured))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(measured[b], measured[a]), cmp.Compare(done.Trials[a], done.Trials[b]))
+	})
+	const block = 64
+	dim := c.spec.Space.Dim()
+	for some := range slices.Chunk(order, block) {
+		x := kernel.NewPoints[float64](len(some), dim, nil)
+		for k, i := range some {
+			copy(x.Row(k), done.X[i*dim:(i+1)*dim])
+		}
+		mean, variance := e.Predict(0, x)
+		for k, i := range some {
+			if mean[k] >= best-plausibly*math.Sqrt(variance[k]) {
+				return done.Trials[i : i+1]
+			}
+		}
+	}
+	return nil
+}
+
+// values returns the values by which trials are recommended otherwise.
+func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64]) [][]float64 {
 	out := make([][]float64, len(c.spec.Objectives))
 	for j := range out {
+		if c.options.Recommend != ByLower {
+			out[j] = e.Means(j, points)
+			continue
+		}
 		mean, variance := e.Predict(j, points)
-		switch {
-		case c.options.Recommend == ByLower:
-			for i := range mean {
-				mean[i] -= c.width(e, j, 0) * math.Sqrt(variance[i])
-			}
-		case c.options.Recommend == Plausible && len(out) == 1:
-			best := slices.Max(mean)
-			for i, m := range mean {
-				if mean[i] = measured[j][i]; m < best-plausibly*math.Sqrt(variance[i]) {
-					mean[i] = math.Inf(-1)
-				}
-			}
+		for i := range mean {
+			mean[i] -= c.width(e, j, 0) * math.Sqrt(variance[i])
 		}
 		out[j] = mean
 	}

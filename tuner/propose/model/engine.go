@@ -115,6 +115,9 @@ func (e *Engine) Predict(j int, x *kernel.Points[float64]) (mean, variance []flo
 	return e.surfaces[j].predict(x)
 }
 
+// Means returns the means that Predict returns, for far less, up to rounding.
+func (e *Engine) Means(j int, x *kernel.Points[float64]) []float64 { return e.surfaces[j].means(x) }
+
 // Costs reports whether there is a model of costs.
 func (e *Engine) Costs() bool { return e.expense != nil }
 
