@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
@@ -56,6 +57,9 @@ type FeatureOperator struct {
 	failed  int
 	crashed any  // value of a recovered panic
 	exited  bool // a worker's goroutine was ended
+
+	device     gpu.Matrix // or nil
+	deviceRows int        // that it takes
 }
 
 // multiplier is a map with products of its own.
@@ -131,7 +135,11 @@ func (o *FeatureOperator) Gram(dst []float64, x kernel.Rows, w []float64, f func
 	if err := o.check("dst (M×c)", dst, len(w)); err != nil {
 		return err
 	}
-	return o.run(batch{x: x, c: c, forward: true, w: w, f: f, dst: dst})
+	b := batch{x: x, c: c, forward: true, w: w, f: f, dst: dst}
+	if done, err := o.gramOnDevice(&b); done {
+		return err
+	}
+	return o.run(b)
 }
 
 func (o *FeatureOperator) columns(what string, v []float64) (int, error) {

@@ -140,6 +140,10 @@ func open(number string) ([]Device, error) {
 // named are used. It takes two cores about 0.1 s. The first use of a device takes longer.
 const leastWork = 5e9
 
+// leastBatch is the number of operations of a batch from which they are used. Copying and
+// starting kernels take about as long as two cores for this.
+const leastBatch = 1e8
+
 // slowFloat64 is the ratio of speeds above which float64 stays on the CPU, unless a device
 // was named.
 const slowFloat64 = 4

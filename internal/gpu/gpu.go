@@ -63,6 +63,9 @@ type Problem struct {
 	Function Function
 	Single   bool // float32 instead of float64
 	X, Y     Rows
+	// Batches, if it is not 0, says that X is the first of so many batches of at most as
+	// many rows, see Matrix.SetX. They stay on one device.
+	Batches int
 }
 
 // Matrix is K on one or more devices. Vectors are row-major, with c columns. Calls take
@@ -72,6 +75,9 @@ type Matrix interface {
 	Apply(dst, v []float64, c int) error
 	// ApplyT sets dst = Kᵀ·u, M×c.
 	ApplyT(dst, u []float64, c int) error
+	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
+	// first.
+	SetX(x Rows) error
 	// Stored reports whether K is in memory and not computed for each product.
 	Stored() bool
 	// Close frees the memory on the device. A closed matrix must not be used.

@@ -46,6 +46,7 @@ type ones struct{ n, m int }
 func (o *ones) Apply(dst, v []float64, _ int) error  { return fillSum(dst, v) }
 func (o *ones) ApplyT(dst, u []float64, _ int) error { return fillSum(dst, u) }
 func (o *ones) Stored() bool                         { return true }
+func (o *ones) SetX(Rows) error                      { return nil }
 func (o *ones) Close() error                         { return nil }
 
 func fillSum(dst, v []float64) error {
@@ -157,6 +158,26 @@ func TestUse(t *testing.T) {
 	t.Setenv(Variable, "cuda:0")
 	if m, err := NewMatrix(sized(1, 1, 1)); m == nil || err != nil {
 		t.Errorf("%v, %v: the environment named a device", m, err)
+	}
+}
+
+// Batches count together, but each must be worth its copies.
+func TestBatches(t *testing.T) {
+	s := &stub{n: 2}
+	with(t, s)
+	for _, c := range []struct {
+		n, batches int
+		device     bool
+	}{{100, 1_000_000, false}, {10_000, 1, false}, {10_000, 100, true}} {
+		p := sized(c.n, 1000, 50)
+		p.Batches = c.batches
+		m, err := NewMatrix(p)
+		if err != nil || (m != nil) != c.device {
+			t.Errorf("%d batches of %d rows: %v, %v, want a device: %t", c.batches, c.n, m, err, c.device)
+		}
+	}
+	if want := [][2]int{{0, 10_000}}; !slices.Equal(s.parts, want) {
+		t.Errorf("rows by device %v, want %v", s.parts, want)
 	}
 }
 

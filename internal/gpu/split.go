@@ -13,7 +13,17 @@ const unit = 128
 // NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
 // CPU.
 func NewMatrix(p Problem) (Matrix, error) {
-	devices := devices(float64(p.X.N)*float64(p.Y.N)*float64(2*p.Y.D+10), p.Single)
+	work := float64(p.X.N) * float64(p.Y.N) * float64(2*p.Y.D+10)
+	if p.Batches > 0 {
+		if work < leastBatch {
+			work = 0
+		}
+		work *= float64(p.Batches)
+	}
+	devices := devices(work, p.Single)
+	if p.Batches > 0 && len(devices) > 1 {
+		devices = devices[:1]
+	}
 	units := (p.X.N + unit - 1) / unit
 	if len(devices) > units {
 		devices = devices[:units]
@@ -79,6 +89,8 @@ func (s *split) ApplyT(dst, u []float64, c int) error {
 	}
 	return nil
 }
+
+func (s *split) SetX(Rows) error { panic("gpu: precondition: batches are on one device") }
 
 func (s *split) Stored() bool {
 	return !slices.ContainsFunc(s.parts, func(m Matrix) bool { return !m.Stored() })

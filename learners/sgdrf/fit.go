@@ -32,6 +32,8 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
+	s.grad.phi.UseDevice(s.b, passes*((train.Len()+s.b-1)/s.b))
+	defer s.grad.phi.Close()
 	for pass := 1; pass <= passes; pass++ {
 		rng := stream.New(stream.Derive(o.Seed, "sgdrf/pass", uint64(pass)))
 		objective, err := s.pass(ctx, train, rng)

@@ -49,14 +49,14 @@ func (l layout) rows() int64    { return l.np * l.side }
 func (l layout) columns() int64 { return l.mp * l.side }
 
 // parts is the number of parts into which a product with K of the given panels is cut, so
-// that there are about most blocks. It depends only on the shape.
+// that there are about 1000 blocks. It depends only on the shape.
 func parts(rowPanels, columnPanels int64) int64 {
-	return max(1, min(columnPanels, most/rowPanels))
+	return max(1, min(columnPanels, blocks/rowPanels))
 }
 
-// most is the number of blocks of a product with few rows. It is several for each
+// blocks is the number of blocks of a product with few rows. It is several for each
 // multiprocessor of a large device.
-const most = 1024
+const blocks = 1024
 
 // sides is the memory of X and Y.
 func (l layout) sides() int64 {
@@ -72,13 +72,15 @@ func (l layout) vectors(c int64) int64 {
 
 // partial is the number of sums of the parts of a product with one column, for any panels
 // of rows of K.
-func (l layout) partial() int64 { return l.side * max(l.np, l.mp, min(most, l.np*l.mp)) }
+func (l layout) partial() int64 { return l.side * max(l.np, l.mp, min(blocks, l.np*l.mp)) }
 
 // matrix is K on a device.
 type matrix struct {
 	layout
 	d      *device
-	fused  bool // the kernel computes products without K in memory
+	first  layout // n and np can be less in a batch
+	fused  bool   // the kernel computes products without K in memory
+	cosine bool   // norms are phases
 	all    arena
 	sized  arena // for vectors of up to c columns
 	c      int64
@@ -114,6 +116,7 @@ func specOf(f gpu.Function) spec {
 func (d *device) NewMatrix(p gpu.Problem) (gpu.Matrix, error) {
 	l := newLayout(p)
 	m := &matrix{layout: l, d: d, all: arena{d: d}, sized: arena{d: d}}
+	m.first, m.cosine = l, p.Function.Profile == gpu.Cosine
 	m.fused = p.Function.Statistic == gpu.Squared && p.Function.Profile == gpu.Decay
 	err := d.do(func() error { return m.plan() })
 	if err == nil {
@@ -192,7 +195,7 @@ func (m *matrix) grow(c int64) (err error) {
 	for _, b := range []struct {
 		to *cu.DevicePtr
 		n  int64
-	}{{&m.u, m.rows() * width}, {&m.v, m.columns() * width}, {&m.part, 4 * m.partial()}} {
+	}{{&m.u, m.first.rows() * width}, {&m.v, m.columns() * width}, {&m.part, 4 * m.first.partial()}} {
 		if *b.to, err = m.sized.alloc(8 * b.n); err != nil {
 			return err
 		}
@@ -212,7 +215,7 @@ func load[T float32 | float64](m *matrix, p gpu.Problem) error {
 		to   side
 		rows gpu.Rows
 	}{{m.x, p.X}, {m.y, p.Y}} {
-		if p.Function.Profile == gpu.Cosine && one.rows.Phase == nil {
+		if m.cosine && one.rows.Phase == nil {
 			one.rows.Phase = make([]float64, one.rows.N)
 		}
 		if err := loadSide[T](m, one.to, one.rows); err != nil {
@@ -277,7 +280,21 @@ func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0,
 	return largest
 }
 
-func (m *matrix) Stored() bool { return m.panels == m.np && m.k != 0 }
+func (m *matrix) SetX(x gpu.Rows) error {
+	if int64(x.N) > m.first.n {
+		panic(fmt.Sprintf("cuda: precondition: a batch of %d rows where %d are the most", x.N, m.first.n))
+	}
+	m.n, m.np, m.filled = int64(x.N), (int64(x.N)+m.side-1)/m.side, false
+	if m.cosine && x.Phase == nil {
+		x.Phase = make([]float64, x.N)
+	}
+	if m.size == 4 {
+		return loadSide[float32](m, m.x, x)
+	}
+	return loadSide[float64](m, m.x, x)
+}
+
+func (m *matrix) Stored() bool { return m.panels >= m.np && m.k != 0 }
 
 func (m *matrix) Close() error {
 	return m.d.do(func() error { return errors.Join(m.sized.free(), m.all.free()) })
