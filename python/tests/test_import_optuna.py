@@ -128,12 +128,11 @@ def test_tuner_names_the_command(storage: Path, tmp_path: Path) -> None:
     assert f"python -m bkb import-optuna {storage.name}" in done.stderr
 
 
-def test_same_as_the_example(storage: Path, tmp_path: Path) -> None:
+def test_same_as_the_example(tmp_path: Path) -> None:
     """examples/python/optuna_export.py, which needs no package of ours, writes the same."""
     from bkb._import_optuna import export
 
-    if not storage.name.startswith("sqlite"):
-        pytest.skip("the example takes URLs only")
+    storage = tmp_path / "sqlite.file"
     create(storage, trials=6)
     done = subprocess.run(
         [sys.executable, REPOSITORY / "examples/python/optuna_export.py", "digits",

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from conftest import REPOSITORY
+from test_optuna_docs import EXAMPLES
 
 from bkb._binary import find_binary
 
@@ -236,3 +237,34 @@ def test_page(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "20\n"), done.stderr
     finally:
         server.kill()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("shared"))
+    yield server
+    server.kill()
+
+
+STORAGE = "storage=optuna.storages.GrpcStorageProxy(host={!r}, port={})"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [n for n, text in EXAMPLES.items() if "storage" not in text])
+def test_example(
+    name: str, shared: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An example of Optuna's documentation runs with this storage as it stands."""
+    monkeypatch.chdir(tmp_path)
+    before = len(optuna.get_all_study_names(shared.proxy()))
+    host, _, port = shared.address.rpartition(":")
+    script = EXAMPLES[name].replace("create_study(", f"create_study({STORAGE.format(host, port)}, ")
+    try:
+        exec(compile(script, name, "exec"), {})
+    except ModuleNotFoundError as e:
+        pytest.skip(f"{e.name} is not installed")
+    except TypeError as e:
+        if "not JSON serializable" not in str(e):
+            raise
+        pytest.skip("an attribute is no JSON, which all of Optuna's storages on disk refuse")
+    assert len(optuna.get_all_study_names(shared.proxy())) > before
