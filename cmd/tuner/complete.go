@@ -32,7 +32,7 @@ type completion func(cmd *cobra.Command, args []string, toComplete string) ([]st
 // parameters and the values of flags.
 func (g *globals) complete(root *cobra.Command) {
 	positions := map[string]completion{}
-	for _, name := range []string{"ask", "best", "trials", "export", "diagnose", "replay", "pause", "resume", "finish", "delete-study", "watch"} {
+	for _, name := range []string{"ask", "best", "trials", "export", "diagnose", "importance", "replay", "pause", "resume", "finish", "delete-study", "watch"} {
 		positions[name] = g.inOrder(g.studyNames)
 	}
 	positions["studies"] = g.studyNames
@@ -40,6 +40,7 @@ func (g *globals) complete(root *cobra.Command) {
 	positions["report"] = positions["tell"]
 	positions["heartbeat"] = g.inOrder(g.studyNames, g.runningTrials)
 	positions["enqueue"] = g.inOrder(g.studyNames, g.parameters)
+	positions["expect"] = positions["enqueue"]
 	positions["run"] = g.inOrder(g.studyNames, g.placeholders)
 	positions["import"] = g.inOrder(g.studyNames, files)
 	positions["auto"] = g.inOrder(algorithms)

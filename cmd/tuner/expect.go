@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+func newExpect(g *globals) *cobra.Command {
+	var form *format
+	cmd := &cobra.Command{
+		Use:   "expect STUDY name=value… | JSON",
+		Short: "Show what the model expects of a configuration",
+		Long: `Expect shows the outcome that the study's model expects of a configuration, without
+running it. For predictions of trained learners see tuner predict.
+
+  MEAN     expected value of the objective
+  ± MODEL  standard deviation of the mean: what the model does not know
+  ± NOISE  standard deviation of the noise of one outcome
+
+Give a value for each active parameter. Constants can be left out.`,
+		Example: `  tuner expect digits lr=0.01 batch=32 optimizer=adam
+  tuner expect digits '{"lr": 0.01, "batch": 32, "optimizer": "adam"}' -f json`,
+		Args: between(2, -1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := parseConfig(args[1:])
+			if err != nil {
+				return err
+			}
+			return g.withStudy(cmd, args[:1], func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if c, err = record.Complete(view.Spec.Space, c); err != nil {
+					return err
+				}
+				p, err := svc.Predict(ctx, name, tuner.PredictQuery{Configs: []space.Config{c}})
+				if err != nil {
+					return err
+				}
+				if len(p.Configs) == 0 {
+					return &statusError{exitNotFound, noModel(name, p.State, p.Missing)}
+				}
+				return printExpected(cmd, form.value, p, view.Spec.Objectives)
+			})
+		},
+	}
+	form = formatFlag(cmd, "table", "json")
+	return cmd
+}
+
+// printExpected writes the prediction of each objective.
+func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objectives []study.Objective) error {
+	of := p.Configs[0]
+	if form == "json" {
+		type expected struct {
+			Objective string  `json:"objective"`
+			Mean      float64 `json:"mean"`
+			StdDev    float64 `json:"stddev"`
+			Noise     float64 `json:"noise"`
+		}
+		out := struct {
+			Objectives []expected `json:"objectives"`
+			Results    int        `json:"results"`
+		}{Results: p.Results}
+		for j, o := range objectives {
+			out.Objectives = append(out.Objectives, expected{o.Name, of.Mean[j], of.StdDev[j], of.Noise[j]})
+		}
+		return writeJSON(cmd.OutOrStdout(), out)
+	}
+	t := newTable(cmd.OutOrStdout(), "OBJECTIVE", "MEAN", "± MODEL", "± NOISE")
+	t.width, t.least = outputWidth(cmd.OutOrStdout()), map[int]int{0: 12}
+	for j, o := range objectives {
+		t.row(o.Name, fmt.Sprintf("%.4g", of.Mean[j]), fmt.Sprintf("%.2g", of.StdDev[j]), fmt.Sprintf("%.2g", of.Noise[j]))
+	}
+	return t.end()
+}
