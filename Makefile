@@ -77,6 +77,15 @@ words: ## measure the prose, and the commit subjects since SINCE
 generate: ## make generated code anew
 	go generate ./...
 
+# A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
+vendor-ui: ## fetch the foreign files of the web page and of its tests from npm, and check them
+	set -e; for dir in tuner/web/static/vendor tuner/web/testdata; do \
+	  work=$$(mktemp -d); package=$$(awk '$$1 == "package" {print $$2}' $$dir/vendor.sum); \
+	  (cd $$work && npm pack --silent $$package >/dev/null && tar xzf *.tgz); \
+	  echo "sha512-$$(openssl dgst -sha512 -binary $$work/*.tgz | base64 -w0)" | grep -qxF "$$(awk '$$1 == "package" {print $$3}' $$dir/vendor.sum)"; \
+	  awk '$$1 == "file" {print $$4, $$2}' $$dir/vendor.sum | while read -r from to; do cp $$work/package/$$from $$dir/$$to; done; rm -rf $$work; done
+	go test -count=1 -run TestVendor ./tuner/web
+
 PKG ?= ./...
 FUZZTIME ?= 30s
 fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time

@@ -2,7 +2,7 @@
 // Changes of a study and its trials. Each form has one request id, so that sending it twice
 // has one effect, and shows the command that does the same.
 
-import { APIError, call, requestID } from "./api.js";
+import { APIError, call, caller, requestID } from "./api.js";
 import { command, h, number, quote } from "./dom.js";
 import { at, parameters } from "./columns.js";
 
@@ -54,14 +54,16 @@ export function actions(s, changed, /** @type {AbortSignal} */ _signal) {
   return {
     buttons() {
       const finished = s.info.state === "STUDY_STATE_FINISHED" && "The study has finished. Start a new one from it with tuner create-study --from.";
+      const admin = caller.role !== "admin" && `Your token has the scope ${caller.role}. This needs the scope admin.`;
+      const worker = caller.role === "read" && "Your token has the scope read. This needs the scope worker or admin.";
       const paused = s.info.state === "STUDY_STATE_PAUSED";
       return h("div", { class: "actions" },
         paused
-          ? button("Resume", () => dialog({ title: `Resume ${s.name}`, text: "Asks hand out trials again.", cli: () => `tuner resume ${q}`, verb: "Resume", send: (requestId) => call("ResumeStudy", { name, requestId }), done: changed }))
-          : button("Pause", () => dialog({ title: `Pause ${s.name}`, text: "Asks fail until you resume the study. Running trials may still be told.", cli: () => `tuner pause ${q}`, verb: "Pause", send: (requestId) => call("PauseStudy", { name, requestId }), done: changed }), finished),
-        button("Enqueue", () => enqueue(s, changed), finished),
-        button("Finish", () => finish(s, changed), finished),
-        button("Delete", () => remove(s), false, true));
+          ? button("Resume", () => dialog({ title: `Resume ${s.name}`, text: "Asks hand out trials again.", cli: () => `tuner resume ${q}`, verb: "Resume", send: (requestId) => call("ResumeStudy", { name, requestId }), done: changed }), admin)
+          : button("Pause", () => dialog({ title: `Pause ${s.name}`, text: "Asks fail until you resume the study. Running trials may still be told.", cli: () => `tuner pause ${q}`, verb: "Pause", send: (requestId) => call("PauseStudy", { name, requestId }), done: changed }), admin || finished),
+        button("Enqueue", () => enqueue(s, changed), worker || finished),
+        button("Finish", () => finish(s, changed), admin || finished),
+        button("Delete", () => remove(s), admin, true));
     },
   };
 }

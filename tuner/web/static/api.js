@@ -56,6 +56,15 @@ export async function call(/** @type {string} */ method, /** @type {any} */ body
   return (await request(`/tuner.v1.Tuner/${method}`, { ...json(body), signal })).json();
 }
 
+/** caller is who the server takes the visitor for. */
+export let caller = /** @type {{name: string, role: string, studies?: string[]}} */ ({ name: "", role: "admin" });
+
+/** recognise asks the server who the visitor is. */
+export async function recognise() {
+  caller = await call("GetCaller", {});
+  return caller;
+}
+
 /** login begins a session. */
 export const login = (/** @type {string} */ token) => request("/api/login", json({ token }));
 export const logout = () => request("/api/logout", json({}));

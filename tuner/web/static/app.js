@@ -1,7 +1,7 @@
 // @ts-check
 // The frame of the page: which view, login, connection, keyboard.
 
-import { APIError, login, logout, onConnection } from "./api.js";
+import { APIError, login, logout, onConnection, recognise } from "./api.js";
 import { h, studyURL } from "./dom.js";
 import { studies } from "./studies.js";
 import { study } from "./study.js";
@@ -11,7 +11,7 @@ const $ = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.get
 const main = $("main");
 let view = new AbortController();
 
-const liveWords = /** @type {Record<string, [string, string]>} */ ({ live: ["●", "live"], reconnecting: ["○", "connecting again"], paused: ["⏸", "paused while hidden"], ended: ["✕", "ended"] });
+const liveWords = /** @type {Record<string, [string, string]>} */ ({ live: ["●", "live"], reconnecting: ["○", "connecting again"], paused: ["‖", "paused while hidden"], ended: ["✕", "ended"] });
 
 /** live says how the page hears of changes. */
 function live(/** @type {string} */ what) {
@@ -65,16 +65,29 @@ function askToken(message = "") {
 async function enter(/** @type {string} */ token) {
   await login(token);
   asking = false;
-  leave();
+  localStorage.setItem("bkb-session", "1");
+  await begin();
+}
+
+/** begin learns who the visitor is, and shows the view. */
+async function begin() {
+  try {
+    const { name, role, studies } = await recognise();
+    $("user").replaceChildren(name === "anybody" ? (localStorage.getItem("bkb-session") ? "" : h("span", { class: "muted", title: "The server has no tokens, so each user of this machine is an admin" }, "no login")) : h("span", { class: "muted" }, `${name}, ${role}${studies?.length ? ` of ${studies.join(", ")}` : ""}`));
+    leave();
+  } catch (e) {
+    if (!(e instanceof APIError)) throw e;
+    if (e.status === 401) return; // the form for a token is there
+  }
   show();
 }
 
-/** leave shows the button that ends the session. */
+/** leave adds the button that ends a session. */
 function leave() {
-  sessionStorage.setItem("bkb-session", "1");
-  $("user").replaceChildren(h("button", { type: "button", class: "quiet", onclick: async () => {
+  if (!localStorage.getItem("bkb-session")) return;
+  $("user").append(" ", h("button", { type: "button", class: "quiet", onclick: async () => {
     await logout();
-    sessionStorage.removeItem("bkb-session");
+    localStorage.removeItem("bkb-session");
     $("user").replaceChildren();
     askToken();
   } }, "Log out"));
@@ -99,7 +112,4 @@ const key = /^#key=(.+)$/.exec(location.hash);
 if (key) {
   history.replaceState(null, "", location.pathname);
   enter(decodeURIComponent(key[1])).catch((e) => askToken(e.message));
-} else {
-  if (sessionStorage.getItem("bkb-session")) leave();
-  show();
-}
+} else begin();

@@ -1,10 +1,35 @@
 // @ts-check
-// What the model of a study predicts.
+// What the model of a study predicts, and which parameters matter.
 
-import { call } from "./api.js";
+import { APIError, call } from "./api.js";
 
-/** beliefs asks for slices of the model through the recommended configuration. */
+/** weigh asks how much each parameter matters. */
+async function weigh(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  const i = await call("GetImportance", { parent: `studies/${s.name}`, objective: s.objective().name }, signal);
+  const share = (/** @type {any} */ x) => (x === undefined ? NaN : Number(x));
+  s.importances = (i.parameters ?? []).map((/** @type {any} */ p) => ({ name: p.parameter, first: share(p.firstOrder), total: share(p.total), data: share(p.data) }))
+    .filter((/** @type {any} */ p) => p.total === p.total || p.data === p.data);
+  s.importanceNoise = Math.max(0, ...(i.parameters ?? []).map((/** @type {any} */ p) => Number(p.totalError ?? 0)));
+  const of = (/** @type {any} */ p) => (p.total === p.total ? p.total : p.data);
+  s.importances?.sort((a, b) => of(b) - of(a));
+  s.noImportance = "Too few trials have completed to tell.";
+}
+
+/** beliefs asks for both. One may be refused without the other. */
 export async function beliefs(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  for (const ask of [weigh, predict]) {
+    try {
+      await ask(s, signal);
+    } catch (e) {
+      if (signal.aborted) return;
+      if (!(e instanceof APIError)) throw e;
+      if (ask === weigh) s.noImportance = e.message;
+    }
+  }
+}
+
+/** predict asks for slices of the model through the recommended configuration. */
+async function predict(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
   const p = await call("Predict", { parent: `studies/${s.name}`, slices: {} }, signal);
   s.diagnosis = { ...s.diagnosis, state: p.state, missingResults: p.missingResults };
   s.recommended = p.trial === undefined ? -1 : Number(p.trial);

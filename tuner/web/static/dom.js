@@ -62,7 +62,7 @@ export const studyID = (/** @type {string} */ name) => name.split("/")[1];
 // A shape and a word, so that colour alone says nothing.
 const studyStates = /** @type {Record<string, [string, string]>} */ ({
   STUDY_STATE_ACTIVE: ["▶", "active"],
-  STUDY_STATE_PAUSED: ["⏸", "paused"],
+  STUDY_STATE_PAUSED: ["‖", "paused"],
   STUDY_STATE_FINISHED: ["✓", "finished"],
 });
 const trialStates = /** @type {Record<string, [string, string]>} */ ({

@@ -82,7 +82,7 @@ export function history(s, signal) {
       }, Math.min(to - from, sorted.length), "--accent", ratio());
     };
     const options = {
-      width: box.clientWidth, height: 300,
+      width: box.clientWidth, height: box.clientHeight,
       scales: { x: { time: Boolean(time), range: (/** @type {any} */ _, /** @type {number} */ a, /** @type {number} */ b) => (a === bestX[0] && b === last ? [first - side, last + side] : [a, b]) }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
       axes: [{ ...axis, values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
         { ...axis, size: 64, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],

@@ -10,6 +10,7 @@ import { paint, sized, text } from "./raster.js";
 const height = 300;
 const margin = { left: 14, right: 58, top: 8, bottom: 8 };
 const leastGap = 92;
+const strip = 0.09; // of an axis, below the values, for trials on which the parameter is inactive
 
 /**
  * @param {import("./study.js").Study} s
@@ -26,7 +27,7 @@ export function parallel(s, signal, selected) {
   const ranges = h("div", { class: "ranges" });
   const clear = h("button", { type: "button", disabled: true, onclick: () => reset() }, "Clear filters");
   const brushes = /** @type {Map<string, [number, number]>} */ (new Map()); // by axis, in 16 bits
-  let axes = /** @type {{key: string, name: string, data: any, drawn: any, axis: any}[]} */ ([]);
+  let axes = /** @type {{key: string, name: string, data: any, drawn: any, axis: any, base: number}[]} */ ([]);
   let shown = axes;
   let sc = /** @type {import("./columns.js").Scale} */ (scale(new Float64Array(0), false));
   let gap = 100;
@@ -41,8 +42,8 @@ export function parallel(s, signal, selected) {
       const v = values[i];
       u[i] = v !== v ? INACTIVE : Math.max(0, Math.min(TOP, sc.u(v) * TOP));
     }
-    axes = parameters(s.table).map((c) => ({ key: c.name, name: c.name, data: c.data, drawn: jittered(c, s.table.n), axis: c.axis }));
-    axes.push({ key: "", name: s.objective().name, data: u, drawn: u, axis: null });
+    axes = parameters(s.table).map((c) => ({ key: c.name, name: c.name, data: c.data, drawn: raised(jittered(c, s.table.n), c.axis.conditional ? strip : 0), axis: c.axis, base: c.axis.conditional ? strip : 0 }));
+    axes.push({ key: "", name: s.objective().name, data: u, drawn: u, axis: null, base: 0 });
     for (const key of brushes.keys()) if (!axes.some((a) => a.key === key)) brushes.delete(key);
     form();
   }
@@ -113,7 +114,7 @@ export function parallel(s, signal, selected) {
     status.textContent = brushes.size ? `${count(kept)} of ${count(finished)} completed trials pass the filters` : `${count(finished)} completed trials`;
     const share = top === Math.ceil(finished / 100) && top > 10 ? "the best 1 %" : `the best ${top}`;
     note.replaceChildren(h("span", { class: "key dot" }), "all trials", h("span", { class: "key line" }), share, " · drag along an axis to filter, Escape clears",
-      shown.some((a) => a.axis?.conditional) ? " · lines leave out axes on which a parameter is inactive" : "");
+      shown.some((a) => a.base) ? " · below the values lie trials on which the parameter is inactive" : "");
     clear.disabled = brushes.size === 0;
   }
 
@@ -124,19 +125,7 @@ export function parallel(s, signal, selected) {
     for (let i = 0; i < keep.length; i++) {
       if (!keep[i]) continue;
       g.beginPath();
-      let pen = false;
-      for (let a = 0; a < drawn.length; a++) {
-        const u = drawn[a][i];
-        if (u === INACTIVE) {
-          pen = false;
-          continue;
-        }
-        const x = margin.left + a * gap;
-        const y = margin.top + hh * (1 - u / TOP);
-        if (pen) g.lineTo(x, y);
-        else g.moveTo(x, y);
-        pen = true;
-      }
+      for (let a = 0; a < drawn.length; a++) g.lineTo(margin.left + a * gap, margin.top + hh * (1 - drawn[a][i] / TOP));
       g.stroke();
     }
   }
@@ -147,6 +136,7 @@ export function parallel(s, signal, selected) {
     const colours = { fill: fg, halo: css("--card") };
     g.font = "11px system-ui, sans-serif";
     g.textBaseline = "middle";
+    const Y = (/** @type {any} */ a, /** @type {number} */ u) => margin.top + hh * (1 - a.base - (1 - a.base) * u);
     shown.forEach((a, k) => {
       const x = margin.left + k * gap + 0.5;
       g.strokeStyle = css("--axis");
@@ -157,15 +147,16 @@ export function parallel(s, signal, selected) {
       g.stroke();
       const b = brushes.get(a.key);
       if (b) {
-        const y0 = margin.top + hh * (1 - Math.min(TOP, b[1]) / TOP);
-        const y1 = margin.top + hh * (1 - Math.max(0, b[0]) / TOP);
+        const y0 = Y(a, Math.min(TOP, b[1]) / TOP);
+        const y1 = Y(a, Math.max(0, b[0]) / TOP);
         g.fillStyle = css("--brush");
         g.fillRect(x - 8, y0, 16, Math.max(2, y1 - y0));
         g.strokeStyle = fg;
         g.strokeRect(x - 8, y0, 16, Math.max(2, y1 - y0));
       }
+      if (a.base) text(g, "inactive", x + 6, margin.top + hh - 4, { fill: css("--muted"), halo: colours.halo });
       for (const t of a.axis ? a.axis.ticks : sc.ticks) {
-        const y = margin.top + hh * (1 - t.u);
+        const y = Y(a, t.u);
         if (y < 0 || y > height) continue;
         g.strokeStyle = css("--axis");
         g.beginPath();
@@ -186,7 +177,8 @@ export function parallel(s, signal, selected) {
   const place = (/** @type {PointerEvent} */ e) => {
     const r = canvas.getBoundingClientRect();
     const k = Math.round((e.clientX - r.left - margin.left) / gap);
-    const u = 1 - (e.clientY - r.top - margin.top) / (height - margin.top - margin.bottom);
+    const base = shown[k]?.base ?? 0;
+    const u = (1 - (e.clientY - r.top - margin.top) / (height - margin.top - margin.bottom) - base) / (1 - base);
     return { k, near: Math.abs(e.clientX - r.left - margin.left - k * gap) < 22, u: Math.max(0, Math.min(1, u)) };
   };
   const changed = () => {
@@ -298,6 +290,11 @@ export function parallel(s, signal, selected) {
   };
 }
 
+/** raised makes room below the values for trials on which the parameter is inactive. */
+function raised(/** @type {Uint16Array} */ data, /** @type {number} */ base) {
+  return base ? data.map((u) => (u === INACTIVE ? 0 : TOP * (base + ((1 - base) * u) / TOP))) : data;
+}
+
 /** bins counts the lines between cells of neighbouring axes, and draws each pair of cells once. */
 function bins(/** @type {any[]} */ drawn, /** @type {number} */ W, /** @type {number} */ H, /** @type {Uint8Array} */ keep, /** @type {number} */ Q, /** @type {number} */ shift) {
   const weights = new Float32Array(W * H);
@@ -308,7 +305,7 @@ function bins(/** @type {any[]} */ drawn, /** @type {number} */ W, /** @type {nu
     const from = drawn[a];
     const to = drawn[a + 1];
     for (let i = 0; i < keep.length; i++) {
-      if (keep[i] && from[i] !== INACTIVE && to[i] !== INACTIVE) counts[(from[i] >> shift) * Q + (to[i] >> shift)]++;
+      if (keep[i]) counts[(from[i] >> shift) * Q + (to[i] >> shift)]++;
     }
     const x0 = Math.round(a * gap);
     const x1 = Math.round((a + 1) * gap);

@@ -8,9 +8,9 @@ import { figure } from "./figure.js";
 const shown = 30;
 
 /** spark draws values as a small line. */
-export function spark(/** @type {{step: number, value: number}[]} */ points, width = 120, height = 26) {
+export function spark(/** @type {{step: number, value: number}[]} */ points, width = 80, height = 24) {
   const finite = points.filter((p) => Number.isFinite(p.value));
-  if (finite.length < 2) return h("svg", { width, height, "aria-hidden": "true" });
+  if (finite.length < 2) return h("svg", { width, height, "aria-hidden": "true", class: "spark" });
   const xs = finite.map((p) => p.step);
   const ys = finite.map((p) => p.value);
   const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
@@ -103,7 +103,7 @@ export function running(s, signal) {
         h("a", { href: trialURL(s.name, t.number) }, `#${t.number}`),
         h("span", { class: "worker", title: t.worker || "no name" }, t.worker || "unnamed worker"),
         spark(thin(c, 240)),
-        h("span", { class: "num" }, last ? `${number(last.value, 4)} at step ${last.step}` : "no report yet"),
+        h("span", { class: "num" }, last ? `${number(last.value, 4)}, step ${last.step}` : "no report yet"),
         h("span", { class: "muted num" }, duration(since)),
         left < 0 && h("span", { class: "warn" }, "lease expired"));
     }), more ? h("li", { class: "muted" }, `Only the first ${shown} are listed.`) : "");

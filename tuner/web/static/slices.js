@@ -45,7 +45,7 @@ export function slices(s, signal) {
     for (const cell of cells) one(cell, width);
     const withModel = cells.some(({ c }) => s.slices.has(c.name));
     note.replaceChildren(h("span", { class: "key dot" }), "trials",
-      withModel ? [h("span", { class: "key line" }), "mean of the model ± 2 sd through the recommended configuration, which the dashed line marks"] : ` · ${s.noModel()}`);
+      ...(withModel ? [h("span", { class: "key line" }), "mean of the model ± 2 sd through the recommended configuration, which the dashed line marks"] : [` · ${s.noModel()}`]));
   }
 
   function one(/** @type {any} */ { c, canvas, drawn }, /** @type {number} */ width) {

@@ -1,7 +1,7 @@
 // @ts-check
 // The list of studies.
 
-import { call, serverNow } from "./api.js";
+import { call, caller, serverNow } from "./api.js";
 import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
 import { failure, skeleton } from "./states.js";
 
@@ -55,7 +55,8 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     try {
       const found = [];
       let pageToken = "";
-      do {
+      if (caller.studies?.length) found.push(...(await Promise.all(caller.studies.map((s) => call("GetStudy", { name: `studies/${s}` }, signal).catch(() => null)))).filter(Boolean));
+      else do {
         const page = await call("ListStudies", { pageToken }, signal);
         found.push(...(page.studies ?? []));
         pageToken = page.nextPageToken ?? "";
@@ -69,7 +70,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
       draw();
     } catch (e) {
       if (signal.aborted) return;
-      if (!all.length) place.replaceChildren(failure(e, load, "A token for workers of some studies cannot list all of them. Open the address /studies/NAME of yours."));
+      if (!all.length) place.replaceChildren(failure(e, load));
     }
     if (!signal.aborted) timer = setTimeout(() => (document.hidden ? wait() : load()), every);
   }

@@ -153,8 +153,10 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     const choose = i.spec.objectives.length > 1 && h("label", {}, "objective ", h("select", { onchange: (/** @type {any} */ e) => {
       s.chosen = e.target.selectedIndex;
       s.cache = null;
+      asked.position = -1;
       facts();
       pages[shown()].update();
+      model(true);
     } }, i.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => h("option", { selected: k === s.chosen }, o.name))));
     const focused = head.contains(document.activeElement) ? /** @type {any} */ (document.activeElement).textContent : null;
     head.replaceChildren(h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))), choose || "", act.buttons());
@@ -171,9 +173,10 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
       asking = setTimeout(() => model(), wait);
       return;
     }
+    if (!s.ranked().sorted.length) s.noImportance = "Too few trials have completed to tell.";
     if (asked.position === s.table.position || !s.ranked().sorted.length) return;
     asked = { at: Date.now(), position: s.table.position };
-    await beliefs(s, signal).catch((/** @type {any} */ e) => signal.aborted || e instanceof APIError || console.error(e));
+    await beliefs(s, signal);
     if (signal.aborted) return;
     if (shown() === "parameters") views.slices.update();
     if (shown() !== "trials") views.importances.update();

@@ -65,7 +65,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     const others = Object.entries(outcome).filter(([k]) => !s.spec.objectives.some((/** @type {any} */ o) => o.name === k));
     const came = figure({
       title: "Predicted and measured", name: `${study}-${n}-outcome`, rows: () => [["objective", "predicted mean", "predicted sd", "measured", "difference in sd"], ...rows],
-      body: h("div", {}, h("table", {}, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
+      body: h("div", {}, h("table", { class: "outcome" }, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
         h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, number(got, 6))), h("td", {}, Number.isNaN(z) ? "–" : `${number(z, 2)} sd`))),
           others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => number(Number(v), 6)).join(", ")), h("td", {}, ""))))),
       t.outcome?.message && h("p", {}, t.outcome.message)),
@@ -76,7 +76,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
       ["worker", t.worker || "unnamed"], [t.endTime ? "took" : "since", Number.isFinite(took) ? duration(took) : "–"], ["epoch", t.epoch ?? "0"],
       ["origin", (t.origin ?? "").replace("ORIGIN_", "").toLowerCase()],
     ]);
-    if (t.suggestion?.phase) facts.push(["phase", t.suggestion.phase], ["results seen", number(Number(t.suggestion.seen ?? 0), 9)]);
+    if (t.suggestion?.phase) facts.push(["phase", t.suggestion.phase], ["seen up to event", number(Number(t.suggestion.seen ?? 0), 9)]);
     if (t.expiries) facts.push(["lease expired", `${t.expiries} times`]);
     if (t.outcome?.cost) facts.push(["cost", number(t.outcome.cost)]);
     if (t.state === "TRIAL_STATE_RUNNING") facts.push(["lease ends", t.leaseDeadline ? `in ${duration((Date.parse(t.leaseDeadline) - serverNow()) / 1000)}` : "–"]);
@@ -117,7 +117,7 @@ function curve(/** @type {string} */ study, /** @type {number} */ n, /** @type {
       return steps.map((x) => at.get(x) ?? null);
     });
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
-    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, label: undefined }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
+    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8] }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
       series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
     for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
   }

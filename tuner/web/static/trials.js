@@ -15,7 +15,7 @@ export function trials(s, selection) {
   const head = h("tr", { "aria-rowindex": "1" });
   const body = h("tbody");
   const table = h("table", { class: "trials" }, h("caption", { class: "sr" }, "Trials of the study"), h("thead", {}, head), body);
-  const frame = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Trials" }, table);
+  const frame = h("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "List of trials" }, table);
   const status = h("p", { class: "readout", role: "status" });
   const jump = h("input", { type: "text", inputmode: "numeric", size: "7", "aria-label": "Go to the trial with this number", placeholder: "number", onchange: () => {
     const n = Number(jump.value.replace("#", ""));

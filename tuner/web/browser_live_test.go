@@ -1,0 +1,235 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// TestBrowserLive follows a study through results, a server that cannot be reached for a
+// while, and the deletion of the study.
+func TestBrowserLive(t *testing.T) {
+	s := lively(t)
+	r := start(t, s, server.Options{}, loopback)
+	// The browser sees the server through a proxy, which can fail.
+	target := &url.URL{Scheme: "http", Host: r.http}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}
+	address := ""
+	listen := func() *http.Server {
+		front := &http.Server{Handler: proxy}
+		l, err := net.Listen("tcp", "127.0.0.1:"+address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, address, _ = net.SplitHostPort(l.Addr().String())
+		go func() { _ = front.Serve(l) }()
+		return front
+	}
+	front := listen()
+	t.Cleanup(func() { front.Close() })
+	through := *r
+	through.http = "127.0.0.1:" + address
+	b := openBrowser(t, &through)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/studies/digits", ".history canvas")
+	b.until(t, `document.querySelector("#live").textContent.includes("live")`)
+	tell := func(loss float64) int {
+		t.Helper()
+		asked, err := s.Ask(t.Context(), "digits", study.Ask{Worker: "w", New: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := asked.Trials[0].Number
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{loss}}}}
+		if _, err := s.Tell(t.Context(), "digits", study.Tell{Trial: n, Outcome: o}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := tell(0.0101)
+	b.until(t, fmt.Sprintf(`document.querySelector(".study-head").textContent.includes("0.0101 in #%d")`, n))
+	if _, err := s.Report(t.Context(), "digits", study.ReportValues{Trial: 252, Reports: []study.Report{{Step: 13, Values: []study.NamedValue{{Name: "loss", Value: 0.777}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, `document.querySelector(".running").textContent.includes("0.777, step 13")`)
+	b.clean(t, "live")
+
+	front.Close()
+	b.until(t, `!document.querySelector("#banner").hidden`)
+	b.shoot(t, "offline-1280-light")
+	if !strings.Contains(b.text(t, ".study-head"), "0.0101") {
+		t.Error("the last data are gone while the server cannot be reached")
+	}
+	n = tell(0.0099)
+	front = listen()
+	back := time.Now()
+	b.until(t, fmt.Sprintf(`document.querySelector("#banner").hidden && document.querySelector(".study-head").textContent.includes("0.0099 in #%d")`, n))
+	if d := time.Since(back); d > 8*time.Second {
+		t.Errorf("the page was live again after %s", d)
+	}
+	view, err := s.Study(t.Context(), "digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := b.text(t, ".study-head"); !strings.Contains(text, fmt.Sprintf("trials %d ", view.Trials-view.Added)) && !strings.Contains(strings.Join(strings.Fields(text), " "), fmt.Sprint(view.Trials)) {
+		t.Errorf("the study has %d trials, but the page says %q", view.Trials, text)
+	}
+	b.mu.Lock()
+	b.faults = nil // of the connections that failed
+	b.mu.Unlock()
+	if err := s.DeleteStudy(t.Context(), "digits"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, `document.querySelector(".failure") !== null && document.querySelector("#live").textContent.includes("ended")`)
+}
+
+// TestBrowserActs does with the page what the command line can do.
+func TestBrowserActs(t *testing.T) {
+	s := lively(t)
+	path := tokenPath(t)
+	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
+	reader := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleRead}), "Bearer ")
+	r := start(t, s, server.Options{TokenFile: path}, loopback)
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	login := func(token string) {
+		t.Helper()
+		b.do(t, chromedp.WaitVisible("#token", chromedp.ByQuery), chromedp.SendKeys("#token", token+kb.Enter, chromedp.ByQuery))
+	}
+	press := func(name string) {
+		t.Helper()
+		b.until(t, fmt.Sprintf(`[...document.querySelectorAll("button")].some(x => x.textContent === %q)`, name))
+		b.do(t, chromedp.Click(fmt.Sprintf(`//button[text()=%q]`, name), chromedp.BySearch))
+	}
+	confirm := func(command string) {
+		t.Helper()
+		b.do(t, chromedp.WaitVisible("dialog", chromedp.ByQuery))
+		if text := b.text(t, "dialog .same"); !strings.Contains(text, command) {
+			t.Errorf("the dialog says %q, want the command %q", text, command)
+		}
+		// Twice, as an impatient visitor does. The second has no effect.
+		b.do(t, chromedp.Evaluate(`(() => { const f = document.querySelector("dialog form"); f.requestSubmit(); f.requestSubmit(); })()`, nil), chromedp.WaitNotPresent("dialog", chromedp.ByQuery))
+	}
+	state := func() tuner.Study {
+		t.Helper()
+		v, err := s.Study(t.Context(), "digits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	b.do(t, chromedp.Navigate(b.origin+"/studies/digits"))
+	login("wrong")
+	b.until(t, `document.querySelector(".login .error").textContent.includes("does not know this token")`)
+	b.accessible(t, "login")
+	b.shoot(t, "login-1280-light")
+	login(reader)
+	b.until(t, `document.querySelector("header").textContent.includes("read")`)
+	b.do(t, chromedp.WaitVisible(".history canvas", chromedp.ByQuery))
+	before := state().Position
+	press("Pause") // it says why it does nothing
+	var open bool
+	b.do(t, chromedp.Evaluate(`document.querySelector("dialog") !== null`, &open))
+	if open || state().Position != before {
+		t.Error("a reader can pause a study")
+	}
+	press("Log out")
+	login(admin)
+	b.do(t, chromedp.WaitVisible(".history canvas", chromedp.ByQuery))
+
+	press("Pause")
+	b.do(t, chromedp.WaitVisible("dialog", chromedp.ByQuery))
+	b.accessible(t, "dialog")
+	confirm("tuner pause digits")
+	if v := state(); v.Status != study.StatusPaused || v.Position != before+1 {
+		t.Errorf("after Pause the study is %v, with %d events more", v.Status, v.Position-before)
+	}
+	press("Resume")
+	confirm("tuner resume digits")
+	if v := state(); v.Status != study.StatusActive {
+		t.Errorf("after Resume the study is %v", v.Status)
+	}
+	b.until(t, `[...document.querySelectorAll("button")].some(x => x.textContent === "Pause")`)
+
+	press("Enqueue")
+	b.do(t, chromedp.WaitVisible("dialog #enqueue-0", chromedp.ByQuery), chromedp.SetValue("#enqueue-0", "0.0123", chromedp.ByQuery))
+	b.do(t, chromedp.Evaluate(`document.querySelector("dialog form").dispatchEvent(new Event("input"))`, nil))
+	trials := state().Trials
+	b.shoot(t, "enqueue-1280-light")
+	confirm("lr=0.0123")
+	if v := state(); v.Trials != trials+1 || v.Counts[study.Queued] != 1 {
+		t.Errorf("after Enqueue there are %d trials more, and %d queued", v.Trials-trials, v.Counts[study.Queued])
+	}
+	if trial, err := s.Trial(t.Context(), "digits", trials); err != nil || trial.Config.Number("lr") != 0.0123 {
+		t.Errorf("the queued trial has lr = %g, %v", trial.Config.Number("lr"), err)
+	}
+
+	b.open(t, "/studies/digits/trials/240", ".config td")
+	press("Add a note")
+	b.do(t, chromedp.WaitVisible("#note-key", chromedp.ByQuery), chromedp.SendKeys("#note-key", "seen", chromedp.ByQuery), chromedp.SendKeys("#note-value", "looks fine", chromedp.ByQuery))
+	b.do(t, chromedp.Evaluate(`document.querySelector("dialog form").requestSubmit()`, nil))
+	b.until(t, `document.querySelector("main").textContent.includes("looks fine")`)
+	if trial, err := s.Trial(t.Context(), "digits", 240); err != nil || trial.Attributes["seen"] != "looks fine" {
+		t.Errorf("the notes of the trial are %v, %v", trial.Attributes, err)
+	}
+
+	b.open(t, "/studies/digits", ".history canvas")
+	press("Finish")
+	b.do(t, chromedp.SendKeys("#detail", "good enough", chromedp.ByQuery))
+	confirm("tuner finish digits --detail 'good enough'")
+	if v := state(); v.Status != study.StatusFinished || v.Finished.Detail != "good enough" {
+		t.Errorf("after Finish the study is %v: %q", v.Status, v.Finished.Detail)
+	}
+	press("Delete")
+	b.do(t, chromedp.SendKeys("#typed", "digit", chromedp.ByQuery))
+	var disabled bool
+	b.do(t, chromedp.Evaluate(`document.querySelector("dialog button[type=submit]").disabled`, &disabled))
+	if !disabled {
+		t.Error("a study can be deleted without its name")
+	}
+	b.do(t, chromedp.SendKeys("#typed", "s", chromedp.ByQuery))
+	confirm("tuner delete-study digits --yes")
+	b.do(t, chromedp.WaitVisible("table.studies", chromedp.ByQuery))
+	if _, err := s.Study(t.Context(), "digits"); tuner.CodeOf(err) != tuner.NotFound {
+		t.Errorf("after Delete: %v", err)
+	}
+	b.mu.Lock()
+	var rest []string
+	for _, f := range b.faults { // 401 before the logins, 404 after the deletion
+		if !strings.Contains(f, "401") && !strings.Contains(f, "404") {
+			rest = append(rest, f)
+		}
+	}
+	b.faults = rest
+	b.mu.Unlock()
+	b.clean(t, "acts")
+}
+
+// TestBrowserTabs opens a study in eight tabs. A browser has six connections for them.
+func TestBrowserTabs(t *testing.T) {
+	r := start(t, lively(t), server.Options{}, loopback)
+	b := openBrowser(t, r)
+	b.open(t, "/studies/digits", ".history canvas")
+	for i := range 7 {
+		tab, closeTab := chromedp.NewContext(b)
+		defer closeTab()
+		limited, cancel := context.WithTimeout(tab, 30*time.Second)
+		defer cancel()
+		if err := chromedp.Run(limited, chromedp.Navigate(b.origin+"/studies/digits"), chromedp.WaitVisible(".history canvas", chromedp.ByQuery)); err != nil {
+			t.Fatalf("tab %d: %v", i+2, err)
+		}
+	}
+}

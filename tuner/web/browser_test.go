@@ -1,0 +1,451 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// browser is a tab of Chromium. It notes what a page must never do.
+type browser struct {
+	context.Context
+	origin string
+
+	mu       sync.Mutex
+	faults   []string // errors on the console, and reports of the policy
+	outside  []string // requests to other origins
+	requests int
+	bytes    float64
+}
+
+// chromium is the path of the browser. CI installs one, and sets the variable.
+func chromium(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("BKB_CHROMIUM"); path != "" {
+		return path
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no chromium in PATH; install it with apt-get install chromium, or set BKB_CHROMIUM")
+	return ""
+}
+
+// openBrowser starts a browser for a server.
+func openBrowser(t testing.TB, r *running) *browser {
+	t.Helper()
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	limited, end := context.WithTimeout(context.Background(), 4*time.Minute)
+	allocator, stop := chromedp.NewExecAllocator(limited, options...)
+	tab, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // it logs events that it does not know
+	b := &browser{Context: tab, origin: "http://" + r.http}
+	t.Cleanup(func() {
+		closeTab()
+		stop()
+		end()
+		chromedp.FromContext(tab).Allocator.Wait()
+	})
+	chromedp.ListenTarget(tab, b.note)
+	b.do(t, log.Enable(), network.Enable(), performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
+	return b
+}
+
+func (b *browser) note(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		b.faults = append(b.faults, fmt.Sprintf("exception: %s at %s:%d", e.ExceptionDetails.Error(), e.ExceptionDetails.URL, e.ExceptionDetails.LineNumber+1))
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+			text, _ := json.Marshal(e.Args)
+			b.faults = append(b.faults, "console: "+string(text))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			b.faults = append(b.faults, "log: "+e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		url := e.Request.URL
+		b.requests++
+		if !strings.HasPrefix(url, b.origin+"/") && !strings.HasPrefix(url, "blob:"+b.origin) && !strings.HasPrefix(url, "data:") && url != "about:blank" {
+			b.outside = append(b.outside, url)
+		}
+	case *network.EventLoadingFinished:
+		b.bytes += e.EncodedDataLength
+	}
+}
+
+func (b *browser) do(t testing.TB, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t.Fatal(err, b.faults)
+	}
+}
+
+// open navigates, even if only the part after # differs, and waits for the view.
+func (b *browser) open(t testing.TB, path, ready string) {
+	t.Helper()
+	b.do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(b.origin+path), chromedp.WaitVisible(ready, chromedp.ByQuery))
+	b.settle(t)
+}
+
+// settle waits until no script has run for a while.
+func (b *browser) settle(t testing.TB) {
+	t.Helper()
+	for last := -1.0; ; {
+		now := b.cpu(t)
+		if now-last < 0.004 {
+			return
+		}
+		last = now
+		b.do(t, chromedp.Sleep(150*time.Millisecond))
+	}
+}
+
+// cpu is the CPU time of the main thread in seconds.
+func (b *browser) cpu(t testing.TB) (seconds float64) {
+	t.Helper()
+	b.do(t, chromedp.ActionFunc(func(ctx context.Context) error {
+		metrics, err := performance.GetMetrics().Do(ctx)
+		for _, m := range metrics {
+			if m.Name == "TaskDuration" {
+				seconds = m.Value
+			}
+		}
+		return err
+	}))
+	return seconds
+}
+
+// text is that of an element.
+func (b *browser) text(t testing.TB, selector string) (s string) {
+	t.Helper()
+	b.do(t, chromedp.Text(selector, &s, chromedp.ByQuery))
+	return s
+}
+
+// until waits until a condition in JavaScript holds.
+func (b *browser) until(t testing.TB, condition string) {
+	t.Helper()
+	if err := chromedp.Run(b, chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(20*time.Second), chromedp.WithPollingInterval(100*time.Millisecond))); err != nil {
+		var body string
+		_ = chromedp.Run(b, chromedp.Text("body", &body, chromedp.ByQuery))
+		t.Fatalf("%s: %v\n%s", condition, err, body)
+	}
+}
+
+// look sets the size and the scheme.
+func (b *browser) look(t testing.TB, width, height int64, scheme string) {
+	t.Helper()
+	b.do(t, emulation.SetDeviceMetricsOverride(width, height, 1, false),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+}
+
+// shoot saves a picture of the whole page in $BKB_SHOTS.
+func (b *browser) shoot(t testing.TB, name string) {
+	t.Helper()
+	dir := os.Getenv("BKB_SHOTS")
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	b.do(t, chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		picture, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).Do(ctx)
+		return err
+	}))
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// clean fails the test if the page did what it must not.
+func (b *browser) clean(t testing.TB, name string) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, f := range b.faults {
+		t.Errorf("%s: %s", name, f)
+	}
+	for _, url := range b.outside {
+		t.Errorf("%s: a request to %s", name, url)
+	}
+	b.faults, b.outside = nil, nil
+}
+
+// accessible runs axe-core in the page.
+func (b *browser) accessible(t testing.TB, name string) {
+	t.Helper()
+	script, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var violations []string
+	b.do(t, chromedp.Evaluate(string(script)+";0", nil), chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"]}).then(r =>
+		r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.html.slice(0, 160) + " " + n.failureSummary.replaceAll("\n", " "))))`,
+		&violations, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	for _, v := range violations {
+		t.Errorf("%s: axe: %s", name, v)
+	}
+}
+
+// studySpace has parameters of all kinds.
+func studySpace(t testing.TB) *space.Space {
+	t.Helper()
+	s, _, err := space.Parse([]byte(`
+parameters:
+  lr:        {type: float, low: 1e-5, high: 0.1, scale: log}
+  wd:        {type: float, low: 1e-6, high: 0.01, scale: log}
+  dropout:   {type: float, low: 0, high: 0.6}
+  batch:     {type: int, low: 16, high: 512, scale: log}
+  depth:     {type: int, low: 2, high: 12}
+  width:     {type: int, low: 32, high: 512, step: 32}
+  optimizer: {type: categorical, values: [sgd, adam, rmsprop]}
+  momentum:  {type: float, low: 0.5, high: 0.99, when: {optimizer: sgd}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// loss is the objective of the studies of these tests, least near lr = 2.5e-3.
+func loss(c space.Config, r *rand.Rand) float64 {
+	lr := math.Log10(c.Number("lr")) + 2.6
+	v := 0.03 + 0.12*lr*lr + 0.06*math.Pow(c.Number("dropout")-0.2, 2) + 0.01*math.Abs(math.Log2(c.Number("batch"))-6)
+	if o, _ := c.Get("optimizer"); o.String() == "sgd" {
+		v += 0.04 * (1.1 - c.Number("momentum"))
+	}
+	return v * math.Exp(0.08*r.NormFloat64())
+}
+
+// imported adds finished trials to a study that it makes.
+func imported(t testing.TB, s tuner.Service, name string, n int) {
+	t.Helper()
+	sp := studySpace(t)
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1}
+	if _, err := s.CreateStudy(t.Context(), name, study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	u := make([]float64, sp.Dim())
+	var batch []study.Command
+	for i := range n {
+		for k := range u {
+			u[k] = r.Float64()
+		}
+		if r.Float64() < 0.7*min(1, float64(i)/(0.2*float64(n))) {
+			u[0] = min(1, max(0, 0.6+0.12*r.NormFloat64()))
+		}
+		c, err := sp.Decode(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{loss(c, r)}}}}
+		if r.Float64() < 0.02 {
+			o = study.Outcome{State: study.Failed}
+		}
+		batch = append(batch, study.Add{RequestID: fmt.Sprint(name, i), Config: c, Outcome: o})
+		if len(batch) == 1000 || i == n-1 {
+			if _, err := tuner.AddAll(t.Context(), s, name, batch); err != nil {
+				t.Fatal(err)
+			}
+			batch = batch[:0]
+		}
+	}
+}
+
+// lively is a service with a study that runs, and others in other states.
+func lively(t testing.TB) *tuner.Tuner {
+	t.Helper()
+	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	t.Cleanup(func() { s.Close() })
+	ctx := t.Context()
+	imported(t, s, "digits", 240)
+	r := rand.New(rand.NewPCG(2, 2))
+	for k := range 14 {
+		asked, err := s.Ask(ctx, "digits", study.Ask{Worker: fmt.Sprintf("gpu-%d", k%4), New: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trial := asked.Trials[0]
+		final := loss(trial.Config, r)
+		var reports []study.Report
+		for step := range 12 {
+			reports = append(reports, study.Report{Step: int64(step + 1), Values: []study.NamedValue{{Name: "loss", Value: final * (1 + 2*math.Exp(-float64(step)/3))}}})
+		}
+		if _, err := s.Report(ctx, "digits", study.ReportValues{Trial: trial.Number, Epoch: trial.Epoch, Reports: reports}); err != nil {
+			t.Fatal(err)
+		}
+		if k < 11 {
+			o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{final}}}}
+			if _, err := s.Tell(ctx, "digits", study.Tell{Trial: trial.Number, Epoch: trial.Epoch, Outcome: o}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.SetAttributes(ctx, "digits", study.SetAttributes{Trial: study.OfStudy, Attributes: map[string]string{"<b>note</b>": `"><img src=x onerror=alert(1)>`}}); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, s, "price", 40)
+	if _, err := s.Pause(ctx, "price", study.Pause{}); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, s, "done", 9)
+	if _, err := s.Finish(ctx, "done", study.Finish{Detail: "good enough"}); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, s, "empty", 0)
+	return s
+}
+
+// TestBrowserPages opens each view at two sizes and in both schemes.
+func TestBrowserPages(t *testing.T) {
+	r := start(t, lively(t), server.Options{}, loopback)
+	b := openBrowser(t, r)
+	views := []struct{ name, path, ready string }{
+		{"studies", "/", "table.studies"},
+		{"overview", "/studies/digits", ".history canvas"},
+		{"parameters", "/studies/digits#parameters", ".slices canvas"},
+		{"trials", "/studies/digits#trials", "table.trials td"},
+		{"model", "/studies/digits#model", ".words li"},
+		{"settings", "/studies/digits#settings", "main pre"},
+		{"trial", "/studies/digits/trials/243", ".config td"},
+		{"running", "/studies/digits/trials/252", ".config td"},
+		{"empty", "/studies/empty", ".empty-page"},
+		{"none", "/studies/none", ".failure"},
+	}
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.look(t, width, 900, scheme)
+			for _, v := range views {
+				name := fmt.Sprintf("%s-%d-%s", v.name, width, scheme)
+				b.open(t, v.path, v.ready)
+				if v.name == "none" { // the failed requests are the point
+					b.mu.Lock()
+					b.faults = slices.DeleteFunc(b.faults, func(f string) bool { return strings.Contains(f, "404") })
+					b.mu.Unlock()
+				}
+				var wide bool
+				b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
+				if wide {
+					t.Errorf("%s: the page scrolls sideways", name)
+				}
+				b.shoot(t, name)
+				b.clean(t, name)
+				b.accessible(t, name)
+				b.clean(t, name+" with axe")
+			}
+		}
+	}
+	var injected bool
+	b.open(t, "/studies/digits#settings", "main pre")
+	b.do(t, chromedp.Evaluate(`document.querySelector("main img, main b") !== null`, &injected))
+	if injected || !strings.Contains(b.text(t, "main"), "<b>note</b>") {
+		t.Error("a note became markup")
+	}
+}
+
+// TestBrowserBudget measures a study of 100,000 trials. The limits are CPU time and counts,
+// because times on the clock depend on what else the machine does.
+func TestBrowserBudget(t *testing.T) {
+	chromium(t)
+	if testing.Short() {
+		t.Skip("it adds 100,000 trials, and measures")
+	}
+	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	defer s.Close()
+	const n = 100_000
+	imported(t, s, "big", n)
+	r := start(t, s, server.Options{}, loopback)
+	defer r.stop()
+	b := openBrowser(t, r)
+	b.look(t, 1280, 1400, "light")
+	b.open(t, "/", "table.studies")
+	b.mu.Lock()
+	b.bytes, b.requests = 0, 0
+	b.mu.Unlock()
+	before := b.cpu(t)
+	b.do(t, chromedp.Navigate(b.origin+"/studies/big"), chromedp.WaitVisible(".history canvas", chromedp.ByQuery))
+	b.settle(t)
+	load := b.cpu(t) - before
+	b.shoot(t, "big-1280-light")
+	var nodes int
+	b.do(t, chromedp.Evaluate(`document.querySelectorAll("*").length`, &nodes))
+	b.mu.Lock()
+	bytes, requests := b.bytes, b.requests
+	b.mu.Unlock()
+
+	// zoom drags across the chart of the best so far, as a visitor does.
+	var box struct{ X, Y, Width, Height float64 }
+	place := func(selector string) {
+		b.do(t, chromedp.Evaluate(`(() => { const r = document.querySelector("`+selector+`").getBoundingClientRect(); return {x: r.x, y: r.y, width: r.width, height: r.height}; })()`, &box))
+	}
+	drag := func(x0, y0, x1, y1 float64) float64 {
+		b.do(t, chromedp.MouseEvent("mouseMoved", x0, y0))
+		b.settle(t)
+		b.do(t, chromedp.MouseEvent("mousePressed", x0, y0, chromedp.ButtonLeft))
+		b.do(t, chromedp.MouseEvent("mouseMoved", x1, y1, chromedp.ButtonLeft))
+		before := b.cpu(t)
+		b.do(t, chromedp.MouseEvent("mouseReleased", x1, y1, chromedp.ButtonLeft))
+		b.do(t, chromedp.Sleep(500*time.Millisecond))
+		return b.cpu(t) - before
+	}
+	place(".u-over")
+	zoom := drag(box.X+0.3*box.Width, box.Y+50, box.X+0.5*box.Width, box.Y+52)
+	place(".parallel canvas")
+	b.do(t, chromedp.MouseEvent("mouseMoved", box.X+14, box.Y+100))
+	b.settle(t)
+	b.do(t, chromedp.MouseEvent("mousePressed", box.X+14, box.Y+100, chromedp.ButtonLeft))
+	before = b.cpu(t)
+	b.do(t, chromedp.MouseEvent("mouseMoved", box.X+14, box.Y+160, chromedp.ButtonLeft), chromedp.Sleep(700*time.Millisecond))
+	brush := b.cpu(t) - before
+	b.do(t, chromedp.MouseEvent("mouseReleased", box.X+14, box.Y+160, chromedp.ButtonLeft))
+	b.settle(t)
+	status := b.text(t, ".parallel ~ .readout")
+	if !strings.Contains(status, " of ") || !strings.Contains(status, "pass the filters") {
+		t.Errorf("after the brush the page says %q", status)
+	}
+	b.shoot(t, "brushed-1280-light")
+	b.clean(t, "big")
+	t.Logf("%d trials: %d requests, %.2f MB, load %.0f ms, brush %.0f ms, zoom %.0f ms of main thread CPU, %d elements", n, requests, bytes/1e6, load*1e3, brush*1e3, zoom*1e3, nodes)
+	for _, x := range []struct {
+		name      string
+		got, most float64
+	}{{"bytes", bytes, 2.6e6}, {"load in s", load, 0.8}, {"brush in s", brush, 0.15}, {"zoom in s", zoom, 0.04}, {"elements", float64(nodes), 3000}, {"requests", float64(requests), 40}} {
+		if x.got > x.most || x.got <= 0 {
+			t.Errorf("%s: %g, want at most %g", x.name, x.got, x.most)
+		}
+	}
+}
