@@ -103,7 +103,7 @@ PYENV ?= $(HOME)/.cache/bkb-python/venv
 PYBUILD = $(PYENV)/bin/python -m build --no-isolation
 $(PYENV)/ready: python/pyproject.toml
 	python3 -m venv $(PYENV)
-	$(PYENV)/bin/pip install -q build hatchling lightgbm mypy 'optuna>=5' pandas plotly pytest ruff scikit-learn tqdm xgboost-cpu
+	$(PYENV)/bin/pip install -q build grpcio hatchling lightgbm mypy 'optuna>=5' pandas plotly protobuf pytest ruff scikit-learn tqdm xgboost-cpu
 	touch $@
 
 python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)
