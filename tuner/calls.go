@@ -250,9 +250,6 @@ func (t *Tuner) snapshot(ctx context.Context, name string) (*study.View, error) 
 		view, err = d.log.snapshot(ctx)
 		return err
 	})
-	if err == nil && view.Spec().Foreign() {
-		return nil, study.ErrForeign
-	}
 	return view, err
 }
 

@@ -387,9 +387,6 @@ func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Column
 		if err != nil {
 			return err
 		}
-		if v.Spec().Foreign() {
-			return study.ErrForeign
-		}
 		chosen, err := choose(d.columns.readers(v.Spec()), q.Names)
 		if err != nil {
 			return err

@@ -26,9 +26,6 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 	if err != nil {
 		return err
 	}
-	if v.Spec().Foreign() {
-		return study.ErrForeign
-	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the proposer panicked: %v", r)

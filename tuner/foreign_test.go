@@ -139,8 +139,12 @@ func TestForeignApart(t *testing.T) {
 		"trials":   func() error { _, _, err := tn.Trials(ctx, s.Name, Filter{}); return err },
 		"trial":    func() error { _, err := tn.Trial(ctx, s.Name, 0); return err },
 		"columns":  func() error { _, err := tn.Columns(ctx, s.Name, ColumnQuery{}); return err },
-		"predict":  func() error { _, err := tn.Predict(ctx, s.Name, PredictQuery{}); return err },
-		"finish":   func() error { _, err := tn.Finish(ctx, s.Name, study.Finish{}); return err },
+		"importance": func() error {
+			_, err := tn.Importance(ctx, s.Name, ImportanceQuery{})
+			return err
+		},
+		"predict": func() error { _, err := tn.Predict(ctx, s.Name, PredictQuery{}); return err },
+		"finish":  func() error { _, err := tn.Finish(ctx, s.Name, study.Finish{}); return err },
 	} {
 		if err := call(); !errors.Is(err, study.ErrForeign) || CodeOf(err) != Unsupported {
 			t.Errorf("%s: %v", name, err)
