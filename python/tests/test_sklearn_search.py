@@ -284,7 +284,8 @@ def test_a_study_that_is_not_kept() -> None:
     assert not hasattr(search, "study_")
     from bkb._scratch import scratch_client
 
-    assert list(scratch_client().studies()) == []
+    kept = [s.name for s in scratch_client().studies()]  # others may be of Optuna
+    assert not [name for name in kept if name.startswith("search-")]
 
 
 def test_a_search_that_is_continued(tmp_path: Path, name: str) -> None:
