@@ -60,9 +60,15 @@ If there is no GPU to use, stderr says why. docs/gpu.md has what a GPU needs.`,
 				return err
 			}
 		} else {
+			size := func(bytes int64) string {
+				if bytes == 0 {
+					return "" // of the processor
+				}
+				return gpu.Gigabytes(bytes)
+			}
 			w := newTable(out, "DEVICE", "MODEL", "MEMORY", "FREE", "CAPABILITY", "DRIVER")
 			for _, d := range list {
-				w.row(d.Device, d.Model, gigabytes(d.Memory), gigabytes(d.Free), d.Capability, d.Driver)
+				w.row(d.Device, d.Model, size(d.Memory), size(d.Free), d.Capability, d.Driver)
 			}
 			if err := w.end(); err != nil {
 				return err
@@ -117,12 +123,4 @@ func listDevices() ([]deviceRecord, error) {
 		list = append(list, r)
 	}
 	return list, nil
-}
-
-// gigabytes is a number of bytes as text, empty for 0.
-func gigabytes(bytes int64) string {
-	if bytes == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -182,4 +183,31 @@ func (o *Operator) deviceForward(ctx context.Context, dst, v []float64, c int) e
 	o.leaveDevice(err)
 	v = slices.Clone(v) // o.v is packed again
 	return o.pass(ctx, request{forward: true, dst: dst, v: v}, c)
+}
+
+// LargeGramian is [Gramian] for learners, whose matrices can be large enough for a device
+// (docs/gpu.md). Results of the device differ in rounding. They are exactly symmetric too,
+// with Diag on the diagonal.
+func LargeGramian(k Kernel, x Rows) ([]float64, error) {
+	if err := checkPair(k, x, x); err != nil {
+		return nil, err
+	}
+	p, ok := Prepare(k, x).(*panelPrepared)
+	if !ok {
+		return Gramian(k, x)
+	}
+	m := onDevice(p, Options{Distances: DirectDistances}, Float64, x)
+	if m == nil {
+		return Gramian(k, x)
+	}
+	n := x.Len()
+	out := make([]float64, n*n)
+	if err := errors.Join(m.Fill(out), m.Close()); err != nil {
+		gpu.Warn(err)
+		return Gramian(k, x)
+	}
+	for i := range n {
+		out[i*n+i] = k.Diag(x, i)
+	}
+	return out, checkFiniteMatrix("K(X, X)", out, n, 0)
 }

@@ -134,6 +134,54 @@ func TestDeviceContract(t *testing.T) {
 	}
 }
 
+// K(X, X) of the device is symmetric to the bit, with the diagonal of the kernel and equal
+// rows for equal inputs. It is that of the CPU up to rounding.
+func TestDeviceGramian(t *testing.T) {
+	gramian := func(g []float64, err error) []float64 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(4)(rng, 150).(*kernel.Points[float64])
+	copy(x.Row(140), x.Row(3))
+	for name, k := range deviceKernels(4) {
+		want := gramian(kernel.Gramian(k, x))
+		cudatest.Use(t, "cuda:0")
+		got := gramian(kernel.LargeGramian(k, x))
+		largest := 1.0
+		for _, v := range want {
+			largest = max(largest, math.Abs(v))
+		}
+		requireClose(t, name, got, want, 1e-14*largest)
+		if slices.Equal(got, want) && name != "linear" && name != "polynomial" { // these have no exponential
+			t.Errorf("%s: the bits are those of the CPU, so that no device was used", name)
+		}
+		for i := range 150 {
+			if got[i*150+i] != k.Diag(x, i) || !slices.Equal(got[3*150:3*150+3], got[140*150:140*150+3]) {
+				t.Fatalf("%s: the diagonal or equal rows differ at %d", name, i)
+			}
+			for j := range i {
+				if got[i*150+j] != got[j*150+i] {
+					t.Fatalf("%s: elements %d, %d and %d, %d differ", name, i, j, j, i)
+				}
+			}
+		}
+		cudatest.Use(t, "cpu")
+	}
+	// Without memory, the CPU computes it.
+	cudatest.Fault(t, "FAKE_CUDA_FAIL_ALLOC", "3")
+	gpu.OnWarning(func(string) {})
+	defer gpu.OnWarning(nil)
+	k := must(kernel.NewGaussian(1))
+	cudatest.Use(t, "cuda:0")
+	if !slices.Equal(gramian(kernel.LargeGramian(k, x)), gramian(kernel.Gramian(k, x))) {
+		t.Error("without memory the bits are not those of the CPU")
+	}
+}
+
 // These stay on the CPU.
 func TestDeviceLeavesToCPU(t *testing.T) {
 	cudatest.Use(t, "cuda:0")

@@ -62,7 +62,7 @@
 //
 // # Invariants
 //
-//   - No bit of a product depends on the number of workers, on whether X is
+//   - On the CPU, no bit of a product depends on the number of workers, on whether X is
 //     resident or streamed, or on earlier computations.
 //   - Distances are sums of direct differences. They are exactly 0 for equal inputs
 //     and have no cancellation. Products of an Operator with inputs near their mean
@@ -72,7 +72,7 @@
 //     with the place. A panic means that the caller broke a precondition and names
 //     it.
 //   - Kernels, rows and prepared centres do not change once in use and are safe for
-//     concurrent reading. There is no global state.
+//     concurrent reading. The choice of devices is the only global state.
 //
 // Faster evaluation belongs behind [Prepared], the block of K, and the two tile
 // products. The code above them does not depend on it.

@@ -75,6 +75,9 @@ type Matrix interface {
 	Apply(dst, v []float64, c int) error
 	// ApplyT sets dst = Kᵀ·u, M×c.
 	ApplyT(dst, u []float64, c int) error
+	// Fill sets dst to K, n×M, of a matrix in float64. It is for matrices whose K fits on
+	// the devices.
+	Fill(dst []float64) error
 	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
 	// first.
 	SetX(x Rows) error
@@ -140,11 +143,11 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s has %s free, and %s needs %s", e.Device, gigabytes(e.Free), e.What, gigabytes(e.Need))
+	return fmt.Sprintf("%s has %s free, and %s needs %s", e.Device, Gigabytes(e.Free), e.What, Gigabytes(e.Need))
 }
 
-// gigabytes is a number of bytes as text.
-func gigabytes(bytes int64) string {
+// Gigabytes is a number of bytes as text.
+func Gigabytes(bytes int64) string {
 	if bytes < 1e9 {
 		return fmt.Sprintf("%.4g MB", float64(bytes)/1e6)
 	}

@@ -46,6 +46,7 @@ type ones struct{ n, m int }
 func (o *ones) Apply(dst, v []float64, _ int) error  { return fillSum(dst, v) }
 func (o *ones) ApplyT(dst, u []float64, _ int) error { return fillSum(dst, u) }
 func (o *ones) Stored() bool                         { return true }
+func (o *ones) Fill(dst []float64) error             { return fillSum(dst, []float64{1}) }
 func (o *ones) SetX(Rows) error                      { return nil }
 func (o *ones) Close() error                         { return nil }
 

@@ -90,6 +90,10 @@ func (s *split) ApplyT(dst, u []float64, c int) error {
 	return nil
 }
 
+func (s *split) Fill(dst []float64) error {
+	return s.each(func(i int, m Matrix) error { return m.Fill(dst[s.from[i]*s.m : s.from[i+1]*s.m]) })
+}
+
 func (s *split) SetX(Rows) error { panic("gpu: precondition: batches are on one device") }
 
 func (s *split) Stored() bool {

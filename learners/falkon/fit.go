@@ -154,7 +154,7 @@ func (f *fit) unsolvable(iteration int) error {
 
 // merged returns the different centres, with the weights of equal ones added.
 func (f *fit) merged(c *learners.Centers) (*learners.Centers, error) {
-	gram, err := kernel.Gramian(f.Kernel, c.Points)
+	gram, err := kernel.LargeGramian(f.Kernel, c.Points)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (f *fit) rowWeight(i int) float64 {
 // ε is too small.
 func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
 	m := f.centers.Len()
-	gram, err := kernel.Gramian(f.Kernel, f.centers.Points)
+	gram, err := kernel.LargeGramian(f.Kernel, f.centers.Points)
 	if err != nil {
 		return nil, false, err
 	}

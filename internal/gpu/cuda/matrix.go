@@ -280,6 +280,34 @@ func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0,
 	return largest
 }
 
+func (m *matrix) Fill(dst []float64) error {
+	if m.size != 8 {
+		panic("cuda: precondition: only matrices in float64 are copied back")
+	}
+	return m.d.do(func() error {
+		if m.panels == 0 {
+			return &gpu.DeviceError{Device: m.d.info.Name, Call: "Fill", Err: errors.New("K is not stored")}
+		}
+		row := make([]float64, m.side*m.columns()) // of panels
+		for p0 := int64(0); p0 < m.np; p0 += m.panels {
+			p1 := min(p0+m.panels, m.np)
+			if err := m.fill(p0, p1); err != nil {
+				return err
+			}
+			for p := p0; p < p1; p++ {
+				if err := download(m.d, row, m.k+cu.DevicePtr(8*(p-p0)*m.side*m.columns())); err != nil {
+					return err
+				}
+				for r := p * m.side; r < min((p+1)*m.side, m.n); r++ {
+					copy(dst[r*m.m:(r+1)*m.m], row[(r-p*m.side)*m.columns():])
+				}
+			}
+		}
+		m.filled = m.Stored()
+		return nil
+	})
+}
+
 func (m *matrix) SetX(x gpu.Rows) error {
 	if int64(x.N) > m.first.n {
 		panic(fmt.Sprintf("cuda: precondition: a batch of %d rows where %d are the most", x.N, m.first.n))
