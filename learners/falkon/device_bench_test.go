@@ -66,7 +66,7 @@ func BenchmarkDeviceFit(b *testing.B) {
 				got, took := fit(c.precision, c.how)
 				b.ReportMetric(took.Seconds(), "device-s")
 				b.ReportMetric(cpu.Seconds()/took.Seconds(), "cpu/device")
-				b.ReportMetric(distance(got, want), "distance")
+				b.ReportMetric(cudatest.Distance(got, want), "distance")
 			}
 		})
 	}

@@ -53,16 +53,6 @@ func fitted(t *testing.T, p falkon.Params, train *data.Memory) []float64 {
 	return out
 }
 
-// distance returns |a − b|/|b|.
-func distance(a, b []float64) float64 {
-	d, s := 0.0, 0.0
-	for i := range b {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		s += b[i] * b[i]
-	}
-	return math.Sqrt(d / s)
-}
-
 // FALKON on a device predicts what it predicts on the CPU in float64, to 1e-5. CG converges
 // in these cases.
 func TestDeviceAgreesWithCPU(t *testing.T) {
@@ -80,10 +70,10 @@ func TestDeviceAgreesWithCPU(t *testing.T) {
 			p := falkon.Params{Kernel: k, Lambda: 1e-2, Centers: c.m, Iterations: 50, Tolerance: 1e-10, Epsilon: 1e-6}
 			want := fitted(t, p, train)
 			p.Precision = c.precision
-			cpu := distance(fitted(t, p, train), want)
+			cpu := cudatest.Distance(fitted(t, p, train), want)
 			cudatest.Use(t, "cuda:0")
 			got := fitted(t, p, train)
-			e := distance(got, want)
+			e := cudatest.Distance(got, want)
 			t.Logf("relative distance %.3g, that of the CPU in the same precision is %.3g", e, cpu)
 			if !(e <= 1e-5) {
 				t.Errorf("predictions are %.3g from those of the CPU, want at most 1e-5", e)
@@ -112,7 +102,7 @@ func TestDeviceLostInFit(t *testing.T) {
 		cudatest.Use(t, device)
 		os.Setenv("FAKE_CUDA_LOSE", launch)
 		got := fitted(t, p, train)
-		if e := distance(got, want); !(e <= 1e-5) {
+		if e := cudatest.Distance(got, want); !(e <= 1e-5) {
 			t.Errorf("launch %s: predictions are %.3g from those of the CPU, want at most 1e-5", launch, e)
 		}
 		if len(warnings) != 1 || !strings.Contains(warnings[0], device+" failed in cuLaunchKernel") {
@@ -137,7 +127,7 @@ func TestDeviceFactors(t *testing.T) {
 		cudatest.Use(t, "cpu")
 		want := fitted(t, p, train)
 		cudatest.Use(t, "cuda:0")
-		if e := distance(fitted(t, p, train), want); !(e <= 1e-7) {
+		if e := cudatest.Distance(fitted(t, p, train), want); !(e <= 1e-7) {
 			t.Errorf("%q: predictions are %.3g from those of the CPU, want at most 1e-7", how, e)
 		}
 		if now := free(t); now != before {

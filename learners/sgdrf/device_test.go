@@ -49,15 +49,6 @@ func fitted(t *testing.T, p sgdrf.Params, train *data.Memory) []float64 {
 	return out
 }
 
-func distance(a, b []float64) float64 {
-	d, s := 0.0, 0.0
-	for i := range b {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		s += b[i] * b[i]
-	}
-	return math.Sqrt(d / s)
-}
-
 // Stochastic gradients on a device are those of the CPU up to rounding, with a last batch
 // that is smaller, and when the device is lost.
 func TestDeviceGradients(t *testing.T) {
@@ -71,7 +62,7 @@ func TestDeviceGradients(t *testing.T) {
 		want := fitted(t, p, train)
 		cudatest.Use(t, "cuda:0")
 		got := fitted(t, p, train)
-		if e := distance(got, want); !(e <= 1e-12) || e == 0 {
+		if e := cudatest.Distance(got, want); !(e <= 1e-12) || e == 0 {
 			t.Errorf("%s: predictions are %.3g from those of the CPU, want at most 1e-12 and not 0", family, e)
 		}
 		cudatest.Use(t, "cpu")
@@ -85,7 +76,7 @@ func TestDeviceGradients(t *testing.T) {
 		gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
 		cudatest.Use(t, device)
 		os.Setenv("FAKE_CUDA_LOSE", launch)
-		if e := distance(fitted(t, p, train), want); !(e <= 1e-12) {
+		if e := cudatest.Distance(fitted(t, p, train), want); !(e <= 1e-12) {
 			t.Errorf("launch %s: predictions are %.3g from those of the CPU, want at most 1e-12", launch, e)
 		}
 		if len(warnings) != 1 || !strings.Contains(warnings[0], device+" failed in cuLaunchKernel") {

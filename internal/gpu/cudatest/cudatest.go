@@ -4,6 +4,7 @@ package cudatest
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,4 +80,14 @@ func Fault(t testing.TB, name, value string) {
 		t.Skip("a real device has no faults to order")
 	}
 	t.Setenv(name, value)
+}
+
+// Distance returns |a − b|/|b|.
+func Distance(a, b []float64) float64 {
+	d, s := 0.0, 0.0
+	for i := range b {
+		d += (a[i] - b[i]) * (a[i] - b[i])
+		s += b[i] * b[i]
+	}
+	return math.Sqrt(d / s)
 }
