@@ -3,8 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -22,5 +26,31 @@ func TestPTX(t *testing.T) {
 		t.Skip(err)
 	case err != nil:
 		t.Error(err)
+	}
+}
+
+// TestAssemble lets NVIDIA's assembler read the PTX, where $PTXAS or the path has it. Some
+// wheels of PyPI contain it, such as triton.
+func TestAssemble(t *testing.T) {
+	ptxas, err := exec.LookPath(cmp.Or(os.Getenv("PTXAS"), "ptxas"))
+	if err != nil {
+		t.Skip("there is no ptxas to assemble the PTX; name it in PTXAS")
+	}
+	files, err := filepath.Glob("../*.ptx")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no PTX: %v", err)
+	}
+	for _, file := range files {
+		for _, arch := range []string{"sm_75", "sm_80", "sm_90"} {
+			out, err := exec.Command(ptxas, "-v", "-arch="+arch, file, "-o", os.DevNull).CombinedOutput()
+			if err != nil {
+				t.Errorf("%s, %s: %v\n%s", file, arch, err, out)
+			}
+			for line := range strings.Lines(string(out)) {
+				if strings.Contains(line, "spill") && !strings.Contains(line, " 0 bytes spill stores, 0 bytes spill loads") {
+					t.Errorf("%s, %s: a kernel needs more registers than there are:%s", file, arch, line)
+				}
+			}
+		}
 	}
 }
