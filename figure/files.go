@@ -32,13 +32,22 @@ func (r *Result) WriteCSVFiles(name, path string) ([]string, error) {
 // WritePNGFiles writes every plot that has points as folder/name-plot.png. It creates the
 // folder. It returns the files written.
 func (r *Result) WritePNGFiles(name, folder string) ([]string, error) {
+	return r.writePlots(name, folder, ".png", (*Plot).WritePNG)
+}
+
+// WriteSVGFiles is [Result.WritePNGFiles] for SVG.
+func (r *Result) WriteSVGFiles(name, folder string) ([]string, error) {
+	return r.writePlots(name, folder, ".svg", (*Plot).WriteSVG)
+}
+
+func (r *Result) writePlots(name, folder, ending string, write func(*Plot, io.Writer) error) ([]string, error) {
 	var files []string
 	for _, p := range r.Plots {
 		if p.Empty() {
 			continue
 		}
-		file := filepath.Join(folder, name+"-"+p.Name+".png")
-		if err := writeFile(file, p.WritePNG); err != nil {
+		file := filepath.Join(folder, name+"-"+p.Name+ending)
+		if err := writeFile(file, func(out io.Writer) error { return write(p, out) }); err != nil {
 			return files, err
 		}
 		files = append(files, file)

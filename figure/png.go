@@ -8,53 +8,212 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The size of plots.
+// The size of plots, and the resolution of PNG, twice that of a plain screen.
 const (
 	plotWidth  = 16 * vg.Centimeter
 	plotHeight = 11 * vg.Centimeter
+	resolution = 192
 )
 
 // WritePNG draws the plot. It fails if there is nothing to draw.
 func (p *Plot) WritePNG(out io.Writer) error {
+	drawn, err := p.build()
+	if err != nil {
+		return err
+	}
+	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(resolution))
+	drawn.Draw(draw.New(c))
+	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(out)
+	return err
+}
+
+// WriteSVG draws the plot. It fails if there is nothing to draw. Dense parts are an image in
+// it, so that its size does not grow with the number of points.
+func (p *Plot) WriteSVG(out io.Writer) error {
+	drawn, err := p.build()
+	if err != nil {
+		return err
+	}
+	c := vgsvg.New(plotWidth, plotHeight)
+	drawn.Draw(draw.New(c))
+	_, err = c.WriteTo(out)
+	return err
+}
+
+// build returns the plot in the form of the drawing library.
+func (p *Plot) build() (*plot.Plot, error) {
 	if p.Empty() {
-		return fmt.Errorf("figure: plot %s has no points", p.Name)
+		return nil, fmt.Errorf("figure: plot %s has no points", p.Name)
 	}
 	drawn := plot.New()
+	sansSerif(drawn)
 	drawn.Title.Text = p.Title
+	drawn.Title.Padding = vg.Points(6)
 	drawn.X.Label.Text, drawn.Y.Label.Text = p.X.Label, p.Y.Label
 	drawn.Legend.Top = true
-	drawn.Add(plotter.NewGrid())
+	if len(p.Bars) > 0 {
+		return drawn, p.bars(drawn)
+	}
+	if len(p.Ticks) == 0 {
+		grid := plotter.NewGrid()
+		grid.Horizontal.Color, grid.Vertical.Color = pale(color.Black), pale(color.Black)
+		drawn.Add(grid)
+	}
 	logarithmic(&drawn.X, p.X.Log)
 	logarithmic(&drawn.Y, p.Y.Log)
+	marked(&drawn.X, p.X.Marks)
+	marked(&drawn.Y, p.Y.Marks)
 	if len(p.Names) > 0 {
 		drawn.NominalX(p.Names...)
 	}
-	for i, s := range p.Series {
-		if err := p.draw(drawn, i, s); err != nil {
-			return fmt.Errorf("figure: plot %s, series %s: %w", p.Name, s.Name, err)
+	for _, top := range []bool{false, true} {
+		for i, s := range p.Series {
+			if top != (s.Style == Best) {
+				continue
+			}
+			if err := p.draw(drawn, i, s); err != nil {
+				return nil, fmt.Errorf("figure: plot %s, series %s: %w", p.Name, s.Name, err)
+			}
 		}
 	}
 	widen(&drawn.X, p.X.Log)
 	widen(&drawn.Y, p.Y.Log)
-	room(&drawn.Y, p.Y.Log, len(p.Series))
-	w, err := drawn.WriterTo(plotWidth, plotHeight, "png")
-	if err != nil {
-		return fmt.Errorf("figure: plot %s: %w", p.Name, err)
+	margin(&drawn.X, p.X.Log)
+	margin(&drawn.Y, p.Y.Log)
+	room(&drawn.Y, p.Y.Log, drawn.Legend)
+	if len(p.Ticks) > 0 {
+		return drawn, p.ticks(drawn)
 	}
-	_, err = w.WriteTo(out)
-	return err
+	return drawn, nil
+}
+
+// sansSerif sets the typeface of all texts.
+func sansSerif(p *plot.Plot) {
+	for _, f := range []*font.Font{
+		&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font,
+	} {
+		f.Variant = "Sans"
+	}
+	p.Title.TextStyle.Font.Size = font.Points(13)
+	p.Legend.TextStyle.Font.Size = font.Points(9)
+}
+
+// marked gives an axis its own ticks.
+func marked(a *plot.Axis, marks []Mark) {
+	if len(marks) == 0 {
+		return
+	}
+	var ticks plot.ConstantTicks
+	for _, m := range marks {
+		ticks = append(ticks, plot.Tick{Value: m.At, Label: m.Text})
+	}
+	a.Tick.Marker = ticks
+}
+
+// margin keeps data off the frame.
+func margin(a *plot.Axis, log bool) {
+	const share = 0.03
+	if log {
+		ratio := math.Pow(a.Max/a.Min, share)
+		a.Min, a.Max = a.Min/ratio, a.Max*ratio
+		return
+	}
+	d := share * (a.Max - a.Min)
+	a.Min, a.Max = a.Min-d, a.Max+d
+}
+
+// bars draws the bars, and the half length of their errors as a line.
+func (p *Plot) bars(on *plot.Plot) error {
+	n := len(p.Bars)
+	values, names := make(plotter.Values, n), make([]string, n)
+	var errs drawnAcross
+	for i, b := range p.Bars {
+		at := n - 1 - i // from the top
+		values[at], names[at] = b.Value, b.Name
+		if b.Err > 0 {
+			errs.XYs = append(errs.XYs, plotter.XY{X: b.Value, Y: float64(at)})
+			errs.XErrors = append(errs.XErrors, struct{ Low, High float64 }{b.Err, b.Err})
+		}
+	}
+	width := min(vg.Points(18), plotHeight*0.6/vg.Length(n))
+	chart, err := plotter.NewBarChart(values, width)
+	if err != nil {
+		return err
+	}
+	chart.Horizontal, chart.Color, chart.LineStyle.Width = true, plotutil.DarkColors[2], 0
+	on.Add(chart)
+	if len(errs.XYs) > 0 {
+		lines, err := plotter.NewXErrorBars(errs)
+		if err != nil {
+			return err
+		}
+		on.Add(lines)
+	}
+	on.NominalY(names...)
+	on.X.Min = 0
+	on.X.Max = max(on.X.Max*1.05, 1e-9)
+	return nil
+}
+
+// drawnAcross are points with horizontal error bars.
+type drawnAcross struct {
+	plotter.XYs
+	plotter.XErrors
+}
+
+// ticks draws vertical axes at the names, with the texts of the ticks beside them.
+func (p *Plot) ticks(on *plot.Plot) error {
+	for i := range p.Names {
+		axis, err := plotter.NewLine(plotter.XYs{{X: float64(i), Y: 0}, {X: float64(i), Y: 1}})
+		if err != nil {
+			return err
+		}
+		axis.Width = vg.Points(0.8)
+		on.Add(axis)
+	}
+	labels := plotter.XYLabels{}
+	for _, t := range p.Ticks {
+		labels.XYs = append(labels.XYs, plotter.XY{X: t.X, Y: t.Y})
+		labels.Labels = append(labels.Labels, t.Text)
+	}
+	texts, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	for i := range texts.TextStyle {
+		s := &texts.TextStyle[i]
+		s.Font.Variant, s.Font.Size = "Sans", font.Points(7)
+		s.YAlign = text.YCenter
+	}
+	texts.Offset = vg.Point{X: vg.Points(2)}
+	on.Add(texts)
+	on.Y.Tick.Marker = plot.ConstantTicks(nil)
+	on.Y.LineStyle.Width = 0
+	on.Y.Min, on.Y.Max = min(on.Y.Min, -0.03), max(on.Y.Max, 1.03)
+	on.X.Max += 0.35 // for the texts of the last axis
+	return nil
 }
 
 // Empty tells whether the plot has no point that its axes can show.
 func (p *Plot) Empty() bool {
+	for _, b := range p.Bars {
+		if !math.IsNaN(b.Value) {
+			return false
+		}
+	}
 	for _, s := range p.Series {
-		if len(p.drawable(s).XYs) > 0 {
+		if len(s.Lines) > 0 || len(p.drawable(s).XYs) > 0 {
 			return false
 		}
 	}
@@ -63,6 +222,12 @@ func (p *Plot) Empty() bool {
 
 // draw draws one series.
 func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
+	if s.Style == Bundle {
+		return p.bundle(on, i, s)
+	}
+	if s.Color > 0 {
+		i = s.Color - 1
+	}
 	at := p.drawable(s)
 	if len(at.XYs) == 0 {
 		return nil
@@ -77,6 +242,15 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 		on.Legend.Add(s.Name, band)
 		return nil
 	}
+	if s.Style == Points && len(at.XYs) > manyPoints {
+		d := density{points: at.XYs, color: plotutil.DarkColors[i%len(plotutil.DarkColors)]}
+		on.Add(d)
+		on.Legend.Add(s.Name, d)
+		return nil
+	}
+	if s.Style == Best {
+		return best(on, s.Name, at.XYs)
+	}
 	var legend []plot.Thumbnailer
 	if s.Style != Points {
 		line, err := plotter.NewLine(at.XYs)
@@ -85,10 +259,13 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 		}
 		line.Color, line.Width = plotutil.DarkColors[i%len(plotutil.DarkColors)], vg.Points(1.2)
 		line.Dashes = plotutil.Dashes(i / len(plotutil.DarkColors))
+		if s.Style == Dashed {
+			line.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
+		}
 		on.Add(line)
 		legend = append(legend, line)
 	}
-	if s.Style != Line {
+	if s.Style == LinePoints || s.Style == Points {
 		marks, err := plotter.NewScatter(at.XYs)
 		if err != nil {
 			return err
@@ -108,7 +285,61 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 		bars.Color = plotutil.DarkColors[i%len(plotutil.DarkColors)]
 		on.Add(bars)
 	}
-	on.Legend.Add(s.Name, legend...)
+	if s.Name != "" {
+		on.Legend.Add(s.Name, legend...)
+	}
+	return nil
+}
+
+// best draws large marks with a white rim.
+func best(on *plot.Plot, name string, at plotter.XYs) error {
+	rim, err := plotter.NewScatter(at)
+	if err != nil {
+		return err
+	}
+	marks, err := plotter.NewScatter(at)
+	if err != nil {
+		return err
+	}
+	rim.GlyphStyle = draw.GlyphStyle{Color: color.White, Radius: vg.Points(5.2), Shape: draw.CircleGlyph{}}
+	marks.GlyphStyle = draw.GlyphStyle{Color: bestColor, Radius: vg.Points(3.8), Shape: draw.CircleGlyph{}}
+	on.Add(rim, marks)
+	on.Legend.Add(name, marks)
+	return nil
+}
+
+// bestColor is that of the best trials.
+var bestColor = color.NRGBA{R: 200, G: 30, B: 45, A: 255}
+
+// bundle draws lines, many as their density.
+func (p *Plot) bundle(on *plot.Plot, i int, s Series) error {
+	of := color.Color(color.NRGBA{R: 90, G: 125, B: 175, A: 255})
+	if i > 0 {
+		of = bestColor
+	}
+	if len(s.Lines) > manyLines {
+		d := density{lines: s.Lines, color: of}
+		on.Add(d)
+		on.Legend.Add(s.Name, d)
+		return nil
+	}
+	for k, line := range s.Lines {
+		var at plotter.XYs
+		for x, y := range line {
+			if !math.IsNaN(y) {
+				at = append(at, plotter.XY{X: float64(x), Y: y})
+			}
+		}
+		l, err := plotter.NewLine(at)
+		if err != nil {
+			return err
+		}
+		l.Color, l.Width = of, vg.Points(0.6)
+		on.Add(l)
+		if k == 0 {
+			on.Legend.Add(s.Name, l)
+		}
+	}
 	return nil
 }
 
@@ -170,8 +401,9 @@ func widen(a *plot.Axis, log bool) {
 }
 
 // room makes room for the legend above the data.
-func room(a *plot.Axis, log bool, entries int) {
-	share := 0.055 * float64(entries)
+func room(a *plot.Axis, log bool, l plot.Legend) {
+	height := l.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: plotWidth, Y: plotHeight}}}).Size().Y
+	share := float64(height / (plotHeight * 0.75))
 	if log {
 		a.Max *= math.Pow(a.Max/a.Min, share)
 	} else {

@@ -1,5 +1,5 @@
 // Package figure holds tables and plots of results. It writes tables as text, CSV,
-// Markdown and JSON, and plots as PNG.
+// Markdown and JSON, and plots as PNG and SVG. Many points are drawn as their density.
 //
 //	r := &figure.Result{}
 //	t := r.Table("times", "Time against n", figure.Column{Name: "n"}, figure.Column{Name: "time", Unit: "s"})
@@ -119,24 +119,53 @@ type Plot struct {
 	Series      []Series
 	// Names, if there are any, stand along the x axis at 0, 1, 2, ….
 	Names []string
+	// Bars, if there are any, are drawn from left to right below each other, with the
+	// first at the top. The plot then has no series.
+	Bars []Bar
+	// Ticks, if there are any, are drawn beside points of the plot.
+	Ticks []Tick
+}
+
+// Bar is a number with its name, and a standard error or 0.
+type Bar struct {
+	Name       string
+	Value, Err float64
+}
+
+// Tick is a text beside the point of a vertical axis in the plot.
+type Tick struct {
+	X, Y float64
+	Text string
 }
 
 // Axis is an axis of a Plot.
 type Axis struct {
 	Label string
 	Log   bool
+	// Marks, if there are any, are the only ticks. A linear axis of coordinates has them.
+	Marks []Mark
+}
+
+// Mark is a place on an axis with its text.
+type Mark struct {
+	At   float64
+	Text string
 }
 
 // Style is how a series is drawn.
 type Style int
 
-// The styles are a line with marks, a line alone, marks alone, and a shaded band from Low
-// to High.
+// The styles are a line with marks, a line alone, marks alone, a shaded band from Low to
+// High, a broken line, and large marks on top of all others. Bundle has many lines, each
+// through the values of Lines at 0, 1, 2, …. A second Bundle is that of the best.
 const (
 	LinePoints Style = iota
 	Line
 	Points
 	Band
+	Dashed
+	Best
+	Bundle
 )
 
 // Series is a series of points of a Plot. A point that is not finite, or not positive on
@@ -148,6 +177,10 @@ type Series struct {
 	// band.
 	Low, High []float64
 	Style     Style
+	// Color, from 1 on, is that of the series. 0 means the next one.
+	Color int
+	// Lines are those of a Bundle, with NaN for a gap.
+	Lines [][]float64
 }
 
 // Add appends a series and returns the plot. It panics if lengths differ.

@@ -28,7 +28,7 @@ func sample() *Result {
 	t.Add("uniform, \"flat\"", 0.001, 1900, math.NaN(), math.Inf(1))
 	r.Table("empty", "", Column{Name: "n"})
 	r.Note("λ is %s.", "per sample")
-	p := r.Plot("growth", "Growth", Axis{"n", true}, Axis{"time [s]", true})
+	p := r.Plot("growth", "Growth", Axis{Label: "n", Log: true}, Axis{Label: "time [s]", Log: true})
 	x := []float64{10, 100, 1000}
 	p.Add(Series{Name: "line", X: x, Y: []float64{1, 2, 3}})
 	p.Add(Series{Name: "bars", X: x, Y: []float64{2, math.NaN(), 5}, Low: []float64{1, 2, 3}, High: []float64{3, 4, 9}, Style: Points})

@@ -481,12 +481,8 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 		g.note(cmd, "Its best step is the last one, so more steps may be better. For more, repeat the command with --study NAME --set %s=%d.", name, 2*value)
 	}
 	if a.png != "" {
-		files, err := writePlots(ctx, svc, view, best, a.png)
-		if err != nil {
+		if err := drawStudy(ctx, svc, view, g, cmd, []string{"history", "slices"}, a.png, ""); err != nil {
 			return err
-		}
-		for _, file := range files {
-			g.note(cmd, "Wrote %s.", file)
 		}
 	}
 	a.next(g, cmd, r)

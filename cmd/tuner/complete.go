@@ -32,7 +32,7 @@ type completion func(cmd *cobra.Command, args []string, toComplete string) ([]st
 // parameters and the values of flags.
 func (g *globals) complete(root *cobra.Command) {
 	positions := map[string]completion{}
-	for _, name := range []string{"ask", "best", "trials", "export", "diagnose", "importance", "replay", "pause", "resume", "finish", "delete-study", "watch"} {
+	for _, name := range []string{"ask", "best", "trials", "export", "diagnose", "importance", "plot", "replay", "pause", "resume", "finish", "delete-study", "watch"} {
 		positions[name] = g.inOrder(g.studyNames)
 	}
 	positions["studies"] = g.studyNames

@@ -23,7 +23,8 @@ func newImportance(g *globals) *cobra.Command {
 
   alone, total  Sobol' indices: the share of the variance of the model's mean that the
                 parameter explains alone, and with its interactions. ± is the
-                standard error of the estimate.
+                standard error of the estimate. The mean is on the model's scale,
+                where long tails are compressed.
   best trials   how much the best tenth of the completed trials differs from all, as a
                 share of the sum over parameters (PED-ANOVA). It needs no model.
 

@@ -62,8 +62,8 @@ func TestFrozen(t *testing.T) {
 					t.Errorf("%s: at %s it is %v, by the model itself %v", name, c, got, want)
 				}
 			}
-			for i, mean := range m.Means(0, x) {
-				if !near(mean, first[i].Mean[0]) {
+			for i, z := range m.Targets(0, x) {
+				if mean := e.Show(0, z); !near(mean, first[i].Mean[0]) {
 					t.Errorf("%s: the mean at %s is %v, want %v", name, configs[i], mean, first[i].Mean[0])
 				}
 			}

@@ -12,7 +12,8 @@ import (
 const BasePoints = 1024
 
 // Model returns the Sobol' indices of the mean of an objective by a model, one for each
-// coordinate of the space. Coordinates are independent and uniform, and those of inactive
+// coordinate of the space. The mean is that of the model's targets. In the objective's unit
+// a few bad configurations would decide the variance of an objective with a long tail. Coordinates are independent and uniform, and those of inactive
 // parameters have no effect.
 func Model(ctx context.Context, f *model.Frozen, sp *space.Space, objective int) ([]Share, error) {
 	const seed = 1
@@ -24,6 +25,6 @@ func Model(ctx context.Context, f *model.Frozen, sp *space.Space, objective int)
 				return nil, err
 			}
 		}
-		return f.Means(objective, x), nil
+		return f.Targets(objective, x), nil
 	})
 }

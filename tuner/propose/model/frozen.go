@@ -61,14 +61,11 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 	return out
 }
 
-// Means returns the mean of an objective at every row of x, in its unit. It costs far less
-// than At.
-func (f *Frozen) Means(objective int, x *kernel.Points[float64]) []float64 {
-	mean := f.surfaces[objective].means(x)
-	for i, m := range mean {
-		mean[i] = f.show(objective, m)
-	}
-	return mean
+// Targets returns the mean of an objective at every row of x, in units of targets, where
+// larger is better. The model sees these numbers, in which long tails are compressed. They
+// cost far less than At.
+func (f *Frozen) Targets(objective int, x *kernel.Points[float64]) []float64 {
+	return f.surfaces[objective].means(x)
 }
 
 // show converts a target of objective j to the objective's unit.

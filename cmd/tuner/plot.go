@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/spf13/cobra"
+)
+
+func newPlot(g *globals) *cobra.Command {
+	var png, svg string
+	var only []string
+	cmd := &cobra.Command{
+		Use:   "plot [STUDY]",
+		Short: "Draw a study",
+		Long: `Plot draws a study into files named STUDY-PLOT.png or STUDY-PLOT.svg, by default PNG
+files in the current folder.
+
+Plots:
+  history     result of each trial, and the best so far
+  slices      objective over each parameter, with the model through the best trial
+  parallel    parameters and objective of all completed trials, the best 1 % in red
+  importance  how much each parameter matters
+  front       pairs of objectives with the Pareto front
+  curves      reports of running, of the best and of pruned trials
+  model       predicted before against measured
+
+Plots for which the study has no data are left out. From 5,000 points on, plots show
+the density of points.`,
+		Example: `  tuner plot digits --png plots
+  tuner plot digits --svg plots --only history,slices`,
+		Args: between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kinds := plotKinds
+			if len(only) > 0 {
+				kinds = only
+			}
+			for _, k := range kinds {
+				if !slices.Contains(plotKinds, k) {
+					return usagef("--only: there is no plot %q; use some of %s", k, strings.Join(plotKinds, ", "))
+				}
+			}
+			if png == "" && svg == "" {
+				png = "."
+			}
+			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				return drawStudy(ctx, svc, view, g, cmd, kinds, png, svg)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&png, "png", "", "`folder` for PNG files (default . without --svg)")
+	cmd.Flags().StringVar(&svg, "svg", "", "`folder` for SVG files")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "`plots` to draw, separated by commas (default all)")
+	register(cmd, "only", words(plotKinds...))
+	return cmd
+}
+
+// drawStudy draws plots of a study as PNG and SVG into folders, where a name is given.
+func drawStudy(ctx context.Context, svc tuner.Service, view tuner.Study, g *globals, cmd *cobra.Command, kinds []string, png, svg string) error {
+	p, err := newStudyPlots(ctx, svc, view)
+	if err != nil {
+		return err
+	}
+	for _, k := range kinds {
+		if err := p.draw(ctx, k); err != nil {
+			return err
+		}
+	}
+	return p.write(g, cmd, png, svg)
+}
+
+// write writes the plots as PNG and SVG into folders, where a name is given.
+func (p *studyPlots) write(g *globals, cmd *cobra.Command, png, svg string) error {
+	var files []string
+	for _, form := range []struct {
+		folder string
+		write  func(name, folder string) ([]string, error)
+	}{{png, p.result.WritePNGFiles}, {svg, p.result.WriteSVGFiles}} {
+		if form.folder == "" {
+			continue
+		}
+		written, err := form.write(p.view.Name, form.folder)
+		files = append(files, written...)
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		g.note(cmd, "Wrote %s.", f)
+	}
+	if len(files) == 0 {
+		g.note(cmd, "Study %s has nothing to draw yet.", p.view.Name)
+	}
+	return nil
+}

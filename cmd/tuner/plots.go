@@ -1,0 +1,392 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// studyPlots draws a study from its columns.
+type studyPlots struct {
+	svc     tuner.Service
+	view    tuner.Study
+	columns tuner.Columns
+	best    []study.Trial // recommended
+	result  figure.Result
+}
+
+// newStudyPlots reads what the plots of a study need.
+func newStudyPlots(ctx context.Context, svc tuner.Service, view tuner.Study) (*studyPlots, error) {
+	p := &studyPlots{svc: svc, view: view}
+	var err error
+	if p.best, err = svc.Best(ctx, view.Name); err != nil {
+		return nil, err
+	}
+	p.columns, err = svc.Columns(ctx, view.Name, tuner.ColumnQuery{Names: []string{"state", "value/", "report/", "mean/", "parameter/"}})
+	return p, err
+}
+
+// plotKinds are the kinds of plots, in their order.
+var plotKinds = []string{"history", "slices", "parallel", "importance", "front", "curves", "model"}
+
+// draw adds the plots of a kind.
+func (p *studyPlots) draw(ctx context.Context, kind string) error {
+	switch kind {
+	case "history":
+		for j := range p.view.Spec.Objectives {
+			p.history(j)
+		}
+		return nil
+	case "slices":
+		return p.slices(ctx)
+	case "parallel":
+		p.parallel()
+		return nil
+	case "importance":
+		return p.importance(ctx)
+	case "front":
+		p.front()
+		return nil
+	case "curves":
+		return p.curves(ctx)
+	case "model":
+		for j := range p.view.Spec.Objectives {
+			p.model(j)
+		}
+		return nil
+	default:
+		return usagef("--only: there is no plot %q; use some of %s", kind, strings.Join(plotKinds, ", "))
+	}
+}
+
+// value returns the objective of a completed trial, or the last report of a pruned one. It
+// is NaN for others.
+func (p *studyPlots) value(objective, i int) (v float64, s study.TrialState) {
+	name := p.view.Spec.Objectives[objective].Name
+	switch s = study.TrialState(p.columns.Find("state").At(i)); s {
+	case study.Completed:
+		return p.columns.Find("value/" + name).At(i), s
+	case study.Pruned:
+		return p.columns.Find("report/" + name).At(i), s
+	default:
+		return math.NaN(), s
+	}
+}
+
+// name is that of a plot of an objective. The first objective needs no mention.
+func (p *studyPlots) name(kind string, objective int) string {
+	if objective == 0 {
+		return kind
+	}
+	return kind + "-" + p.view.Spec.Objectives[objective].Name
+}
+
+// axis is that of an objective. It is logarithmic if the values span more than a decade.
+func (p *studyPlots) axis(objective int) figure.Axis {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range p.columns.Rows {
+		if v, s := p.value(objective, i); s == study.Completed && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return figure.Axis{Label: p.view.Spec.Objectives[objective].Name, Log: low > 0 && high > 10*low}
+}
+
+// points returns completed and pruned trials at abscissas, and the recommended ones. at
+// returns NaN for a trial that has none.
+func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Series {
+	completed := figure.Series{Name: "completed", Style: figure.Points, Color: 3}
+	pruned := figure.Series{Name: "pruned, last report", Style: figure.Points}
+	best := figure.Series{Name: "best", Style: figure.Best}
+	for i := range p.columns.Rows {
+		v, s := p.value(objective, i)
+		x := at(i)
+		switch {
+		case math.IsNaN(v) || math.IsNaN(x):
+			continue
+		case s == study.Completed:
+			completed.X, completed.Y = append(completed.X, x), append(completed.Y, v)
+		default:
+			pruned.X, pruned.Y = append(pruned.X, x), append(pruned.Y, v)
+		}
+		if slices.ContainsFunc(p.best, func(t study.Trial) bool { return t.Number == i }) {
+			best.X, best.Y = append(best.X, x), append(best.Y, v)
+		}
+	}
+	return []figure.Series{completed, pruned, best}
+}
+
+// history draws the result of each trial and the best until then.
+func (p *studyPlots) history(objective int) {
+	plot := p.result.Plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
+	soFar := figure.Series{Name: "best so far", Style: figure.Line, Color: 4}
+	direction := p.view.Spec.Objectives[objective].Direction
+	last := math.NaN()
+	for i := range p.columns.Rows {
+		v, s := p.value(objective, i)
+		if s != study.Completed || math.IsNaN(v) || math.IsInf(v, 0) || direction.Compare(v, last) >= 0 {
+			continue
+		}
+		if len(soFar.X) > 0 { // a step
+			soFar.X, soFar.Y = append(soFar.X, float64(i)), append(soFar.Y, last)
+		}
+		soFar.X, soFar.Y, last = append(soFar.X, float64(i)), append(soFar.Y, v), v
+	}
+	if len(soFar.X) > 0 {
+		soFar.X, soFar.Y = append(soFar.X, float64(p.columns.Rows-1)), append(soFar.Y, last)
+	}
+	for _, s := range p.points(objective, func(i int) float64 { return float64(i) }) {
+		plot.Add(s)
+	}
+	plot.Add(soFar)
+}
+
+// coordinate is a parameter as an axis of a plot.
+type coordinate struct {
+	column *tuner.Column
+	spread float64 // of equal values, to both sides
+}
+
+func (p *studyPlots) coordinate(a space.Axis) coordinate {
+	c := coordinate{column: p.columns.Find("parameter/" + a.Parameter)}
+	if a.Levels > 0 && a.Levels <= 32 {
+		c.spread = 0.3 / float64(a.Levels)
+	}
+	return c
+}
+
+// at returns the coordinate of a trial, NaN if the parameter is inactive. Values of a short
+// list are spread a little, so that trials do not hide each other.
+func (c coordinate) at(i int) float64 {
+	u := c.column.At(i)
+	if u == tuner.InactiveCoordinate {
+		return math.NaN()
+	}
+	golden := math.Mod(float64(i)*0.6180339887498949, 1)
+	return u/tuner.LargestCoordinate + c.spread*(2*golden-1)
+}
+
+// marks are the ticks of an axis of coordinates.
+func (c coordinate) marks() (out []figure.Mark) {
+	for _, t := range c.column.Ticks {
+		text := t.Value.String()
+		if x, ok := t.Value.AsFloat(); ok {
+			text = fmt.Sprintf("%.4g", x)
+		}
+		out = append(out, figure.Mark{At: t.At, Text: text})
+	}
+	return out
+}
+
+// slices draws the first objective over the values of each parameter, with the model through
+// the recommended trial if there is one.
+func (p *studyPlots) slices(ctx context.Context) error {
+	predicted, err := p.svc.Predict(ctx, p.view.Name, tuner.PredictQuery{Slices: &tuner.SliceQuery{}})
+	if err != nil && tuner.CodeOf(err) != tuner.Unsupported {
+		return err
+	}
+	for _, a := range p.view.Spec.Space.Axes() {
+		c := p.coordinate(a)
+		plot := p.result.Plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, p.axis(0))
+		for _, s := range p.points(0, c.at) {
+			plot.Add(s)
+		}
+		for _, s := range predicted.Slices {
+			if s.Parameter != a.Parameter {
+				continue
+			}
+			band := figure.Series{Name: "mean ± 2 sd through the best", Style: figure.Band}
+			mean := figure.Series{Name: "", Style: figure.Line}
+			for k, x := range s.At {
+				m, sd := s.Predictions[k].Mean[0], s.Predictions[k].StdDev[0]
+				band.X, band.Low, band.High = append(band.X, x), append(band.Low, m-2*sd), append(band.High, m+2*sd)
+				mean.X, mean.Y = append(mean.X, x), append(mean.Y, m)
+			}
+			plot.Add(band).Add(mean)
+		}
+	}
+	return nil
+}
+
+// parallel draws each completed trial as a line through its coordinates and its objective,
+// and the best hundredth on top.
+func (p *studyPlots) parallel() {
+	plot := p.result.Plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
+	var axes []coordinate
+	for i, a := range p.view.Spec.Space.Axes() {
+		c := p.coordinate(a)
+		axes, plot.Names = append(axes, c), append(plot.Names, a.Parameter)
+		for k, m := range c.marks() {
+			if len(c.column.Ticks) <= 6 || k%2 == 0 {
+				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: m.At, Text: m.Text})
+			}
+		}
+	}
+	objective := p.axis(0)
+	scale := func(v float64) float64 {
+		if objective.Log {
+			return math.Log(v)
+		}
+		return v
+	}
+	type trial struct {
+		line  []float64
+		value float64
+	}
+	var trials []trial
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range p.columns.Rows {
+		v, s := p.value(0, i)
+		if s != study.Completed || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		t := trial{value: v}
+		for _, c := range axes {
+			t.line = append(t.line, c.at(i))
+		}
+		trials = append(trials, t)
+		low, high = min(low, scale(v)), max(high, scale(v))
+	}
+	if len(trials) == 0 {
+		return
+	}
+	width := max(high-low, 1e-300)
+	plot.Names = append(plot.Names, objective.Label)
+	for k := range 5 {
+		v := low + width*float64(k)/4
+		if objective.Log {
+			v = math.Exp(v)
+		}
+		plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(len(axes)), Y: float64(k) / 4, Text: fmt.Sprintf("%.3g", v)})
+	}
+	direction := p.view.Spec.Objectives[0].Direction
+	slices.SortStableFunc(trials, func(a, b trial) int { return direction.Compare(a.value, b.value) })
+	all := figure.Series{Name: "all", Style: figure.Bundle}
+	for _, t := range trials {
+		all.Lines = append(all.Lines, append(t.line, (scale(t.value)-low)/width))
+	}
+	best := figure.Series{Name: "best 1 %", Style: figure.Bundle, Lines: all.Lines[:max(len(trials)/100, 1)]}
+	plot.Add(all).Add(best)
+}
+
+// importance draws the importance of the parameters, by the model if there is one.
+func (p *studyPlots) importance(ctx context.Context) error {
+	i, err := p.svc.Importance(ctx, p.view.Name, tuner.ImportanceQuery{})
+	if err != nil {
+		return err
+	}
+	plot := p.result.Plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
+	byModel := slices.ContainsFunc(i.Parameters, func(q tuner.ParameterImportance) bool { return !math.IsNaN(q.Total) })
+	plot.X.Label = "share of the best trials' shift"
+	if byModel {
+		plot.X.Label = "share of the variance of the model's mean, ± its standard error"
+	}
+	for _, q := range i.Parameters {
+		b := figure.Bar{Name: q.Parameter, Value: q.Data}
+		if byModel {
+			b.Value, b.Err = q.Total, q.TotalError
+		}
+		if !math.IsNaN(b.Value) {
+			plot.Bars = append(plot.Bars, b)
+		}
+	}
+	slices.SortStableFunc(plot.Bars, func(a, b figure.Bar) int { return cmp.Compare(b.Value, a.Value) })
+	return nil
+}
+
+// front draws each pair of objectives, with the recommended trials.
+func (p *studyPlots) front() {
+	objectives := p.view.Spec.Objectives
+	for j := range objectives {
+		for k := j + 1; k < len(objectives); k++ {
+			plot := p.result.Plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
+			for _, s := range p.points(k, func(i int) float64 {
+				v, _ := p.value(j, i)
+				return v
+			}) {
+				if s.Style == figure.Best {
+					s.Name = "Pareto front"
+				}
+				plot.Add(s)
+			}
+		}
+	}
+}
+
+// mostCurves is the largest number of curves of each kind.
+const mostCurves = 20
+
+// curves draws the reports of running, of the best completed, and of pruned trials.
+func (p *studyPlots) curves(ctx context.Context) error {
+	objective := p.view.Spec.Objectives[0]
+	last := p.columns.Find("report/" + objective.Name)
+	byState := make(map[study.TrialState][]int)
+	for i := range p.columns.Rows {
+		if !math.IsNaN(last.At(i)) {
+			s := study.TrialState(p.columns.Find("state").At(i))
+			byState[s] = append(byState[s], i)
+		}
+	}
+	value := func(i int) float64 {
+		v, _ := p.value(0, i)
+		return v
+	}
+	slices.SortStableFunc(byState[study.Completed], func(a, b int) int { return objective.Direction.Compare(value(a), value(b)) })
+	slices.Reverse(byState[study.Pruned])
+	plot := p.result.Plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
+	for _, kind := range []struct {
+		state study.TrialState
+		name  string
+		style figure.Style
+		color int
+	}{{study.Pruned, "pruned, latest", figure.Dashed, 1}, {study.Completed, "completed, best", figure.Line, 2}, {study.Running, "running", figure.LinePoints, 0}} {
+		list := byState[kind.state]
+		for k, n := range list[:min(mostCurves, len(list))] {
+			s := figure.Series{Style: kind.style, Color: kind.color + 1}
+			if k == 0 {
+				s.Name = kind.name
+			}
+			reports, _, err := p.svc.Reports(ctx, p.view.Name, n, 0, 0)
+			if err != nil {
+				return err
+			}
+			for _, r := range reports {
+				for _, v := range r.Values {
+					if v.Name == objective.Name && r.Epoch == reports[len(reports)-1].Epoch {
+						s.X, s.Y = append(s.X, float64(r.Step)), append(s.Y, v.Value)
+					}
+				}
+			}
+			plot.Add(s)
+		}
+	}
+	return nil
+}
+
+// model draws what the model predicted when it suggested a trial against what came out.
+func (p *studyPlots) model(objective int) {
+	name := p.view.Spec.Objectives[objective].Name
+	axis := p.axis(objective)
+	plot := p.result.Plot(p.name("model", objective), "Predicted before and measured",
+		figure.Axis{Label: "predicted " + name, Log: axis.Log}, figure.Axis{Label: "measured " + name, Log: axis.Log})
+	s := figure.Series{Name: "suggested trials", Style: figure.Points, Color: 3}
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range p.columns.Rows {
+		m := p.columns.Find("mean/" + name).At(i)
+		if v, state := p.value(objective, i); state == study.Completed && !math.IsNaN(m) && !math.IsInf(v, 0) {
+			s.X, s.Y = append(s.X, m), append(s.Y, v)
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if len(s.X) > 0 {
+		plot.Add(s).Add(figure.Series{Name: "as predicted", Style: figure.Line, X: []float64{low, high}, Y: []float64{low, high}})
+	}
+}
