@@ -47,13 +47,14 @@ type backing interface {
 // during decisions, but not while the store or a proposer works. Only run's goroutine
 // replaces live, committed and advanced.
 type eventLog struct {
-	ctx     context.Context // ends when the study is dropped from memory
-	name    string
-	backing backing
-	now     func() time.Time // the wall clock
-	logger  *slog.Logger
-	quota   quota
-	wake    chan struct{} // holds a token if there may be something to commit
+	ctx      context.Context // ends when the study is dropped from memory
+	name     string
+	backing  backing
+	now      func() time.Time // the wall clock
+	logger   *slog.Logger
+	quota    quota
+	observer *Observer
+	wake     chan struct{} // holds a token if there may be something to commit
 
 	mu        sync.Mutex
 	live      *live
@@ -88,7 +89,7 @@ func (b *batch) stored() bool {
 // newLog returns a log that has not been loaded.
 func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports},
+		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports}, observer: &o.Observer,
 		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
@@ -337,7 +338,11 @@ func (l *eventLog) commit() {
 		expected := l.committed
 		l.mu.Unlock()
 
+		begun := time.Now()
 		err := l.backing.commit(expected, b.events)
+		if err == nil {
+			l.observer.stored(b.events, time.Since(begun))
+		}
 		l.mu.Lock()
 		done := l.queue[:1]
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -61,7 +62,11 @@ func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, 
 		due bool
 	}
 	e, err := work(ctx, g, func(ctx context.Context) (event, error) {
+		begun := time.Now()
 		a, due, err := anchorer.Anchor(ctx, v)
+		if due && err == nil {
+			g.options.Observer.refitted(time.Since(begun), a)
+		}
 		return event{a, due}, err
 	})
 	return e.a, e.due, err
@@ -73,9 +78,16 @@ func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, 
 func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr error) (propose.Proposal, error) {
 	var p propose.Proposal
 	err := modelErr
+	begun, prepared := time.Now(), false
+	defer func() {
+		if g.options.Observer.Proposed != nil && ctx.Err() == nil {
+			g.options.Observer.Proposed(time.Since(begun), prepared)
+		}
+	}()
 	if err == nil {
 		p, err = work(ctx, g, func(ctx context.Context) (propose.Proposal, error) {
 			if p, ok := g.takePrepared(v, n); ok {
+				prepared = true
 				return p, nil
 			}
 			return g.proposer.Propose(ctx, v, n)

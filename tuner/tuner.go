@@ -48,6 +48,8 @@ type Options struct {
 	Now func() time.Time
 	// Logger receives background errors. Nil discards them.
 	Logger *slog.Logger
+	// Observer receives what happens, for metrics.
+	Observer Observer
 	// OnFatal is called once when the store does not know whether it wrote. End the
 	// process and start it again, because every later call fails.
 	OnFatal func(error)
@@ -291,6 +293,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	if err := t.serving(); err != nil {
 		return Created{}, err
 	}
+	begun := time.Now()
 	_, err = t.store.Create(ctx, name, events)
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
 		// This may be a retry of the same request.
@@ -305,6 +308,7 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 		t.checkFatal(err)
 		return Created{}, err
 	} else {
+		t.options.Observer.stored(events, time.Since(begun))
 		t.forgetName(name) // a call may have looked for the name earlier
 		t.notices.changed(name)
 	}

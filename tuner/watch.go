@@ -132,42 +132,48 @@ func added(e study.Event) []study.Report {
 func happening(r store.Record, v *study.View) Happening {
 	h := Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
 	h.Status, _ = v.Status()
-	switch r.Event.Body.(type) {
-	case study.Created:
-		h.Kind = "created"
-	case study.Paused:
-		h.Kind = "paused"
-	case study.Resumed:
-		h.Kind = "resumed"
-	case study.Finished:
-		h.Kind = "finished"
-	case study.Enqueued:
-		h.Kind = "enqueued"
-	case study.Started:
-		h.Kind = "started"
-	case study.Extended:
-		h.Kind = "extended"
-	case study.Reported:
-		h.Kind = "reported"
-	case study.Expired:
-		h.Kind = "expired"
-	case study.Told:
-		h.Kind = "told"
-	case study.ToldLate:
-		h.Kind = "told-late"
-	case study.Added:
-		h.Kind = "added"
-	case study.Attributed:
-		h.Kind = "attributed"
-	case study.Anchored:
-		h.Kind = "anchored"
-	case study.Foreign:
-		h.Kind = "foreign"
-	}
+	h.Kind = kindOf(r.Event.Body)
 	if n, ok := r.Event.Trial(); ok {
 		t, _ := v.Trial(n)
 		t.Reports = added(r.Event)
 		h.Trial = &t
 	}
 	return h
+}
+
+// kindOf names an event.
+func kindOf(b study.Body) string {
+	switch b.(type) {
+	case study.Created:
+		return "created"
+	case study.Paused:
+		return "paused"
+	case study.Resumed:
+		return "resumed"
+	case study.Finished:
+		return "finished"
+	case study.Enqueued:
+		return "enqueued"
+	case study.Started:
+		return "started"
+	case study.Extended:
+		return "extended"
+	case study.Reported:
+		return "reported"
+	case study.Expired:
+		return "expired"
+	case study.Told:
+		return "told"
+	case study.ToldLate:
+		return "told-late"
+	case study.Added:
+		return "added"
+	case study.Attributed:
+		return "attributed"
+	case study.Anchored:
+		return "anchored"
+	case study.Foreign:
+		return "foreign"
+	}
+	return ""
 }

@@ -79,13 +79,14 @@ func sizeOf(path string) func() int64 {
 	}
 }
 
-// serve makes backups beside a server until ctx ends. Then it closes done.
-func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, logger *slog.Logger, r prometheus.Registerer) (done <-chan struct{}, err error) {
-	over := make(chan struct{})
-	if h.dir == "" {
-		close(over)
-		return over, nil
-	}
+// backupMetrics are those of backups beside a server.
+type backupMetrics struct {
+	tries      *prometheus.CounterVec // by result
+	last, size prometheus.Gauge
+}
+
+// newBackupMetrics registers the metrics of backups.
+func newBackupMetrics(r prometheus.Registerer) (backupMetrics, error) {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tuner_backups_total", Help: "Backups made beside the server, by result: ok or failed.",
 	}, []string{"result"})
@@ -97,22 +98,36 @@ func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, lo
 	})
 	for _, c := range []prometheus.Collector{tries, last, size} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
+			return backupMetrics{}, fmt.Errorf("metrics: %w", err)
 		}
 	}
 	tries.WithLabelValues("ok")
 	tries.WithLabelValues("failed")
+	return backupMetrics{tries, last, size}, nil
+}
+
+// serve makes backups beside a server until ctx ends. Then it closes done.
+func (h *backupHabit) serve(ctx context.Context, st *bolt.Store, path string, logger *slog.Logger, r prometheus.Registerer) (done <-chan struct{}, err error) {
+	over := make(chan struct{})
+	if h.dir == "" {
+		close(over)
+		return over, nil
+	}
+	m, err := newBackupMetrics(r)
+	if err != nil {
+		return nil, err
+	}
 	k := &backups.Keeper{
 		Dir: h.dir, Keep: h.keep, Every: h.every, Logger: logger, Size: sizeOf(path),
 		Write: func(ctx context.Context, w io.Writer) error { _, err := st.Backup(ctx, w); return err },
 		Done: func(b backups.Backup, err error) {
 			if err != nil {
-				tries.WithLabelValues("failed").Inc()
+				m.tries.WithLabelValues("failed").Inc()
 				return
 			}
-			tries.WithLabelValues("ok").Inc()
-			last.Set(float64(b.Time.UnixNano()) / 1e9)
-			size.Set(float64(b.Bytes))
+			m.tries.WithLabelValues("ok").Inc()
+			m.last.Set(float64(b.Time.UnixNano()) / 1e9)
+			m.size.Set(float64(b.Bytes))
 		},
 	}
 	go func() {

@@ -171,6 +171,8 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(40)
 	}
+	metrics := server.NewServiceMetrics()
+	o.Observer = metrics.Observer()
 	svc := tuner.Open(backuper{st}, o)
 	defer func() { err = errors.Join(err, s.close(svc)) }()
 	go func() {
@@ -186,6 +188,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return err
 	}
 	if err := s.optuna.open(srv, svc, listeners, logger); err != nil {
+		return err
+	}
+	if err := metrics.Register(srv.Registry(), svc, storeBytes(st), version()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
@@ -211,6 +216,14 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	g.note(cmd, "Stopped.")
 	return nil
+}
+
+// storeBytes returns the sizes of a store for its metrics.
+func storeBytes(st *bolt.Store) func() (server.StoreBytes, error) {
+	return func() (server.StoreBytes, error) {
+		s, err := st.Status(context.Background())
+		return server.StoreBytes{Used: s.UsedBytes, Free: s.FreeBytes, Limit: s.MaxSize}, err
+	}
 }
 
 // flagNames has the flags of the options of a server.

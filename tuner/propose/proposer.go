@@ -48,6 +48,16 @@ func (v anchoredView) Anchor(p study.Position) (study.Anchored, bool) {
 	return v.View.Anchor(p)
 }
 
+// InducingPointsOf returns the number of inducing points of the first objective in a model
+// event, and 0 if it cannot be read.
+func InducingPointsOf(a study.Anchor) int {
+	e, err := model.Decode(a.Model)
+	if err != nil || len(e.Surfaces) == 0 {
+		return 0
+	}
+	return len(e.Surfaces[0].Dictionary)
+}
+
 // Recommender is a Proposer that can recommend the best trials.
 type Recommender interface {
 	// Recommend returns one trial for one objective. For several objectives it returns the

@@ -66,6 +66,9 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
 		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
 	}
+	if id := traceOf(ctx); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
+	}
 	attrs = append(attrs, slog.String("code", code.String()))
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 	if s.auditFile == nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/metadata"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
@@ -38,8 +40,12 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := asked.GetTrials()[0].GetName()
-	if _, err := c.SetAttributes(asAdmin, &pb.SetAttributesRequest{Name: trial, Attributes: map[string]string{"a": "b"}, RequestId: "r-3"}); err != nil {
+	traced := metadata.AppendToOutgoingContext(asAdmin, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	if _, err := c.SetAttributes(traced, &pb.SetAttributesRequest{Name: trial, Attributes: map[string]string{"a": "b"}, RequestId: "r-3"}); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "trace_id=4bf92f3577b34da6a3ce929d0e0e4736") || strings.Count(log.String(), "trace_id") != 1 {
+		t.Errorf("the log has no trace id, or too many:\n%s", log.String())
 	}
 	_, _ = c.GetStudy(asAdmin, &pb.GetStudyRequest{Name: "studies/theirs"})
 	_, _ = c.Heartbeat(asWorker, &pb.HeartbeatRequest{Name: trial})

@@ -132,6 +132,9 @@ func (s *Server) logCall(ctx context.Context, method string, request any, spent 
 	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
 		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
 	}
+	if id := traceOf(ctx); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
+	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
 	}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// ServiceMetrics are metrics of a [tuner.Tuner] and its store. Give the Tuner the Observer,
+// and register them when the server has its registry.
+type ServiceMetrics struct {
+	suggestions *prometheus.CounterVec // by phase
+	events      *prometheus.CounterVec // by kind
+	fallbacks   prometheus.Counter
+	expiries    prometheus.Counter
+	prepared    prometheus.Counter
+	propose     prometheus.Histogram
+	refit       prometheus.Histogram
+	inducing    prometheus.Histogram
+	commit      prometheus.Histogram
+	batch       prometheus.Histogram
+}
+
+// NewServiceMetrics returns metrics that have counted nothing.
+func NewServiceMetrics() *ServiceMetrics {
+	seconds := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	}
+	return &ServiceMetrics{
+		suggestions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tuner_suggestions_total", Help: "Suggestions handed out, by phase.",
+		}, []string{"phase"}),
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tuner_trials_total", Help: "Stored events of studies and trials, by event.",
+		}, []string{"event"}),
+		fallbacks: counter("tuner_fallbacks_total", "Suggestions that are random because the proposer failed or was late."),
+		expiries:  counter("tuner_lease_expiries_total", "Leases that ended because the worker did not call."),
+		prepared:  counter("tuner_prepared_used_total", "Asks that got a suggestion made in advance."),
+		propose:   histogram("tuner_propose_seconds", "How long asks waited for new suggestions.", seconds),
+		refit:     histogram("tuner_model_refit_seconds", "How long making a model event took.", seconds),
+		inducing:  histogram("tuner_inducing_points", "Inducing points of the first objective in new model events.", prometheus.ExponentialBuckets(4, 2, 10)),
+		commit:    histogram("tuner_commit_seconds", "How long commits to the store took.", seconds),
+		batch:     histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
+	}
+}
+
+// Observer returns the observer for the options of a Tuner.
+func (m *ServiceMetrics) Observer() tuner.Observer {
+	return tuner.Observer{
+		Stored: func(kind, phase string) {
+			m.events.WithLabelValues(kind).Inc()
+			switch {
+			case kind == "expired":
+				m.expiries.Inc()
+			case phase != "":
+				m.suggestions.WithLabelValues(phase).Inc()
+			}
+			if phase == "fallback" {
+				m.fallbacks.Inc()
+			}
+		},
+		Proposed: func(took time.Duration, prepared bool) {
+			m.propose.Observe(took.Seconds())
+			if prepared {
+				m.prepared.Inc()
+			}
+		},
+		Refitted: func(took time.Duration, inducingPoints int) {
+			m.refit.Observe(took.Seconds())
+			m.inducing.Observe(float64(inducingPoints))
+		},
+		Committed: func(took time.Duration, events int) {
+			m.commit.Observe(took.Seconds())
+			m.batch.Observe(float64(events))
+		},
+	}
+}
+
+// StoreBytes are sizes of a store. A negative limit means none.
+type StoreBytes struct{ Used, Free, Limit int64 }
+
+// Register adds the metrics to a registry, with those of the studies in memory, of the store,
+// and of the build. store, if not nil, returns the sizes of the store.
+func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store func() (StoreBytes, error), version string) error {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tuner_build_info", Help: "1, with the version of the program as labels.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
+		&gauges{t, store},
+	} {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+// gauges are read when they are scraped.
+type gauges struct {
+	tuner *tuner.Tuner
+	store func() (StoreBytes, error)
+}
+
+var (
+	runningDesc = prometheus.NewDesc("tuner_running_trials", "Running trials of the studies in memory.", nil, nil)
+	studiesDesc = prometheus.NewDesc("tuner_studies", "Studies in memory, by state.", []string{"state"}, nil)
+	storeDesc   = prometheus.NewDesc("tuner_store_bytes", "Bytes of the store: used, free, and limit if there is one.", []string{"kind"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (g *gauges) Describe(out chan<- *prometheus.Desc) {
+	out <- runningDesc
+	out <- studiesDesc
+	out <- storeDesc
+}
+
+// Collect implements [prometheus.Collector].
+func (g *gauges) Collect(out chan<- prometheus.Metric) {
+	loaded := g.tuner.Loaded()
+	out <- prometheus.MustNewConstMetric(runningDesc, prometheus.GaugeValue, float64(loaded.Running))
+	for s := study.StatusActive; s <= study.StatusFinished; s++ {
+		out <- prometheus.MustNewConstMetric(studiesDesc, prometheus.GaugeValue, float64(loaded.Studies[s]), s.String())
+	}
+	if g.store == nil {
+		return
+	}
+	b, err := g.store()
+	if err != nil {
+		return // the store is closing or has failed, which has an alert of its own
+	}
+	for kind, n := range map[string]int64{"used": b.Used, "free": b.Free, "limit": b.Limit} {
+		if n >= 0 {
+			out <- prometheus.MustNewConstMetric(storeDesc, prometheus.GaugeValue, float64(n), kind)
+		}
+	}
+}
