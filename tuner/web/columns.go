@@ -77,22 +77,21 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 // readColumns reads columns through the gate as the caller, and the axes of the study.
 func (f *Face) readColumns(ctx context.Context, r *http.Request, q *pb.GetColumnsRequest) (columns tuner.Columns, all map[string]*axis, err error) {
 	client, caller := pb.NewTunerClient(f.pipe.Conn()), callerOf(r)
-	admitted, err := f.pipe.Admit(ctx, caller, pb.Tuner_GetStudy_FullMethodName)
+	if q.GetAfter() == 0 { // the page has them otherwise
+		m, err := f.lookAt(ctx, r)
+		if err != nil {
+			return columns, nil, err
+		}
+		s, err := wire.DecodeStudy(m)
+		if err != nil {
+			return columns, nil, err
+		}
+		if all, err = axes(s.Spec.Space); err != nil {
+			return columns, nil, err
+		}
+	}
+	admitted, err := f.pipe.Admit(ctx, caller, pb.Tuner_GetColumns_FullMethodName)
 	if err != nil {
-		return columns, nil, err
-	}
-	m, err := client.GetStudy(admitted, &pb.GetStudyRequest{Name: q.GetParent()})
-	if err != nil {
-		return columns, nil, err
-	}
-	s, err := wire.DecodeStudy(m)
-	if err != nil {
-		return columns, nil, err
-	}
-	if all, err = axes(s.Spec.Space); err != nil {
-		return columns, nil, err
-	}
-	if admitted, err = f.pipe.Admit(ctx, caller, pb.Tuner_GetColumns_FullMethodName); err != nil {
 		return columns, nil, err
 	}
 	stream, err := client.GetColumns(admitted, q)

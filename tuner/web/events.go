@@ -3,16 +3,13 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
@@ -20,103 +17,27 @@ import (
 )
 
 const (
-	// newsEvery is the shortest time between two messages to a page.
-	newsEvery = 250 * time.Millisecond
-	// maxNews is the number of trials or reports from which on a message names none, and
-	// the page loads them as columns.
-	maxNews = 500
+	// lookEvery is the time between two looks at a study for a page. If a look takes long,
+	// as in a file that is opened for it, the next waits 20 times as long, up to lookLazily.
+	lookEvery  = 500 * time.Millisecond
+	lookLazily = 5 * time.Second
 	// retryAfter is how long browsers wait before they connect again.
 	retryAfter = 2 * time.Second
 )
 
-// news is a message to the page. It names what changed, and the page asks for it.
-type news struct {
-	Position uint64         `json:"position"`
-	State    string         `json:"state"`
-	Events   map[string]int `json:"events"`           // how many of each kind
-	Trials   []int64        `json:"trials,omitempty"` // changed, without those that only reported
-	Reports  []reported     `json:"reports,omitempty"`
-	Reload   bool           `json:"reload,omitempty"` // too many for a list
-}
-
-// reported is an intermediate value of a running trial.
-type reported struct {
-	Trial  int64              `json:"trial"`
-	Step   int64              `json:"step"`
-	Values map[string]float64 `json:"values"`
-}
-
-// add notes an event.
-func (n *news) add(m *pb.WatchResponse) {
-	if n.Events == nil {
-		n.Events = make(map[string]int)
-	}
-	n.Position, n.State = m.GetPosition(), m.GetStudyState().String()
-	n.Events[m.GetEvent()]++
-	t := m.GetTrial()
-	if t == nil || n.Reload {
-		return
-	}
-	if r := t.GetReports(); len(r) > 0 {
-		for _, v := range r {
-			values := make(map[string]float64, len(v.GetValues()))
-			for name, x := range v.GetValues() {
-				if !math.IsNaN(x) && !math.IsInf(x, 0) { // JSON has neither
-					values[name] = x
-				}
-			}
-			n.Reports = append(n.Reports, reported{t.GetNumber(), v.GetStep(), values})
-		}
-	} else if !slices.Contains(n.Trials, t.GetNumber()) {
-		n.Trials = append(n.Trials, t.GetNumber())
-	}
-	if len(n.Trials) > maxNews || len(n.Reports) > maxNews {
-		n.Reload, n.Trials, n.Reports = true, nil, nil
-	}
-}
-
-// events sends server-sent events about a study, a few each second at most.
+// events sends a study as a server-sent event when it has changed, at most twice a second.
+// The page then asks for the trials that changed. A Watch would cost a message for each
+// event and page, which slows down asks.
 func (f *Face) events(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	after, err := position(r)
+	ctx := r.Context()
+	seen, err := position(r)
 	if err != nil {
 		f.fail(w, r, err)
 		return
 	}
-	name := "studies/" + r.PathValue("study")
-	admitted, err := f.pipe.Admit(ctx, callerOf(r), pb.Tuner_Watch_FullMethodName)
+	study, err := f.lookAt(ctx, r)
 	if err != nil {
 		f.fail(w, r, err)
-		return
-	}
-	stream, err := pb.NewTunerClient(f.pipe.Conn()).Watch(admitted, &pb.WatchRequest{Parent: name, After: after})
-	if err != nil {
-		f.fail(w, r, err)
-		return
-	}
-	arrived := make(chan *pb.WatchResponse)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			m, err := stream.Recv()
-			if err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case arrived <- m:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	select { // an error has a status of HTTP
-	case err := <-ended:
-		f.fail(w, r, err)
-		return
-	case <-time.After(firstWait):
-	case <-ctx.Done():
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -124,52 +45,69 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	out := &lines{w: w, control: http.NewResponseController(w), timeout: f.writeTimeout}
 	out.write("", nil, fmt.Sprintf("retry: %d\n\n", retryAfter.Milliseconds()))
-	out.flush()
-	f.tell(ctx, out, arrived, ended)
-}
-
-// tell writes what arrives until it ends.
-func (f *Face) tell(ctx context.Context, out *lines, arrived <-chan *pb.WatchResponse, ended <-chan error) {
-	quiet := time.NewTicker(f.silence)
-	defer quiet.Stop()
-	var pending news
-	var due <-chan time.Time
-	for out.err == nil {
-		select {
-		case m := <-arrived:
-			pending.add(m)
-			if due == nil {
-				due = time.After(newsEvery)
-			}
-			continue
-		case <-due:
-			data, err := json.Marshal(pending)
+	spoke, wait := time.Now(), lookEvery
+	for {
+		switch {
+		case study.GetPosition() != seen:
+			seen = study.GetPosition()
+			data, err := encode(study)
 			if err != nil {
-				f.log.Error("news have no form in JSON", "error", err)
+				f.log.Error("a study has no form in JSON", "study", study.GetName(), "error", err)
 				return
 			}
-			out.write(fmt.Sprintf("id: %d\ndata: ", pending.Position), data, "\n\n")
-			pending, due = news{}, nil
-			quiet.Reset(f.silence)
-		case <-quiet.C:
+			out.write(fmt.Sprintf("id: %d\ndata: ", seen), data, "\n\n")
+			spoke = time.Now()
+		case time.Since(spoke) > f.silence:
 			out.write("", nil, ":\n\n")
-		case err := <-ended:
-			if !errors.Is(err, io.EOF) {
-				a, _ := wire.ReadError(err)
-				data, _ := json.Marshal(map[string]string{"code": fmt.Sprint(a.Err.Code), "message": a.Err.Message})
-				out.write("event: end\ndata: ", data, "\n\n")
-				out.flush()
-			}
+			spoke = time.Now()
+		}
+		if out.flush(); out.err != nil {
 			return
+		}
+		select {
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return
 		}
-		out.flush()
+		begin := time.Now()
+		next, err := f.lookAt(ctx, r)
+		wait = max(lookEvery, min(20*time.Since(begin), lookLazily))
+		switch {
+		case status.Code(err) == codes.ResourceExhausted: // the rate of the token
+			wait = lookLazily
+		case err != nil:
+			f.last(out, r, err)
+			return
+		default:
+			study = next
+		}
 	}
 }
 
+// lookAt asks for a study as the caller. So a token that was revoked ends the events.
+func (f *Face) lookAt(ctx context.Context, r *http.Request) (*pb.Study, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.limits.CallTimeout)
+	defer cancel()
+	admitted, err := f.pipe.Admit(ctx, callerOf(r), pb.Tuner_GetStudy_FullMethodName)
+	if err != nil {
+		return nil, err
+	}
+	return pb.NewTunerClient(f.pipe.Conn()).GetStudy(admitted, &pb.GetStudyRequest{Name: "studies/" + r.PathValue("study")})
+}
+
+// last sends the error that ends the events.
+func (f *Face) last(out *lines, r *http.Request, err error) {
+	s := f.statusOf(r, err)
+	data, err := json.Marshal(map[string]any{"code": s.Code(), "message": s.Message()})
+	if err != nil {
+		return
+	}
+	out.write("event: end\ndata: ", data, "\n\n")
+	out.flush()
+}
+
 // position is the position of the log after which a page wants events. A browser that
-// connects again says which message it had last.
+// connects again says which event it had last.
 func position(r *http.Request) (uint64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -358,45 +359,45 @@ func TestEvents(t *testing.T) {
 	if a := r.call(t, "Tell", `{"name":"studies/mine/trials/0","outcome":{"state":"TRIAL_STATE_COMPLETED","metrics":{"loss":{"values":[1]}}}}`); a.status != 200 {
 		t.Fatal(a.text)
 	}
-	var id string
-	events, trials := map[string]int{}, map[int64]bool{}
-	var reports []string
-	scanner := bufio.NewScanner(res.Body)
-	for events["told"] == 0 && scanner.Scan() {
-		if after, ok := strings.CutPrefix(scanner.Text(), "id: "); ok {
-			id = after
-		}
-		data, ok := strings.CutPrefix(scanner.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var m struct {
-			Position uint64
-			Events   map[string]int
-			Trials   []int64
-			Reports  []struct {
-				Trial, Step int64
-				Values      map[string]float64
+	// news reads events until one has a position, and returns the study of that event.
+	news := func(from io.Reader, want uint64) (m struct {
+		Name, Position, State string
+		Completed             string
+	},
+	) {
+		t.Helper()
+		id := ""
+		for scanner := bufio.NewScanner(from); scanner.Scan(); {
+			if after, ok := strings.CutPrefix(scanner.Text(), "id: "); ok {
+				id = after
+			}
+			data, ok := strings.CutPrefix(scanner.Text(), "data: ")
+			if !ok {
+				continue
+			}
+			if err := json.Unmarshal([]byte(data), &m); err != nil || m.Position != id {
+				t.Fatalf("%s: %v, id %s", data, err, id)
+			}
+			if id == fmt.Sprint(want) {
+				return m
 			}
 		}
-		if err := json.Unmarshal([]byte(data), &m); err != nil || fmt.Sprint(m.Position) != id {
-			t.Fatalf("%s: %v, id %s", data, err, id)
-		}
-		for kind, n := range m.Events {
-			events[kind] += n
-		}
-		for _, n := range m.Trials {
-			trials[n] = true
-		}
-		for _, v := range m.Reports {
-			reports = append(reports, fmt.Sprint(v))
-		}
+		t.Fatalf("the stream ended before position %d", want)
+		return m
 	}
-	if events["reported"] != 1 || events["told"] != 1 || !trials[0] || fmt.Sprint(reports) != "[{0 3 map[loss:0.5]} {0 4 map[]}]" {
-		t.Errorf("events %v, trials %v, reports %v", events, trials, reports)
+	at := func() uint64 {
+		v, err := service.Study(ctx, "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint64(v.Position)
 	}
-	// A browser that connects again names the last message it had.
-	again, err := r.client.Do(r.get(t, "/api/studies/mine/events?after=0", "Last-Event-ID", id).WithContext(ctx))
+	told := at()
+	if m := news(res.Body, told); m.Name != "studies/mine" || m.Completed != "1" {
+		t.Errorf("after the tell: %+v", m)
+	}
+	// A browser that connects again names the last event it had, and hears of later ones.
+	again, err := r.client.Do(r.get(t, "/api/studies/mine/events?after=0", "Last-Event-ID", fmt.Sprint(told)).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,13 +405,13 @@ func TestEvents(t *testing.T) {
 	if a := r.call(t, "PauseStudy", getMine); a.status != 200 {
 		t.Fatal(a.text)
 	}
-	scanner = bufio.NewScanner(again.Body)
-	for scanner.Scan() {
-		if data, ok := strings.CutPrefix(scanner.Text(), "data: "); ok {
-			if strings.Contains(data, "told") || !strings.Contains(data, "paused") {
-				t.Errorf("after %s came %s", id, data)
-			}
-			break
-		}
+	if m := news(again.Body, told+1); m.State != "STUDY_STATE_PAUSED" {
+		t.Errorf("after the pause: %+v", m)
+	}
+	if err := service.DeleteStudy(ctx, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if rest, _ := io.ReadAll(again.Body); !strings.Contains(string(rest), "event: end\ndata: {\"code\":5,") {
+		t.Errorf("after the deletion: %q", rest)
 	}
 }

@@ -78,11 +78,11 @@ export async function loadColumns(/** @type {string} */ study, /** @type {string
 }
 
 /**
- * follow hears of changes of a study while the page is visible, until the signal. A
+ * follow hears of a study when it has changed, while the page is visible, until the signal. A
  * browser has few connections for all its tabs, so a hidden one holds none.
  * @param {string} study
  * @param {() => number} after the position that the page has
- * @param {(news: any) => void} heard
+ * @param {(study: any) => void} heard
  * @param {(state: "live"|"reconnecting"|"paused"|"ended", message?: string) => void} changed
  * @param {AbortSignal} signal
  */
@@ -107,7 +107,7 @@ export function follow(study, after, heard, changed, signal) {
     source.onmessage = (e) => heard(JSON.parse(e.data));
     source.addEventListener("end", (/** @type {any} */ e) => {
       const { code, message } = JSON.parse(e.data);
-      if (code === "NOT_FOUND") {
+      if (code === 5) {
         stop();
         changed("ended", message);
       }

@@ -28,9 +28,8 @@ export function decode(/** @type {ArrayBuffer} */ buffer) {
  */
 export function merge(/** @type {Table} */ t, /** @type {Table} */ changes) {
   const numbers = column(changes, "number");
-  if (!numbers && changes.rows === changes.n) return changes; // all trials
   if (changes.uid !== t.uid || changes.n < t.n) return null;
-  if (!numbers) return changes.rows === 0 ? { ...t, position: changes.position } : null;
+  if (!numbers && changes.rows !== changes.n) return changes.rows === 0 ? { ...t, position: changes.position } : null;
   const columns = t.columns.map((c) => {
     const from = column(changes, c.name);
     let data = c.data;
@@ -38,7 +37,8 @@ export function merge(/** @type {Table} */ t, /** @type {Table} */ changes) {
       data = new types[c.type](changes.n);
       data.set(c.data);
     }
-    if (from) for (let k = 0; k < changes.rows; k++) data[numbers[k]] = from[k];
+    if (from && !numbers) data = from; // all trials
+    else if (from) for (let k = 0; k < changes.rows; k++) data[numbers[k]] = from[k];
     return { ...c, data };
   });
   return { ...t, n: changes.n, rows: changes.n, position: changes.position, columns };

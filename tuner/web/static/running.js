@@ -60,33 +60,36 @@ export async function loadReports(/** @type {string} */ trial, /** @type {AbortS
  */
 export function running(s, signal) {
   const list = h("ul", { class: "running" });
-  const curves = /** @type {Map<number, {step: number, value: number}[]>} */ (new Map());
+  const curves = /** @type {Map<number, {next: number, points: {step: number, value: number}[]}>} */ (new Map());
   let trials = /** @type {any[]} */ ([]);
   let more = false;
 
   async function update() {
-    const page = await call("ListTrials", { parent: `studies/${s.name}`, states: ["TRIAL_STATE_RUNNING"], pageSize: shown + 1 }, signal);
-    trials = (page.trials ?? []).map((/** @type {any} */ t) => ({ ...t, number: Number(t.number ?? 0) }));
-    more = trials.length > shown || Boolean(page.nextPageToken);
-    trials = trials.slice(0, shown);
+    if (!Number(s.info.running ?? 0)) trials = [];
+    else {
+      const page = await call("ListTrials", { parent: `studies/${s.name}`, states: ["TRIAL_STATE_RUNNING"], pageSize: shown + 1 }, signal);
+      trials = (page.trials ?? []).map((/** @type {any} */ t) => ({ ...t, number: Number(t.number ?? 0) }));
+      more = trials.length > shown || Boolean(page.nextPageToken);
+      trials = trials.slice(0, shown);
+    }
     const alive = new Set(trials.map((t) => t.number));
     for (const n of curves.keys()) if (!alive.has(n)) curves.delete(n);
-    await Promise.all(trials.filter((t) => !curves.has(t.number)).slice(0, 8).map(async (t) => {
-      const c = await loadReports(t.name, signal);
-      curves.set(t.number, thin(c.get(s.objective().name) ?? [...c.values()][0] ?? [], 240));
-    }));
+    const changed = s.changed && new Set(s.changed);
+    await Promise.all(trials.filter((t) => !curves.has(t.number) || !changed || changed.has(t.number)).slice(0, 8).map(further));
     draw();
   }
 
-  /** heard adds what was reported since. */
-  function heard(/** @type {{trial: number, step: number, values: Record<string, number>}[]} */ reports) {
+  /** further loads what a trial has reported since. */
+  async function further(/** @type {any} */ t) {
+    const c = curves.get(t.number) ?? { next: 0, points: [] };
+    curves.set(t.number, c);
+    const page = await call("ListReports", { parent: t.name, pageToken: c.next ? String(c.next) : "" }, signal);
+    const reports = page.reports ?? [];
+    c.next += reports.length;
     for (const r of reports) {
-      const v = r.values[s.objective().name] ?? Object.values(r.values)[0];
-      if (v === undefined) continue;
-      if (!curves.has(r.trial)) curves.set(r.trial, []);
-      curves.get(r.trial)?.push({ step: r.step, value: v });
+      const v = r.values?.[s.objective().name] ?? Object.values(r.values ?? {})[0];
+      if (v !== undefined) c.points.push({ step: Number(r.step ?? 0), value: Number(v) });
     }
-    draw();
   }
 
   function draw() {
@@ -95,7 +98,7 @@ export function running(s, signal) {
       return;
     }
     list.replaceChildren(...trials.map((t) => {
-      const c = curves.get(t.number) ?? [];
+      const c = curves.get(t.number)?.points ?? [];
       const last = c[c.length - 1];
       const since = (serverNow() - Date.parse(t.startTime)) / 1000;
       const left = (Date.parse(t.leaseDeadline) - serverNow()) / 1000;
@@ -113,9 +116,9 @@ export function running(s, signal) {
   const element = figure({
     title: "Running now", name: `${s.name}-running`, cli: `tuner trials ${s.name} --state running`, body: list,
     rows: () => [["trial", "worker", "step", s.objective().name, "seconds"], ...trials.map((t) => {
-      const last = curves.get(t.number)?.at(-1);
+      const last = curves.get(t.number)?.points.at(-1);
       return [t.number, t.worker ?? "", last?.step ?? "", last?.value ?? NaN, (serverNow() - Date.parse(t.startTime)) / 1000];
     })],
   });
-  return { element, update, heard };
+  return { element, update };
 }

@@ -24,6 +24,7 @@ export class Study {
     this.info = /** @type {any} */ ({});
     this.table = /** @type {import("./columns.js").Table} */ ({ uid: 0, n: 0, rows: 0, position: 0, columns: [] });
     this.extra = /** @type {string[]} */ ([]);
+    this.changed = /** @type {Uint32Array|undefined} */ (undefined); // by the last load, if few
     this.chosen = 0; // the objective shown
     this.importances = /** @type {any[]|null} */ (null);
     this.importanceNoise = 0;
@@ -39,6 +40,7 @@ export class Study {
     const after = changes ? this.table.position : 0;
     const got = await loadColumns(this.name, this.extra, after, signal);
     this.table = (after ? merge(this.table, got) : got) ?? (await loadColumns(this.name, this.extra, 0, signal));
+    this.changed = after ? column(got, "number") : undefined;
     this.cache = null;
   }
 
@@ -185,6 +187,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   }
 
   // Changes: few are shown at once, and a large study loads less often.
+  let heard = /** @type {any} */ (null); // the study as it was last sent
   let busy = false;
   let again = false;
   let cost = 0;
@@ -197,7 +200,10 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     const begin = performance.now();
     try {
       const before = s.table.n;
-      [s.info] = await Promise.all([call("GetStudy", { name: `studies/${name}` }, signal), s.load(signal, true)]);
+      if (heard) s.info = heard;
+      else s.info = await call("GetStudy", { name: `studies/${name}` }, signal);
+      heard = null;
+      await s.load(signal, true);
       facts();
       if (!before) show();
       else pages[shown()].update();
@@ -220,9 +226,9 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   facts();
   show();
   model(true);
-  follow(name, () => s.table.position, (news) => {
-    if (news.reports?.length && shown() === "overview") views.running.heard(news.reports);
-    if (news.trials?.length || news.reload || Object.keys(news.events).some((k) => k !== "reported" && k !== "heartbeat")) refresh();
+  follow(name, () => s.table.position, (now) => {
+    heard = now;
+    refresh();
   }, (what, message) => {
     live(what);
     if (what === "ended") place.replaceChildren(failure(new APIError(404, { message: message ?? "the study was deleted" }), retry));

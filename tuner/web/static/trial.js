@@ -38,10 +38,11 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     draw();
   }).catch(() => {});
   if (t.state === "TRIAL_STATE_RUNNING" || t.state === "TRIAL_STATE_QUEUED") {
-    follow(study, () => position, (news) => {
-      position = news.position;
-      const mine = (news.reports ?? []).some((/** @type {any} */ r) => r.trial === n);
-      if (mine || news.reload || news.trials?.includes(n)) load();
+    let due = 0;
+    follow(study, () => position, (now) => {
+      position = Number(now.position);
+      clearTimeout(due);
+      due = setTimeout(() => !signal.aborted && !document.querySelector("dialog") && load(), 700);
     }, (what) => live(what), signal);
   }
 
