@@ -286,6 +286,32 @@ func imported(t testing.TB, s tuner.Service, name string, n int) {
 	}
 }
 
+// twoObjectives makes the study two, in which a faster training is less accurate.
+func twoObjectives(t testing.TB, s tuner.Service) {
+	t.Helper()
+	sp, _, err := space.Parse([]byte("parameters: {width: {type: int, low: 1, high: 1000, scale: log}, rate: {type: float, low: 0, high: 1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "accuracy", Direction: study.Maximize}, {Name: "seconds", Direction: study.Minimize}}, Seed: 1}
+	if _, err := s.CreateStudy(t.Context(), "two", study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 120 {
+		c, err := sp.Decode([]float64{r.Float64(), r.Float64()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := c.Number("width")
+		accuracy := 1 - 0.5*math.Pow(w, -0.3) - 0.2*math.Abs(c.Number("rate")-0.3)
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "accuracy", Values: []float64{accuracy}}, {Name: "seconds", Values: []float64{2 + w*(0.5+r.Float64())}}}}
+		if _, err := s.Add(t.Context(), "two", study.Add{Config: c, Outcome: o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // lively is a service with a study that runs, and others in other states.
 func lively(t testing.TB) *tuner.Tuner {
 	t.Helper()
@@ -327,12 +353,14 @@ func lively(t testing.TB) *tuner.Tuner {
 		t.Fatal(err)
 	}
 	imported(t, s, "empty", 0)
+	twoObjectives(t, s)
 	return s
 }
 
 // TestBrowserPages opens each view at two sizes and in both schemes.
 func TestBrowserPages(t *testing.T) {
-	r := start(t, lively(t), server.Options{}, loopback)
+	s := lively(t)
+	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
 	views := []struct{ name, path, ready string }{
 		{"studies", "/", "table.studies"},
@@ -341,6 +369,7 @@ func TestBrowserPages(t *testing.T) {
 		{"trials", "/studies/digits#trials", "table.trials td"},
 		{"model", "/studies/digits#model", ".words li"},
 		{"settings", "/studies/digits#settings", "main pre"},
+		{"front", "/studies/two#front", ".view canvas"},
 		{"trial", "/studies/digits/trials/243", ".config td"},
 		{"running", "/studies/digits/trials/252", ".config td"},
 		{"empty", "/studies/empty", ".empty-page"},
@@ -368,6 +397,14 @@ func TestBrowserPages(t *testing.T) {
 				b.clean(t, name+" with axe")
 			}
 		}
+	}
+	best, err := s.Best(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(t, "/studies/two#front", ".view canvas")
+	if text := b.text(t, ".view .readout"); !strings.HasPrefix(text, fmt.Sprintf("%d of 120 completed trials", len(best))) {
+		t.Errorf("the front has %d trials, but the page says %q", len(best), text)
 	}
 	var injected bool
 	b.open(t, "/studies/digits#settings", "main pre")

@@ -2,10 +2,11 @@
 // What a study was created with, and its notes.
 
 import { count, h, number } from "./dom.js";
+import { notes } from "./actions.js";
 import { figure } from "./figure.js";
 
-/** settings shows the spec of a study. */
-export function settings(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ _signal) {
+/** settings shows the spec of a study, and its notes. */
+export function settings(/** @type {import("./study.js").Study} */ s, /** @type {() => void} */ changed) {
   const body = h("div", {});
   function update() {
     const { spec, attributes, position, createTime, uid } = s.info;
@@ -18,11 +19,11 @@ export function settings(/** @type {import("./study.js").Study} */ s, /** @type 
       ["largest number of trials", spec.maxTrials ? count(Number(spec.maxTrials)) : "no limit"], ["timeout", spec.timeout ?? "none"], ["largest cost", spec.maxCost ? number(spec.maxCost) : "no limit"],
       ["lease", spec.lease ?? "1 hour"], ["retries", spec.maxRetries ?? 0], ["seed", spec.seed ?? "0"], ["proposer", component(spec.proposer)], ["pruner", component(spec.pruner)],
       ["created", new Date(createTime).toLocaleString()], ["position of the log", count(Number(position ?? 0))], ["uid", uid]];
-    const notes = Object.entries(attributes ?? {});
     body.replaceChildren(
       h("dl", { class: "facts column" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
-      h("h3", {}, "Notes"), notes.length ? h("dl", { class: "facts column" }, notes.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))) : h("p", { class: "muted" }, "There are none."),
       h("h3", {}, "Space"), h("pre", { tabindex: "0", role: "region", "aria-label": "Search space" }, space));
+    place.replaceChildren(notes({ name: `studies/${s.name}`, attributes: attributes ?? {}, changed }));
   }
-  return { element: figure({ title: "Settings", name: `${s.name}-settings`, wide: true, cli: `tuner studies -f json`, body }), update };
+  const place = h("div");
+  return { element: h("div", { class: "side" }, figure({ title: "Settings", name: `${s.name}-settings`, wide: true, cli: `tuner studies -f json`, body }), place), update };
 }

@@ -6,6 +6,7 @@ import { column, merge, objectives, ranks } from "./columns.js";
 import { count, duration, h, number, state, trialStateNames, trialURL } from "./dom.js";
 import { actions } from "./actions.js";
 import { beliefs } from "./beliefs.js";
+import { front } from "./front.js";
 import { history } from "./history.js";
 import { parallel } from "./parallel.js";
 import { slices } from "./slices.js";
@@ -90,14 +91,14 @@ export class Study {
   }
 }
 
-const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["model", "Model"], ["settings", "Settings"]]);
+const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["model", "Model"], ["front", "Front"], ["settings", "Settings"]]);
 
 /** study shows a study until the signal. */
 export async function study(/** @type {HTMLElement} */ main, /** @type {string} */ name, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
   document.title = `${name} · BKB Tuner`;
   const s = new Study(name);
   const head = h("div", { class: "study-head" });
-  const nav = h("nav", { class: "tabs", "aria-label": "Views of the study" }, tabs.map(([id, title]) => h("a", { href: `#${id}` }, title)));
+  const nav = h("nav", { class: "tabs", "aria-label": "Views of the study" }, tabs.map(([id, title]) => h("a", { href: `#${id}`, hidden: id === "front" }, title)));
   const place = h("div", { class: "view" }, skeleton(10));
   main.replaceChildren(h("h1", {}, name), head, nav, place);
   const retry = () => study(main, name, signal, live);
@@ -112,13 +113,16 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     history: history(s, signal), running: running(s, signal), importances: importances(s), slices: slices(s, signal),
     parallel: parallel(s, signal, () => shown() === "trials" && views.trials.update()),
     trials: trials(s, () => ({ pass: views.parallel.selection(), text: views.parallel.describe() })),
-    diagnosis: diagnosis(s, signal), settings: settings(s, signal),
+    diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),
   };
+  const several = s.info.spec.objectives.length > 1;
+  nav.querySelector("[href='#front']")?.toggleAttribute("hidden", !several);
   const pages = /** @type {Record<string, {make: () => any[], update: () => any}>} */ ({
     overview: { make: () => [views.history.element, h("div", { class: "side" }, views.importances.element, views.running.element), views.parallel.element], update: () => [views.history.update(), views.importances.update(), views.parallel.update(), quietly(views.running.update())] },
     parameters: { make: () => [views.parallel.element, views.slices.element], update: () => [views.parallel.update(), views.slices.update()] },
     trials: { make: () => [views.trials.element], update: () => views.trials.update() },
     model: { make: () => [views.diagnosis.element, views.importances.element], update: () => [quietly(views.diagnosis.update()), views.importances.update()] },
+    ...(several && { front: { make: () => [views.front.element], update: () => views.front.update() } }),
     settings: { make: () => [views.settings.element], update: () => views.settings.update() },
   });
   const shown = () => (pages[location.hash.slice(1)] ? location.hash.slice(1) : "overview");
