@@ -305,7 +305,7 @@ func TestRevokedSession(t *testing.T) {
 	r.call(t, "GetStudy", getMine, "Cookie", cookie).want(t, "the next call", 401, 16, "DENIED")
 }
 
-// TestKey checks that a face with a key answers nobody else.
+// TestKey checks that a face with a key refuses requests without it.
 func TestKey(t *testing.T) {
 	r := start(t, withStudies(t), server.Options{}, loopback, web.WithKey("secret"))
 	r.call(t, "GetStudy", getMine).want(t, "a call without the key", 401, 16, "DENIED")
@@ -396,7 +396,7 @@ func TestEvents(t *testing.T) {
 	if m := news(res.Body, told); m.Name != "studies/mine" || m.Completed != "1" {
 		t.Errorf("after the tell: %+v", m)
 	}
-	// A browser that connects again names the last event it had, and hears of later ones.
+	// A browser that connects again names the last event it had, and gets later ones.
 	again, err := r.client.Do(r.get(t, "/api/studies/mine/events?after=0", "Last-Event-ID", fmt.Sprint(told)).WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
