@@ -22,6 +22,7 @@ import (
 // TestBrowserLive follows a study through results, a server that cannot be reached for a
 // while, and the deletion of the study.
 func TestBrowserLive(t *testing.T) {
+	chromium(t)
 	s := lively(t)
 	r := start(t, s, server.Options{}, loopback)
 	// The browser sees the server through a proxy, which can fail.
@@ -98,6 +99,7 @@ func TestBrowserLive(t *testing.T) {
 
 // TestBrowserActs does with the page what the command line can do.
 func TestBrowserActs(t *testing.T) {
+	chromium(t)
 	s := lively(t)
 	path := tokenPath(t)
 	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
@@ -220,6 +222,7 @@ func TestBrowserActs(t *testing.T) {
 
 // TestBrowserTabs opens a study in eight tabs. A browser has six connections for them.
 func TestBrowserTabs(t *testing.T) {
+	chromium(t)
 	r := start(t, lively(t), server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.open(t, "/studies/digits", ".history canvas")

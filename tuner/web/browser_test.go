@@ -45,6 +45,9 @@ type browser struct {
 // chromium is the path of the browser. CI installs one, and sets the variable.
 func chromium(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes a minute, and the race detector sees nothing of the browser")
+	}
 	if path := os.Getenv("BKB_CHROMIUM"); path != "" {
 		return path
 	}
@@ -357,8 +360,10 @@ func lively(t testing.TB) *tuner.Tuner {
 	return s
 }
 
-// TestBrowserPages opens each view at two sizes and in both schemes.
+// TestBrowserPages opens each view at two sizes and in both schemes. Views without charts are
+// opened light and wide, and dark and narrow, unless BKB_LONG is set.
 func TestBrowserPages(t *testing.T) {
+	chromium(t)
 	s := lively(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
@@ -375,10 +380,14 @@ func TestBrowserPages(t *testing.T) {
 		{"empty", "/studies/empty", ".empty-page"},
 		{"none", "/studies/none", ".failure"},
 	}
+	charts := []string{"overview", "parameters", "front", "running"}
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.look(t, width, 900, scheme)
 			for _, v := range views {
+				if same := (width == 1280) == (scheme == "light"); !same && !slices.Contains(charts, v.name) && os.Getenv("BKB_LONG") == "" {
+					continue
+				}
 				name := fmt.Sprintf("%s-%d-%s", v.name, width, scheme)
 				b.open(t, v.path, v.ready)
 				if v.name == "none" { // the failed requests are the point
@@ -418,9 +427,6 @@ func TestBrowserPages(t *testing.T) {
 // because times on the clock depend on what else the machine does.
 func TestBrowserBudget(t *testing.T) {
 	chromium(t)
-	if testing.Short() {
-		t.Skip("it adds 100,000 trials, and measures")
-	}
 	m := measureBrowser(t, 100_000)
 	for _, x := range []struct {
 		name      string
