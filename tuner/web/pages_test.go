@@ -107,15 +107,19 @@ func openPage(ctx context.Context, r *running) {
 	defer events.Body.Close()
 	var position string
 	var last time.Time
+	wait := 700 * time.Millisecond
 	for lines := bufio.NewScanner(events.Body); lines.Scan(); {
 		id, ok := strings.CutPrefix(lines.Text(), "id: ")
-		if !ok || time.Since(last) < 700*time.Millisecond {
+		if !ok || time.Since(last) < wait {
 			continue
 		}
 		last = time.Now()
 		if res, err := get("/api/studies/s/columns?after=" + position); err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
+			n, _ := io.Copy(io.Discard, res.Body)
 			res.Body.Close()
+			if wait = 700 * time.Millisecond; n > 8<<10 { // of more than 500 trials
+				wait = 3 * time.Second
+			}
 		}
 		position = id
 	}

@@ -16,6 +16,7 @@ import { trials } from "./trials.js";
 import { settings } from "./settings.js";
 import { failure, skeleton } from "./states.js";
 
+const manyChanges = 500; // trials in one load, from which on the next load waits longer
 const modelEvery = 30_000; // milliseconds between two questions that need the model
 
 /** Study is what the views of one study share. */
@@ -222,7 +223,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
           again = false;
           if (!signal.aborted) refresh();
         }
-      }, Math.max(700, 4 * cost));
+      }, Math.max(700, 4 * cost, s.changed && s.changed.length > manyChanges ? 3000 : 0));
     }
   }
 
