@@ -114,8 +114,12 @@ func TestHelpPages(t *testing.T) {
 		}
 		about, rest := helpPage(cmd)
 		page := about + "\n" + rest
-		if n := strings.Count(page, "\n"); n > maxHelpLines {
-			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, maxHelpLines)
+		most := maxHelpLines
+		if !cmd.HasParent() {
+			most += 5 // the list of all commands
+		}
+		if n := strings.Count(page, "\n"); n > most {
+			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, most)
 		}
 		for line := range strings.Lines(page) {
 			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > helpWidth {

@@ -21,12 +21,13 @@ func newImportance(g *globals) *cobra.Command {
 		Short: "Show which parameters matter",
 		Long: `Importance shows how much each parameter matters for an objective, in two ways.
 
-  alone, total  Sobol' indices: the share of the variance of the model's mean that the
-                parameter explains alone, and with its interactions. ± is the
-                standard error of the estimate. The mean is on the model's scale,
-                where long tails are compressed.
-  best trials   how much the best tenth of the completed trials differs from all, as a
-                share of the sum over parameters (PED-ANOVA). It needs no model.
+  alone, total  Sobol' indices, the shares of the variance of the model's mean
+                that the parameter explains alone and with interactions, ± the
+                standard error of the estimate. The mean is on the model's
+                scale, where long tails are compressed.
+  best trials   how much the best tenth of the completed trials differs from
+                all, as a share of the sum over parameters (PED-ANOVA). It
+                needs no model.
 
 The two answer different questions. A search that has left the bad values of a
 parameter early shows a small difference there, although the parameter matters.`,

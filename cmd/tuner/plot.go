@@ -15,20 +15,22 @@ func newPlot(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot [STUDY]",
 		Short: "Draw a study",
-		Long: `Plot draws a study into files named STUDY-PLOT.png or STUDY-PLOT.svg, by default PNG
-files in the current folder.
+		Long: `Plot draws a study into files named STUDY-PLOT.png or STUDY-PLOT.svg, by default
+PNG files in the current folder.
 
 Plots:
   history     result of each trial, and the best so far
-  slices      objective over each parameter, with the model through the best trial
-  parallel    parameters and objective of all completed trials, the best 1 % in red
+  slices      objective over each parameter, with the model through the best
+              trial
+  parallel    parameters and objective of all completed trials, the best 1 % in
+              red
   importance  how much each parameter matters
   front       pairs of objectives with the Pareto front
   curves      reports of running, of the best and of pruned trials
   model       predicted before against measured
 
-Plots for which the study has no data are left out. From 5,000 points on, plots show
-the density of points.`,
+Plots for which the study has no data are left out. From 5,000 points on, plots
+show the density of points.`,
 		Example: `  tuner plot digits --png plots
   tuner plot digits --svg plots --only history,slices`,
 		Args: between(0, 1),

@@ -9,7 +9,7 @@ import (
 
 // Share is the importance of one coordinate.
 type Share struct {
-	First, Total float64 // indices, in [0, 1] but for the error of the estimate
+	First, Total float64 // indices, in [0, 1] up to the error of the estimate
 	// FirstError and TotalError are standard errors of the estimates.
 	FirstError, TotalError float64
 }
