@@ -319,7 +319,25 @@ func (s *serving) parse(g *globals) error {
 	if s.backups.dir != "" && s.backups.every == 0 {
 		return usagef("--backup-to needs --backup-every, such as 5m")
 	}
-	return errors.Join(s.backups.check(), s.http.check(), s.optuna.check())
+	return errors.Join(s.backups.check(), s.http.check(), s.optuna.check(), s.checkDistinct())
+}
+
+// checkDistinct refuses an address for two faces of the server. Port 0 is another port
+// each time.
+func (s *serving) checkDistinct() error {
+	of := make(map[string]string)
+	for _, f := range []struct{ flag, address string }{
+		{"--listen", s.options.Address}, {"--http", s.http.address}, {"--optuna", s.optuna.address}, {"--metrics", s.options.MetricsAddress},
+	} {
+		if f.address == "" || strings.HasSuffix(f.address, ":0") {
+			continue
+		}
+		if other := of[f.address]; other != "" {
+			return usagef("%s and %s are both %s; give each an address of its own", other, f.flag, f.address)
+		}
+		of[f.address] = f.flag
+	}
+	return nil
 }
 
 func (s *serving) logger(g *globals, cmd *cobra.Command) (*slog.Logger, error) {

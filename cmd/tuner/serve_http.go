@@ -48,6 +48,11 @@ func (h *httpFace) check() error {
 	if h.noUI && h.address == "" {
 		return usagef("--no-ui: has no effect without --http; leave it out")
 	}
+	if h.address != "" {
+		if err := server.CheckAddress(h.address); err != nil {
+			return usagef("--http: %w", err)
+		}
+	}
 	if folder := filepath.Dir(h.ready); h.ready != "" && !isDir(folder) {
 		return &statusError{exitNotFound, fmt.Errorf("--ready-file %s: there is no directory %s; make it first", h.ready, folder)}
 	}

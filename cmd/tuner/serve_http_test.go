@@ -214,14 +214,15 @@ func TestServeMistakes(t *testing.T) {
 		made   bool
 	}{
 		"exposed":       {[]string{"--http", "0.0.0.0:0"}, exitUsage, "give --cert and --key, and --tokens or --client-ca, listen on 127.0.0.1, or allow it with --insecure-allow-remote", false},
-		"no address":    {[]string{"--http", "nonsense"}, exitFailure, `"nonsense" must be host:port or unix:path`, false},
+		"no address":    {[]string{"--http", "nonsense"}, exitUsage, `--http: "nonsense" must be host:port or unix:path`, false},
 		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
 		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
 		"taken port":    {[]string{"--listen", other.Addr().String()}, exitUnavailable, "another process is listening on " + other.Addr().String(), false},
 		"metrics":       {[]string{"--metrics", ":0"}, exitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
 		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, exitUsage, "--cert and --key must be given together", false},
 		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, exitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
-		"taken address": {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitUnavailable, "another process is listening on x; stop it, or choose another address", false},
+		"one address":   {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitUsage, "--listen and --http are both unix:x; give each an address of its own", false},
+		"two addresses": {[]string{"--optuna", "localhost:7070", "--metrics", "localhost:7070"}, exitUsage, "--optuna and --metrics are both localhost:7070", false},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)

@@ -20,6 +20,12 @@ type address struct {
 	remote         bool // other machines can reach it
 }
 
+// CheckAddress returns an error if an address is not host:port or unix:path.
+func CheckAddress(where string) error {
+	_, err := parseAddress(where)
+	return err
+}
+
 // parseAddress parses host:port or unix:path. It looks up host names.
 func parseAddress(s string) (address, error) {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
@@ -100,8 +106,8 @@ func inUse(where string) error {
 }
 
 // Listen listens on o.Address, on further addresses and on o.GuestAddress, in this order,
-// for a server that is made later. It reads certificates and tokens, and returns the errors of [New] and
-// [Server.Listen]. A command can call it before it creates a store.
+// for a server that is made later. It reads certificates and tokens, and returns the errors
+// of [New] and [Server.Listen]. A command can call it before it creates a store.
 func Listen(o Options, further ...string) (listeners []net.Listener, err error) {
 	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
 	s, err := New(nil, o)
