@@ -2,9 +2,11 @@ package bandit
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/sobol"
@@ -29,6 +31,8 @@ type Search struct {
 	Refine int
 	// Starts is the number of candidates to climb from, with Budget evaluations in all.
 	Starts, Budget int
+	// Climbers is how many climb at the same time, 1 if it is 0. It changes no result.
+	Climbers int
 }
 
 // Surface is the function that a Search maximises.
@@ -36,7 +40,8 @@ type Surface interface {
 	// Score returns the score of every row of x, where larger is better, and the mean
 	// and variance from which it was computed.
 	Score(x *kernel.Points[float64]) (Scores, error)
-	// Probe returns a way to climb. It is nil where the score has no gradient.
+	// Probe returns a way to climb. It is nil where the score has no gradient. With more
+	// than one climber, probes are used at the same time.
 	Probe() *Probe
 }
 
@@ -164,20 +169,37 @@ func (s *Search) climb(p *Pool) error {
 	if s.Starts == 0 {
 		return nil
 	}
-	probe := s.Surface.Probe()
-	if probe == nil {
-		return nil
-	}
 	var found [][]float64
+	var frees [][]bool
 	for _, x := range p.top(s.Starts) {
 		y, free := slices.Clone(x), make([]bool, len(x))
-		if !s.Domain.Free(y, free) {
-			continue
+		if s.Domain.Free(y, free) {
+			found, frees = append(found, y), append(frees, free)
 		}
-		if err := s.ascend(probe, y, free, s.Budget/s.Starts); err != nil {
-			return err
+	}
+	// Each climber has a probe of its own and takes every so many of the starts.
+	climbers := min(max(s.Climbers, 1), len(found))
+	errs := make([]error, len(found))
+	var work sync.WaitGroup
+	for c := range climbers {
+		probe := s.Surface.Probe()
+		if probe == nil {
+			return nil // the first one, so that no climber has begun
 		}
-		found = append(found, y)
+		climb := func() {
+			for i := c; i < len(found) && errs[i] == nil; i += climbers {
+				errs[i] = s.ascend(probe, found[i], frees[i], s.Budget/s.Starts)
+			}
+		}
+		if c == climbers-1 {
+			climb()
+			break
+		}
+		work.Go(climb)
+	}
+	work.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	low, _ := s.Domain.Box()
 	x := kernel.NewPoints[float64](len(found), len(low), nil)

@@ -130,6 +130,10 @@ func TestSearchFindsTheMaximum(t *testing.T) {
 		if !slices.Equal(again.Score, pool.Score) {
 			t.Error("the same search came out otherwise")
 		}
+		other.Surface, other.Climbers = ranges{p}, 2
+		if again := must(other.Run(rand.New(rand.NewPCG(seed, 2)))); !slices.Equal(again.Score, pool.Score) {
+			t.Error("two climbers came out elsewhere")
+		}
 	}
 }
 
@@ -162,6 +166,11 @@ func TestSearchWithout(t *testing.T) {
 		t.Errorf("%d candidates where climbing is forbidden", len(pool.X))
 	}
 }
+
+// ranges has a peak for each climber.
+type ranges struct{ *peak }
+
+func (r ranges) Probe() *bandit.Probe { return (&peak{top: r.top}).Probe() }
 
 type flat struct{ bandit.Surface }
 

@@ -3,6 +3,7 @@ package acquire
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -84,7 +85,7 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 		s := bandit.Search{
 			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), w.trusted),
 			Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: a.parents(rng), Refine: refining,
-			Starts: climbs, Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
+			Starts: climbs, Climbers: runtime.GOMAXPROCS(0), Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
 		}
 		if m > manyInducing {
 			s.Wide, s.Near = s.Wide/2, s.Near*2/3
