@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Detach returns a posterior with the predictions of s as they are now. It stays valid
@@ -34,8 +35,8 @@ func (s *Sparse) Means(x kernel.Rows) ([]float64, error) {
 		}
 		rows := make([]float64, (i1-i0)*m)
 		k.Fill(rows, m, x, i0, i1, sc)
+		blocked.Gemv(1, false, blocked.Matrix[float64]{Rows: i1 - i0, Cols: m, Stride: m, Data: rows}, alpha, 1, 0, mean[i0:i1])
 		for i := i0; i < i1; i++ {
-			mean[i] = dot(rows[(i-i0)*m:][:m], alpha)
 			if !isFinite(mean[i]) { // only then check every pair
 				if err := s.emb.checkRow(x, i, sc); err != nil {
 					return rowError(err, i)
