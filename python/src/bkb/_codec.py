@@ -115,9 +115,8 @@ def decode_time(text: str | None) -> datetime | None:
     if not text:
         return None
     base, _, fraction = text.removesuffix("Z").partition(".")
-    return datetime.strptime(f"{base}.{fraction[:6] or '0'}", "%Y-%m-%dT%H:%M:%S.%f").replace(
-        tzinfo=timezone.utc
-    )
+    microsecond = int(fraction[:6].ljust(6, "0"))
+    return datetime.fromisoformat(base).replace(microsecond=microsecond, tzinfo=timezone.utc)
 
 
 def encode_attributes(attributes: Mapping[str, Any] | None) -> dict[str, str]:
