@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,8 +73,8 @@ func bootMachine(t *testing.T, programs ...string) *machine {
 			t.Skipf("no %s: install it to run the commands of docs/deploy.md", program)
 		}
 	}
-	boot := exec.Command("unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup",
-		"--kill-child", "sh", "testdata/machine.sh", t.TempDir())
+	cgroup, devices := fmt.Sprintf("bkb-machine-%d", os.Getpid()), deviceModes(t)
+	boot := exec.Command("sh", "testdata/machine.sh", t.TempDir(), cgroup)
 	boot.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // or it outlives a test that panics
 	var log bytes.Buffer
 	boot.Stdout, boot.Stderr = &log, &log
@@ -85,6 +86,10 @@ func bootMachine(t *testing.T, programs ...string) *machine {
 	t.Cleanup(func() {
 		_ = boot.Process.Kill() // and systemd with it
 		<-ended
+		removeCgroups(t, cgroup)
+		if now := deviceModes(t); !maps.Equal(now, devices) {
+			t.Errorf("the devices of this machine were %v and are %v", devices, now)
+		}
 	})
 	m := &machine{}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -129,6 +134,44 @@ func bootMachine(t *testing.T, programs ...string) *machine {
 		m.write(t, name, content, mode)
 	}
 	return m
+}
+
+// deviceModes returns the entries of /dev of this machine with their modes.
+func deviceModes(t *testing.T) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir("/dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modes := map[string]string{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			modes[e.Name()] = info.Mode().String()
+		}
+	}
+	return modes
+}
+
+// removeCgroups removes the control groups of a machine that has ended.
+func removeCgroups(t *testing.T, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		left, err := filepath.Glob("/sys/fs/cgroup/*/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat("/sys/fs/cgroup/" + name); err == nil {
+			left = append(left, "/sys/fs/cgroup/"+name)
+		}
+		if len(left) == 0 {
+			return
+		}
+		out, err := exec.Command("find", append(left, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";")...).CombinedOutput()
+		if err != nil && time.Now().After(deadline) { // its processes may not have ended at once
+			t.Errorf("the control groups %v stay: %v\n%s", left, err, out)
+			return
+		}
+	}
 }
 
 // in is a command line in the machine's work folder.

@@ -1,8 +1,22 @@
-# Boots systemd as process 1 of a machine of its own, which has the programs of this one.
-# unshare has made the namespaces. The root is an overlay over the root of this machine,
-# the network is the loopback device, and all that changes is in memory below $1. The
-# kernel's settings and devices are this machine's, so /sys and /proc/sys are read-only.
+# Boots systemd as process 1 of a machine of its own, which has the programs of this one:
+#
+#	sh machine.sh FOLDER CGROUP
+#
+# The root is an overlay over the root of this machine, the network is the loopback
+# device, and all that changes is in memory below FOLDER. Devices are the harmless ones.
+# The kernel's settings are this machine's, so /sys and /proc/sys are read-only. Control
+# groups are below one with the name CGROUP in each hierarchy, which the caller removes.
 set -e
+if [ "$3" != inside ]; then
+	for hierarchy in /sys/fs/cgroup /sys/fs/cgroup/*; do
+		[ -f "$hierarchy/cgroup.procs" ] && [ ! -L "$hierarchy" ] && mkdir "$hierarchy/$2" || continue
+		for file in cpuset.cpus cpuset.mems; do # empty in a new group of version 1
+			[ -f "$hierarchy/cpuset.cpu_exclusive" ] && cat "$hierarchy/$file" >"$hierarchy/$2/$file"
+		done
+		echo $$ >"$hierarchy/$2/cgroup.procs" || rmdir "$hierarchy/$2"
+	done
+	exec unshare --mount --pid --fork --uts --ipc --net --cgroup --kill-child sh "$0" "$1" "$2" inside
+fi
 mount --make-rprivate /
 mount -t tmpfs machine "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -14,10 +28,16 @@ mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
-mount --rbind /dev "$root/dev"
-for folder in run tmp var/lib/docker; do
+for folder in dev run tmp var/lib/docker; do
 	mkdir -p "$root/$folder"
 	mount -t tmpfs machine "$root/$folder"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+for device in null zero full random urandom tty; do
+	: >"$root/dev/$device"
+	mount --bind "/dev/$device" "$root/dev/$device"
 done
 # Only what the page sets up runs, and none of this machine's services.
 rm -rf "$root"/etc/systemd/system/*.wants "$root"/etc/systemd/system/*.requires
