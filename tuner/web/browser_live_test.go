@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -109,16 +108,16 @@ func TestBrowserActs(t *testing.T) {
 	b.look(t, 1280, 900, "light")
 	login := func(token string) {
 		t.Helper()
-		b.do(t, chromedp.WaitVisible("#token", chromedp.ByQuery), chromedp.SendKeys("#token", token+kb.Enter, chromedp.ByQuery))
+		b.fill(t, "#token", token)
+		b.until(t, `(() => { const e = document.querySelector("#token"); e?.form.requestSubmit(); return e !== null; })()`)
 	}
 	press := func(name string) {
 		t.Helper()
-		b.until(t, fmt.Sprintf(`[...document.querySelectorAll("button")].some(x => x.textContent === %q)`, name))
-		b.do(t, chromedp.Click(fmt.Sprintf(`//button[text()=%q]`, name), chromedp.BySearch))
+		b.until(t, fmt.Sprintf(`(() => { const e = [...document.querySelectorAll("button")].find(x => x.textContent === %q); e?.click(); return e !== undefined; })()`, name))
 	}
 	confirm := func(command string) {
 		t.Helper()
-		b.do(t, chromedp.WaitVisible("dialog", chromedp.ByQuery))
+		b.until(t, `document.querySelector("dialog .same") !== null`)
 		if text := b.text(t, "dialog .same"); !strings.Contains(text, command) {
 			t.Errorf("the dialog says %q, want the command %q", text, command)
 		}
@@ -167,8 +166,7 @@ func TestBrowserActs(t *testing.T) {
 	b.until(t, `[...document.querySelectorAll("button")].some(x => x.textContent === "Pause")`)
 
 	press("Enqueue")
-	b.do(t, chromedp.WaitVisible("dialog #enqueue-0", chromedp.ByQuery), chromedp.SetValue("#enqueue-0", "0.0123", chromedp.ByQuery))
-	b.do(t, chromedp.Evaluate(`document.querySelector("dialog form").dispatchEvent(new Event("input"))`, nil))
+	b.fill(t, "dialog #enqueue-0", "0.0123")
 	trials := state().Trials
 	b.shoot(t, "enqueue-1280-light")
 	confirm("lr=0.0123")
@@ -181,7 +179,8 @@ func TestBrowserActs(t *testing.T) {
 
 	b.open(t, "/studies/digits/trials/240", ".config td")
 	press("Add a note")
-	b.do(t, chromedp.WaitVisible("#note-key", chromedp.ByQuery), chromedp.SendKeys("#note-key", "seen", chromedp.ByQuery), chromedp.SendKeys("#note-value", "looks fine", chromedp.ByQuery))
+	b.fill(t, "#note-key", "seen")
+	b.fill(t, "#note-value", "looks fine")
 	b.do(t, chromedp.Evaluate(`document.querySelector("dialog form").requestSubmit()`, nil))
 	b.until(t, `document.querySelector("main").textContent.includes("looks fine")`)
 	if trial, err := s.Trial(t.Context(), "digits", 240); err != nil || trial.Attributes["seen"] != "looks fine" {
@@ -190,19 +189,19 @@ func TestBrowserActs(t *testing.T) {
 
 	b.open(t, "/studies/digits", ".history canvas")
 	press("Finish")
-	b.do(t, chromedp.SendKeys("#detail", "good enough", chromedp.ByQuery))
+	b.fill(t, "#detail", "good enough")
 	confirm("tuner finish digits --detail 'good enough'")
 	if v := state(); v.Status != study.StatusFinished || v.Finished.Detail != "good enough" {
 		t.Errorf("after Finish the study is %v: %q", v.Status, v.Finished.Detail)
 	}
 	press("Delete")
-	b.do(t, chromedp.SendKeys("#typed", "digit", chromedp.ByQuery))
+	b.fill(t, "#typed", "digit")
 	var disabled bool
 	b.do(t, chromedp.Evaluate(`document.querySelector("dialog button[type=submit]").disabled`, &disabled))
 	if !disabled {
 		t.Error("a study can be deleted without its name")
 	}
-	b.do(t, chromedp.SendKeys("#typed", "s", chromedp.ByQuery))
+	b.fill(t, "#typed", "digits")
 	confirm("tuner delete-study digits --yes")
 	b.do(t, chromedp.WaitVisible("table.studies", chromedp.ByQuery))
 	if _, err := s.Study(t.Context(), "digits"); tuner.CodeOf(err) != tuner.NotFound {

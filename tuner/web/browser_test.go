@@ -159,6 +159,19 @@ func (b *browser) text(t testing.TB, selector string) (s string) {
 	return s
 }
 
+// fill types text into a field as soon as it is there. It is done in one step, because the
+// page may draw the field again at any time.
+func (b *browser) fill(t testing.TB, selector, text string) {
+	t.Helper()
+	b.until(t, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q);
+		if (e === null) return false;
+		e.value = %q;
+		e.dispatchEvent(new Event("input", {bubbles: true}));
+		return true;
+	})()`, selector, text))
+}
+
 // until waits until a condition in JavaScript holds.
 func (b *browser) until(t testing.TB, condition string) {
 	t.Helper()
