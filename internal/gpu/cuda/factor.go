@@ -31,18 +31,21 @@ type factor struct {
 	sized   arena
 }
 
-// NewFactor copies a to the device and factors it. It changes a only in the end.
+// NewFactor copies a to the device and factors it. It changes a and perm only in the end, and
+// restores a if a copy fails.
 func (d *device) NewFactor(a []float64, n int, tolerance float64, perm []int) (gpu.Factor, int, error) {
 	f, err := d.newFactor(int64(n))
 	if err != nil {
 		return nil, 0, err
 	}
-	err = d.do(func() error {
+	var order []int64
+	err = d.do(func() (err error) {
 		if err := upload(d, f.l, a[:n*n]); err != nil {
 			return err
 		}
 		if perm != nil {
-			return f.pivoted(a, tolerance, perm)
+			order, err = f.pivoted(a, tolerance)
+			return err
 		}
 		return f.cholesky()
 	})
@@ -54,6 +57,9 @@ func (d *device) NewFactor(a []float64, n int, tolerance float64, perm []int) (g
 		return nil, 0, errors.Join(err, f.release())
 	case f.rank == 0, perm == nil && f.rank < f.n:
 		return nil, int(f.rank), f.release()
+	}
+	for i, p := range order {
+		perm[i] = int(p)
 	}
 	return f, int(f.rank), nil
 }
@@ -145,8 +151,8 @@ func (f *factor) cholesky() error {
 	return f.finish()
 }
 
-// pivoted is the algorithm of blocked.PivotedCholesky.
-func (f *factor) pivoted(a []float64, tolerance float64, perm []int) error {
+// pivoted is the algorithm of blocked.PivotedCholesky. It returns the order of the rows.
+func (f *factor) pivoted(a []float64, tolerance float64) ([]int64, error) {
 	n := f.n
 	left, numbers := make([]float64, n), make([]int64, n)
 	largest := 0.0
@@ -191,24 +197,29 @@ func (f *factor) pivoted(a []float64, tolerance float64, perm []int) error {
 		}
 		return download(f.d, numbers, order)
 	}()
-	if err := errors.Join(err, scratch.free()); err != nil {
-		return err
-	}
-	for i, p := range numbers {
-		perm[i] = int(p)
-	}
-	return nil
+	return numbers, errors.Join(err, scratch.free())
 }
 
 // lowerRows is the number of rows that are copied back at a time.
 const lowerRows = 256
 
-// lower sets the lower triangle of a.
+// lower sets the lower triangle of a. If the device fails, it restores the rows that it has
+// set from the upper triangle, because a is symmetric.
 func (f *factor) lower(a []float64) error {
+	diagonal := make([]float64, f.n)
+	for i := range diagonal {
+		diagonal[i] = a[int64(i)*(f.stride+1)]
+	}
 	block := make([]float64, min(lowerRows, f.n)*f.stride)
 	for i0 := int64(0); i0 < f.n; i0 += lowerRows {
 		i1 := min(i0+lowerRows, f.n)
 		if err := download(f.d, block[:(i1-i0)*f.stride], f.at(i0, 0)); err != nil {
+			for i := range i0 {
+				for j := range i {
+					a[i*f.stride+j] = a[j*f.stride+i]
+				}
+				a[i*f.stride+i] = diagonal[i]
+			}
 			return err
 		}
 		for i := i0; i < i1; i++ {

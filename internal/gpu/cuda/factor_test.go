@@ -197,3 +197,49 @@ func TestNoFactor(t *testing.T) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
 }
+
+// A device that is lost in any copy leaves the matrix and the order as they were, so that the
+// CPU finds the factor that it would have found alone.
+func TestFactorLostInCopy(t *testing.T) {
+	const n = 300 // L is copied back in two parts
+	a := gramian(rand.New(rand.NewPCG(1, 2)), n, n, 1)
+	for i := range n {
+		for j := range i {
+			a[i*n+j] = a[j*n+i]
+		}
+	}
+	cudatest.Fault(t, "FAKE_CUDA_DEVICES", "40")
+	gpu.OnWarning(func(string) {})
+	defer gpu.OnWarning(nil)
+	device := 10 // no other test uses these
+	for _, fault := range []string{"FAKE_CUDA_LOSE_DOWN", "FAKE_CUDA_LOSE_UP"} {
+		for _, pivot := range []bool{false, true} {
+			copies := 0
+			for done := false; !done; copies++ {
+				cudatest.Use(t, fmt.Sprintf("cuda:%d", device))
+				device++
+				t.Setenv(fault, fmt.Sprint(copies+1))
+				l := slices.Clone(a)
+				var perm []int
+				if pivot {
+					perm = make([]int, n)
+				}
+				var f gpu.Factor
+				f, _, done = gpu.NewFactor(l, n, 1e-10, perm)
+				t.Setenv(fault, "")
+				if done {
+					if err := f.Close(); err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				if !slices.Equal(l, a) || slices.ContainsFunc(perm, func(p int) bool { return p != 0 }) {
+					t.Errorf("%s, copy %d, pivoted %t: the matrix or the order has changed", fault, copies+1, pivot)
+				}
+			}
+			if copies < 3 {
+				t.Errorf("%s, pivoted %t: the device was lost in %d copies, want 3 or more", fault, pivot, copies)
+			}
+		}
+	}
+}

@@ -10,6 +10,8 @@
 //	FAKE_CUDA_INIT=100          result of cuInit (0)
 //	FAKE_CUDA_FAIL_ALLOC=3      the allocation, counted from now, that finds no memory
 //	FAKE_CUDA_LOSE=5            the launch, counted from now, after which the device is lost
+//	FAKE_CUDA_LOSE_DOWN=5       the copy to the host, counted from now, in which the device is lost
+//	FAKE_CUDA_LOSE_UP=5         the copy to the device, counted from now, in which it is lost
 #define DEV_HOST 1
 #include "../kernels/product.cu"
 #include "../kernels/algebra.cu"
@@ -48,8 +50,8 @@ bool count(const char *name) {
 std::mutex lock;
 struct block { size_t bytes; int device; };
 std::unordered_map<uintptr_t, block> blocks;
-size_t used[16];
-bool lost[16];
+size_t used[256];
+bool lost[256];
 thread_local int current;
 
 const size_t guard = 256;
@@ -196,6 +198,7 @@ int cuMemFree_v2(unsigned long long p) {
 }
 
 int cuMemcpyHtoD_v2(unsigned long long d, const void *s, size_t n) {
+	if (count("FAKE_CUDA_LOSE_UP")) lost[current] = true;
 	LIVE;
 	if (!inside(d, n)) return INVALID;
 	memcpy((void *)d, s, n);
@@ -203,6 +206,7 @@ int cuMemcpyHtoD_v2(unsigned long long d, const void *s, size_t n) {
 }
 
 int cuMemcpyDtoH_v2(void *d, unsigned long long s, size_t n) {
+	if (count("FAKE_CUDA_LOSE_DOWN")) lost[current] = true;
 	LIVE;
 	if (!inside(s, n)) return INVALID;
 	memcpy(d, (void *)s, n);
