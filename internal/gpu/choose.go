@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,18 +44,23 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // ErrNoBackend is the reason of a program without a backend.
 var ErrNoBackend = errors.New("this program was built without CUDA, which needs the build tag cuda")
 
-// chosen is the state of the process.
-var chosen struct {
-	sync.Mutex
-	backend Backend
-	made    bool // devices and explicit are set
-	devices []Device
-	// explicit says that the devices were named, so that every product that they can
-	// compute runs on them.
-	explicit bool
-	warned   bool
-	warn     func(message string)
-}
+// chosen is the state of the process. Devices are opened under opening, which can take
+// seconds, and without the lock of the state.
+var (
+	opening sync.Mutex
+	chosen  struct {
+		sync.Mutex
+		backend Backend
+		auto    bool // Use chose auto, so that the environment has no effect
+		made    bool // devices and explicit are set
+		devices []Device
+		// explicit says that the devices were named, so that every product that they can
+		// compute runs on them.
+		explicit bool
+		warned   bool
+		warn     func(message string)
+	}
+)
 
 // Register sets the backend. It is for the init function of the backend.
 func Register(b Backend) { chosen.backend = b }
@@ -79,27 +85,36 @@ func Use(choice string) error {
 	if choice == "" {
 		choice, from = os.Getenv(Variable), Variable
 	}
+	opening.Lock()
+	defer opening.Unlock()
+	devices, err := named(choice, from)
+	set(choice == "auto", err == nil && choice != "auto" && choice != "", devices, len(devices) > 0)
+	return err
+}
+
+// set sets the state.
+func set(auto, made bool, devices []Device, explicit bool) {
 	chosen.Lock()
 	defer chosen.Unlock()
-	chosen.made, chosen.devices, chosen.explicit = false, nil, false
-	number, named := strings.CutPrefix(choice, "cuda:")
+	chosen.auto, chosen.made, chosen.devices, chosen.explicit = auto, made, devices, explicit
+}
+
+// named opens the devices of a choice, none for auto and cpu.
+func named(choice, from string) ([]Device, error) {
+	number, one := strings.CutPrefix(choice, "cuda:")
 	switch {
-	case choice == "auto", choice == "":
-		return nil // devices are opened for the first large product
-	case choice == "cpu":
-		chosen.made = true
-		return nil
+	case choice == "auto", choice == "", choice == "cpu":
+		return nil, nil
 	case choice == "cuda":
 		number = ""
-	case !named || !digits(number):
-		return &ChoiceError{Given: choice, From: from}
+	case !one || !digits(number):
+		return nil, &ChoiceError{Given: choice, From: from}
 	}
 	devices, err := open(number)
 	if err != nil {
-		return &UnavailableError{choice, err}
+		return nil, &UnavailableError{choice, err}
 	}
-	chosen.made, chosen.devices, chosen.explicit = true, devices, true
-	return nil
+	return devices, nil
 }
 
 // digits reports whether s is a short number.
@@ -123,7 +138,7 @@ func open(number string) ([]Device, error) {
 		to = from + 1
 	}
 	if to > n || n == 0 {
-		return nil, fmt.Errorf("this machine has %d CUDA devices, numbered from 0", n)
+		return nil, &DriverError{Reason: fmt.Sprintf("this machine has %d CUDA devices, numbered from 0", n), Absent: n == 0}
 	}
 	var out []Device
 	for i := from; i < to; i++ {
@@ -148,59 +163,73 @@ const leastBatch = 1e8
 // was named.
 const slowFloat64 = 4
 
-// devices returns the devices for a number of operations, none for the CPU.
+// devices returns the devices for a number of operations, none for the CPU. It does not wait
+// for a device, except to open it.
 func devices(work float64, single bool) []Device {
 	chosen.Lock()
-	defer chosen.Unlock()
-	if !chosen.made {
-		if name := os.Getenv(Variable); name != "" && name != "auto" {
-			chosen.Unlock()
-			err := Use(name)
-			chosen.Lock()
-			if err != nil {
-				warnLocked(err)
-				chosen.made = true
-			}
-		} else if work < leastWork {
-			return nil
-		} else {
-			var err error
-			chosen.made = true
-			absent := (*DriverError)(nil)
-			if chosen.backend == nil {
-				return nil
-			}
-			if chosen.devices, err = open(""); err != nil && !(errors.As(err, &absent) && absent.Absent) {
-				warnLocked(err)
-			}
-		}
+	made, name := chosen.made, ""
+	if !chosen.auto {
+		name = os.Getenv(Variable)
 	}
+	chosen.Unlock()
+	auto := name == "" || name == "auto"
+	if !made {
+		if auto && work < leastWork {
+			return nil
+		}
+		openOnce(name, auto)
+	}
+	chosen.Lock()
+	defer chosen.Unlock()
 	if chosen.explicit {
-		return chosen.devices
+		return slices.Clone(chosen.devices)
 	}
 	if work < leastWork {
 		return nil
 	}
 	var out []Device
 	for _, d := range chosen.devices {
-		if info, err := d.Info(); err == nil && (single || info.SlowerFloat64 <= slowFloat64) {
+		if single || d.Properties().SlowerFloat64 <= slowFloat64 {
 			out = append(out, d)
 		}
 	}
 	return out
 }
 
-// Warn reports an error after which the CPU is used, the first of the process.
+// openOnce sets the state for the first product.
+func openOnce(name string, auto bool) {
+	opening.Lock()
+	defer opening.Unlock()
+	chosen.Lock()
+	made, none, wasAuto := chosen.made, chosen.backend == nil, chosen.auto
+	chosen.Unlock()
+	if made {
+		return
+	}
+	var devices []Device
+	var err error
+	switch {
+	case !auto:
+		devices, err = named(name, Variable)
+	case !none:
+		devices, err = open("")
+	}
+	set(wasAuto, true, devices, !auto && len(devices) > 0)
+	absent := (*DriverError)(nil)
+	if err != nil && !(auto && errors.As(err, &absent) && absent.Absent) {
+		Warn(err)
+	}
+}
+
+// Warn reports an error after which the CPU is used, the first of the process. Devices that
+// the error says are lost get no more products.
 func Warn(err error) {
 	chosen.Lock()
 	defer chosen.Unlock()
-	warnLocked(err)
-}
-
-func warnLocked(err error) {
-	if errors.Is(err, ErrLost) {
-		chosen.devices = nil
-	}
+	gone := lost(err)
+	chosen.devices = slices.DeleteFunc(slices.Clone(chosen.devices), func(d Device) bool {
+		return slices.Contains(gone, d.Properties().Name)
+	})
 	if chosen.warned {
 		return
 	}
@@ -211,4 +240,25 @@ func warnLocked(err error) {
 		return
 	}
 	chosen.warn(message)
+}
+
+// lost returns the names of the devices that err says are lost.
+func lost(err error) []string {
+	if d, ok := err.(*DeviceError); ok {
+		if errors.Is(d, ErrLost) {
+			return []string{d.Device}
+		}
+		return nil
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return lost(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		var out []string
+		for _, one := range e.Unwrap() {
+			out = append(out, lost(one)...)
+		}
+		return out
+	}
+	return nil
 }

@@ -111,6 +111,8 @@ type Info struct {
 
 // Device is a GPU.
 type Device interface {
+	// Properties returns the Info without Memory and Free. It does not wait for the device.
+	Properties() Info
 	Info() (Info, error)
 	NewMatrix(p Problem) (Matrix, error)
 	// NewFactor factors as the function of the same name does.

@@ -2,10 +2,12 @@ package gpu
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // stub is a backend with devices that record the problems they get.
@@ -30,7 +32,11 @@ func (d stubDevice) NewFactor([]float64, int, float64, []int) (Factor, int, erro
 	return nil, 0, errors.New("a stub factors nothing")
 }
 
-func (d stubDevice) Info() (Info, error) { return Info{SlowerFloat64: d.s.slower}, nil }
+func (d stubDevice) Properties() Info {
+	return Info{Name: fmt.Sprintf("cuda:%d", d.number), SlowerFloat64: d.s.slower}
+}
+
+func (d stubDevice) Info() (Info, error) { panic("products do not wait for a device") }
 
 func (d stubDevice) NewMatrix(p Problem) (Matrix, error) {
 	if d.s.refused != nil && d.number == 1 {
@@ -66,10 +72,14 @@ func with(t *testing.T, b Backend) (warnings *[]string) {
 	t.Helper()
 	old := chosen.backend
 	warnings = new([]string)
-	chosen.backend, chosen.made, chosen.warned, chosen.devices, chosen.explicit = b, false, false, nil, false
+	reset := func(b Backend) {
+		chosen.backend = b
+		set(false, false, nil, false)
+	}
+	reset(b)
 	OnWarning(func(m string) { *warnings = append(*warnings, m) })
 	t.Cleanup(func() {
-		chosen.backend, chosen.made, chosen.warned, chosen.devices, chosen.explicit = old, false, false, nil, false
+		reset(old)
 		OnWarning(nil)
 	})
 	t.Setenv(Variable, "")
@@ -123,6 +133,7 @@ func TestAutoWithoutDevice(t *testing.T) {
 		{nil, 0},
 		{&stub{err: &DriverError{Reason: "no CUDA driver", Absent: true}}, 0},
 		{&stub{err: &DriverError{Reason: "too old"}}, 1},
+		{&stub{}, 0}, // a driver without devices
 	} {
 		warnings := with(t, c.backend)
 		for range 2 {
@@ -221,9 +232,77 @@ func TestWarnOnce(t *testing.T) {
 	if want := []string{"cuda:0 has 3 MB free, and a product needs 2 GB; continuing on the CPU"}; !slices.Equal(*warnings, want) {
 		t.Errorf("warnings %q, want %q", *warnings, want)
 	}
-	Warn(&DeviceError{Device: "cuda:0", Call: "cuLaunchKernel", Err: ErrLost})
+}
+
+// A lost device gets no more products. Others do.
+func TestLost(t *testing.T) {
+	s := &stub{n: 3}
+	with(t, s)
+	if err := Use("cuda"); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(number int) error {
+		return &DeviceError{Device: fmt.Sprintf("cuda:%d", number), Call: "cuLaunchKernel", Err: fmt.Errorf("%w (700)", ErrLost)}
+	}
+	Warn(&DeviceError{Device: "cuda:0", Call: "cuMemAlloc", Err: errors.New("no memory")})
+	Warn(fmt.Errorf("a product: %w", errors.Join(errors.New("another"), gone(1))))
+	if _, err := NewMatrix(sized(1000, 7, 2)); err != nil {
+		t.Fatal(err)
+	}
+	if want := [][2]int{{0, 512}, {2, 488}}; !slices.Equal(s.parts, want) {
+		t.Errorf("rows by device %v after the loss of the second, want %v", s.parts, want)
+	}
+	Warn(errors.Join(gone(0), gone(2)))
 	if m, err := NewMatrix(sized(1, 1, 1)); m != nil || err != nil {
 		t.Errorf("%v, %v: a lost device got a product", m, err)
+	}
+}
+
+// slow is a backend whose devices take long to open.
+type slow struct {
+	*stub
+	started, opened chan struct{}
+}
+
+func (s slow) Open(number int) (Device, error) {
+	close(s.started)
+	<-s.opened
+	return s.stub.Open(number)
+}
+
+// A small product does not wait for devices that are being opened for a large one.
+func TestSmallDoesNotWait(t *testing.T) {
+	s := slow{&stub{n: 1}, make(chan struct{}), make(chan struct{})}
+	with(t, s)
+	large := make(chan int)
+	go func() { large <- len(devices(1e12, false)) }()
+	<-s.started
+	small := make(chan int)
+	go func() { small <- len(devices(10, false)) }()
+	select {
+	case n := <-small:
+		if n != 0 {
+			t.Errorf("a small product has %d devices, want 0", n)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a small product waits for a device")
+	}
+	close(s.opened)
+	if n := <-large; n != 1 {
+		t.Errorf("a large product has %d devices, want 1", n)
+	}
+}
+
+// The choice auto prevails over the environment.
+func TestAutoOverEnvironment(t *testing.T) {
+	s := &stub{n: 1}
+	with(t, s)
+	t.Setenv(Variable, "cpu")
+	if err := Use("auto"); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := NewMatrix(sized(100_000, 1000, 50)); m == nil || err != nil {
+		t.Errorf("%v, %v, want a device in spite of %s=cpu", m, err, Variable)
 	}
 }
 

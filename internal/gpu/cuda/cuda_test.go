@@ -21,6 +21,11 @@ import (
 func TestMain(m *testing.M) {
 	if choice := os.Getenv("CUDA_TEST_CHILD"); choice != "" { // see child
 		fmt.Println(gpu.Use(choice))
+		if choice == "auto" { // opens the devices for the first large product
+			gpu.OnWarning(func(m string) { fmt.Println("warning:", m) })
+			_, _, done := gpu.NewFactor(make([]float64, 1), 1<<20, 0, nil)
+			fmt.Println("on a device:", done)
+		}
 		os.Exit(0)
 	}
 	cudatest.Main(m)
@@ -348,7 +353,11 @@ func TestDriverFaults(t *testing.T) {
 	}
 	for _, c := range []struct{ choice, env, want string }{
 		{"cuda:0", "FAKE_CUDA_DEVICES=1", "<nil>"},
-		{"auto", "FAKE_CUDA_INIT=100", "<nil>"},
+		{"auto", "FAKE_CUDA_INIT=100", "<nil>\non a device: false\n"},
+		{"auto", "FAKE_CUDA_DEVICES=0", "<nil>\non a device: false\n"},
+		{"auto", "FAKE_CUDA_INIT=999", "warning: the CUDA driver "},
+		{"auto", "BKB_CUDA_DRIVER=/nowhere/libcuda.so.1", "warning: no CUDA driver: /nowhere/libcuda.so.1"},
+		{"cuda:0", "BKB_CUDA_DRIVER=libc.so.6", "the CUDA driver libc.so.6 cannot be used: the library has no function cuInit"},
 		{"cuda:1", "", "device cuda:1: this machine has 1 CUDA devices, numbered from 0"},
 		{"cuda:x", "", `"cuda:x" is no device, want auto, cpu, cuda or cuda:N`},
 		{"cuda:0", "BKB_CUDA_DRIVER=/nowhere/libcuda.so.1", "device cuda:0: no CUDA driver: /nowhere/libcuda.so.1"},

@@ -52,11 +52,13 @@ func (b *backend) start() error {
 	}
 	b.tried = true
 	library := os.Getenv(DriverVariable)
-	if library == "" {
+	named := library != ""
+	if !named {
 		library = "libcuda.so.1"
 	}
 	if err := driver.Open(library); err != nil {
-		b.err = &gpu.DriverError{Reason: err.Error(), Absent: true}
+		absent := errors.Is(err, driver.ErrNoDevice) || errors.Is(err, driver.ErrNoLibrary) && !named
+		b.err = &gpu.DriverError{Reason: err.Error(), Absent: absent}
 		return b.err
 	}
 	missing := driver.Lacks(symbols...)
@@ -192,7 +194,7 @@ func (d *device) do(f func() error) error {
 
 // fatal are the results after which a context cannot be used any more.
 var fatal = []error{
-	cu.IllegalAddress, cu.LaunchFailed, cu.EccUncorrectable, cu.IllegalInstruction, cu.MisalignedAddress,
+	cu.IllegalAddress, cu.LaunchFailed, cu.EccUncorrectable, cu.NvlinkUncorrectable, cu.IllegalInstruction, cu.MisalignedAddress,
 	cu.InvalidAddressSpace, cu.InvalidPc, cu.Assert, cu.LaunchTimeout, cu.HardwareStackError, cu.Deinitialized, cu.Unknown,
 }
 
@@ -207,6 +209,9 @@ func (d *device) failed(call string, err error) error {
 	}
 	return &gpu.DeviceError{Device: d.info.Name, Call: call, Err: err}
 }
+
+// Properties returns what is set when the device is opened.
+func (d *device) Properties() gpu.Info { return d.info }
 
 func (d *device) Info() (gpu.Info, error) {
 	info := d.info

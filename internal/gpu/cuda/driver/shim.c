@@ -41,6 +41,7 @@ const char *shim_open(const char *path, int *result) {
 	*result = -1;
 	void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!opened) return dlerror();
+	*result = -2;
 	CUresult (*init)(unsigned int) = (CUresult (*)(unsigned int))dlsym(opened, "cuInit");
 	if (!init) return "the library has no function cuInit";
 	*result = (int)init(0);

@@ -11,6 +11,7 @@ package driver
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 )
@@ -25,16 +26,26 @@ func Open(path string) error {
 	switch {
 	case reason == nil:
 		return nil
-	case result == -1:
-		return fmt.Errorf("no CUDA driver: %s", C.GoString(reason))
+	case result == notOpened:
+		return fmt.Errorf("%w: %s", ErrNoLibrary, C.GoString(reason))
 	case result == noDevice:
-		return fmt.Errorf("no CUDA device: the driver %s finds none", path)
+		return fmt.Errorf("%w: the driver %s finds none", ErrNoDevice, path)
+	case result < 0:
+		return fmt.Errorf("the CUDA driver %s cannot be used: %s", path, C.GoString(reason))
 	}
 	return fmt.Errorf("the CUDA driver %s does not start: cuInit returned %d", path, int(result))
 }
 
-// noDevice is CUDA_ERROR_NO_DEVICE.
-const noDevice = 100
+// The errors of a machine without a driver library and of one without a device.
+var (
+	ErrNoLibrary = errors.New("no CUDA driver")
+	ErrNoDevice  = errors.New("no CUDA device")
+)
+
+const (
+	notOpened = -1
+	noDevice  = 100 // CUDA_ERROR_NO_DEVICE
+)
 
 // Lacks returns the symbols that the driver does not have.
 func Lacks(symbols ...string) (missing []string) {
