@@ -12,7 +12,8 @@ import (
 )
 
 // onDevice returns K on the devices of the process, or nil if the CPU computes its products.
-func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows) gpu.Matrix {
+// It returns K to be filled if fills is set.
+func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows, fills bool) gpu.Matrix {
 	single := precision == Float32
 	reach := float64(reach64)
 	if single {
@@ -24,10 +25,7 @@ func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows) gpu.M
 		return nil
 	}
 	shift := make([]float64, p.y.D)
-	if g.Statistic != gpu.Dot {
-		shift = centre(p.y)
-	}
-	problem := gpu.Problem{Function: g, Single: single, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
+	problem := gpu.Problem{Function: g, Single: single, Fills: fills, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
 	switch x := x.(type) {
 	case *Points[float64]:
 		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
@@ -35,6 +33,12 @@ func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows) gpu.M
 		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
 	default:
 		return nil
+	}
+	if !gpu.Wanted(problem) {
+		return nil
+	}
+	if g.Statistic != gpu.Dot {
+		copy(shift, centre(p.y)) // of M·d steps, which small products on the CPU need not pay
 	}
 	m, err := gpu.NewMatrix(problem)
 	if err != nil {
@@ -192,15 +196,19 @@ func LargeGramian(k Kernel, x Rows) ([]float64, error) {
 	if err := checkPair(k, x, x); err != nil {
 		return nil, err
 	}
+	n := x.Len()
+	size := gpu.Rows{N: n, D: x.Dim()}
+	if !gpu.Wanted(gpu.Problem{X: size, Y: size}) {
+		return Gramian(k, x) // which prepares its own panels
+	}
 	p, ok := Prepare(k, x).(*panelPrepared)
 	if !ok {
 		return Gramian(k, x)
 	}
-	m := onDevice(p, Options{Distances: DirectDistances}, Float64, x)
+	m := onDevice(p, Options{Distances: DirectDistances}, Float64, x, true)
 	if m == nil {
 		return Gramian(k, x)
 	}
-	n := x.Len()
 	out := make([]float64, n*n)
 	if err := errors.Join(m.Fill(out), m.Close()); err != nil {
 		gpu.Warn(err)

@@ -171,6 +171,20 @@ func TestDeviceGramian(t *testing.T) {
 		}
 		cudatest.Use(t, "cpu")
 	}
+	// If K does not fit, the device computes it a few rows at a time, to the same bits.
+	many := gaussianRows(4)(rng, 700)
+	for name, k := range deviceKernels(4) {
+		cudatest.Use(t, "cuda:0")
+		want := gramian(kernel.LargeGramian(k, many))
+		t.Run(name+" in parts", func(t *testing.T) {
+			gpu.OnWarning(func(m string) { t.Error(m) })
+			defer gpu.OnWarning(nil)
+			cudatest.Fault(t, "FAKE_CUDA_MEMORY", "3000000")
+			if !slices.Equal(gramian(kernel.LargeGramian(k, many)), want) {
+				t.Error("the bits of K depend on the memory")
+			}
+		})
+	}
 	// Without memory, the CPU computes it.
 	cudatest.Fault(t, "FAKE_CUDA_FAIL_ALLOC", "3")
 	gpu.OnWarning(func(string) {})

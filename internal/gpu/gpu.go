@@ -66,6 +66,9 @@ type Problem struct {
 	// Batches, if it is not 0, says that X is the first of so many batches of at most as
 	// many rows, see Matrix.SetX. They stay on one device.
 	Batches int
+	// Fills says that Matrix.Fill will be called. If K does not fit on the device, it is
+	// then computed a few rows at a time.
+	Fills bool
 }
 
 // Matrix is K on one or more devices. Vectors are row-major, with c columns. Calls take
@@ -75,8 +78,7 @@ type Matrix interface {
 	Apply(dst, v []float64, c int) error
 	// ApplyT sets dst = Kᵀ·u, M×c.
 	ApplyT(dst, u []float64, c int) error
-	// Fill sets dst to K, n×M, of a matrix in float64. It is for matrices whose K fits on
-	// the devices.
+	// Fill sets dst to K, n×M. It panics unless the problem is in float64 and has Fills.
 	Fill(dst []float64) error
 	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
 	// first.

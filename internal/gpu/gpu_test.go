@@ -96,14 +96,14 @@ func TestAuto(t *testing.T) {
 	single.Single = true
 	s := &stub{n: 1, slower: 2}
 	with(t, s)
-	if m, err := NewMatrix(small); m != nil || err != nil || s.opened != 0 {
+	if m, err := NewMatrix(small); m != nil || err != nil || s.opened != 0 || Wanted(small) {
 		t.Errorf("a small product: %v, %v, and %d devices were opened", m, err, s.opened)
 	}
-	if m, err := NewMatrix(large); m == nil || err != nil {
+	if m, err := NewMatrix(large); m == nil || err != nil || !Wanted(large) {
 		t.Errorf("a large product: %v, %v, want a device", m, err)
 	}
 	s.slower = 64
-	if m, _ := NewMatrix(large); m != nil {
+	if m, _ := NewMatrix(large); m != nil || Wanted(large) {
 		t.Error("a device that is slow in float64 got a product in float64")
 	}
 	if m, _ := NewMatrix(single); m == nil {

@@ -10,9 +10,14 @@ import (
 // on the number of devices.
 const unit = 128
 
-// NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
-// CPU.
-func NewMatrix(p Problem) (Matrix, error) {
+// Wanted reports whether NewMatrix would use a device for p. It reads the sizes of p only.
+func Wanted(p Problem) bool { return len(problemDevices(p)) > 0 }
+
+// problemDevices returns the devices for p, none if it belongs on the CPU.
+func problemDevices(p Problem) []Device {
+	if p.X.N == 0 || p.Y.N == 0 || p.Y.D == 0 {
+		return nil
+	}
 	work := float64(p.X.N) * float64(p.Y.N) * float64(2*p.Y.D+10)
 	if p.Batches > 0 {
 		if work < leastBatch {
@@ -24,14 +29,19 @@ func NewMatrix(p Problem) (Matrix, error) {
 	if p.Batches > 0 && len(devices) > 1 {
 		devices = devices[:1]
 	}
-	units := (p.X.N + unit - 1) / unit
-	if len(devices) > units {
-		devices = devices[:units]
-	}
-	if len(devices) == 0 || p.Y.N == 0 || p.Y.D == 0 {
+	return devices[:min(len(devices), units(p))]
+}
+
+func units(p Problem) int { return (p.X.N + unit - 1) / unit }
+
+// NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
+// CPU.
+func NewMatrix(p Problem) (Matrix, error) {
+	devices, units := problemDevices(p), units(p)
+	switch len(devices) {
+	case 0:
 		return nil, nil
-	}
-	if len(devices) == 1 {
+	case 1:
 		return devices[0].NewMatrix(p)
 	}
 	s := &split{n: p.X.N, m: p.Y.N}

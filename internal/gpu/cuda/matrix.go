@@ -80,6 +80,7 @@ type matrix struct {
 	d      *device
 	first  layout // n and np can be less in a batch
 	fused  bool   // the kernel computes products without K in memory
+	fills  bool   // Fill will be called
 	cosine bool   // norms are phases
 	all    arena
 	sized  arena // for vectors of up to c columns
@@ -116,7 +117,7 @@ func specOf(f gpu.Function) spec {
 func (d *device) NewMatrix(p gpu.Problem) (gpu.Matrix, error) {
 	l := newLayout(p)
 	m := &matrix{layout: l, d: d, all: arena{d: d}, sized: arena{d: d}}
-	m.first, m.cosine = l, p.Function.Profile == gpu.Cosine
+	m.first, m.cosine, m.fills = l, p.Function.Profile == gpu.Cosine, p.Fills
 	m.fused = p.Function.Statistic == gpu.Squared && p.Function.Profile == gpu.Decay
 	err := d.do(func() error { return m.plan() })
 	if err == nil {
@@ -152,7 +153,7 @@ func (m *matrix) plan() error {
 	switch {
 	case need+row*m.np <= free-free/reserve:
 		m.panels = m.np
-	case !m.fused:
+	case !m.fused || m.fills:
 		m.panels = max(1, min(m.np, scratchBytes/row, (free-need)/row))
 	}
 	if need += row * m.panels; need > free {
@@ -281,13 +282,10 @@ func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0,
 }
 
 func (m *matrix) Fill(dst []float64) error {
-	if m.size != 8 {
-		panic("cuda: precondition: only matrices in float64 are copied back")
+	if m.size != 8 || !m.fills {
+		panic("cuda: precondition: only matrices in float64 with Fills are copied back")
 	}
 	return m.d.do(func() error {
-		if m.panels == 0 {
-			return &gpu.DeviceError{Device: m.d.info.Name, Call: "Fill", Err: errors.New("K is not stored")}
-		}
 		row := make([]float64, m.side*m.columns()) // of panels
 		for p0 := int64(0); p0 < m.np; p0 += m.panels {
 			p1 := min(p0+m.panels, m.np)
