@@ -10,8 +10,10 @@
 //
 // # Invariants
 //
-//   - The same product on the same devices gives the same bits. No sum depends on the
-//     order in which blocks of threads run.
+//   - The same product on the same devices gives the same bits, whether K is stored or not.
+//     No sum depends on the order in which blocks of threads run. Kv has the same bits on
+//     any number of devices of one model. Kᵀu is the sum of one part for each device, so
+//     that its bits depend on their number.
 //   - The memory that a matrix needs is known before it is made. If a device has less,
 //     there is a [*MemoryError] and nothing is left on the device.
 //   - After an error of a device, the caller computes on the CPU. [Warn] reports one such

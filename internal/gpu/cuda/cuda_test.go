@@ -197,7 +197,7 @@ func TestNotStored(t *testing.T) {
 	for _, name := range []string{"decay", "reach", "matern52", "power"} {
 		for _, single := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/single=%t", name, single), func(t *testing.T) {
-				cudatest.Fault(t, "FAKE_CUDA_MEMORY", "600000")
+				cudatest.Fault(t, "FAKE_CUDA_MEMORY", "1000000")
 				cudatest.Use(t, "cuda:0")
 				rng := rand.New(rand.NewPCG(1, 0))
 				p := gpu.Problem{Function: functions[name], Single: single, X: points(rng, 700, 3, 0.5), Y: points(rng, 300, 3, 0.5)}
@@ -221,28 +221,30 @@ func TestNotStored(t *testing.T) {
 // Devices divide the rows. Kv has the same bits as on one, and Kᵀu is a sum of parts.
 func TestTwoDevices(t *testing.T) {
 	cudatest.Fault(t, "FAKE_CUDA_DEVICES", "2")
-	rng := rand.New(rand.NewPCG(1, 0))
-	p := gpu.Problem{Function: functions["reach"], X: points(rng, 300, 5, 0.5), Y: points(rng, 70, 5, 0.5)}
-	v := make([]float64, 70)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	var got [2][]float64
-	for i, choice := range []string{"cuda:0", "cuda"} {
-		cudatest.Use(t, choice)
-		m, err := gpu.NewMatrix(p)
-		if err != nil {
-			t.Fatal(err)
+	for _, s := range []shape{{300, 70, 5, 1}, {64 * 64, 64 * 20, 1, 1}} {
+		rng := rand.New(rand.NewPCG(1, 0))
+		p := gpu.Problem{Function: functions["reach"], X: points(rng, s.n, s.d, 0.5), Y: points(rng, s.m, s.d, 0.5)}
+		v := make([]float64, s.m)
+		for i := range v {
+			v[i] = rng.NormFloat64()
 		}
-		defer m.Close()
-		got[i] = make([]float64, 300)
-		if err := m.Apply(got[i], v, 1); err != nil {
-			t.Fatal(err)
+		var got [2][]float64
+		for i, choice := range []string{"cuda:0", "cuda"} {
+			cudatest.Use(t, choice)
+			m, err := gpu.NewMatrix(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			got[i] = make([]float64, s.n)
+			if err := m.Apply(got[i], v, 1); err != nil {
+				t.Fatal(err)
+			}
+			check(t, p, m, 3, tolerance(false))
 		}
-		check(t, p, m, 3, tolerance(false))
-	}
-	if !slices.Equal(got[0], got[1]) {
-		t.Error("Kv on two devices differs in bits from that on one")
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%d×%d: Kv on two devices differs in bits from that on one", s.n, s.m)
+		}
 	}
 }
 

@@ -12,11 +12,12 @@
 //	        ┌────┬────┬────
 //	panel   │tile│ →  │          tile → k → s += tile·v, float64 beyond one tile
 //	of X    └────┴────┴────
-//	         part 0    │ part 1   parts are added in their order by a second kernel
+//	         chunk 0   │ chunk 1   chunks are added in their order by a second kernel
 //
-// Kᵀu is the same with X and Y exchanged. If the memory of the device holds K, the first
-// product writes it there and later ones read it. If not, the Gaussian kernel is computed
-// again by each product in registers, and others a few panels at a time.
+// A chunk has four panels. Kᵀu is the same with X and Y exchanged. If the memory of the
+// device holds K, the first product writes it there and later ones read it. If not, the
+// Gaussian kernel is computed again by each product in registers, and others a few panels at
+// a time.
 //
 // # Threads
 //

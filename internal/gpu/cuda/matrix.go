@@ -16,7 +16,8 @@ import (
 
 const (
 	slab = 8 // coordinates that a kernel reads at a time
-	// scratchBytes is the memory for rows of K that are used once, to stay in L2.
+	// scratchBytes is the memory for rows of K that are used once, to stay in L2, if a chunk
+	// needs no more.
 	scratchBytes = 32 << 20
 	// reserve is the part of the free memory that a stored K leaves.
 	reserve = 16
@@ -48,15 +49,22 @@ func newLayout(p gpu.Problem) layout {
 func (l layout) rows() int64    { return l.np * l.side }
 func (l layout) columns() int64 { return l.mp * l.side }
 
-// parts is the number of parts into which a product with K of the given panels is cut, so
-// that there are about 1000 blocks. It depends only on the shape.
-func parts(rowPanels, columnPanels int64) int64 {
-	return max(1, min(columnPanels, blocks/rowPanels))
-}
+// chunk is the number of panels whose products are added before they are added to others.
+// It is fixed, so that the bits of a product do not depend on the memory, and those of Kv
+// do not depend on the number of devices.
+const chunk = 4
 
-// blocks is the number of blocks of a product with few rows. It is several for each
-// multiprocessor of a large device.
-const blocks = 1024
+// blocks is the number of blocks of a launch, which bounds the memory for sums of chunks. It
+// is many for each multiprocessor of a large device. Tests set it, and no bit depends on it.
+var blocks = int64(16384)
+
+func chunks(panels int64) int64 { return (panels + chunk - 1) / chunk }
+
+// rowsAtOnce is the number of panels of rows of K that a launch multiplies by a vector.
+func (l layout) rowsAtOnce() int64 { return max(1, min(l.np, blocks/chunks(l.mp))) }
+
+// chunksAtOnce is the number of chunks of such panels of Kᵀ.
+func (l layout) chunksAtOnce() int64 { return max(1, min(chunks(l.np), blocks/l.mp)) }
 
 // sides is the memory of X and Y.
 func (l layout) sides() int64 {
@@ -70,9 +78,10 @@ func (l layout) vectors(c int64) int64 {
 	return 8 * ((l.rows()+l.columns())*width + 4*l.partial())
 }
 
-// partial is the number of sums of the parts of a product with one column, for any panels
-// of rows of K.
-func (l layout) partial() int64 { return l.side * max(l.np, l.mp, min(blocks, l.np*l.mp)) }
+// partial is the number of sums of chunks of a product with one column.
+func (l layout) partial() int64 {
+	return l.side * max(l.rowsAtOnce()*chunks(l.mp), l.mp*l.chunksAtOnce())
+}
 
 // matrix is K on a device.
 type matrix struct {
@@ -96,6 +105,12 @@ type matrix struct {
 
 // side is X or Y in memory, and their norms, and the largest of each panel.
 type side struct{ data, norms, most cu.DevicePtr }
+
+// from is the side from panel p on.
+func (s side) from(m *matrix, p int64) side {
+	at := func(start cu.DevicePtr, elements int64) cu.DevicePtr { return start + cu.DevicePtr(p*elements*m.size) }
+	return side{at(s.data, m.side*m.depth), at(s.norms, m.side), at(s.most, 1)}
+}
 
 // spec is that of product.cu.
 type spec struct {
@@ -154,7 +169,7 @@ func (m *matrix) plan() error {
 	case need+row*m.np <= free-free/reserve:
 		m.panels = m.np
 	case !m.fused || m.fills:
-		m.panels = max(1, min(m.np, scratchBytes/row, (free-need)/row))
+		m.panels = min(m.np, max(1, min(scratchBytes/row, (free-need)/row)/chunk)*chunk)
 	}
 	if need += row * m.panels; need > free {
 		what := fmt.Sprintf("a product with %d rows, %d coordinates and %d centres in %s", m.n, m.d0, m.m, map[int64]string{4: "float32", 8: "float64"}[m.size])
@@ -385,31 +400,56 @@ func (m *matrix) fill(p0, p1 int64) error {
 	return m.d.launch("fill_"+m.float, p1-p0, m.mp, m.spec, m.x.data, m.x.norms, m.x.most, m.y.data, m.y.norms, m.y.most, m.depth, p0, m.k, m.columns())
 }
 
-// product multiplies with the panels p0 ≤ p < p1 of rows of K.
+// product multiplies with the panels p0 ≤ p < p1 of rows of K, where p0 begins a chunk. It
+// adds products with Kᵀ to those of the rows before p0.
 func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int64) error {
-	x, y := m.x, m.y
-	rows, columns := p1-p0, m.mp
+	for p := p0; p < p1; {
+		next := min(p1, p+m.rowsAtOnce())
+		if trans {
+			// The kernel cuts evenly, so that panels beyond the last chunk are apart.
+			next = p1
+			if full := min((p1-p)/chunk, m.chunksAtOnce()); full > 0 {
+				next = p + full*chunk
+			}
+		}
+		if err := m.launchProduct(from, to, c, trans, p0, p, next); err != nil {
+			return err
+		}
+		p = next
+	}
+	return nil
+}
+
+// launchProduct multiplies with the panels p ≤ q < next of rows of K in one launch for each
+// four columns. The first row of panel p0 is the first in m.k.
+func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p, next int64) error {
+	x, y := m.x.from(m, p), m.y
+	rows, columns := next-p, m.mp
 	rs, cs := m.columns(), int64(1)
-	first := cu.DevicePtr(8 * p0 * m.side * c) // of u
-	existing := min(m.n-p0*m.side, rows*m.side)
+	k := m.k
+	if k != 0 {
+		k += cu.DevicePtr((p - p0) * m.side * m.columns() * m.size)
+	}
+	first := cu.DevicePtr(8 * p * m.side * c) // of u
+	existing := min(m.n-p*m.side, rows*m.side)
 	dst, src, add := to+first, from, int64(0)
 	if trans {
 		x, y = y, x
 		rows, columns = columns, rows
 		rs, cs = cs, rs
 		dst, src, existing = to, from+first, m.m
-		if p0 > 0 {
+		if p > 0 {
 			add = 1
 		}
 	}
-	cut := parts(rows, columns)
+	cut := chunks(columns)
 	for q := int64(0); q < c; {
 		width := int64(1)
 		if c-q > 1 {
 			width = 4
 		}
 		err := m.d.launch(fmt.Sprintf("product_%s_%d", m.float, width), rows, cut,
-			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, m.k, rs, cs, rows*m.side, columns, src, c, q, m.part)
+			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, k, rs, cs, rows*m.side, columns, src, c, q, m.part)
 		if err != nil {
 			return err
 		}
