@@ -108,12 +108,13 @@ type Info struct {
 	Driver        string // version
 	Capability    string // such as "9.0"
 	Memory, Free  int64  // bytes
+	Held          int64  // bytes of the matrices and factors of this process
 	SlowerFloat64 int    // speed of float32 over that of float64
 }
 
 // Device is a GPU.
 type Device interface {
-	// Properties returns the Info without Memory and Free. It does not wait for the device.
+	// Properties returns the Info without Memory, Free and Held. It does not wait for the device.
 	Properties() Info
 	Info() (Info, error)
 	NewMatrix(p Problem) (Matrix, error)

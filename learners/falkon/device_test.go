@@ -3,6 +3,7 @@
 package falkon_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -121,7 +122,7 @@ func TestDeviceFactors(t *testing.T) {
 		t.Fatal(err)
 	}
 	cudatest.Use(t, "cuda:0")
-	before := free(t)
+	left := cudatest.Left(t, 0)
 	for _, how := range []falkon.Factorization{falkon.FactorPivoted, falkon.FactorCholesky, falkon.FactorQR, falkon.FactorEigen} {
 		p := falkon.Params{Kernel: k, Lambda: 1e-3, Centers: 40, Factorization: how, Epsilon: 1e-8, Iterations: 30, Tolerance: 1e-10}
 		cudatest.Use(t, "cpu")
@@ -130,22 +131,6 @@ func TestDeviceFactors(t *testing.T) {
 		if e := cudatest.Distance(fitted(t, p, train), want); !(e <= 1e-7) {
 			t.Errorf("%q: predictions are %.3g from those of the CPU, want at most 1e-7", how, e)
 		}
-		if now := free(t); now != before {
-			t.Errorf("%q: %d bytes are free, before there were %d", how, now, before)
-		}
+		left(fmt.Sprintf("%q", how))
 	}
-}
-
-// free returns the free memory of the first device.
-func free(t *testing.T) int64 {
-	t.Helper()
-	d, err := gpu.Registered().Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := d.Info()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info.Free
 }

@@ -113,6 +113,7 @@ type device struct {
 	calls     chan func()
 	functions map[string]cu.Function
 	lost      error // for the goroutine of the device
+	held      int64 // bytes of arenas, for the same
 }
 
 // modules are the PTX with the names of its kernels.
@@ -219,6 +220,7 @@ func (d *device) Info() (gpu.Info, error) {
 		if info.Free, info.Memory, err = cu.MemInfo(); err != nil {
 			return d.failed("cuMemGetInfo", err)
 		}
+		info.Held = d.held
 		return nil
 	})
 	return info, err
@@ -229,15 +231,19 @@ func (d *device) Info() (gpu.Info, error) {
 type arena struct {
 	d      *device
 	blocks []cu.DevicePtr
+	bytes  int64
 }
 
 // alloc returns n bytes of unspecified content.
 func (a *arena) alloc(n int64) (cu.DevicePtr, error) {
-	p, err := cu.MemAlloc(max(n, 16))
+	n = max(n, 16)
+	p, err := cu.MemAlloc(n)
 	if err != nil {
 		return 0, a.d.failed(fmt.Sprintf("cuMemAlloc of %d bytes", n), err)
 	}
 	a.blocks = append(a.blocks, p)
+	a.bytes += n
+	a.d.held += n
 	return p, nil
 }
 
@@ -249,7 +255,8 @@ func (a *arena) free() error {
 			first = a.d.failed("cuMemFree", err)
 		}
 	}
-	a.blocks = nil
+	a.d.held -= a.bytes
+	a.blocks, a.bytes = nil, 0
 	return first
 }
 

@@ -56,7 +56,7 @@ func requireFactor(t *testing.T, what string, l, a []float64, n, rank int, perm 
 
 func TestFactor(t *testing.T) {
 	cudatest.Use(t, "cuda:0")
-	before := free(t, 0)
+	left := cudatest.Left(t, 0)
 	for _, n := range []int{1, 2, 63, 64, 65, 200} {
 		rng := rand.New(rand.NewPCG(1, uint64(n)))
 		for _, c := range []struct {
@@ -109,9 +109,7 @@ func TestFactor(t *testing.T) {
 			}
 		}
 	}
-	if now := free(t, 0); now != before {
-		t.Errorf("%d bytes are free, before there were %d", now, before)
-	}
+	left("in the end")
 }
 
 func requireNear(t *testing.T, what string, got, want []float64, tolerance float64) {
@@ -160,7 +158,7 @@ func checkGram(t *testing.T, rng *rand.Rand, f gpu.Factor, l []float64, n, rank 
 // Without a factor or memory, the matrix is as it was.
 func TestNoFactor(t *testing.T) {
 	cudatest.Use(t, "cuda:0")
-	before := free(t, 0)
+	left := cudatest.Left(t, 0)
 	a := gramian(rand.New(rand.NewPCG(1, 0)), 100, 100, 1)
 	a[70*100+70] = -1
 	old := slices.Clone(a)
@@ -171,9 +169,7 @@ func TestNoFactor(t *testing.T) {
 	if f, rank, done := gpu.NewFactor(a, 100, 0, nil); f != nil || rank != 70 || !done {
 		t.Errorf("%v, rank %d, done %t of a NaN, want no factor at 70", f, rank, done)
 	}
-	if now := free(t, 0); now != before {
-		t.Errorf("%d bytes are free, before there were %d", now, before)
-	}
+	left("in the end")
 	cudatest.Fault(t, "FAKE_CUDA_FAIL_ALLOC", "0")
 	perm := make([]int, 100)
 	copy(a, old)
@@ -182,9 +178,7 @@ func TestNoFactor(t *testing.T) {
 		if f, _, done := gpu.NewFactor(a, 100, 0, perm); f != nil || done || !slices.Equal(a, old) {
 			t.Errorf("allocation %d: %v, done %t", k, f, done)
 		}
-		if now := free(t, 0); now != before {
-			t.Fatalf("allocation %d: %d bytes are free, before there were %d", k, now, before)
-		}
+		left(fmt.Sprintf("allocation %d", k))
 	}
 	os.Setenv("FAKE_CUDA_FAIL_ALLOC", "")
 	d, err := gpu.Registered().Open(0)

@@ -82,6 +82,31 @@ func Fault(t testing.TB, name, value string) {
 	t.Setenv(name, value)
 }
 
+// Left returns a function that checks that a device has the memory that it has now. The figure of a real driver changes for other
+// reasons, so that it counts for the stand-in only.
+func Left(t testing.TB, number int) (check func(when string)) {
+	t.Helper()
+	read := func() (held, free int64) {
+		t.Helper()
+		d, err := gpu.Registered().Open(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Held, info.Free
+	}
+	held, free := read()
+	return func(when string) {
+		t.Helper()
+		if h, f := read(); h != held || f != free && !Real() {
+			t.Fatalf("%s: %d bytes are held and %d free, before there were %d and %d", when, h, f, held, free)
+		}
+	}
+}
+
 // Distance returns |a − b|/|b|.
 func Distance(a, b []float64) float64 {
 	d, s := 0.0, 0.0
