@@ -46,7 +46,7 @@ bench-cuda: cuda-files ## test and time the CUDA path on a GPU, by events, and F
 	bin/cuda/bench.sh
 
 cuda-files: ## build what make bench-cuda runs in bin/cuda
-	mkdir -p bin/cuda && cp internal/gpu/cuda/bench.sh internal/gpu/cuda/kernels/*.ptx bin/cuda
+	mkdir -p bin/cuda && cp internal/gpu/cuda/bench.sh internal/gpu/cuda/bench.py internal/gpu/cuda/kernels/*.ptx bin/cuda
 	$(CUDA) go build -tags cuda -o bin/cuda/tuner ./cmd/tuner
 	for test in internal/gpu/cuda gp/kernel learners/falkon; do $(CUDA) go test -tags cuda -c -o bin/cuda/$$(basename $$test).test ./$$test || exit 1; done
 

@@ -20,4 +20,9 @@ done
 echo "== benchmarks"
 ./cuda.test -test.run '^$' -test.bench . -test.benchtime 3x || failed=1
 ./falkon.test -test.run '^$' -test.bench Device -test.benchtime 1x || failed=1
+if python3 -c 'import torch' 2>/dev/null; then
+	python3 bench.py || failed=1
+else
+	echo "skipped: no PyTorch"
+fi
 exit "${failed:-0}"
