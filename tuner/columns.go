@@ -44,6 +44,7 @@ type Columns struct {
 //	number                     the trial's number, present only if rows are left out
 //	state, origin, phase       codes, whose names are Labels
 //	epoch                      at most 255
+//	feasible                   1 for a completed trial that keeps the constraints, or 0
 //	created, started, ended,
 //	seen                       seconds since 1970, NaN for none
 //	cost                       NaN if not told
@@ -213,6 +214,13 @@ func readers(spec study.Spec) []reader {
 	add("origin", Uint8, labels(study.OriginAdded), func(r *row) float64 { return float64(r.trial.Origin) })
 	add("phase", Uint8, phases, func(r *row) float64 { return float64(max(slices.Index(phases, r.trial.Suggestion.Phase), 0)) })
 	add("epoch", Uint8, nil, func(r *row) float64 { return float64(r.trial.Epoch) })
+	keeps := propose.Keeps(spec.Proposer)
+	add("feasible", Uint8, nil, func(r *row) float64 {
+		if r.trial.State == study.Completed && keeps(r.trial.Outcome) {
+			return 1
+		}
+		return 0
+	})
 	add("created", Float64, nil, func(r *row) float64 { return seconds(r.trial.Created) })
 	add("started", Float64, nil, func(r *row) float64 { return seconds(r.trial.Started) })
 	add("ended", Float64, nil, func(r *row) float64 { return seconds(r.trial.Ended) })

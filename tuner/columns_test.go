@@ -54,6 +54,10 @@ func expected(spec study.Spec, t study.Trial) map[string]float64 {
 		}
 	}
 	out["metric/size"] = metric("size")
+	out["feasible"] = 0
+	if t.State == study.Completed && metric("size") <= 5 {
+		out["feasible"] = 1
+	}
 	u := make([]float64, spec.Space.Dim())
 	if err := spec.Space.Encode(t.Config, u); err != nil {
 		panic(err)
@@ -201,5 +205,19 @@ func TestColumnsAreNotShared(t *testing.T) {
 	must(tn.Columns(t.Context(), "s", ColumnQuery{}))
 	if state := c.Find("state").At(0); state != float64(study.Running) {
 		t.Errorf("the state in an earlier answer became %v", state)
+	}
+}
+
+// TestColumnsWithoutConstraints checks that only a completed trial is feasible then.
+func TestColumnsWithoutConstraints(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	told := []study.Outcome{loss(1), {State: study.Pruned, Metrics: loss(1).Metrics}, {State: study.Failed, Reason: study.FailedCrash}, {State: study.Infeasible}}
+	for _, o := range told {
+		tell(t, tn, must(tn.Ask(t.Context(), "s", study.Ask{New: true})).Trials[0].Number, o)
+	}
+	must(tn.Ask(t.Context(), "s", study.Ask{New: true}))
+	c := must(tn.Columns(t.Context(), "s", ColumnQuery{Names: []string{"feasible"}}))
+	if want := []byte{1, 0, 0, 0, 0}; !slices.Equal(c.Columns[0].Data, want) {
+		t.Errorf("feasible are %v, want %v", c.Columns[0].Data, want)
 	}
 }

@@ -3986,6 +3986,7 @@ func (x *ColumnsHead) GetColumns() []*Column {
 //	number                   the trial's number, only if rows are left out
 //	state, origin, phase     codes, whose names are the labels
 //	epoch                    at most 255
+//	feasible                 1 for a completed trial that keeps the constraints, or 0
 //	created, started, ended,
 //	seen                     seconds since 1970, NaN for none
 //	cost                     NaN if not told
