@@ -15,7 +15,7 @@ import (
 
 // usualColumns are those that each view of a study needs. The page asks for others when it
 // shows them.
-var usualColumns = []string{"state", "value/", "parameter/"}
+var usualColumns = []string{"state", "feasible", "value/", "parameter/"}
 
 // furtherColumns are those that the page may ask for besides.
 var furtherColumns = map[string]bool{

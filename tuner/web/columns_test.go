@@ -97,7 +97,7 @@ func TestColumns(t *testing.T) {
 		t.Fatal(len(trials), m.N, m.Rows, err)
 	}
 	sp := studySpace(t)
-	state, value, lr, momentum := m.column(t, "state"), m.column(t, "value/loss"), m.column(t, "parameter/lr"), m.column(t, "parameter/momentum")
+	state, feasible, value, lr, momentum := m.column(t, "state"), m.column(t, "feasible"), m.column(t, "value/loss"), m.column(t, "parameter/lr"), m.column(t, "parameter/momentum")
 	if len(m.column(t, "ended")) != 150 || len(m.column(t, "phase")) != 150 || m.column(t, "nonsense") != nil || m.column(t, "started") != nil {
 		t.Error("other columns came than those that were asked for")
 	}
@@ -110,6 +110,9 @@ func TestColumns(t *testing.T) {
 		}
 		if value[i] != want && !(math.IsNaN(value[i]) && math.IsNaN(want)) {
 			t.Errorf("trial %d: the value is %g, want %g", i, value[i], want)
+		}
+		if (feasible[i] == 1) != (trial.State == study.Completed) {
+			t.Errorf("trial %d: feasible is %g for %v", i, feasible[i], trial.State)
 		}
 		if (state[i] == 3) != (trial.State == study.Completed) {
 			t.Errorf("trial %d: the state is %g for %v", i, state[i], trial.State)

@@ -2,7 +2,7 @@
 // Two objectives against each other, with the trials that no other one beats in both.
 
 import { count, css, h, number, onScheme, onWidth, trialURL } from "./dom.js";
-import { objectives, ranks, scale } from "./columns.js";
+import { ranks, scale } from "./columns.js";
 import { figure } from "./figure.js";
 import { points, ratio, sized } from "./raster.js";
 
@@ -43,8 +43,7 @@ export function front(s, signal) {
 
   function selected() {
     const [i, k] = [horizontal.selectedIndex, vertical.selectedIndex];
-    const columns = objectives(s.table);
-    return { i, k, a: columns[i].data, b: columns[k].data, best: pareto(columns[i].data, columns[k].data, sign(i), sign(k)) };
+    return { i, k, a: s.values(i), b: s.values(k), best: pareto(s.contending(i), s.contending(k), sign(i), sign(k)) };
   }
 
   function draw() {
@@ -80,12 +79,15 @@ export function front(s, signal) {
     for (let n = 0; n < a.length; n++) if (a[n] === a[n] && b[n] === b[n]) both++;
     g.save();
     g.setTransform(1, 0, 0, 1, 0, 0);
-    points(g, { left: margin.left * r, top: margin.top * r, width: w * r, height: hh * r }, (put) => {
+    const dots = (/** @type {boolean} */ broken) => points(g, { left: margin.left * r, top: margin.top * r, width: w * r, height: hh * r }, (put) => {
       for (let n = 0; n < a.length; n++) {
+        if (s.breaks(n) !== broken) continue;
         const [u, v] = [sx.u(a[n]), sy.u(b[n])];
         if (u >= 0 && u <= 1 && v >= 0 && v <= 1) put(u * (w * r - 1), (1 - v) * (hh * r - 1));
       }
-    }, both, "--accent", r);
+    }, broken ? s.broken() : both, broken ? "--muted" : "--accent", r);
+    if (s.broken()) dots(true);
+    dots(false);
     g.restore();
     g.strokeStyle = g.fillStyle = css("--best");
     g.lineWidth = 1.5;
@@ -100,7 +102,7 @@ export function front(s, signal) {
       g.arc(X(a[n]), Y(b[n]), 4, 0, 2 * Math.PI);
       g.fill();
     }
-    status.textContent = `${count(best.length)} of ${count(both)} completed trials are on the front of ${all()[i].name} and ${all()[k].name}`;
+    status.textContent = `${count(best.length)} of ${count(both)} completed trials are on the front of ${all()[i].name} and ${all()[k].name}${s.broken() ? `, and ${count(s.broken())} ${s.broken() === 1 ? "breaks" : "break"} a constraint` : ""}`;
     list.replaceChildren(...best.slice(0, 40).flatMap((n, j) => [j ? " · " : "", h("a", { href: trialURL(s.name, n) }, `#${n}`), ` ${number(a[n], 4)}, ${number(b[n], 4)}`]), best.length > 40 ? " · the table has all" : "");
   }
 

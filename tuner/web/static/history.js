@@ -26,6 +26,7 @@ export function history(s, signal) {
   function draw(/** @type {boolean|undefined} */ wantLog = undefined) {
     if (!box.isConnected) return;
     const values = s.values();
+    const contending = s.contending();
     const { sorted } = s.ranked();
     const sc = scale(sorted, s.maximize(), wantLog ?? (log.dataset.set ? log.checked : undefined));
     log.disabled = !(sorted.length && sorted[0] > 0);
@@ -42,7 +43,7 @@ export function history(s, signal) {
     const total = order ? order.length : n;
     for (let k = 0; k < total; k++) {
       const i = order ? order[k] : k;
-      const y = sign * values[i];
+      const y = sign * contending[i];
       if (y < best) {
         best = y;
         bestX.push(X(i));
@@ -72,14 +73,16 @@ export function history(s, signal) {
       const from = time ? 0 : Math.max(0, Math.floor(min));
       const to = time ? n : Math.min(n, Math.ceil(max) + 1);
       const edge = s.maximize() ? height - 1 : 0; // the bad one
-      points(u.ctx, { left, top, width, height }, (put) => {
+      const draw = (/** @type {boolean} */ broken) => points(u.ctx, { left, top, width, height }, (put) => {
         for (let i = from; i < to; i++) {
           const v = values[i];
-          if (v !== v) continue; // it has no value
+          if (v !== v || s.breaks(i) !== broken) continue;
           const y = height - 1 - (f(v) - a) * ky;
           put((X(i) - min) * kx, y >= 0 && y < height ? y : edge);
         }
-      }, Math.min(to - from, sorted.length), "--accent", ratio());
+      }, Math.min(to - from, broken ? s.broken() : sorted.length), broken ? "--muted" : "--accent", ratio());
+      if (s.broken()) draw(true);
+      draw(false);
     };
     const options = {
       width: box.clientWidth, height: box.clientHeight,
@@ -103,11 +106,12 @@ export function history(s, signal) {
     }
     plot = new uPlot(options, [bestX, bestY], box);
     for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
-    note.replaceChildren(
+    note.replaceChildren(...[
       h("span", { class: "key dot" }), n > 4000 ? "density of trials" : "a trial",
+      s.broken() ? [h("span", { class: "key dot broken" }), "it breaks a constraint"] : "",
       h("span", { class: "key line" }), "best so far",
       n > 300 ? " · drag to zoom, double-click to see all" : "",
-      sc.left ? ` · ${count(sc.left)} far values lie at the ${s.maximize() ? "lower" : "upper"} edge` : "");
+      sc.left ? ` · ${count(sc.left)} far values lie at the ${s.maximize() ? "lower" : "upper"} edge` : ""].flat());
   }
 
   /** say reads out a trial. */
@@ -115,7 +119,7 @@ export function history(s, signal) {
     const values = s.values();
     if (!(i >= 0 && i < values.length)) return;
     cursor = i;
-    readout.replaceChildren(h("a", { href: trialURL(s.name, i) }, `#${count(i)}`), ` ${s.objective().name} ${number(values[i], 6)}`, values[i] !== values[i] ? ` (${s.stateOf(i)})` : "");
+    readout.replaceChildren(h("a", { href: trialURL(s.name, i) }, `#${count(i)}`), ` ${s.objective().name} ${number(values[i], 6)}`, values[i] !== values[i] || s.breaks(i) ? ` (${s.stateOf(i)})` : "");
   }
 
   box.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => {
@@ -140,9 +144,10 @@ export function history(s, signal) {
     canvas: () => box.querySelector("canvas"),
     rows: () => {
       const sign = s.maximize() ? -1 : 1;
+      const contending = s.contending();
       let best = NaN;
       return [["trial", "state", s.objective().name, "best so far"], ...Array.from(s.values(), (v, i) => {
-        if (v === v && !(sign * v >= sign * best)) best = v;
+        if (contending[i] === contending[i] && !(sign * v >= sign * best)) best = v;
         return [i, s.stateOf(i), v, best];
       })];
     },

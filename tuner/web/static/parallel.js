@@ -89,31 +89,38 @@ export function parallel(s, signal, selected) {
     inner.style.setProperty("width", `${W}px`);
     const pass = passing();
     const values = s.values();
-    const { good, top } = s.ranked();
+    const contending = s.contending();
+    const { good, top, contending: rivals } = s.ranked();
     const best = new Uint8Array(pass.length);
+    const broken = s.broken() ? new Uint8Array(pass.length) : null;
+    const sound = broken ? pass.slice() : pass; // without those that break a constraint
     let kept = 0;
     let finished = 0;
     for (let i = 0; i < pass.length; i++) {
       if (values[i] === values[i]) finished++;
       kept += pass[i];
-      best[i] = pass[i] && good(values[i]) ? 1 : 0;
+      best[i] = pass[i] && good(contending[i]) ? 1 : 0;
+      if (broken && pass[i] && s.breaks(i)) [broken[i], sound[i]] = [1, 0];
     }
     const drawn = shown.map((a) => a.drawn);
     const plain = rgb("--accent");
+    const grey = rgb("--muted");
     const red = rgb("--best");
     const w = gap * (shown.length - 1);
     const hh = height - margin.top - margin.bottom;
     if (finished <= 1500) {
-      lines(g, drawn, pass, `rgb(${plain.join(" ")} / ${Math.max(0.12, Math.min(0.5, 40 / Math.max(1, kept)))})`, 1, hh);
+      if (broken) lines(g, drawn, broken, `rgb(${grey.join(" ")} / 0.25)`, 1, hh);
+      lines(g, drawn, sound, `rgb(${plain.join(" ")} / ${Math.max(0.12, Math.min(0.5, 40 / Math.max(1, kept)))})`, 1, hh);
       lines(g, drawn, best, `rgb(${red.join(" ")} / 0.85)`, 1.5, hh);
     } else {
-      paint(g, bins(drawn, w, hh, pass, 128, 9), w, hh, plain, 8, 150, margin.left, margin.top, w, hh);
+      if (broken) paint(g, bins(drawn, w, hh, broken, 128, 9), w, hh, grey, 8, 90, margin.left, margin.top, w, hh);
+      paint(g, bins(drawn, w, hh, sound, 128, 9), w, hh, plain, 8, 150, margin.left, margin.top, w, hh);
       paint(g, bins(drawn, w, hh, best, 256, 8), w, hh, red, 28, 235, margin.left, margin.top, w, hh);
     }
     frame(g, hh);
     status.textContent = brushes.size ? `${count(kept)} of ${count(finished)} completed trials pass the filters` : `${count(finished)} completed trials`;
-    const share = top === Math.ceil(finished / 100) && top > 10 ? "the best 1 %" : `the best ${top}`;
-    note.replaceChildren(h("span", { class: "key dot" }), "all trials", h("span", { class: "key line" }), share, " · drag along an axis to filter, Escape clears",
+    const share = top === Math.ceil(rivals / 100) && top > 10 ? "the best 1 %" : `the best ${top}`;
+    note.replaceChildren(h("span", { class: "key dot" }), "all trials", ...(broken ? [h("span", { class: "key dot broken" }), "trials that break a constraint"] : []), h("span", { class: "key line" }), share, " · drag along an axis to filter, Escape clears",
       shown.some((a) => a.base) ? " · below the values lie trials on which the parameter is inactive" : "");
     clear.disabled = brushes.size === 0;
   }

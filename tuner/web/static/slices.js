@@ -44,7 +44,7 @@ export function slices(s, signal) {
     if (width < 50) return;
     for (const cell of cells) one(cell, width);
     const withModel = cells.some(({ c }) => s.slices.has(c.name));
-    note.replaceChildren(h("span", { class: "key dot" }), "trials",
+    note.replaceChildren(h("span", { class: "key dot" }), "trials", ...(s.broken() ? [h("span", { class: "key dot broken" }), "trials that break a constraint"] : []),
       ...(withModel ? [h("span", { class: "key line" }), "mean of the model ± 2 sd through the recommended configuration, which the dashed line marks"] : [` · ${s.noModel()}`]));
   }
 
@@ -87,14 +87,16 @@ export function slices(s, signal) {
     g.setTransform(1, 0, 0, 1, 0, 0);
     const ww = w * r;
     const wh = hh * r;
-    points(g, { left: margin.left * r, top: margin.top * r, width: ww, height: wh }, (put) => {
+    const dots = (/** @type {boolean} */ broken) => points(g, { left: margin.left * r, top: margin.top * r, width: ww, height: wh }, (put) => {
       for (let i = 0; i < values.length; i++) {
         const v = values[i];
-        if (v !== v || drawn[i] === INACTIVE) continue;
+        if (v !== v || drawn[i] === INACTIVE || s.breaks(i) !== broken) continue;
         const u = sc.u(v);
         if (u >= 0 && u <= 1) put((drawn[i] / TOP) * (ww - 1), (1 - u) * (wh - 1));
       }
-    }, finished, "--accent", r);
+    }, broken ? s.broken() : finished, broken ? "--muted" : "--accent", r);
+    if (s.broken()) dots(true);
+    dots(false);
     g.restore();
     const m = s.slices.get(c.name);
     if (!m) return;

@@ -16,6 +16,7 @@ import { trials } from "./trials.js";
 import { settings } from "./settings.js";
 import { failure, skeleton } from "./states.js";
 
+const COMPLETED = trialStateNames.indexOf("completed");
 const manyChanges = 500; // trials in one load, from which on the next load waits longer
 const modelEvery = 30_000; // milliseconds between two questions that need the model
 
@@ -34,7 +35,7 @@ export class Study {
     this.slices = /** @type {Map<string, any>} */ (new Map());
     this.recommended = -1; // the trial that the model recommends
     this.diagnosis = /** @type {any} */ (null);
-    this.cache = /** @type {any} */ (null);
+    this.made = /** @type {Map<string, any>} */ (new Map()); // what of the table was computed since it was loaded
   }
 
   /** load loads all trials, or those that changed since. */
@@ -43,7 +44,7 @@ export class Study {
     const got = await loadColumns(this.name, this.extra, after, signal);
     this.table = (after ? merge(this.table, got) : got) ?? (await loadColumns(this.name, this.extra, 0, signal));
     this.changed = after ? column(got, "number") : undefined;
-    this.cache = null;
+    this.made.clear();
   }
 
   /** need loads further columns. */
@@ -60,16 +61,52 @@ export class Study {
   maximize() {
     return this.objective().direction === "DIRECTION_MAXIMIZE";
   }
-  /** values are those of the objective by trial, NaN where there is none. */
-  values() {
-    return objectives(this.table)[this.chosen]?.data ?? new Float64Array(0);
+  /** once computes something of the table once. @template T @returns {T} */
+  once(/** @type {string} */ key, /** @type {() => T} */ make) {
+    if (!this.made.has(key)) this.made.set(key, make());
+    return this.made.get(key);
   }
+  /** values are those of an objective by trial, NaN unless the trial has completed. @returns {Float64Array} */
+  values(k = this.chosen) {
+    return this.once(`values ${k}`, () => {
+      const states = column(this.table, "state");
+      const told = objectives(this.table)[k]?.data ?? new Float64Array(0);
+      return told.map((/** @type {number} */ v, /** @type {number} */ i) => (states[i] === COMPLETED ? v : NaN));
+    });
+  }
+  /**
+   * contending are the values of the trials that can be the best, NaN for the others. They keep
+   * the constraints, unless no trial does.
+   * @returns {Float64Array}
+   */
+  contending(k = this.chosen) {
+    return this.once(`contending ${k}`, () => {
+      const feasible = column(this.table, "feasible");
+      const values = this.values(k);
+      return feasible?.includes(1) ? values.map((v, i) => (feasible[i] ? v : NaN)) : values;
+    });
+  }
+  /** breaks tells whether a completed trial breaks a constraint. */
+  breaks(/** @type {number} */ i) {
+    return column(this.table, "state")[i] === COMPLETED && !column(this.table, "feasible")[i];
+  }
+  /** broken is the number of such trials. @returns {number} */
+  broken() {
+    return this.once("broken", () => {
+      let n = 0;
+      for (let i = 0; i < this.table.n; i++) if (this.breaks(i)) n++;
+      return n;
+    });
+  }
+  /** ranked has the values of all completed trials in order, and says which of those that can be the best are good. */
   ranked() {
-    this.cache ??= ranks(this.values(), this.maximize());
-    return this.cache;
+    return this.once(`ranked ${this.chosen}`, () => {
+      const own = ranks(this.contending(), this.maximize());
+      return { ...own, contending: own.sorted.length, sorted: this.broken() ? ranks(this.values(), this.maximize()).sorted : own.sorted };
+    });
   }
   stateOf(/** @type {number} */ i) {
-    return trialStateNames[column(this.table, "state")[i]];
+    return this.breaks(i) ? "breaks a constraint" : trialStateNames[column(this.table, "state")[i]];
   }
   /** importance is the weight of each parameter, as far as it is known. */
   importance() {
@@ -84,7 +121,7 @@ export class Study {
   }
   /** best is the number of the best measured trial, or -1. */
   best() {
-    const values = this.values();
+    const values = this.contending();
     const sign = this.maximize() ? -1 : 1;
     let best = -1;
     for (let i = 0; i < values.length; i++) if (values[i] === values[i] && (best < 0 || sign * values[i] < sign * values[best])) best = i;
@@ -159,7 +196,6 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     if (i.lastToldTime) items.push(["last result", `${duration((Date.now() - Date.parse(i.lastToldTime)) / 1000)} ago`]);
     const choose = i.spec.objectives.length > 1 && h("label", {}, "objective ", h("select", { onchange: (/** @type {any} */ e) => {
       s.chosen = e.target.selectedIndex;
-      s.cache = null;
       asked.position = -1;
       facts();
       pages[shown()].update();

@@ -1,7 +1,7 @@
 // @ts-check
 // All trials as a table. Only the rows in view are elements.
 
-import { count, h, number, quote, trialURL } from "./dom.js";
+import { count, h, number, quote, trialStateNames, trialURL } from "./dom.js";
 import { at, column, INACTIVE, objectives, parameters, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 
@@ -34,19 +34,18 @@ export function trials(s, selection) {
   let order = new Uint32Array(0);
   let columns = /** @type {{key: string, title: string, value: (i: number) => any, text?: (i: number) => string, data?: any}[]} */ ([]);
   let marked = -1;
-  const words = ["", "queued", "running", "completed", "failed", "infeasible", "pruned"];
 
   function update() {
     const t = s.table;
     const states = column(t, "state");
     columns = [
       { key: "#", title: "trial", value: (i) => i },
-      { key: "state", title: "state", value: (i) => states[i], text: (i) => words[states[i]] },
+      { key: "state", title: "state", value: (i) => states[i] + (s.breaks(i) ? 0.5 : 0), text: (i) => s.stateOf(i) },
       ...objectives(t).map((c) => ({ key: `o:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
       ...parameters(t).map((c) => ({ key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.data[i]), text: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? "" : short(at(c.axis, c.data[i] / TOP))) })),
     ];
     const { pass, text } = selection();
-    const wanted = words.indexOf(only.value);
+    const wanted = trialStateNames.indexOf(only.value);
     const list = [];
     for (let i = 0; i < t.n; i++) if ((!pass || pass[i]) && (wanted < 0 || states[i] === wanted)) list.push(i);
     order = Uint32Array.from(list);
@@ -80,7 +79,7 @@ export function trials(s, selection) {
     const rows = [];
     for (let k = first; k < last; k++) {
       const i = order[k];
-      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? h("a", { href: trialURL(s.name, i) }, count(i)) : c.text ? c.text(i) : number(c.value(i), 6)))));
+      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? h("a", { href: trialURL(s.name, i) }, count(i)) : c.text ? c.text(i) : number(c.value(i), 6)))));
     }
     body.replaceChildren(...[spacer(first), ...rows, spacer(order.length - last)].filter(Boolean));
     if (!order.length) body.replaceChildren(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, "No trial matches.")));
