@@ -386,6 +386,7 @@ func TestBrowserPages(t *testing.T) {
 		{"parameters", "/studies/digits#parameters", ".slices canvas"},
 		{"trials", "/studies/digits#trials", "table.trials td"},
 		{"model", "/studies/digits#model", ".words li"},
+		{"no-model", "/studies/done#model", ".words li"},
 		{"settings", "/studies/digits#settings", "main pre"},
 		{"front", "/studies/two#front", ".view canvas"},
 		{"trial", "/studies/digits/trials/243", ".config td"},
@@ -412,6 +413,11 @@ func TestBrowserPages(t *testing.T) {
 				b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
 				if wide {
 					t.Errorf("%s: the page scrolls sideways", name)
+				}
+				var odd []string
+				b.do(t, chromedp.Evaluate(`document.body.innerText.split("\n").filter(l => /\b(false|undefined|null|NaN)\b/.test(l))`, &odd))
+				if len(odd) > 0 {
+					t.Errorf("%s: the page says %q", name, odd)
 				}
 				b.shoot(t, name)
 				b.clean(t, name)

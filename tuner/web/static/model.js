@@ -91,7 +91,7 @@ export function diagnosis(s, signal) {
       ...Object.entries(d.lengthScales ?? {}).map(([k, v]) => [`length scale of ${k}`, v])];
     body.replaceChildren(
       h("ul", { class: "words" }, words(d, { name: s.objective().name, best: undefined }).map(([text, warning]) => h("li", { class: warning ? "warning" : "" }, warning && h("strong", {}, "Note. "), text))),
-      Number(d.inducingPoints ?? 0) > 0 && h("dl", { class: "facts column" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, typeof v === "number" ? number(v, 4) : v)))));
+      Number(d.inducingPoints ?? 0) > 0 ? h("dl", { class: "facts column" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, typeof v === "number" ? number(v, 4) : v)))) : "");
   }
   const element = figure({ title: "The model in words", name: `${s.name}-model`, body, cli: `tuner diagnose ${s.name}`, wide: true, rows: () => [["quantity", "value"], ...facts] });
   return { element, update };
