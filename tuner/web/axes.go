@@ -45,8 +45,10 @@ func axes(sp *space.Space) (map[string]*axis, error) {
 		if a.Levels > 0 && a.Levels <= 12 {
 			most = 12
 		}
-		for _, t := range sp.Ticks(i, most) {
-			d.Ticks = append(d.Ticks, tick{t.At, shortText(t.Value)})
+		marks := sp.Ticks(i, most)
+		labels := shortTexts(marks)
+		for k, t := range marks {
+			d.Ticks = append(d.Ticks, tick{t.At, labels[k]})
 		}
 		values, err := along(p, a.Levels)
 		if err != nil {
@@ -54,7 +56,7 @@ func axes(sp *space.Space) (map[string]*axis, error) {
 		}
 		for _, v := range values {
 			if a.Levels > 0 && a.Levels <= maxLabels {
-				d.Labels = append(d.Labels, shortText(v))
+				d.Labels = append(d.Labels, fullText(v))
 			} else if x, ok := v.Number(); ok {
 				d.Grid = append(d.Grid, x)
 			}
@@ -93,20 +95,39 @@ func along(p space.Parameter, levels uint64) ([]space.Value, error) {
 	return values, nil
 }
 
-// shortText is a value in few characters.
-func shortText(v space.Value) string {
-	if x, ok := v.Number(); ok {
-		return shortNumber(x)
+// shortTexts are the values of marks in few characters, but in enough to tell them apart.
+func shortTexts(marks []space.Tick) []string {
+	for digits := 3; ; digits++ {
+		var texts []string
+		seen := make(map[string]bool)
+		for _, m := range marks {
+			text := fullText(m.Value)
+			if x, ok := m.Value.Number(); ok && digits < 17 {
+				text = shortNumber(x, digits)
+			}
+			texts = append(texts, text)
+			seen[text] = true
+		}
+		if len(seen) == len(marks) || digits == 17 {
+			return texts
+		}
+	}
+}
+
+// fullText is a value with all its digits.
+func fullText(v space.Value) string {
+	if _, ok := v.Number(); ok {
+		return exponentZero.Replace(v.String())
 	}
 	return v.String()
 }
 
-// shortNumber is a number in three digits, or in all of them for small whole numbers.
-func shortNumber(x float64) string {
+// shortNumber is a number in a few digits, or in all of them for small whole numbers.
+func shortNumber(x float64, digits int) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e5 {
 		return strconv.FormatFloat(x+0, 'f', -1, 64)
 	}
-	return exponentZero.Replace(strconv.FormatFloat(x, 'g', 3, 64))
+	return exponentZero.Replace(strconv.FormatFloat(x, 'g', digits, 64))
 }
 
 // exponentZero shortens exponents.

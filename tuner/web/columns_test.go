@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -183,6 +184,43 @@ func TestAxes(t *testing.T) {
 			if strings.Join(a.Labels, " ") != "2 3 4 5 6 7 8 9 10 11 12" {
 				t.Errorf("depth: %v", a.Labels)
 			}
+		}
+	}
+}
+
+// TestAxesTellApart checks that neighbouring values of an axis have different labels.
+func TestAxesTellApart(t *testing.T) {
+	s := tuner.Open(memory.New(), tuner.Options{})
+	defer s.Close()
+	sp, _, err := space.Parse([]byte(`
+parameters:
+  many: {type: int, low: 100000, high: 100009}
+  near: {type: ordinal, values: [0.12341, 0.12342]}
+  word: {type: categorical, values: ["1e-05", "1e-5"]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}}); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, s, server.Options{}, loopback)
+	defer r.stop()
+	want := map[string]string{
+		"many": "100000 100001 100002 100003 100004 100005 100006 100007 100008 100009",
+		"near": "0.12341 0.12342", "word": "1e-05 1e-5",
+	}
+	for _, c := range readTable(t, r, "").Columns {
+		name, ok := strings.CutPrefix(c.Name, "parameter/")
+		if !ok {
+			continue
+		}
+		var ticks []string
+		for _, k := range c.Axis.Ticks {
+			ticks = append(ticks, k.Label)
+		}
+		if labels := strings.Join(c.Axis.Labels, " "); labels != want[name] || strings.Join(ticks, " ") != want[name] {
+			t.Errorf("%s: the labels are %q and the ticks %q, want %q", name, labels, ticks, want[name])
 		}
 	}
 }
