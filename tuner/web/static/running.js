@@ -36,21 +36,24 @@ export function thin(/** @type {{step: number, value: number}[]} */ points, most
   return out;
 }
 
-/** loadReports loads all reports of a trial as curves by metric. */
+/**
+ * loadReports loads all reports of a trial by metric. A trial that began again has reports of
+ * several epochs.
+ */
 export async function loadReports(/** @type {string} */ trial, /** @type {AbortSignal} */ signal) {
-  const curves = /** @type {Map<string, {step: number, value: number}[]>} */ (new Map());
+  const curves = /** @type {Map<string, {epoch: number, step: number, value: number}[]>} */ (new Map());
   let pageToken = "";
   do {
     const page = await call("ListReports", { parent: trial, pageToken }, signal);
     for (const r of page.reports ?? []) {
       for (const [name, v] of Object.entries(r.values ?? {})) {
         if (!curves.has(name)) curves.set(name, []);
-        curves.get(name)?.push({ step: Number(r.step ?? 0), value: Number(v) });
+        curves.get(name)?.push({ epoch: r.epoch ?? 0, step: Number(r.step ?? 0), value: Number(v) });
       }
     }
     pageToken = page.nextPageToken ?? "";
   } while (pageToken);
-  for (const c of curves.values()) c.sort((a, b) => a.step - b.step);
+  for (const c of curves.values()) c.sort((a, b) => a.epoch - b.epoch || a.step - b.step);
   return curves;
 }
 
@@ -60,7 +63,7 @@ export async function loadReports(/** @type {string} */ trial, /** @type {AbortS
  */
 export function running(s, signal) {
   const list = h("ul", { class: "running" });
-  const curves = /** @type {Map<number, {next: number, points: {step: number, value: number}[]}>} */ (new Map());
+  const curves = /** @type {Map<number, {next: number, epoch: number, points: {step: number, value: number}[]}>} */ (new Map());
   let trials = /** @type {any[]} */ ([]);
   let more = false;
 
@@ -81,16 +84,23 @@ export function running(s, signal) {
 
   /** further loads what a trial has reported since. */
   async function further(/** @type {any} */ t) {
-    const c = curves.get(t.number) ?? { next: 0, points: [] };
+    const c = curves.get(t.number) ?? { next: 0, epoch: 0, points: [] };
     curves.set(t.number, c);
     const page = await call("ListReports", { parent: t.name, pageToken: c.next ? String(c.next) : "" }, signal);
     const reports = page.reports ?? [];
     c.next += reports.length;
     for (const r of reports) {
+      if ((r.epoch ?? 0) > c.epoch) [c.epoch, c.points] = [r.epoch, []]; // the trial began again
       const v = r.values?.[s.objective().name] ?? Object.values(r.values ?? {})[0];
       if (v !== undefined) c.points.push({ step: Number(r.step ?? 0), value: Number(v) });
     }
   }
+
+  /** pointsOf are those that a trial has reported since it began last. */
+  const pointsOf = (/** @type {any} */ t) => {
+    const c = curves.get(t.number);
+    return c && c.epoch === (t.epoch ?? 0) ? c.points : [];
+  };
 
   function draw() {
     if (!trials.length) {
@@ -98,7 +108,7 @@ export function running(s, signal) {
       return;
     }
     list.replaceChildren(...trials.map((t) => {
-      const c = curves.get(t.number)?.points ?? [];
+      const c = pointsOf(t);
       const last = c[c.length - 1];
       const since = (serverNow() - Date.parse(t.startTime)) / 1000;
       const left = (Date.parse(t.leaseDeadline) - serverNow()) / 1000;
@@ -116,7 +126,7 @@ export function running(s, signal) {
   const element = figure({
     title: "Running now", name: `${s.name}-running`, cli: `tuner trials ${s.name} --state running`, body: list,
     rows: () => [["trial", "worker", "step", s.objective().name, "seconds"], ...trials.map((t) => {
-      const last = curves.get(t.number)?.points.at(-1);
+      const last = pointsOf(t).at(-1);
       return [t.number, t.worker ?? "", last?.step ?? "", last?.value ?? NaN, (serverNow() - Date.parse(t.startTime)) / 1000];
     })],
   });

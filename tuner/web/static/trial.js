@@ -82,7 +82,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     if (t.outcome?.cost) facts.push(["cost", number(t.outcome.cost)]);
     if (t.state === "TRIAL_STATE_RUNNING") facts.push(["lease ends", t.leaseDeadline ? `in ${duration((Date.parse(t.leaseDeadline) - serverNow()) / 1000)}` : "–"]);
     const curves = await loadReports(name, signal);
-    const chart = curves.size ? curve(study, n, curves, signal) : null;
+    const chart = curves.size ? curve(study, t, n, curves, signal) : null;
     const late = t.lateResults ?? [];
     place.replaceChildren(
       h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
@@ -103,18 +103,20 @@ function mark(/** @type {any} */ axis, /** @type {any} */ v) {
 
 const colours = ["--accent", "--best", "--third", "--muted"];
 
-/** curve draws what a trial reported. */
-function curve(/** @type {string} */ study, /** @type {number} */ n, /** @type {Map<string, {step: number, value: number}[]>} */ curves, /** @type {AbortSignal} */ signal) {
+/** curve draws what a trial reported since it began last. */
+function curve(/** @type {string} */ study, /** @type {any} */ t, /** @type {number} */ n, /** @type {Map<string, {epoch: number, step: number, value: number}[]>} */ curves, /** @type {AbortSignal} */ signal) {
   const box = h("div", { class: "chart" });
   const names = [...curves.keys()].slice(0, colours.length);
+  const lines = names.map((k) => (curves.get(k) ?? []).filter((p) => p.epoch === (t.epoch ?? 0)));
+  const earlier = [...curves.values()].some((c) => c.some((p) => p.epoch !== (t.epoch ?? 0)));
   let plot = /** @type {any} */ (null);
   function draw() {
     plot?.destroy();
     box.replaceChildren();
     if (!box.isConnected) return;
-    const steps = [...new Set(names.flatMap((k) => thin(curves.get(k) ?? []).map((p) => p.step)))].sort((a, b) => a - b);
-    const series = names.map((k) => {
-      const at = new Map((curves.get(k) ?? []).map((p) => [p.step, p.value]));
+    const steps = [...new Set(lines.flatMap((c) => thin(c).map((p) => p.step)))].sort((a, b) => a - b);
+    const series = lines.map((c) => {
+      const at = new Map(c.map((p) => [p.step, p.value]));
       return steps.map((x) => at.get(x) ?? null);
     });
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
@@ -127,8 +129,8 @@ function curve(/** @type {string} */ study, /** @type {number} */ n, /** @type {
   signal.addEventListener("abort", () => plot?.destroy());
   const element = figure({
     title: "Reports", name: `${study}-${n}-reports`, wide: true, canvas: () => box.querySelector("canvas"),
-    hint: h("span", {}, names.map((k, i) => h("span", { class: "legend" }, h("span", { class: "key line", style: { "background-color": `var(${colours[i]})` } }), k)), curves.size > names.length ? ` · ${curves.size - names.length} more metrics are in the table` : ""),
-    body: box, rows: () => [["metric", "step", "value"], ...[...curves].flatMap(([k, c]) => c.map((p) => [k, p.step, p.value]))],
+    hint: h("span", {}, names.map((k, i) => h("span", { class: "legend" }, h("span", { class: "key line", style: { "background-color": `var(${colours[i]})` } }), k)), curves.size > names.length ? ` · ${curves.size - names.length} more metrics are in the table` : "", earlier ? ` · the lines begin with epoch ${t.epoch}, and the table has earlier epochs` : ""),
+    body: box, rows: () => [["metric", "epoch", "step", "value"], ...[...curves].flatMap(([k, c]) => c.map((p) => [k, p.epoch, p.step, p.value]))],
   });
   return { element, draw };
 }
