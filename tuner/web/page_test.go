@@ -278,6 +278,30 @@ func TestSession(t *testing.T) {
 	r.call(t, "GetStudy", getMine, "Cookie", other, "Authorization", "Bearer nonsense").want(t, "a wrong token beside a session", 401, 16, "DENIED")
 }
 
+// TestManySessions checks that many logins with a token end only sessions of this token.
+func TestManySessions(t *testing.T) {
+	path := tokenPath(t)
+	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
+	reader := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleRead}), "Bearer ")
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{Rate: -1}}, loopback)
+	status := func(cookie string) int {
+		return r.do(t, r.post(t, "/tuner.v1.Tuner/ListStudies", `{}`, "Cookie", cookie)).status
+	}
+	kept := sessionOf(t, r, admin)
+	var cookies []string
+	for range 101 {
+		cookies = append(cookies, sessionOf(t, r, reader))
+	}
+	for _, c := range []struct {
+		name, cookie string
+		want         int
+	}{{"the other token", kept, 200}, {"the first session", cookies[0], 401}, {"the second session", cookies[1], 200}, {"the last session", cookies[100], 200}} {
+		if got := status(c.cookie); got != c.want {
+			t.Errorf("%s: status %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
 // TestRevokedSession revokes the token of a session with an open stream of events.
 func TestRevokedSession(t *testing.T) {
 	path := tokenPath(t)

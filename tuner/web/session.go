@@ -22,6 +22,9 @@ import (
 const (
 	sessionLife = 12 * time.Hour
 	maxSessions = 10_000
+	// maxTokenSessions is the largest number of sessions of a token. So a visitor who logs
+	// in again and again ends only sessions of the own token.
+	maxTokenSessions = 100
 	// maxLogin is the size of the largest login in bytes.
 	maxLogin = 4 << 10
 )
@@ -38,8 +41,8 @@ type session struct {
 	until         time.Time
 }
 
-// add begins a session and returns its id. Beyond the limit the session that ends first
-// makes room.
+// add begins a session and returns its id. Beyond the limit of the token or of all, the
+// session among those that ends first makes room.
 func (s *sessions) add(authorization string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,18 +50,28 @@ func (s *sessions) add(authorization string) string {
 	if s.all == nil {
 		s.all = make(map[string]session)
 	}
-	if len(s.all) >= maxSessions {
-		first := ""
-		for id, v := range s.all {
-			if now.After(v.until) {
-				delete(s.all, id)
-			} else if first == "" || v.until.Before(s.all[first].until) {
-				first = id
-			}
+	var first, firstOfToken string
+	ofToken := 0
+	for id, v := range s.all {
+		if now.After(v.until) {
+			delete(s.all, id)
+			continue
 		}
-		if len(s.all) >= maxSessions {
-			delete(s.all, first)
+		if first == "" || v.until.Before(s.all[first].until) {
+			first = id
 		}
+		if v.authorization != authorization {
+			continue
+		}
+		if ofToken++; firstOfToken == "" || v.until.Before(s.all[firstOfToken].until) {
+			firstOfToken = id
+		}
+	}
+	switch {
+	case ofToken >= maxTokenSessions:
+		delete(s.all, firstOfToken)
+	case len(s.all) >= maxSessions:
+		delete(s.all, first)
 	}
 	id := rand.Text()
 	s.all[id] = session{authorization, now.Add(sessionLife)}
