@@ -16,6 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/web"
 )
 
 // TestBrowserLive follows a study through results, a server that cannot be reached for a
@@ -234,4 +235,31 @@ func TestBrowserTabs(t *testing.T) {
 			t.Fatalf("tab %d: %v", i+2, err)
 		}
 	}
+}
+
+// TestBrowserKey opens the page of tuner ui without its key, as after a restart, and with it.
+func TestBrowserKey(t *testing.T) {
+	chromium(t)
+	r := start(t, lively(t), server.Options{}, loopback, web.WithKey("right"))
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	refused := func(want string) {
+		t.Helper()
+		b.do(t, chromedp.WaitVisible(".login", chromedp.ByQuery))
+		b.until(t, fmt.Sprintf(`document.querySelector(".login .error").textContent.includes(%q)`, want))
+		var fields int
+		b.do(t, chromedp.Evaluate(`document.querySelectorAll("input").length`, &fields))
+		if fields > 0 {
+			t.Error("the page asks for a token that does not exist")
+		}
+	}
+	b.do(t, chromedp.Navigate(b.origin+"/studies/digits"))
+	refused("open the address that tuner ui printed when it started.")
+	b.shoot(t, "key-1280-light")
+	b.accessible(t, "key")
+	b.do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(b.origin+"/#key=wrong"))
+	refused("the key is not that of this server")
+	b.open(t, "/#key=right", "table.studies")
+	b.do(t, chromedp.Click(`//button[text()="Log out"]`, chromedp.BySearch))
+	refused("open the address that tuner ui printed when it started.")
 }

@@ -60,7 +60,11 @@ func (f *Face) statusOf(r *http.Request, err error) *status.Status {
 // refuse answers with a status in JSON.
 func (f *Face) refuse(w http.ResponseWriter, code int, s *status.Status) {
 	if s.Code() == codes.Unauthenticated {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		scheme := "Bearer"
+		if f.key != "" { // the page then does not ask for a token, which would not help
+			scheme = "Key"
+		}
+		w.Header().Set("WWW-Authenticate", scheme)
 	}
 	if a, ok := wire.ReadError(s.Err()); ok && a.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(a.RetryAfter.Seconds()))))

@@ -124,7 +124,7 @@ func (f *Face) visitor(next http.Handler) http.Handler {
 		}
 		if f.key != "" && !known && needsSession(r) {
 			f.refuse(w, http.StatusUnauthorized, wire.NewStatus(codes.Unauthenticated, tuner.Denied,
-				"log in with the address that tuner ui printed when it started"))
+				"this browser has no session here, or tuner ui was started anew; open the address that tuner ui printed when it started"))
 			return
 		}
 		next.ServeHTTP(w, r)

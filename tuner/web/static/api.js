@@ -8,6 +8,7 @@ export class APIError extends Error {
   constructor(/** @type {number} */ status, /** @type {any} */ body) {
     super(body?.message || `the server answered with status ${status}`);
     this.status = status;
+    this.key = false; // whether the visitor needs the key of the server, and not a token
     const info = (body?.details ?? []).find((/** @type {any} */ d) => d["@type"]?.endsWith("ErrorInfo"));
     this.reason = info?.reason ?? (status ? `HTTP ${status}` : "OFFLINE");
   }
@@ -43,7 +44,8 @@ async function request(/** @type {string} */ path, /** @type {RequestInit} */ in
   if (date && Math.abs(date - serverNow()) > 1500) skew = date - Date.now();
   if (!r.ok) {
     const error = new APIError(r.status, await r.json().catch(() => null));
-    if (r.status === 401) dispatchEvent(new CustomEvent("bkb-login"));
+    error.key = r.headers.get("WWW-Authenticate") === "Key";
+    if (r.status === 401) dispatchEvent(new CustomEvent("bkb-login", { detail: error }));
     throw error;
   }
   return r;

@@ -35,13 +35,19 @@ function show() {
 }
 
 let asking = false;
-/** askToken shows the form for a token. */
-function askToken(message = "") {
+/** askToken shows the form for a token, or says that the visitor needs the address with the key. */
+function askToken(/** @type {APIError} */ why) {
   if (asking) return;
   asking = true;
   view.abort();
   document.title = "Log in · BKB Tuner";
   $("live").replaceChildren();
+  if (why.key) {
+    main.replaceChildren(h("section", { class: "card login" }, h("h1", {}, "Log in"), h("p", { class: "error", role: "alert" }, `${why.message}.`)));
+    return;
+  }
+  // A first visitor has done nothing wrong.
+  const message = localStorage.getItem("bkb-session") ? why.message : "";
   const token = h("input", { type: "password", id: "token", name: "token", autocomplete: "current-password", required: true });
   const error = h("p", { class: "error", role: "alert" }, message);
   const button = h("button", { type: "submit", class: "primary" }, "Log in");
@@ -89,11 +95,11 @@ function leave() {
     await logout();
     localStorage.removeItem("bkb-session");
     $("user").replaceChildren();
-    askToken();
+    begin(); // the server says which login it needs
   } }, "Log out"));
 }
 
-addEventListener("bkb-login", () => askToken());
+addEventListener("bkb-login", (/** @type {any} */ e) => askToken(e.detail));
 onConnection((online) => {
   const banner = $("banner");
   banner.hidden = online;
@@ -111,5 +117,5 @@ document.addEventListener("keydown", (e) => {
 const key = /^#key=(.+)$/.exec(location.hash);
 if (key) {
   history.replaceState(null, "", location.pathname);
-  enter(decodeURIComponent(key[1])).catch((e) => askToken(e.message));
+  enter(decodeURIComponent(key[1])).catch((e) => e.status === 401 || askToken(e));
 } else begin();
