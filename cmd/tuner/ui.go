@@ -52,7 +52,7 @@ func runUI(cmd *cobra.Command, g *globals, address string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, svc.Close()) }()
-	if _, _, err := svc.Studies(cmd.Context(), "", 1); err != nil { // before a browser shows it
+	if err := tryService(cmd.Context(), svc); err != nil { // before a browser shows it
 		return err
 	}
 	o := server.Options{Address: address, Logger: g.logger(cmd, slog.LevelWarn), DrainDelay: time.Millisecond, StopTimeout: 2 * time.Second}
@@ -61,6 +61,16 @@ func runUI(cmd *cobra.Command, g *globals, address string) (err error) {
 		return inFlags(err)
 	}
 	return serveUI(cmd.Context(), cmd, svc, o, listeners[0])
+}
+
+// tryService makes a cheap call. Not each token may list the studies.
+func tryService(ctx context.Context, svc tuner.Service) error {
+	if far, ok := svc.(server.Recogniser); ok {
+		_, err := far.GetCaller(ctx)
+		return err
+	}
+	_, _, err := svc.Studies(ctx, "", 1)
+	return err
 }
 
 // serveUI serves the page on a listener until ctx ends. Its server has no other way in.

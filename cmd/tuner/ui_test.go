@@ -100,11 +100,23 @@ func visit(t *testing.T, client *http.Client, address *url.URL, path, body strin
 	return res.StatusCode, string(text)
 }
 
-// look logs in with the key and lists the studies.
-func look(t *testing.T, address *url.URL) string {
+// enter logs in with the key.
+func enter(t *testing.T, address *url.URL) *http.Client {
 	t.Helper()
 	jar, _ := cookiejar.New(nil)
 	client := &http.Client{Jar: jar, Timeout: 20 * time.Second}
+	t.Cleanup(client.CloseIdleConnections)
+	key := strings.TrimPrefix(address.Fragment, "key=")
+	if status, body := visit(t, client, address, "/api/login", fmt.Sprintf(`{"token":%q}`, key)); status != 204 {
+		t.Fatalf("the key: %d %s", status, body)
+	}
+	return client
+}
+
+// look logs in with the key and lists the studies.
+func look(t *testing.T, address *url.URL) string {
+	t.Helper()
+	client := &http.Client{Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
 	if status, body := visit(t, client, address, "/", ""); status != 200 || !strings.Contains(body, "<!doctype html>") {
 		t.Errorf("the page: %d %s", status, body)
@@ -112,10 +124,7 @@ func look(t *testing.T, address *url.URL) string {
 	if status, _ := visit(t, client, address, "/tuner.v1.Tuner/ListStudies", "{}"); status != 401 {
 		t.Errorf("without the key: status %d, want 401", status)
 	}
-	key := strings.TrimPrefix(address.Fragment, "key=")
-	if status, body := visit(t, client, address, "/api/login", fmt.Sprintf(`{"token":%q}`, key)); status != 204 {
-		t.Fatalf("the key: %d %s", status, body)
-	}
+	client = enter(t, address)
 	status, body := visit(t, client, address, "/tuner.v1.Tuner/ListStudies", "{}")
 	if status != 200 {
 		t.Errorf("the studies: %d %s", status, body)
@@ -151,6 +160,22 @@ func TestUI(t *testing.T) {
 	address, end = startUI(t, dir, "--server", "unix:s", "--token-file", "token")
 	if body := look(t, address); !strings.Contains(body, `"studies/digits"`) {
 		t.Errorf("the studies of the server: %s", body)
+	}
+	if _, body := visit(t, enter(t, address), address, "/tuner.v1.Tuner/GetCaller", "{}"); !strings.Contains(body, `"role":"read"`) {
+		t.Errorf("with a read token the caller is %s", body)
+	}
+	end()
+	token = strings.TrimSpace(tunerIn(t, dir, "token", "add", "--tokens", "tokens.json", "--scope", "worker:digits", "-q"))
+	if err := os.WriteFile(filepath.Join(dir, "worker"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, end = startUI(t, dir, "--server", "unix:s", "--token-file", "worker")
+	client := enter(t, address)
+	if _, body := visit(t, client, address, "/tuner.v1.Tuner/GetCaller", "{}"); !strings.Contains(body, `"role":"worker","studies":["digits"]`) {
+		t.Errorf("with a worker's token the caller is %s", body)
+	}
+	if status, body := visit(t, client, address, "/api/studies/digits/columns", ""); status != 200 {
+		t.Errorf("the study of the worker: status %d %s", status, body)
 	}
 	end()
 	served.stdin.Close()

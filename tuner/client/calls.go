@@ -54,6 +54,11 @@ func (c *Client) Studies(ctx context.Context, after string, limit int) ([]tuner.
 	return p.list, p.more, err
 }
 
+// GetCaller returns who the server takes this client for.
+func (c *Client) GetCaller(ctx context.Context) (*pb.Caller, error) {
+	return call(ctx, c, reads, c.stub.GetCaller, &pb.GetCallerRequest{}, func(m *pb.Caller) (*pb.Caller, error) { return m, nil })
+}
+
 // DeleteStudy implements [tuner.Service]. It looks at the study first, to name it
 // by its id.
 func (c *Client) DeleteStudy(ctx context.Context, name string) error {

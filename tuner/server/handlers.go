@@ -22,6 +22,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
+// Recogniser is a service that acts for a caller of its own, as a client of another server
+// does. That server decides what the caller may do.
+type Recogniser interface {
+	GetCaller(ctx context.Context) (*pb.Caller, error)
+}
+
 // handlers decode requests, call the service and encode the answers. They return the
 // errors of package tuner, and the chain turns them into statuses.
 type handlers struct {
@@ -516,6 +522,9 @@ func (h *handlers) tellNews(stream grpc.ServerStreamingServer[pb.WatchStudiesRes
 }
 
 func (h *handlers) GetCaller(ctx context.Context, _ *pb.GetCallerRequest) (*pb.Caller, error) {
+	if far, ok := h.service.(Recogniser); ok {
+		return far.GetCaller(ctx)
+	}
 	id, _ := identityOf(ctx)
 	return &pb.Caller{Name: id.name, Role: string(id.scope.Role), Studies: id.scope.Studies}, nil
 }
