@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,11 +48,9 @@ func registered(t *testing.T) []string {
 	return names
 }
 
-// TestDeployNamesMetrics checks that the dashboard and the alert rules are well formed and use
-// only metrics that a server has.
-func TestDeployNamesMetrics(t *testing.T) {
-	names := registered(t)
-	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+// deployed are the expressions of the dashboard and of the alert rules.
+func deployed(t *testing.T) (exprs []string) {
+	t.Helper()
 	var dashboard struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
@@ -71,7 +72,6 @@ func TestDeployNamesMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var exprs []string
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
 			exprs = append(exprs, target.Expr)
@@ -82,6 +82,15 @@ func TestDeployNamesMetrics(t *testing.T) {
 			exprs = append(exprs, r.Expr)
 		}
 	}
+	return exprs
+}
+
+// TestDeployNamesMetrics checks that the dashboard and the alert rules are well formed and use
+// only metrics that a server has.
+func TestDeployNamesMetrics(t *testing.T) {
+	names := registered(t)
+	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
+	exprs := deployed(t)
 	if len(exprs) < 15 {
 		t.Fatalf("only %d expressions", len(exprs))
 	}
@@ -95,5 +104,41 @@ func TestDeployNamesMetrics(t *testing.T) {
 				t.Errorf("%s: the server has no metric %s, but %s", e, name, strings.Join(names, " "))
 			}
 		}
+	}
+}
+
+// TestDeployParses checks that Prometheus can load the alert rules and run the expressions of
+// the dashboard. Its parser is too large a dependency for a test.
+func TestDeployParses(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool of Prometheus is not in PATH; the Debian package prometheus has it")
+	}
+	check := func(file string) ([]byte, error) {
+		return exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput()
+	}
+	if out, err := check("../../deploy/alerts.yaml"); err != nil {
+		t.Errorf("deploy/alerts.yaml: %v\n%s", err, out)
+	}
+	rules := func(exprs ...string) string {
+		var list []map[string]string
+		for i, e := range exprs {
+			list = append(list, map[string]string{"record": fmt.Sprintf("expression:%d", i), "expr": e})
+		}
+		text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "all", "rules": list}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "rules.yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	if out, err := check(rules(deployed(t)...)); err != nil {
+		t.Errorf("deploy: %v\n%s", err, out)
+	}
+	if out, err := check(rules("a > 0.9 * ignoring(kind) b")); err == nil {
+		t.Errorf("promtool accepts matching of labels with a number:\n%s", out)
 	}
 }
