@@ -55,6 +55,7 @@ type Caller struct {
 	Addr          net.Addr             // of the connection, as a listener of [Pipe.Guard] has it
 	TLS           *tls.ConnectionState // nil without TLS
 	Authorization []string             // the headers of this name
+	TraceParent   []string             // the headers of this name
 }
 
 const (
@@ -94,7 +95,7 @@ func (p *Pipe) Conn() grpc.ClientConnInterface { return p.conn }
 // Admit passes a call through the gate and returns the context for it. The context that
 // it is given must end with the call.
 func (p *Pipe) Admit(ctx context.Context, c Caller, method string) (context.Context, error) {
-	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization}}
+	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization, traceHeader: c.TraceParent}}
 	if c.TLS != nil {
 		a.peer.AuthInfo = credentials.TLSInfo{State: *c.TLS}
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -327,6 +328,29 @@ func TestRevokedSession(t *testing.T) {
 		t.Errorf("the stream ended after %s", d)
 	}
 	r.call(t, "GetStudy", getMine, "Cookie", cookie).want(t, "the next call", 401, 16, "DENIED")
+}
+
+// TestLogNames checks that the log has the name of a login and the trace of a call.
+func TestLogNames(t *testing.T) {
+	path := tokenPath(t)
+	var log syncBuffer
+	admin := addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	worker := addToken(t, path, server.Scope{Role: server.RoleWorker, Studies: []string{"other"}})
+	infos, err := server.ListTokens(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Logger: slog.New(slog.NewTextHandler(&log, nil))}, loopback)
+	for i, token := range []string{admin, worker} {
+		sessionOf(t, r, strings.TrimPrefix(token, "Bearer "))
+		if who := "token " + infos[i].ID; !strings.Contains(log.String(), `msg="login to the page" who="`+who+`"`) {
+			t.Errorf("the log does not name %s:\n%s", who, log.String())
+		}
+	}
+	r.call(t, "PauseStudy", getMine, "Authorization", admin, "Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	if !strings.Contains(log.String(), "trace_id=4bf92f3577b34da6a3ce929d0e0e4736") || strings.Count(log.String(), "trace_id") != 1 {
+		t.Errorf("the log has no trace id, or too many:\n%s", log.String())
+	}
 }
 
 // TestKey checks that a face with a key refuses requests without it.

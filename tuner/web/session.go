@@ -158,7 +158,9 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		authorization = ""
-	} else if err := f.tryToken(r.Context(), r, authorization); err != nil {
+	}
+	who, err := f.nameOf(r, authorization)
+	if err != nil {
 		f.fail(w, r, err)
 		return
 	}
@@ -166,30 +168,31 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName(r), Value: f.sessions.add(authorization), Path: "/", MaxAge: int(sessionLife.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
-	f.log.Info("login to the page", "from", r.RemoteAddr)
+	f.log.Info("login to the page", "who", who, "from", r.RemoteAddr)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// tryToken makes a cheap call with a token. A scope may not permit the call, but then the
-// token is known.
-func (f *Face) tryToken(ctx context.Context, r *http.Request, authorization string) error {
-	ctx, cancel := context.WithTimeout(ctx, f.limits.CallTimeout)
+// nameOf returns the caller's name with an authorization, as the audit has it.
+func (f *Face) nameOf(r *http.Request, authorization string) (string, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), f.limits.CallTimeout)
 	defer cancel()
 	c := callerOf(r)
-	c.Authorization = []string{authorization}
-	admitted, err := f.pipe.Admit(ctx, c, pb.Tuner_ListStudies_FullMethodName)
+	c.Authorization = nil
+	if authorization != "" {
+		c.Authorization = []string{authorization}
+	}
+	admitted, err := f.pipe.Admit(ctx, c, pb.Tuner_GetCaller_FullMethodName)
 	if err == nil {
-		_, err = pb.NewTunerClient(f.pipe.Conn()).ListStudies(admitted, &pb.ListStudiesRequest{PageSize: 1})
+		var who *pb.Caller
+		if who, err = pb.NewTunerClient(f.pipe.Conn()).GetCaller(admitted, &pb.GetCallerRequest{}); err == nil {
+			return who.GetName(), nil
+		}
 	}
-	switch status.Code(err) {
-	case codes.PermissionDenied:
-		return nil
-	case codes.Unauthenticated:
-		return wire.NewStatus(codes.Unauthenticated, tuner.Denied,
+	if status.Code(err) == codes.Unauthenticated {
+		err = wire.NewStatus(codes.Unauthenticated, tuner.Denied,
 			"the server does not know this token, or it has expired or was revoked; an admin makes one with tuner token add").Err()
-	default:
-		return err
 	}
+	return "", err
 }
 
 // logout ends the session of a browser.

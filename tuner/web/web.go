@@ -245,5 +245,5 @@ type addrKey struct{}
 // callerOf is what the gate goes by.
 func callerOf(r *http.Request) server.Caller {
 	addr, _ := r.Context().Value(addrKey{}).(net.Addr)
-	return server.Caller{Addr: addr, TLS: r.TLS, Authorization: r.Header.Values("Authorization")}
+	return server.Caller{Addr: addr, TLS: r.TLS, Authorization: r.Header.Values("Authorization"), TraceParent: r.Header.Values("Traceparent")}
 }
