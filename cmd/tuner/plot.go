@@ -22,8 +22,8 @@ Plots:
   history     result of each trial, and the best so far
   slices      objective over each parameter, with the model through the best
               trial
-  parallel    parameters and objective of all completed trials, the best 1 % in
-              red
+  parallel    parameters and objective of all completed trials, the best
+              hundredth, or the best ten of few trials, in red
   importance  how much each parameter matters
   front       pairs of objectives with the Pareto front
   curves      reports of running, of the best and of pruned trials
@@ -83,7 +83,7 @@ func (p *studyPlots) write(g *globals, cmd *cobra.Command, png, svg string) erro
 	for _, form := range []struct {
 		folder string
 		write  func(name, folder string) ([]string, error)
-	}{{png, p.result.WritePNGFiles}, {svg, p.result.WriteSVGFiles}} {
+	}{{png, p.drawn.WritePNGFiles}, {svg, p.drawn.WriteSVGFiles}} {
 		if form.folder == "" {
 			continue
 		}

@@ -20,7 +20,8 @@ type studyPlots struct {
 	view    tuner.Study
 	columns tuner.Columns
 	best    []study.Trial // recommended
-	result  figure.Result
+	keeping bool          // a completed trial keeps the constraints
+	drawn   figure.Result
 }
 
 // newStudyPlots reads what the plots of a study need.
@@ -30,8 +31,14 @@ func newStudyPlots(ctx context.Context, svc tuner.Service, view tuner.Study) (*s
 	if p.best, err = svc.Best(ctx, view.Name); err != nil {
 		return nil, err
 	}
-	p.columns, err = svc.Columns(ctx, view.Name, tuner.ColumnQuery{Names: []string{"state", "value/", "report/", "mean/", "parameter/"}})
-	return p, err
+	p.columns, err = svc.Columns(ctx, view.Name, tuner.ColumnQuery{Names: []string{"state", "feasible", "value/", "report/", "mean/", "parameter/"}})
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.columns.Rows {
+		p.keeping = p.keeping || p.feasible(i)
+	}
+	return p, nil
 }
 
 // plotKinds are the kinds of plots, in their order.
@@ -81,6 +88,19 @@ func (p *studyPlots) value(objective, i int) (v float64, s study.TrialState) {
 	}
 }
 
+// feasible reports whether a trial completed and keeps the constraints.
+func (p *studyPlots) feasible(i int) bool { return p.columns.Find("feasible").At(i) == 1 }
+
+// result returns the objective of a trial that may be the best, or NaN. Trials that break a
+// constraint count only if no trial keeps them.
+func (p *studyPlots) result(objective, i int) float64 {
+	v, s := p.value(objective, i)
+	if s != study.Completed || p.keeping && !p.feasible(i) || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
+}
+
 // name is that of a plot of an objective. The first objective needs no mention.
 func (p *studyPlots) name(kind string, objective int) string {
 	if objective == 0 {
@@ -104,6 +124,7 @@ func (p *studyPlots) axis(objective int) figure.Axis {
 // returns NaN for a trial that has none.
 func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Series {
 	completed := figure.Series{Name: "completed", Style: figure.Points, Color: 3}
+	breaking := figure.Series{Name: "breaks a constraint", Style: figure.Points, Color: 2}
 	pruned := figure.Series{Name: "pruned, last report", Style: figure.Points}
 	best := figure.Series{Name: "best", Style: figure.Best}
 	for i := range p.columns.Rows {
@@ -112,6 +133,8 @@ func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Seri
 		switch {
 		case math.IsNaN(v) || math.IsNaN(x):
 			continue
+		case s == study.Completed && !p.feasible(i):
+			breaking.X, breaking.Y = append(breaking.X, x), append(breaking.Y, v)
 		case s == study.Completed:
 			completed.X, completed.Y = append(completed.X, x), append(completed.Y, v)
 		default:
@@ -121,18 +144,18 @@ func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Seri
 			best.X, best.Y = append(best.X, x), append(best.Y, v)
 		}
 	}
-	return []figure.Series{completed, pruned, best}
+	return []figure.Series{completed, breaking, pruned, best}
 }
 
 // history draws the result of each trial and the best until then.
 func (p *studyPlots) history(objective int) {
-	plot := p.result.Plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
+	plot := p.drawn.Plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
 	soFar := figure.Series{Name: "best so far", Style: figure.Line, Color: 4}
 	direction := p.view.Spec.Objectives[objective].Direction
 	last := math.NaN()
 	for i := range p.columns.Rows {
-		v, s := p.value(objective, i)
-		if s != study.Completed || math.IsNaN(v) || math.IsInf(v, 0) || direction.Compare(v, last) >= 0 {
+		v := p.result(objective, i)
+		if math.IsNaN(v) || direction.Compare(v, last) >= 0 {
 			continue
 		}
 		if len(soFar.X) > 0 { // a step
@@ -195,7 +218,7 @@ func (p *studyPlots) slices(ctx context.Context) error {
 	}
 	for _, a := range p.view.Spec.Space.Axes() {
 		c := p.coordinate(a)
-		plot := p.result.Plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, p.axis(0))
+		plot := p.drawn.Plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, p.axis(0))
 		for _, s := range p.points(0, c.at) {
 			plot.Add(s)
 		}
@@ -216,10 +239,15 @@ func (p *studyPlots) slices(ctx context.Context) error {
 	return nil
 }
 
+// bestShare is how many of n trials are the best, as on the page.
+func bestShare(n int) int {
+	return min(n, max((n+99)/100, min(10, (n+3)/4)))
+}
+
 // parallel draws each completed trial as a line through its coordinates and its objective,
-// and the best hundredth on top.
+// and the best of them on top.
 func (p *studyPlots) parallel() {
-	plot := p.result.Plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
+	plot := p.drawn.Plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
 	var axes []coordinate
 	for i, a := range p.view.Spec.Space.Axes() {
 		c := p.coordinate(a)
@@ -240,6 +268,7 @@ func (p *studyPlots) parallel() {
 	type trial struct {
 		line  []float64
 		value float64
+		may   bool // be one of the best
 	}
 	var trials []trial
 	low, high := math.Inf(1), math.Inf(-1)
@@ -248,7 +277,7 @@ func (p *studyPlots) parallel() {
 		if s != study.Completed || math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}
-		t := trial{value: v}
+		t := trial{value: v, may: !math.IsNaN(p.result(0, i))}
 		for _, c := range axes {
 			t.line = append(t.line, c.at(i))
 		}
@@ -268,12 +297,26 @@ func (p *studyPlots) parallel() {
 		plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(len(axes)), Y: float64(k) / 4, Text: fmt.Sprintf("%.3g", v)})
 	}
 	direction := p.view.Spec.Objectives[0].Direction
-	slices.SortStableFunc(trials, func(a, b trial) int { return direction.Compare(a.value, b.value) })
+	slices.SortStableFunc(trials, func(a, b trial) int {
+		switch {
+		case a.may == b.may:
+			return direction.Compare(a.value, b.value)
+		case a.may:
+			return -1
+		default:
+			return 1
+		}
+	})
+	may := 0
 	all := figure.Series{Name: "all", Style: figure.Bundle}
 	for _, t := range trials {
 		all.Lines = append(all.Lines, append(t.line, (scale(t.value)-low)/width))
+		if t.may {
+			may++
+		}
 	}
-	best := figure.Series{Name: "best 1 %", Style: figure.Bundle, Lines: all.Lines[:max(len(trials)/100, 1)]}
+	top := bestShare(may)
+	best := figure.Series{Name: fmt.Sprintf("best %d", top), Style: figure.Bundle, Lines: all.Lines[:top]}
 	plot.Add(all).Add(best)
 }
 
@@ -283,7 +326,7 @@ func (p *studyPlots) importance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plot := p.result.Plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
+	plot := p.drawn.Plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
 	byModel := slices.ContainsFunc(i.Parameters, func(q tuner.ParameterImportance) bool { return !math.IsNaN(q.Total) })
 	plot.X.Label = "share of the best trials' shift"
 	if byModel {
@@ -307,7 +350,7 @@ func (p *studyPlots) front() {
 	objectives := p.view.Spec.Objectives
 	for j := range objectives {
 		for k := j + 1; k < len(objectives); k++ {
-			plot := p.result.Plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
+			plot := p.drawn.Plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
 			for _, s := range p.points(k, func(i int) float64 {
 				v, _ := p.value(j, i)
 				return v
@@ -335,13 +378,11 @@ func (p *studyPlots) curves(ctx context.Context) error {
 			byState[s] = append(byState[s], i)
 		}
 	}
-	value := func(i int) float64 {
-		v, _ := p.value(0, i)
-		return v
-	}
+	value := func(i int) float64 { return p.result(0, i) }
+	byState[study.Completed] = slices.DeleteFunc(byState[study.Completed], func(i int) bool { return math.IsNaN(value(i)) })
 	slices.SortStableFunc(byState[study.Completed], func(a, b int) int { return objective.Direction.Compare(value(a), value(b)) })
 	slices.Reverse(byState[study.Pruned])
-	plot := p.result.Plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
+	plot := p.drawn.Plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
 	for _, kind := range []struct {
 		state study.TrialState
 		name  string
@@ -375,7 +416,7 @@ func (p *studyPlots) curves(ctx context.Context) error {
 func (p *studyPlots) model(objective int) {
 	name := p.view.Spec.Objectives[objective].Name
 	axis := p.axis(objective)
-	plot := p.result.Plot(p.name("model", objective), "Predicted before and measured",
+	plot := p.drawn.Plot(p.name("model", objective), "Predicted before and measured",
 		figure.Axis{Label: "predicted " + name, Log: axis.Log}, figure.Axis{Label: "measured " + name, Log: axis.Log})
 	s := figure.Series{Name: "suggested trials", Style: figure.Points, Color: 3}
 	low, high := math.Inf(1), math.Inf(-1)
