@@ -2,9 +2,12 @@ package figure
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -83,6 +86,73 @@ func TestBundle(t *testing.T) {
 	}
 	if many := svg(t, lines(20_000)); strings.Count(many, "<image") != 1 || len(many) > 1<<20 {
 		t.Errorf("many lines: %d bytes", len(many))
+	}
+}
+
+// TestGaps checks that no line bridges a gap.
+func TestGaps(t *testing.T) {
+	nan := math.NaN()
+	got := unbroken([]float64{nan, 0.1, 0.2, nan, nan, 0.5, nan})
+	if want := "[[{1 0.1} {2 0.2}] [{5 0.5}]]"; fmt.Sprint(got) != want {
+		t.Errorf("pieces %v, want %s", got, want)
+	}
+}
+
+// TestAxisEnds checks that points beyond the ends of an axis lie at its edge.
+func TestAxisEnds(t *testing.T) {
+	p := &Plot{Name: "far", X: Axis{Min: 0, Max: 2}, Y: Axis{Min: 1, Max: 2}}
+	p.Add(Series{Style: Points, X: []float64{-1, 1, 5}, Y: []float64{1.5, 1e9, -7}}).
+		Add(Series{Style: Band, X: []float64{1}, Low: []float64{-3}, High: []float64{1.5}})
+	if got := fmt.Sprint(p.drawable(p.Series[0]).XYs); got != "[{0 1.5} {1 2} {2 1}]" {
+		t.Errorf("the points lie at %s", got)
+	}
+	if got := fmt.Sprint(p.drawable(p.Series[1]).outline()); got != "[{1 1.5} {1 1}]" {
+		t.Errorf("the band is %s", got)
+	}
+	drawn, err := p.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if drawn.Y.Min < 0.9 || drawn.Y.Max > 2.1 {
+		t.Errorf("the axis is from %g to %g", drawn.Y.Min, drawn.Y.Max)
+	}
+}
+
+// TestLegendBelow checks that the legend lies below the axes, in rows that fit, and that
+// the margins are empty.
+func TestLegendBelow(t *testing.T) {
+	p := &Plot{Name: "legend", Title: "A title", X: Axis{Label: "x"}, Y: Axis{Label: "y"}}
+	for i := range 12 {
+		p.Add(Series{Name: fmt.Sprintf("a series with the number %d", i), Style: Line, X: []float64{0, 1}, Y: []float64{0, 1e4}})
+	}
+	text := svg(t, p)
+	y := func(of string) (y float64) {
+		m := regexp.MustCompile(`<text x="([-\d.]+)" y="([-\d.]+)"[^>]*>` + of + `<`).FindStringSubmatch(strings.ReplaceAll(text, "\n", " "))
+		if m == nil {
+			t.Fatalf("there is no text %q", of)
+		}
+		y, _ = strconv.ParseFloat(m[2], 64)
+		return y
+	}
+	if axis, first, last := y("x"), y("a series with the number 0"), y("a series with the number 11"); axis >= first || first >= last {
+		t.Errorf("the axis has its name at %g, and the legend is from %g to %g", axis, first, last)
+	}
+	var b bytes.Buffer
+	if err := p.WritePNG(&b); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const edge = 6 * resolution / 72
+	size := img.Bounds()
+	for y := range size.Dy() {
+		for x := range size.Dx() {
+			if r, g, bl, _ := img.At(x, y).RGBA(); (x < edge || x >= size.Dx()-edge || y < edge || y >= size.Dy()-edge) && r+g+bl != 3*0xffff {
+				t.Fatalf("pixel %d, %d of the margin is not white", x, y)
+			}
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *Plot) WritePNG(out io.Writer) error {
 		return err
 	}
 	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(resolution))
-	drawn.Draw(draw.New(c))
+	drawn.drawOn(draw.New(c))
 	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(out)
 	return err
 }
@@ -45,24 +45,83 @@ func (p *Plot) WriteSVG(out io.Writer) error {
 		return err
 	}
 	c := vgsvg.New(plotWidth, plotHeight)
-	drawn.Draw(draw.New(c))
+	drawn.drawOn(draw.New(c))
 	_, err = c.WriteTo(out)
 	return err
 }
 
+// drawing is a plot in the form of the drawing library, with a legend below it.
+type drawing struct {
+	*plot.Plot
+	legend []plot.Legend // of one entry each
+}
+
+// entry appends to the legend. A series without a name has no entry.
+func (d *drawing) entry(name string, marks ...plot.Thumbnailer) {
+	if name == "" {
+		return
+	}
+	l := plot.NewLegend()
+	l.TextStyle = d.Legend.TextStyle
+	l.Left, l.YPosition = true, draw.PosCenter
+	l.Add(name, marks...)
+	d.legend = append(d.legend, l)
+}
+
+// The space around the plot, and between entries of the legend.
+const (
+	outerMargin = vg.Length(8)
+	legendGap   = vg.Length(14)
+	rowHeight   = vg.Length(15)
+)
+
+// drawOn draws the plot and below it the legend in rows.
+func (d *drawing) drawOn(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	inner := draw.Crop(c, outerMargin, -outerMargin, outerMargin, -outerMargin)
+	var rows [][]plot.Legend
+	var widths []vg.Length
+	for _, l := range d.legend {
+		w := l.Rectangle(inner).Size().X
+		last := len(rows) - 1
+		if last >= 0 && widths[last]+legendGap+w <= inner.Size().X {
+			rows[last], widths[last] = append(rows[last], l), widths[last]+legendGap+w
+		} else {
+			rows, widths = append(rows, []plot.Legend{l}), append(widths, w)
+		}
+	}
+	below := rowHeight * vg.Length(len(rows))
+	above := vg.Length(0)
+	if below > 0 {
+		above = rowHeight / 3
+	}
+	d.Draw(draw.Crop(inner, 0, 0, below+above, 0))
+	for i, row := range rows {
+		at := inner
+		at.Max.Y = inner.Min.Y + below - rowHeight*vg.Length(i)
+		at.Min.Y = at.Max.Y - rowHeight
+		at.Min.X += (inner.Size().X - widths[i]) / 2
+		for _, l := range row {
+			l.Top = true
+			l.Draw(at)
+			at.Min.X += l.Rectangle(inner).Size().X + legendGap
+		}
+	}
+}
+
 // build returns the plot in the form of the drawing library.
-func (p *Plot) build() (*plot.Plot, error) {
+func (p *Plot) build() (*drawing, error) {
 	if p.Empty() {
 		return nil, fmt.Errorf("figure: plot %s has no points", p.Name)
 	}
-	drawn := plot.New()
-	sansSerif(drawn)
+	drawn := &drawing{Plot: plot.New()}
+	sansSerif(drawn.Plot)
 	drawn.Title.Text = p.Title
 	drawn.Title.Padding = vg.Points(6)
 	drawn.X.Label.Text, drawn.Y.Label.Text = p.X.Label, p.Y.Label
-	drawn.Legend.Top = true
 	if len(p.Bars) > 0 {
-		return drawn, p.bars(drawn)
+		return drawn, p.bars(drawn.Plot)
 	}
 	if len(p.Ticks) == 0 {
 		grid := plotter.NewGrid()
@@ -90,9 +149,8 @@ func (p *Plot) build() (*plot.Plot, error) {
 	widen(&drawn.Y, p.Y.Log)
 	margin(&drawn.X, p.X.Log)
 	margin(&drawn.Y, p.Y.Log)
-	room(&drawn.Y, p.Y.Log, drawn.Legend)
 	if len(p.Ticks) > 0 {
-		return drawn, p.ticks(drawn)
+		return drawn, p.ticks(drawn.Plot)
 	}
 	return drawn, nil
 }
@@ -221,7 +279,7 @@ func (p *Plot) Empty() bool {
 }
 
 // draw draws one series.
-func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
+func (p *Plot) draw(on *drawing, i int, s Series) error {
 	if s.Style == Bundle {
 		return p.bundle(on, i, s)
 	}
@@ -239,13 +297,13 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 		}
 		band.Color, band.LineStyle.Width = pale(plotutil.DarkColors[i%len(plotutil.DarkColors)]), 0
 		on.Add(band)
-		on.Legend.Add(s.Name, band)
+		on.entry(s.Name, band)
 		return nil
 	}
 	if s.Style == Points && len(at.XYs) > manyPoints {
 		d := density{points: at.XYs, color: plotutil.DarkColors[i%len(plotutil.DarkColors)]}
 		on.Add(d)
-		on.Legend.Add(s.Name, d)
+		on.entry(s.Name, d)
 		return nil
 	}
 	if s.Style == Best {
@@ -285,14 +343,12 @@ func (p *Plot) draw(on *plot.Plot, i int, s Series) error {
 		bars.Color = plotutil.DarkColors[i%len(plotutil.DarkColors)]
 		on.Add(bars)
 	}
-	if s.Name != "" {
-		on.Legend.Add(s.Name, legend...)
-	}
+	on.entry(s.Name, legend...)
 	return nil
 }
 
 // best draws large marks with a white rim.
-func best(on *plot.Plot, name string, at plotter.XYs) error {
+func best(on *drawing, name string, at plotter.XYs) error {
 	rim, err := plotter.NewScatter(at)
 	if err != nil {
 		return err
@@ -304,7 +360,7 @@ func best(on *plot.Plot, name string, at plotter.XYs) error {
 	rim.GlyphStyle = draw.GlyphStyle{Color: color.White, Radius: vg.Points(5.2), Shape: draw.CircleGlyph{}}
 	marks.GlyphStyle = draw.GlyphStyle{Color: bestColor, Radius: vg.Points(3.8), Shape: draw.CircleGlyph{}}
 	on.Add(rim, marks)
-	on.Legend.Add(name, marks)
+	on.entry(name, marks)
 	return nil
 }
 
@@ -312,7 +368,7 @@ func best(on *plot.Plot, name string, at plotter.XYs) error {
 var bestColor = color.NRGBA{R: 200, G: 30, B: 45, A: 255}
 
 // bundle draws lines, many as their density.
-func (p *Plot) bundle(on *plot.Plot, i int, s Series) error {
+func (p *Plot) bundle(on *drawing, i int, s Series) error {
 	of := color.Color(color.NRGBA{R: 90, G: 125, B: 175, A: 255})
 	if i > 0 {
 		of = bestColor
@@ -320,27 +376,37 @@ func (p *Plot) bundle(on *plot.Plot, i int, s Series) error {
 	if len(s.Lines) > manyLines {
 		d := density{lines: s.Lines, color: of}
 		on.Add(d)
-		on.Legend.Add(s.Name, d)
+		on.entry(s.Name, d)
 		return nil
 	}
-	for k, line := range s.Lines {
-		var at plotter.XYs
-		for x, y := range line {
-			if !math.IsNaN(y) {
-				at = append(at, plotter.XY{X: float64(x), Y: y})
+	style := draw.LineStyle{Color: of, Width: vg.Points(0.6)}
+	for _, line := range s.Lines {
+		for _, part := range unbroken(line) {
+			l, err := plotter.NewLine(part)
+			if err != nil {
+				return err
 			}
-		}
-		l, err := plotter.NewLine(at)
-		if err != nil {
-			return err
-		}
-		l.Color, l.Width = of, vg.Points(0.6)
-		on.Add(l)
-		if k == 0 {
-			on.Legend.Add(s.Name, l)
+			l.LineStyle = style
+			on.Add(l)
 		}
 	}
+	on.entry(s.Name, &plotter.Line{LineStyle: style})
 	return nil
+}
+
+// unbroken returns the pieces of a line between its gaps.
+func unbroken(line []float64) (out []plotter.XYs) {
+	gap := true
+	for x, y := range line {
+		if !math.IsNaN(y) {
+			if gap {
+				out = append(out, nil)
+			}
+			out[len(out)-1] = append(out[len(out)-1], plotter.XY{X: float64(x), Y: y})
+		}
+		gap = math.IsNaN(y)
+	}
+	return out
 }
 
 // drawn are points with error bars.
@@ -364,9 +430,10 @@ func (p *Plot) drawable(s Series) drawn {
 			if !shows(p.Y, s.Low[i]) || !shows(p.Y, s.High[i]) {
 				continue
 			}
-			d.YErrors = append(d.YErrors, struct{ Low, High float64 }{y - s.Low[i], s.High[i] - y})
+			at := p.Y.within(y)
+			d.YErrors = append(d.YErrors, struct{ Low, High float64 }{at - p.Y.within(s.Low[i]), p.Y.within(s.High[i]) - at})
 		}
-		d.XYs = append(d.XYs, plotter.XY{X: x, Y: y})
+		d.XYs = append(d.XYs, plotter.XY{X: p.X.within(x), Y: p.Y.within(y)})
 	}
 	return d
 }
@@ -400,17 +467,6 @@ func widen(a *plot.Axis, log bool) {
 	}
 }
 
-// room makes room for the legend above the data.
-func room(a *plot.Axis, log bool, l plot.Legend) {
-	height := l.Rectangle(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: plotWidth, Y: plotHeight}}}).Size().Y
-	share := float64(height / (plotHeight * 0.75))
-	if log {
-		a.Max *= math.Pow(a.Max/a.Min, share)
-	} else {
-		a.Max += share * (a.Max - a.Min)
-	}
-}
-
 // pale is a color to be seen through.
 func pale(c color.Color) color.Color {
 	r, g, b, _ := c.RGBA()
@@ -418,23 +474,30 @@ func pale(c color.Color) color.Color {
 }
 
 // logTicks marks powers of ten, and where there are few of them also 2 and 5 times
-// these.
+// these. If an axis has fewer than three such numbers, it has ticks as a linear one.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
+	labels := 0
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	wide := last-first > 3
+	every := math.Ceil((last - first) / 8)
 	for e := first; e <= last; e++ {
 		for k := 1.0; k < 10; k++ {
 			t := plot.Tick{Value: k * math.Pow(10, e)}
-			if k == 1 || !wide && (k == 2 || k == 5) {
-				t.Label = strconv.FormatFloat(t.Value, 'g', 3, 64)
+			if t.Value < low*(1-1e-9) || t.Value > high*(1+1e-9) {
+				continue
 			}
-			if t.Value >= low*(1-1e-9) && t.Value <= high*(1+1e-9) {
-				ticks = append(ticks, t)
+			if k == 1 && math.Mod(e, every) == 0 || !wide && (k == 2 || k == 5) {
+				t.Label = strconv.FormatFloat(t.Value, 'g', 6, 64)
+				labels++
 			}
+			ticks = append(ticks, t)
 		}
+	}
+	if labels < 3 {
+		return plot.DefaultTicks{}.Ticks(low, high)
 	}
 	return ticks
 }

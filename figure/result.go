@@ -142,8 +142,18 @@ type Tick struct {
 type Axis struct {
 	Label string
 	Log   bool
+	// Min and Max, if Min < Max, are the ends of the axis. Points beyond lie at its edge.
+	Min, Max float64
 	// Marks, if there are any, are the only ticks. A linear axis of coordinates has them.
 	Marks []Mark
+}
+
+// within returns the place of a value on the axis.
+func (a Axis) within(v float64) float64 {
+	if a.Min < a.Max {
+		return min(max(v, a.Min), a.Max)
+	}
+	return v
 }
 
 // Mark is a place on an axis with its text.

@@ -147,7 +147,7 @@ func TestLogTicks(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
 		want      []string
-	}{{1, 100, []string{"1", "2", "5", "10", "20", "50", "100"}}, {1e-3, 1e3, []string{"0.001", "0.01", "0.1", "1", "10", "100", "1e+03"}}, {3, 4, nil}} {
+	}{{1, 100, []string{"1", "2", "5", "10", "20", "50", "100"}}, {1e-3, 1e3, []string{"0.001", "0.01", "0.1", "1", "10", "100", "1000"}}, {3, 4, []string{"3.0", "3.5", "4.0"}}, {0.7, 9, []string{"1", "2", "5"}}} {
 		var got []string
 		for _, tick := range (logTicks{}).Ticks(c.low, c.high) {
 			if tick.Value < c.low*(1-1e-9) || tick.Value > c.high*(1+1e-9) {
