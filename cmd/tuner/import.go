@@ -124,8 +124,8 @@ type importing struct {
 	as              record.Form
 	dryRun, enqueue bool
 	source          string // of a study that can grow, whose trials keep their order
-	left            int    // trials without an outcome
-	unfit           int    // failed trials that the space refuses
+	left            int    // trials without an outcome that are left out
+	unfit           int    // trials of Optuna without a value that the space refuses
 	late            int    // late results
 	had             int    // trials of the study before the import
 	added           int    // trials that are new
@@ -140,11 +140,11 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if err != nil {
 		return &statusError{statusInvalid(), fmt.Errorf("%s: nothing was imported: %w", i.file, err)}
 	}
-	if i.left > 0 && !i.enqueue {
+	if i.left > 0 {
 		i.g.note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", trialsText(i.left))
 	}
 	if i.unfit > 0 {
-		i.g.note(i.cmd, "Leaving out %s with a configuration that the space refuses.", countText(i.unfit, "failed trial"))
+		i.g.note(i.cmd, "Leaving out %s with a configuration that the space refuses.", trialsText(i.unfit))
 	}
 	if i.late > 0 {
 		i.g.note(i.cmd, "Leaving out %s, which are not the values of trials.", countText(i.late, "late result"))
@@ -176,7 +176,7 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	case i.added == 0:
 		i.g.note(i.cmd, "Imported no trials. All %d were there already.", n)
 	default:
-		i.g.note(i.cmd, "Imported %d new trials. %d were there already.", i.added, n-i.added)
+		i.g.note(i.cmd, "Imported %s. %d were there already.", countText(i.added, "new trial"), n-i.added)
 	}
 	return nil
 }
@@ -205,9 +205,10 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 	return spec, false, nil
 }
 
-// items calls f with the command for each trial of the file, its place, and the number of
-// its late results.
-func (i *importing) items(spec study.Spec, f func(where string, late int, c study.Command) error) error {
+// items calls f with the command for each trial to import and its place. It counts the
+// trials and late results that are left out.
+func (i *importing) items(spec study.Spec, f func(where string, c study.Command) error) error {
+	i.left, i.late, i.unfit = 0, 0, 0
 	digest := sha256.Sum256(i.data)
 	stable := i.as == record.Optuna && i.source != ""
 	if stable {
@@ -222,6 +223,11 @@ func (i *importing) items(spec study.Spec, f func(where string, late int, c stud
 		n++
 		id := fmt.Sprintf("%s-%d", prefix, n)
 		r := item.Trial.Bind(spec.Objectives)
+		i.late += len(r.Late)
+		if r.Unfinished() && !i.enqueue {
+			i.left++ // it may lack parameters that it asks for later
+			continue
+		}
 		if stable && r.Unfinished() {
 			id += "-open" // it ends later, and is another trial then
 		}
@@ -236,14 +242,14 @@ func (i *importing) items(spec study.Spec, f func(where string, late int, c stud
 			e.Config, err = record.Complete(spec.Space, r.Config)
 			c = e
 		}
-		if err != nil && i.as == record.Optuna && r.State == study.Failed.String() {
-			i.unfit++ // Optuna's may have failed before they had all parameters
+		if err != nil && i.as == record.Optuna && r.State != study.Completed.String() {
+			i.unfit++ // Optuna's may have ended before they had all parameters
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.Where, err)
 		}
-		if err := f(item.Where, len(r.Late), c); err != nil {
+		if err := f(item.Where, c); err != nil {
 			return err
 		}
 	}
@@ -262,15 +268,7 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 	if err := s.Apply(events[0]); err != nil {
 		return 0, err
 	}
-	i.left, i.late, i.unfit = 0, 0, 0
-	err = i.items(spec, func(where string, late int, c study.Command) error {
-		i.late += late
-		if _, waits := c.(study.Enqueue); waits {
-			i.left++
-			if !i.enqueue {
-				return nil
-			}
-		}
+	err = i.items(spec, func(where string, c study.Command) error {
 		n++
 		if _, _, err := s.Decide(now, c); err != nil {
 			return fmt.Errorf("%s: %w", where, err)
@@ -311,10 +309,7 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		line.draw(done == of, func() string { return fmt.Sprintf("importing: %d of %d trials", done, of) })
 		return err
 	}
-	err = i.items(spec, func(where string, _ int, c study.Command) error {
-		if _, waits := c.(study.Enqueue); waits && !i.enqueue {
-			return nil
-		}
+	err = i.items(spec, func(where string, c study.Command) error {
 		if batch, places = append(batch, c), append(places, where); len(batch) < importBatch {
 			return nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,5 +93,45 @@ func TestImportStorage(t *testing.T) {
 	}
 	if code, _, errs := do("import", "digits", "optuna+grpc://unix:"+filepath.Join(dir, "a.sock")); code != exitInvalid || !strings.Contains(errs, "does not speak Optuna's storage protocol; use the address of --optuna") {
 		t.Errorf("%d: %s", code, errs)
+	}
+}
+
+// A live study is imported although trials of it lack parameters.
+func TestImportLive(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "live.json")
+	const f = `{"name": "FloatDistribution", "attributes": {"low": 0, "high": 1, "log": false, "step": null}}`
+	text := `{"study_name": "live", "import_id": "s", "directions": ["minimize"], "trials": [
+		{"number": 0, "state": "COMPLETE", "values": [1], "params": {"x": 0.5, "y": 0.5}, "distributions": {"x": ` + f + `, "y": ` + f + `}},
+		{"number": 1, "state": "RUNNING", "params": {"x": 0.25}, "distributions": {"x": ` + f + `}},
+		{"number": 2, "state": "RUNNING", "params": {"x": 0.25, "y": 0.5}, "distributions": {"x": ` + f + `, "y": ` + f + `}},
+		{"number": 3, "state": "WAITING", "params": {}, "distributions": {}},
+		{"number": 4, "state": "PRUNED", "params": {"x": 0.25}, "distributions": {"x": ` + f + `}}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		db   string
+		args []string
+		want []string
+	}{
+		{"a.db", nil, []string{"Leaving out 3 trials without an outcome.", "Leaving out 1 trial with a configuration that the space refuses.", "Imported 1 trial."}},
+		{"b.db", []string{"--enqueue"}, []string{"Leaving out 3 trials with a configuration that the space refuses.", "Imported 2 trials."}},
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append([]string{"--db", filepath.Join(dir, c.db), "import", "live", file}, c.args...), strings.NewReader(""), &out, &errs)
+		for _, want := range c.want {
+			if code != exitOK || !strings.Contains(errs.String(), want) {
+				t.Errorf("%v: %d: %s, want %q", c.args, code, errs.String(), want)
+			}
+		}
+	}
+	bad := strings.Replace(text, `"values": [1], "params": {"x": 0.5, "y": 0.5}`, `"values": [1], "params": {"x": 0.5, "y": 5}`, 1)
+	if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"--db", filepath.Join(dir, "c.db"), "import", "live", file}, strings.NewReader(""), &out, &errs); code != exitInvalid || !strings.Contains(errs.String(), "nothing was imported: trial 0: ") {
+		t.Errorf("%d: %s", code, errs.String())
 	}
 }
