@@ -173,10 +173,16 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	switch {
 	case i.added == n:
 		i.g.note(i.cmd, "Imported %s.", trialsText(n))
+	case i.added == 0 && n == 1:
+		i.g.note(i.cmd, "Imported no trials. The only one was there already.")
 	case i.added == 0:
 		i.g.note(i.cmd, "Imported no trials. All %d were there already.", n)
 	default:
-		i.g.note(i.cmd, "Imported %s. %d were there already.", countText(i.added, "new trial"), n-i.added)
+		were := "were"
+		if n-i.added == 1 {
+			were = "was"
+		}
+		i.g.note(i.cmd, "Imported %s. %d %s there already.", countText(i.added, "new trial"), n-i.added, were)
 	}
 	return nil
 }
@@ -211,23 +217,22 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 	i.left, i.late, i.unfit = 0, 0, 0
 	digest := sha256.Sum256(i.data)
 	stable := i.as == record.Optuna && i.source != ""
-	if stable {
-		digest = sha256.Sum256([]byte(i.source))
-	}
-	prefix := "import-" + hex.EncodeToString(digest[:12])
 	n := 0
 	for item, err := range record.Read(i.data, i.as) {
 		if err != nil {
 			return err
 		}
 		n++
-		id := fmt.Sprintf("%s-%d", prefix, n)
 		r := item.Trial.Bind(spec.Objectives)
 		i.late += len(r.Late)
 		if r.Unfinished() && !i.enqueue {
 			i.left++ // it may lack parameters that it asks for later
 			continue
 		}
+		if stable {
+			digest = sha256.Sum256([]byte(i.source + "\x00" + r.Source))
+		}
+		id := fmt.Sprintf("import-%s-%d", hex.EncodeToString(digest[:12]), n)
 		if stable && r.Unfinished() {
 			id += "-open" // it ends later, and is another trial then
 		}

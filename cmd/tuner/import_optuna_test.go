@@ -49,6 +49,7 @@ func TestImportStorage(t *testing.T) {
 		}
 		return r.TrialId
 	}
+	waiting := add(12, pb.TrialState_WAITING, 0)
 	for n := range 12 {
 		add(n, pb.TrialState_COMPLETE, float64(n)/16)
 	}
@@ -63,7 +64,7 @@ func TestImportStorage(t *testing.T) {
 		code := run(ctx, append([]string{"--db", filepath.Join(dir, "own.db")}, args...), strings.NewReader(""), &out, &errs)
 		return code, out.String(), errs.String()
 	}
-	if code, _, errs := do("import", "digits", where); code != exitOK || !strings.Contains(errs, "Created study digits.") || !strings.Contains(errs, "Imported 13 trials.") || !strings.Contains(errs, "Leaving out 1 trial without an outcome") {
+	if code, _, errs := do("import", "digits", where); code != exitOK || !strings.Contains(errs, "Created study digits.") || !strings.Contains(errs, "Imported 13 trials.") || !strings.Contains(errs, "Leaving out 2 trials without an outcome") {
 		t.Fatalf("%d: %s", code, errs)
 	}
 	_, out, _ := do("trials", "digits", "-f", "jsonl")
@@ -74,7 +75,10 @@ func TestImportStorage(t *testing.T) {
 	if _, out, _ := do("studies", "digits"); !strings.Contains(out, "max accuracy") {
 		t.Errorf("the study is %s", out)
 	}
-	// It grows, a running trial ends, and only what is new is imported.
+	// It grows, a running trial ends, the first one starts, and only new ones are imported.
+	if _, err := client.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: waiting, State: pb.TrialState_RUNNING}); err != nil {
+		t.Fatal(err)
+	}
 	add(14, pb.TrialState_COMPLETE, 0.5)
 	if _, err := client.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: running, State: pb.TrialState_COMPLETE, Values: []float64{0.25}}); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
 
-// exported is a study in the JSON that tuner import reads.
+// exported is a study in the JSON that tuner import reads. The import_id of the study has
+// its id and name. Other storages may have the same, so that finished trials have one of
+// their own with their times.
 type exported struct {
 	ImportID    string          `json:"import_id"`
 	Name        string          `json:"study_name"`
@@ -23,6 +25,7 @@ type exported struct {
 }
 
 type exportedTrial struct {
+	ImportID      string                     `json:"import_id,omitempty"`
 	Number        int64                      `json:"number"`
 	State         string                     `json:"state"`
 	Params        map[string]json.RawMessage `json:"params"`
@@ -66,9 +69,6 @@ func Export(ctx context.Context, c pb.StorageServiceClient, name string) ([]byte
 		out.Trials = append(out.Trials, e)
 	}
 	out.ImportID = fmt.Sprintf("optuna storage %d %q", s.StudyId, s.StudyName)
-	if len(trials.Trials) > 0 { // other storages have the same ids
-		out.ImportID += " " + trials.Trials[0].DatetimeStart
-	}
 	return json.Marshal(out)
 }
 
@@ -120,6 +120,9 @@ func export(t *pb.Trial) (exportedTrial, error) {
 	out := exportedTrial{
 		Number: t.Number, State: t.State.String(), Params: make(map[string]json.RawMessage), UserAttrs: make(map[string]json.RawMessage),
 		Intermediate: make(map[int64]json.RawMessage), Distributions: make(map[string]json.RawMessage),
+	}
+	if over(t.State) { // the times of an open trial change
+		out.ImportID = t.DatetimeStart + " " + t.DatetimeComplete
 	}
 	for name, x := range t.Params {
 		value, err := external(t.Distributions[name], x)

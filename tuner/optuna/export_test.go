@@ -69,7 +69,7 @@ func TestExport(t *testing.T) {
 			t.Errorf("the trial is %s and lacks %s", trial, want)
 		}
 	}
-	if got["study_name"] != "s" || got["import_id"] != `optuna storage 1 "s" ` {
+	if got["study_name"] != "s" || got["import_id"] != `optuna storage 1 "s"` {
 		t.Errorf("the study is %v", got)
 	}
 }

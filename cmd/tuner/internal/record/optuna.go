@@ -27,6 +27,7 @@ type optunaFile struct {
 
 // optunaTrial is a trial of Optuna. Its other fields do not matter here.
 type optunaTrial struct {
+	ImportID      string                     `json:"import_id"`
 	Number        int                        `json:"number"`
 	State         json.RawMessage            `json:"state"`
 	Params        space.Config               `json:"params"`
@@ -176,7 +177,7 @@ func readOptuna(data []byte, yield func(int, Trial, error) bool) {
 }
 
 func (t optunaTrial) record() (Trial, error) {
-	r := Trial{Trial: t.Number, Config: t.Params, Values: make(map[string]Numbers)}
+	r := Trial{Trial: t.Number, Source: t.ImportID, Config: t.Params, Values: make(map[string]Numbers)}
 	switch state := strings.ToUpper(strings.TrimPrefix(strings.Trim(string(t.State), `"`), "TrialState.")); state {
 	case "COMPLETE", "COMPLETED", "1":
 		r.State = "completed"

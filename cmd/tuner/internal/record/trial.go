@@ -44,6 +44,7 @@ type Trial struct {
 	Started    time.Time          `json:"started,omitzero"`
 	Ended      time.Time          `json:"ended,omitzero"`
 	Edges      []Edge             `json:"edges,omitempty"`
+	Source     string             `json:"-"` // tells a finished trial of Optuna from those of other storages
 }
 
 // Edge is an end of a parameter's range at which a recommended trial lies.
