@@ -175,7 +175,7 @@ func (b *browser) fill(t testing.TB, selector, text string) {
 // until waits until a condition in JavaScript holds.
 func (b *browser) until(t testing.TB, condition string) {
 	t.Helper()
-	if err := chromedp.Run(b, chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(20*time.Second), chromedp.WithPollingInterval(100*time.Millisecond))); err != nil {
+	if err := chromedp.Run(b, chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(time.Minute), chromedp.WithPollingInterval(100*time.Millisecond))); err != nil {
 		var body string
 		_ = chromedp.Run(b, chromedp.Text("body", &body, chromedp.ByQuery))
 		t.Fatalf("%s: %v\n%s", condition, err, body)
