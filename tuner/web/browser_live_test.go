@@ -93,6 +93,11 @@ func TestBrowserLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until(t, `document.querySelector(".failure") !== null && document.querySelector("#live").textContent.includes("ended")`)
+	var rest int
+	b.do(t, chromedp.Evaluate(`document.querySelectorAll(".facts, .actions, .tabs").length`, &rest))
+	if rest > 0 {
+		t.Errorf("%d parts of the deleted study are left", rest)
+	}
 }
 
 // TestBrowserActs does with the page what the command line can do.
@@ -146,6 +151,13 @@ func TestBrowserActs(t *testing.T) {
 	if open || state().Position != before {
 		t.Error("a reader can pause a study")
 	}
+	b.open(t, "/studies/digits/trials/240", ".config td")
+	press("Add a note")
+	b.do(t, chromedp.Evaluate(`document.querySelector("dialog") !== null`, &open))
+	if open {
+		t.Error("a reader can add a note")
+	}
+	b.open(t, "/studies/digits", ".history canvas")
 	press("Log out")
 	login(admin)
 	b.do(t, chromedp.WaitVisible(".history canvas", chromedp.ByQuery))

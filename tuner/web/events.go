@@ -35,10 +35,18 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, err)
 		return
 	}
+	uid, err := wholeNumber("uid", r.URL.Query().Get("uid"))
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
 	study, err := f.lookAt(ctx, r)
 	if err != nil {
 		f.fail(w, r, err)
 		return
+	}
+	if uid == 0 { // the page knows none
+		uid = study.GetUid()
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for proxies of nginx
@@ -48,8 +56,8 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 	spoke, wait := time.Now(), lookEvery
 	for {
 		switch {
-		case study.GetPosition() != seen:
-			seen = study.GetPosition()
+		case study.GetUid() != uid || study.GetPosition() != seen: // another study may have the name now
+			uid, seen = study.GetUid(), study.GetPosition()
 			data, err := encode(study)
 			if err != nil {
 				f.log.Error("a study has no form in JSON", "study", study.GetName(), "error", err)
@@ -113,13 +121,18 @@ func position(r *http.Request) (uint64, error) {
 	if text == "" {
 		text = r.URL.Query().Get("after")
 	}
+	return wholeNumber("after", text)
+}
+
+// wholeNumber reads a parameter, which is 0 if it is left out.
+func wholeNumber(name, text string) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	after, err := strconv.ParseUint(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0, wire.NewStatus(codes.InvalidArgument, tuner.Invalid,
-			fmt.Sprintf("after: %.50q is no position of a log; it must be a whole number from 0", text)).Err()
+			fmt.Sprintf("%s: %.50q must be a whole number from 0", name, text)).Err()
 	}
-	return after, nil
+	return n, nil
 }

@@ -396,6 +396,7 @@ func TestEvents(t *testing.T) {
 	defer r.stop()
 	r.do(t, r.get(t, "/api/studies/none/events")).want(t, "no such study", 404, 5, "NOT_FOUND")
 	r.do(t, r.get(t, "/api/studies/mine/events?after=x")).want(t, "no position", 400, 3, "INVALID")
+	r.do(t, r.get(t, "/api/studies/mine/events?uid=x")).want(t, "no uid", 400, 3, "INVALID")
 	res, err := r.client.Do(r.get(t, "/api/studies/mine/events?after=2").WithContext(ctx))
 	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Content-Encoding") != "" {
 		t.Fatal(res, err)
@@ -443,6 +444,15 @@ func TestEvents(t *testing.T) {
 	told := at()
 	if m := news(res.Body, told); m.Name != "studies/mine" || m.Completed != "1" {
 		t.Errorf("after the tell: %+v", m)
+	}
+	// The page has another study, which had the name before and as many events.
+	other, err := r.client.Do(r.get(t, fmt.Sprintf("/api/studies/mine/events?after=%d&uid=987654321", told)).WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Body.Close()
+	if m := news(other.Body, told); m.Completed != "1" {
+		t.Errorf("to a page with another study: %+v", m)
 	}
 	// A browser that connects again names the last event it had, and gets later ones.
 	again, err := r.client.Do(r.get(t, "/api/studies/mine/events?after=0", "Last-Event-ID", fmt.Sprint(told)).WithContext(ctx))

@@ -41,6 +41,16 @@ export function dialog({ title, text, fields = [], cli, verb, danger, ready = ()
   box.showModal();
 }
 
+/** button does nothing if there is a reason why, and says the reason. */
+const button = (/** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {string|false} */ why = false, style = "", props = {}) =>
+  h("button", { type: "button", class: style, "aria-disabled": why ? "true" : null, title: why || null, onclick: () => !why && onclick(), ...props }, title);
+
+/** lacks says that the visitor has a smaller scope than worker or admin, or is false. */
+function lacks(/** @type {"worker"|"admin"} */ scope) {
+  const enough = caller.role === "admin" || caller.role === scope;
+  return !enough && `Your token has the scope ${caller.role}. This needs the scope ${scope === "worker" ? "worker or admin" : "admin"}.`;
+}
+
 /**
  * actions are the buttons of a study.
  * @param {import("./study.js").Study} s
@@ -49,13 +59,10 @@ export function dialog({ title, text, fields = [], cli, verb, danger, ready = ()
 export function actions(s, changed, /** @type {AbortSignal} */ _signal) {
   const name = `studies/${s.name}`;
   const q = quote(s.name);
-  const button = (/** @type {string} */ title, /** @type {() => void} */ onclick, /** @type {string|false} */ why = false, danger = false) =>
-    h("button", { type: "button", class: danger ? "danger-quiet" : "", "aria-disabled": why ? "true" : null, title: why || null, onclick: () => !why && onclick() }, title);
   return {
     buttons() {
       const finished = s.info.state === "STUDY_STATE_FINISHED" && "The study has finished. Start a new one from it with tuner create-study --from.";
-      const admin = caller.role !== "admin" && `Your token has the scope ${caller.role}. This needs the scope admin.`;
-      const worker = caller.role === "read" && "Your token has the scope read. This needs the scope worker or admin.";
+      const [admin, worker] = [lacks("admin"), lacks("worker")];
       const paused = s.info.state === "STUDY_STATE_PAUSED";
       return h("div", { class: "actions" },
         paused
@@ -63,7 +70,7 @@ export function actions(s, changed, /** @type {AbortSignal} */ _signal) {
           : button("Pause", () => dialog({ title: `Pause ${s.name}`, text: "Asks fail until you resume the study. Running trials may still be told.", cli: () => `tuner pause ${q}`, verb: "Pause", send: (requestId) => call("PauseStudy", { name, requestId }), done: changed }), admin || finished),
         button("Enqueue", () => enqueue(s, changed), worker || finished),
         button("Finish", () => finish(s, changed), admin || finished),
-        button("Delete", () => remove(s), admin, true));
+        button("Delete", () => remove(s), admin, "danger-quiet"));
     },
   };
 }
@@ -138,9 +145,9 @@ async function enqueue(/** @type {import("./study.js").Study} */ s, /** @type {(
 
 /**
  * notes shows and changes the attributes of a study or trial.
- * @param {{name: string, attributes: Record<string, string>, changed: () => void}} n
+ * @param {{name: string, attributes: Record<string, string>, changed: () => void, scope: "worker"|"admin"}} n
  */
-export function notes({ name, attributes, changed }) {
+export function notes({ name, attributes, changed, scope }) {
   const rows = Object.entries(attributes);
   const edit = (/** @type {string} */ key, /** @type {string} */ value) => {
     const k = h("input", { type: "text", id: "note-key", value: key, readonly: key !== "" });
@@ -153,6 +160,6 @@ export function notes({ name, attributes, changed }) {
       send: (requestId) => call("SetAttributes", { name, requestId, attributes: { [k.value]: v.value } }), done: changed,
     });
   };
-  return h("section", { class: "figure" }, h("div", { class: "figure-head" }, h("h2", {}, "Notes"), h("div", { class: "tools" }, h("button", { type: "button", class: "quiet", onclick: () => edit("", "") }, "Add a note"))),
-    rows.length ? h("dl", { class: "facts column" }, rows.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v, " ", h("button", { type: "button", class: "quiet", "aria-label": `Edit the note ${k}`, onclick: () => edit(k, v) }, "Edit"))))) : h("p", { class: "muted" }, "There are none."));
+  return h("section", { class: "figure" }, h("div", { class: "figure-head" }, h("h2", {}, "Notes"), h("div", { class: "tools" }, button("Add a note", () => edit("", ""), lacks(scope), "quiet"))),
+    rows.length ? h("dl", { class: "facts column" }, rows.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v, " ", button("Edit", () => edit(k, v), lacks(scope), "quiet", { "aria-label": `Edit the note ${k}` }))))) : h("p", { class: "muted" }, "There are none."));
 }

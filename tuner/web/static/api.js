@@ -83,12 +83,12 @@ export async function loadColumns(/** @type {string} */ study, /** @type {string
  * follow hears of a study when it has changed, while the page is visible, until the signal. A
  * browser has few connections for all its tabs, so a hidden one holds none.
  * @param {string} study
- * @param {() => number} after the position that the page has
+ * @param {() => {uid: string|number, position: number}} has what the page has, a study at a position
  * @param {(study: any) => void} heard
  * @param {(state: "live"|"reconnecting"|"paused"|"ended", message?: string) => void} changed
  * @param {AbortSignal} signal
  */
-export function follow(study, after, heard, changed, signal) {
+export function follow(study, has, heard, changed, signal) {
   let source = /** @type {EventSource|null} */ (null);
   let timer = 0;
   let wait = 1000;
@@ -100,7 +100,8 @@ export function follow(study, after, heard, changed, signal) {
   const start = () => {
     stop();
     if (document.hidden || signal.aborted) return;
-    source = new EventSource(`${api(study)}/events?after=${after()}`);
+    const { uid, position } = has();
+    source = new EventSource(`${api(study)}/events?after=${position}&uid=${uid}`);
     source.onopen = () => {
       wait = 1000;
       connected(true);

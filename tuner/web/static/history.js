@@ -138,7 +138,7 @@ export function history(s, signal) {
 
   const element = figure({
     title: "Best so far", name: `${s.name}-history`, wide: true,
-    cli: `tuner best ${s.name}`,
+    cli: `tuner plot ${s.name} --only history`,
     tools: [h("label", {}, log, " log"), h("label", {}, "x ", byTime)],
     body: h("div", {}, box, readout, note),
     canvas: () => box.querySelector("canvas"),

@@ -22,7 +22,7 @@ export function settings(/** @type {import("./study.js").Study} */ s, /** @type 
     body.replaceChildren(
       h("dl", { class: "facts column" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
       h("h3", {}, "Space"), h("pre", { tabindex: "0", role: "region", "aria-label": "Search space" }, space));
-    place.replaceChildren(notes({ name: `studies/${s.name}`, attributes: attributes ?? {}, changed }));
+    place.replaceChildren(notes({ name: `studies/${s.name}`, attributes: attributes ?? {}, changed, scope: "admin" }));
   }
   const place = h("div");
   return { element: h("div", { class: "side" }, figure({ title: "Settings", name: `${s.name}-settings`, wide: true, cli: `tuner studies -f json`, body }), place), update };

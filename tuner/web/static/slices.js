@@ -125,7 +125,7 @@ export function slices(s, signal) {
   onScheme(draw, signal);
   onWidth(grid, draw, signal);
   const element = figure({
-    title: "What the model believes", name: `${s.name}-slices`, wide: true, cli: `tuner diagnose ${s.name}`, tools: [more],
+    title: "What the model believes", name: `${s.name}-slices`, wide: true, cli: `tuner plot ${s.name} --only slices`, tools: [more],
     body: h("div", {}, grid, note),
     rows: () => [["parameter", "value", "mean", "standard deviation"],
       ...[...s.slices.values()].flatMap((m) => m.u.map((u, j) => [m.name, at(parameters(s.table).find((c) => c.name === m.name)?.axis, u), m.mean[j], m.sd[j]]))],

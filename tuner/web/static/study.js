@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a study.
 
-import { APIError, call, follow, loadColumns } from "./api.js";
+import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { column, merge, objectives, ranks } from "./columns.js";
 import { count, duration, h, number, state, trialStateNames, trialURL } from "./dom.js";
 import { actions } from "./actions.js";
@@ -193,7 +193,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     if (best >= 0 && i.spec.objectives.length === 1) items.push([`best ${s.objective().name}`, [h("strong", {}, number(s.values()[best], 6)), " in ", h("a", { href: trialURL(name, best) }, `#${count(best)}`)]]);
     if (s.recommended >= 0 && i.spec.objectives.length === 1) items.push(["recommended", s.recommended === best ? "the same" : h("a", { href: trialURL(name, s.recommended), title: "The best by the mean of the model, which noise deceives less" }, `#${count(s.recommended)}`)]);
     if (i.cost) items.push(["cost", number(i.cost, 4)]);
-    if (i.lastToldTime) items.push(["last result", `${duration((Date.now() - Date.parse(i.lastToldTime)) / 1000)} ago`]);
+    if (i.lastToldTime) items.push(["last result", `${duration((serverNow() - Date.parse(i.lastToldTime)) / 1000)} ago`]);
     const choose = i.spec.objectives.length > 1 && h("label", {}, "objective ", h("select", { onchange: (/** @type {any} */ e) => {
       s.chosen = e.target.selectedIndex;
       asked.position = -1;
@@ -267,11 +267,13 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   facts();
   show();
   model(true);
-  follow(name, () => s.table.position, (now) => {
+  follow(name, () => s.table, (now) => {
     heard = now;
     refresh();
   }, (what, message) => {
     live(what);
-    if (what === "ended") place.replaceChildren(failure(new APIError(404, { message: message ?? "the study was deleted" }), retry));
+    if (what !== "ended") return;
+    for (const e of [head, nav]) e.remove(); // they are of a study that is no more
+    place.replaceChildren(failure(new APIError(404, { message: message ?? "the study was deleted" }), retry));
   }, signal);
 }

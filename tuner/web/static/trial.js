@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a trial.
 
-import { call, follow, loadColumns, serverNow } from "./api.js";
+import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
 import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
 import { notes } from "./actions.js";
@@ -39,11 +39,14 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
   }).catch(() => {});
   if (t.state === "TRIAL_STATE_RUNNING" || t.state === "TRIAL_STATE_QUEUED") {
     let due = 0;
-    follow(study, () => position, (now) => {
+    follow(study, () => ({ uid: s.uid, position }), (now) => {
       position = Number(now.position);
       clearTimeout(due);
       due = setTimeout(() => !signal.aborted && !document.querySelector("dialog") && load(), 700);
-    }, (what) => live(what), signal);
+    }, (what, message) => {
+      live(what);
+      if (what === "ended") place.replaceChildren(failure(new APIError(404, { message: message ?? "the study was deleted" }), load));
+    }, signal);
   }
 
   async function draw() {
@@ -61,13 +64,13 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
       const got = outcome[o.name]?.values ?? [];
       const mean = got.length ? got.reduce((/** @type {number} */ a, /** @type {any} */ b) => a + Number(b), 0) / got.length : NaN;
       const [m, sd] = [predicted[k] ?? NaN, t.suggestion?.stdDev?.[k] ?? NaN];
-      return [o.name, Number(m), Number(sd), mean, (mean - m) / sd];
+      return [o.name, Number(m), Number(sd), mean, mean - m];
     });
     const others = Object.entries(outcome).filter(([k]) => !s.spec.objectives.some((/** @type {any} */ o) => o.name === k));
     const came = figure({
-      title: "Predicted and measured", name: `${study}-${n}-outcome`, rows: () => [["objective", "predicted mean", "predicted sd", "measured", "difference in sd"], ...rows],
+      title: "Predicted and measured", name: `${study}-${n}-outcome`, rows: () => [["objective", "predicted mean", "predicted sd", "measured", "difference"], ...rows],
       body: h("div", {}, h("table", { class: "outcome" }, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
-        h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, number(got, 6))), h("td", {}, Number.isNaN(z) ? "–" : `${number(z, 2)} sd`))),
+        h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, number(got, 6))), h("td", {}, number(z, 3)))),
           others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => number(Number(v), 6)).join(", ")), h("td", {}, ""))))),
       t.outcome?.message && h("p", {}, t.outcome.message)),
     });
@@ -88,7 +91,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
       h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
         h("div", { class: "actions" }, n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
       configuration, came, chart?.element ?? "",
-      notes({ name, attributes: t.attributes ?? {}, changed: load }),
+      notes({ name, attributes: t.attributes ?? {}, changed: load, scope: "worker" }),
       late.length ? h("section", { class: "figure" }, h("h2", {}, "Late results"), h("p", { class: "hint" }, "Outcomes told by workers that had lost the trial to another. They are not the trial's."), h("ul", {}, late.map((/** @type {any} */ l) => h("li", {}, `epoch ${l.epoch}: ${Object.entries(l.outcome?.metrics ?? {}).map(([k, m]) => `${k} ${(/** @type {any} */ (m).values ?? []).join(", ")}`).join("; ")}`)))) : "");
     chart?.draw();
   }
