@@ -340,7 +340,7 @@ func (p *Plot) draw(on *drawing, i int, s Series) error {
 		if err != nil {
 			return err
 		}
-		bars.Color = plotutil.DarkColors[i%len(plotutil.DarkColors)]
+		bars.Color, bars.Width = plotutil.DarkColors[i%len(plotutil.DarkColors)], vg.Points(1.2)
 		on.Add(bars)
 	}
 	on.entry(s.Name, legend...)
@@ -430,10 +430,10 @@ func (p *Plot) drawable(s Series) drawn {
 			if !shows(p.Y, s.Low[i]) || !shows(p.Y, s.High[i]) {
 				continue
 			}
-			at := p.Y.within(y)
-			d.YErrors = append(d.YErrors, struct{ Low, High float64 }{at - p.Y.within(s.Low[i]), p.Y.within(s.High[i]) - at})
+			at := p.Y.Within(y)
+			d.YErrors = append(d.YErrors, struct{ Low, High float64 }{at - p.Y.Within(s.Low[i]), p.Y.Within(s.High[i]) - at})
 		}
-		d.XYs = append(d.XYs, plotter.XY{X: p.X.within(x), Y: p.Y.within(y)})
+		d.XYs = append(d.XYs, plotter.XY{X: p.X.Within(x), Y: p.Y.Within(y)})
 	}
 	return d
 }

@@ -148,8 +148,8 @@ type Axis struct {
 	Marks []Mark
 }
 
-// within returns the place of a value on the axis.
-func (a Axis) within(v float64) float64 {
+// Within returns the place of a value on the axis.
+func (a Axis) Within(v float64) float64 {
 	if a.Min < a.Max {
 		return min(max(v, a.Min), a.Max)
 	}

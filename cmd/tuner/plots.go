@@ -109,15 +109,56 @@ func (p *studyPlots) name(kind string, objective int) string {
 	return kind + "-" + p.view.Spec.Objectives[objective].Name
 }
 
-// axis is that of an objective. It is logarithmic if the values span more than a decade.
+// axis is that of an objective, for the values of completed trials.
 func (p *studyPlots) axis(objective int) figure.Axis {
-	low, high := math.Inf(1), math.Inf(-1)
+	var values []float64
 	for i := range p.columns.Rows {
-		if v, s := p.value(objective, i); s == study.Completed && !math.IsInf(v, 0) && !math.IsNaN(v) {
-			low, high = min(low, v), max(high, v)
+		if v, s := p.value(objective, i); s == study.Completed {
+			values = append(values, v)
 		}
 	}
-	return figure.Axis{Label: p.view.Spec.Objectives[objective].Name, Log: low > 0 && high > 10*low}
+	return axisOf(p.view.Spec.Objectives[objective], values)
+}
+
+// axisOf is an axis for values of an objective, by the rule of the page. It is logarithmic if
+// they are positive and span more than a decade. Otherwise it leaves out far values on the
+// worse side, and its label counts them.
+func axisOf(o study.Objective, values []float64) figure.Axis {
+	axis := figure.Axis{Label: o.Name}
+	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	n := len(values)
+	if n == 0 {
+		return axis
+	}
+	slices.Sort(values)
+	low, high := values[0], values[n-1]
+	axis.Log = low > 0 && high > 10*low
+	if axis.Log || n <= 20 {
+		return axis
+	}
+	edge, quantile := "upper", values[int(0.98*float64(n-1))]
+	far, near := high-quantile, quantile-low
+	if o.Direction == study.Maximize {
+		edge, quantile = "lower", values[int(0.02*float64(n))]
+		far, near = quantile-low, high-quantile
+	}
+	if far <= 2*near || near <= 0 {
+		return axis
+	}
+	if o.Direction == study.Maximize {
+		low = quantile - 0.1*near
+	} else {
+		high = quantile + 0.1*near
+	}
+	beyond := 0
+	for _, v := range values {
+		if v < low || v > high {
+			beyond++
+		}
+	}
+	axis.Min, axis.Max = low, high
+	axis.Label = fmt.Sprintf("%s (%d far values at the %s edge)", o.Name, beyond, edge)
+	return axis
 }
 
 // points returns completed and pruned trials at abscissas, and the recommended ones. at
@@ -233,11 +274,20 @@ func (p *studyPlots) slices(ctx context.Context) error {
 				band.X, band.Low, band.High = append(band.X, x), append(band.Low, m-2*sd), append(band.High, m+2*sd)
 				mean.X, mean.Y = append(mean.X, x), append(mean.Y, m)
 			}
+			if !a.Ordered { // categories are apart
+				band.Style, band.Y, band.Color = figure.Points, mean.Y, 5
+				plot.Add(band)
+				continue
+			}
 			plot.Add(band).Add(mean)
 		}
 	}
 	return nil
 }
+
+// inactiveStrip is the share of an axis, below the values, for trials on which the parameter
+// is inactive.
+const inactiveStrip = 0.09
 
 // bestShare is how many of n trials are the best, as on the page.
 func bestShare(n int) int {
@@ -249,12 +299,19 @@ func bestShare(n int) int {
 func (p *studyPlots) parallel() {
 	plot := p.drawn.Plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
 	var axes []coordinate
+	var bases []float64 // of the axes, above the strip for inactive parameters
 	for i, a := range p.view.Spec.Space.Axes() {
 		c := p.coordinate(a)
 		axes, plot.Names = append(axes, c), append(plot.Names, a.Parameter)
+		base := 0.0
+		if a.Conditional {
+			base = inactiveStrip
+			plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Text: "inactive"})
+		}
+		bases = append(bases, base)
 		for k, m := range c.marks() {
 			if len(c.column.Ticks) <= 6 || k%2 == 0 {
-				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: m.At, Text: m.Text})
+				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: base + (1-base)*m.At, Text: m.Text})
 			}
 		}
 	}
@@ -263,7 +320,7 @@ func (p *studyPlots) parallel() {
 		if objective.Log {
 			return math.Log(v)
 		}
-		return v
+		return objective.Within(v)
 	}
 	type trial struct {
 		line  []float64
@@ -278,8 +335,14 @@ func (p *studyPlots) parallel() {
 			continue
 		}
 		t := trial{value: v, may: !math.IsNaN(p.result(0, i))}
-		for _, c := range axes {
-			t.line = append(t.line, c.at(i))
+		for k, c := range axes {
+			u := c.at(i)
+			if math.IsNaN(u) {
+				u = 0
+			} else {
+				u = bases[k] + (1-bases[k])*u
+			}
+			t.line = append(t.line, u)
 		}
 		trials = append(trials, t)
 		low, high = min(low, scale(v)), max(high, scale(v))
@@ -288,7 +351,10 @@ func (p *studyPlots) parallel() {
 		return
 	}
 	width := max(high-low, 1e-300)
-	plot.Names = append(plot.Names, objective.Label)
+	plot.Names = append(plot.Names, p.view.Spec.Objectives[0].Name)
+	if objective.Min < objective.Max {
+		plot.X.Label = objective.Label
+	}
 	for k := range 5 {
 		v := low + width*float64(k)/4
 		if objective.Log {
@@ -383,6 +449,7 @@ func (p *studyPlots) curves(ctx context.Context) error {
 	slices.SortStableFunc(byState[study.Completed], func(a, b int) int { return objective.Direction.Compare(value(a), value(b)) })
 	slices.Reverse(byState[study.Pruned])
 	plot := p.drawn.Plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
+	var values []float64
 	for _, kind := range []struct {
 		state study.TrialState
 		name  string
@@ -406,18 +473,17 @@ func (p *studyPlots) curves(ctx context.Context) error {
 					}
 				}
 			}
+			values = append(values, s.Y...)
 			plot.Add(s)
 		}
 	}
+	plot.Y = axisOf(objective, values)
 	return nil
 }
 
 // model draws what the model predicted when it suggested a trial against what came out.
 func (p *studyPlots) model(objective int) {
 	name := p.view.Spec.Objectives[objective].Name
-	axis := p.axis(objective)
-	plot := p.drawn.Plot(p.name("model", objective), "Predicted before and measured",
-		figure.Axis{Label: "predicted " + name, Log: axis.Log}, figure.Axis{Label: "measured " + name, Log: axis.Log})
 	s := figure.Series{Name: "suggested trials", Style: figure.Points, Color: 3}
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range p.columns.Rows {
@@ -427,6 +493,13 @@ func (p *studyPlots) model(objective int) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
+	measured := axisOf(p.view.Spec.Objectives[objective], s.Y)
+	predicted := measured
+	predicted.Label, measured.Label = "predicted "+name, "measured "+measured.Label
+	if beyond := len(slices.DeleteFunc(slices.Clone(s.X), func(m float64) bool { return predicted.Within(m) == m })); beyond > 0 {
+		predicted.Label += fmt.Sprintf(" (%d far values at the edges)", beyond)
+	}
+	plot := p.drawn.Plot(p.name("model", objective), "Predicted before and measured", predicted, measured)
 	if len(s.X) > 0 {
 		plot.Add(s).Add(figure.Series{Name: "as predicted", Style: figure.Line, X: []float64{low, high}, Y: []float64{low, high}})
 	}

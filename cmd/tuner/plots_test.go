@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 // size ≤ 1.
 func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *studyPlots {
 	t.Helper()
-	sp, err := space.New(space.NewFloat("x", 0, 1))
+	sp, err := space.New(space.NewFloat("x", 0, 1), space.NewCategorical("kind", space.String("a"), space.String("b")), space.NewFloat("rate", 0, 1).Given("kind", space.String("b")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,10 @@ func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *studyPlot
 		t.Fatal(err)
 	}
 	for i, o := range outcomes {
-		config := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(float64(i) / float64(len(outcomes)))})
+		config := space.NewConfig(
+			space.Assignment{Name: "x", Value: space.Float(float64(i) / float64(len(outcomes)))},
+			space.Assignment{Name: "kind", Value: space.String("a")},
+		)
 		if _, err := svc.Add(t.Context(), "s", study.Add{Config: config, Outcome: o}); err != nil {
 			t.Fatal(err)
 		}
@@ -109,5 +113,85 @@ func TestBestShare(t *testing.T) {
 	}
 	if want := "0 1 1 2 10 10 10 11 200"; strings.Join(got, " ") != want {
 		t.Errorf("the best are %v, want %s", got, want)
+	}
+}
+
+// TestPlotsFarValues checks that far values lie at the edge of an axis that counts them, as
+// on the page.
+func TestPlotsFarValues(t *testing.T) {
+	values := func(n int, first ...float64) []float64 {
+		for i := len(first); i < n; i++ {
+			first = append(first, float64(i)/float64(n)-0.5)
+		}
+		return first
+	}
+	for name, c := range map[string]struct {
+		direction study.Direction
+		values    []float64
+		want      string
+		log       bool
+	}{
+		"worse":       {study.Minimize, values(400, 1e4, 2e4), "loss (2 far values at the upper edge)", false},
+		"not finite":  {study.Minimize, values(400, 1e4, 2e4, math.NaN(), math.Inf(1)), "loss (2 far values at the upper edge)", false},
+		"better":      {study.Minimize, values(400, -1e4, -2e4), "loss", false},
+		"maximize":    {study.Maximize, values(400, -1e4, -2e4), "loss (2 far values at the lower edge)", false},
+		"few":         {study.Minimize, values(20, 1e4), "loss", false},
+		"near":        {study.Minimize, values(400, 1), "loss", false},
+		"logarithmic": {study.Minimize, []float64{1, 11}, "loss", true},
+		"none":        {study.Minimize, nil, "loss", false},
+	} {
+		axis := axisOf(study.Objective{Name: "loss", Direction: c.direction}, c.values)
+		if axis.Label != c.want || axis.Log != c.log || (axis.Min < axis.Max) != (c.want != "loss") {
+			t.Errorf("%s: %+v, want %s", name, axis, c.want)
+		}
+		if axis.Min < axis.Max && (axis.Min < -0.7 || axis.Max > 0.7) {
+			t.Errorf("%s: the axis is from %g to %g", name, axis.Min, axis.Max)
+		}
+	}
+}
+
+// TestPlotsInactive checks that a parallel line passes below the values of an inactive
+// parameter.
+func TestPlotsInactive(t *testing.T) {
+	p := plotsOf(t, []study.Outcome{sized(5, 0), sized(4, 0)}, "parallel")
+	for _, line := range seriesOf(t, p, "all").Lines {
+		if len(line) != 4 || line[2] != 0 {
+			t.Errorf("the line is %v, want 0 at the inactive parameter", line)
+		}
+	}
+	low := math.Inf(1)
+	for _, tick := range p.drawn.Plots[0].Ticks {
+		if tick.X == 2 && tick.Text != "inactive" {
+			low = min(low, tick.Y)
+		}
+	}
+	if low < inactiveStrip {
+		t.Errorf("a value of the parameter lies at %g, in the strip for inactive ones", low)
+	}
+}
+
+// TestPlotsCategories checks that the model of categories is marks with bars, and that of
+// numbers a line.
+func TestPlotsCategories(t *testing.T) {
+	var outcomes []study.Outcome
+	for i := range 60 {
+		outcomes = append(outcomes, sized(float64(i%7), 0))
+	}
+	p := plotsOf(t, outcomes)
+	if _, err := p.svc.Ask(t.Context(), "s", study.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.draw(t.Context(), "slices"); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []figure.Style{figure.Band, figure.Points} {
+		at := slices.IndexFunc(p.drawn.Plots[i].Series, func(s figure.Series) bool { return strings.HasPrefix(s.Name, "mean") })
+		if at < 0 {
+			t.Fatalf("plot %s has no model", p.drawn.Plots[i].Name)
+		}
+		s := p.drawn.Plots[i].Series[at]
+		if s.Style != want || s.Style == figure.Points && (len(s.X) != 2 || len(s.Low) != 2) {
+			t.Errorf("plot %s: style %d with %d points, want style %d", p.drawn.Plots[i].Name, s.Style, len(s.X), want)
+		}
 	}
 }
