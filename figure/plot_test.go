@@ -98,6 +98,17 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestLineOfOnePoint checks that a line of one point has a mark.
+func TestLineOfOnePoint(t *testing.T) {
+	draw := func(style Style) string {
+		p := &Plot{Name: "one"}
+		return svg(t, p.Add(Series{Style: style, X: []float64{1}, Y: []float64{1}}))
+	}
+	if line, mark := strings.Count(draw(Line), "<path"), strings.Count(draw(Points), "<path"); line < mark {
+		t.Errorf("a line of one point has %d paths, and a mark %d", line, mark)
+	}
+}
+
 // TestAxisEnds checks that points beyond the ends of an axis lie at its edge.
 func TestAxisEnds(t *testing.T) {
 	p := &Plot{Name: "far", X: Axis{Min: 0, Max: 2}, Y: Axis{Min: 1, Max: 2}}

@@ -323,7 +323,7 @@ func (p *Plot) draw(on *drawing, i int, s Series) error {
 		on.Add(line)
 		legend = append(legend, line)
 	}
-	if s.Style == LinePoints || s.Style == Points {
+	if s.Style == LinePoints || s.Style == Points || len(at.XYs) == 1 { // a line of one point is not to be seen
 		marks, err := plotter.NewScatter(at.XYs)
 		if err != nil {
 			return err
