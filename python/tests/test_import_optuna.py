@@ -78,6 +78,36 @@ def test_import(storage: Path, tmp_path: Path) -> None:
     assert code == 0 and "Imported 3 new trials. 12 were there already." in said, said
 
 
+def test_waiting_first(storage: Path, tmp_path: Path) -> None:
+    """A start of the first trial after an import does not import the others again."""
+    study = optuna.create_study(storage=open_storage(storage), study_name="digits")
+    study.enqueue_trial({"x": 0.5, "kind": "b"})
+    unit = optuna.distributions.FloatDistribution(0, 1)
+    study.add_trial(
+        optuna.trial.create_trial(params={"x": 0.1}, distributions={"x": unit}, value=1)
+    )
+    command = ["import-optuna", storage.name, "--", "--db", "own.db"]
+    code, said = run(tmp_path, *command)
+    assert code == 0 and "Imported 1 trial." in said, said
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    code, said = run(tmp_path, *command)
+    assert code == 0 and "Imported 1 new trial. 1 was there already." in said, said
+
+
+def test_live(storage: Path, tmp_path: Path) -> None:
+    """Trials that lack parameters do not end an import."""
+    study = create(storage, trials=3)
+    study.ask().suggest_float("x", 1e-3, 1, log=True)
+    pruned = study.ask()
+    pruned.suggest_float("x", 1e-3, 1, log=True)
+    study.tell(pruned, state=optuna.trial.TrialState.PRUNED)
+    study.enqueue_trial({"x": 0.5})
+    code, said = run(tmp_path, "import-optuna", storage.name, "--", "--db", "own.db")
+    assert code == 0 and "Imported 3 trials." in said, said
+    assert "Leaving out 2 trials without an outcome." in said, said
+    assert "Leaving out 1 trial with a configuration that the space refuses." in said, said
+
+
 def test_names(storage: Path, tmp_path: Path) -> None:
     create(storage, "One & only", trials=2)
     run_import = ["import-optuna", storage.name]
@@ -97,15 +127,32 @@ def test_refusals(tmp_path: Path) -> None:
         c.execute("create table songs (title text)")
     before = (tmp_path / "other.db").read_bytes()
     (tmp_path / "text").write_text("config.x,value.y\n1,2\n")
-    for name in ("other.db", "text"):
+    for name in ("other.db", "text", "sqlite:///other.db"):
         code, said = run(tmp_path, "import-optuna", name)
         assert code == 4 and f"{name} must be an SQLite database or a journal of Optuna" in said
     assert (tmp_path / "other.db").read_bytes() == before
-    code, said = run(tmp_path, "import-optuna", "missing.db")
-    assert code == 4 and "'missing.db' must be a file, or the URL of a storage" in said, said
+    for name in ("missing.db", "sqlite:///missing.db", "sqlite://"):
+        code, said = run(tmp_path, "import-optuna", name)
+        assert code == 4 and f"{name!r} must be a file, or the URL of a storage" in said, said
     assert not (tmp_path / "missing.db").exists()
+    code, said = run(tmp_path, "import-optuna", "optuna+grpc://127.0.0.1:1")
+    assert code == 4 and "use tuner import NAME optuna+grpc://127.0.0.1:1" in said, said
     code, said = run(tmp_path, "import-optuna", "nosuch://x")
     assert code == 4 and "nosuch" in said and "Traceback" not in said, said
+
+
+def test_missing_driver(tmp_path: Path) -> None:
+    (tmp_path / "MySQLdb.py").write_text("raise ImportError('No module named MySQLdb')")
+    code, said = run(tmp_path, "import-optuna", "mysql://me@127.0.0.1/db")
+    assert code == 4 and "the driver for mysql:// is not installed" in said, said
+    assert said.count("\n") == 1, said
+
+
+def test_sqlite_url(tmp_path: Path) -> None:
+    create(tmp_path / "sqlite.file", trials=2)
+    command = ["import-optuna", "sqlite:///sqlite.file", "--", "--db", "own.db"]
+    code, said = run(tmp_path, *command)
+    assert code == 0 and "Imported 2 trials." in said, said
 
 
 def test_without_optuna(tmp_path: Path) -> None:
@@ -139,5 +186,6 @@ def test_same_as_the_example(tmp_path: Path) -> None:
          f"sqlite:///{storage}"], capture_output=True, text=True, check=True,
     )  # fmt: skip
     mine = json.loads(export(str(storage), None))
-    del mine["import_id"]
+    for part in [mine, *mine["trials"]]:
+        del part["import_id"]
     assert str(mine) == str(json.loads(done.stdout))

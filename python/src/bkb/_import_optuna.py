@@ -57,8 +57,8 @@ def export(storage: str, name: str | None) -> str:
             "Optuna must be installed to read its files, run pip install bkb-tuner[optuna]"
         ) from e
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    opened = _open(storage)
     try:
+        opened = _open(storage)
         names = optuna.get_all_study_names(opened)
         if name is None and len(names) == 1:
             name = names[0]
@@ -67,17 +67,30 @@ def export(storage: str, name: str | None) -> str:
             what = "several studies, name one" if name is None and names else f"no study {name!r}"
             raise Error(f"{storage} has {what}, it has {known}")
         study = optuna.load_study(study_name=name, storage=opened)
+    except ImportError as e:
+        cause = e.__cause__ or e.__context__ or e
+        raise Error(
+            f"the driver for {storage.partition('://')[0]}:// is not installed ({cause}), "
+            "install it with pip, or name another one such as mysql+pymysql://"
+        ) from e
     except (SQLAlchemyError, RuntimeError, ValueError, OSError) as e:
         raise Error(f"Optuna cannot read {storage}: {e}") from e
     return json.dumps(_content(study))
 
 
 def _open(storage: str) -> str | BaseStorage:
-    """Open a file, or return a URL."""
+    """Open a file, or return the URL of a database."""
+    if storage.startswith("optuna+grpc://"):
+        raise Error(f"{storage!r} is the address of a server, use tuner import NAME {storage}")
     path = Path(storage)
-    if not path.is_file():
-        if "://" in storage:
+    if not path.is_file() and "://" in storage:
+        from sqlalchemy.engine import make_url
+
+        url = make_url(storage)
+        if url.get_backend_name() != "sqlite":
             return storage
+        path = Path(url.database or ":memory:")
+    if not path.is_file():
         raise Error(
             f"{storage!r} must be a file, or the URL of a storage such as mysql://user@host/db"
         )
@@ -103,15 +116,17 @@ def _open(storage: str) -> str | BaseStorage:
 def _content(study: optuna.Study) -> dict[str, Any]:
     from optuna.distributions import distribution_to_json
 
-    trials = study.get_trials(deepcopy=False)
-    first = str(trials[0].datetime_start) if trials else ""  # other storages have the same ids
     return {
-        "import_id": f"optuna {study._study_id} {study.study_name!r} {first}",
+        "import_id": f"optuna {study._study_id} {study.study_name!r}",
         "study_name": study.study_name,
         "directions": [d.name.lower() for d in study.directions],
         "metric_names": study.metric_names or [],
         "trials": [
             {
+                # Other storages may have the same ids, and the times of an open trial change.
+                "import_id": f"{t.datetime_start} {t.datetime_complete}"
+                if t.state.is_finished()
+                else "",
                 "number": t.number,
                 "state": t.state.name,
                 "params": t.params,
@@ -122,6 +137,6 @@ def _content(study: optuna.Study) -> dict[str, Any]:
                     n: json.loads(distribution_to_json(d)) for n, d in t.distributions.items()
                 },
             }
-            for t in trials
+            for t in study.get_trials(deepcopy=False)
         ],
     }
