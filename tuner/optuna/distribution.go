@@ -1,10 +1,13 @@
 package optuna
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"reflect"
+	"slices"
 
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
@@ -14,7 +17,7 @@ import (
 type Distribution struct {
 	Kind    string // the name of its class
 	Log     bool
-	Choices []any // of a categorical
+	Choices []any // of a categorical, numbers as json.Number
 }
 
 // The classes of today. Older files have others, such as UniformDistribution.
@@ -37,8 +40,13 @@ func ParseDistribution(text string) (Distribution, error) {
 		Type       string     `json:"type"`
 		attributes
 	}
-	if err := json.Unmarshal(metric.QuoteWords([]byte(text)), &d); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(metric.QuoteWords([]byte(text))))
+	decoder.UseNumber() // integers may have more digits than a float64
+	if err := decoder.Decode(&d); err != nil {
 		return Distribution{}, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return Distribution{}, fmt.Errorf("there is more text after the distribution")
 	}
 	kind := d.Name
 	if kind == "" {
@@ -70,11 +78,28 @@ func (d Distribution) conflict(other Distribution) string {
 		return fmt.Sprintf("must be a %s as in earlier trials, not a %s", d.Kind, other.Kind)
 	case d.Log != other.Log:
 		return fmt.Sprintf("must have log = %t as in earlier trials", d.Log)
-	case !reflect.DeepEqual(d.Choices, other.Choices):
+	case !slices.EqualFunc(d.Choices, other.Choices, equalChoices):
 		return fmt.Sprintf("must have the choices %v of earlier trials", d.Choices)
 	default:
 		return ""
 	}
+}
+
+// equalChoices tells whether two choices are equal. In Python 1 equals 1.0.
+func equalChoices(a, b any) bool {
+	x, isX := a.(json.Number)
+	y, isY := b.(json.Number)
+	if !isX || !isY {
+		return reflect.DeepEqual(a, b)
+	}
+	i, errI := x.Int64()
+	j, errJ := y.Int64()
+	if errI == nil && errJ == nil {
+		return i == j
+	}
+	f, errF := x.Float64()
+	g, errG := y.Float64()
+	return x == y || errF == nil && errG == nil && f == g
 }
 
 // check refuses a value that clients could not read.
@@ -120,6 +145,9 @@ func (s *State) know(distributions map[string]string) {
 func (s *State) template(t *pb.Trial) error {
 	if _, ok := states[t.State]; !ok {
 		return invalidState("template_trial.state", t.State)
+	}
+	if err := checkValues("template_trial.values", len(t.Values), len(s.directions)); err != nil {
+		return err
 	}
 	for name, value := range t.Params {
 		text, ok := t.Distributions[name]

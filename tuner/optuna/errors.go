@@ -1,6 +1,7 @@
 package optuna
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,6 +12,7 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
 
 // The client of Optuna knows four codes. NOT_FOUND becomes KeyError, FAILED_PRECONDITION
@@ -26,11 +28,20 @@ func invalidState(field string, s pb.TrialState) error {
 	return invalid(field, int(s), "must be 0 (RUNNING), 1 (COMPLETE), 2 (PRUNED), 3 (FAIL) or 4 (WAITING)", "use a client of Optuna 4.2 or later")
 }
 
-// checkAttribute refuses a value that no client could read. Other values stay as they are,
-// because Python's JSON has NaN and infinities.
+// checkAttribute refuses a value that no client could read, because it would hide all
+// studies from them. Python's JSON also has NaN and infinities.
 func checkAttribute(field, value string) error {
-	if value == "" {
-		return invalid(field, `""`, "must be JSON", "send json.dumps(value)")
+	if !json.Valid(metric.QuoteWords([]byte(value))) {
+		return invalid(field, fmt.Sprintf("%.60q", value), "must be JSON", "send json.dumps(value)")
+	}
+	return nil
+}
+
+// checkValues refuses values that are not one for each direction. Optuna also ends trials
+// without any.
+func checkValues(field string, values, directions int) error {
+	if values != 0 && values != directions {
+		return invalid("len("+field+")", values, fmt.Sprintf("must be %d, the number of directions of the study", directions), "send one value for each direction")
 	}
 	return nil
 }

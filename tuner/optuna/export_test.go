@@ -74,6 +74,35 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// Integers of more than 53 bits keep their digits, and equal choices their meaning.
+func TestChoices(t *testing.T) {
+	const big = `{"name": "CategoricalDistribution", "attributes": {"choices": [1152921504606846977, 1152921504606846976, 1]}}`
+	if got, err := external(big, 0); err != nil || string(got) != "1152921504606846977" {
+		t.Errorf("%s, %v", got, err)
+	}
+	d, err := ParseDistribution(big)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, same := range map[string]bool{
+		`[1152921504606846977, 1152921504606846976, 1.0]`: true,
+		`[1152921504606846976, 1152921504606846976, 1]`:   false,
+		`[1152921504606846977, 1152921504606846976, "1"]`: false,
+		`[1152921504606846977, 1152921504606846976]`:      false,
+	} {
+		other, err := ParseDistribution(`{"name": "CategoricalDistribution", "attributes": {"choices": ` + text + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := d.conflict(other); (why == "") != same {
+			t.Errorf("%s: %q", text, why)
+		}
+	}
+	if _, err := ParseDistribution(big + "{}"); err == nil {
+		t.Error("a distribution with more text is read")
+	}
+}
+
 // spoiled is a storage with a trial that no client can read.
 type spoiled struct {
 	pb.UnimplementedStorageServiceServer

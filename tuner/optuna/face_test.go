@@ -163,6 +163,26 @@ func TestRefusals(t *testing.T) {
 			template(func(p *pb.Trial) { p.DatetimeStart = "yesterday" }), codes.InvalidArgument,
 			[]string{`template_trial.datetime_start = "yesterday"`, "2026-03-01"},
 		},
+		"template attribute without JSON": {
+			template(func(p *pb.Trial) { p.SystemAttributes = map[string]string{"k": "{oops"} }), codes.InvalidArgument,
+			[]string{`template_trial.system_attributes["k"] = "{oops"`, "must be JSON", "json.dumps"},
+		},
+		"template values": {
+			template(func(p *pb.Trial) { p.State, p.Values = pb.TrialState_COMPLETE, []float64{1, 2} }), codes.InvalidArgument,
+			[]string{"len(template_trial.values) = 2", "must be 1", "one value for each direction"},
+		},
+		"values": {
+			func() error {
+				_, err := f.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: trial, State: pb.TrialState_COMPLETE, Values: []float64{1, 2}})
+				return err
+			}(), codes.InvalidArgument, []string{"len(values) = 2", "must be 1", "one value for each direction"},
+		},
+		"attribute without JSON": {
+			func() error {
+				_, err := f.SetStudyUserAttribute(ctx, &pb.SetStudyUserAttributeRequest{StudyId: id, Key: "k", Value: "not JSON"})
+				return err
+			}(), codes.InvalidArgument, []string{`value = "not JSON"`, "must be JSON", "json.dumps"},
+		},
 		"template attribute": {
 			template(func(p *pb.Trial) { p.UserAttributes = map[string]string{"k": ""} }), codes.InvalidArgument,
 			[]string{`template_trial.user_attributes["k"] = ""`, "must be JSON", "json.dumps"},
@@ -312,7 +332,7 @@ func (r *random) call(t *testing.T) {
 		var template *pb.Trial
 		if r.IntN(3) == 0 {
 			template = &pb.Trial{
-				State: pb.TrialState(r.IntN(5)), Values: []float64{r.NormFloat64(), math.Inf(1)}, DatetimeStart: "2026-03-01 12:30:00.123456",
+				State: pb.TrialState(r.IntN(5)), Values: []float64{[]float64{r.NormFloat64(), math.Inf(1)}[r.IntN(2)]}, DatetimeStart: "2026-03-01 12:30:00.123456",
 				Params: map[string]float64{"x": r.Float64()}, Distributions: map[string]string{"x": uniform},
 				SystemAttributes: map[string]string{key: value}, IntermediateValues: map[int64]float64{r.Int64N(9): math.NaN()},
 			}
