@@ -64,8 +64,12 @@ outcome are left out, unless --enqueue is given.`,
 			if i.as == record.Optuna {
 				i.source = record.OptunaSource(data)
 			}
-			_, _, makes, _ := record.OptunaStudy(data)
-			return g.with(cmd, existing(i.as != record.Optuna || !makes), i.run)
+			_, _, makes, reason := record.OptunaStudy(data)
+			err = g.with(cmd, existing(i.as != record.Optuna || !makes), i.run)
+			if missing := (*statusError)(nil); errors.As(err, &missing) && missing.status == exitNotFound && i.as == record.Optuna && reason != nil {
+				return &statusError{statusInvalid(), fmt.Errorf("%s: %w", i.file, reason)}
+			}
+			return err
 		},
 	}
 	i.form = formatFlag(cmd, "auto", "csv", "jsonl", "json", "optuna")
@@ -251,6 +255,9 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 			i.unfit++ // Optuna's may have ended before they had all parameters
 			continue
 		}
+		if err != nil && i.as == record.Optuna && unknown(spec, r) {
+			err = fmt.Errorf("%w; if the study of Optuna has a new parameter, import it under a new name", err)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", item.Where, err)
 		}
@@ -259,6 +266,16 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 		}
 	}
 	return nil
+}
+
+// unknown tells whether a trial has a parameter that the search space lacks.
+func unknown(spec study.Spec, r record.Trial) bool {
+	for name := range r.Config.All() {
+		if _, ok := spec.Space.Lookup(name); !ok {
+			return true
+		}
+	}
+	return false
 }
 
 // check checks every trial by the rules of the study, and counts those to add.
