@@ -141,6 +141,9 @@ func (r *running) ensure(ctx context.Context, g *globals, cmd *cobra.Command, sv
 	if tuner.CodeOf(err) == tuner.NotFound {
 		return explain(ctx, svc, name, err)
 	}
+	if err == nil && view.Spec.Foreign() {
+		return study.ErrForeign // before there is a folder of logs
+	}
 	if err != nil || !r.spec.given(cmd) {
 		return err
 	}

@@ -170,18 +170,22 @@ func TestOptunaKilled(t *testing.T) {
 	_, out, errs := do("studies", "-f", "json")
 	var studies []struct {
 		Name   string         `json:"name"`
+		Status string         `json:"status"`
 		Counts map[string]int `json:"counts"`
 	}
-	if err := json.Unmarshal([]byte(out), &studies); err != nil || len(studies) != 1 || studies[0].Name != "optuna.digits" {
+	if err := json.Unmarshal([]byte(out), &studies); err != nil || len(studies) != 1 || studies[0].Name != "optuna.digits" || studies[0].Status != "optuna" {
 		t.Errorf("%v: %s%s", err, out, errs)
 	}
 	if _, out, _ := do("studies"); !strings.Contains(out, "optuna.digits") || !strings.Contains(out, "optuna ") {
 		t.Errorf("the table is %s", out)
 	}
-	for _, args := range [][]string{{"ask", "optuna.digits"}, {"trials", "optuna.digits"}, {"best", "optuna.digits"}, {"export", "optuna.digits"}} {
+	for _, args := range [][]string{{"ask", "optuna.digits"}, {"trials", "optuna.digits"}, {"best", "optuna.digits"}, {"export", "optuna.digits"}, {"expect", "optuna.digits", "x=1"}, {"enqueue", "optuna.digits", "x=1"}, {"run", "optuna.digits", "--log-dir", filepath.Join(dir, "logs"), "--", "true"}} {
 		if code, _, errs := do(args...); code != 8 || !strings.Contains(errs, "the study belongs to Optuna") || !strings.Contains(errs, "tuner serve --optuna") {
 			t.Errorf("%v: %d: %s", args, code, errs)
 		}
+	}
+	if exists(filepath.Join(dir, "logs")) {
+		t.Error("a run that was refused left a folder of logs")
 	}
 }
 

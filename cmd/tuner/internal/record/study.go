@@ -65,6 +65,9 @@ func OfStudy(s tuner.Study) Study {
 		Proposer: ofComponent(s.Spec.Proposer), Pruner: ofComponent(s.Spec.Pruner),
 		Created: s.Created, Position: uint64(s.Position), Space: s.Spec.Space,
 	}
+	if s.Status != study.StatusFinished && s.Spec.Foreign() {
+		r.Status = s.Spec.Proposer.Name // as in the table
+	}
 	if s.Status == study.StatusFinished {
 		r.Finished, r.Detail = s.Finished.Reason.String(), s.Finished.Detail
 	}
