@@ -62,6 +62,25 @@ func (t *Tuner) CreateForeign(ctx context.Context, name string, objectives []stu
 	return ForeignStudy{info.ID, name}, nil
 }
 
+// ForeignPrefix begins the names of studies of Optuna.
+const ForeignPrefix = "optuna."
+
+// checkPrefix refuses a new study whose name would block one of Optuna. Older files may have
+// such studies.
+func (t *Tuner) checkPrefix(ctx context.Context, name string) error {
+	if !strings.HasPrefix(name, ForeignPrefix) {
+		return nil
+	}
+	_, err := t.store.Lookup(ctx, name)
+	if missing := (*store.NotFoundError)(nil); !errors.As(err, &missing) {
+		return err
+	}
+	return &study.InvalidError{
+		Field: "name", Value: name,
+		Rule: "only names of studies of Optuna begin with " + ForeignPrefix, Remedy: "choose a name with another beginning",
+	}
+}
+
 // FindForeign returns the study with a name or, if the name is empty, with an id.
 func (t *Tuner) FindForeign(ctx context.Context, name string, id store.StudyID) (ForeignStudy, error) {
 	if err := t.serving(); err != nil {

@@ -293,6 +293,9 @@ func (t *Tuner) CreateStudy(ctx context.Context, name string, c study.Create) (C
 	if err := t.serving(); err != nil {
 		return Created{}, err
 	}
+	if err := t.checkPrefix(ctx, name); err != nil {
+		return Created{}, err
+	}
 	begun := time.Now()
 	_, err = t.store.Create(ctx, name, events)
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {

@@ -1,6 +1,7 @@
 package optuna
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -276,9 +277,21 @@ func TestRefusals(t *testing.T) {
 
 // Studies of this service are apart from those of Optuna, also under similar names.
 func TestApart(t *testing.T) {
-	f := open(t, memory.New(), Options{})
-	own := must[tuner.Created](t)(f.tuner.CreateStudy(t.Context(), "optuna.own", study.Create{Spec: spec(t)}))
-	_, err := f.GetStudyIdFromName(t.Context(), &pb.GetStudyIdFromNameRequest{StudyName: "own"})
+	st := memory.New()
+	f := open(t, st, Options{})
+	create := study.Create{Spec: spec(t)}
+	create.Spec.Proposer.Name = tuner.DefaultProposer
+	invalid := (*study.InvalidError)(nil)
+	if _, err := f.tuner.CreateStudy(t.Context(), "optuna.own", create); !errors.As(err, &invalid) || !strings.Contains(err.Error(), "only names of studies of Optuna begin with optuna.") {
+		t.Fatal(err)
+	}
+	var s study.Study // as an older release made it
+	_, events, err := s.Decide(time.Now(), create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := must[store.Info](t)(st.Create(t.Context(), "optuna.own", events))
+	_, err = f.GetStudyIdFromName(t.Context(), &pb.GetStudyIdFromNameRequest{StudyName: "own"})
 	wantCode(t, "find", err, codes.NotFound)
 	_, err = f.CreateNewStudy(t.Context(), &pb.CreateNewStudyRequest{StudyName: "own", Directions: make([]pb.StudyDirection, 1)})
 	wantCode(t, "create", err, codes.AlreadyExists, "optuna.own")

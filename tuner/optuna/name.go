@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
 )
 
 // Prefix begins the names of Optuna's studies in the store.
-const Prefix = "optuna."
+const Prefix = tuner.ForeignPrefix
 
 // digestBytes of the name's digest are at the end of a derived name, in hexadecimal.
 const digestBytes = 8
