@@ -243,3 +243,17 @@ func TestForeignQuota(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A watch tells the number and the state of a trial of Optuna.
+func TestForeignWatched(t *testing.T) {
+	tn, s := openForeign(t, newFaulty(), Options{})
+	if err := tn.Change(t.Context(), s, func(f Foreign) ([]study.Foreign, error) { return f.(*tape).next() }); err != nil {
+		t.Fatal(err)
+	}
+	for h, err := range tn.Watch(t.Context(), s.Name, 1) {
+		if err != nil || h.Kind != "foreign" || h.Trial == nil || h.Trial.Number != 0 || h.Trial.State != study.Running {
+			t.Errorf("%+v, %v", h, err)
+		}
+		break
+	}
+}

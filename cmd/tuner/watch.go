@@ -119,6 +119,8 @@ func describe(h tuner.Happening, judge record.Judge) string {
 	}
 	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
 	switch h.Kind {
+	case "foreign":
+		text += "  " + h.Trial.State.String()
 	case "started", "enqueued":
 		text += "  " + configText(*h.Trial)
 	case "reported":
