@@ -93,6 +93,9 @@ func OfTrial(t study.Trial) Trial {
 		Worker: t.Worker, Epoch: t.Epoch, Expiries: t.Expiries,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
 	}
+	if t.Origin == 0 {
+		r.Origin = "" // a trial of Optuna
+	}
 	if t.State == study.Failed {
 		r.Reason = t.Outcome.Reason.String()
 	}
