@@ -458,7 +458,11 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	g, known := t.glances[info.ID]
 	t.mu.Unlock()
 	if busy {
-		return t.Study(ctx, info.Name)
+		s, err := t.Study(ctx, info.Name)
+		if short := (*MemoryError)(nil); !errors.As(err, &short) {
+			return s, err
+		}
+		// It has left memory since, and there is no room for it.
 	}
 	if !known || g.study.Position != info.Head {
 		var err error
