@@ -60,7 +60,7 @@ func TestNearDuplicates(t *testing.T) {
 		if near[1] > 5 || logs[0] > -4 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}
-		// Suggestions that exploit may be near, but none is the same but for rounding.
+		// Suggestions that exploit may be near, but none is the same up to rounding.
 		if near, logs := nearby(t, branin, "", 1, []int{120}); near[3] > 0 || logs[0] > -6 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}

@@ -23,7 +23,7 @@ type identity struct {
 	workers []string // names bound to it; if none, every name that is not bound
 }
 
-// nobody is the identity of a caller whose method needs no permission.
+// The identity nobody is that of a caller whose method needs no permission.
 var nobody = identity{name: "nobody"}
 
 type identityKey struct{}

@@ -110,7 +110,7 @@ const (
 // little. Both are measured in units of the noise. A study that has found an optimum
 // exactly then looks elsewhere. Suggestions that exploit gain little by the study's own
 // measure, but they lower regrets by orders of magnitude. They skip only a candidate that is
-// the same as a trial but for rounding. Where noise exceeds quietest, with several
+// the same as a trial up to rounding. Where noise exceeds quietest, with several
 // objectives, and with replicate, no candidate is known in this sense.
 func (a *acquisition) known(w wish, pool *bandit.Pool) func(i int) bool {
 	noise := a.engine.Event.Surfaces[0].Noise
