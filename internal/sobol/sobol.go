@@ -95,12 +95,12 @@ func nested(x uint32, key uint64) (y uint32) {
 	for top := 0; top < 32; top += levels {
 		above := uint64(1)<<top | uint64(x)>>(32-top) // the node of the tree, numbered like a heap's
 		coins := stream.Mix(key + above*0x9e3779b97f4a7c15)
-		node := uint32(1)
-		for k := top; k < min(top+levels, 32); k++ {
-			bit := x >> (31 - k) & 1
-			y = y<<1 | bit ^ uint32(coins>>node)&1
-			node = node<<1 | bit
-		}
+		// The nodes below it are numbered like a heap's too. Without a loop over the bits
+		// the processor reads all coins at once.
+		b := uint64(x) << 32 << top >> (64 - levels)
+		flips := coins>>1&1<<5 | coins>>(2|b>>5)&1<<4 | coins>>(4|b>>4)&1<<3 |
+			coins>>(8|b>>3)&1<<2 | coins>>(16|b>>2)&1<<1 | coins>>(32|b>>1)&1
+		y |= uint32((b ^ flips) << (64 - levels) >> top >> 32)
 	}
 	return y
 }
