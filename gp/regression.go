@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // regression is Bayesian linear regression on embedded inputs z with weights of prior
@@ -62,22 +64,11 @@ func (e edge) trace(l *Cholesky) float64 {
 	return (1 + square(h)) / (e.root * e.root)
 }
 
-// forward replaces b by L⁻¹b, by products of rows.
-func (c *Cholesky) forward(b []float64) {
-	for i := range b {
-		row := c.data[i*c.stride:]
-		b[i] = (b[i] - floats.Dot(row[:i], b[:i])) / row[i]
-	}
-}
+// forward replaces b by L⁻¹b, with the leading rows of L if b is shorter.
+func (c *Cholesky) forward(b []float64) { blocked.Forward(c.matrix(), b) }
 
-// backward replaces b by L⁻ᵀb, by multiples of rows.
-func (c *Cholesky) backward(b []float64) {
-	for i := len(b) - 1; i >= 0; i-- {
-		row := c.data[i*c.stride:]
-		b[i] /= row[i]
-		floats.AddScaled(b[:i], -b[i], row[:i])
-	}
-}
+// backward replaces b by L⁻ᵀb.
+func (c *Cholesky) backward(b []float64) { blocked.Backward(c.matrix(), b) }
 
 // bordered returns the factor with one more row. The old factor stays valid but must
 // not grow again, because the two may share memory.

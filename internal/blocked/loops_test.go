@@ -28,7 +28,6 @@ var loops = map[string]struct {
 	"gp/inducing.go":                {1, "one vector, beside a factorisation"},
 	"gp/sample.go":                  {1, "a triangle times a vector for each sample, beside its factorisation"},
 	"gp/probe.go":                   {2, "the gradient at one input"},
-	"gp/regression.go":              {2, "one vector, and a rank-one update"},
 	"gp/sparsepredict.go":           {3, "means, with one inner product beside the triangular solution of each row"},
 	"gp/update.go":                  {2, "one vector of sums beside the products of blocks"},
 	"gp/window.go":                  {1, "one new inducing point"},

@@ -440,6 +440,8 @@ func avx2F64() *Kernels[float64] {
 		Cholesky:     choleskyF64,
 		Transpose:    transposeF64,
 		Drain:        drain[float64],
+		Dots:         dotsF64,
+		Steps:        stepsF64,
 		peak:         peakF64,
 	}
 }
@@ -448,3 +450,13 @@ func avx2F64() *Kernels[float64] {
 //
 //go:noescape
 func drainF32(w *float64, x *float32, n int)
+
+// s[r][c] += Σ a[r·step + 4l + c]·x[4l + c] for 4 rows r over n > 0 groups l of 4 columns c, each product rounded
+//
+//go:noescape
+func dotsF64(a *float64, step int, x *float64, s *float64, n int)
+
+// y[j] += u[r]·a[r·step + j] for the rows r = 3, 2, 1, 0 in turn and n > 0 groups of 4 columns j, each product rounded
+//
+//go:noescape
+func stepsF64(a *float64, step int, u *float64, y *float64, n int)

@@ -454,6 +454,8 @@ func avx512F64() *Kernels[float64] {
 		Cholesky:     choleskyZF64,
 		Transpose:    transposeF64,
 		Drain:        drain[float64],
+		Dots:         dotsF64,
+		Steps:        stepsF64,
 		peak:         peakZF64,
 	}
 }

@@ -769,6 +769,14 @@ func interpreted[T Float](a *assembly) *Kernels[T] {
 	if Size[T]() == 4 {
 		k.Drain = func(w *float64, x *T, n int) { call("drain", writes(w, 16*n), writes(x, 16*n), n) }
 	}
+	if Size[T]() == 8 && a.path == "avx2" { // which other paths use
+		k.Dots = func(m *T, step int, x, s *T, n int) {
+			call("dots", reads(m, 3*step+4*n), step, reads(x, 4*n), writes(s, 16), n)
+		}
+		k.Steps = func(m *T, step int, u, y *T, n int) {
+			call("steps", reads(m, 3*step+4*n), step, reads(u, 4), writes(y, 4*n), n)
+		}
+	}
 	k.Transpose = transpose[T]
 	if a.path == "avx2" { // which other paths use
 		k.Transpose = func(dst *T, step int, src *T, ld, n int) {
@@ -832,7 +840,7 @@ func TestInterpreterFindsFaults(t *testing.T) {
 		k := interpreted[float64](a)
 		x := make([]float64, 4096)
 		p := &x[0]
-		for name, call := range map[string]func(){
+		calls := map[string]func(){
 			"tile":         func() { k.Tile[Dot](3, p, p, p, p, p, TileSize[float64](), 4) },
 			"blocks":       func() { k.Blocks[Squared][Fall2](3, p, p, p, p, p, 5*TileSize[float64](), 4, 2, p, p, p) },
 			"function":     func() { k.Func[Affine](p, 2, p) },
@@ -843,7 +851,12 @@ func TestInterpreterFindsFaults(t *testing.T) {
 			"gemm":         func() { k.Gemm(3, p, p, p, 40, 4, 0, 1) },
 			"trsm":         func() { k.Trsm(3, p, p, p, 100, 4) },
 			"pieces":       func() { k.Pieces(p, 8, p, 8, 3) },
-		} {
+		}
+		if k.Dots != nil {
+			calls["dots"] = func() { k.Dots(p, 12, p, p, 3) }
+			calls["steps"] = func() { k.Steps(p, 12, p, p, 3) }
+		}
+		for name, call := range calls {
 			if !faults(call) {
 				t.Errorf("%s: %s does one step too many without a fault", path, name)
 			}

@@ -87,6 +87,27 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 	compareKernels(t, k, portable[T](), epsilon[T]())
 }
 
+// compareByFours compares Dots and Steps with their definitions, to the bit.
+func compareByFours[T Float](t *testing.T, k *Kernels[T], name string, n, more int, operand func(int) arena[T]) {
+	t.Helper()
+	step := 4*n + more
+	a, x, u := operand(3*step+4*n), operand(4*n), operand(4)
+	sums, y := operand(16), operand(4*n)
+	refSums, refY := sums.clone(), y.clone()
+	for l := range 4 * n {
+		for r := range 4 {
+			refSums.in[4*r+l%4] += T(a.in[r*step+l] * x.in[l])
+		}
+		for r := 3; r >= 0; r-- {
+			refY.in[l] += T(u.in[r] * a.in[r*step+l])
+		}
+	}
+	k.Dots(a.p(), step, x.p(), sums.p(), n)
+	same(t, "dots "+name, sums.all, refSums.all, 0, 0)
+	k.Steps(a.p(), step, u.p(), y.p(), n)
+	same(t, "steps "+name, y.all, refY.all, 0, 0)
+}
+
 // compareKernels fails unless the results of two paths differ by rounding errors at most,
 // with eps as the unit, or not at all if that is 0.
 func compareKernels[T Float](t *testing.T, k, want *Kernels[T], eps float64) {
@@ -136,6 +157,10 @@ func compareKernels[T Float](t *testing.T, k, want *Kernels[T], eps float64) {
 				k.AddRow(rows.p(), step, hb.p(), w.p(), n)
 				want.AddRow(rows.p(), step, hb.p(), ref.p(), n)
 				same(t, "addRow "+name, w.all, ref.all, eps, 60)
+
+				if k.Dots != nil {
+					compareByFours(t, k, name, n, depth%3, operand)
+				}
 
 				w = operand(nr)
 				ref = w.clone()

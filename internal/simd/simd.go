@@ -181,6 +181,13 @@ type Kernels[T Float] struct {
 	// the part below. It stops at the first pivot that is not positive, and sets ok to the
 	// number of pivots before it.
 	Cholesky func(u *T, ok *int)
+	// Dots adds the products of 4 rows of a matrix in place, step elements apart, with x to
+	// s[r][c], over n groups of 4 columns. Steps adds u[3]·(row 3) to y, then row 2, and so
+	// on. Both round every product, as gonum's Dot and AddScaled do, so that their callers
+	// have the bits that they had with gonum. They are nil for float32, and for the portable
+	// path.
+	Dots  func(a *T, step int, x, s *T, n int)
+	Steps func(a *T, step int, u, y *T, n int)
 	// Drain adds n groups of 16 sums x to w, and clears x.
 	Drain func(w *float64, x *T, n int)
 

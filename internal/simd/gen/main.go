@@ -71,6 +71,10 @@ func (f *file) kernels() {
 		f.table(p)
 	}
 	drain(f)
+	if f.target == avx2 {
+		dots(f)
+		steps(f)
+	}
 }
 
 // table writes a function that returns all kernels.
@@ -106,6 +110,7 @@ func (f *file) table(p precision) {
 		w("Drain: %s,", name("drain"))
 	} else {
 		w("Drain: drain[float64],")
+		w("Dots: dotsF64,\nSteps: stepsF64,")
 	}
 	w("peak: %s,\n}\n}", name("peak"))
 }

@@ -581,6 +581,69 @@ func transpose(f *file, p precision) {
 	fn.end()
 }
 
+// rows4 loads the operands of dots and steps.
+func (fn *function) rows4(vector, other string) {
+	for _, l := range [][2]string{{"a", "SI"}, {"step", "R8"}, {vector, "BX"}, {other, "DI"}, {"n", "CX"}} {
+		fn.load(l[0], l[1])
+	}
+	fn.i("IMULQ", fn.p.size, "R8")
+	fn.i("LEAQ", "(SI)(R8*2)", "DX") // rows 2 and 3
+}
+
+// next4 ends the loop over groups of 4 columns.
+func (fn *function) next4(pointer string) {
+	for _, p := range []string{pointer, "SI", "DX"} {
+		fn.i("ADDQ", 32, p)
+	}
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "loop")
+}
+
+// inRows4 are the places of a column in 4 rows.
+var inRows4 = [...]string{"(SI)", "(SI)(R8*1)", "(DX)", "(DX)(R8*1)"}
+
+// dots emits the products of 4 rows of a matrix with a vector.
+func dots(f *file) {
+	fn := f.begin(f64, "dots", "s[r][c] += Σ a[r·step + 4l + c]·x[4l + c] for 4 rows r over n > 0 groups l of 4 columns c, each product rounded",
+		param{"a", "*T"}, param{"step", "int"}, param{"x", "*T"}, param{"s", "*T"}, param{"n", "int"})
+	fn.rows4("x", "s")
+	for r := range inRows4 {
+		fn.move(mem("DI", 32*r), fn.r(r))
+	}
+	fn.label("loop")
+	fn.move("(BX)", fn.r(4))
+	for r, at := range inRows4 {
+		fn.v("VMUL", at, fn.r(4), fn.r(5+r))
+	}
+	for r := range inRows4 {
+		fn.v("VADD", fn.r(5+r), fn.r(r), fn.r(r))
+	}
+	fn.next4("BX")
+	for r := range inRows4 {
+		fn.move(fn.r(r), mem("DI", 32*r))
+	}
+	fn.end()
+}
+
+// steps emits the sum of a vector and 4 rows of a matrix with factors.
+func steps(f *file) {
+	fn := f.begin(f64, "steps", "y[j] += u[r]·a[r·step + j] for the rows r = 3, 2, 1, 0 in turn and n > 0 groups of 4 columns j, each product rounded",
+		param{"a", "*T"}, param{"step", "int"}, param{"u", "*T"}, param{"y", "*T"}, param{"n", "int"})
+	fn.rows4("u", "y")
+	for r := range inRows4 {
+		fn.bcast(mem("BX", 8*r), fn.r(r))
+	}
+	fn.label("loop")
+	fn.move("(DI)", fn.r(4))
+	for r := len(inRows4) - 1; r >= 0; r-- {
+		fn.v("VMUL", inRows4[r], fn.r(r), fn.r(5+r))
+		fn.v("VADD", fn.r(5+r), fn.r(4), fn.r(4))
+	}
+	fn.move(fn.r(4), "(DI)")
+	fn.next4("DI")
+	fn.end()
+}
+
 // pieces emits copies of the width of a tile.
 func pieces(f *file, p precision) {
 	fn := f.begin(p, "pieces", "copies n > 0 pieces of 64 bytes; the next is step elements further",
