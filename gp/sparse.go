@@ -347,7 +347,7 @@ func (s *Sparse) resize() {
 	}
 }
 
-// workers returns how many goroutines embed or predict n rows. It changes no bit.
+// workers returns how many goroutines embed n rows. It changes no bit.
 func (s *Sparse) workers(n int) int {
 	if m := s.emb.len(); s.opts.Workers == 0 && n*m*m < worthSharing {
 		return 1
@@ -355,9 +355,8 @@ func (s *Sparse) workers(n int) int {
 	return s.opts.Workers
 }
 
-// worthSharing is the number of multiplications from which other goroutines take a
-// share. Predicting 700 inputs by 200 inducing points takes 2 ms on one goroutine. With
-// two it took a tenth longer.
+// worthSharing is the number of multiplications from which other goroutines take a share
+// of an embedding.
 const worthSharing = 1 << 26
 
 // Observe adds observations. Observations of pending points resolve them. It costs

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Predict returns μ̃ and σ̃² at every row of x, without observation noise, with pending
@@ -52,38 +51,50 @@ const (
 // rooms holds memory for the embeddings of blocks.
 var rooms = sync.Pool{New: func() any { return new([]float64) }}
 
-// predictRows is Predict by blocks of rows.
+// predictRows is Predict by blocks of rows. Each goroutine takes its own rows through all
+// steps. No bit of a row depends on the others.
 func (s *Sparse) predictRows(mean, variance []float64, x kernel.Rows) error {
 	s.settled()
-	m, workers := s.emb.len(), s.workers(x.Len())
-	solvers := workers
-	if solvers == 0 {
-		solvers = runtime.GOMAXPROCS(0)
-	}
-	size := min(len(mean), streamBlock)
-	room := rooms.Get().(*[]float64)
-	defer rooms.Put(room)
-	*room = slices.Grow((*room)[:0], size*(m+2))[:size*(m+2)]
-	for from := 0; from < len(mean); from += streamBlock {
-		to := min(from+streamBlock, len(mean))
-		n := to - from
-		z, variances, res := (*room)[:n*m], (*room)[size*m:][:n], (*room)[size*(m+1):][:n]
-		if err := s.emb.embedTo(z, variances, res, x.Slice(from, to), workers); err != nil {
-			return blockError(err, from)
+	size := s.share(len(mean))
+	err := forBlocks(len(mean), size, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
+		m, n := s.emb.len(), i1-i0
+		room := rooms.Get().(*[]float64)
+		defer rooms.Put(room)
+		*room = slices.Grow((*room)[:0], n*(m+2))[:n*(m+2)]
+		z, prior, res := (*room)[:n*m], (*room)[n*m:][:n], (*room)[n*(m+1):]
+		if err := s.emb.embedRows(z, prior, res, x, i0, i1, sc); err != nil {
+			return err
 		}
-		for i := range res {
-			mean[from+i] = s.opts.Mean + floats.Dot(z[i*m:][:m], s.reg.w)
+		for i := range n {
+			mean[i0+i] = s.opts.Mean + floats.Dot(z[i*m:][:m], s.reg.w)
 		}
-		if m > 0 {
-			blocked.SolveLowerRight(solvers, true, s.varL.matrix(), blocked.New(to-from, m, z))
-		}
-		for i, r := range res {
+		s.varL.solveRowsL(z, n)
+		for i := range n {
 			row := z[i*m:][:m]
-			variance[from+i] = s.assemble(variances[i], r, floats.Dot(row, row))
+			variance[i0+i] = s.assemble(prior[i], res[i], floats.Dot(row, row))
 		}
-	}
-	return nil
+		return nil
+	})
+	return blockError(err, 0)
 }
+
+// share returns how many of n rows a goroutine predicts at a time.
+func (s *Sparse) share(n int) int {
+	workers := s.opts.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	m := s.emb.len()
+	if n*m*m < worthBlocks {
+		workers = 1
+	}
+	return min((n+workers-1)/workers, streamBlock)
+}
+
+// worthBlocks is the number of multiplications from which goroutines share a prediction.
+// Each packs the triangles for itself. On two cores, 384 rows and 256 inducing points took
+// 0.85 ms instead of 1.3.
+const worthBlocks = 1 << 23
 
 // blockError names the row of x for an error about a block that starts at row from.
 func blockError(err error, from int) error {
