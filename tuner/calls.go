@@ -123,19 +123,17 @@ func (t *Tuner) Ask(ctx context.Context, name string, c study.Ask) (Asked, error
 func (t *Tuner) Tell(ctx context.Context, name string, c study.Tell) (Told, error) {
 	var told Told
 	err := t.with(ctx, name, func(d *desk) error {
-		err := d.log.update(ctx, func(v *live) error {
+		return d.log.update(ctx, func(v *live) error {
 			reply, err := d.proposer.decideForWorker(ctx, c)
-			if err == nil {
-				told.Late = reply.Late
-				told.Trial, _ = v.study.Trial(c.Trial)
-				told.Trial = told.Trial.WithoutReports()
+			if err != nil {
+				return err
 			}
-			return err
+			told.Late = reply.Late
+			told.Trial, _ = v.study.Trial(c.Trial)
+			told.Trial = told.Trial.WithoutReports()
+			d.proposer.prepare() // while the store writes
+			return nil
 		})
-		if err == nil {
-			d.proposer.prepare()
-		}
-		return err
 	})
 	return told, err
 }

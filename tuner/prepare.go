@@ -16,9 +16,11 @@ type prepared struct {
 }
 
 // prepare makes the next suggestion in the background, with the model that is due
-// before it. It is called after each tell, and when a worker first calls after the
-// study was loaded. Reads prepare nothing. An ask that sees exactly the same study gets
-// the suggestion. Otherwise the suggestion is dropped, so preparation decides nothing.
+// before it. It is called at each tell, and when a worker first calls after the study
+// was loaded. Reads prepare nothing. The tell need not be stored yet. If the store
+// refuses it, the suggestion goes with the [suggester]. An ask that sees exactly the
+// same study gets the suggestion. Otherwise the suggestion is dropped, so preparation
+// decides nothing.
 func (p *proposer) prepare() {
 	if !p.options.LongLived || !p.preparing.CompareAndSwap(false, true) {
 		return
