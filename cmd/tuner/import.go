@@ -62,7 +62,7 @@ outcome are left out, unless --enqueue is given.`,
 				i.as = record.Form(i.form.value)
 			}
 			if i.as == record.Optuna {
-				i.source = record.OptunaSource(data)
+				i.source, i.nulls = record.OptunaSource(data)
 			}
 			_, _, makes, reason := record.OptunaStudy(data)
 			err = g.with(cmd, existing(i.as != record.Optuna || !makes), i.run)
@@ -127,12 +127,13 @@ type importing struct {
 	form            *format
 	as              record.Form
 	dryRun, enqueue bool
-	source          string // of a study that can grow, whose trials keep their order
-	left            int    // trials without an outcome that are left out
-	unfit           int    // trials of Optuna without a value that the space refuses
-	late            int    // late results
-	had             int    // trials of the study before the import
-	added           int    // trials that are new
+	source          string   // of a study that can grow, whose trials keep their order
+	nulls           []string // parameters of Optuna whose choice null becomes none
+	left            int      // trials without an outcome that are left out
+	unfit           int      // trials of Optuna without a value that the space refuses
+	late            int      // late results
+	had             int      // trials of the study before the import
+	added           int      // trials that are new
 }
 
 func (i *importing) run(ctx context.Context, svc tuner.Service) error {
@@ -146,6 +147,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	}
 	if i.left > 0 {
 		i.g.note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", trialsText(i.left))
+	}
+	for _, name := range i.nulls {
+		i.g.note(i.cmd, "The choice null of parameter %s becomes none.", name)
 	}
 	if i.unfit > 0 {
 		i.g.note(i.cmd, "Leaving out %s with a configuration that the space refuses.", trialsText(i.unfit))

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,13 +31,19 @@ type optunaTrial struct {
 	ImportID      string                     `json:"import_id"`
 	Number        int                        `json:"number"`
 	State         json.RawMessage            `json:"state"`
-	Params        space.Config               `json:"params"`
+	Params        space.Config               `json:"-"` // from params and params_NAME
 	Value         *Number                    `json:"value"`
 	Values        []Number                   `json:"values"`
 	UserAttrs     map[string]json.RawMessage `json:"user_attrs"`
 	Intermediate  map[string]Number          `json:"intermediate_values"`
 	Distributions map[string]json.RawMessage `json:"distributions"`
+	nulls         []string                   // parameters whose choice is null
 }
+
+// none stands for the choice null (None in Python), as no parameter here has such a value.
+const none = `"none"`
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // UnmarshalJSON implements json.Unmarshaler. It also reads the flat form of optuna trials
 // --flatten, with fields such as params_lr, user_attrs_note and values_0.
@@ -50,6 +57,11 @@ func (t *optunaTrial) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	params := map[string]json.RawMessage{}
+	if raw, ok := fields["params"]; ok {
+		if err := json.Unmarshal(raw, &params); err != nil {
+			return fmt.Errorf("params: %w", err)
+		}
+	}
 	for key, raw := range fields {
 		if name, ok := strings.CutPrefix(key, "params_"); ok {
 			params[name] = raw
@@ -73,6 +85,12 @@ func (t *optunaTrial) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("values_%d: %w", i, err)
 		}
 		t.Values = append(t.Values, x)
+	}
+	for name, raw := range params {
+		if isNull(raw) {
+			params[name] = json.RawMessage(none)
+			t.nulls = append(t.nulls, name)
+		}
 	}
 	if len(params) == 0 {
 		return nil
@@ -135,7 +153,7 @@ func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok
 	}
 	switch {
 	case len(f.Space) > 0:
-		sp, _, err = space.ParseOptuna(f.Space)
+		sp, err = f.ownSpace()
 	case f.distributed():
 		sp, err = f.inferSpace()
 	default:
@@ -150,13 +168,17 @@ func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok
 
 // OptunaSource identifies the study of a file that was read from a storage, or is empty.
 // A later file of the study has the same trials and perhaps more, so that importing it adds
-// the new ones only.
-func OptunaSource(data []byte) string {
+// the new ones only. nulls are the parameters of trials whose choice null becomes none.
+func OptunaSource(data []byte) (id string, nulls []string) {
 	f, err := parseOptuna(data)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return f.ImportID
+	for _, t := range f.Trials {
+		nulls = append(nulls, t.nulls...)
+	}
+	slices.Sort(nulls)
+	return f.ImportID, slices.Compact(nulls)
 }
 
 // readOptuna yields trials whose values have positions for names. Bind gives them the

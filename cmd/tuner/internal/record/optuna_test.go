@@ -140,3 +140,42 @@ func TestIsSQLite(t *testing.T) {
 		}
 	}
 }
+
+// The choice null, which is None in Python, becomes none in spaces and trials.
+func TestOptunaNull(t *testing.T) {
+	const choices = `"choices": ["balanced", null, 1.5]`
+	for name, text := range map[string]string{
+		"long": `{"study_name": "s", "directions": ["minimize"], "trials": [{"number": 0, "state": "COMPLETE", "values": [1], "params": {"weight": null},
+			"distributions": {"weight": {"name": "CategoricalDistribution", "attributes": {` + choices + `}}}}]}`,
+		"short": `{"directions": ["minimize"], "space": {"weight": {"type": "categorical", ` + choices + `}},
+			"trials": [{"number": 0, "state": "COMPLETE", "values": [1], "params": {"weight": null}}]}`,
+		"flat": `{"directions": ["minimize"], "space": {"weight": {"type": "categorical", ` + choices + `}},
+			"trials": [{"number": 0, "state": "COMPLETE", "values_0": 1, "params_weight": null}]}`,
+	} {
+		data := []byte(text)
+		sp, objectives, ok, err := record.OptunaStudy(data)
+		if !ok || err != nil {
+			t.Errorf("%s: %t, %v", name, ok, err)
+			continue
+		}
+		if values := sp.Parameters()[0].Values; len(values) != 3 || values[1].String() != "none" {
+			t.Errorf("%s: the values are %v", name, values)
+		}
+		if _, nulls := record.OptunaSource(data); len(nulls) != 1 || nulls[0] != "weight" {
+			t.Errorf("%s: null is in %v", name, nulls)
+		}
+		for item, err := range record.Read(data, record.Optuna) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			add, err := item.Trial.Bind(objectives).Add(sp)
+			if v, _ := add.Config.Get("weight"); err != nil || v.String() != "none" {
+				t.Errorf("%s: %v, %v", name, add.Config, err)
+			}
+		}
+	}
+	both := `{"directions": ["minimize"], "space": {"weight": {"type": "categorical", "choices": [null, "none"]}}, "trials": []}`
+	if _, _, _, err := record.OptunaStudy([]byte(both)); err == nil || !strings.Contains(err.Error(), `parameter "weight" has the choices null and "none"`) {
+		t.Errorf("both: %v", err)
+	}
+}
