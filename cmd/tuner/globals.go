@@ -42,6 +42,8 @@ type globals struct {
 	propose     time.Duration // of commands with the flag of proposeFlag
 	maxFile     int64         // bytes, with 0 for the store's default
 	waited      atomic.Bool   // the command said that it waits for a file
+
+	foreign func(store.StudyID) tuner.Foreign // of a command that reads trials of Optuna
 }
 
 const (
@@ -171,7 +173,7 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 		return g.dial(cmd, address)
 	}
 	path, logger, o := g.file(), g.logger(cmd, slog.LevelWarn), g.service()
-	o.Logger = logger
+	o.Logger, o.Foreign = logger, g.foreign
 	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
 		st, err := g.openStore(ctx, cmd, path, e, logger)
 		if err != nil {

@@ -5,12 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/shared"
 	pb "github.com/bkbtuner/bkb/proto/optuna"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/optuna"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -36,7 +41,7 @@ func readStorage(ctx context.Context, where, name string) ([]byte, error) {
 		return nil, usagef("%s: %w", where, err)
 	}
 	defer conn.Close()
-	data, err := optuna.Export(ctx, pb.NewStorageServiceClient(conn), name)
+	data, err := optuna.Export(ctx, optuna.Remote{Client: pb.NewStorageServiceClient(conn)}, name)
 	none := (*optuna.NoStudyError)(nil)
 	switch {
 	case err == nil:
@@ -52,6 +57,44 @@ func readStorage(ctx context.Context, where, name string) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
+}
+
+// exportOptuna writes a study of Optuna that is in a file.
+func (g *globals) exportOptuna(ctx context.Context, cmd *cobra.Command, svc tuner.Service, name string) error {
+	if err := onlyOptunaForm(cmd, name); err != nil {
+		return err
+	}
+	file, ok := svc.(*shared.Service)
+	if !ok {
+		return &statusError{statusOf(study.ErrForeign), fmt.Errorf("study %s belongs to Optuna, whose trials a server gives at the address of --optuna; run tuner export %sADDRESS, or export from the file with --db", name, optunaScheme)}
+	}
+	var data []byte
+	err := file.Do(ctx, func(svc tuner.Service) (err error) {
+		data, err = optuna.New(svc.(*tuner.Tuner), optuna.Options{}).ExportStudy(ctx, name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeLine(cmd.OutOrStdout(), data)
+}
+
+// onlyOptunaForm refuses flags that have no effect on a study of Optuna.
+func onlyOptunaForm(cmd *cobra.Command, name string) error {
+	if f := cmd.Flag("format"); f.Changed && f.Value.String() != string(record.Optuna) {
+		return usagef("-f %s: %s is a study of Optuna, which only has the format optuna; leave out -f, and import the file to have another format", f.Value, name)
+	}
+	for _, flag := range []string{"state", "worker", "first", "limit"} {
+		if cmd.Flag(flag).Changed {
+			return usagef("--%s: %s is a study of Optuna, which is exported whole; leave out --%s", flag, name, flag)
+		}
+	}
+	return nil
+}
+
+func writeLine(w io.Writer, data []byte) error {
+	_, err := w.Write(append(data, '\n'))
+	return err
 }
 
 // refuseStorage returns the error of a file that is a storage of Optuna, or nil. Only

@@ -168,3 +168,64 @@ func TestImportOptunaReasons(t *testing.T) {
 	do(first+`, {"number": 1, "state": "COMPLETE", "values": [1], "params": {"x": 0.5, "y": 1}, "distributions": {"x": `+f(1)+`, "y": `+f(1)+`}}`,
 		"import it under a new name", exitInvalid)
 }
+
+// A study of Optuna is exported from a server, and from its file to the same text, which
+// import reads.
+func TestExportOptuna(t *testing.T) {
+	dir := shortDir(t)
+	c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--optuna", "unix:b.sock")
+	client := optunaClient(t, dir, c.state.Optuna)
+	s, err := client.CreateNewStudy(t.Context(), &pb.CreateNewStudyRequest{StudyName: "digits", Directions: make([]pb.StudyDirection, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const weight = `{"name": "CategoricalDistribution", "attributes": {"choices": [null, "balanced"]}}`
+	for n := range 3 {
+		trial := &pb.Trial{
+			State: pb.TrialState_COMPLETE, Values: []float64{float64(n)},
+			Params: map[string]float64{"weight": float64(n % 2)}, Distributions: map[string]string{"weight": weight},
+			DatetimeStart: "2026-03-01 12:30:00.123456",
+		}
+		if _, err := client.CreateNewTrial(t.Context(), &pb.CreateNewTrialRequest{StudyId: s.StudyId, TemplateTrial: trial}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do := func(input string, args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), args, strings.NewReader(input), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	where := "optuna+grpc://unix:" + filepath.Join(dir, "b.sock")
+	code, fromServer, errs := do("", "export", where, "--optuna-study", "digits")
+	if code != exitOK || !strings.Contains(fromServer, `"params":{"weight":"balanced"},"values":[1]`) {
+		t.Fatalf("%d: %s%s", code, fromServer, errs)
+	}
+	if code, _, errs := do("", "--server", "unix:"+filepath.Join(dir, "a.sock"), "export", "optuna.digits"); code != 8 || !strings.Contains(errs, "run tuner export optuna+grpc://ADDRESS") {
+		t.Errorf("over a server: %d: %s", code, errs)
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	file := []string{"--db", filepath.Join(dir, "tuner.db")}
+	if code, out, errs := do("", append(file, "export", "optuna.digits")...); code != exitOK || out != fromServer {
+		t.Errorf("from the file: %d: %s%s, want %s", code, out, errs, fromServer)
+	}
+	for want, args := range map[string][]string{
+		"-f csv: optuna.digits is a study of Optuna":                     {"export", "optuna.digits", "-f", "csv"},
+		"--state: optuna.digits is a study of Optuna":                    {"export", "optuna.digits", "--state", "failed"},
+		"-f jsonl: " + where + " is a study of Optuna":                   {"export", where, "-f", "jsonl"},
+		"--optuna-study needs the address of a storage":                  {"export", "optuna.digits", "--optuna-study", "digits"},
+		"-f optuna: only studies of Optuna have this format, and digits": {"export", "digits", "-f", "optuna"},
+	} {
+		if code, _, errs := do(fromServer, append(file, "import", "digits", "-")...); code != exitOK || !strings.Contains(errs, "The choice null of parameter weight becomes none.") {
+			t.Fatalf("%d: %s", code, errs)
+		}
+		if code, out, errs := do("", append(file, args...)...); code != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%v: %d: %s%s", args, code, out, errs)
+		}
+	}
+	if _, out, _ := do("", append(file, "export", "digits")...); strings.Count(out, "\n") != 4 || !strings.Contains(out, "none") {
+		t.Errorf("the copy has %s", out)
+	}
+}

@@ -179,7 +179,7 @@ func TestOptunaKilled(t *testing.T) {
 	if _, out, _ := do("studies"); !strings.Contains(out, "optuna.digits") || !strings.Contains(out, "optuna ") {
 		t.Errorf("the table is %s", out)
 	}
-	for _, args := range [][]string{{"ask", "optuna.digits"}, {"trials", "optuna.digits"}, {"best", "optuna.digits"}, {"export", "optuna.digits"}, {"expect", "optuna.digits", "x=1"}, {"enqueue", "optuna.digits", "x=1"}, {"run", "optuna.digits", "--log-dir", filepath.Join(dir, "logs"), "--", "true"}} {
+	for _, args := range [][]string{{"ask", "optuna.digits"}, {"trials", "optuna.digits"}, {"best", "optuna.digits"}, {"expect", "optuna.digits", "x=1"}, {"enqueue", "optuna.digits", "x=1"}, {"run", "optuna.digits", "--log-dir", filepath.Join(dir, "logs"), "--", "true"}} {
 		if code, _, errs := do(args...); code != 8 || !strings.Contains(errs, "the study belongs to Optuna") || !strings.Contains(errs, "tuner serve --optuna") {
 			t.Errorf("%v: %d: %s", args, code, errs)
 		}

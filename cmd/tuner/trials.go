@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/optuna"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,7 +61,8 @@ are exact. The formats json, jsonl and yaml also have reports and late results.`
 }
 
 func newExport(g *globals) *cobra.Command {
-	return newTrialList(g, &cobra.Command{
+	var storedName string
+	cmd := newTrialList(g, &cobra.Command{
 		Use:   "export [STUDY]",
 		Short: "Write the trials of a study as CSV or JSON",
 		Long: `Export writes the trials of a study to stdout as CSV, JSON (a list), JSON lines or YAML.
@@ -68,10 +70,34 @@ The command import reads all but YAML.
 
 NaN and the infinities are the strings nan, inf and -inf. In CSV, text that a spreadsheet
 would take for a formula has a ' before it. CSV has no late results, and import leaves
-out those of JSON. Export reads page by page, so that large studies need no more memory.`,
-		Example: "  tuner export digits > digits.csv\n  tuner export digits -f jsonl | tuner --db other.db import digits -",
+out those of JSON. Export reads page by page, so that large studies need no more memory.
+
+A study of Optuna has the format optuna, which import reads with the search space. Name it
+as tuner studies does, or give the address of its server, optuna+grpc://ADDRESS.`,
+		Example: "  tuner export digits > digits.csv\n  tuner export digits -f jsonl | tuner --db other.db import digits -\n  tuner export optuna.digits > digits.json",
 		Args:    between(0, 1),
-	}, "csv", "json", "jsonl", "yaml")
+	}, "csv", "json", "jsonl", "yaml", string(record.Optuna))
+	cmd.Flags().StringVar(&storedName, "optuna-study", "", "`name` of the study at optuna+grpc://ADDRESS (default the only one)")
+	list := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		stored := len(args) > 0 && strings.HasPrefix(args[0], optunaScheme)
+		if !stored {
+			if storedName != "" {
+				return usagef("--optuna-study needs the address of a storage, such as %s127.0.0.1:13000", optunaScheme)
+			}
+			g.foreign = optuna.NewState
+			return list(cmd, args)
+		}
+		if err := onlyOptunaForm(cmd, args[0]); err != nil {
+			return err
+		}
+		data, err := readStorage(cmd.Context(), args[0], storedName)
+		if err != nil {
+			return err
+		}
+		return writeLine(cmd.OutOrStdout(), data)
+	}
+	return cmd
 }
 
 func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Command {
@@ -91,6 +117,12 @@ func newTrialList(g *globals, cmd *cobra.Command, forms ...string) *cobra.Comman
 			view, err := svc.Study(ctx, name)
 			if err != nil {
 				return err
+			}
+			if view.Spec.Foreign() && g.foreign != nil {
+				return g.exportOptuna(ctx, cmd, svc, name)
+			}
+			if form.value == string(record.Optuna) {
+				return usagef("-f %s: only studies of Optuna have this format, and %s is none; use another one", form.value, name)
 			}
 			out, err := trialSink(cmd.OutOrStdout(), form.value, view.Spec, width(cmd.OutOrStdout()))
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
@@ -38,9 +40,28 @@ type exportedTrial struct {
 // metricNames is the attribute of a study with the names of its objectives.
 const metricNames = "study:metric_names"
 
-// Export reads a study from a server of Optuna's storage, in the JSON that tuner import
-// reads. The empty name means the only study there. The numbers NaN and ±Inf are text.
-func Export(ctx context.Context, c pb.StorageServiceClient, name string) ([]byte, error) {
+// Storage is what Export reads. A [Face] is one, and a [Remote].
+type Storage interface {
+	GetAllStudies(context.Context, *pb.GetAllStudiesRequest) (*pb.GetAllStudiesReply, error)
+	GetTrials(context.Context, *pb.GetTrialsRequest) (*pb.GetTrialsReply, error)
+}
+
+// Remote is a storage on a server.
+type Remote struct{ Client pb.StorageServiceClient }
+
+// GetAllStudies implements [Storage].
+func (r Remote) GetAllStudies(ctx context.Context, q *pb.GetAllStudiesRequest) (*pb.GetAllStudiesReply, error) {
+	return r.Client.GetAllStudies(ctx, q)
+}
+
+// GetTrials implements [Storage].
+func (r Remote) GetTrials(ctx context.Context, q *pb.GetTrialsRequest) (*pb.GetTrialsReply, error) {
+	return r.Client.GetTrials(ctx, q)
+}
+
+// Export reads a study from a storage of Optuna, in the JSON that tuner import reads. The
+// empty name means the only study there. The numbers NaN and ±Inf are text.
+func Export(ctx context.Context, c Storage, name string) ([]byte, error) {
 	all, err := c.GetAllStudies(ctx, &pb.GetAllStudiesRequest{})
 	if err != nil {
 		return nil, err
@@ -49,9 +70,31 @@ func Export(ctx context.Context, c pb.StorageServiceClient, name string) ([]byte
 	if err != nil {
 		return nil, err
 	}
+	return exportStudy(ctx, c, s)
+}
+
+// ExportStudy is Export for the study with a name in the store.
+func (f *Face) ExportStudy(ctx context.Context, inStore string) ([]byte, error) {
+	found, err := f.tuner.FindForeign(ctx, inStore, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.frozen(ctx, int64(found.ID))
+	if err != nil {
+		return nil, err
+	}
+	return exportStudy(ctx, f, s)
+}
+
+func exportStudy(ctx context.Context, c Storage, s *pb.Study) ([]byte, error) {
 	trials, err := c.GetTrials(ctx, &pb.GetTrialsRequest{StudyId: s.StudyId, TrialIdGreaterThan: -1})
 	if err != nil {
 		return nil, err
+	}
+	if encoded := trials.ProtoReflect().GetUnknown(); len(encoded) > 0 { // a face does not decode them
+		if err := proto.Unmarshal(encoded, trials); err != nil {
+			return nil, err
+		}
 	}
 	out := exported{Name: s.StudyName, Trials: []exportedTrial{}}
 	for _, d := range s.Directions {

@@ -49,7 +49,7 @@ func TestExport(t *testing.T) {
 		IntermediateValues: map[int64]float64{-1: math.NaN(), 3: 1e300},
 	})
 	c := dial(t, f)
-	text, err := Export(t.Context(), c, "")
+	text, err := Export(t.Context(), Remote{c}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestExportSpoiled(t *testing.T) {
 		`trial 0: parameter "n": `: {Params: map[string]float64{"n": math.NaN()}, Distributions: map[string]string{"n": whole}},
 		`trial 0: parameter "x": `: {Params: map[string]float64{"x": 1}},
 	} {
-		if text, err := Export(t.Context(), dial(t, spoiled{trial: trial}), "s"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if text, err := Export(t.Context(), Remote{dial(t, spoiled{trial: trial})}, "s"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s, %v, want %s", text, err, want)
 		}
 	}
