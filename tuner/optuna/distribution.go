@@ -146,7 +146,7 @@ func (s *State) template(t *pb.Trial) error {
 	if _, ok := states[t.State]; !ok {
 		return invalidState("template_trial.state", t.State)
 	}
-	if err := checkValues("template_trial.values", len(t.Values), len(s.directions)); err != nil {
+	if err := checkValues("template_trial.values", t.State, len(t.Values), len(s.directions)); err != nil {
 		return err
 	}
 	for name, value := range t.Params {

@@ -37,9 +37,12 @@ func checkAttribute(field, value string) error {
 	return nil
 }
 
-// checkValues refuses values that are not one for each direction. Optuna also ends trials
-// without any.
-func checkValues(field string, values, directions int) error {
+// checkValues refuses values that are not one for each direction. Trials that are not
+// complete may have none.
+func checkValues(field string, s pb.TrialState, values, directions int) error {
+	if values == 0 && s == pb.TrialState_COMPLETE {
+		return invalid("len("+field+")", 0, fmt.Sprintf("a COMPLETE trial must have %d, the number of directions of the study", directions), "send one value for each direction, or the state FAIL")
+	}
 	if values != 0 && values != directions {
 		return invalid("len("+field+")", values, fmt.Sprintf("must be %d, the number of directions of the study", directions), "send one value for each direction")
 	}

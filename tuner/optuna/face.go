@@ -356,7 +356,7 @@ func (f *Face) SetTrialStateValues(ctx context.Context, r *pb.SetTrialStateValue
 	}
 	reply := new(pb.SetTrialStateValuesReply)
 	return reply, f.changeTrial(ctx, r.TrialId, func(s *State, t *pb.Trial) (*changepb.Change, study.TrialState, error) {
-		if err := checkValues("values", len(r.Values), len(s.directions)); err != nil {
+		if err := checkValues("values", r.State, len(r.Values), len(s.directions)); err != nil {
 			return nil, 0, err
 		}
 		reply.TrialUpdated = r.State != pb.TrialState_RUNNING || t.State == pb.TrialState_WAITING

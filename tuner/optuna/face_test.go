@@ -178,6 +178,22 @@ func TestRefusals(t *testing.T) {
 				return err
 			}(), codes.InvalidArgument, []string{"len(values) = 2", "must be 1", "one value for each direction"},
 		},
+		"no values": {
+			func() error {
+				_, err := f.SetTrialStateValues(ctx, &pb.SetTrialStateValuesRequest{TrialId: trial, State: pb.TrialState_COMPLETE})
+				return err
+			}(), codes.InvalidArgument, []string{"len(values) = 0", "a COMPLETE trial must have 1", "or the state FAIL"},
+		},
+		"template without values": {
+			template(func(p *pb.Trial) { p.State, p.Values = pb.TrialState_COMPLETE, nil }), codes.InvalidArgument,
+			[]string{"len(template_trial.values) = 0", "a COMPLETE trial must have 1"},
+		},
+		"attribute with the key NaN": {
+			func() error {
+				_, err := f.SetStudyUserAttribute(ctx, &pb.SetStudyUserAttributeRequest{StudyId: id, Key: "k", Value: `{NaN: 1}`})
+				return err
+			}(), codes.InvalidArgument, []string{`value = "{NaN: 1}"`, "must be JSON"},
+		},
 		"attribute without JSON": {
 			func() error {
 				_, err := f.SetStudyUserAttribute(ctx, &pb.SetStudyUserAttributeRequest{StudyId: id, Key: "k", Value: "not JSON"})

@@ -71,3 +71,17 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Python's words for numbers become strings where they are values, and nowhere else.
+func TestQuoteWords(t *testing.T) {
+	for text, want := range map[string]string{
+		`[NaN,Infinity, -Infinity]`:        `["NaN","Infinity", "-Infinity"]`,
+		`{"NaN": NaN, "a\"NaN": [1]}`:      `{"NaN": "NaN", "a\"NaN": [1]}`,
+		`{NaN: 1, -Infinity :2}`:           `{NaN: 1, -Infinity :2}`,
+		`{"a": {"b": NaN}, "c":-Infinity}`: `{"a": {"b": "NaN"}, "c":"-Infinity"}`,
+	} {
+		if got := string(metric.QuoteWords([]byte(text))); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+	}
+}

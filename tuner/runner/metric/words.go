@@ -3,7 +3,7 @@ package metric
 import "bytes"
 
 // QuoteWords turns the words NaN, Infinity and -Infinity, which Python writes
-// into JSON, into strings.
+// into JSON, into strings. Before a colon they stay, because Python reads no such keys.
 func QuoteWords(text []byte) []byte {
 	var out []byte
 	inString := false
@@ -31,7 +31,8 @@ func QuoteWords(text []byte) []byte {
 
 func wordAt(text []byte) string {
 	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(text, []byte(word)) {
+		rest, ok := bytes.CutPrefix(text, []byte(word))
+		if ok && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) {
 			return word
 		}
 	}
