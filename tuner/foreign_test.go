@@ -244,16 +244,25 @@ func TestForeignQuota(t *testing.T) {
 	}
 }
 
-// A watch tells the number and the state of a trial of Optuna.
+// A watch tells the number of a trial of Optuna, and its state if an event changes it.
 func TestForeignWatched(t *testing.T) {
 	tn, s := openForeign(t, newFaulty(), Options{})
-	if err := tn.Change(t.Context(), s, func(f Foreign) ([]study.Foreign, error) { return f.(*tape).next() }); err != nil {
+	change := func(f Foreign) ([]study.Foreign, error) {
+		started, err := f.(*tape).next()
+		noted := study.Foreign{Trial: 0, Change: []byte("note")}
+		ofStudy := study.Foreign{Trial: study.OfStudy, Change: []byte("name")}
+		return append(started, noted, ofStudy), err
+	}
+	if err := tn.Change(t.Context(), s, change); err != nil {
 		t.Fatal(err)
 	}
+	want := []*study.Trial{{State: study.Running}, {}, nil}
 	for h, err := range tn.Watch(t.Context(), s.Name, 1) {
-		if err != nil || h.Kind != "foreign" || h.Trial == nil || h.Trial.Number != 0 || h.Trial.State != study.Running {
-			t.Errorf("%+v, %v", h, err)
+		if err != nil || h.Kind != "foreign" || (h.Trial == nil) != (want[0] == nil) || h.Trial != nil && (h.Trial.Number != 0 || h.Trial.State != want[0].State) {
+			t.Errorf("%+v, %v, want the trial %v", h, err, want[0])
 		}
-		break
+		if want = want[1:]; len(want) == 0 {
+			break
+		}
 	}
 }

@@ -138,7 +138,7 @@ func happening(r store.Record, v *study.View) Happening {
 		t.Reports = added(r.Event)
 		h.Trial = &t
 	}
-	if f, ok := r.Event.Body.(study.Foreign); ok && f.State != 0 {
+	if f, ok := r.Event.Body.(study.Foreign); ok && f.Trial != study.OfStudy {
 		h.Trial = &study.Trial{Number: f.Trial, State: f.State}
 	}
 	return h

@@ -18,7 +18,11 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	pb "github.com/bkbtuner/bkb/proto/optuna"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
 )
 
 // optunaClient returns a client of a server for Optuna.
@@ -236,5 +240,30 @@ func TestServeOptunaStale(t *testing.T) {
 	c.ends(t)
 	if log := c.stderr.String(); !strings.Contains(log, "Listening for Optuna on 127.0.0.1:") || !strings.Contains(log, "a trial of Optuna did not change for too long") {
 		t.Errorf("the log is %s", log)
+	}
+}
+
+// Events of a study of Optuna name the trial and its state, and the status that the list of
+// studies has.
+func TestWatchOptuna(t *testing.T) {
+	var out bytes.Buffer
+	cmd := new(cobra.Command)
+	cmd.SetOut(&out)
+	spec := study.Spec{Proposer: study.Component{Name: study.Optuna}}
+	for want, c := range map[string]struct {
+		form  string
+		trial *study.Trial
+	}{
+		"  foreign trial 3  running\n": {"text", &study.Trial{Number: 3, State: study.Running}},
+		"  foreign trial 4\n":          {"text", &study.Trial{Number: 4}},
+		"  foreign\n":                  {"text", nil},
+		`"status":"optuna","trial":{"trial":3,"state":"running","config":{}}}` + "\n": {"jsonl", &study.Trial{Number: 3, State: study.Running}},
+		`"status":"optuna","trial":{"trial":4,"config":{}}}` + "\n":                   {"jsonl", &study.Trial{Number: 4}},
+	} {
+		w := watching{cmd: cmd, form: c.form, spec: spec, judge: record.NewJudge(spec)}
+		out.Reset()
+		if err := w.print(tuner.Happening{Kind: "foreign", Status: study.StatusActive, Trial: c.trial}); err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%v: %s, want %s", err, out.String(), want)
+		}
 	}
 }

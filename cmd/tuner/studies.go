@@ -140,10 +140,7 @@ func statusText(s tuner.Study) string {
 	if s.Status == study.StatusFinished {
 		return fmt.Sprintf("finished (%s)", s.Finished.Reason)
 	}
-	if s.Spec.Foreign() {
-		return s.Spec.Proposer.Name
-	}
-	return s.Status.String()
+	return record.Status(s.Status, s.Spec)
 }
 
 func objectivesText(spec study.Spec) string {

@@ -31,7 +31,7 @@ trial is running.`,
 				if err != nil {
 					return err
 				}
-				w := watching{cmd: cmd, form: form.value, judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
+				w := watching{cmd: cmd, form: form.value, spec: view.Spec, judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
 				from := view.Position
 				if cmd.Flags().Changed("after") {
 					from = study.Position(after)
@@ -56,6 +56,7 @@ func quiet(s tuner.Study) bool {
 type watching struct {
 	cmd           *cobra.Command
 	form          string
+	spec          study.Spec
 	judge         record.Judge
 	untilFinished bool
 }
@@ -97,7 +98,7 @@ type happening struct {
 
 func (w *watching) print(h tuner.Happening) error {
 	if w.form == "jsonl" {
-		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: h.Status.String()}
+		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: record.Status(h.Status, w.spec)}
 		if h.Trial != nil {
 			r := w.judge.OfTrial(*h.Trial)
 			out.Trial = &r
@@ -120,7 +121,9 @@ func describe(h tuner.Happening, judge record.Judge) string {
 	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
 	switch h.Kind {
 	case "foreign":
-		text += "  " + h.Trial.State.String()
+		if h.Trial.State != 0 { // else the state is as it was
+			text += "  " + h.Trial.State.String()
+		}
 	case "started", "enqueued":
 		text += "  " + configText(*h.Trial)
 	case "reported":
