@@ -23,7 +23,7 @@ type identity struct {
 	workers []string // names bound to it; if none, every name that is not bound
 }
 
-// The identity nobody is that of a caller whose method needs no permission.
+// nobody is the identity of callers of methods that need no permission.
 var nobody = identity{name: "nobody"}
 
 type identityKey struct{}
