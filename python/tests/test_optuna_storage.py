@@ -26,7 +26,7 @@ from test_optuna_docs import EXAMPLES
 
 from bkb._binary import find_binary
 
-pytest.importorskip("grpc")
+pytest.importorskip("grpc", reason="grpcio is not installed, make python installs it")
 
 import optuna  # noqa: E402
 from optuna.storages import GrpcStorageProxy, InMemoryStorage  # noqa: E402

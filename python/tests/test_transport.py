@@ -8,6 +8,8 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -84,6 +86,17 @@ class Scripted:
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
 
+def certificate(folder: Path) -> tuple[str, str]:
+    """Make a certificate for localhost, and return its file and that of its key."""
+    cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", cert]
+    command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+    os.chmod(key, 0o600)
+    return cert, key
+
+
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
     s = Scripted()
@@ -151,6 +164,58 @@ def test_no_server() -> None:
         client = bkb.connect(f"127.0.0.1:{s.getsockname()[1]}", retry_for=0.1)
         with pytest.raises(bkb.Unavailable, match="cannot reach 127.0.0.1"):
             client.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss")
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_port_that_speaks_grpc(tmp_path: Path, tls: bool) -> None:
+    if tls and shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    options, ca = [], None
+    if tls:
+        ca, key = certificate(tmp_path)
+        tokens = str(tmp_path / "tokens.json")
+        add = [find_binary(), "token", "add", "--tokens", tokens, "--scope", "admin"]
+        subprocess.run(add, check=True, capture_output=True)
+        options = ["--cert", ca, "--key", key, "--tokens", tokens]
+    serve = [find_binary(), "--db", str(tmp_path / "t.db"), "serve", "--listen", "127.0.0.1:0"]
+    serve += ["--until-eof", "--ready-file", str(tmp_path / "ready"), *options]
+    server = subprocess.Popen(serve, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        while not (tmp_path / "ready").exists():
+            assert server.poll() is None
+            time.sleep(0.01)
+        address = json.loads((tmp_path / "ready").read_text())["grpc"]
+        client = bkb.connect(address, ca=ca)
+        begin = time.monotonic()
+        with pytest.raises(bkb.Unavailable, match="that port speaks gRPC, give .*serve --http"):
+            client.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss")
+        assert time.monotonic() - begin < 20  # and not retry_for, a minute
+    finally:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(30)
+
+
+def test_connections_are_closed(tmp_path: Path) -> None:
+    script = """
+        import asyncio, gc, threading, bkb
+        study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss", db="t.db")
+        study.optimize(lambda trial: trial["x"], n_trials=6, n_jobs=3)
+        thread = threading.Thread(target=study.ask)
+        thread.start()
+        thread.join()
+        gc.collect()
+        asyncio.run(asyncio.to_thread(study.ask))
+        print(study.status.completed)
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "always::ResourceWarning", "-c", textwrap.dedent(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.stdout, done.stderr) == ("6\n", "")
 
 
 def test_idle_connection_that_the_server_closed(scripted: Scripted) -> None:
@@ -249,12 +314,8 @@ def test_a_file_that_is_no_store(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_tls(tmp_path: Path, name: str) -> None:
-    cert, key, tokens = (str(tmp_path / f) for f in ("cert.pem", "key.pem", "tokens.json"))
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    command += ["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", cert]
-    command += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run(command, check=True, capture_output=True)
-    os.chmod(key, 0o600)
+    cert, key = certificate(tmp_path)
+    tokens = str(tmp_path / "tokens.json")
     program = find_binary()
     add = [program, "token", "add", "--tokens", tokens, "--scope", "admin"]
     token = subprocess.check_output(add, text=True).strip()

@@ -24,6 +24,7 @@ FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 READ_TIMEOUT = 90.0  # the server ends an ask after 60 s
 CONNECT_TIMEOUT = 10.0
+PROBE_TIMEOUT = 2.0
 SERVICE = "/tuner.v1.Tuner/"
 VERSION = 0  # major version of the servers that this package works with
 
@@ -85,7 +86,7 @@ class Endpoint:
         except ValueError:
             return False
 
-    def connection(self, timeout: float) -> http.client.HTTPConnection:
+    def connection(self, timeout: float, protocol: str = "http/1.1") -> http.client.HTTPConnection:
         """Make a connection, which connects at its first request."""
         # http.client imports ssl, which takes as long as the rest of this package.
         import http.client
@@ -99,9 +100,37 @@ class Endpoint:
         import ssl
 
         context = ssl.create_default_context(cafile=self.ca)
+        context.set_alpn_protocols([protocol])
         if self.cert is not None:
             context.load_cert_chain(self.cert, self.key)
         return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=context)
+
+    def speaks_grpc(self) -> bool:
+        """Tell whether the port is one of gRPC, which has HTTP/2 only."""
+        if self.tls:
+            return self._accepts("h2") and not self._accepts("http/1.1")
+        connection = self.connection(PROBE_TIMEOUT)
+        try:
+            connection.connect()
+            begin = connection.sock.recv(9)  # such a server begins with its settings
+        except OSError:
+            return False
+        finally:
+            connection.close()
+        return begin[3:] == b"\x04\0\0\0\0\0"  # type, flags and stream of the frame
+
+    def _accepts(self, protocol: str) -> bool:
+        import ssl
+
+        connection = self.connection(PROBE_TIMEOUT, protocol)
+        try:
+            connection.connect()
+            sock = connection.sock
+            return isinstance(sock, ssl.SSLSocket) and sock.selected_alpn_protocol() == protocol
+        except OSError:
+            return False
+        finally:
+            connection.close()
 
 
 class Dialer(Protocol):
@@ -139,6 +168,7 @@ class Failure(Exception):  # noqa: N818
         self.code, self.reason, self.message = code, reason, message
         self.by_service, self.sent = by_service, sent
         self.hopeless = False
+        self.remedy = "give ca= the CA certificate that signed the server's"  # if hopeless
         self.stale = False  # an idle connection that the server had closed
         self.foreign = False  # an answer of something before the server
         self.details: list[JSON] = []
@@ -149,6 +179,12 @@ class Failure(Exception):  # noqa: N818
         f = cls(14, "UNAVAILABLE", str(e) or type(e).__name__, by_service=False, sent=sent)
         f.hopeless = _certificate_fault(e)
         return f
+
+    def blame_grpc(self) -> None:
+        """Note that the port is one of gRPC, so that the request had no effect."""
+        self.hopeless, self.sent = True, False
+        self.remedy = "give the address of `tuner serve --http`"
+        self.message = "that port speaks gRPC"
 
     @classmethod
     def answered(cls, status: int, body: bytes) -> Failure:
@@ -226,6 +262,10 @@ def _certificate_fault(e: BaseException) -> bool:
     )
 
 
+class _Line:
+    """Closes the connection of a thread when the thread or the program ends."""
+
+
 class Transport:
     """Sends requests to one server."""
 
@@ -234,6 +274,7 @@ class Transport:
         self.retry_for = retry_for
         self._local = threading.local()
         self._checked = False
+        self._probed = False
 
     def call(
         self, method: str, request: JSON, *, writes: bool = False, retry_for: float | None = None
@@ -302,7 +343,7 @@ class Transport:
 
     def _conclude(self, f: Failure, uncertain: bool) -> Error:
         if f.reason == "UNAVAILABLE" and not f.by_service:
-            remedy = ", give ca= the CA certificate that signed the server's" if f.hopeless else ""
+            remedy = f", {f.remedy}" if f.hopeless else ""
             f.message = f"cannot reach {self.dialer.describe()}, {f.message}{remedy}"
         elif f.reason == "DENIED" and not self._has_token():
             f.message += ", give token= or set TUNER_TOKEN"
@@ -331,6 +372,10 @@ class Transport:
         endpoint = self.dialer.endpoint(failed)
         local.pid, local.endpoint = os.getpid(), endpoint
         local.connection = endpoint.connection(CONNECT_TIMEOUT)
+        local.line = _Line()
+        import weakref  # here, since it takes long to import
+
+        weakref.finalize(local.line, local.connection.close)
         return local.connection, endpoint
 
     def _drop(self) -> None:
@@ -361,6 +406,10 @@ class Transport:
                 raise
             f = Failure.unreachable(e, sent)
             f.stale = reused and isinstance(e, ConnectionError)
+            if sent and not (reused or self._checked or self._probed):
+                self._probed = True
+                if endpoint.speaks_grpc():
+                    f.blame_grpc()
             raise f from e
         if response.will_close:
             self._drop()
