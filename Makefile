@@ -119,14 +119,14 @@ python-neighbours: ## test the callbacks for training libraries and MLflow, with
 	test -x $(NBENV)/bin/pytest || { python3 -m venv $(NBENV) && { $(NBENV)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(NBENV)/bin/pip install -q --no-cache-dir torch; } && \
 	  $(NBENV)/bin/pip install -q alembic jax keras lightgbm lightning mlflow-skinny scikit-learn sqlalchemy xgboost-cpu pytest; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py -k 'callbacks or library or xgboost or lightgbm or keras or lightning or mlflow'
+	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py -k 'callbacks or library or xgboost or lightgbm or keras or lightning or mlflow'
 
 # Ray takes 700 MB, so that its tests have a folder of their own.
 RAYENV ?= $(HOME)/.cache/bkb-python/ray
 python-ray: ## test the searcher for Ray Tune, with Ray in a folder of its own (3 minutes from nothing)
 	test -x $(RAYENV)/bin/pytest || { python3 -m venv $(RAYENV) && $(RAYENV)/bin/pip install -q 'ray[tune]' pytest; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	cd python && BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=src $(RAYENV)/bin/pytest tests/test_ray.py
+	cd python && BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(RAYENV)/bin/pytest tests/test_ray.py
 
 # The version in the names is that of the newest heading of the changelog, or the tag.
 SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
