@@ -558,6 +558,41 @@ def test_crash_before_the_successor(
     assert again.status.completed == 5
 
 
+@pytest.mark.parametrize("before", [0, 2])  # trials, so that the first or second study is left
+def test_stall_before_the_successor(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    """A process stalls while it makes a generation, and another one goes on meanwhile."""
+    study = make(shared, name)
+    study.optimize(static_xy, n_trials=before)
+    trial = study.ask()
+    wide_xy(trial)
+    monkeypatch.setattr(_define, "PATIENCE", 0.1)
+    spec = OpenStudy._spec
+    meanwhile: list[bkb.Trial] = []
+
+    def stall(self: OpenStudy, space: Any) -> Any:
+        made = spec(self, space)
+        if self is study and not meanwhile:
+            other = shared.load_study(name)
+            meanwhile.extend([other.ask(), other.ask()])
+            static_xy(meanwhile[0])
+            meanwhile[0].tell(2.0)
+        return made
+
+    monkeypatch.setattr(OpenStudy, "_spec", stall)
+    trial.tell(1.0)
+    static_xy(meanwhile[1])
+    meanwhile[1].tell(3.0)
+    study.optimize(wide_xy, n_trials=2)
+    ended = study.trials
+    assert [t.number for t in ended] == list(range(before + 5))
+    assert {t.value for t in ended} >= {1.0, 2.0, 3.0}
+    for t in (trial, *meanwhile):
+        assert study.trial(t.number).params == t.params
+    assert "define-by-run" not in study.space
+
+
 def test_pause_goes_along(shared: bkb.Client, name: str) -> None:
     study = make(shared, name)
     study.optimize(static_xy, n_trials=1)

@@ -50,6 +50,7 @@ WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
 LEFT = "bkb:left"  # of a generation, the trials that may still begin
 BASE = "bkb:base"  # of a generation, how many numbers of trials the ones before used
 NEXT = "bkb:next"  # of a generation whose successor is being made
+PAUSED = "paused"  # value of NEXT if the user had paused the study
 PARAMS = "bkb:params"  # of a trial that did not run as asked
 ID = "bkb:id"  # of a trial that was taken over, generation and number of its origin
 NUMBER = "bkb:number"  # of a trial that was taken over, its number in the series
@@ -136,16 +137,20 @@ class _Generation(Study):
 
     def shown(self, view: TrialView) -> TrialView:
         """Return a trial of this study as one of the series."""
-        params = view.params if self.generation else {**_ran(view)}
-        params = {n: v for n, v in params.items() if n != MARK} if MARK in params else params
+        params = view.params if self.parameters() else _ran(view)
+        params = {n: v for n, v in params.items() if n != MARK}
         return dataclasses.replace(view, number=self.number(view), params=params)
 
     def make_trial(self, message: JSON, lease: float | None) -> Trial:
         return OpenTrial(self, message, lease)
 
+    def encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
+        """Return a configuration in the form of the wire."""
+        return super().encode_config({MARK: MARK, **params} if MARK in self.space else params)
+
     def parameters(self) -> dict[str, Parameter]:
         """Return the parameters that the objective defined."""
-        return dict(self.space) if self.generation else {}
+        return {n: p for n, p in self.space.items() if n != MARK}
 
 
 class OpenTrial(Trial):
@@ -271,7 +276,7 @@ class OpenStudy(Study):
                 f"{self.name!r}, delete it or take another name for {self.name!r}"
             )
         self._generations.append(_Generation(self.client, message, self, number))
-        self.space = self._current.space
+        self.space = Space(self._current.parameters())
         if WHOLE not in attributes:
             self._take_over()
 
@@ -360,11 +365,14 @@ class OpenStudy(Study):
         """Wait for the next generation if it is being made, and tell whether to ask again."""
         until = time.monotonic() + PATIENCE
         while not self.refresh() and g is self._current:
-            if NEXT not in self._status_of(g.generation).attributes:
+            attributes = self._status_of(g.generation).attributes
+            if NEXT not in attributes:
                 return False
-            if time.monotonic() > until:  # the process that made it has died
-                self.client.set_attributes(f"studies/{g.name}", {NEXT: ""})
-                g.resume()
+            if time.monotonic() > until:
+                # The process that made it has died, or will find this one. No trial of the
+                # old generation may begin, since its number could be one of the new one.
+                with self.lock:
+                    self._start(g.parameters(), attributes[NEXT] == PAUSED)
                 return True
             time.sleep(0.02)
         return True
@@ -447,8 +455,7 @@ class OpenStudy(Study):
                 and all(same(space[n], known[n]) for n in known)
             ):
                 return
-            number = self._current.generation + 1
-            if number > MOST_GENERATIONS:
+            if self._current.generation == MOST_GENERATIONS:
                 self._full = True
                 log.warning(
                     "study %s has had %d search spaces and gets no more, parameters that are "
@@ -457,18 +464,22 @@ class OpenStudy(Study):
                     MOST_GENERATIONS,
                 )
                 return
-            paused = self._rest()
-            name = generation_name(self.name, number)
-            request = {"studyId": name, "spec": self._spec(space)}
-            try:
-                message = self.client.transport.call("CreateStudy", request, writes=True)
-            except _errors.StudyExists:  # of another process, which may have the parameters
-                self.refresh()
-                continue
-            self._move(message, number)
-            if paused:
-                self._current.pause()
-            return
+            if self._start(space, self._rest()):
+                return
+
+    def _start(self, space: dict[str, Parameter], paused: bool) -> bool:
+        """Start the next generation, and tell whether no other process did before."""
+        number = self._current.generation + 1
+        request = {"studyId": generation_name(self.name, number), "spec": self._spec(space)}
+        try:
+            message = self.client.transport.call("CreateStudy", request, writes=True)
+        except _errors.StudyExists:  # which may have the parameters
+            self.refresh()
+            return False
+        self._move(message, number)
+        if paused:
+            self._current.pause()
+        return True
 
     def _reopen(self) -> None:
         """Start a generation for late trials of a study that has run its trials."""
@@ -486,8 +497,8 @@ class OpenStudy(Study):
         """Hand out no more trials of this generation, and tell whether it was paused."""
         g = self._current
         status = self._status_of(g.generation)
-        paused = status.state == "paused" and NEXT not in status.attributes
-        self.client.set_attributes(f"studies/{g.name}", {NEXT: "1"})
+        paused = status.state == "paused" and status.attributes.get(NEXT, PAUSED) == PAUSED
+        self.client.set_attributes(f"studies/{g.name}", {NEXT: PAUSED if paused else "1"})
         with contextlib.suppress(_errors.StudyFinished):
             g.pause()
         return paused
@@ -524,10 +535,11 @@ class OpenStudy(Study):
 
     def _spec(self, space: Mapping[str, Parameter]) -> JSON:
         spec = dict(self._root)
-        spec["space"] = json.dumps(Space(space).to_json())
-        del spec["proposer"]
-        if self._options["proposer"] is not None:
-            spec["proposer"] = self._options["proposer"]
+        if space:  # else that of the first study
+            spec["space"] = json.dumps(Space(space).to_json())
+            del spec["proposer"]
+            if self._options["proposer"] is not None:
+                spec["proposer"] = self._options["proposer"]
         ours = (MARK, WHOLE, LEFT, NEXT)
         notes = self._status_of(self._current.generation).attributes
         attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self._uid}
