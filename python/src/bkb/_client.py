@@ -16,11 +16,10 @@ from ._codec import (
     encode_int,
     number,
 )
-from ._define import OpenStudy, is_root, root_spec
 from ._errors import InvalidRequest
 from ._server import EmbeddedServer, embedded
 from ._space import Space, SpaceLike, space_text
-from ._study import Study
+from ._study import Study, is_root
 from ._transport import Endpoint, FixedDialer, Transport
 from ._views import StudyStatus
 
@@ -150,6 +149,8 @@ class Client:
         if pruner is not None:
             spec["pruner"] = _encode_component(pruner, "pruner")
         if space is None:
+            from ._define import root_spec  # which takes long to import
+
             root_spec(spec)
         request = {"studyId": name, "spec": spec}
         try:
@@ -158,8 +159,9 @@ class Client:
             if not exist_ok:
                 raise
             study = self.load_study(name)
-            if isinstance(study, OpenStudy) != (space is None):
-                has = "no" if isinstance(study, OpenStudy) else "a"
+            is_open = type(study) is not Study
+            if is_open != (space is None):
+                has = "no" if is_open else "a"
                 raise _errors.StudyExists(
                     f"study {name!r} exists with {has} declared search space, take another name"
                 ) from None
@@ -168,7 +170,11 @@ class Client:
         return self._study(message)
 
     def _study(self, message: JSON) -> Study:
-        return OpenStudy(self, message) if is_root(message) else Study(self, message)
+        if not is_root(message):
+            return Study(self, message)
+        from ._define import OpenStudy
+
+        return OpenStudy(self, message)
 
     def load_study(self, name: str) -> Study:
         """Return the study of this name."""
@@ -178,6 +184,8 @@ class Client:
         """Delete a study with all its trials, for good."""
         message = self.transport.call("GetStudy", {"name": f"studies/{name}"})
         if is_root(message):
+            from ._define import OpenStudy
+
             for generation in reversed(OpenStudy(self, message).generations[1:]):
                 self.delete_study(generation)
         request = {"name": f"studies/{name}", "uid": message["uid"]}

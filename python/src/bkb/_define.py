@@ -35,7 +35,7 @@ from ._codec import (
 from ._errors import InvalidRequest
 from ._presence import MOST_VALUES, Presence, Value
 from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, same
-from ._study import Study, as_dict
+from ._study import MARK, Study, as_dict
 from ._trial import Trial
 from ._views import StudyStatus, TrialView
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bkb")
 
-MARK = "define-by-run"  # attribute and only parameter of the first study of a series
 ROOT = "bkb:root"  # attribute of a generation, the uid of the first study
 WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
 LEFT = "bkb:left"  # of a generation, the trials that may still begin
@@ -66,11 +65,6 @@ def root_spec(spec: JSON) -> None:
     spec["space"] = json.dumps(Space({MARK: Constant(MARK)}).to_json())
     spec["proposer"] = {"name": "random"}
     spec["attributes"] = {**spec["attributes"], MARK: json.dumps(kept)}
-
-
-def is_root(message: JSON) -> bool:
-    """Tell whether a study is the first of a series."""
-    return MARK in message.get("attributes", {})
 
 
 def generation_name(name: str, number: int) -> str:

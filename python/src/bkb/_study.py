@@ -27,9 +27,15 @@ log = logging.getLogger("bkb")
 
 TRIALS_PER_MESSAGE = 500
 BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
+MARK = "define-by-run"  # attribute and only parameter of the first study of a series
 
 Callback = Callable[["Study", TrialView], None]
 NewTrial = Mapping[str, Any] | TrialView
+
+
+def is_root(message: JSON) -> bool:
+    """Tell whether a study is the first of a series, see `_define`."""
+    return MARK in message.get("attributes", {})
 
 
 class Study:
