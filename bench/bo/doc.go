@@ -14,6 +14,8 @@
 //     noise that is added.
 //   - classic: Branin, Hartmann, Ackley, Levy, Rastrigin; a mixed space with
 //     conditions; a design with steps and constraints.
+//   - generated: problems drawn from numbers, with several basins, a misleading
+//     branch, outliers, rough tables, and failures beside the optimum.
 //   - table: spaces of which other projects have measured every configuration, on
 //     real machines with real noise and failures. A problem looks them up. Without
 //     the data directory they are left out, and the result says so.

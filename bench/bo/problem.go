@@ -96,7 +96,7 @@ const (
 
 // Suite is a family of problems that are reported together.
 type Suite struct {
-	Name   string // "bbob", "bbob-noisy", "classic", "table"
+	Name   string // "bbob", "bbob-noisy", "classic", "generated", "table"
 	Title  string
 	Source string // paper or data
 	// Log is true if regrets span orders of magnitude, so that means are of log10.
