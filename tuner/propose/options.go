@@ -31,6 +31,8 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.ExploitEvery = int(o.Whole("exploit_every", 4, 0, 1000))
 	c.ExploreEvery = int(o.Whole("explore_every", 0, 0, 1000))
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
+	noise := o.Choice("noise", "learn", "none")
+	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"
@@ -55,6 +57,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	}{
 		{"patience", fmt.Sprint(c.Patience), c.Patience > 0},
 		{"stop_gap", fmt.Sprint(c.StopGap), c.StopGap > 0},
+		{"noise", noise, c.Exact},
 		{"cost", cost, m.Cost != model.CostIgnored},
 	} {
 		if one.asked && len(spec.Objectives) != 1 {

@@ -107,6 +107,7 @@ const (
 	PhaseModel   = model.PhaseModel   // upper confidence bound
 	PhaseExploit = model.PhaseExploit // posterior mean
 	PhaseExplore = model.PhaseExplore // wide upper confidence bound
+	PhaseRepeat  = model.PhaseRepeat  // the best trial again
 )
 
 // The states of a study's model.

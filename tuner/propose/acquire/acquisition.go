@@ -8,6 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -38,8 +39,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	rng := stream.New(seed)
 	a.widths()
 	w := a.wish(trial, rng)
-	pool := a.search(w, seed, rng)
-	c, x, err := a.choose(w, pool, rng)
+	c, x, err := a.pick(&w, seed, rng)
 	if err != nil {
 		return study.Suggestion{}, nil, err
 	}
@@ -54,6 +54,16 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 		a.noise = p.Noise
 	}
 	return s, x, nil
+}
+
+// pick returns what fulfils a wish best.
+func (a *acquisition) pick(w *wish, seed uint64, rng *rand.Rand) (space.Config, []float64, error) {
+	if x := a.repetition(); x != nil {
+		w.repeat = true
+		c, err := a.decode(x)
+		return c, x, err
+	}
+	return a.choose(*w, a.search(*w, seed, rng), rng)
 }
 
 // widths sets the widths of the confidence bounds.

@@ -72,7 +72,8 @@
 // For one objective, the recommended trial has the best measurement among the trials whose
 // posterior mean is within one standard deviation of the best mean (option recommend =
 // plausible). The mean alone treats effects that the model does not explain as luck. The
-// measurement alone treats luck as merit. For several objectives, the trials whose means no
+// measurement alone treats luck as merit. Repeated measurements show which it is
+// ([model.Repeats]), and a suggestion of phase repeat makes them where there are none. For several objectives, the trials whose means no
 // other dominates are recommended. Only completed trials are recommended, and those that
 // keep the constraints come first.
 //

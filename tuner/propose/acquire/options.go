@@ -45,6 +45,11 @@ type Options struct {
 	// with one objective, is a number of suggestions in a row without an improvement. Each
 	// such run doubles the width of the bounds, up to eightfold. 0 means never.
 	Patience int
+	// Repeat and Exact are the values of "noise", with one objective. With "learn", the
+	// default, the best trial is repeated once or twice if noise and effects that the model
+	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes
+	// are exact, so that the best measured trial is the best one.
+	Repeat, Exact bool
 	// Recommend ("recommend", "plausible", the default, "mean" or "lower") determines the
 	// best trial of one objective.
 	Recommend Recommendation

@@ -29,7 +29,7 @@ func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []i
 	if e != nil {
 		r.CountLate(v, done)
 		if len(values) == 1 && c.options.Recommend == Plausible {
-			return c.plausible(done, e)
+			return c.plausible(done, r, e)
 		}
 		values = c.values(e, c.points(done))
 	}
@@ -54,15 +54,18 @@ func (c *Chooser) points(done model.Completed) *kernel.Points[float64] {
 }
 
 // plausibly is how many of its own posterior standard deviations a trial's mean may be
-// below the best mean for its measurement to count.
-const plausibly = 1
+// below the best mean for its measurement to count. luckily is how many standard deviations
+// of the noise two measurements of equal trials may differ by.
+const (
+	plausibly = 1
+	luckily   = 2 * math.Sqrt2
+)
 
 // plausible returns the best measured trial whose mean is at most plausibly below the best
-// mean. Means cost far less than standard deviations, so it looks at these only until a
-// trial qualifies. The trial with the best mean always does.
-func (c *Chooser) plausible(done model.Completed, e *model.Engine) []int {
+// mean. It returns the best measured of all if repeated measurements show that its lead is
+// no luck. Without noise any lead is enough.
+func (c *Chooser) plausible(done model.Completed, r *model.Results, e *model.Engine) []int {
 	measured := done.Values[0]
-	best := slices.Max(e.Means(0, c.points(done)))
 	order := make([]int, len(measured))
 	for i := range order {
 		order[i] = i
@@ -70,6 +73,18 @@ func (c *Chooser) plausible(done model.Completed, e *model.Engine) []int {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(measured[b], measured[a]), cmp.Compare(done.Trials[a], done.Trials[b]))
 	})
+	chosen, top := c.likely(done, e, order), order[0]
+	if c.options.Exact || measured[top]-measured[chosen] > luckily*r.Repeats.Most() {
+		chosen = top
+	}
+	return done.Trials[chosen : chosen+1]
+}
+
+// likely returns the first in order whose mean is at most plausibly below the best mean.
+// Means cost far less than standard deviations, so it looks at these only until a trial
+// qualifies. The trial with the best mean always does.
+func (c *Chooser) likely(done model.Completed, e *model.Engine, order []int) int {
+	best := slices.Max(e.Means(0, c.points(done)))
 	const block = 64
 	dim := c.spec.Space.Dim()
 	for some := range slices.Chunk(order, block) {
@@ -80,11 +95,11 @@ func (c *Chooser) plausible(done model.Completed, e *model.Engine) []int {
 		mean, variance := e.Predict(0, x)
 		for k, i := range some {
 			if mean[k] >= best-plausibly*math.Sqrt(variance[k]) {
-				return done.Trials[i : i+1]
+				return i
 			}
 		}
 	}
-	return nil
+	return order[0]
 }
 
 // values returns the values by which trials are recommended otherwise.

@@ -12,6 +12,7 @@ import (
 type wish struct {
 	exploit bool
 	explore bool
+	repeat  bool      // the best trial
 	width   float64   // of the confidence bounds, in units of beta
 	weights []float64 // of several objectives
 	ideal   []float64
@@ -54,6 +55,8 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 // phase returns the suggestion's phase.
 func (w *wish) phase() string {
 	switch {
+	case w.repeat:
+		return model.PhaseRepeat
 	case w.exploit:
 		return model.PhaseExploit
 	case w.explore:

@@ -11,10 +11,12 @@ import (
 // version 3 on, late results are results, both of the model and of suggestions while the
 // event is in effect. With versions 1 and 2 they are not, as when those events were made.
 // From version 4 on, observations of one input are one point, whose residual counts once.
-// Samplers of package sketch, which the event names, draw the inducing points. So the log
+// Samplers of package sketch, which the event names, draw the inducing points. From version
+// 5 on, suggestions repeat the best trial to learn whether there is noise. So the log
 // explains every suggestion.
 const (
-	modelVersion  = 4
+	modelVersion  = 5
+	repeatVersion = 5
 	mergedVersion = 4
 	lateVersion   = 3
 	firstVersion  = 1
@@ -42,6 +44,10 @@ func (e *Event) deaf() bool { return e.Version > 0 && e.Version < lateVersion }
 // apart reports whether observations of equal inputs are separate points while the event is
 // in effect.
 func (e *Event) apart() bool { return e.Version < mergedVersion }
+
+// Repeats reports whether suggestions may repeat the best trial while the event is in
+// effect.
+func (e *Event) Repeats() bool { return e.Version >= repeatVersion }
 
 // Decode reads the content of a model event.
 func Decode(text []byte) (Event, error) {

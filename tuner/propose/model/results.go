@@ -47,6 +47,7 @@ type Results struct {
 	Pending []Pending // by Trial
 	Spent   float64   // told costs, as they count towards the study's MaxCost
 	Costly  int       // results told with a cost, whether or not it counts
+	Repeats Repeats   // measurements of one configuration
 	// Begun counts how often the digest began again. A fold of List begins again with it.
 	Begun int
 
@@ -188,6 +189,9 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 		res.End, res.Epoch = late.Position, late.Epoch
 	}
 	r.List = append(r.List, res)
+	if res.Y != nil {
+		r.Repeats.add(Fingerprint(t.Config), res.Y[0])
+	}
 	if t.Outcome.Cost > 0 {
 		r.Costly++
 	}

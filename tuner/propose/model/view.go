@@ -44,4 +44,5 @@ const (
 	PhaseModel   = "model"   // upper confidence bound
 	PhaseExploit = "exploit" // posterior mean
 	PhaseExplore = "explore" // wide upper confidence bound
+	PhaseRepeat  = "repeat"  // the best trial again, to learn whether outcomes have noise
 )

@@ -1,0 +1,38 @@
+package acquire
+
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+)
+
+// The best trial is repeated once from firstRepeat results on, and once more from
+// secondRepeat on, unless there are as many repetitions anyway. Noise below little, in
+// units of the variance of targets, hardly changes which trial is the best.
+const (
+	firstRepeat  = 20
+	secondRepeat = 100
+	little       = 0.01
+)
+
+// repetition returns the best measured trial if it is worth repeating, else nil. Noise and
+// effects that the model does not explain look the same to it, until a configuration is
+// measured twice. The recommendation depends on the difference.
+func (a *acquisition) repetition() []float64 {
+	r, wanted := a.engine.Results, 0
+	for _, n := range []int{firstRepeat, secondRepeat} {
+		if len(r.List) >= n {
+			wanted++
+		}
+	}
+	if !a.options.Repeat || !a.engine.Event.Repeats() || len(a.spec.Objectives) > 1 ||
+		r.Repeats.Freedom >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
+		return nil
+	}
+	x := r.List[a.elite.members[0]].X
+	running := slices.ContainsFunc(r.Pending, func(p model.Pending) bool { return slices.Equal(p.X, x) })
+	if running || model.Near(a.chosen, x, 0) {
+		return nil // one at a time
+	}
+	return slices.Clone(x)
+}
