@@ -25,8 +25,10 @@ Quantities:
   noise                standard deviation of repeated outcomes
   width of bounds      half width of the confidence bounds
   width by theory      half width that the theory asks for
+  coverage             last outcomes within the 95 % interval predicted for them
+  calibration          factor of the intervals with which 95 % would have been
   gap                  how much better than the best a configuration can be,
-                       if the bounds hold
+                       under the model and with its bounds as wide as outcomes ask for
 
 It warns of settings that have no effect, such as cost=told when no costs are reported.`,
 		Example: "  tuner diagnose digits",
@@ -127,11 +129,14 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 			Beta               float64  `json:"beta"`
 			TheoryBeta         float64  `json:"theory_beta"`
 			Gap                float64  `json:"gap"`
+			Covered            int      `json:"covered"`
+			Predicted          int      `json:"predicted"`
+			Calibration        float64  `json:"calibration"`
 			Warnings           []string `json:"warnings,omitempty"`
 			Draw               *draw    `json:"draw,omitempty"`
 		}{
 			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
-			d.Beta, d.TheoryBeta, d.Gap, d.Warnings, drawOf(d.Draw),
+			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Warnings, drawOf(d.Draw),
 		})
 	}
 	const deviations = "standard deviations of the model"
@@ -158,10 +163,14 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 	t.row("noise", fmt.Sprintf("%.3g", d.Noise), objective+" (standard deviation)")
 	t.row("width of bounds", fmt.Sprintf("%.3g", d.Beta), deviations)
 	t.row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta), deviations)
+	if d.Predicted > 0 {
+		t.row("coverage", fmt.Sprintf("%d of %d", d.Covered, d.Predicted), "outcomes in 95 % intervals")
+		t.row("calibration", fmt.Sprintf("%.2g", d.Calibration), "of an interval's width")
+	}
 	gap := "-" // with several objectives, and where the model cannot say
 	if d.Gap != 0 {
 		gap = fmt.Sprintf("%.3g", d.Gap)
 	}
-	t.row("gap", gap, objective)
+	t.row("gap", gap, objective+" (under the model)")
 	return t.end()
 }

@@ -13,7 +13,7 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 		EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain, Noise: d.Noise,
 		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings, Draw: encodeDraw(d.Draw),
 		State: pb.ModelState(d.State), MissingResults: int64(d.Missing), Position: uint64(d.Position), EventResults: int64(d.EventResults),
-		LengthScales: d.LengthScales,
+		LengthScales: d.LengthScales, Covered: int64(d.Covered), Predicted: int64(d.Predicted), Calibration: d.Calibration,
 	}
 }
 
@@ -40,7 +40,8 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(), Warnings: m.GetWarnings(),
 		State: enum(&d, "state", m.GetState(), propose.ModelReady), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
 		Position: study.Position(m.GetPosition()), EventResults: number[int](&d, "event_results", m.GetEventResults()),
-		LengthScales: orNil(m.GetLengthScales()),
+		LengthScales: orNil(m.GetLengthScales()), Calibration: m.GetCalibration(),
+		Covered: number[int](&d, "covered", m.GetCovered()), Predicted: number[int](&d, "predicted", m.GetPredicted()),
 	}
 	draw := m.GetDraw()
 	out.Draw = propose.Draw{

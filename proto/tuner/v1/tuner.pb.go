@@ -4196,7 +4196,12 @@ type Diagnosis struct {
 	EventResults int64  `protobuf:"varint,15,opt,name=event_results,json=eventResults,proto3" json:"event_results,omitempty"`
 	// The length scale of each ordered parameter that is not constant, as a part of its
 	// range. A short one means that the objective varies fast along the parameter.
-	LengthScales  map[string]float64 `protobuf:"bytes,16,rep,name=length_scales,json=lengthScales,proto3" json:"length_scales,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	LengthScales map[string]float64 `protobuf:"bytes,16,rep,name=length_scales,json=lengthScales,proto3" json:"length_scales,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// The number of the last outcomes that are within the 95 % interval that was predicted
+	// for them, of how many, and the factor of the intervals with which 95 % would have been.
+	Covered       int64   `protobuf:"varint,17,opt,name=covered,proto3" json:"covered,omitempty"`
+	Predicted     int64   `protobuf:"varint,18,opt,name=predicted,proto3" json:"predicted,omitempty"`
+	Calibration   float64 `protobuf:"fixed64,19,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4341,6 +4346,27 @@ func (x *Diagnosis) GetLengthScales() map[string]float64 {
 		return x.LengthScales
 	}
 	return nil
+}
+
+func (x *Diagnosis) GetCovered() int64 {
+	if x != nil {
+		return x.Covered
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetPredicted() int64 {
+	if x != nil {
+		return x.Predicted
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetCalibration() float64 {
+	if x != nil {
+		return x.Calibration
+	}
+	return 0
 }
 
 // How the inducing points of the first objective's model were drawn.
@@ -5913,7 +5939,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\x8f\x05\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xe9\x05\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -5932,7 +5958,10 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x0fmissing_results\x18\r \x01(\x03R\x0emissingResults\x12\x1a\n" +
 	"\bposition\x18\x0e \x01(\x04R\bposition\x12#\n" +
 	"\revent_results\x18\x0f \x01(\x03R\feventResults\x12J\n" +
-	"\rlength_scales\x18\x10 \x03(\v2%.tuner.v1.Diagnosis.LengthScalesEntryR\flengthScales\x1a?\n" +
+	"\rlength_scales\x18\x10 \x03(\v2%.tuner.v1.Diagnosis.LengthScalesEntryR\flengthScales\x12\x18\n" +
+	"\acovered\x18\x11 \x01(\x03R\acovered\x12\x1c\n" +
+	"\tpredicted\x18\x12 \x01(\x03R\tpredicted\x12 \n" +
+	"\vcalibration\x18\x13 \x01(\x01R\vcalibration\x1a?\n" +
 	"\x11LengthScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xa7\x01\n" +

@@ -52,6 +52,7 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
 	if a.noise == nil {
 		a.noise = p.Noise
+		a.noise[0] = model.Beyond(a.outlook.Outcome(x), p.StdDev[0])
 	}
 	return s, x, nil
 }
@@ -107,7 +108,7 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 	}
 	if len(a.spec.Objectives) == 1 && !w.exploit && w.trusted == nil && len(a.chosen) == 0 {
 		for i, m := range pool.Mean {
-			if u := m + a.beta[0]*math.Sqrt(pool.Variance[i]); !a.tried || u > a.best {
+			if u := m + a.doubt()*math.Sqrt(pool.Variance[i]); !a.tried || u > a.best {
 				a.best, a.tried = u, true
 			}
 		}
@@ -123,6 +124,12 @@ func (a *acquisition) survey(trial int) {
 	a.search(wish{width: 1}, seed, stream.New(seed))
 }
 
+// doubt returns the half width of the bounds of the gap, in standard deviations. It is wider
+// than that of suggestions if intervals have missed outcomes.
+func (a *acquisition) doubt() float64 {
+	return a.beta[0] * max(a.engine.Calibration.Factor(), 1)
+}
+
 // gap returns the largest upper confidence bound found minus the lower one of the best
 // result, in the objective's units. If it is not known, ok is false.
 func (a *acquisition) gap() (gap float64, ok bool) {
@@ -131,7 +138,7 @@ func (a *acquisition) gap() (gap float64, ok bool) {
 	}
 	good, lower := a.elite.now(), math.Inf(-1)
 	for i, m := range good.mean {
-		lower = max(lower, m-a.beta[0]*math.Sqrt(good.variance[i]))
+		lower = max(lower, m-a.doubt()*math.Sqrt(good.variance[i]))
 	}
 	t := a.engine.Event.Surfaces[0].Target
 	gap = max(t.Value(a.best)-t.Value(lower), 0)

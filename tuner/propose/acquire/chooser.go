@@ -3,6 +3,7 @@ package acquire
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
@@ -53,7 +54,7 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 	p.UsefulWorkers, p.Warnings, p.Capped, p.Noise = a.usefulWorkers(), e.Warnings(), e.Capped(), a.noise
 	if gap, ok := a.gap(); ok && len(e.Results.Pending) == 0 {
 		p.Gap = gap
-		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter
+		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter && !e.Calibration.Poor()
 	}
 	return p, nil
 }
@@ -67,13 +68,28 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 		a.survey(trial)
 		gap, _ = a.gap()
 	}
+	inside, of := e.Calibration.Coverage()
 	return Diagnosis{
+		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(),
 		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
-		Warnings: e.Warnings(), Draw: e.Draw(),
+		Warnings: append(e.Warnings(), c.doubts(e)...), Draw: e.Draw(),
 	}
+}
+
+// doubts returns messages about a model that is wrong.
+func (c *Chooser) doubts(e *model.Engine) []string {
+	inside, of := e.Calibration.Coverage()
+	if !e.Calibration.Poor() {
+		return nil
+	}
+	text := fmt.Sprintf("the model is overconfident: %d of the last %d outcomes are outside their 95 %% interval; bounds of the gap are %.2g times as wide", of-inside, of, max(e.Calibration.Factor(), 1))
+	if c.options.StopGap > 0 {
+		text += ", and stop_gap does not end the study"
+	}
+	return []string{text}
 }
 
 // Incumbent returns the best posterior mean of the best results, in the units of the one

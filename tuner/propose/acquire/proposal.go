@@ -50,6 +50,11 @@ type Diagnosis struct {
 	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
 	Gap                float64  // see Proposal
 	Warnings           []string // see Proposal
+	// Covered of the last Predicted outcomes of the first objective are within the 95 %
+	// interval that was predicted for them. Calibration is the factor of standard
+	// deviations of outcomes with which 95 % would have been.
+	Covered, Predicted int
+	Calibration        float64
 	// Draw describes how the present inducing points were drawn. Its Sampler is empty for a
 	// model of an earlier program.
 	Draw model.Draw

@@ -14,6 +14,8 @@ type Engine struct {
 	Event     Event
 	Effective study.Position // of the event
 	Results   *Results
+	// Calibration compares earlier predictions with outcomes.
+	Calibration *Calibration
 
 	author   author
 	text     []byte // of the model event

@@ -17,11 +17,13 @@ type Frozen struct {
 	spec     study.Spec
 	targets  []Target // of the objectives
 	surfaces []*posterior
+
+	calibration Calibration // as it was
 }
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec}
+	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, calibration: e.Calibration.clone()}
 	for j := range e.author.objectives {
 		p := e.surfaces[j]
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
@@ -54,11 +56,23 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 		for i, m := range mean {
 			t := &f.targets[j]
 			out[i].Mean = append(out[i].Mean, f.show(j, m))
-			out[i].StdDev = append(out[i].StdDev, t.Deviation(m, math.Sqrt(variance[i])))
-			out[i].Noise = append(out[i].Noise, t.Deviation(m, noise))
+			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
+			if j == 0 {
+				n = Beyond(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
+			}
+			out[i].StdDev, out[i].Noise = append(out[i].StdDev, sd), append(out[i].Noise, n)
 		}
 	}
 	return out
+}
+
+// Beyond returns the noise with which outcomes have the given standard deviation, where
+// that of the mean is sd.
+func Beyond(outcome, sd float64) float64 {
+	if !(outcome > sd) {
+		return 0
+	}
+	return outcome * math.Sqrt((1-sd/outcome)*(1+sd/outcome))
 }
 
 // Targets returns the mean of an objective at every row of x, in units of targets, where

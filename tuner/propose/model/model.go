@@ -19,6 +19,8 @@ type Model struct {
 	author  author
 	engine  *Engine
 	made    made
+
+	calibration Calibration
 }
 
 // made is the last model event that was computed.
@@ -58,6 +60,8 @@ func (m *Model) At(v View) (*Engine, error) {
 	}
 	m.engine.Effective = a.Effective
 	m.engine.follow()
+	m.calibration.follow(v, m.Results, &m.engine.Event.Surfaces[0])
+	m.engine.Calibration = &m.calibration
 	return m.engine, nil
 }
 

@@ -129,8 +129,23 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 }
 
 // Prediction is the prediction of every objective for one configuration. StdDev is the
-// standard deviation of the mean, and Noise that of the noise of an outcome.
+// standard deviation of the mean, and Noise that of the rest of an outcome. For the
+// first objective of a [Frozen] model their squares add up to a calibrated variance.
 type Prediction struct{ Mean, StdDev, Noise []float64 }
+
+// Outcome returns the standard deviation of an outcome of the first objective at x, for
+// which about 95 % of outcomes are within 1.96 of it from the mean. It is calibrated. If
+// the interval is not symmetric in the objective's unit, its longer side counts.
+func (o *Outlook) Outcome(x []float64) float64 {
+	m, v := o.surfaces[0].predict(kernel.NewPoints(1, len(x), x))
+	return o.engine.outcome(m[0], v[0])
+}
+
+// outcome returns the calibrated standard deviation of an outcome of the first objective,
+// from the mean and variance of its target.
+func (e *Engine) outcome(mean, variance float64) float64 {
+	return e.Calibration.spread(&e.Event.Surfaces[0].Target, mean, variance+e.surfaces[0].noise())
+}
 
 // Probe predicts the first objective at one point after another, with gradients if they are
 // wanted.

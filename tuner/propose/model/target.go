@@ -278,6 +278,13 @@ func (t Target) Deviation(z, sd float64) float64 {
 	return min(max(sd/t.exactSlope(t.Value(z)), 0), math.MaxFloat64)
 }
 
+// spread converts a standard deviation of targets at z to one of the values, for intervals
+// of 95 %. It is that of the longer side.
+func (t Target) spread(z, sd float64) float64 {
+	y, w := t.Value(z), normal95*sd
+	return min(max(y-t.Value(z-w), t.Value(z+w)-y)/normal95, math.MaxFloat64)
+}
+
 // quantile returns a quantile of sorted values.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
