@@ -484,7 +484,7 @@ func TestRemakeOfNothing(t *testing.T) {
 	}
 }
 
-// New model events have version 5. Events of versions 4, 3, 2 and 1, which lack later fields,
+// New model events have version 5. Events of versions 4 to 1, of which some lack later fields,
 // are read and remade in their own version. Others are refused.
 func TestModelVersions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)

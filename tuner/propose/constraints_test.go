@@ -183,3 +183,36 @@ func TestConstrained(t *testing.T) {
 		}
 	}
 }
+
+// Where 1 % of the space keeps the constraint, and none of the first trials does, the metric
+// leads there. The recommended trial then keeps it, at any time.
+func TestNarrowConstraint(t *testing.T) {
+	racetest.Alone(t)
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
+	keeps := func(u []float64) bool { return math.Hypot(u[0]-0.81, u[1]-0.37) <= 0.055 }
+	for seed := range uint64(3) {
+		spec.Seed = seed
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"constraints": {"away": {"max": 0.055}}}`}, spec)
+		kept, first := 0, -1
+		for i := range 30 {
+			l.start(l.propose(p, 1))
+			u := l.Coordinates(i)
+			o := labtest.Completed(spec, u[0]+u[1])
+			o.Metrics = append([]study.Metric{{Name: "away", Values: []float64{math.Hypot(u[0]-0.81, u[1]-0.37)}}}, o.Metrics...)
+			l.Do(study.Tell{Trial: i, Outcome: o})
+			if keeps(u) {
+				kept++
+				if first < 0 {
+					first = i
+				}
+			}
+			best, err := p.(Recommender).Recommend(context.Background(), l.S)
+			if err != nil || first >= 0 && (len(best) != 1 || !keeps(l.Coordinates(best[0]))) {
+				t.Fatalf("seed %d: after trial %d %v is recommended, %v", seed, i, best, err)
+			}
+		}
+		if first < 0 || first > 15 || kept < 12 {
+			t.Errorf("seed %d: trial %d is the first of %d that keep the constraint", seed, first, kept)
+		}
+	}
+}

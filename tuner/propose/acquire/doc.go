@@ -14,8 +14,9 @@
 //
 // A suggestion maximizes μ + b·σ with b = √(c·d·log(2t + 1)), where d is the mean number of
 // active parameters and c = 0.05. Every fourth trial maximizes μ. With beta = theory, b is
-// that of Theorem 21 of Carratino (2020). Pending trials shrink σ. Where feasibility is
-// modelled, the logarithm of the probability that a configuration is feasible is added.
+// that of Theorem 21 of Carratino (2020). Pending trials shrink σ. Where failures or
+// metrics with limits are modelled, the logarithms of the probabilities that a configuration
+// succeeds and keeps each limit are added.
 //
 // With several objectives every suggestion draws weights for an augmented Chebyshev
 // scalarisation of the upper bounds (Knowles, ParEGO, 2006).
@@ -30,9 +31,9 @@
 //
 // In a space of up to 2048 configurations all are scored. Otherwise a [bandit.Search]
 // scores 512 Sobol' points and 192 mutations of the best results, then smaller mutations of
-// the best candidates. It climbs where the score is μ + b·σ and coordinates are continuous.
-// From 200 inducing points on there are fewer candidates. With several objectives it
-// mutates results of the front. Of a large front, the results that dominate the most
+// the best candidates. It climbs where the score is μ + b·σ, with limits or without, and
+// coordinates are continuous. From 200 inducing points on there are fewer candidates. With
+// several objectives it mutates results of the front. Of a large front, the results that dominate the most
 // hypervolume are kept (SMS-EMOA: Beume, Naujoks and Emmerich, 2007).
 //
 // # Trust region

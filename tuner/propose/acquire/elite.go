@@ -23,7 +23,11 @@ type elite struct {
 	told    int
 	members []int // as indices of the results
 	scores  []float64
-	good    standing
+	// The results that break the constraints least are near, least first. They matter
+	// until a result keeps them.
+	near   []int
+	excess []float64
+	good   standing
 }
 
 // standing is the prediction of surface 0 for the elite, at a number of told results.
@@ -54,6 +58,9 @@ func (l *elite) follow(e *model.Engine) {
 
 func (l *elite) add(i int) {
 	r := &l.engine.Results.List[i]
+	if r.Y != nil && !r.Feasible && len(l.members) == 0 && l.engine.Limited() {
+		l.addNear(i)
+	}
 	if r.Y == nil || !r.Feasible {
 		return
 	}
@@ -74,6 +81,20 @@ func (l *elite) add(i int) {
 	l.members, l.scores = slices.Insert(l.members, at, i), slices.Insert(l.scores, at, score)
 	if len(l.members) > eliteSize {
 		l.members, l.scores = l.members[:eliteSize], l.scores[:eliteSize]
+	}
+}
+
+// addNear keeps the results that break the constraints least.
+func (l *elite) addNear(i int) {
+	excess, ok := l.engine.Excess(&l.engine.Results.List[i])
+	if !ok {
+		return
+	}
+	at, _ := slices.BinarySearch(l.excess, excess)
+	if at < parents {
+		l.near, l.excess = slices.Insert(l.near, at, i), slices.Insert(l.excess, at, excess)
+		n := min(len(l.near), parents)
+		l.near, l.excess = l.near[:n], l.excess[:n]
 	}
 }
 
@@ -134,11 +155,18 @@ func (l *elite) now() *standing {
 }
 
 // parents returns the results with the best posterior means among the elite. For several
-// objectives it returns any of the front.
+// objectives it returns any of the front. As long as no result keeps the constraints, it
+// returns those that break them least.
 func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
 	good := a.elite.now()
 	n := len(good.mean)
 	var out [][]float64
+	if n == 0 {
+		for _, i := range a.elite.near {
+			out = append(out, a.engine.Results.List[i].X)
+		}
+		return out
+	}
 	if len(a.spec.Objectives) > 1 {
 		for range min(2*parents, n) {
 			out = append(out, good.x.Row(rng.IntN(n)))

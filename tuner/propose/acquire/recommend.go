@@ -39,9 +39,12 @@ func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []i
 	return front(done.Trials, values)
 }
 
-// likeliest returns the trial that is most likely to be feasible, or none where feasibility
-// is not modelled.
+// likeliest returns the trial that is most likely to be feasible, or none where neither
+// feasibility nor a limit is modelled.
 func (c *Chooser) likeliest(done model.Completed, e *model.Engine) []int {
+	if len(done.Trials) > 0 && e.Limited() {
+		return first(done.Trials, e.LogFeasible(c.points(done)))
+	}
 	if len(done.Trials) == 0 || len(e.Event.Surfaces) == len(c.spec.Objectives) {
 		return nil
 	}

@@ -46,17 +46,18 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 		w.thrift.weigh(out.Score, s.engine.LogCost(x))
 	}
 	if w.feature {
-		for i, p := range s.outlook.Feasible(x) {
-			out.Score[i] += math.Log(max(p, 1e-6))
+		for i, l := range s.outlook.LogFeasible(x) {
+			out.Score[i] += l
 		}
 	}
 	return out, nil
 }
 
 // Probe implements [bandit.Surface]. It returns a probe where the score is μ + b·σ of one
-// surface.
+// objective, or that and the logarithms of probabilities to keep limits.
 func (s *scorer) Probe() *bandit.Probe {
-	if s.outlook.Surfaces() > 1 || s.wish.thrift != nil || s.options.Coarse {
+	labels := s.wish.feature && !s.engine.Limited()
+	if len(s.spec.Objectives) > 1 || labels || s.wish.thrift != nil || s.options.Coarse {
 		return nil
 	}
 	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.wish.width * s.beta[0]}

@@ -16,7 +16,7 @@ type wish struct {
 	width   float64   // of the confidence bounds, in units of beta
 	weights []float64 // of several objectives
 	ideal   []float64
-	feature bool    // feasibility is modelled
+	feature bool    // feasibility or a limit is modelled
 	trusted *box    // nil for everywhere
 	thrift  *thrift // nil if costs do not count
 }
@@ -26,7 +26,7 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	every, k := a.options.ExploitEvery, len(a.spec.Objectives)
 	w := wish{
 		exploit: every > 0 && trial%every == every-1,
-		feature: a.outlook.Surfaces() > k,
+		feature: a.outlook.Doubts(),
 		width:   1,
 	}
 	if n := a.options.ExploreEvery; n > 0 && trial%n == n/2 {

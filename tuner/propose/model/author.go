@@ -14,6 +14,7 @@ type author struct {
 	seed       uint64
 	objectives int
 	options    *Options
+	version    int // of the event
 	// earlier is an event to remake whose inducing points were drawn by a program before
 	// version 4. Its draws are taken as they are.
 	earlier *Event
@@ -21,10 +22,14 @@ type author struct {
 
 // quantity returns the quantity that surface j models.
 func (a *author) quantity(j int) quantity {
-	if j == a.objectives {
+	switch {
+	case j < a.objectives:
+		return quantity(j)
+	case a.version < limitedVersion:
 		return feasibility
+	default:
+		return success
 	}
-	return quantity(j)
 }
 
 // event makes the model of the results in list.
@@ -33,7 +38,7 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 	e := Event{Results: c, Fitted: before.Fitted, Active: a.active(list)}
 	refit := before.Fitted == 0 || float64(c) >= fitRatio*float64(before.Fitted)
 	quantities := a.objectives
-	if slices.ContainsFunc(list, func(r Result) bool { return !r.Feasible }) {
+	if label := a.quantity(a.objectives); slices.ContainsFunc(list, func(r Result) bool { return !label.holds(&r) }) {
 		quantities++
 	}
 	if refit = refit || len(before.Surfaces) != quantities; refit {
@@ -54,8 +59,46 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 		e.Surfaces = append(e.Surfaces, s)
 	}
 	var err error
+	if e.Limited, err = a.limited(ctx, list, before.Limited, refit); err != nil {
+		return e, err
+	}
 	e.Expense, err = a.expense(ctx, list, before.Expense, refit)
 	return e, err
+}
+
+// limited makes the models of the metrics with a limit, starting from those before.
+func (a *author) limited(ctx context.Context, list []Result, before []*Surface, refit bool) ([]*Surface, error) {
+	if a.version < limitedVersion || len(a.options.Constraints) == 0 {
+		return nil, nil
+	}
+	out := make([]*Surface, len(a.options.Constraints))
+	for i := range out {
+		var old *Surface
+		if i < len(before) {
+			old = before[i]
+		}
+		var err error
+		if out[i], err = a.known(ctx, list, limitOf(i), old, nil, refit); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// known makes the model of a quantity that not every result has. It returns nil as long as
+// fewer than two results have it.
+func (a *author) known(ctx context.Context, list []Result, q quantity, old, earlier *Surface, refit bool) (*Surface, error) {
+	n := 0
+	for i := range list {
+		if _, ok := q.value(&list[i], nil); ok {
+			n++
+		}
+	}
+	if n < 2 {
+		return nil, nil
+	}
+	s, err := a.surface(ctx, list, q, old, earlier, refit || old == nil)
+	return &s, err
 }
 
 // surface makes the model of a quantity, starting from the one before if there is one.
@@ -64,7 +107,7 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old, ea
 	if q >= 0 {
 		s.Fidelity = newFidelity(list, int(q), old, a.options)
 	}
-	if q != feasibility {
+	if !q.labels() {
 		var values []float64
 		for i := range list {
 			if v, ok := q.value(&list[i], &s); ok {
@@ -86,6 +129,9 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old, ea
 		if k, err = k.WithFidelity(s.Fidelity.Length); err != nil {
 			return s, err
 		}
+	}
+	if i, ok := q.limit(); ok {
+		s.bound(a.options.Constraints[i])
 	}
 	s.Theta, s.Mean = k.Theta(), 0
 	if refit {
@@ -120,23 +166,13 @@ func (s *Surface) drawnBy(earlier *Surface) {
 }
 
 // expense makes the model of the logarithm of the cost, starting from the one before if
-// there is one. It returns nil as long as fewer than two costs are known.
+// there is one.
 func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
-	known := 0
-	for i := range list {
-		if list[i].Cost > 0 {
-			known++
-		}
-	}
-	if known < 2 {
-		return nil, nil
-	}
 	var earlier *Surface
 	if a.earlier != nil {
 		earlier = a.earlier.Expense
 	}
-	s, err := a.surface(ctx, list, expense, old, earlier, refit || old == nil)
-	return &s, err
+	return a.known(ctx, list, expense, old, earlier, refit)
 }
 
 // active returns the mean number of active coordinates.

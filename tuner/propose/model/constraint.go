@@ -17,6 +17,36 @@ type Constraint struct {
 	low, top float64 // ∓Inf for none
 }
 
+// measured returns a measurement of the metric, negated if there is only a maximum. So
+// larger values are further inside, as larger values of objectives are better.
+func (c Constraint) measured(m Measure) Measure {
+	if c.negated() {
+		m.Value = -m.Value
+	}
+	return m
+}
+
+func (c Constraint) negated() bool { return math.IsInf(c.low, -1) }
+
+// bound sets the limits of the constraint as targets of the surface.
+func (s *Surface) bound(c Constraint) {
+	s.low, s.top = math.Inf(-1), math.Inf(1)
+	switch {
+	case c.negated():
+		s.low = s.Target.exact(-c.top)
+	case math.IsInf(c.top, 1):
+		s.low = s.Target.exact(c.low)
+	default:
+		s.low, s.top = s.Target.exact(c.low), s.Target.exact(c.top)
+	}
+}
+
+// excess returns how far a target is beyond the limits.
+func (s *Surface) excess(y float64) float64 { return max(s.low-y, 0) + max(y-s.top, 0) }
+
+// distance returns how far a target is from the next limit.
+func (s *Surface) distance(y float64) float64 { return min(math.Abs(y-s.low), math.Abs(y-s.top)) }
+
 // Metric returns the name of the metric.
 func (c Constraint) Metric() string { return c.metric }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -58,7 +59,8 @@ type dictionary struct {
 }
 
 // choose takes all different inputs while there is room. Otherwise it draws them by
-// sampler. The best results are always among them, and a quarter of the room is left for
+// sampler. The best results are always among them, of a metric
+// those nearest to its limit, and a quarter of the room is left for
 // later results. Inducing points are drawn from outcomes first, because suggestions are
 // about outcomes. Reports get the room that is left.
 func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
@@ -81,7 +83,11 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		return nil
 	}
 	room := d.limit * 3 / 4
-	chosen := h.distinct(h.best(list, q), room)
+	always := h.best(list, q)
+	if _, ok := q.limit(); ok {
+		always = h.nearest(s)
+	}
+	chosen := h.distinct(always, room)
 	s.Dimension = float64(len(chosen)) // each score is at most 1
 	s.Draw = &Draw{Sampler: d.sampler, Rows: len(h.samples)}
 	if d.sampler == AutoSampler {
@@ -307,6 +313,15 @@ func (h *history) best(list []Result, q quantity) []member {
 		out[i] = measured[at]
 	}
 	return out
+}
+
+// nearest returns the bestAlways members that are nearest to a limit of the surface.
+func (h *history) nearest(s *Surface) []member {
+	out := slices.Clone(h.members)
+	slices.SortStableFunc(out, func(a, b member) int {
+		return cmp.Compare(s.distance(h.samples[a.at].y), s.distance(h.samples[b.at].y))
+	})
+	return out[:min(len(out), bestAlways)]
 }
 
 // pointKey identifies an encoded configuration.

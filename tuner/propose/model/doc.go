@@ -1,5 +1,6 @@
 // Package model predicts the outcomes of configurations that have not been tried. From the
-// results of a study it computes posteriors of each objective, of feasibility and of cost.
+// results of a study it computes posteriors of each objective, of metrics with limits, of
+// failures and of cost.
 //
 // [Model.At] digests a [View] and returns the [Engine] in effect, which predicts. An
 // engine's [Outlook] includes the running and waiting trials. [Model.Anchor] returns the
@@ -69,11 +70,15 @@
 // # Pending trials, failures and cost
 //
 // Running and waiting trials are pending. They shrink σ as if observed and do not change μ.
-// Trials that are infeasible, crashed, failed with NaN, or completed without keeping the
-// option constraints teach the posterior of feasibility, of labels ±1. The measurement of a
-// completed one still counts for its objective. With failures = ignore, crashes do not
-// count. Expired and cancelled trials never count. A pruned trial counts with its reports
-// or, where it has none, with its told values.
+// Trials that are infeasible, crashed, failed with NaN, or completed without a metric that
+// has a limit teach the posterior of success, of labels ±1. With failures = ignore, crashes
+// do not count. Expired and cancelled trials never count. A pruned trial counts with its
+// reports or, where it has none, with its told values.
+//
+// Each metric of the option constraints has a posterior of its own, which gives the
+// probability that an outcome keeps its limits. The measurement of a completed trial that
+// breaks one still counts for its objective. Up to version 4 of model events there was one
+// posterior of labels for failures and constraints.
 //
 // With the option cost another posterior models the logarithm of the cost. Costs are those
 // told with outcomes, in the unit of the study's MaxCost, or the seconds that trials ran.

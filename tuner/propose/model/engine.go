@@ -9,7 +9,8 @@ import (
 )
 
 // Engine is the model that is in effect, with the results since its event. Its posteriors
-// are those of the objectives and, if there have been infeasible trials, of feasibility.
+// are those of the objectives, of metrics with limits and, if there have been failures, of
+// success.
 type Engine struct {
 	Event     Event
 	Effective study.Position // of the event
@@ -20,12 +21,14 @@ type Engine struct {
 	author   author
 	text     []byte // of the model event
 	surfaces []*posterior
-	expense  *posterior // nil for none
-	told     int        // results that the surfaces have received
+	limited  []*posterior // of Event.Limited
+	expense  *posterior   // nil for none
+	told     int          // results that the surfaces have received
 }
 
 // newEngine returns the model of an event after the first n results.
 func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
+	a.version = event.Version
 	e := &Engine{Event: event, Results: r, author: a, told: n}
 	list := r.List[:n]
 	for j := range event.Surfaces {
@@ -34,6 +37,18 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 			return nil, err
 		}
 		e.surfaces = append(e.surfaces, p)
+	}
+	for i, s := range event.Limited {
+		if s == nil || i >= len(a.options.Constraints) {
+			e.limited = append(e.limited, nil)
+			continue
+		}
+		s.bound(a.options.Constraints[i])
+		p, err := s.posterior(a.space, list, limitOf(i), a.options.Cap, false)
+		if err != nil {
+			return nil, err
+		}
+		e.limited = append(e.limited, p)
 	}
 	if event.Expense != nil {
 		var err error
@@ -50,6 +65,14 @@ func (e *Engine) follow() {
 		r := &e.Results.List[e.told]
 		for j, p := range e.surfaces {
 			for _, o := range e.Event.Surfaces[j].samples(r, e.author.quantity(j)) {
+				p.observe(o)
+			}
+		}
+		for i, p := range e.limited {
+			if p == nil {
+				continue
+			}
+			for _, o := range e.Event.Limited[i].samples(r, limitOf(i)) {
 				p.observe(o)
 			}
 		}

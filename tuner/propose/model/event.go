@@ -12,14 +12,16 @@ import (
 // event is in effect. With versions 1 and 2 they are not, as when those events were made.
 // From version 4 on, observations of one input are one point, whose residual counts once.
 // Samplers of package sketch, which the event names, draw the inducing points. From version
-// 5 on, suggestions repeat the best trial to learn whether there is noise. So the log
-// explains every suggestion.
+// 5 on, suggestions repeat the best trial to learn whether there is noise. Metrics with a
+// limit have surfaces of their own, and the surface of feasibility is about failures only.
+// So the log explains every suggestion.
 const (
-	modelVersion  = 5
-	repeatVersion = 5
-	mergedVersion = 4
-	lateVersion   = 3
-	firstVersion  = 1
+	modelVersion   = 5
+	limitedVersion = 5
+	repeatVersion  = 5
+	mergedVersion  = 4
+	lateVersion    = 3
+	firstVersion   = 1
 )
 
 // Event is the content of a model event. It is all that does not follow from the study's
@@ -33,6 +35,9 @@ type Event struct {
 	// Surfaces are one for each objective, then that of feasibility if there have been
 	// infeasible trials.
 	Surfaces []Surface `json:"surfaces"`
+	// Limited are the models of the metrics with a limit, in the order of the constraints.
+	// It is nil for a metric that is known of fewer than two results.
+	Limited []*Surface `json:"limited,omitempty"`
 	// Expense is the model of the logarithm of the cost.
 	Expense *Surface `json:"expense,omitempty"`
 }
@@ -40,6 +45,9 @@ type Event struct {
 // deaf reports whether there is a model and late results do not count while it is in
 // effect.
 func (e *Event) deaf() bool { return e.Version > 0 && e.Version < lateVersion }
+
+// limited reports whether metrics with a limit are modelled while the event is in effect.
+func (e *Event) limited() bool { return len(e.Limited) > 0 }
 
 // apart reports whether observations of equal inputs are separate points while the event is
 // in effect.

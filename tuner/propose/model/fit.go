@@ -46,7 +46,7 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	if f.dim > manyCoordinates {
 		opts.MaxIterations = 15
 	}
-	if q == feasibility {
+	if q.labels() {
 		opts.MinNoise = 1e-2
 	}
 	if s.Fidelity != nil {
@@ -78,7 +78,7 @@ type fitted struct {
 
 // toFit returns the samples to fit to. They are all that were measured, or if there are
 // more than fitPoints, the best third of that number and others drawn by the study's seed.
-// It leaves out values that the model inferred for stopped trials, because they would only
+// Of a metric, those nearest to its limit count as the best. It leaves out values that the model inferred for stopped trials, because they would only
 // confirm the present hyper-parameters.
 func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 	var items []fitted
@@ -88,14 +88,18 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 				continue
 			}
 			it := fitted{sample: o}
-			if n == 0 && list[i].Y != nil && q >= 0 {
-				it.m = list[i].Y[q]
+			if n == 0 {
+				it.m, _ = q.measure(&list[i])
 			}
 			items = append(items, it)
 		}
 	}
 	if len(items) > fitPoints {
-		items = byTarget(items)
+		key := func(y float64) float64 { return y }
+		if _, ok := q.limit(); ok {
+			key = func(y float64) float64 { return -s.distance(y) }
+		}
+		items = byKey(items, key)
 		rng := stream.New(stream.Derive(f.seed, "bkb fit", uint64(len(list))))
 		rest := items[fitPoints/3:]
 		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
@@ -104,15 +108,16 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 	return items
 }
 
-// byTarget returns the items with the largest targets first, and equal ones in order.
-func byTarget(items []fitted) []fitted {
+// byKey returns the items with the largest keys of their targets first, and equal ones in
+// order.
+func byKey(items []fitted, key func(y float64) float64) []fitted {
 	type place struct {
 		y float64
 		i int
 	}
 	places := make([]place, len(items)) // smaller than items, and all different
 	for i := range items {
-		places[i] = place{items[i].y, i}
+		places[i] = place{key(items[i].y), i}
 	}
 	slices.SortFunc(places, func(a, c place) int { return cmp.Or(cmp.Compare(c.y, a.y), a.i-c.i) })
 	out := make([]fitted, len(items))

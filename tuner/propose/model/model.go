@@ -166,6 +166,7 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 
 // write makes and encodes the model of the first c results, under a version's number.
 func (m *Model) write(ctx context.Context, a author, before Event, c, version int) ([]byte, error) {
+	a.version = version
 	e, err := a.event(ctx, before, m.Results.List[:c])
 	if err != nil {
 		return nil, err

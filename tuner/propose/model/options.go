@@ -26,8 +26,9 @@ type Options struct {
 	// that they ran. The study's MaxCost always counts told costs.
 	Cost CostSource
 	// Constraints ("constraints", a JSON object such as {"latency": {"max": 10}}) are
-	// limits on metrics told with outcomes. A completed trial that breaks one counts with
-	// its objective, and as not feasible. It is recommended only if no other is.
+	// limits on metrics told with outcomes. Each metric is modelled, and the probability to
+	// keep its limits counts in the score. A completed trial that breaks one counts with its
+	// objective. It is recommended only if no other is.
 	Constraints []Constraint
 	// IgnoreFailures ("failures", "learn", the default, or "ignore") leaves out crashed
 	// trials. By default they count as infeasible. Expired and cancelled trials never

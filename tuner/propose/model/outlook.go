@@ -14,6 +14,7 @@ import (
 type Outlook struct {
 	engine   *Engine
 	surfaces []*posterior
+	limited  []*posterior
 	own      bool // separate from the engine's
 }
 
@@ -36,7 +37,9 @@ func (e *Engine) Outlook() *Outlook {
 }
 
 // Past returns an outlook without pending trials.
-func (e *Engine) Past() *Outlook { return &Outlook{engine: e, surfaces: e.surfaces} }
+func (e *Engine) Past() *Outlook {
+	return &Outlook{engine: e, surfaces: e.surfaces, limited: e.limited}
+}
 
 // hear adds the reports of a running trial.
 func (o *Outlook) hear(p Pending) {
@@ -54,6 +57,11 @@ func (o *Outlook) Pull(x []float64) {
 	for _, p := range o.surfaces {
 		p.pull(x)
 	}
+	for _, p := range o.limited {
+		if p != nil {
+			p.pull(x)
+		}
+	}
 }
 
 // detach gives the outlook its own copy of the surfaces.
@@ -65,12 +73,14 @@ func (o *Outlook) detach() {
 	for j, p := range o.surfaces {
 		o.surfaces[j] = p.fork()
 	}
+	o.limited = slices.Clone(o.limited)
+	for i, p := range o.limited {
+		if p != nil {
+			o.limited[i] = p.fork()
+		}
+	}
 	o.own = true
 }
-
-// Surfaces returns the number of surfaces, one for each objective, and one more where
-// feasibility is modelled.
-func (o *Outlook) Surfaces() int { return len(o.surfaces) }
 
 // InducingPoints returns m of the first objective.
 func (o *Outlook) InducingPoints() int { return o.surfaces[0].rank() }
@@ -81,13 +91,32 @@ func (o *Outlook) Predict(j int, x *kernel.Points[float64]) (mean, variance []fl
 	return o.surfaces[j].predict(x)
 }
 
-// Feasible returns the probability that the configuration at each row of x is feasible.
-func (o *Outlook) Feasible(x *kernel.Points[float64]) []float64 {
-	mean, variance := o.surfaces[o.engine.author.objectives].predict(x)
-	for i, m := range mean {
-		mean[i] = 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+0.05)))
+// Doubts reports whether some configurations may be infeasible, by the model.
+func (o *Outlook) Doubts() bool { return o.labelled() || o.engine.Event.limited() }
+
+// labelled reports whether there is a surface of feasibility.
+func (o *Outlook) labelled() bool { return len(o.surfaces) > o.engine.author.objectives }
+
+// LogFeasible returns the logarithm of the probability that the configuration at each row
+// of x is feasible. Where metrics with a limit are modelled, it is the sum of that of
+// success and those of keeping each limit.
+func (o *Outlook) LogFeasible(x *kernel.Points[float64]) []float64 {
+	out := make([]float64, x.Len())
+	if o.labelled() && !o.engine.Event.limited() {
+		mean, variance := o.surfaces[o.engine.author.objectives].predict(x)
+		for i, m := range mean {
+			p := 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+labelNoise)))
+			out[i] = math.Log(max(p, 1e-6))
+		}
+		return out
 	}
-	return mean
+	for _, b := range o.bars() {
+		mean, variance := b.posterior.predict(x)
+		for i, m := range mean {
+			out[i] += b.logProbability(m, math.Sqrt(variance[i]+b.noise))
+		}
+	}
+	return out
 }
 
 // Lengths returns the length scales of the first objective. Those of categories have no
@@ -105,10 +134,17 @@ func (o *Outlook) Lengths() []float64 {
 // is within a distance of x in length scales.
 func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
 
-// Probe returns a Probe of the first objective.
+// Probe returns a Probe of the first objective. Where metrics with a limit are modelled, it
+// adds the logarithm of the probability that a configuration is feasible to the mean.
 func (o *Outlook) Probe() *Probe {
 	p := o.surfaces[0]
-	return &Probe{p.sparse.Probe(), make([]float64, p.k.Dim())}
+	out := &Probe{probe: p.sparse.Probe(), u: make([]float64, p.k.Dim())}
+	if o.engine.Event.limited() {
+		for _, b := range o.bars() {
+			out.bars = append(out.bars, barProbe{bar: b, probe: b.posterior.sparse.Probe()})
+		}
+	}
+	return out
 }
 
 // Explain returns the prediction at x, and for each objective an optimistic bound that is a
@@ -152,17 +188,36 @@ func (e *Engine) outcome(mean, variance float64) float64 {
 type Probe struct {
 	probe *gp.Probe
 	u     []float64 // the point, with its fidelity
+	bars  []barProbe
+	sum   []float64 // ∇μ with that of the bars
 }
 
 // Value returns μ(u) and σ(u) in units of targets, and keeps u.
 func (p *Probe) Value(u []float64) (mean, sd float64, err error) {
 	copy(p.u, u)
-	return p.probe.Value(p.u)
+	if mean, sd, err = p.probe.Value(p.u); err != nil {
+		return 0, 0, err
+	}
+	for i := range p.bars {
+		more, err := p.bars[i].value(u)
+		if err != nil {
+			return 0, 0, err
+		}
+		mean += more
+	}
+	return mean, sd, nil
 }
 
 // Gradient returns ∇μ and ∇σ in ordered coordinates, and 0 in others, at the point of
 // the last Value, until the next call.
 func (p *Probe) Gradient() (mean, sd []float64, err error) {
 	mean, sd = p.probe.Gradient()
-	return mean, sd, nil
+	if len(p.bars) == 0 {
+		return mean, sd, nil
+	}
+	p.sum = append(p.sum[:0], mean...)
+	for i := range p.bars {
+		p.bars[i].add(p.sum)
+	}
+	return p.sum, sd, nil
 }

@@ -17,11 +17,13 @@ type Result struct {
 	Epoch    int            // of a late result the epoch of its lease, else 0
 	End      study.Position // of the event that told it
 	X        []float64      // encoded configuration
-	Feasible bool
-	Guided   bool      // A model suggested it, and this is its first result.
-	Cost     float64   // 0 if not known
-	Y        []Measure // outcome, each objective, nil if there is none
-	Low      []Rung    // reports, ascending steps
+	Feasible bool           // keeps the constraints
+	Failed   bool           // infeasible by itself, crashed, NaN, or a metric with a limit is missing
+	Guided   bool           // A model suggested it, and this is its first result.
+	Cost     float64        // 0 if not known
+	Y        []Measure      // outcome, each objective, nil if there is none
+	Low      []Rung         // reports, ascending steps
+	Limited  []Measure      // of a completed trial, the metric of each constraint, with Count 0 if missing
 }
 
 // Measure is a measured objective, where larger is better. It may be ±Inf and the largest
@@ -253,10 +255,17 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
-		out.Feasible = false
+		out.Feasible, out.Failed = false, true
 	case t.State == study.Completed:
 		out.Y, out.Low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
 		out.Feasible = Kept(r.options.Constraints, t.Outcome)
+		for _, c := range r.options.Constraints {
+			m, ok := measured(t.Outcome, c.metric)
+			if !ok || math.IsNaN(m.Value) {
+				m, out.Failed = Measure{}, true
+			}
+			out.Limited = append(out.Limited, c.measured(m))
+		}
 	case t.State == study.Pruned:
 		if out.Low = rungsOf(t, r.spec.Objectives); out.Low == nil {
 			out.Y = r.measures(t.Outcome)

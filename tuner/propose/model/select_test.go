@@ -50,7 +50,7 @@ func TestBestAndOrderAreThoseOfAStableSort(t *testing.T) {
 		}
 		sorted := slices.Clone(items)
 		slices.SortStableFunc(sorted, func(a, c fitted) int { return cmp.Compare(c.y, a.y) })
-		for i, it := range byTarget(items) {
+		for i, it := range byKey(items, func(y float64) float64 { return y }) {
 			if it.extra != sorted[i].extra {
 				t.Fatalf("seed %d: place %d has item %v, want %v", seed, i, it.extra, sorted[i].extra)
 			}

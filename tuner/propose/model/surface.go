@@ -25,6 +25,8 @@ type Surface struct {
 	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
 	// Draw describes how the inducing points were drawn, from version 4 on.
 	Draw *Draw `json:"draw,omitempty"`
+
+	low, top float64 // limits of a metric as targets, ∓Inf for none (see bound)
 }
 
 // dimension returns an upper bound of the effective dimension at the noise of the surface.
@@ -38,31 +40,77 @@ func (s *Surface) dimension() float64 {
 }
 
 // quantity is the quantity that a surface models. It is an objective, by its number, or one
-// of those below.
+// of those below, or a metric with a limit.
 type quantity int
 
 const (
-	feasibility quantity = -1 - iota
-	expense              // the logarithm of the cost
+	feasibility quantity = -1 - iota // whether a result keeps the constraints
+	expense                          // the logarithm of the cost
+	success                          // whether a result has all that constraints need
+	firstLimit                       // the first constraint, before the next one
 )
 
-// value returns a result's value of an objective, if need be from its last report, or the
-// logarithm of the cost. If there is none, ok is false.
+// limitOf returns the quantity of the i-th constraint.
+func limitOf(i int) quantity { return firstLimit - quantity(i) }
+
+// limit returns the number of the constraint whose metric q is.
+func (q quantity) limit() (i int, ok bool) { return int(firstLimit - q), q <= firstLimit }
+
+// labels reports whether the values of q are −1 and 1.
+func (q quantity) labels() bool { return q == feasibility || q == success }
+
+// holds reports whether a result has the label 1.
+func (q quantity) holds(r *Result) bool {
+	if q == success {
+		return !r.Failed
+	}
+	return r.Feasible
+}
+
+// value returns a result's value of an objective, if need be from its last report, of a
+// metric with a limit, or the logarithm of the cost. If there is none, ok is false.
 func (q quantity) value(r *Result, s *Surface) (v float64, ok bool) {
 	if q == expense {
 		return math.Log(r.Cost), r.Cost > 0
 	}
+	if q <= firstLimit {
+		m, ok := q.measure(r)
+		return m.Value, ok
+	}
 	return s.Fidelity.value(r, int(q))
+}
+
+// measure returns a result's measurement of an objective or of a metric with a limit. If
+// there is none, ok is false.
+func (q quantity) measure(r *Result) (m Measure, ok bool) {
+	if i, limit := q.limit(); limit {
+		if r.Limited == nil || r.Limited[i].Count == 0 {
+			return m, false
+		}
+		return r.Limited[i], true
+	}
+	if q < 0 || r.Y == nil {
+		return m, false
+	}
+	return r.Y[q], true
 }
 
 // samples returns the samples of a result for the surface of a quantity. They are its
 // outcome, if it has one, and its reports.
 func (s *Surface) samples(r *Result, q quantity) []sample {
 	switch {
-	case q == feasibility && r.Feasible:
+	case q.labels() && q.holds(r):
 		return []sample{{x: r.X, y: 1}}
-	case q == feasibility:
+	case q.labels():
 		return []sample{{x: r.X, y: -1}}
+	case q <= firstLimit:
+		m, ok := q.measure(r)
+		if !ok {
+			return nil
+		}
+		out := s.outcome(r.X, m)
+		out.y = s.Target.exact(m.Value) // on the right side of the limit, however far
+		return []sample{out}
 	case q == expense:
 		if v, ok := q.value(r, s); ok {
 			return []sample{{x: r.X, y: s.Target.Of(v)}}
