@@ -9,7 +9,9 @@ reads one message per line from stdin and answers each with a line on stdout, in
     {"op": "ask"}                                            →  {"config": {…}, "seconds": 0.01}
     {"op": "tell", "config": {…}, "value": 1.5, "ok": true}  →  {"ok": true}
 
-space has the format in tuner/space/doc.go. A failed trial has ok false and no value. A
+space has the format in tuner/space/doc.go. A failed trial has ok false and no value. On a
+problem with limits a message tell also has "metrics": [0.2, -1], none of which may be
+above 0, and a trial beyond a limit has ok false and a value. A
 configuration that was never asked for may be told. A peer that cannot search the space
 answers start with {"unsupported": "why"}, and one whose package is missing with
 {"missing": "what"}. Any other error is answered with {"error": "what"}, a traceback on
@@ -160,6 +162,8 @@ class Peer:
     """One study of one optimiser. Values are to be minimized."""
 
     conditions = False  # can search spaces that have them
+    limits = False  # learns from metrics that must not be above 0
+    metrics = None  # of the trial being told
 
     def __init__(self, space, seed, trials):
         if space.conditional and not self.conditions:
@@ -243,6 +247,7 @@ class Optuna(Peer):
     is told as FAIL, from which Optuna's samplers learn nothing."""
 
     conditions = True
+    limits = True  # by set_constraint
 
     def start(self):
         import optuna
@@ -271,6 +276,8 @@ class Optuna(Peer):
         states = self.optuna.trial.TrialState
         state = states.FAIL if value is None else states.COMPLETE
         if token is not None:
+            for i, metric in enumerate(self.metrics or []):
+                token.set_constraint(f"c{i}", metric)
             self.study.tell(token, value, state)
             return
         at = self.space.coordinates(config)
@@ -587,7 +594,9 @@ class Conversation:
         return {"config": config, "seconds": seconds}
 
     def tell(self, message, _):
-        config, value = message["config"], message.get("value") if message["ok"] else None
+        limits = self.peer.limits and "metrics" in message
+        config, value = message["config"], message.get("value") if message["ok"] or limits else None
+        self.peer.metrics = message["metrics"] if limits else None
         self.peer.tell(self.peer.asked.pop(key(config), None), config, value)
         return {"ok": True}
 

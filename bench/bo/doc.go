@@ -16,6 +16,7 @@
 //     conditions; a design with steps and constraints.
 //   - generated: problems drawn from numbers, with several basins, a misleading
 //     branch, outliers, rough tables, and failures beside the optimum.
+//   - limits: problems whose best value lies at the limit of a metric.
 //   - table: spaces of which other projects have measured every configuration, on
 //     real machines with real noise and failures. A problem looks them up. Without
 //     the data directory they are left out, and the result says so.

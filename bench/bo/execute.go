@@ -180,6 +180,9 @@ func (e *execution) run(ctx context.Context, j job) error {
 		Space: problem.Space(), Seed: stream.Derive(j.seed, "bench bo "+j.listed.Name, 0),
 		Trials: e.p.trials, Python: e.c.Python,
 	}
+	if l, ok := problem.(Limited); ok {
+		s.Metrics = l.Metrics()
+	}
 	version, err := e.version(ctx, j.contestant, s)
 	if err != nil {
 		return err

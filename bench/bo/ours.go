@@ -2,11 +2,13 @@ package bo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/store/memory"
@@ -102,11 +104,22 @@ func Version() string {
 type served struct {
 	service *tuner.Tuner
 	running *study.Trial // asked for and not told, nil if there is none
+	metrics []string     // that the proposer has limits on
 }
+
+var _ Limiter = (*served)(nil)
 
 const studyName, objective = "bench", "value"
 
 func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, error) {
+	var metrics []string
+	if len(s.Metrics) > 0 && c.Name == propose.BKB {
+		metrics = s.Metrics
+		var err error
+		if c.Options, err = withLimits(c.Options, metrics); err != nil {
+			return nil, err
+		}
+	}
 	// Time stands still, so that no lease expires and a busy machine does not cause random
 	// suggestions as a fallback.
 	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return stillTime }})
@@ -117,7 +130,24 @@ func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, erro
 	if _, err := t.CreateStudy(ctx, studyName, study.Create{Spec: spec}); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	return &served{service: t}, nil
+	return &served{service: t, metrics: metrics}, nil
+}
+
+// withLimits adds constraints to options of the proposer bkb. No metric may be above 0.
+func withLimits(options string, metrics []string) (string, error) {
+	all := make(map[string]any)
+	if options != "" {
+		if err := json.Unmarshal([]byte(options), &all); err != nil {
+			return "", err
+		}
+	}
+	limits := make(map[string]map[string]float64)
+	for _, name := range metrics {
+		limits[name] = map[string]float64{"max": 0}
+	}
+	all["constraints"] = limits
+	out, err := json.Marshal(all)
+	return string(out), err
 }
 
 // Ask implements [Optimiser].
@@ -142,6 +172,24 @@ func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok boo
 	if ok {
 		outcome = study.Measured(objective, value)
 	}
+	return o.put(ctx, c, outcome)
+}
+
+// TellLimited implements [Limiter].
+func (o *served) TellLimited(ctx context.Context, c space.Config, value float64, metrics []float64) error {
+	if o.metrics == nil {
+		return o.Tell(ctx, c, value, keeps(metrics))
+	}
+	outcome := study.Measured(objective, value)
+	for i, name := range o.metrics {
+		outcome.Metrics = append(outcome.Metrics, study.Metric{Name: name, Values: metrics[i : i+1]})
+	}
+	slices.SortFunc(outcome.Metrics, func(a, b study.Metric) int { return strings.Compare(a.Name, b.Name) })
+	return o.put(ctx, c, outcome)
+}
+
+// put tells the running trial's outcome, or adds a trial.
+func (o *served) put(ctx context.Context, c space.Config, outcome study.Outcome) error {
 	if o.running == nil || !o.running.Config.Equal(c) {
 		_, err := o.service.Add(ctx, studyName, study.Add{Config: c, Outcome: outcome})
 		return err

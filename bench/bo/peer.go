@@ -44,7 +44,10 @@ type peerProcess struct {
 	ended  bool
 }
 
-var _ Timed = (*peerProcess)(nil)
+var (
+	_ Timed   = (*peerProcess)(nil)
+	_ Limiter = (*peerProcess)(nil)
+)
 
 // PeerError is an error in a peer's process or in its communication.
 type PeerError struct {
@@ -134,6 +137,22 @@ func (p *peerProcess) Tell(ctx context.Context, c space.Config, value float64, o
 		m["ok"], m["value"] = true, value
 	}
 	_, err = p.call(ctx, m)
+	return err
+}
+
+// TellLimited implements [Limiter]. A trial beyond a limit has ok false and a value. A
+// metric that is not finite makes it a failure without a value.
+func (p *peerProcess) TellLimited(ctx context.Context, c space.Config, value float64, metrics []float64) error {
+	for _, v := range append([]float64{value}, metrics...) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return p.Tell(ctx, c, 0, false)
+		}
+	}
+	config, err := c.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	_, err = p.call(ctx, message{"op": "tell", "config": json.RawMessage(config), "ok": keeps(metrics), "value": value, "metrics": metrics})
 	return err
 }
 

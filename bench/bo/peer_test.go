@@ -92,6 +92,17 @@ func TestPeerConversation(t *testing.T) {
 		}
 		ask(told.want, 0.75)
 	}
+	// On a problem with limits, the value and the metrics of a trial beyond a limit are told.
+	c := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(0.75)})
+	for _, told := range []struct {
+		metrics       []float64
+		want, seconds float64
+	}{{[]float64{0.25, 0}, 0.25, 3}, {[]float64{-1, 0}, 0, 3}, {[]float64{math.Inf(1), 0}, 0.125, 0.75}} {
+		if err := p.TellLimited(t.Context(), c, 3, told.metrics); err != nil {
+			t.Fatal(err)
+		}
+		ask(told.want, told.seconds)
+	}
 }
 
 func TestPeerErrors(t *testing.T) {

@@ -50,6 +50,15 @@ type Recommender interface {
 	Recommend(ctx context.Context) (c space.Config, ok bool, err error)
 }
 
+// Limiter is an Optimiser that learns from metrics with limits. Others are told that a trial
+// beyond a limit failed.
+type Limiter interface {
+	Optimiser
+	// TellLimited is Tell for a [Limited] problem, with its metrics. The value is known
+	// where a metric is above 0, too.
+	TellLimited(ctx context.Context, c space.Config, value float64, metrics []float64) error
+}
+
 // Timed is an Optimiser that measures its own time, as one in another process must.
 type Timed interface {
 	Optimiser
@@ -77,10 +86,11 @@ type Contestant struct {
 
 // Setup is the initial data of an Optimiser. It describes the problem only by its space.
 type Setup struct {
-	Space  *space.Space
-	Seed   uint64
-	Trials int    // that are planned
-	Python string // the interpreter that has the peers, "" for none
+	Space   *space.Space
+	Metrics []string // of a [Limited] problem
+	Seed    uint64
+	Trials  int    // that are planned
+	Python  string // the interpreter that has the peers, "" for none
 }
 
 // Kind is the role of a Contestant in the comparison.

@@ -43,6 +43,7 @@ func (c *Comparison) Report() (*figure.Result, error) {
 	r.againstRandom(out)
 	r.curves(out)
 	r.problems(out)
+	r.successes(out)
 	r.asks(out)
 	r.who(out)
 	return out, nil
@@ -318,6 +319,56 @@ func (r *results) problems(out *figure.Result) {
 			}
 		}
 	}
+}
+
+// successes adds the share of trials that succeed, in suites where some fail. On a problem
+// with limits they are the feasible ones.
+func (r *results) successes(out *figure.Result) {
+	for _, s := range r.suite {
+		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
+		var t *figure.Table
+		for _, l := range s.Problems {
+			for _, n := range r.plan.budgets() {
+				values, failed := make([]float64, len(names)), false
+				for i, name := range names {
+					values[i] = s.successShare(l.Name, name, n)
+					failed = failed || values[i] < 1
+				}
+				if !failed {
+					continue
+				}
+				if t == nil {
+					t = out.Table("successes-"+s.Name, s.Title+", mean share of trials that succeed",
+						append([]figure.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
+				}
+				t.Add(append([]any{strings.TrimPrefix(l.Name, s.Name+"/"), n}, spread(names, names, values)...)...)
+			}
+		}
+	}
+}
+
+// successShare returns the mean share of an optimiser's first n trials on a problem that
+// succeed, NaN without a run.
+func (s *suiteResults) successShare(problem, name string, n int) float64 {
+	var shares []float64
+	for _, at := range s.cells(n, name) {
+		trials := s.runs[at][name].Trials
+		if at.problem != problem || len(trials) == 0 {
+			continue
+		}
+		trials = trials[:min(n, len(trials))]
+		count := 0
+		for _, t := range trials {
+			if t.OK {
+				count++
+			}
+		}
+		shares = append(shares, float64(count)/float64(len(trials)))
+	}
+	if len(shares) == 0 {
+		return math.NaN()
+	}
+	return means([][]float64{shares})[0]
 }
 
 // asks adds the seconds of asks by the number of trials before.

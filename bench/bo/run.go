@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/bench"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/space"
 )
 
 // Run has the trials of one optimiser on one problem from one seed.
@@ -119,7 +120,7 @@ func (r *runner) do(ctx context.Context, trials int) error {
 			least, bestTrue = value, truth
 		}
 		t.BestTrue = bestTrue
-		if err := r.optimiser.Tell(ctx, c, value, ok); err != nil {
+		if err := r.tell(ctx, c, value, ok); err != nil {
 			return fmt.Errorf("tell of trial %d: %w", n, err)
 		}
 		if slices.Contains(budgetsOf(trials), n+1) {
@@ -130,6 +131,17 @@ func (r *runner) do(ctx context.Context, trials int) error {
 		r.run.Trials = append(r.run.Trials, t)
 	}
 	return nil
+}
+
+// tell tells the optimiser a trial, with its metrics if it learns from them.
+func (r *runner) tell(ctx context.Context, c space.Config, value float64, ok bool) error {
+	problem, has := r.problem.(Limited)
+	optimiser, learns := r.optimiser.(Limiter)
+	if !has || !learns {
+		return r.optimiser.Tell(ctx, c, value, ok)
+	}
+	value, metrics := problem.Measure(c)
+	return optimiser.TellLimited(ctx, c, value, metrics)
 }
 
 // recommended returns True of the optimiser's recommendation, NaN if it makes none.

@@ -1,4 +1,4 @@
 package bo
 
 // Suites returns the suites, in the order of reports.
-func Suites() []Suite { return []Suite{noiseless, noisy, classic, generated, tables} }
+func Suites() []Suite { return []Suite{noiseless, noisy, classic, generated, limits, tables} }
