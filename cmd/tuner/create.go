@@ -26,6 +26,7 @@ import (
 type specFlags struct {
 	space              string
 	minimize, maximize []string
+	constraints        []string
 	maxTrials          int
 	timeout            time.Duration
 	maxCost            float64
@@ -47,6 +48,7 @@ func (f *specFlags) add(cmd *cobra.Command) {
 		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin (see tuner space)")
 		fs.StringSliceVar(&f.minimize, "minimize", nil, "`objective` to minimize (repeatable)")
 		fs.StringSliceVar(&f.maximize, "maximize", nil, "`objective` to maximize (default minimize value)")
+		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` of a metric, such as \"latency <= 10\" (repeatable, see tuner space for limits of parameters)")
 		fs.StringArrayVar(&f.attributes, "attr", nil, "note on the study, `key=value` (repeatable)")
 	})
 	flagGroup(cmd, group{"Limits", specPage}, func(fs *pflag.FlagSet) {
@@ -65,7 +67,7 @@ func (f *specFlags) add(cmd *cobra.Command) {
 
 // given tells whether any flag that describes a study was given.
 func (f *specFlags) given(cmd *cobra.Command) bool {
-	for _, name := range []string{"space", "minimize", "maximize", "max-trials", "timeout", "max-cost", "lease", "max-retries", "seed", "proposer", "pruner", "attr"} {
+	for _, name := range []string{"space", "minimize", "maximize", "constraint", "max-trials", "timeout", "max-cost", "lease", "max-retries", "seed", "proposer", "pruner", "attr"} {
 		if cmd.Flags().Changed(name) {
 			return true
 		}
@@ -99,6 +101,11 @@ func (f *specFlags) apply(g *globals, cmd *cobra.Command, spec *study.Spec) erro
 	set(&spec.Seed, f.seed, changed("seed"))
 	if changed("proposer") {
 		if spec.Proposer, err = parseComponent("proposer", f.proposer); err != nil {
+			return err
+		}
+	}
+	for _, text := range f.constraints {
+		if err := constrain(&spec.Proposer, text); err != nil {
 			return err
 		}
 	}

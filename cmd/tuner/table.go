@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -272,18 +273,27 @@ func stateColor(state string) string {
 // trialTable writes trials as a table.
 type trialTable struct {
 	*table
-	spec  study.Spec
-	brief bool // without worker and message
+	spec    study.Spec
+	metrics []string // objectives, and metrics with a limit
+	brief   bool     // without worker and message
 }
 
 // newTrialTable returns a table for trials. A width of 0 means no limit.
 func newTrialTable(out io.Writer, spec study.Spec, brief bool, width int) *trialTable {
 	const least = 6 // of a text
 	header := []string{"TRIAL", "STATE"}
-	for _, o := range spec.Objectives {
-		header = append(header, strings.ToUpper(o.Name))
-	}
 	t := &trialTable{spec: spec, brief: brief}
+	for _, o := range spec.Objectives {
+		t.metrics = append(t.metrics, o.Name)
+	}
+	for _, name := range propose.ConstrainedMetrics(spec.Proposer) {
+		if !slices.Contains(t.metrics, name) {
+			t.metrics = append(t.metrics, name)
+		}
+	}
+	for _, name := range t.metrics {
+		header = append(header, strings.ToUpper(name))
+	}
 	var drop []int
 	cuts := map[int]int{}
 	for _, p := range spec.Space.Parameters() {
@@ -314,8 +324,8 @@ func (t *trialTable) put(v any) error {
 		state += " " + breaksMark
 	}
 	row := []string{fmt.Sprint(r.Trial), state}
-	for _, o := range t.spec.Objectives {
-		row = append(row, meanText(r, o.Name))
+	for _, name := range t.metrics {
+		row = append(row, meanText(r, name))
 	}
 	for _, p := range t.spec.Space.Parameters() {
 		text := ""

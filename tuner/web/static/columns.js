@@ -50,6 +50,7 @@ export const column = (/** @type {Table} */ t, /** @type {string} */ name) => t.
 /** under lists the columns whose names begin with a prefix, by the rest of the name. */
 const under = (/** @type {Table} */ t, /** @type {string} */ prefix) => t.columns.filter((c) => c.name.startsWith(prefix)).map((c) => ({ ...c, name: c.name.slice(prefix.length) }));
 export const parameters = (/** @type {Table} */ t) => under(t, "parameter/");
+export const limited = (/** @type {Table} */ t) => under(t, "metric/");
 export const objectives = (/** @type {Table} */ t) => under(t, "value/");
 
 /** at is the value at a coordinate between 0 and 1, as a number or a word. */

@@ -2,7 +2,7 @@
 // All trials as a table. Only the rows in view are elements.
 
 import { count, h, number, quote, trialStateNames, trialURL } from "./dom.js";
-import { at, column, INACTIVE, objectives, parameters, TOP } from "./columns.js";
+import { at, column, INACTIVE, limited, objectives, parameters, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 
 const rowHeight = 30;
@@ -42,6 +42,7 @@ export function trials(s, selection) {
       { key: "#", title: "trial", value: (i) => i },
       { key: "state", title: "state", value: (i) => states[i] + (s.breaks(i) ? 0.5 : 0), text: (i) => s.stateOf(i) },
       ...objectives(t).map((c) => ({ key: `o:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
+      ...limited(t).map((c) => ({ key: `m:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
       ...parameters(t).map((c) => ({ key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.data[i]), text: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? "" : short(at(c.axis, c.data[i] / TOP))) })),
     ];
     const { pass, text } = selection();
