@@ -39,10 +39,16 @@ type Options struct {
 	// Workers is the number of goroutines, or 0 for one per processor. It does not
 	// change the model.
 	Workers int
+	// Weights are n weights s_i ≥ 0 of the training rows, or nil for 1 each. The loss of
+	// row i counts s_i/s̄ times, with the mean s̄. Integer weights are rows that occur as
+	// often. Only ratios of weights matter. Centres, random features and default length
+	// scales do not depend on them.
+	Weights []float64
 	// Validation, if not nil, is held-out data. Its error is measured once per
 	// iteration, and the iterate with the least error becomes the model.
 	Validation data.Source
-	// Measure is the error to measure on Validation, or nil for RMSE.
+	// Measure is the error to measure on Validation, or nil for RMSE. It knows the
+	// weights of the validation rows, see Scoring.
 	Measure Measure
 	// Patience, if positive, ends the fit after that many iterations without a smaller
 	// validation error.

@@ -1,6 +1,7 @@
 package learners
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -8,86 +9,162 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// measures holds the errors by their names on the command line.
-var measures = map[string]Measure{
-	"rmse":             RMSE,
-	"mse":              MSE,
-	"mae":              MAE,
-	"relative-error":   RelativeError,
-	"normalised-error": NormalisedError,
-	"1-r2":             func(f, y []float64, c int) float64 { return 1 - R2(f, y, c) },
-	"class-error":      ClassError,
-	"1-auc":            func(f, y []float64, c int) float64 { return 1 - AUC(f, y, c) },
+// Scoring says how a measure reads outputs and counts rows. The zero Scoring is for
+// outputs of the squared loss and rows that count alike.
+type Scoring struct {
+	// Link gives probabilities from outputs.
+	Link Link
+	// Weights are the weights s_i ≥ 0 of the rows, or nil for 1 each. Integer weights are
+	// rows that occur as often.
+	Weights []float64
+	// Quantile is τ of "pinball", or 0 for 0.5. Delta is δ of "huber" in the units of the
+	// targets, or 0 for 1.
+	Quantile, Delta float64
+}
 
-	"1-balanced-accuracy": func(f, y []float64, c int) float64 { return 1 - BalancedAccuracy(f, y, c) },
+// scored is a Measure with its Scoring.
+type scored func(s Scoring, outputs, targets []float64, c int) float64
+
+// measures holds the errors by their names on the command line.
+var measures = map[string]scored{
+	"rmse":             Scoring.rmse,
+	"mse":              Scoring.mse,
+	"mae":              Scoring.mae,
+	"relative-error":   Scoring.relativeError,
+	"normalised-error": Scoring.normalisedError,
+	"1-r2":             func(s Scoring, f, y []float64, c int) float64 { return 1 - s.r2(f, y, c) },
+	"class-error":      Scoring.classError,
+	"1-auc":            func(s Scoring, f, y []float64, c int) float64 { return 1 - s.auc(f, y, c) },
+
+	"1-balanced-accuracy": func(s Scoring, f, y []float64, c int) float64 { return 1 - s.balancedAccuracy(f, y, c) },
+	"pinball":             Scoring.pinball,
+	"huber":               Scoring.huber,
 }
 
 // probabilityMeasures holds the errors of probabilities.
-var probabilityMeasures = map[string]func(Link) Measure{
-	"log-loss":          LogLoss,
-	"brier":             Brier,
-	"calibration-error": CalibrationError,
+var probabilityMeasures = map[string]scored{
+	"log-loss":          Scoring.logLoss,
+	"brier":             Scoring.brier,
+	"calibration-error": Scoring.calibrationError,
 }
 
 // NeedsProbabilities reports whether the error with this name is one of probabilities.
 func NeedsProbabilities(name string) bool { return probabilityMeasures[name] != nil }
 
-// MeasureNames returns the names that MeasureNamed knows, sorted.
+// MeasureNames returns the names that [Scoring.Measure] knows, sorted.
 func MeasureNames() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(measures)), maps.Keys(probabilityMeasures))
 	slices.Sort(names)
 	return names
 }
 
-// MeasureNamed returns the error with this name, or nil if there is none. Smaller is
-// better for all of them. Probabilities come from the link.
-func MeasureNamed(name string, l Link) Measure {
-	if of := probabilityMeasures[name]; of != nil {
-		return of(l)
+// Measure returns the error with this name, or nil if there is none. Smaller is better
+// for all of them.
+func (s Scoring) Measure(name string) Measure {
+	of := measures[name]
+	if of == nil {
+		of = probabilityMeasures[name]
 	}
-	return measures[name]
+	if of == nil {
+		return nil
+	}
+	return func(outputs, targets []float64, c int) float64 { return of(s, outputs, targets, c) }
+}
+
+// weight returns the weight of a row.
+func (s Scoring) weight(row int) float64 {
+	if s.Weights == nil {
+		return 1
+	}
+	return s.Weights[row]
+}
+
+// rows returns the sum of the weights of n rows.
+func (s Scoring) rows(n int) float64 {
+	if s.Weights == nil {
+		return float64(n)
+	}
+	sum := 0.0
+	for _, w := range s.Weights {
+		sum += w
+	}
+	return sum
+}
+
+// mean returns the mean of loss(f, y) over rows and outputs.
+func (s Scoring) mean(outputs, targets []float64, c int, loss func(f, y float64) float64) float64 {
+	sum := 0.0
+	for i, y := range targets {
+		if w := s.weight(i / c); w > 0 {
+			sum += w * loss(outputs[i], y)
+		}
+	}
+	return sum / (s.rows(len(targets)/c) * float64(c))
 }
 
 // MSE is the mean of (f − y)² over rows and outputs.
-func MSE(outputs, targets []float64, _ int) float64 {
-	s := 0.0
-	for i, y := range targets {
-		s += (outputs[i] - y) * (outputs[i] - y)
-	}
-	return s / float64(len(targets))
+func MSE(outputs, targets []float64, c int) float64 { return Scoring{}.mse(outputs, targets, c) }
+
+func (s Scoring) mse(outputs, targets []float64, c int) float64 {
+	return s.mean(outputs, targets, c, func(f, y float64) float64 { return (f - y) * (f - y) })
 }
 
 // RMSE is √MSE, in the units of the targets.
-func RMSE(outputs, targets []float64, c int) float64 { return math.Sqrt(MSE(outputs, targets, c)) }
+func RMSE(outputs, targets []float64, c int) float64 { return Scoring{}.rmse(outputs, targets, c) }
+
+func (s Scoring) rmse(outputs, targets []float64, c int) float64 {
+	return math.Sqrt(s.mse(outputs, targets, c))
+}
 
 // MAE is the mean of |f − y|.
-func MAE(outputs, targets []float64, _ int) float64 {
-	s := 0.0
-	for i, y := range targets {
-		s += math.Abs(outputs[i] - y)
-	}
-	return s / float64(len(targets))
+func MAE(outputs, targets []float64, c int) float64 { return Scoring{}.mae(outputs, targets, c) }
+
+func (s Scoring) mae(outputs, targets []float64, c int) float64 {
+	return s.mean(outputs, targets, c, func(f, y float64) float64 { return math.Abs(f - y) })
+}
+
+// pinball is the mean of τr for r = y − f ≥ 0, and of (τ − 1)r otherwise. The
+// τ-quantile of the targets minimises it.
+func (s Scoring) pinball(outputs, targets []float64, c int) float64 {
+	tau := cmp.Or(s.Quantile, 0.5)
+	return s.mean(outputs, targets, c, func(f, y float64) float64 { return max(tau*(y-f), (tau-1)*(y-f)) })
+}
+
+// huber is the mean of r²/2 for |r| ≤ δ, and of δ(|r| − δ/2) otherwise.
+func (s Scoring) huber(outputs, targets []float64, c int) float64 {
+	delta := cmp.Or(s.Delta, 1)
+	return s.mean(outputs, targets, c, func(f, y float64) float64 {
+		r := math.Abs(f - y)
+		return min(r, delta) * (r - min(r, delta)/2)
+	})
 }
 
 // RelativeError is the root of the mean of ((f − y)/y)², as for the years of
 // MillionSongs in Carratino (2020), Table 4.2. It needs outputs and targets in their
 // own units, see data.Encoding.Decode. It is +Inf where a target is 0 and the output is
 // not.
-func RelativeError(outputs, targets []float64, _ int) float64 {
-	s := 0.0
-	for i, y := range targets {
-		if e := outputs[i] - y; e != 0 {
-			s += (e / y) * (e / y)
+func RelativeError(outputs, targets []float64, c int) float64 {
+	return Scoring{}.relativeError(outputs, targets, c)
+}
+
+func (s Scoring) relativeError(outputs, targets []float64, c int) float64 {
+	return math.Sqrt(s.mean(outputs, targets, c, func(f, y float64) float64 {
+		if f == y {
+			return 0
 		}
-	}
-	return math.Sqrt(s / float64(len(targets)))
+		return (f - y) / y * ((f - y) / y)
+	}))
 }
 
 // NormalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each
 // output. The best constant has 1. For constant targets it is 0 if the outputs equal
 // them, and +Inf otherwise.
 func NormalisedError(outputs, targets []float64, c int) float64 {
-	num, den := squares(outputs, targets, c)
+	return Scoring{}.normalisedError(outputs, targets, c)
+}
+
+func (s Scoring) normalisedError(outputs, targets []float64, c int) float64 {
+	num, den := s.squares(outputs, targets, c)
 	if num == 0 {
 		return 0
 	}
@@ -96,8 +173,10 @@ func NormalisedError(outputs, targets []float64, c int) float64 {
 
 // R2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖². Larger is better. For
 // constant targets it is 1 if the outputs equal them, and −Inf otherwise.
-func R2(outputs, targets []float64, c int) float64 {
-	num, den := squares(outputs, targets, c)
+func R2(outputs, targets []float64, c int) float64 { return Scoring{}.r2(outputs, targets, c) }
+
+func (s Scoring) r2(outputs, targets []float64, c int) float64 {
+	num, den := s.squares(outputs, targets, c)
 	if num == 0 {
 		return 1
 	}
@@ -105,15 +184,17 @@ func R2(outputs, targets []float64, c int) float64 {
 }
 
 // squares returns ‖f − y‖² and ‖y − ȳ‖².
-func squares(outputs, targets []float64, c int) (residual, total float64) {
+func (s Scoring) squares(outputs, targets []float64, c int) (residual, total float64) {
 	mean := make([]float64, c)
-	n := float64(len(targets) / c)
+	n := s.rows(len(targets) / c)
 	for i, y := range targets {
-		mean[i%c] += y / n
+		mean[i%c] += s.weight(i/c) * y / n
 	}
 	for i, y := range targets {
-		residual += (outputs[i] - y) * (outputs[i] - y)
-		total += (y - mean[i%c]) * (y - mean[i%c])
+		if w := s.weight(i / c); w > 0 {
+			residual += w * (outputs[i] - y) * (outputs[i] - y)
+			total += w * (y - mean[i%c]) * (y - mean[i%c])
+		}
 	}
 	return residual, total
 }
@@ -122,24 +203,32 @@ func squares(outputs, targets []float64, c int) (residual, total float64) {
 // c = 1 the class is the sign, and 0 counts as −1. For c > 1 it is the first of the
 // largest outputs.
 func ClassError(outputs, targets []float64, c int) float64 {
-	wrong, truth := 0, data.Classes(targets, c)
+	return Scoring{}.classError(outputs, targets, c)
+}
+
+func (s Scoring) classError(outputs, targets []float64, c int) float64 {
+	wrong, truth := 0.0, data.Classes(targets, c)
 	for i, k := range data.Classes(outputs, c) {
 		if k != truth[i] {
-			wrong++
+			wrong += s.weight(i)
 		}
 	}
-	return float64(wrong) / float64(len(truth))
+	return wrong / s.rows(len(truth))
 }
 
 // BalancedAccuracy is the mean over the classes of the share of their rows whose class
 // is right, see [ClassError]. Classes without rows do not count. Larger is better.
 func BalancedAccuracy(outputs, targets []float64, c int) float64 {
+	return Scoring{}.balancedAccuracy(outputs, targets, c)
+}
+
+func (s Scoring) balancedAccuracy(outputs, targets []float64, c int) float64 {
 	truth, guess := data.Classes(targets, c), data.Classes(outputs, c)
 	rows, right := make([]float64, max(c, 2)), make([]float64, max(c, 2))
 	for i, k := range truth {
-		rows[k]++
+		rows[k] += s.weight(i)
 		if guess[i] == k {
-			right[k]++
+			right[k] += s.weight(i)
 		}
 	}
 	sum, classes := 0.0, 0.0
@@ -157,7 +246,9 @@ func BalancedAccuracy(outputs, targets []float64, c int) float64 {
 // half. Larger is better. For c > 1 it is the mean over the outputs, one against all.
 // An output whose targets have only one class does not count. If no other is left, the
 // AUC is NaN. It costs O(n log n).
-func AUC(outputs, targets []float64, c int) float64 {
+func AUC(outputs, targets []float64, c int) float64 { return Scoring{}.auc(outputs, targets, c) }
+
+func (s Scoring) auc(outputs, targets []float64, c int) float64 {
 	n := len(targets) / c
 	order, f := make([]int, n), make([]float64, n)
 	sum, count := 0.0, 0
@@ -174,7 +265,7 @@ func AUC(outputs, targets []float64, c int) float64 {
 			}
 			return 0
 		})
-		if auc, ok := rankAUC(order, f, func(i int) bool { return targets[i*c+j] > 0 }); ok {
+		if auc, ok := s.rankAUC(order, f, func(i int) bool { return targets[i*c+j] > 0 }); ok {
 			sum += auc
 			count++
 		}
@@ -186,16 +277,18 @@ func AUC(outputs, targets []float64, c int) float64 {
 }
 
 // rankAUC is the statistic of Mann and Whitney, of rows in increasing order of f.
-func rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) {
+func (s Scoring) rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) {
 	var wins, negatives, positives float64
 	for at := 0; at < len(order); {
-		end, pos := at, 0.0
+		end, pos, all := at, 0.0, 0.0
 		for ; end < len(order) && f[order[end]] == f[order[at]]; end++ {
+			w := s.weight(order[end])
 			if positive(order[end]) {
-				pos++
+				pos += w
 			}
+			all += w
 		}
-		neg := float64(end-at) - pos
+		neg := all - pos
 		wins += pos * (negatives + neg/2)
 		negatives += neg
 		positives += pos
@@ -206,35 +299,31 @@ func rankAUC(order []int, f []float64, positive func(int) bool) (float64, bool) 
 
 // LogLoss returns the mean of −log p of the true class in nats, with p from the link. A
 // probability counts as at least 1e-15.
-func LogLoss(l Link) Measure {
-	return func(outputs, targets []float64, c int) float64 {
-		if c == 1 && l != Expected { // without rounding p to 1
-			s := 0.0
-			for i, y := range targets {
-				s += math.Min(logistic(-sign(y)*outputs[i]), -math.Log(1e-15))
-			}
-			return s / float64(len(targets))
-		}
-		s := 0.0
-		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) { s -= math.Log(math.Max(p[k], 1e-15)) })
-		return s / float64(len(targets)/c)
+func LogLoss(l Link) Measure { return Scoring{Link: l}.logLoss }
+
+func (s Scoring) logLoss(outputs, targets []float64, c int) float64 {
+	if c == 1 && s.Link != Expected { // without rounding p to 1
+		return s.mean(outputs, targets, 1, func(f, y float64) float64 {
+			return math.Min(logistic(-sign(y)*f), -math.Log(1e-15))
+		})
 	}
+	return s.meanOfProbabilities(outputs, targets, c, func(p []float64, k int) float64 { return -math.Log(math.Max(p[k], 1e-15)) })
 }
 
 // Brier returns the mean of Σ_k (p_k − [k is the class])², with p from the link.
-func Brier(l Link) Measure {
-	return func(outputs, targets []float64, c int) float64 {
-		s := 0.0
-		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) {
-			for j, v := range p {
-				if j == k {
-					v--
-				}
-				s += v * v
+func Brier(l Link) Measure { return Scoring{Link: l}.brier }
+
+func (s Scoring) brier(outputs, targets []float64, c int) float64 {
+	return s.meanOfProbabilities(outputs, targets, c, func(p []float64, k int) float64 {
+		sum := 0.0
+		for j, v := range p {
+			if j == k {
+				v--
 			}
-		})
-		return s / float64(len(targets)/c)
-	}
+			sum += v * v
+		}
+		return sum
+	})
 }
 
 // calibrationBins is the usual number of bins for the calibration error.
@@ -245,42 +334,53 @@ const calibrationBins = 15
 // over the rows of the difference, in the row's bin, between the mean of this
 // probability and the share of rows whose class is right (Naeini, Cooper and Hauskrecht
 // 2015, and Guo et al. 2017 for several classes).
-func CalibrationError(l Link) Measure {
-	return func(outputs, targets []float64, c int) float64 {
-		var difference [calibrationBins]float64
-		invalid := false
-		eachTrueProbability(l, outputs, targets, c, func(p []float64, k int) {
-			guess := 0
-			for j, v := range p {
-				if v > p[guess] {
-					guess = j
-				}
+func CalibrationError(l Link) Measure { return Scoring{Link: l}.calibrationError }
+
+func (s Scoring) calibrationError(outputs, targets []float64, c int) float64 {
+	var difference [calibrationBins]float64
+	invalid := false
+	s.eachTrueProbability(outputs, targets, c, func(p []float64, k int, w float64) {
+		guess := 0
+		for j, v := range p {
+			if v > p[guess] {
+				guess = j
 			}
-			if invalid = invalid || !(p[guess] >= 0 && p[guess] <= 1); invalid {
-				return
-			}
-			bin := min(int(p[guess]*calibrationBins), calibrationBins-1)
-			difference[bin] += p[guess]
-			if guess == k {
-				difference[bin]--
-			}
-		})
-		if invalid { // outputs that are not numbers
-			return math.NaN()
 		}
-		s := 0.0
-		for _, d := range difference {
-			s += math.Abs(d)
+		if invalid = invalid || !(p[guess] >= 0 && p[guess] <= 1); invalid {
+			return
 		}
-		return s / float64(len(targets)/c)
+		bin := min(int(p[guess]*calibrationBins), calibrationBins-1)
+		difference[bin] += w * p[guess]
+		if guess == k {
+			difference[bin] -= w
+		}
+	})
+	if invalid { // outputs that are not numbers
+		return math.NaN()
 	}
+	sum := 0.0
+	for _, d := range difference {
+		sum += math.Abs(d)
+	}
+	return sum / s.rows(len(targets)/c)
 }
 
-// eachTrueProbability calls f with the probabilities of each row and its class.
-func eachTrueProbability(l Link, outputs, targets []float64, c int, f func(p []float64, k int)) {
-	p, classes := l.Probabilities(outputs, c), max(c, 2)
+// meanOfProbabilities returns the mean over rows of loss(p, k), with the probabilities
+// of the row and its class.
+func (s Scoring) meanOfProbabilities(outputs, targets []float64, c int, loss func(p []float64, k int) float64) float64 {
+	sum := 0.0
+	s.eachTrueProbability(outputs, targets, c, func(p []float64, k int, w float64) { sum += w * loss(p, k) })
+	return sum / s.rows(len(targets)/c)
+}
+
+// eachTrueProbability calls f with the probabilities of each row, its class and its
+// weight, unless that is 0.
+func (s Scoring) eachTrueProbability(outputs, targets []float64, c int, f func(p []float64, k int, w float64)) {
+	p, classes := s.Link.Probabilities(outputs, c), max(c, 2)
 	for i, k := range data.Classes(targets, c) {
-		f(p[i*classes:][:classes], k)
+		if w := s.weight(i); w > 0 {
+			f(p[i*classes:][:classes], k, w)
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ func TestMeasuresByHand(t *testing.T) {
 		"mse": 1.5, "rmse": math.Sqrt(1.5), "mae": 1,
 		"relative-error":   math.Sqrt((0 + 1 + 4.0/25 + 1.0/16) / 4),
 		"normalised-error": math.Sqrt(6 / 12.75), "1-r2": 6 / 12.75,
+		"pinball": 0.5, "huber": (0 + 0.5 + 1.5 + 0.5) / 4,
 	} {
-		if got := learners.MeasureNamed(name, learners.Expected)(f, y, 1); math.Abs(got-want) > 1e-14 {
+		if got := (learners.Scoring{}).Measure(name)(f, y, 1); math.Abs(got-want) > 1e-14 {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
@@ -31,11 +32,11 @@ func TestMeasuresByHand(t *testing.T) {
 	if v := learners.NormalisedError([]float64{2, 1}, []float64{2, 2}, 1); !math.IsInf(v, 1) {
 		t.Errorf("normalised error of constant targets that are missed: %v", v)
 	}
-	if learners.MeasureNamed("no such", learners.Expected) != nil {
+	if (learners.Scoring{}).Measure("no such") != nil {
 		t.Error("a measure without a name")
 	}
 	for _, name := range learners.MeasureNames() {
-		if learners.MeasureNamed(name, learners.Softmax) == nil {
+		if (learners.Scoring{Link: learners.Softmax}).Measure(name) == nil {
 			t.Errorf("%s is listed but not known", name)
 		}
 	}
@@ -204,5 +205,39 @@ func TestLogLoss(t *testing.T) {
 	}
 	if got, want := learners.LogLoss(learners.Logistic)([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
 		t.Errorf("a sure mistake costs %v, want %v", got, want)
+	}
+}
+
+// Integer weights are rows that occur as often, for every measure. A row of weight 0
+// does not count, even if its output is not a number.
+func TestWeightedMeasures(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []int{1, 3} {
+		const n = 40
+		f, y, weights := make([]float64, n*c), make([]float64, n*c), make([]float64, n)
+		for i := range f {
+			f[i], y[i] = rng.NormFloat64(), -1
+		}
+		var rf, ry []float64
+		for i := range n {
+			if k := rng.IntN(c + 1); k < c {
+				y[i*c+k] = 1
+			}
+			weights[i] = float64(rng.IntN(4))
+			for range int(weights[i]) {
+				rf, ry = append(rf, f[i*c:][:c]...), append(ry, y[i*c:][:c]...)
+			}
+		}
+		for _, name := range learners.MeasureNames() {
+			s := learners.Scoring{Link: learners.Logistic, Quantile: 0.3, Delta: 0.7}
+			want, plain := s.Measure(name)(rf, ry, c), s.Measure(name)(f, y, c)
+			s.Weights = weights
+			if got := s.Measure(name)(f, y, c); !(math.Abs(got-want) <= 1e-12*math.Abs(want)) {
+				t.Errorf("%s, c = %d: %v, repeated rows have %v", name, c, got, want)
+			}
+			if plain == want {
+				t.Errorf("%s, c = %d: weights have no effect", name, c)
+			}
+		}
 	}
 }

@@ -66,6 +66,13 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 	})
 }
 
+// addWeights adds the flag of the weights of rows.
+func (d *dataFlags) addWeights(cmd *cobra.Command) {
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVar(&d.options.Weights, "weights", "", "`column` with the weights of rows, numbers ≥ 0 (default all rows count alike)")
+	})
+}
+
 var errNoData = usagef("there is no data; name the file with --data")
 
 // open reads the table.
@@ -121,13 +128,15 @@ func (g *globals) labelled(ctx context.Context, cmd *cobra.Command, t *dataset.T
 	return kept, nil
 }
 
-// encodeLabelled encodes the rows of a table that have a target.
-func (g *globals) encodeLabelled(cmd *cobra.Command) encoder {
+// encodeLabelled encodes the rows of a table that have a target, and sets weights to
+// theirs.
+func (g *globals) encodeLabelled(cmd *cobra.Command, weights *[]float64) encoder {
 	return func(t *dataset.Table, ctx context.Context, e *data.Encoding) (data.Source, error) {
 		kept, err := g.labelled(ctx, cmd, t, e)
 		if err != nil {
 			return nil, err
 		}
+		*weights = kept.Weights()
 		return kept.Encode(ctx, e)
 	}
 }
@@ -183,7 +192,7 @@ var remedies = strings.NewReplacer(
 	"say that the file has no header", "say --header no",
 	"drop the column if it identifies rows", "--drop it if it identifies rows",
 	"set ZeroBased", "give --zero-based",
-	"Target, TargetPath, Drop and Categorical do not apply", "--target, --target-file, --drop and --categorical do not apply",
+	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
 	"see Options.Target", "--target overrules",
 	"or a larger max rows", "or a larger --max-rows",
 )

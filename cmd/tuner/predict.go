@@ -209,8 +209,9 @@ func newEvaluate(g *globals) *cobra.Command {
 		Long: `Evaluate compares the predictions of a model with the targets of the data.
 
 For numbers it prints the root mean square error and the mean absolute error, in the unit
-of the target, and R². For classes it prints the class error, the area under the ROC
-curve and, if the model has probabilities, the logarithmic loss.`,
+of the target, and R². For classes it prints the class error, the balanced accuracy and
+the area under the ROC curve. If the model has probabilities, it also prints the
+logarithmic loss, the Brier score and the expected calibration error.`,
 		Example: "  tuner evaluate --model price.model --data test.csv",
 		Args:    noArgs,
 	}
@@ -219,15 +220,17 @@ curve and, if the model has probabilities, the logarithmic loss.`,
 	})
 	data.add(cmd)
 	data.addTarget(cmd)
+	data.addWeights(cmd)
 	deviceFlag(g, cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd))
+		var scoring learners.Scoring
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd, &scoring.Weights))
 		if err != nil {
 			return err
 		}
 		defer closeTable()
-		scores, err := training.Evaluate(cmd.Context(), file.Model, file.Encoding, src)
+		scores, err := training.Evaluate(cmd.Context(), file.Model, file.Encoding, src, scoring)
 		if err != nil {
 			return dataError(err)
 		}

@@ -45,6 +45,7 @@ type trainer struct {
 	split     training.Split
 	options   learners.Options
 	measure   string
+	classes   string // weights of classes
 	out       string
 	format    *format
 }
@@ -71,6 +72,11 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 	}
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
+	t.data.addWeights(cmd)
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
+	})
+	register(cmd, "class-weight", words(training.Balanced))
 	t.encoding.add(cmd)
 	t.addValidation(cmd)
 	register(cmd, "measure", words(learners.MeasureNames()...))
@@ -185,11 +191,16 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	}
 	o := t.options
 	o.Seed, o.Validation = t.split.Seed, data.Validation
-	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, t.algorithm.Link(values))
+	scoring := t.algorithm.Scoring(values)
+	scoring.Weights = data.ValidationWeights
+	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, scoring)
 	if err != nil {
 		return usagef("--measure: %w", err)
 	}
 	o.Measure = measure
+	if o.Weights, err = training.ClassWeights(ctx, t.classes, data.Encoding, data.Train, data.Weights); err != nil {
+		return usagef("--class-weight: %w", err)
+	}
 	progress := newFitProgress(newStatusLine(g, cmd), t.algorithm.Name, name)
 	o.Progress = progress.report
 	model, fitErr := estimator.Fit(ctx, data.Train, o)
@@ -224,7 +235,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	if interrupted {
 		return errors.Join(t.write(cmd, r), &statusError{exitInterrupted, fmt.Errorf("interrupted; the best model so far is in %s", t.out)})
 	}
-	if err := t.measureOn(ctx, &r, model, data); err != nil {
+	if err := t.measureOn(ctx, &r, model, data, scoring); err != nil {
 		return err
 	}
 	return t.write(cmd, r)
@@ -257,14 +268,16 @@ func (t *trainer) save(model learners.Model, data *training.Data, r trained, pro
 }
 
 // measureOn measures the model on the rows that were held out.
-func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data) (err error) {
+func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data, s learners.Scoring) (err error) {
 	if data.Validation != nil {
-		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation); err != nil {
+		s.Weights = data.ValidationWeights
+		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation, s); err != nil {
 			return err
 		}
 	}
 	if data.Test != nil {
-		r.Test, err = training.Evaluate(ctx, model, data.Encoding, data.Test)
+		s.Weights = data.TestWeights
+		r.Test, err = training.Evaluate(ctx, model, data.Encoding, data.Test, s)
 	}
 	return err
 }

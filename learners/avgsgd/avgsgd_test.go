@@ -336,3 +336,5 @@ func TestFamilyOfWideRows(t *testing.T) {
 		}
 	}
 }
+
+func TestNoWeights(t *testing.T) { learnerstest.NoWeights(t, Params{Kernel: kerneltest.Gaussian(1)}) }

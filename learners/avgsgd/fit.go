@@ -35,6 +35,9 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := learners.Unweighted(algorithm, o); err != nil {
+		return nil, err
+	}
 	passes := cmp.Or(p.Passes, DefaultPasses)
 	monitor, err := learners.NewMonitor(ctx, algorithm, passes, train, o)
 	if err != nil {

@@ -19,6 +19,7 @@ type builder struct {
 	missing missingSet
 	single  bool // numbers must fit float32
 	store   cellStore
+	weights []float64 // of rows, if a column has them
 }
 
 // cellStore stores rows and makes a source of them.
@@ -44,7 +45,7 @@ func (b *builder) layout() {
 	width := 0
 	for c := range b.cols {
 		b.slot[c] = -1
-		if !b.cols[c].dropped {
+		if !b.cols[c].dropped && !b.cols[c].weights {
 			b.slot[c] = width
 			width++
 		}
@@ -82,6 +83,9 @@ func (b *builder) text(c int, s []byte) error {
 	if b.cols[c].dropped {
 		return nil
 	}
+	if b.cols[c].weights {
+		return b.fault(c, excerpt(s)+" is not a number, and weights of rows are numbers ≥ 0")
+	}
 	code, err := b.cols[c].addText(s, b.rows+1, b.line)
 	if err != nil {
 		return b.fault(c, err.Error())
@@ -96,6 +100,8 @@ func (b *builder) number(c int, v float64) error {
 	switch {
 	case col.dropped:
 		return nil
+	case col.weights:
+		return b.weigh(c, v)
 	case v-v == 0 && !b.single: // finite
 	case math.IsNaN(v):
 		return b.none(c)
@@ -114,8 +120,23 @@ func (b *builder) none(c int) error {
 	if b.cols[c].dropped {
 		return nil
 	}
+	if b.cols[c].weights {
+		return b.fault(c, "the weight of the row is missing; write a number ≥ 0")
+	}
 	b.cols[c].addMissing(b.rows+1, b.line)
 	b.row[b.slot[c]] = math.NaN()
+	return nil
+}
+
+// weigh adds the weight of the row, in column c.
+func (b *builder) weigh(c int, v float64) error {
+	switch {
+	case math.IsNaN(v):
+		return b.none(c)
+	case !(v >= 0) || math.IsInf(v, 0):
+		return b.fault(c, fmt.Sprintf("the weight of the row is %g; weights are finite numbers ≥ 0", v))
+	}
+	b.weights = append(b.weights, v)
 	return nil
 }
 

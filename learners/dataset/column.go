@@ -47,6 +47,7 @@ type columnBuilder struct {
 	name        string
 	categorical bool // numbers are texts too
 	dropped     bool
+	weights     bool // of rows
 	label       bool
 
 	numbers, texts, missing              int

@@ -19,8 +19,8 @@ func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []s
 	if o.ChunkFile != "" {
 		return fmt.Errorf("dataset: chunk files hold dense data; sparse rows stay in memory")
 	}
-	if len(o.Target)+len(o.Drop)+len(o.Categorical) > 0 || o.TargetPath != "" {
-		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop and Categorical do not apply")
+	if len(o.Target)+len(o.Drop)+len(o.Categorical) > 0 || o.TargetPath != "" || o.Weights != "" {
+		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop, Categorical and Weights do not apply")
 	}
 	b := newBuilder(o, []string{"label"})
 	b.layout()

@@ -413,6 +413,16 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		}
 		b.cols[c].dropped = true
 	}
+	if o.Weights != "" {
+		c, err := find("weights", o.Weights, names)
+		if err != nil {
+			return err
+		}
+		if b.cols[c].dropped || b.cols[c].categorical {
+			return fmt.Errorf("dataset: the column %q has the weights of rows and cannot be dropped or categorical", names[c])
+		}
+		b.cols[c].weights = true
+	}
 	for _, n := range o.Target {
 		c, err := find("target", n, names)
 		if err != nil {
@@ -424,6 +434,9 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		if b.cols[c].dropped {
 			return fmt.Errorf("dataset: the column %q is dropped and cannot be a target", names[c])
 		}
+		if b.cols[c].weights {
+			return fmt.Errorf("dataset: the column %q has the weights of rows and cannot be a target", names[c])
+		}
 		t.targets = append(t.targets, c)
 	}
 	return nil
@@ -432,9 +445,14 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 // finish makes columns and cells from the rows and chooses the target.
 func (t *Table) finish(o *Options, b *builder) error {
 	t.rows = b.rows
+	t.weights = b.weights
 	t.columns = make([]Column, 0, len(b.row))
+	dropped := 0
 	for c := range b.cols {
-		if b.cols[c].dropped {
+		if b.cols[c].dropped || b.cols[c].weights {
+			if b.cols[c].dropped {
+				dropped++
+			}
 			continue
 		}
 		col, err := b.cols[c].finish(b.file)
@@ -447,7 +465,10 @@ func (t *Table) finish(o *Options, b *builder) error {
 	for i, c := range t.targets {
 		t.targets[i] = b.slot[c]
 	}
-	if dropped := len(b.cols) - len(t.columns); dropped > 0 {
+	if o.Weights != "" {
+		t.report.Notes = append(t.report.Notes, "weights of rows in a column of their own")
+	}
+	if dropped > 0 {
 		t.report.Notes = append(t.report.Notes, count(dropped, "column")+" dropped")
 	}
 	if err := t.chooseTarget(o); err != nil {

@@ -54,6 +54,10 @@ type Options struct {
 	// TargetPath is a file that holds only the targets, row by row, in any dense
 	// format. The labels of MNIST are an example.
 	TargetPath string
+	// Weights is the column with the weights of rows, or empty for none. Its cells are
+	// numbers of at least 0. It is not among the columns of the table, see
+	// [Table.Weights].
+	Weights string
 	// Drop lists columns to ignore.
 	Drop []string
 	// Categorical lists columns that are categories although they look like numbers.

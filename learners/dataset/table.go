@@ -19,6 +19,7 @@ type Table struct {
 	cells   kernel.Source
 	sparse  kernel.Rows // inputs of sparse tables, *kernel.CSR[float32 or float64]
 	single  bool        // inputs are float32
+	weights []float64   // of the rows, or nil
 	numbers []int       // of the rows in the files, from 0, or nil for all of them
 	report  Report
 	close   func() error
@@ -41,6 +42,10 @@ func (t *Table) Sparse() (kernel.Rows, bool) { return t.sparse, t.sparse != nil 
 // Cells returns all dense cells, targets included, as rows of numbers. NaN means
 // missing, and a category is the index of its level.
 func (t *Table) Cells() kernel.Source { return t.cells }
+
+// Weights returns the weights of the rows, or nil if no column has them. The caller must
+// not change them.
+func (t *Table) Weights() []float64 { return t.weights }
 
 // Report returns the findings of Open.
 func (t *Table) Report() *Report { return &t.report }

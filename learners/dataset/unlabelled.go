@@ -61,6 +61,12 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 			out.numbers[i] = t.numbers[row]
 		}
 	}
+	if t.weights != nil {
+		out.weights = make([]float64, len(kept))
+		for i, row := range kept {
+			out.weights[i] = t.weights[row]
+		}
+	}
 	if in, ok := t.cells.(kernel.Resident); ok {
 		out.cells = kernel.FromRows(in.Rows().Select(kept))
 	} else {

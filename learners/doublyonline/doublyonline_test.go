@@ -258,3 +258,5 @@ func TestNoData(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestNoWeights(t *testing.T) { learnerstest.NoWeights(t, Params{Kernel: kerneltest.Gaussian(1)}) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -33,7 +34,6 @@ func TestConformance(t *testing.T) {
 		changed(func(p *Params) { p.Factorization = "lu" }),
 		changed(func(p *Params) { p.Distances = 3 }),
 		changed(func(p *Params) { p.Distances = -1 }),
-		changed(func(p *Params) { p.RowWeights = []float64{1, -1} }),
 	}
 	for name, p := range map[string]Params{
 		"defaults": {Kernel: k},
@@ -51,4 +51,39 @@ func TestConformance(t *testing.T) {
 			learnerstest.Run(t, learnerstest.Case{New: func() learners.Estimator { return p }, Invalid: invalid, AloneTolerance: tolerance})
 		})
 	}
+}
+
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	k := kerneltest.Gaussian(1.5)
+	const all = 10_000
+	for name, p := range map[string]Params{
+		"pivoted":  {Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 200, Tolerance: 1e-12},
+		"qr":       {Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 200, Tolerance: 1e-12, Factorization: FactorQR},
+		"gradient": {Kernel: k, Lambda: 1e-2, Centers: all, Iterations: 400, Tolerance: 1e-12, Solver: Gradient},
+	} {
+		t.Run(name, func(t *testing.T) { learnerstest.Weights(t, p, false, 1e-7) })
+	}
+	t.Run("path", func(t *testing.T) {
+		learnerstest.Weights(t, PathParams{Params{Kernel: k, Centers: all, Iterations: 200, Tolerance: 1e-12}, []float64{1e-1, 1e-3}}, false, 1e-7)
+	})
+	t.Run("logistic", func(t *testing.T) {
+		learnerstest.Weights(t, LogisticParams{Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 60, Steps: 200, Tolerance: 1e-9}, true, 1e-6)
+	})
+	t.Run("softmax", func(t *testing.T) {
+		train := oneHot(kerneltest.Seeded(t, 31), 60, 2, 3)
+		weights := make([]float64, 60)
+		var often []int
+		var y []float64
+		for i := range weights {
+			weights[i] = float64(i % 3)
+			for range i % 3 {
+				often, y = append(often, i), append(y, train.Targets()[3*i:][:3]...)
+			}
+		}
+		repeated := must(data.NewMemory(train.Rows().Select(often), y, 3))
+		p := LogisticParams{Kernel: k, Lambda: 1e-3, Centers: all, Multiclass: SoftmaxLoss, Iterations: 60, Steps: 200, Tolerance: 1e-9}
+		test := kerneltest.Points(kerneltest.Seeded(t, 32), 40, 2)
+		got := predict(t, must(p.Fit(background, train, learners.Options{Weights: weights})), test)
+		requireNear(t, "softmax", got, predict(t, must(p.Fit(background, repeated, learners.Options{})), test), 1e-6)
+	})
 }

@@ -59,9 +59,10 @@ func TestRowWeights(t *testing.T) {
 		w[i] = math.Exp(2 * rng.NormFloat64())
 	}
 	w[7] = 0
+	w = meanOne(w)
 	k := kerneltest.Gaussian(1)
 	for _, f := range factorizations {
-		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, RowWeights: w, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{}))
+		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{Weights: w}))
 		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 30}, 0))
 		want := direct(k, train.Rows(), c.Points, train.Targets(), w, 2, 1e-3, test)
 		tolerance := 1e-8
@@ -80,10 +81,14 @@ func TestSameBits(t *testing.T) {
 	weights := slices.Repeat([]float64{0.5, 2}, 550)
 	for _, p := range []Params{
 		{Kernel: k, Lambda: 1e-5, Centers: 60},
-		{Kernel: k, Lambda: 1e-5, Centers: 60, RowWeights: weights, Factorization: FactorQR},
+		{Kernel: k, Lambda: 1e-5, Centers: 60, Factorization: FactorQR},
 		{Kernel: k, Lambda: 1e-3, Centers: 60, Solver: Gradient},
 		{Kernel: k, Lambda: 1e-5, Centers: 60, Factorization: FactorEigen},
 	} {
+		weights := weights
+		if p.Factorization != FactorQR {
+			weights = nil
+		}
 		var first []float64
 		var objectives []float64
 		for i, run := range []struct {
@@ -91,7 +96,7 @@ func TestSameBits(t *testing.T) {
 			stream  bool
 		}{{1, false}, {4, false}, {1, true}, {3, true}} {
 			var seen []float64
-			o := learners.Options{Seed: 5, Workers: run.workers, Progress: func(p learners.Progress) error {
+			o := learners.Options{Seed: 5, Workers: run.workers, Weights: weights, Progress: func(p learners.Progress) error {
 				seen = append(seen, p.Objective)
 				return nil
 			}}
@@ -202,11 +207,12 @@ func TestObjective(t *testing.T) {
 	for i := range w {
 		w[i] = rng.ExpFloat64()
 	}
+	w = meanOne(w)
 	k, lambda := must(kernel.NewMatern32(1)), 1e-3
 	for _, f := range factorizations {
 		for _, solver := range []Solver{ConjugateGradient, Gradient} {
-			p := Params{Kernel: k, Lambda: lambda, Centers: 30, Factorization: f, Solver: solver, RowWeights: w, Iterations: 12}
-			must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
+			p := Params{Kernel: k, Lambda: lambda, Centers: 30, Factorization: f, Solver: solver, Iterations: 12}
+			must(p.Fit(background, train, learners.Options{Weights: w, Progress: func(p learners.Progress) error {
 				m := must(p.Snapshot()).(*learners.Expansion)
 				want, values := 0.0, predict(t, m, train.Rows())
 				for i, y := range train.Targets() {

@@ -52,6 +52,7 @@ type fit struct {
 	targets targets
 	workers int
 	kappaSq float64
+	rows    []float64 // weights with mean 1, nil if all are 1
 
 	centers *learners.Centers
 	epsilon float64
@@ -72,8 +73,11 @@ func newFit(ctx context.Context, p Params, train data.Source, o learners.Options
 	if err != nil {
 		return nil, err
 	}
-	p, err = p.settled(train.Len(), kappaSq)
-	return &fit{Params: p, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon}, err
+	if p, err = p.settled(train.Len(), kappaSq); err != nil {
+		return nil, err
+	}
+	rows, err := learners.RowWeights(algorithm, train, o)
+	return &fit{Params: p, train: train, rows: rows, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon}, err
 }
 
 // bound returns κ². For a kernel without bound it is the largest k(x, x) among the
@@ -178,10 +182,10 @@ func (f *fit) merged(c *learners.Centers) (*learners.Centers, error) {
 }
 
 func (f *fit) rowWeight(i int) float64 {
-	if f.RowWeights == nil {
+	if f.rows == nil {
 		return 1
 	}
-	return f.RowWeights[i]
+	return f.rows[i]
 }
 
 // precondition makes the preconditioner with the present λ and ε. ok is false if
@@ -229,7 +233,7 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 		pre.close()
 		return err
 	}
-	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.RowWeights}
+	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.rows}
 	if f.classes {
 		f.sys.check = f.checkClasses
 	}

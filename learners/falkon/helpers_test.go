@@ -188,3 +188,16 @@ func requireNear(t testing.TB, what string, got, want []float64, tolerance float
 		t.Errorf("%s: relative difference %.2g above %.2g", what, d, tolerance)
 	}
 }
+
+// meanOne returns weights divided by their mean, as a fit has them.
+func meanOne(weights []float64) []float64 {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	out := make([]float64, len(weights))
+	for i, w := range weights {
+		out[i] = w / sum * float64(len(weights))
+	}
+	return out
+}

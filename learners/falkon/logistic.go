@@ -48,8 +48,7 @@ const (
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
 type LogisticParams struct {
-	// The fields from Kernel to Epsilon and from RowWeights to Distances are those of
-	// Params.
+	// The fields from Kernel to Distances are those of Params.
 	Kernel        kernel.Kernel
 	Lambda        float64
 	Centers       int
@@ -57,7 +56,6 @@ type LogisticParams struct {
 	SamplerLambda float64
 	Factorization Factorization
 	Epsilon       float64
-	RowWeights    []float64
 	Precision     kernel.Precision
 	Distances     kernel.Distances
 	// Multiclass is for more than two classes.
@@ -90,7 +88,7 @@ const (
 func (p LogisticParams) params() Params {
 	return Params{
 		Kernel: p.Kernel, Lambda: p.Lambda, Centers: p.Centers, Sampler: p.Sampler, SamplerLambda: p.SamplerLambda,
-		Factorization: p.Factorization, Epsilon: p.Epsilon, RowWeights: p.RowWeights, Precision: p.Precision, Distances: p.Distances,
+		Factorization: p.Factorization, Epsilon: p.Epsilon, Precision: p.Precision, Distances: p.Distances,
 		Iterations: p.Iterations, Tolerance: p.Tolerance,
 	}
 }

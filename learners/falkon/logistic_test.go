@@ -128,13 +128,14 @@ func TestLogisticIsExact(t *testing.T) {
 		for i := range weights {
 			weights[i] = rng.ExpFloat64()
 		}
+		weights = meanOne(weights)
 		for _, c := range []struct {
 			m      int
 			lambda float64
 			s      []float64
 		}{{25, 1e-3, nil}, {25, 1e-6, nil}, {160, 1e-4, nil}, {25, 1e-3, weights}} {
-			p := LogisticParams{Kernel: k, Lambda: c.lambda, Centers: c.m, RowWeights: c.s, Tolerance: 1e-9, Iterations: 60, Steps: 200}
-			m := must(p.Fit(background, train, learners.Options{Seed: seed}))
+			p := LogisticParams{Kernel: k, Lambda: c.lambda, Centers: c.m, Tolerance: 1e-9, Iterations: 60, Steps: 200}
+			m := must(p.Fit(background, train, learners.Options{Seed: seed, Weights: c.s}))
 			centers := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: c.m}, seed))
 			s := c.s
 			if s == nil {
@@ -325,13 +326,14 @@ func TestSoftmaxIsStationary(t *testing.T) {
 		for i := range weights {
 			weights[i] = rng.ExpFloat64()
 		}
+		weights = meanOne(weights)
 		for _, lambda := range []float64{1e-2, 1e-5} {
 			var last learners.Progress
 			p := LogisticParams{
-				Kernel: k, Lambda: lambda, Centers: 30, RowWeights: weights, Multiclass: SoftmaxLoss,
+				Kernel: k, Lambda: lambda, Centers: 30, Multiclass: SoftmaxLoss,
 				Tolerance: 1e-10, Iterations: 60, Steps: 300,
 			}
-			m := must(p.Fit(background, train, learners.Options{Seed: seed, Progress: func(p learners.Progress) error {
+			m := must(p.Fit(background, train, learners.Options{Seed: seed, Weights: weights, Progress: func(p learners.Progress) error {
 				last = p
 				return nil
 			}})).(*learners.Expansion)

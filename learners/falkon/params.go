@@ -2,7 +2,6 @@ package falkon
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -53,9 +52,6 @@ type Params struct {
 	// see Factorization. If 0, it is 1e-13, and 1e-6 with products in single precision.
 	// It is raised by factors of 10 if the iteration diverges.
 	Epsilon float64
-	// RowWeights are n weights s_i ≥ 0 for the loss Σ s_i(f(x_i) − y_i)². If nil, each
-	// is 1.
-	RowWeights []float64
 	// Start is a model to start from, or nil for 0. Its values at the centres are
 	// interpolated.
 	Start learners.Model
@@ -91,11 +87,6 @@ func (p Params) Validate() error {
 	if !(p.Epsilon < 1) {
 		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1, relative to k(x, x)")
 	}
-	for i, s := range p.RowWeights {
-		if !(s >= 0) || math.IsInf(s, 0) {
-			return learners.Invalid(algorithm, fmt.Sprintf("row weight %d", i), s, "≥ 0 and finite")
-		}
-	}
 	for _, err := range []error{
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
 		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
@@ -114,9 +105,6 @@ func (p Params) Validate() error {
 
 // settled returns p with its defaults for n rows and κ² = sup k(x, x).
 func (p Params) settled(n int, kappaSq float64) (Params, error) {
-	if p.RowWeights != nil && len(p.RowWeights) != n {
-		return p, learners.Invalid(algorithm, "row weights", fmt.Sprintf("%d numbers", len(p.RowWeights)), fmt.Sprintf("%d, one for each row", n))
-	}
 	if p.Start != nil && p.Start.Outputs() < 1 {
 		return p, learners.Invalid(algorithm, "start", "a model without outputs", "one with outputs")
 	}

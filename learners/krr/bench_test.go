@@ -23,7 +23,7 @@ func BenchmarkSolve(b *testing.B) {
 			var ours, theirs, decomposition time.Duration
 			for b.Loop() {
 				start := time.Now()
-				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), 1, 1e-6, 0); err != nil {
+				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
 					b.Fatal(err)
 				}
 				ours += time.Since(start)

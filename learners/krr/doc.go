@@ -9,6 +9,9 @@
 // for each column of y separately. λ is per sample, and f is the mean of the Gaussian
 // process with noise variance λn.
 //
+// With weights s_i of mean 1 the loss is (1/n)Σ s_i(f(x_i) − y_i)². Then c = S^½z with
+// (S^½KS^½ + λnI) z = S^½y, and rows of weight 0 have c_i = 0.
+//
 // Solve factors K + λnI by Cholesky, and Params is the Estimator around it. A
 // Decomposition K = QSQᵀ gives the whole path over λ, with c(λ) = Q(S + λn)⁻¹Qᵀy, the
 // leave-one-out residuals

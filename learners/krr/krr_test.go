@@ -62,7 +62,7 @@ func TestSolve(t *testing.T) {
 		for _, lambda := range []float64{1e-5, 1e-2, 10} {
 			data := learnerstest.Data(t, n, 2, uint64(n), false)
 			k := kerneltest.Gaussian(1.5)
-			s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 2, lambda, 2)
+			s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 2, lambda, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *data.Memor
 func TestLimits(t *testing.T) {
 	data := learnerstest.Data(t, 40, 1, 3, false)
 	k := kerneltest.Gaussian(0.7)
-	s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 1, 1e9, 1)
+	s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 1, 1e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestDecomposition(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, lambda := range []float64{1e-5, 1e-3, 1} {
-		s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), 2, lambda, 1)
+		s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 2, lambda, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,14 +316,18 @@ func TestErrors(t *testing.T) {
 	}
 	negative := &kernel.Pairwise[float64]{Name: "negative", Func: func(a, b float64) float64 { return -a * b }}
 	var psd *NotPSDError
-	if _, err := Solve(ctx, negative, kernel.List[float64]{3, 2, 1}, []float64{1, 2, 3}, 1, 1e-9, 1); !errors.As(err, &psd) || psd.Row != 0 {
+	if _, err := Solve(ctx, negative, kernel.List[float64]{3, 2, 1}, []float64{1, 2, 3}, nil, 1, 1e-9, 1); !errors.As(err, &psd) || psd.Row != 0 {
 		t.Errorf("a negative kernel: %v", err)
 	}
 	var shape *kernel.ShapeError
-	if _, err := Solve(ctx, k, data.Rows(), data.Targets(), 2, 1, 1); !errors.As(err, &shape) {
+	if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 2, 1, 1); !errors.As(err, &shape) {
 		t.Errorf("Solve with too few targets: %v", err)
 	}
 	if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 2, 1); !errors.As(err, &shape) {
 		t.Errorf("Decompose with too few targets: %v", err)
 	}
+}
+
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	learnerstest.Weights(t, Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3}, false, 1e-9)
 }

@@ -64,11 +64,15 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if train.Len() > most {
 		return nil, &SizeError{train.Len(), most}
 	}
+	rows, err := learners.RowWeights(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
 	data, err := load(ctx, train)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Solve(ctx, p.Kernel, data.Rows(), data.Targets(), data.Outputs(), p.Lambda, o.Workers)
+	s, err := Solve(ctx, p.Kernel, data.Rows(), data.Targets(), rows, data.Outputs(), p.Lambda, o.Workers)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func TestPath(t *testing.T) {
 					t.Fatalf("λ = %g: objective %v, that of the λ before %v", lambda, fit+lambda*norm, otherFit+lambda*otherNorm)
 				}
 			}
-			s, err := Solve(context.Background(), k, x, y, 1, lambda, 1)
+			s, err := Solve(context.Background(), k, x, y, nil, 1, lambda, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ type Solution struct {
 	// factorisation needed it.
 	Jitter float64
 	// Objective is (1/n)‖Kc − y‖² + λ cᵀKc. Residual is ‖(K + λnI)c − y‖/‖y‖, or 0 for
-	// y = 0. Both are over all outputs.
+	// y = 0. Both are over all outputs, and of the system with weights if there are any.
 	Objective, Residual float64
 }
 
@@ -35,10 +35,10 @@ type Solution struct {
 // with the largest jitter.
 type NotPSDError = kernel.NotPSDError
 
-// Solve returns the coefficients for the n rows x and targets y, n×outputs. workers = 0
-// means one per processor. Its errors are those of kernel.Gramian, *NotPSDError,
+// Solve returns the coefficients for the n rows x and targets y, n×outputs. weights has
+// the weights of the rows, with mean 1, or is nil. workers = 0 means one per processor. Its errors are those of kernel.Gramian, *NotPSDError,
 // *kernel.ShapeError, and ctx.Err() before the factorisation.
-func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, outputs int, lambda float64, workers int) (*Solution, error) {
+func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []float64, outputs int, lambda float64, workers int) (*Solution, error) {
 	n := x.Len()
 	gram, err := gramian(ctx, k, x, y, outputs)
 	if err != nil {
@@ -47,6 +47,9 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	y = append([]float64(nil), y...)
+	scale(gram, n, weights)
+	scaleRows(y, outputs, weights)
 	s := &Solution{Coefficients: append([]float64(nil), y...)}
 	a, diagonal := blocked.New(n, n, gram), make([]float64, n)
 	for i := range n {
@@ -60,7 +63,30 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, out
 	blocked.SolveLower(learners.Workers(workers), false, a, c)
 	blocked.SolveLower(learners.Workers(workers), true, a, c)
 	s.judge(a, diagonal, y, outputs, ridge, learners.Workers(workers))
+	scaleRows(s.Coefficients, outputs, weights)
 	return s, nil
+}
+
+// scale replaces a symmetric matrix K by S^½KS^½.
+func scale(gram []float64, n int, weights []float64) {
+	if weights == nil {
+		return
+	}
+	for i := range n {
+		row := gram[i*n:][:n]
+		for j := range row {
+			row[j] *= math.Sqrt(weights[i] * weights[j])
+		}
+	}
+}
+
+// scaleRows replaces y, n×c, by S^½y.
+func scaleRows(y []float64, c int, weights []float64) {
+	for i, s := range weights {
+		for j := range c {
+			y[i*c+j] *= math.Sqrt(s)
+		}
+	}
 }
 
 // gramian returns the kernel matrix, n×n, after a check of the shape of y.

@@ -60,6 +60,9 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := learners.Unweighted(algorithm, o); err != nil {
+		return nil, err
+	}
 	if p.Iterations == 0 {
 		p.Iterations = DefaultIterations
 	}

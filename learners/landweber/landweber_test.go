@@ -231,3 +231,5 @@ func TestDivergence(t *testing.T) {
 		t.Errorf("γ = 1.95/s: %v", err)
 	}
 }
+
+func TestNoWeights(t *testing.T) { learnerstest.NoWeights(t, Params{Kernel: kerneltest.Gaussian(1)}) }

@@ -61,6 +61,12 @@ func (p Plan) chunks(n, d int) int {
 // chunk. x and y are valid during the call only. Its errors are *kernel.SourceError,
 // *kernel.DimensionError, *kernel.NonFiniteError, ctx.Err() and those of visit.
 func (p Plan) Pass(ctx context.Context, src data.Source, rng *rand.Rand, visit func(x kernel.Rows, y []float64) error) error {
+	return p.PassWeighted(ctx, src, nil, rng, func(x kernel.Rows, y, _ []float64) error { return visit(x, y) })
+}
+
+// PassWeighted is Pass with the weights of the rows of src. visit also gets those of the
+// mini-batch, or nil if weights is nil.
+func (p Plan) PassWeighted(ctx context.Context, src data.Source, weights []float64, rng *rand.Rand, visit func(x kernel.Rows, y, weights []float64) error) error {
 	cursor, err := src.OpenPairs(ctx)
 	if err != nil {
 		return &kernel.SourceError{Row: 0, Err: err}
@@ -69,17 +75,26 @@ func (p Plan) Pass(ctx context.Context, src data.Source, rng *rand.Rand, visit f
 	n, c := src.Len(), src.Outputs()
 	chunks := p.chunks(n, src.Dim())
 	y := make([]float64, p.BatchSize*c)
+	var s []float64
+	if weights != nil {
+		s = make([]float64, p.BatchSize)
+	}
 	var chunk *data.Block
 	for k := range chunks {
 		at, end := share(n, k, chunks), share(n, k+1, chunks)
 		if chunk, err = next(ctx, src, cursor, at, end-at, chunk); err != nil {
 			return err
 		}
+		own := weights[min(at, len(weights)):] // of the chunk
 		if err := p.Deal(ctx, chunk.X.Len(), rng, func(idx []int) error {
-			if first, end := idx[0], idx[0]+len(idx); p.Sampling == Cycle {
-				return visit(chunk.X.Slice(first, end), chunk.Y[first*c:end*c])
+			part := s
+			if s != nil {
+				part = pick(s, own, idx, 1)
 			}
-			return visit(chunk.X.Select(idx), pick(y, chunk.Y, idx, c))
+			if first, end := idx[0], idx[0]+len(idx); p.Sampling == Cycle {
+				return visit(chunk.X.Slice(first, end), chunk.Y[first*c:end*c], part)
+			}
+			return visit(chunk.X.Select(idx), pick(y, chunk.Y, idx, c), part)
 		}); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package nystrom
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -46,7 +47,7 @@ func (s *normal) accumulate(ctx context.Context, f *run) error {
 	block := make([]float64, min(blockRows, f.n)*m)
 	scratch := make([]kernel.Scratch, workers)
 	plan := minibatch.Plan{Sampling: minibatch.Cycle, BatchSize: blockRows, Chunk: blockRows}
-	return plan.Pass(ctx, f.train, nil, func(x kernel.Rows, y []float64) error {
+	return plan.PassWeighted(ctx, f.train, f.rows, nil, func(x kernel.Rows, y, weights []float64) error {
 		if err := f.Kernel.Check(x); err != nil {
 			return err
 		}
@@ -56,6 +57,12 @@ func (s *normal) accumulate(ctx context.Context, f *run) error {
 		if err := checkValues(z.Data, m); err != nil {
 			return err
 		}
+		if weights != nil { // S^½Z and S^½y
+			y = slices.Clone(y)
+			roots(weights)
+			scaleRows(z.Data, m, weights)
+			scaleRows(y, c, weights)
+		}
 		blocked.SolveLowerRight(workers, true, *s.basis.l, z)
 		blocked.Syrk(workers, true, z, 1, 1, s.gram)
 		blocked.Gemm(workers, true, z, false, blocked.New(rows, c, y), 1, 1, blocked.New(m, c, s.rhs))
@@ -64,6 +71,22 @@ func (s *normal) accumulate(ctx context.Context, f *run) error {
 		}
 		return nil
 	})
+}
+
+// scaleRows multiplies the rows of a, n×c, by s.
+func scaleRows(a []float64, c int, s []float64) {
+	for i, w := range s {
+		for j := range c {
+			a[i*c+j] *= w
+		}
+	}
+}
+
+// roots replaces weights by their square roots.
+func roots(weights []float64) {
+	for i, s := range weights {
+		weights[i] = math.Sqrt(s)
+	}
 }
 
 // fill sets z to the kernel values of the rows and all centres.

@@ -456,3 +456,31 @@ func TestNotes(t *testing.T) {
 		t.Errorf("notes %q, %v", notes, err)
 	}
 }
+
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	const all = 10_000
+	k := kerneltest.Gaussian(1.5)
+	for name, p := range map[string]Params{
+		"direct":   {Kernel: k, Lambda: 1e-3, Centers: all},
+		"cg":       {Kernel: k, Lambda: 1e-3, Centers: all, Solver: CG},
+		"gradient": {Kernel: k, Lambda: 1e-3, Centers: all, Solver: Gradient, StepSize: 1, Iterations: 50},
+		"sgd":      {Kernel: k, Lambda: 1e-3, Centers: all, Solver: SGD, StepSize: 1, BatchSize: all, Iterations: 50},
+	} {
+		t.Run(name, func(t *testing.T) { learnerstest.Weights(t, p, false, 1e-7) })
+	}
+}
+
+// Rows of large weight have small stable steps, which the estimates of the step know.
+func TestWeightsKeepStepsStable(t *testing.T) {
+	train := learnerstest.Data(t, 300, 1, 3, false)
+	weights := slices.Repeat([]float64{1}, 300)
+	for i := range 5 {
+		weights[i*50] = 400
+	}
+	for _, solver := range []Solver{Gradient, SGD} {
+		p := Params{Kernel: kerneltest.Gaussian(1.5), Centers: 50, Solver: solver, Iterations: 200}
+		if _, err := p.Fit(t.Context(), train, learners.Options{Weights: weights}); err != nil {
+			t.Errorf("%s: %v", solver, err)
+		}
+	}
+}

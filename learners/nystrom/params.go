@@ -161,6 +161,10 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
+	rows, err := learners.RowWeights(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
 	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.sampling(), o.Seed)
 	if err != nil {
 		return nil, err
@@ -169,7 +173,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs()}
+	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs(), rows: rows}
 	f.notes = append(centers.Notes, b.notes()...)
 	switch p.Solver {
 	case Gradient:
@@ -192,6 +196,7 @@ type run struct {
 	o     learners.Options
 	basis *basis
 	n, c  int
+	rows  []float64 // weights with mean 1, nil if all are 1
 	notes []string
 }
 

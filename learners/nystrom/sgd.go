@@ -33,7 +33,7 @@ func (f *run) sgd(m *learners.Monitor) error {
 	for t := 1; t <= f.Iterations; t++ {
 		d.sum = 0
 		rng := stream.New(stream.Derive(f.o.Seed, "nystrom sgd", uint64(t)))
-		if err := plan.Pass(f.ctx, f.train, rng, d.step); err != nil {
+		if err := plan.PassWeighted(f.ctx, f.train, f.rows, rng, d.step); err != nil {
 			return err
 		}
 		if !(d.sum <= 100*d.targets/float64(t)) {
@@ -64,8 +64,8 @@ type stochastic struct {
 	targets float64   // of squared targets, in all passes
 }
 
-// step is w ← w − γ(Pᵀ K_bᵀ(K_b P w − y_b)/b + λPᵀK_MM P w).
-func (d *stochastic) step(x kernel.Rows, y []float64) error {
+// step is w ← w − γ(Pᵀ K_bᵀS_b(K_b P w − y_b)/b + λPᵀK_MM P w).
+func (d *stochastic) step(x kernel.Rows, y, weights []float64) error {
 	if err := d.Kernel.Check(x); err != nil {
 		return err
 	}
@@ -79,9 +79,14 @@ func (d *stochastic) step(x kernel.Rows, y []float64) error {
 	coef := d.basis.coefficients(d.w, c)
 	blocked.Gemm(workers, false, k, false, blocked.New(m, c, coef), 1, 0, e)
 	for i, v := range y {
+		s := 1.0
+		if weights != nil {
+			s = weights[i/c]
+		}
 		e.Data[i] -= v
-		d.sum += e.Data[i] * e.Data[i]
-		d.targets += v * v
+		d.sum += s * e.Data[i] * e.Data[i]
+		d.targets += s * v * v
+		e.Data[i] *= s
 	}
 	gradient := blocked.New(m, c, coef)
 	blocked.Gemm(workers, true, k, false, e, 1/float64(rows), 0, gradient)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -38,13 +39,18 @@ func (f *run) newSystem() (*system, error) {
 		return nil, err
 	}
 	s := &system{f: f, k: k, rhs: make([]float64, f.basis.m*f.c)}
-	if err := k.ApplyT(f.ctx, s.rhs, y); err != nil {
+	weighted := y
+	if f.rows != nil {
+		weighted = slices.Clone(y)
+		scaleRows(weighted, f.c, f.rows)
+	}
+	if err := k.ApplyT(f.ctx, s.rhs, weighted); err != nil {
 		k.Close()
 		return nil, err
 	}
 	f.basis.pull(s.rhs, f.c)
-	for _, v := range y {
-		s.size += v * v
+	for i, v := range y {
+		s.size += v * weighted[i]
 	}
 	return s, nil
 }
@@ -53,12 +59,20 @@ func (f *run) newSystem() (*system, error) {
 func (s *system) apply(ctx context.Context, w []float64) ([]float64, error) {
 	b, c := s.f.basis, s.f.c
 	out := b.coefficients(w, c)
-	if err := s.k.Gram(ctx, out, out, nil); err != nil {
+	if err := gram(ctx, s.k, out, out, c, s.f.rows); err != nil {
 		return nil, err
 	}
 	b.pull(out, c)
 	b.addPenalty(out, w, s.f.Lambda*float64(s.f.n), c)
 	return out, nil
+}
+
+// gram sets dst to KᵀSKv, for c columns and the weights s of the rows of K.
+func gram(ctx context.Context, k *kernel.Operator, dst, v []float64, c int, s []float64) error {
+	if s == nil {
+		return k.Gram(ctx, dst, v, nil)
+	}
+	return k.GramFunc(ctx, dst, v, func(row int, t []float64) { scaleRows(t, c, s[row:][:len(t)/c]) })
 }
 
 // objective returns (1/n)‖f(X) − y‖² + λ‖f‖² of w with the residual b − Aw.
@@ -84,7 +98,7 @@ func (s *system) relative(residual []float64) float64 {
 // curvature estimates from a uniform sample of the rows two numbers. s is the largest
 // eigenvalue of PᵀK_nMᵀK_nM P/n + λPᵀK_MM P, and β is the largest ‖Pᵀk_M(x)‖².
 func (f *run) curvature() (s, beta float64, err error) {
-	x, err := f.sample()
+	x, weights, err := f.sample()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -96,7 +110,7 @@ func (f *run) curvature() (s, beta float64, err error) {
 	b, share := f.basis, 1/float64(x.Len())
 	s, err = learners.LargestEigenvalue(f.ctx, b.m, powerSteps, f.o.Seed, func(ctx context.Context, dst, v []float64) error {
 		c := b.coefficients(v, 1)
-		if err := k.Gram(ctx, dst, c, nil); err != nil {
+		if err := gram(ctx, k, dst, c, 1, weights); err != nil {
 			return err
 		}
 		for i := range dst {
@@ -109,21 +123,27 @@ func (f *run) curvature() (s, beta float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	beta, err = f.largestFeature(x)
+	beta, err = f.largestFeature(x, weights)
 	return s, beta, err
 }
 
-// largestFeature returns the largest ‖Pᵀk_M(x)‖² of some rows. In whitened coordinates
-// it is at most k(x, x).
-func (f *run) largestFeature(x kernel.Rows) (float64, error) {
+// largestFeature returns the largest s‖Pᵀk_M(x)‖² of some rows with weights s. In
+// whitened coordinates it is at most s·k(x, x).
+func (f *run) largestFeature(x kernel.Rows, weights []float64) (float64, error) {
+	weight := func(i int) float64 {
+		if weights == nil {
+			return 1
+		}
+		return weights[i]
+	}
 	if f.basis.l != nil {
 		d, err := kernel.Diagonal(f.Kernel, x)
 		if err != nil {
 			return 0, err
 		}
 		largest := 0.0
-		for _, v := range d {
-			largest = max(largest, v)
+		for i, v := range d {
+			largest = max(largest, weight(i)*v)
 		}
 		return largest, nil
 	}
@@ -138,29 +158,35 @@ func (f *run) largestFeature(x kernel.Rows) (float64, error) {
 			for _, v := range a[i : i+m] {
 				sum += v * v
 			}
-			largest = max(largest, sum)
+			largest = max(largest, weight(i0+i/m)*sum)
 		}
 	}
 	return largest, nil
 }
 
-// sample returns stepRows different rows, or all.
-func (f *run) sample() (kernel.Rows, error) {
+// sample returns stepRows different rows, or all, and their weights.
+func (f *run) sample() (kernel.Rows, []float64, error) {
 	idx := make([]int, min(f.n, stepRows))
 	order := stream.NewPermutation(stream.Derive(f.o.Seed, "nystrom step", 0), uint64(f.n))
 	for i := range idx {
 		idx[i] = int(order.At(uint64(i)))
 	}
+	var weights []float64
+	if f.rows != nil {
+		for _, i := range idx {
+			weights = append(weights, f.rows[i])
+		}
+	}
 	x, err := kernel.Select(f.ctx, f.train, idx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = kernel.CheckFinite("x", x)
 	var bad *kernel.NonFiniteError
 	if errors.As(err, &bad) {
 		bad.Row = idx[bad.Row]
 	}
-	return x, err
+	return x, weights, err
 }
 
 // reciprocal is 1/v, or 1 for v = 0, where every step is equally good.

@@ -30,8 +30,9 @@ type Curvature struct {
 }
 
 // Estimate returns the curvature of the features of up to 4000 rows of src, drawn by
-// seed. It costs one set of features and up to 100 products.
-func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, seed uint64) (Curvature, error) {
+// seed. It costs one set of features and up to 100 products. With weights s of the rows,
+// β is max s‖φ(x)‖², and λ̂₁ is that of ΦᵀSΦ/m.
+func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, s []float64, seed uint64) (Curvature, error) {
 	n, m := src.Len(), phi.Features()
 	size := min(n, curvatureRows, max(256, curvatureElements/m))
 	order := stream.NewPermutation(stream.Derive(seed, "sgdrf/curvature", 0), uint64(n))
@@ -50,6 +51,14 @@ func Estimate(ctx context.Context, phi sketch.FeatureMap, src kernel.Source, see
 			bad.Row = idx[bad.Row]
 		}
 		return Curvature{}, err
+	}
+	if s != nil {
+		for i, row := range idx {
+			root := math.Sqrt(s[row])
+			for j := range m {
+				features[i*m+j] *= root
+			}
+		}
 	}
 	return curvatureOf(features, size, m), nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Fit implements learners.Estimator. An iteration is a pass over the data. Its
-// Objective is the mean of ‖f(x) − y‖² over the mini-batches of the pass, each before
+// Objective is the weighted mean of ‖f(x) − y‖² over the mini-batches of the pass, each before
 // its own step. Iterates that grow without bound give a *learners.DivergenceError, with
 // the best model before.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
@@ -64,6 +64,8 @@ type descent struct {
 	mean   *average
 	grad   *gradient
 	done   []float64 // the model after the last pass
+
+	weights []float64 // of rows, with mean 1, nil if all are 1
 }
 
 func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o learners.Options) (*descent, error) {
@@ -75,13 +77,17 @@ func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o
 	if b == 0 {
 		b = recommended(n).BatchSize
 	}
+	weights, err := learners.RowWeights(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
 	phi, err := p.newFeatures(ctx, train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
 	if err != nil {
 		return nil, err
 	}
-	s := &descent{p: p, phi: phi, c: train.Outputs(), b: b, step: p.StepSize}
+	s := &descent{p: p, phi: phi, c: train.Outputs(), b: b, step: p.StepSize, weights: weights}
 	if s.step == 0 {
-		k, err := Estimate(ctx, phi, train, o.Seed)
+		k, err := Estimate(ctx, phi, train, weights, o.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +108,8 @@ func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o
 func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
-	err := s.p.settings().Batches(s.b).Pass(ctx, train, rng, func(x kernel.Rows, y []float64) error {
-		loss, err := s.grad.at(s.w, x, y)
+	err := s.p.settings().Batches(s.b).PassWeighted(ctx, train, s.weights, rng, func(x kernel.Rows, y, weights []float64) error {
+		loss, err := s.grad.at(s.w, x, y, weights)
 		if err != nil {
 			return err
 		}
@@ -111,8 +117,8 @@ func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (
 			return err
 		}
 		total += loss
-		for _, v := range y {
-			zero += v * v
+		for i, v := range y {
+			zero += weight(weights, i/s.c) * v * v
 		}
 		rows += x.Len()
 		s.update(x.Len())
@@ -129,7 +135,7 @@ func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (
 	return total / float64(rows), nil
 }
 
-// update makes the step w ← (1−γ_tλ)w − (γ_t/b)Φᵀ(Φw − y). If the last mini-batch has
+// update makes the step w ← (1−γ_tλ)w − (γ_t/b)ΦᵀS(Φw − y). If the last mini-batch has
 // n < b rows, its step is smaller in proportion, because γ_t would be too large for it.
 func (s *descent) update(n int) {
 	s.t++

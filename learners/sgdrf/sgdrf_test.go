@@ -535,3 +535,25 @@ func TestNoData(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	learnerstest.Weights(t, Params{
+		Kernel: kerneltest.Gaussian(1.5), Features: 64, BatchSize: 10_000, StepSize: 0.5, Lambda: 1e-3, Passes: 40,
+		Sampling: minibatch.Cycle, Averaging: None,
+	}, false, 1e-9)
+}
+
+// Rows of large weight have small stable steps, which the estimate of the step knows.
+func TestWeightsKeepStepsStable(t *testing.T) {
+	train := learnerstest.Data(t, 300, 1, 3, false)
+	weights := slices.Repeat([]float64{1}, 300)
+	for i := range 5 {
+		weights[i*50] = 400
+	}
+	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {
+		p := Params{Kernel: kerneltest.Gaussian(1.5), Features: 64, Passes: 50, Sampling: sampling, StepScale: 1, BatchSize: 10}
+		if _, err := p.Fit(background, train, learners.Options{Weights: weights}); err != nil {
+			t.Errorf("%s: %v", sampling, err)
+		}
+	}
+}

@@ -20,21 +20,32 @@ func newGradient(phi sketch.FeatureMap, c, b, workers int) *gradient {
 	}
 }
 
-// at sets g.sum = Φᵀ(Φw − y) for at most b rows x with targets y, and returns
-// ‖Φw − y‖².
-func (g *gradient) at(w []float64, x kernel.Rows, y []float64) (loss float64, err error) {
+// at sets g.sum = ΦᵀS(Φw − y) for at most b rows x with targets y and weights s, and
+// returns ‖S^½(Φw − y)‖². If s is nil, all weights are 1.
+func (g *gradient) at(w []float64, x kernel.Rows, y, s []float64) (loss float64, err error) {
 	err = g.phi.Gram(g.sum, x, w, func(row int, t []float64) {
 		from := row * g.c
 		for i, v := range y[from : from+len(t)] {
 			t[i] -= v
 		}
 		copy(g.r[from:], t)
+		for i := range t {
+			t[i] *= weight(s, row+i/g.c)
+		}
 	})
 	if err != nil {
 		return 0, err
 	}
-	for _, v := range g.r[:len(y)] {
-		loss += v * v
+	for i, v := range g.r[:len(y)] {
+		loss += weight(s, i/g.c) * v * v
 	}
 	return loss, nil
+}
+
+// weight returns s_i, or 1 if s is nil.
+func weight(s []float64, i int) float64 {
+	if s == nil {
+		return 1
+	}
+	return s[i]
 }

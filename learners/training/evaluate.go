@@ -63,9 +63,9 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 }
 
 // MeasureNamed returns the measure with this name, of outputs in the units of the
-// targets with the link l. The empty name means "rmse", and "class-error" where the targets are
+// targets and rows with the weights of s. The empty name means "rmse", and "class-error" where the targets are
 // classes.
-func MeasureNamed(name string, e *data.Encoding, l learners.Link) (string, learners.Measure, error) {
+func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
 	case name == "" && classes:
@@ -73,7 +73,7 @@ func MeasureNamed(name string, e *data.Encoding, l learners.Link) (string, learn
 	case name == "":
 		name = "rmse"
 	}
-	m := learners.MeasureNamed(name, l)
+	m := s.Measure(name)
 	if m == nil {
 		return "", nil, fmt.Errorf("measure %q is not one of %s", name, strings.Join(learners.MeasureNames(), ", "))
 	}
@@ -91,15 +91,16 @@ func MeasureNamed(name string, e *data.Encoding, l learners.Link) (string, learn
 	}, nil
 }
 
-// Link returns the link of the models with these hyper-parameters.
-func (a *Algorithm) Link(v Values) learners.Link {
+// Scoring says how the outputs of the models with these hyper-parameters are measured,
+// with rows that count alike.
+func (a *Algorithm) Scoring(v Values) learners.Scoring {
 	switch {
 	case a.Name != logFalkon.Name:
-		return learners.Expected
+		return learners.Scoring{}
 	case a.Resolve(v)[multiclassParameter.Name] == oneVsRest:
-		return learners.Logistic
+		return learners.Scoring{Link: learners.Logistic}
 	default:
-		return learners.Softmax
+		return learners.Scoring{Link: learners.Softmax}
 	}
 }
 
@@ -117,9 +118,10 @@ func (a *Algorithm) CheckMeasure(name string) error {
 // classification it gives the class error, the balanced accuracy and the area under the
 // ROC curve. If the loss gives probabilities, it also gives the logarithmic loss, the
 // Brier score and the expected calibration error. Each of several targets also has
-// its own scores, such as "rmse(u)". It returns a *learners.DataError for data without
+// its own scores, such as "rmse(u)". s has the weights of the rows, and its link is that
+// of the model. It returns a *learners.DataError for data without
 // targets.
-func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source) ([]Score, error) {
+func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source, s learners.Scoring) ([]Score, error) {
 	y, err := learners.Targets(ctx, src)
 	if err != nil {
 		return nil, err
@@ -132,27 +134,30 @@ func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.
 	if err := m.Predict(ctx, f, src); err != nil {
 		return nil, err
 	}
+	s.Link = learners.LinkOf(m)
+	of := func(name string, f, y []float64, c int) float64 { return s.Measure(name)(f, y, c) }
 	if e.Task == data.Classification {
 		scores := []Score{
-			{"class-error", learners.ClassError(f, y, c)}, {"balanced-accuracy", learners.BalancedAccuracy(f, y, c)}, {"auc", learners.AUC(f, y, c)},
+			{"class-error", of("class-error", f, y, c)}, {"balanced-accuracy", 1 - of("1-balanced-accuracy", f, y, c)}, {"auc", 1 - of("1-auc", f, y, c)},
 		}
-		if l := learners.LinkOf(m); l != learners.Expected {
-			scores = append(scores, Score{"log-loss", learners.LogLoss(l)(f, y, c)},
-				Score{"brier", learners.Brier(l)(f, y, c)}, Score{"calibration-error", learners.CalibrationError(l)(f, y, c)})
+		if s.Link != learners.Expected {
+			for _, name := range []string{"log-loss", "brier", "calibration-error"} {
+				scores = append(scores, Score{name, of(name, f, y, c)})
+			}
 		}
 		return scores, nil
 	}
-	r2 := learners.R2(f, y, c) // without units, so that several targets count alike
+	r2 := 1 - of("1-r2", f, y, c) // without units, so that several targets count alike
 	y = slices.Clone(y)
 	e.Decode(f)
 	e.Decode(y)
-	scores := []Score{{"rmse", learners.RMSE(f, y, c)}, {"mae", learners.MAE(f, y, c)}, {"r2", r2}}
+	scores := []Score{{"rmse", of("rmse", f, y, c)}, {"mae", of("mae", f, y, c)}, {"r2", r2}}
 	if c == 1 {
 		return scores, nil
 	}
 	for j, name := range e.OutputNames() {
 		f, y := column(f, j, c), column(y, j, c)
-		scores = append(scores, Score{"rmse(" + name + ")", learners.RMSE(f, y, 1)}, Score{"mae(" + name + ")", learners.MAE(f, y, 1)}, Score{"r2(" + name + ")", learners.R2(f, y, 1)})
+		scores = append(scores, Score{"rmse(" + name + ")", of("rmse", f, y, 1)}, Score{"mae(" + name + ")", of("mae", f, y, 1)}, Score{"r2(" + name + ")", 1 - of("1-r2", f, y, 1)})
 	}
 	return scores, nil
 }

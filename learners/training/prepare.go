@@ -25,6 +25,8 @@ type Table interface {
 	FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error)
 	// Encode returns all rows as inputs and targets.
 	Encode(ctx context.Context, e *data.Encoding) (data.Source, error)
+	// Weights returns the weights of the rows, or nil if all count alike.
+	Weights() []float64
 }
 
 // Data is a table after split and encoding.
@@ -32,9 +34,13 @@ type Data struct {
 	Encoding *data.Encoding
 	// Train is never nil. Validation and Test are nil if their share is 0.
 	Train, Validation, Test data.Source
+	// Weights, ValidationWeights and TestWeights are the weights of their rows, or nil if
+	// all rows count alike.
+	Weights, ValidationWeights, TestWeights []float64
 
-	all   data.Source
-	known []int // rows of all that train and validate
+	all     data.Source
+	weights []float64 // of all
+	known   []int     // rows of all that train and validate
 }
 
 // Known returns the rows of Train and Validation together. A model is fitted to them
@@ -45,6 +51,26 @@ func (d *Data) Known() (data.Source, error) {
 		return d.Train, nil
 	}
 	return data.Subset(d.all, d.known)
+}
+
+// KnownWeights returns the weights of the rows of Known, or nil.
+func (d *Data) KnownWeights() []float64 {
+	if d.Validation == nil {
+		return d.Weights
+	}
+	return weightsOf(d.weights, d.known)
+}
+
+// weightsOf returns the weights of some rows, or nil if there are none.
+func weightsOf(weights []float64, rows []int) []float64 {
+	if weights == nil {
+		return nil
+	}
+	out := make([]float64, len(rows))
+	for k, i := range rows {
+		out[k] = weights[i]
+	}
+	return out
 }
 
 // Prepare divides the rows of a table, with classes in equal shares. It fits an
@@ -59,7 +85,7 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 			return nil, err
 		}
 		all, err := t.Encode(ctx, e)
-		return &Data{Encoding: e, Train: all}, err
+		return &Data{Encoding: e, Train: all, Weights: t.Weights()}, err
 	}
 	train, validation, test, err := deal(ctx, t, s, o)
 	if err != nil {
@@ -73,17 +99,19 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Encoding: e, all: all, known: slices.Sorted(slices.Values(slices.Concat(train, validation)))}
+	d := &Data{Encoding: e, all: all, weights: t.Weights(), known: slices.Sorted(slices.Values(slices.Concat(train, validation)))}
 	for _, part := range []struct {
-		to   *data.Source
-		rows []int
-	}{{&d.Train, train}, {&d.Validation, validation}, {&d.Test, test}} {
+		to      *data.Source
+		weights *[]float64
+		rows    []int
+	}{{&d.Train, &d.Weights, train}, {&d.Validation, &d.ValidationWeights, validation}, {&d.Test, &d.TestWeights, test}} {
 		if len(part.rows) == 0 {
 			continue
 		}
 		if *part.to, err = data.Subset(all, part.rows); err != nil {
 			return nil, err
 		}
+		*part.weights = weightsOf(d.weights, part.rows)
 	}
 	return d, nil
 }

@@ -163,7 +163,7 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), m, d.Encoding, d.Train)
+	scores, err := Evaluate(t.Context(), m, d.Encoding, d.Train, learners.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +173,13 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 			t.Errorf("%+v, want %+v", s, want[i])
 		}
 	}
-	name, measure, err := MeasureNamed("", d.Encoding, learners.Expected)
+	name, measure, err := MeasureNamed("", d.Encoding, learners.Scoring{})
 	y, _ := data.Targets(t.Context(), d.Train)
 	if got := measure(make([]float64, 3), y, 1); err != nil || name != "rmse" || math.Abs(got-want[0].Value) > 1e-9 {
 		t.Errorf("measure %s is %v, %v", name, got, err)
 	}
 	for _, name := range []string{"auc", "1-auc", "class-error", "log-loss", "calibration-error"} {
-		if _, _, err := MeasureNamed(name, d.Encoding, learners.Logistic); err == nil {
+		if _, _, err := MeasureNamed(name, d.Encoding, learners.Scoring{Link: learners.Logistic}); err == nil {
 			t.Errorf("%s was taken for numbers", name)
 		}
 	}
@@ -286,7 +286,7 @@ func TestSeveralTargetsHaveScoresEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), m, d.Encoding, d.Train)
+	scores, err := Evaluate(t.Context(), m, d.Encoding, d.Train, learners.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}

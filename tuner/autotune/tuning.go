@@ -61,7 +61,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	}
 	t := &Tuning{algorithm: a, data: d, options: o}
 	var err error
-	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Link(o.Fixed)); err != nil {
+	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed)); err != nil {
 		return nil, err
 	}
 	if t.problem, err = training.NewProblem(ctx, d, o.Seed); err != nil {
