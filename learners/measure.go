@@ -14,6 +14,8 @@ import (
 type Scoring struct {
 	// Link gives probabilities from outputs.
 	Link Link
+	// Loss is the loss that outputs minimise.
+	Loss Loss
 	// Weights are the weights s_i ≥ 0 of the rows, or nil for 1 each. Integer weights are
 	// rows that occur as often.
 	Weights []float64
@@ -128,6 +130,17 @@ func (s Scoring) mae(outputs, targets []float64, c int) float64 {
 func (s Scoring) pinball(outputs, targets []float64, c int) float64 {
 	tau := cmp.Or(s.Quantile, 0.5)
 	return s.mean(outputs, targets, c, func(f, y float64) float64 { return max(tau*(y-f), (tau-1)*(y-f)) })
+}
+
+// Below returns the share of targets below the outputs, which is about τ for a
+// τ-quantile.
+func (s Scoring) Below(outputs, targets []float64, c int) float64 {
+	return s.mean(outputs, targets, c, func(f, y float64) float64 {
+		if y <= f {
+			return 1
+		}
+		return 0
+	})
 }
 
 // huber is the mean of r²/2 for |r| ≤ δ, and of δ(|r| − δ/2) otherwise.

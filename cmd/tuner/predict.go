@@ -224,12 +224,14 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 	deviceFlag(g, cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var scoring learners.Scoring
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd, &scoring.Weights))
+		var weights []float64
+		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, g.encodeLabelled(cmd, &weights))
 		if err != nil {
 			return err
 		}
 		defer closeTable()
+		scoring := training.ScoringOf(file)
+		scoring.Weights = weights
 		scores, err := training.Evaluate(cmd.Context(), file.Model, file.Encoding, src, scoring)
 		if err != nil {
 			return dataError(err)

@@ -191,7 +191,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	}
 	o := t.options
 	o.Seed, o.Validation = t.split.Seed, data.Validation
-	scoring := t.algorithm.Scoring(values)
+	scoring := t.algorithm.Scoring(values, problem)
 	scoring.Weights = data.ValidationWeights
 	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, scoring)
 	if err != nil {

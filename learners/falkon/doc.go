@@ -1,11 +1,12 @@
 // Package falkon implements FALKON. It is kernel ridge regression on M ≪ n centres by a
 // preconditioned iteration, in O(nMt + M³) time and O(M²) memory. The package also has
-// it for the logistic loss.
+// it for the logistic loss and for robust losses.
 //
 //	Params          squared loss by the basic, complete or generalised algorithm,
 //	                uniform centres or any sampler's (BLESS: FALKON-BLESS)
 //	PathParams      solutions for a sequence of λ, each started from the last
 //	LogisticParams  logistic loss, by Newton steps with a falling λ
+//	RobustParams    losses of Huber and of quantiles, by such steps
 //
 // # The problem
 //

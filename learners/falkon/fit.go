@@ -63,6 +63,10 @@ type fit struct {
 	notes   []string    // for the next iterate
 	told    float64     // ε as reported to the user
 
+	// near are the targets of the centres, in their order, if a loss needs them.
+	needsNear bool
+	near      []float64
+
 	classes   bool  // targets must be ±1
 	exclusive bool  // and +1 for one output of each row
 	strange   error // the error if they are not
@@ -234,8 +238,12 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 		return err
 	}
 	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.rows}
-	if f.classes {
+	switch {
+	case f.classes:
 		f.sys.check = f.checkClasses
+	case f.needsNear:
+		f.near = make([]float64, f.centers.Len()*f.train.Outputs())
+		f.sys.check = f.gather
 	}
 	if err := f.sys.read(ctx); err != nil {
 		return err
@@ -245,6 +253,16 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 	}
 	f.sys.regularise(f.Lambda)
 	return nil
+}
+
+// gather keeps the targets of the centres.
+func (f *fit) gather(row int, y []float64) {
+	c := f.train.Outputs()
+	for j, i := range f.centers.Indices {
+		if at := i - row; at >= 0 && at < len(y)/c {
+			copy(f.near[j*c:][:c], y[at*c:])
+		}
+	}
 }
 
 func (f *fit) close() {

@@ -81,6 +81,7 @@ const (
 	newtonStart        = 1e-2 // first μ, in units of κ²
 	newtonMore         = 10   // steps at μ = λ
 	forcing            = 0.1  // residual of a Newton step, relative
+	nearEnough         = 0.03 // gradient at which a loss becomes sharper, relative
 	maxHalvings        = 30
 )
 
@@ -105,8 +106,12 @@ func (p LogisticParams) Validate() error {
 	if err := learners.AtLeast(algorithm, "steps", p.Steps, 0); err != nil {
 		return err
 	}
-	if p.Decay != 0 && !(p.Decay > 1 && p.Decay <= math.MaxFloat64) {
-		return learners.Invalid(algorithm, "decay", p.Decay, "above 1 and finite, or 0 for 100")
+	return checkDecay(p.Decay)
+}
+
+func checkDecay(decay float64) error {
+	if decay != 0 && !(decay > 1 && decay <= math.MaxFloat64) {
+		return learners.Invalid(algorithm, "decay", decay, "above 1 and finite, or 0 for 100")
 	}
 	return nil
 }
@@ -126,18 +131,31 @@ func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.O
 		return nil, err
 	}
 	f.classes = true
-	w := &newton{
-		fit: f, losses: logistic{}, columns: train.Outputs(), decay: orDefault(p.Decay, defaultDecay), steps: orDefault(p.Steps, defaultSteps),
-		tolerance: orDefault(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
-	}
+	w := newNewton(f, p.params(), p.Decay, p.Steps)
+	w.losses = logistic{}
 	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
 		f.exclusive, w.losses, w.columns = true, softmax{}, 1
 	}
+	return w.fitAll(ctx, o)
+}
+
+// newNewton returns Newton's method for p, without its losses.
+func newNewton(f *fit, p Params, decay float64, steps int) *newton {
+	w := &newton{
+		fit: f, columns: f.train.Outputs(), decay: orDefault(decay, defaultDecay), steps: orDefault(steps, defaultSteps),
+		tolerance: orDefault(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
+	}
 	w.mu = max(f.Lambda, newtonStart*f.kappaSq)
 	if f.Iterations = p.Iterations; p.Iterations == 0 {
-		f.Iterations = newtonMore + p.Descent(f.Lambda, f.kappaSq)
+		f.Iterations = newtonMore + descentSteps(f.Lambda, f.kappaSq, w.decay)
 	}
-	monitor, err := learners.NewMonitor(ctx, algorithm, f.Iterations, train, o)
+	return w
+}
+
+// fitAll chooses the centres and returns the model.
+func (w *newton) fitAll(ctx context.Context, o learners.Options) (learners.Model, error) {
+	f := w.fit
+	monitor, err := learners.NewMonitor(ctx, algorithm, f.Iterations, f.train, o)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +175,11 @@ func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.O
 // largest value kappaSq = κ². From 1e-2·κ², μ falls to λ by the factor Decay. The
 // models of these steps belong to a larger λ and do not depend on the final one.
 func (p LogisticParams) Descent(lambda, kappaSq float64) int {
-	return max(int(math.Ceil(math.Log(newtonStart*kappaSq/lambda)/math.Log(orDefault(p.Decay, defaultDecay)))), 0)
+	return descentSteps(lambda, kappaSq, orDefault(p.Decay, defaultDecay))
+}
+
+func descentSteps(lambda, kappaSq, decay float64) int {
+	return max(int(math.Ceil(math.Log(newtonStart*kappaSq/lambda)/math.Log(decay))), 0)
 }
 
 // newton is the state of Newton's method.
@@ -173,6 +195,11 @@ type newton struct {
 	a        []float64 // coefficients of f
 	gradient []float64 // of the mean loss, in coordinates
 	loss     float64   // mean
+
+	// sharpen, if not nil, makes the loss sharper after a step at μ = λ, and reports
+	// whether it changed.
+	sharpen func() bool
+	begin   func() // sets the losses once the targets are read, or nil
 }
 
 // run makes Newton steps until the gradient is small. It starts at f = 0.
@@ -186,10 +213,20 @@ func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 			return err
 		}
 		stop, err := m.Step(ctx, w.iterate(t, decrement))
-		if stop || err != nil || w.mu == w.lambda && decrement <= w.tolerance {
+		if stop || err != nil {
 			return err
 		}
+		size := math.Sqrt(w.losses.unit())
+		sharper := w.mu == w.lambda && decrement <= max(w.tolerance, nearEnough)*size && w.sharpen != nil && w.sharpen()
+		if w.mu == w.lambda && !sharper && decrement <= w.tolerance*size {
+			return nil
+		}
 		w.mu = max(w.lambda, w.mu/w.decay)
+		if sharper {
+			if w.gradient, w.loss, err = w.evaluate(ctx, w.a); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -197,6 +234,9 @@ func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 // start evaluates f = 0. For the logistic loss the gradient there is −½K_nMᵀSy/n, which
 // the system has computed.
 func (w *newton) start(ctx context.Context) (err error) {
+	if w.begin != nil {
+		w.begin()
+	}
 	s := w.sys
 	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
 	if w.losses != (logistic{}) {
@@ -287,6 +327,10 @@ func (w *newton) residual() []float64 {
 func (w *newton) curvature() []float64 {
 	pre, c := w.sys.pre, w.sys.c
 	out, order := w.perRow(), pre.order()
+	y := w.near
+	if y == nil {
+		y = make([]float64, len(out)*c)
+	}
 	f := make([]float64, min(assembleRows, len(order))*c)
 	for i0 := 0; i0 < len(order); i0 += assembleRows {
 		i1 := min(i0+assembleRows, len(order))
@@ -294,7 +338,7 @@ func (w *newton) curvature() []float64 {
 		rows := blocked.New(i1-i0, cols, pre.block[:(i1-i0)*cols])
 		multiply(w.workers, false, rows, w.v[:cols*c], 0, f[:(i1-i0)*c], c)
 		for i := i0; i < i1; i++ {
-			out[order[i]] *= w.losses.curvature(f[(i-i0)*c:][:c])
+			out[order[i]] *= w.losses.curvature(f[(i-i0)*c:][:c], y[order[i]*c:][:c])
 		}
 	}
 	return out
@@ -316,9 +360,10 @@ func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left 
 		copy(both[i*all+s.c:], p[i*width:][:width])
 	}
 	err := s.op.GramFunc(ctx, both, both, func(row int, t []float64) {
+		y := w.targets.at(row)
 		for i := range len(t) / all {
 			f, kp := t[i*all:][:s.c], t[i*all+s.c:][:width]
-			w.losses.curve(kp, f, left, w.rowWeight(row+i))
+			w.losses.curve(kp, f, y[i*s.c:][:s.c], left, w.rowWeight(row+i))
 			clear(f)
 		}
 	})
@@ -352,7 +397,7 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 		if err != nil {
 			return err
 		}
-		if after := w.objective(loss, next, w.mu); after <= before+lossUnit {
+		if after := w.objective(loss, next, w.mu); after <= before+lossUnit*w.losses.unit() {
 			w.v, w.a, w.gradient, w.loss = next, a, gradient, loss
 			return nil
 		}
@@ -386,5 +431,5 @@ func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64,
 	for i := range gradient {
 		gradient[i] /= float64(s.n)
 	}
-	return gradient, total.value() / float64(s.n), nil
+	return gradient, total.value() * w.losses.unit() / float64(s.n), nil
 }

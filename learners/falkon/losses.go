@@ -9,13 +9,14 @@ import (
 
 // losses is a loss of the outputs f of one row, with the weight s of the row.
 type losses interface {
-	// gradient replaces f by s times the gradient, and adds s times the loss to sum. y
-	// are the targets ±1.
+	// gradient replaces f by s times the gradient, and adds s times the loss, in units of
+	// unit, to sum. y are the targets.
 	gradient(f, y []float64, s float64, sum *lossSum)
 	// curvature returns the mean of the diagonal of the Hessian W.
-	curvature(f []float64) float64
+	curvature(f, y []float64) float64
 	// curve replaces u by sWu, for the systems that are left, see [newton.hessian].
-	curve(u, f []float64, left []int, s float64)
+	curve(u, f, y []float64, left []int, s float64)
+	unit() float64
 	link() learners.Link
 }
 
@@ -30,7 +31,7 @@ func (logistic) gradient(f, y []float64, s float64, sum *lossSum) {
 	}
 }
 
-func (logistic) curvature(f []float64) float64 {
+func (logistic) curvature(f, _ []float64) float64 {
 	mean := 0.0
 	for _, v := range f {
 		mean += curvatureAt(v) / float64(len(f))
@@ -38,11 +39,13 @@ func (logistic) curvature(f []float64) float64 {
 	return mean
 }
 
-func (logistic) curve(u, f []float64, left []int, s float64) {
+func (logistic) curve(u, f, _ []float64, left []int, s float64) {
 	for at := range u {
 		u[at] *= s * curvatureAt(f[left[at%len(left)]])
 	}
 }
+
+func (logistic) unit() float64 { return 1 }
 
 func (logistic) link() learners.Link { return learners.Logistic }
 
@@ -66,7 +69,7 @@ func (softmax) gradient(f, y []float64, s float64, sum *lossSum) {
 	}
 }
 
-func (softmax) curvature(f []float64) float64 {
+func (softmax) curvature(f, _ []float64) float64 {
 	learners.ToSoftmax(f)
 	mean := 0.0
 	for _, p := range f {
@@ -75,7 +78,7 @@ func (softmax) curvature(f []float64) float64 {
 	return mean
 }
 
-func (softmax) curve(u, f []float64, _ []int, s float64) {
+func (softmax) curve(u, f, _ []float64, _ []int, s float64) {
 	learners.ToSoftmax(f)
 	times := len(u) / len(f)
 	for k := range times {
@@ -88,6 +91,8 @@ func (softmax) curve(u, f []float64, _ []int, s float64) {
 		}
 	}
 }
+
+func (softmax) unit() float64 { return 1 }
 
 func (softmax) link() learners.Link { return learners.Softmax }
 

@@ -1,6 +1,9 @@
 package falkon
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // note adds a note to the next iterate.
 func (f *fit) note(format string, args ...any) {
@@ -44,7 +47,7 @@ func (w *newton) noteEnd(t int, decrement float64) {
 	case t < w.Iterations:
 	case w.mu > w.lambda:
 		w.note("not converged: after %d Newton steps μ is %.3g, above λ = %.3g. Allow more iterations, or a larger decay", t, w.mu, w.lambda)
-	case decrement > w.tolerance:
-		w.note("not converged: after %d Newton steps the gradient has norm %.2g, above the tolerance of %.2g. Allow more iterations, unless the validation error has settled", t, decrement, w.tolerance)
+	case decrement > w.tolerance*math.Sqrt(w.losses.unit()):
+		w.note("not converged: after %d Newton steps the gradient has norm %.2g, above the tolerance of %.2g. Allow more iterations, unless the validation error has settled", t, decrement, w.tolerance*math.Sqrt(w.losses.unit()))
 	}
 }

@@ -4,7 +4,7 @@ package sgdrf
 type Averaging string
 
 const (
-	// AveragingAuto is Tail for more than 10 passes, else None.
+	// AveragingAuto is Tail for more than 10 passes and for the quantile loss, else None.
 	AveragingAuto Averaging = ""
 	// None takes the last iterate.
 	None Averaging = "none"

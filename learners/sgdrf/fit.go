@@ -16,7 +16,7 @@ import (
 )
 
 // Fit implements learners.Estimator. An iteration is a pass over the data. Its
-// Objective is the weighted mean of ‖f(x) − y‖² over the mini-batches of the pass, each before
+// Objective is the weighted mean of the loss over the mini-batches of the pass, each before
 // its own step. Iterates that grow without bound give a *learners.DivergenceError, with
 // the best model before.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
@@ -99,7 +99,7 @@ func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o
 	}
 	s.w, s.done = make([]float64, m*s.c), make([]float64, m*s.c)
 	s.mean = newAverage(p.averaging(passes), m*s.c)
-	s.grad = newGradient(phi, s.c, b, learners.Workers(o.Workers))
+	s.grad = newGradient(phi, p.loss(), s.c, b, learners.Workers(o.Workers))
 	return s, nil
 }
 
@@ -118,7 +118,7 @@ func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (
 		}
 		total += loss
 		for i, v := range y {
-			zero += weight(weights, i/s.c) * v * v
+			zero += weight(weights, i/s.c) * s.grad.value(v)
 		}
 		rows += x.Len()
 		s.update(x.Len())
@@ -135,7 +135,7 @@ func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (
 	return total / float64(rows), nil
 }
 
-// update makes the step w ← (1−γ_tλ)w − (γ_t/b)ΦᵀS(Φw − y). If the last mini-batch has
+// update makes the step w ← (1−γ_tλ)w − (γ_t/b)ΦᵀSψ(Φw − y). If the last mini-batch has
 // n < b rows, its step is smaller in proportion, because γ_t would be too large for it.
 func (s *descent) update(n int) {
 	s.t++

@@ -3,6 +3,7 @@ package sgdrf
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -39,7 +40,8 @@ type Params struct {
 	// b = 10. Between them it grows in proportion to log b.
 	StepScale float64
 	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 was always best in our measurements,
-	// as in Theorem 3.
+	// as in Theorem 3. For the quantile loss steps of constant size do not converge, and ½
+	// is better.
 	StepDecay float64
 	// Passes is the number of passes over the data. If 0, it is 5. A pass is ⌈n/b⌉
 	// steps.
@@ -47,6 +49,13 @@ type Params struct {
 	// Lambda is λ ≥ 0 of a ridge λ‖w‖², per sample. Early stopping does not need it.
 	Lambda    float64
 	Averaging Averaging
+	// Loss is the loss, or empty for the squared loss. Steps follow half of its gradient
+	// for the squared loss, and its gradient for the others.
+	Loss learners.Loss
+	// Delta is δ > 0 of the Huber loss, in the units of the targets. If 0, it is 1.
+	Delta float64
+	// Quantile is τ of the quantile loss, between 0 and 1. If 0, it is ½.
+	Quantile float64
 	// Sampling says how mini-batches are drawn. If empty, it is minibatch.Replacement,
 	// as in (3.2). minibatch.Cycle with b = n is gradient descent.
 	Sampling minibatch.Sampling
@@ -105,6 +114,17 @@ func (p Params) Validate() error {
 	if p.StepScale > 0 && p.StepSize > 0 {
 		return learners.Invalid(algorithm, "step scale", p.StepScale, "0 if the step size is given")
 	}
+	switch p.Loss {
+	case learners.SquaredLoss, learners.HuberLoss, learners.QuantileLoss:
+	default:
+		return learners.Invalid(algorithm, "loss", p.Loss, fmt.Sprintf("empty, %q or %q", learners.HuberLoss, learners.QuantileLoss))
+	}
+	if err := learners.NotNegative(algorithm, "delta", p.Delta); err != nil {
+		return err
+	}
+	if !(p.Quantile >= 0 && p.Quantile < 1) {
+		return learners.Invalid(algorithm, "quantile", p.Quantile, "above 0 and below 1, or 0 for ½")
+	}
 	switch p.averaging(1) {
 	case None, Tail, All:
 	default:
@@ -159,7 +179,7 @@ func (p Params) averaging(passes int) Averaging {
 	switch {
 	case p.Averaging != AveragingAuto:
 		return p.Averaging
-	case passes > 10:
+	case passes > 10, p.Loss == learners.QuantileLoss:
 		return Tail
 	default:
 		return None

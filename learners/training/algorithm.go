@@ -48,6 +48,9 @@ func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e, err = (reader{a, v}).withLoss(e, p); err != nil {
+		return nil, err
+	}
 	return e, e.Validate()
 }
 

@@ -63,21 +63,22 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 }
 
 // MeasureNamed returns the measure with this name, of outputs in the units of the
-// targets and rows with the weights of s. The empty name means "rmse", and "class-error" where the targets are
-// classes.
+// targets and rows with the weights of s. The empty name means "class-error" where the
+// targets are classes. For numbers it means "rmse", or the measure of the loss of s. The
+// Huber loss is in units of encoded targets, as its δ.
 func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
 	case name == "" && classes:
 		name = "class-error"
 	case name == "":
-		name = "rmse"
+		name = lossMeasure(s.Loss)
 	}
 	m := s.Measure(name)
 	if m == nil {
 		return "", nil, fmt.Errorf("measure %q is not one of %s", name, strings.Join(learners.MeasureNames(), ", "))
 	}
-	if classes {
+	if classes || name == huberMeasure {
 		return name, m, nil
 	}
 	if learners.NeedsProbabilities(name) || slices.Contains([]string{"class-error", "1-auc", "1-balanced-accuracy"}, name) {
@@ -91,17 +92,17 @@ func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, le
 	}, nil
 }
 
-// Scoring says how the outputs of the models with these hyper-parameters are measured,
-// with rows that count alike.
-func (a *Algorithm) Scoring(v Values) learners.Scoring {
-	switch {
-	case a.Name != logFalkon.Name:
-		return learners.Scoring{}
-	case a.Resolve(v)[multiclassParameter.Name] == oneVsRest:
-		return learners.Scoring{Link: learners.Logistic}
-	default:
-		return learners.Scoring{Link: learners.Softmax}
+const huberMeasure = "huber"
+
+// lossMeasure returns the name of the measure that minimising a loss minimises.
+func lossMeasure(l learners.Loss) string {
+	switch l {
+	case learners.HuberLoss:
+		return huberMeasure
+	case learners.QuantileLoss:
+		return "pinball"
 	}
+	return "rmse"
 }
 
 // CheckMeasure refuses measures of probabilities for an algorithm whose outputs are not
@@ -118,7 +119,8 @@ func (a *Algorithm) CheckMeasure(name string) error {
 // classification it gives the class error, the balanced accuracy and the area under the
 // ROC curve. If the loss gives probabilities, it also gives the logarithmic loss, the
 // Brier score and the expected calibration error. Each of several targets also has
-// its own scores, such as "rmse(u)". s has the weights of the rows, and its link is that
+// its own scores, such as "rmse(u)". Robust losses add their own measure, and quantiles
+// the share of rows below the function. s has the weights of the rows, and its link is that
 // of the model. It returns a *learners.DataError for data without
 // targets.
 func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source, s learners.Scoring) ([]Score, error) {
@@ -148,10 +150,17 @@ func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.
 		return scores, nil
 	}
 	r2 := 1 - of("1-r2", f, y, c) // without units, so that several targets count alike
+	huber := of(huberMeasure, f, y, c)
 	y = slices.Clone(y)
 	e.Decode(f)
 	e.Decode(y)
 	scores := []Score{{"rmse", of("rmse", f, y, c)}, {"mae", of("mae", f, y, c)}, {"r2", r2}}
+	switch s.Loss {
+	case learners.HuberLoss:
+		scores = append(scores, Score{huberMeasure, huber})
+	case learners.QuantileLoss:
+		scores = append(scores, Score{"pinball", of("pinball", f, y, c)}, Score{"below", s.Below(f, y, c)})
+	}
 	if c == 1 {
 		return scores, nil
 	}

@@ -39,18 +39,18 @@ var sgdRF = Algorithm{
 	About: `SGD with random features takes mini-batches and computes M random features of their rows
 when needed. It takes O(Mb) memory, and O(nMd) time for a pass (Carratino, 2020, chapter
 3). Step, mini-batch and passes regularise, and √n features are enough.`,
-	Parameters: withKernel(
+	Parameters: slices.Concat(withKernel(
 		featuresParameter,
 		Parameter{Name: "random-features", Kind: Count, Positive: true, Default: Auto, Auto: "4√n, from 256 to 16384", Doc: "the number of random features M"},
 		Parameter{Name: "batch-size", Kind: Count, Positive: true, Default: Auto, Auto: "√n", Doc: "the rows of a mini-batch b"},
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "step-scale times the best stable step γ*", Doc: "the step size γ"},
 		Parameter{Name: "step-scale", Kind: Real, Positive: true, Default: Auto, Auto: "1 for mini-batches of √n and more, 0.1 for 10 and less", Doc: "the step size in units of γ*, below 2"},
-		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in γt^−θ"},
+		Parameter{Name: "step-decay", Kind: Real, Default: "0", Doc: "θ in γt^−θ (0.5 is better for --loss quantile)"},
 		Parameter{Name: "passes", Kind: Count, Positive: true, Default: "5", Doc: "the number of passes over the data"},
 		Parameter{Name: "lambda", Kind: Real, Default: "0", Doc: "the ridge λ, per sample (not needed with early stopping)"},
 		Parameter{Name: "averaging", Kind: Choice, Default: Auto, Auto: "tail for more than 10 passes", Choices: []string{"none", "tail", "all"}, Doc: "which iterates make the model"},
 		samplingParameter,
-	),
+	), lossParameters),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
 		averaging := sgdrf.Averaging(r.text("averaging"))

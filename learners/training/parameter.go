@@ -61,15 +61,22 @@ type Problem struct {
 	// MedianDistance is the median distance between training rows, see the function of
 	// this name.
 	MedianDistance float64
+	// Spread is the median distance of encoded training targets from their median, times
+	// 1.4826. For normal targets that is their standard deviation. It is 0 for classes.
+	Spread float64
 }
 
 // NewProblem describes training data.
 func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
-	median, err := MedianDistance(ctx, d.Train, seed)
-	return Problem{
-		Rows: d.Train.Len(), Dim: d.Train.Dim(), Outputs: d.Train.Outputs(),
-		Task: d.Encoding.Task, MedianDistance: median,
-	}, err
+	p := Problem{Rows: d.Train.Len(), Dim: d.Train.Dim(), Outputs: d.Train.Outputs(), Task: d.Encoding.Task}
+	var err error
+	if p.MedianDistance, err = MedianDistance(ctx, d.Train, seed); err != nil {
+		return p, err
+	}
+	if p.Task == data.Regression {
+		p.Spread, err = spread(ctx, d.Train)
+	}
+	return p, err
 }
 
 // Check returns a *ValueError for unknown names and for texts that cannot be read.

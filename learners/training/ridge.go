@@ -2,6 +2,7 @@ package training
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -135,14 +136,15 @@ var falkonAlgorithm = Algorithm{
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
-Where few rows matter much, fewer centres then give the same error.`,
-	Parameters: withKernel(
+Where few rows matter much, fewer centres then give the same error. With --loss huber or quantile it
+takes Newton steps, with up to --iterations iterations each.`,
+	Parameters: slices.Concat(withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver (cg, or gradient for the basic algorithm)"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
-	),
+	), lossParameters),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
 		return falkon.Params{

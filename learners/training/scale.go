@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // scaleRows is the number of rows for the median of distances. 1000 rows have 499,500
@@ -53,4 +54,47 @@ func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float6
 		return 1, nil
 	}
 	return median, nil
+}
+
+// spreadRows is the largest number of rows for the spread of targets, so that a long
+// stream need not be read to its end.
+const spreadRows = 100_000
+
+// spread returns the median of |y − median y| over the first rows, times 1.4826, or 1 if
+// it is 0. Medians are of each output, and the mean over outputs counts.
+func spread(ctx context.Context, src data.Source) (float64, error) {
+	pairs, err := src.OpenPairs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer pairs.Close()
+	c := src.Outputs()
+	columns := make([][]float64, c)
+	var block *data.Block
+	for left := min(src.Len(), spreadRows); left > 0 && c > 0; left -= block.X.Len() {
+		if block, err = pairs.Next(ctx, min(left, scaleRows), block); err != nil {
+			return 0, err
+		}
+		for i, y := range block.Y {
+			columns[i%c] = append(columns[i%c], y)
+		}
+	}
+	sum := 0.0
+	for _, y := range columns {
+		middle := medianOf(y)
+		for i, v := range y {
+			y[i] = math.Abs(v - middle)
+		}
+		sum += medianOf(y) / float64(c)
+	}
+	if !(sum > 0) {
+		return 1, nil
+	}
+	return 1.4826 * sum, nil
+}
+
+// medianOf returns the median of y, and sorts y.
+func medianOf(y []float64) float64 {
+	slices.Sort(y)
+	return y[len(y)/2]
 }

@@ -20,6 +20,7 @@ func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u.lambda()
 	u.centers()
 	u.features(m)
+	u.setLoss()
 	switch a.Name {
 	case sgdRF.Name:
 		u.miniBatches()

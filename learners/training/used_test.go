@@ -32,6 +32,8 @@ func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 		{"falkon", Values{"kernel": "matern32", "sampler": "bless"}, []string{"length-scale", "lambda"}},
 		{"log-falkon", nil, []string{"length-scale", "lambda", "centers"}},
 		{"krr", nil, []string{"length-scale", "lambda"}},
+		{"falkon", Values{"loss": "huber"}, []string{"lambda", "centers", "delta"}},
+		{"sgdrf", Values{"loss": "quantile"}, []string{"batch-size"}},
 		{"nystrom", nil, []string{"lambda", "centers", "iterations"}},
 		{"nystrom", Values{"solver": "sgd"}, []string{"lambda", "batch-size", "iterations"}},
 		{"nystrom", Values{"solver": "gradient"}, []string{"lambda", "iterations"}},

@@ -77,7 +77,7 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 		},
 	}
 	if t.data.Test != nil {
-		f.Test, err = training.Evaluate(ctx, model, t.data.Encoding, t.data.Test, t.algorithm.Scoring(f.Values))
+		f.Test, err = training.Evaluate(ctx, model, t.data.Encoding, t.data.Test, t.algorithm.Scoring(f.Values, t.problem))
 	}
 	return f, err
 }

@@ -61,10 +61,10 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	}
 	t := &Tuning{algorithm: a, data: d, options: o}
 	var err error
-	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed)); err != nil {
+	if t.problem, err = training.NewProblem(ctx, d, o.Seed); err != nil {
 		return nil, err
 	}
-	if t.problem, err = training.NewProblem(ctx, d, o.Seed); err != nil {
+	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed, t.problem)); err != nil {
 		return nil, err
 	}
 	dims, err := theory.Space(a.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
