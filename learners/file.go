@@ -29,7 +29,7 @@ type File struct {
 	Encoding *data.Encoding
 	// Report describes the fit, or is nil.
 	Report *Report
-	// Model is an *Expansion or a *Linear.
+	// Model is an *Expansion, a *Linear, or a *Calibrated of one of them.
 	Model Model
 }
 
@@ -54,6 +54,7 @@ type fileHeader struct {
 	Dim       int                 `json:"dim"`
 	Outputs   int                 `json:"outputs"`
 	Link      Link                `json:"link,omitempty"`
+	Platt     *calibration        `json:"calibration,omitempty"`
 	Kernel    *kernel.Spec        `json:"kernel,omitempty"`
 	Centers   string              `json:"centers,omitempty"` // dense, sparse
 	Rows      int                 `json:"rows,omitempty"`    // M of the centres
@@ -78,14 +79,22 @@ func (f *File) Write(w io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	model := f.Model
+	outer, isCalibrated := model.(*Calibrated)
+	if isCalibrated {
+		model = outer.base
+	}
 	var err error
-	switch m := f.Model.(type) {
+	switch m := model.(type) {
 	case *Expansion:
 		err = h.expansion(m)
 	case *Linear:
 		h.linear(m)
 	default:
-		err = &UnsavableError{fmt.Sprintf("a model of type %T", f.Model)}
+		err = &UnsavableError{fmt.Sprintf("a model of type %T", model)}
+	}
+	if isCalibrated {
+		h.Link, h.Platt = calibrated, &calibration{outer.slope, outer.offset}
 	}
 	if err != nil {
 		return err
@@ -179,6 +188,10 @@ func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 		return nil, err
 	}
 	f := &File{Algorithm: h.Algorithm, Params: h.Params, Seed: h.Seed, Encoding: h.Encoding, Report: h.Report}
+	isCalibrated := h.Link == calibrated
+	if isCalibrated {
+		h.Link = Expected
+	}
 	switch {
 	case !h.Link.valid():
 		err = &FormatError{Reason: fmt.Sprintf("the unknown link %q", h.Link)}
@@ -188,6 +201,9 @@ func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 		f.Model, err = h.readLinear()
 	default:
 		err = &FormatError{Reason: fmt.Sprintf("a model of the unknown kind %q", h.Kind)}
+	}
+	if err == nil && isCalibrated {
+		f.Model, err = h.Platt.apply(f.Model)
 	}
 	if err != nil {
 		return nil, err

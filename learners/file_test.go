@@ -361,3 +361,25 @@ func TestSaveReplacesRegularFilesOnly(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+// A calibrated model without a slope and an offset for each output is refused.
+func TestDamagedCalibration(t *testing.T) {
+	m, err := learners.Calibrate(t.Context(), identity(t, 1), scores(t, 100, []float64{2}, []float64{-1}, 4), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := write(t, &learners.File{Model: m})
+	end := 16 + int(binary.LittleEndian.Uint32(whole[12:]))
+	header, rest := string(whole[16:end]), whole[end+4:]
+	if _, err := read(forge(header, rest...)); err != nil {
+		t.Fatalf("the same header: %v", err)
+	}
+	at := strings.Index(header, `"calibration":`)
+	stop := at + strings.Index(header[at:], "}") + 1
+	for _, text := range []string{`"calibration":{"slope":[1,2],"offset":[1]}`, `"calibration":{"slope":[1]}`, `"calibration":null`} {
+		var format *learners.FormatError
+		if _, err := read(forge(header[:at]+text+header[stop:], rest...)); !errors.As(err, &format) || !strings.Contains(err.Error(), "slopes and offsets") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -25,7 +25,8 @@ func newPredict(g *globals) *cobra.Command {
 		Long: `Predict writes the predictions of a model, one line for each row of the data.
 
 A predicted number is in the unit of the target. For classes the line has the name of the
-class, and its probability if the model has probabilities (log-falkon), else its score.
+class, and its probability if the model has probabilities (log-falkon, or trained with
+--calibrate), else its score.
 The data must have the columns of the training data. The target may be missing.
 
 A NumPy array (--format npy) has the predicted numbers or classes, and with --scores the

@@ -46,6 +46,7 @@ type trainer struct {
 	options   learners.Options
 	measure   string
 	classes   string // weights of classes
+	calibrate bool
 	out       string
 	format    *format
 }
@@ -97,6 +98,7 @@ func (t *trainer) addValidation(cmd *cobra.Command) {
 		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
 		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
 		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
+		f.BoolVar(&t.calibrate, "calibrate", false, "probabilities of classes by Platt scaling of scores on the validation rows")
 		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
 		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
 	})
@@ -145,6 +147,9 @@ func (t *trainer) check(cmd *cobra.Command) error {
 	if err := t.algorithm.CheckMeasure(t.measure); err != nil {
 		return usagef("--measure: %w", err)
 	}
+	if t.calibrate && t.split.Validation == 0 {
+		return usagef("--calibrate: there are no validation rows; give --validation a share above 0")
+	}
 	return dataError(t.algorithm.Check(t.values(cmd)))
 }
 
@@ -180,6 +185,9 @@ func (t *trainer) run(ctx context.Context, g *globals, cmd *cobra.Command) error
 
 // fit fits, writes and measures the model.
 func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data *training.Data) error {
+	if t.calibrate && len(data.Encoding.Classes) == 0 {
+		return usagef("--calibrate: the target is a number, and only classes have probabilities; leave it out")
+	}
 	values := t.values(cmd)
 	problem, err := training.NewProblem(ctx, data, t.split.Seed)
 	if err != nil {
@@ -228,6 +236,11 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	r.Parameters = t.algorithm.Used(values, problem, model)
 	if g.verbose > 0 {
 		g.note(cmd, "%s: %s", t.algorithm.Name, t.settings(r.Parameters))
+	}
+	if t.calibrate && !interrupted {
+		if model, err = learners.Calibrate(ctx, model, data.Validation, data.ValidationWeights); err != nil {
+			return dataError(err)
+		}
 	}
 	if err := t.save(model, data, r, progress); err != nil {
 		return err
