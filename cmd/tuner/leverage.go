@@ -46,7 +46,7 @@ approximate them from a few rows, as FALKON and BKB do. The table is a summary. 
 		f.Float64Var(&l.lambda, "lambda", 0, "λ per sample, above 0")
 		f.StringVar(&l.method, "method", "auto", "`method`, one of "+strings.Join(leverageMethods, ", ")+" (auto is exact up to 5000 rows, else bless)")
 		f.StringVar(&l.kernel, "kernel", "gaussian", "`kernel`, as in tuner train falkon")
-		f.StringVar(&l.scale, "length-scale", training.Auto, "`length` scale of the kernel (auto is the median distance of 1000 rows)")
+		f.StringVar(&l.scale, "length-scale", training.Median, "`length` scale of the kernel, or one for each encoded input with commas between (median is the median distance of 1000 rows)")
 		f.Uint64Var(&l.seed, "seed", 1, "seed of random numbers")
 	})
 	register(cmd, "method", words(leverageMethods...))
@@ -70,16 +70,18 @@ type leverage struct {
 
 // leverages is the result.
 type leverages struct {
-	Rows               int     `json:"rows"`
-	Lambda             float64 `json:"lambda"`
-	Kernel             string  `json:"kernel"`
-	LengthScale        float64 `json:"length_scale"`
-	Method             string  `json:"method"`
-	Points             int     `json:"points,omitempty"` // in the dictionary
-	EffectiveDimension float64 `json:"effective_dimension"`
-	Largest            float64 `json:"largest"`
-	Median             float64 `json:"median"`
-	Seconds            float64 `json:"seconds"`
+	Rows        int     `json:"rows"`
+	Lambda      float64 `json:"lambda"`
+	Kernel      string  `json:"kernel"`
+	LengthScale float64 `json:"length_scale,omitempty"`
+	// LengthScales has one for each encoded input.
+	LengthScales       []float64 `json:"length_scales,omitempty"`
+	Method             string    `json:"method"`
+	Points             int       `json:"points,omitempty"` // in the dictionary
+	EffectiveDimension float64   `json:"effective_dimension"`
+	Largest            float64   `json:"largest"`
+	Median             float64   `json:"median"`
+	Seconds            float64   `json:"seconds"`
 	scores             []float64
 }
 
@@ -110,11 +112,16 @@ func (l *leverage) run(ctx context.Context, g *globals, cmd *cobra.Command) erro
 	if err != nil {
 		return dataError(err)
 	}
-	k, scale, err := training.NewKernel(l.kernel, l.scale, problem)
+	k, scales, err := training.NewKernel(l.kernel, l.scale, problem)
 	if err != nil {
 		return usagef("%w", err)
 	}
-	r := leverages{Rows: data.Train.Len(), Lambda: l.lambda, Kernel: l.kernel, LengthScale: scale}
+	r := leverages{Rows: data.Train.Len(), Lambda: l.lambda, Kernel: l.kernel}
+	if len(scales) == 1 {
+		r.LengthScale = scales[0]
+	} else {
+		r.LengthScales = scales
+	}
 	if err := l.compute(ctx, &r, k, data.Train); err != nil {
 		return dataError(err)
 	}
@@ -177,7 +184,11 @@ func (l *leverage) write(cmd *cobra.Command, r leverages) error {
 	}
 	w := newTable(out, "QUANTITY", "VALUE")
 	w.row("rows", fmt.Sprint(r.Rows))
-	w.row("kernel", fmt.Sprintf("%s, length scale %.6g", r.Kernel, r.LengthScale))
+	scale := fmt.Sprintf("length scale %.6g", r.LengthScale)
+	if n := len(r.LengthScales); n > 0 {
+		scale = fmt.Sprintf("%d length scales from %.6g to %.6g", n, slices.Min(r.LengthScales), slices.Max(r.LengthScales))
+	}
+	w.row("kernel", r.Kernel+", "+scale)
 	w.row("λ", fmt.Sprintf("%.6g", r.Lambda))
 	w.row("method", r.Method)
 	if r.Points > 0 {

@@ -107,7 +107,7 @@ func (t *trainer) addValidation(cmd *cobra.Command) {
 // addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
 // reads.
 func addParameter(f *pflag.FlagSet, p training.Parameter) {
-	usage, kind := strings.TrimPrefix(p.Doc, "the "), map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name"}[p.Kind]
+	usage, kind := strings.TrimPrefix(p.Doc, "the "), map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name", training.Lengths: "numbers"}[p.Kind]
 	if len(p.Choices) > 0 {
 		usage += ", one of " + strings.Join(p.Choices, ", ")
 	}

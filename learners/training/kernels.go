@@ -2,7 +2,9 @@ package training
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -10,47 +12,93 @@ import (
 // kernels are the names that NewKernel accepts.
 var kernels = []string{"gaussian", "laplace", "matern12", "matern32", "matern52", "rational-quadratic", "linear", "polynomial", "arc-cosine"}
 
-// newKernel returns a kernel by name with one length scale for all coordinates. degree
-// and offset are those of the polynomial kernel.
-func newKernel(name string, lengthScale float64, degree int, offset float64) (kernel.Kernel, error) {
+// newKernel returns a kernel by name with one length scale, or one for each coordinate.
+// degree and offset are those of the polynomial kernel.
+func newKernel(name string, lengths []float64, degree int, offset float64) (kernel.Kernel, error) {
 	switch name {
 	case "gaussian":
-		return kernel.NewGaussian(lengthScale)
+		return kernel.NewGaussian(lengths...)
 	case "laplace":
-		return kernel.NewLaplace(lengthScale)
+		return kernel.NewLaplace(lengths...)
 	case "matern12":
-		return kernel.NewMatern12(lengthScale)
+		return kernel.NewMatern12(lengths...)
 	case "matern32":
-		return kernel.NewMatern32(lengthScale)
+		return kernel.NewMatern32(lengths...)
 	case "matern52":
-		return kernel.NewMatern52(lengthScale)
+		return kernel.NewMatern52(lengths...)
 	case "rational-quadratic":
-		return kernel.NewRationalQuadratic(1, lengthScale)
+		return kernel.NewRationalQuadratic(1, lengths...)
 	case "linear":
-		return kernel.NewLinear(lengthScale)
+		return kernel.NewLinear(lengths...)
 	case "polynomial":
-		return kernel.NewPolynomial(degree, offset, lengthScale)
+		return kernel.NewPolynomial(degree, offset, lengths...)
 	case "arc-cosine":
-		return kernel.NewArcCosine(lengthScale)
+		return kernel.NewArcCosine(lengths...)
 	}
 	return nil, fmt.Errorf("kernel %q is not one of %v", name, kernels)
 }
 
-// NewKernel returns a kernel by name with a length scale, a number or Auto, for
-// all coordinates, and that length scale.
-func NewKernel(name, lengthScale string, p Problem) (kernel.Kernel, float64, error) {
-	scale := p.MedianDistance
-	if lengthScale != Auto {
-		var err error
-		if scale, err = strconv.ParseFloat(lengthScale, 64); err != nil {
-			return nil, 0, fmt.Errorf("length-scale %q must be a number or %s", lengthScale, Auto)
-		}
+// NewKernel returns a kernel by name with its length scales, of which lengthScale is the
+// text.
+func NewKernel(name, lengthScale string, p Problem) (kernel.Kernel, []float64, error) {
+	scale := Parameter{Name: lengthScaleName, Kind: Lengths}
+	if want := scale.refuse(lengthScale); want != "" {
+		return nil, nil, fmt.Errorf("%s %q must be %s", lengthScaleName, lengthScale, want)
 	}
-	k, err := newKernel(name, scale, 3, 1)
-	return k, scale, err
+	lengths, err := p.lengths(lengthScale)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", lengthScaleName, err)
+	}
+	k, err := newKernel(name, lengths, 3, 1)
+	return k, lengths, err
 }
+
+const lengthScaleName = "length-scale"
 
 // kernel returns the kernel of the parameters that withKernel adds.
 func (r reader) kernel(p Problem) (kernel.Kernel, error) {
-	return newKernel(r.text("kernel"), r.real("length-scale", p.MedianDistance), r.count("degree", 0), r.real("offset", 0))
+	text := r.text(lengthScaleName)
+	lengths, err := p.lengths(text)
+	if err != nil {
+		return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), err.Error())
+	}
+	return newKernel(r.text("kernel"), lengths, r.count("degree", 0), r.real("offset", 0))
+}
+
+// lengths returns the length scales that a checked text stands for. The error says what
+// their number must be.
+func (p Problem) lengths(text string) ([]float64, error) {
+	if text == Median {
+		return []float64{p.MedianDistance}, nil
+	}
+	lengths, err := parseLengths(text)
+	if err != nil {
+		panic("training: unchecked length scales")
+	}
+	if n := len(lengths); n > 1 && n != p.Dim {
+		return nil, fmt.Errorf("1 number, or %d with commas between, one for each encoded input", p.Dim)
+	}
+	return lengths, nil
+}
+
+// parseLengths reads positive numbers with commas between.
+func parseLengths(text string) ([]float64, error) {
+	var out []float64
+	for part := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("%q is not a number above 0", part)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// FormatLengths writes length scales as the hyper-parameter has them.
+func FormatLengths(lengths []float64) string {
+	words := make([]string, len(lengths))
+	for i, x := range lengths {
+		words[i] = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strings.Join(words, ",")
 }

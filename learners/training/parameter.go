@@ -21,10 +21,15 @@ const (
 	Real   Kind = "real"
 	Count  Kind = "count" // a non-negative integer
 	Choice Kind = "choice"
+	// Lengths are a positive number, or one for each encoded input with commas between.
+	Lengths Kind = "lengths"
 )
 
 // Auto is the value of a hyper-parameter that depends on the data.
 const Auto = "auto"
+
+// Median is the length scale that is the median distance of training rows.
+const Median = "median"
 
 // Parameter is a hyper-parameter of an algorithm.
 type Parameter struct {
@@ -119,6 +124,13 @@ func (p *Parameter) refuse(text string) string {
 			return "a number" + or
 		case p.Positive && x <= 0:
 			return "> 0" + or
+		}
+	case Lengths:
+		if text == Median {
+			return ""
+		}
+		if _, err := parseLengths(text); err != nil {
+			return "a number > 0, one for each encoded input with commas between, or " + Median + or
 		}
 	case Count:
 		least := int64(0)

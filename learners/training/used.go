@@ -14,8 +14,8 @@ import (
 // only the fit knows, such as a step size that it estimates, stays Auto.
 func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u := used{reader{a, a.Resolve(v)}, p}
-	if u.v["kernel"] != linearModel {
-		u.real("length-scale", p.MedianDistance)
+	if u.v["kernel"] != linearModel && u.v[lengthScaleName] == Median {
+		u.v[lengthScaleName] = FormatLengths([]float64{p.MedianDistance})
 	}
 	u.lambda()
 	u.centers()

@@ -136,6 +136,14 @@ def test_more_than_ten_classes() -> None:
     assert model.score(x, y) > 0.9
 
 
+def test_length_scale_for_each_input() -> None:
+    scales = np.linspace(1, 10, X.shape[1])
+    model = FalkonRegressor(length_scale=scales, random_state=0).fit(X, Y)
+    assert [float(s) for s in model.settings_["length-scale"].split(",")] == list(scales)
+    with pytest.raises(ValueError, match="length_scale is .*2 numbers.*10 with commas"):
+        FalkonRegressor(length_scale=[1.0, 2.0]).fit(X, Y)
+
+
 def test_parameters_reach_the_program() -> None:
     given: dict[str, Any] = {
         "kernel": "matern32",

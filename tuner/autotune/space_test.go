@@ -73,7 +73,7 @@ func TestFixed(t *testing.T) {
 	}
 	p := training.Problem{Rows: 1000, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: 2}
 	all, some := &Tuning{algorithm: a, problem: p}, &Tuning{algorithm: a, problem: p}
-	some.options.Fixed = training.Values{"length-scale": "auto", "passes": "3", "lambda": "1e-06", "kernel": "matern12"}
+	some.options.Fixed = training.Values{"length-scale": "median", "passes": "3", "lambda": "1e-06", "kernel": "matern12"}
 	checkSpace(t, all)
 	dims, err := theory.Space("sgdrf", theory.Data{Rows: 1000, MedianDistance: 2})
 	if err == nil {

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +50,13 @@ FLAGS = {
     "timeout": "budget",
     "validation_fraction": "validation",
 }
+
+
+def _text(value: Any) -> str:
+    """Write a parameter as the program reads it, sequences with commas between."""
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return str(value)
+    return ",".join(repr(float(x)) for x in np.ravel(value))
 
 
 class _Learner(BaseEstimator):  # type: ignore[misc]
@@ -249,7 +256,7 @@ class _Algorithm(_Learner):
 
     def _train(self) -> list[str]:
         given = {FLAGS[k]: v for k, v in self.get_params().items() if k in FLAGS}
-        flags = [f"--{flag}={v}" for flag, v in given.items() if v is not None]
+        flags = [f"--{flag}={_text(v)}" for flag, v in given.items() if v is not None]
         return ["train", self._algorithm, *flags, "--validation=0"]
 
     def _learned(self, summary: Mapping[str, Any]) -> None:
@@ -264,7 +271,7 @@ class _Centers(_Algorithm):
         self,
         *,
         kernel: str = "gaussian",
-        length_scale: float | None = None,
+        length_scale: float | str | Sequence[float] | None = None,
         degree: int = 3,
         offset: float = 1.0,
         alpha: float | None = None,
@@ -300,9 +307,9 @@ class FalkonRegressor(_Regressor, _Centers):
     kernel : str
         gaussian, laplace, matern12, matern32, matern52, rational-quadratic, linear,
         polynomial or arc-cosine.
-    length_scale : float, optional
-        Length scale in units of the standardized inputs. Left out, it is the median
-        distance of 1000 rows.
+    length_scale : float or array-like of shape (n_features,), optional
+        Length scale in units of the standardized inputs, or one for each of them. Left
+        out, it is the median distance of 1000 rows.
     degree, offset : int, float
         Of the polynomial kernel.
     alpha : float, optional
@@ -370,7 +377,7 @@ class LogisticFalkonClassifier(_Probabilities, _Centers):
         self,
         *,
         kernel: str = "gaussian",
-        length_scale: float | None = None,
+        length_scale: float | str | Sequence[float] | None = None,
         degree: int = 3,
         offset: float = 1.0,
         alpha: float | None = None,
@@ -414,7 +421,7 @@ class NystromRegressor(_Regressor, _Centers):
         self,
         *,
         kernel: str = "gaussian",
-        length_scale: float | None = None,
+        length_scale: float | str | Sequence[float] | None = None,
         degree: int = 3,
         offset: float = 1.0,
         alpha: float | None = None,
@@ -451,7 +458,7 @@ class _SGDRandomFeatures(_Algorithm):
         self,
         *,
         kernel: str = "gaussian",
-        length_scale: float | None = None,
+        length_scale: float | str | Sequence[float] | None = None,
         degree: int = 3,
         offset: float = 1.0,
         features: str | None = None,
