@@ -72,27 +72,28 @@ const gradientRows = 32
 // gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n.
 func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
 	n := x.Len()
-	return sumGradient(k, n, workers, func(t kernel.Tunable, dst []float64, i int) {
+	return sumGradient(k, n, workers, func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch) {
 		t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
-		for j := range i {
-			t.AddLogGrad(dst, 2*w[i*n+j], x, i, x, j)
+		defer s.Release(s.Mark())
+		twice := s.Floats(i)
+		for j := range twice {
+			twice[j] = 2 * w[i*n+j]
 		}
+		kernel.AddLogGradRow(dst, t, twice, x, i, x, s)
 	})
 }
 
 // crossGradient returns Σ_ij w_ij ∂k(x_i, y_j)/∂log θ for w n×m.
 func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) []float64 {
 	m := y.Len()
-	return sumGradient(k, x.Len(), workers, func(t kernel.Tunable, dst []float64, i int) {
-		for j := range m {
-			t.AddLogGrad(dst, w[i*m+j], x, i, y, j)
-		}
+	return sumGradient(k, x.Len(), workers, func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch) {
+		kernel.AddLogGradRow(dst, t, w[i*m:(i+1)*m], x, i, y, s)
 	})
 }
 
 // sumGradient adds up the contributions of f for every row, in an order that does not
 // depend on the number of workers.
-func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst []float64, i int)) []float64 {
+func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch)) []float64 {
 	t, ok := kernel.AsTunable(k)
 	if !ok {
 		return nil
@@ -100,10 +101,10 @@ func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst [
 	p := len(t.Parameters())
 	blocks := (n + gradientRows - 1) / gradientRows
 	parts := make([]float64, blocks*p)
-	_ = forBlocks(n, gradientRows, workers, func(i0, i1 int, _ *kernel.Scratch) error {
+	_ = forBlocks(n, gradientRows, workers, func(i0, i1 int, s *kernel.Scratch) error {
 		b := i0 / gradientRows
 		for i := i0; i < i1; i++ {
-			f(t, parts[b*p:(b+1)*p], i)
+			f(t, parts[b*p:(b+1)*p], i, s)
 		}
 		return nil
 	})
