@@ -193,6 +193,13 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	if err != nil {
 		return dataError(err)
 	}
+	var notes []string
+	if err := t.algorithm.Learn(ctx, values, data.Train, &problem, t.split.Seed, t.options.Workers); err != nil {
+		return dataError(err)
+	}
+	if l := problem.Learned; l != nil {
+		notes = l.Notes(data.Encoding.InputNames())
+	}
 	estimator, err := t.algorithm.Estimator(values, problem)
 	if err != nil {
 		return dataError(err)
@@ -213,6 +220,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	o.Progress = progress.report
 	model, fitErr := estimator.Fit(ctx, data.Train, o)
 	progress.end()
+	progress.notes = append(notes, progress.notes...)
 	for _, n := range progress.notes {
 		g.note(cmd, "%s: %s", t.algorithm.Name, n)
 	}
@@ -232,6 +240,9 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	}
 	if e, ok := model.(*learners.Expansion); ok {
 		r.Centers = e.Centers().Len()
+	}
+	if l := problem.Learned; l != nil {
+		r.Idle = l.Idle(data.Encoding.InputNames())
 	}
 	r.Parameters = t.algorithm.Used(values, problem, model)
 	if g.verbose > 0 {
@@ -308,6 +319,9 @@ type trained struct {
 	Seconds     float64         `json:"seconds"`
 	Interrupted bool            `json:"interrupted,omitempty"`
 	Parameters  training.Values `json:"parameters"` // as the fit had them
+	// Idle are the inputs whose learned length scales are so long that they have little
+	// effect.
+	Idle []string `json:"inputs_without_effect,omitempty"`
 	// Measure names the validation error of the best step. The error is absent if it is
 	// not finite.
 	Measure         string           `json:"measure,omitempty"`

@@ -3,6 +3,7 @@ package training
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,16 +54,66 @@ func NewKernel(name, lengthScale string, p Problem) (kernel.Kernel, []float64, e
 	return k, lengths, err
 }
 
-const lengthScaleName = "length-scale"
+const (
+	lengthScaleName  = "length-scale"
+	relevanceName    = "relevance"
+	equalRelevance   = "equal"
+	learnedRelevance = "learned"
+)
 
 // kernel returns the kernel of the parameters that withKernel adds.
 func (r reader) kernel(p Problem) (kernel.Kernel, error) {
-	text := r.text(lengthScaleName)
-	lengths, err := p.lengths(text)
+	lengths, err := r.lengths(p)
 	if err != nil {
-		return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), err.Error())
+		return nil, err
 	}
 	return newKernel(r.text("kernel"), lengths, r.count("degree", 0), r.real("offset", 0))
+}
+
+// learns reports whether the values need Problem.Learned.
+func (r reader) learns() bool {
+	return r.text("kernel") != linearModel && (r.text(lengthScaleName) == Auto || r.text(relevanceName) == learnedRelevance)
+}
+
+// lengths returns the length scales. With learned relevance, a length scale σ stands for
+// the learned ones times a factor. With it the median distance of the divided rows has
+// the same ratio to 1 as the median distance of the rows has to σ.
+func (r reader) lengths(p Problem) ([]float64, error) {
+	text := r.text(lengthScaleName)
+	l := p.Learned
+	switch {
+	case !r.learns():
+		lengths, err := p.lengths(text)
+		if err != nil {
+			return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), err.Error())
+		}
+		return lengths, nil
+	case l == nil:
+		return nil, r.a.refused(lengthScaleName, Auto, "a call of Learn before, or "+Median)
+	case text == Auto:
+		return slices.Clone(l.Lengths), nil
+	case strings.Contains(text, ","):
+		return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), "one number, median or auto where relevance is learned")
+	}
+	sigma, err := p.lengths(text)
+	if err != nil {
+		return nil, err
+	}
+	lengths := make([]float64, len(l.Lengths))
+	for c, x := range l.Lengths {
+		lengths[c] = x * l.MedianDistance * sigma[0] / p.MedianDistance
+	}
+	return lengths, nil
+}
+
+// ridge returns λ for Auto. It is that of the learned length scales where they are used
+// as they are, and κ²/n elsewhere. It is not learned for the logistic loss, which has
+// another scale.
+func (r reader) ridge(k kernel.Kernel, p Problem) float64 {
+	if r.learns() && r.text(lengthScaleName) == Auto && r.a.Name != logFalkon.Name {
+		return p.Learned.Ridge / float64(p.Rows)
+	}
+	return kappaSqOf(k) / float64(p.Rows)
 }
 
 // lengths returns the length scales that a checked text stands for. The error says what

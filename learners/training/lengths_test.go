@@ -108,7 +108,7 @@ func TestLengthScalesAreChecked(t *testing.T) {
 	p := Problem{Rows: 100, Dim: 3, Outputs: 1, MedianDistance: 2}
 	for text, want := range map[string]string{
 		"1,2":    `falkon: length-scale is "2 numbers", want 1 number, or 3 with commas between, one for each encoded input`,
-		"1,0,2":  `want a number > 0, one for each encoded input with commas between, or median`,
+		"1,0,2":  `want a number > 0, one for each encoded input with commas between, median or auto`,
 		"1,,2":   "want a number > 0",
 		"1,x,2":  "want a number > 0",
 		"1,-2,3": "want a number > 0",

@@ -69,6 +69,8 @@ type Problem struct {
 	// Spread is the median distance of encoded training targets from their median, times
 	// 1.4826. For normal targets that is their standard deviation. It is 0 for classes.
 	Spread float64
+	// Learned is nil unless Learn was called.
+	Learned *Learned
 }
 
 // NewProblem describes training data.
@@ -130,7 +132,7 @@ func (p *Parameter) refuse(text string) string {
 			return ""
 		}
 		if _, err := parseLengths(text); err != nil {
-			return "a number > 0, one for each encoded input with commas between, or " + Median + or
+			return "a number > 0, one for each encoded input with commas between, " + Median + or
 		}
 	case Count:
 		least := int64(0)

@@ -17,7 +17,7 @@ import (
 // Several algorithms have these parameters.
 var (
 	lambdaParameter = Parameter{
-		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n",
+		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or learned with --length-scale auto",
 		Doc: "the ridge λ, per sample",
 	}
 	centersParameter = Parameter{
@@ -32,6 +32,11 @@ var (
 	positiveLambdaParameter = func() Parameter {
 		p := lambdaParameter
 		p.Positive = true
+		return p
+	}()
+	logisticLambdaParameter = func() Parameter {
+		p := positiveLambdaParameter
+		p.Auto = "κ²/n"
 		return p
 	}()
 	samplerLambdaParameter = Parameter{
@@ -118,7 +123,7 @@ n³/3 operations, so it suits up to about ten thousand rows.`,
 		if err != nil {
 			return nil, err
 		}
-		return krr.Params{Kernel: k, Lambda: r.real("lambda", kappaSqOf(k)/float64(p.Rows)), MaxRows: r.count("max-rows", 0)}, nil
+		return krr.Params{Kernel: k, Lambda: r.real("lambda", r.ridge(k, p)), MaxRows: r.count("max-rows", 0)}, nil
 	},
 }
 
@@ -147,8 +152,15 @@ takes Newton steps, with up to --iterations iterations each.`,
 	), lossParameters),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
 		k, err := r.kernel(p)
+		if err != nil {
+			return nil, err
+		}
+		lambda := 0.0
+		if r.learns() {
+			lambda = r.ridge(k, p)
+		}
 		return falkon.Params{
-			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
+			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Solver: r.solver(), Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
 			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
@@ -191,7 +203,7 @@ var logFalkon = Algorithm{
 Newton's method with a falling λ, and FALKON's preconditioned iteration computes each
 step (Marteau-Ferey, Bach and Rudi, 2019).`,
 	Parameters: withKernel(
-		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
+		logisticLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		multiclassParameter,
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "as many as λ needs to fall, and 10", Doc: "the largest number of Newton steps"},
 		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of conjugate gradient iterations in a Newton step"},
@@ -257,7 +269,7 @@ which early stopping takes the place of λ.`,
 			solver = nystrom.Direct
 		}
 		if solver == nystrom.Direct || solver == nystrom.CG {
-			lambda = kappaSqOf(k) / float64(p.Rows)
+			lambda = r.ridge(k, p)
 		}
 		return nystrom.Params{
 			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),

@@ -21,7 +21,13 @@ import (
 // open reads text as a table.
 func open(t *testing.T, text string, o dataset.Options) *dataset.Table {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "data.csv")
+	return openAs(t, "data.csv", text, o)
+}
+
+// openAs reads text as a table of a file with this name.
+func openAs(t *testing.T, name, text string, o dataset.Options) *dataset.Table {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +208,7 @@ func TestValuesAreChecked(t *testing.T) {
 				}
 				if x.Kind == Choice {
 					for _, c := range x.Choices {
-						if x.Name == "kernel" || x.Name == "features" {
+						if x.Name == "kernel" || x.Name == "features" || c == learnedRelevance {
 							continue // some combinations are not valid
 						}
 						if _, err := a.Estimator(Values{x.Name: c}, p); err != nil {

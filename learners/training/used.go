@@ -14,10 +14,8 @@ import (
 // only the fit knows, such as a step size that it estimates, stays Auto.
 func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u := used{reader{a, a.Resolve(v)}, p}
-	if u.v["kernel"] != linearModel && u.v[lengthScaleName] == Median {
-		u.v[lengthScaleName] = FormatLengths([]float64{p.MedianDistance})
-	}
 	u.lambda()
+	u.lengths()
 	u.centers()
 	u.features(m)
 	u.setLoss()
@@ -53,7 +51,17 @@ func (u used) count(name string, n int) {
 	}
 }
 
-// lambda sets λ to κ²/n where the kernel has κ², and to 0 for the gradient and SGD
+// lengths sets the length scales.
+func (u used) lengths() {
+	if u.v["kernel"] == linearModel {
+		return
+	}
+	if lengths, err := u.reader.lengths(u.p); err == nil {
+		u.v[lengthScaleName], u.v[relevanceName] = FormatLengths(lengths), equalRelevance
+	}
+}
+
+// lambda sets λ to the learned one, or to κ²/n where the kernel has κ², and to 0 for the gradient and SGD
 // solvers of nystrom.
 func (u used) lambda() {
 	if !u.auto("lambda") {
@@ -68,7 +76,7 @@ func (u used) lambda() {
 		return
 	}
 	if b := k.Bound(); b > 0 && !math.IsInf(b, 1) {
-		u.real("lambda", b/float64(u.p.Rows))
+		u.real("lambda", u.ridge(k, u.p))
 	}
 }
 

@@ -31,6 +31,10 @@ func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 		{"falkon", nil, []string{"length-scale", "lambda", "centers"}},
 		{"falkon", Values{"kernel": "matern32", "sampler": "bless"}, []string{"length-scale", "lambda"}},
 		{"log-falkon", nil, []string{"length-scale", "lambda", "centers"}},
+		{"falkon", Values{"length-scale": "auto"}, []string{"length-scale", "lambda"}},
+		{"log-falkon", Values{"length-scale": "auto", "centers": "50"}, []string{"length-scale", "lambda"}},
+		{"sgdrf", Values{"relevance": "learned", "kernel": "matern52"}, []string{"length-scale"}},
+		{"nystrom", Values{"relevance": "learned", "length-scale": "2"}, []string{"length-scale", "lambda"}},
 		{"krr", nil, []string{"length-scale", "lambda"}},
 		{"falkon", Values{"loss": "huber"}, []string{"lambda", "centers", "delta"}},
 		{"sgdrf", Values{"loss": "quantile"}, []string{"batch-size"}},
@@ -53,6 +57,9 @@ func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 		}
 		a, err := Find(c.algorithm)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Learn(t.Context(), c.values, d.Train, &p, 1, 0); err != nil {
 			t.Fatal(err)
 		}
 		model := fitted(t, a, c.values, p, d)

@@ -67,6 +67,9 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed, t.problem)); err != nil {
 		return nil, err
 	}
+	if err := a.Learn(ctx, o.Fixed, d.Train, &t.problem, o.Seed, o.Workers); err != nil {
+		return nil, err
+	}
 	dims, err := theory.Space(a.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
 	if err != nil {
 		return nil, err

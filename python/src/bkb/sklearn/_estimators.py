@@ -307,9 +307,10 @@ class FalkonRegressor(_Regressor, _Centers):
     kernel : str
         gaussian, laplace, matern12, matern32, matern52, rational-quadratic, linear,
         polynomial or arc-cosine.
-    length_scale : float or array-like of shape (n_features,), optional
+    length_scale : float, array-like of shape (n_features,) or "auto", optional
         Length scale in units of the standardized inputs, or one for each of them. Left
-        out, it is the median distance of 1000 rows.
+        out, it is the median distance of 1000 rows. With "auto", one for each input is
+        learned by gradients, and alpha with them.
     degree, offset : int, float
         Of the polynomial kernel.
     alpha : float, optional

@@ -1,0 +1,247 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// With 5 relevant inputs of 40, learned length scales find them, and the error falls to half of
+// that of one length scale at most.
+func TestLearnFindsRelevantInputs(t *testing.T) {
+	const d = 40
+	train := relevant(t, 300, d, 0.1, stream.New(1), nil)
+	test := relevant(t, 500, d, 0, stream.New(2), nil)
+	a, err := Find("falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problemOf(t, train)
+	p.Dim = d
+	rmse := func(v Values) float64 {
+		if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		m := fitted(t, a, v, p, &Data{Train: train})
+		return learners.RMSE(outputs(t, m, &Data{Train: test}), test.Targets(), 1)
+	}
+	one := rmse(Values{"centers": "300"})
+	learned := rmse(Values{"centers": "300", "length-scale": "auto"})
+	if !(learned < one/2) {
+		t.Errorf("the error is %.3g with learned length scales and %.3g with one", learned, one)
+	}
+	var names []string
+	for c := range 5 {
+		names = append(names, "x"+num(float64(c+1)))
+	}
+	idle := p.Learned.Idle(names)
+	if len(idle) < 30 || slices.ContainsFunc(idle, func(s string) bool { return strings.HasPrefix(s, "x") }) {
+		t.Errorf("inputs without effect are %v, of relevance %.2g", idle, p.Learned.Relevance)
+	}
+	if notes := p.Learned.Notes(names); len(notes) != 2 || !strings.HasPrefix(notes[0], "learned 40 length scales from 300 rows") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// Many rows have a fit with centres. No bit depends on the number of workers.
+func TestLearnWithCenters(t *testing.T) {
+	const n = 600
+	train := relevant(t, n, 6, 0.3, stream.New(4), nil)
+	p := problemOf(t, train)
+	learn := func(workers int) *Learned {
+		l := learning{learnSizes: learnSizes{start: 100, exact: 500, rows: 550, centers: 60}, name: "matern52", seed: 1, workers: workers}
+		out, err := l.learn(t.Context(), train, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	l, again := learn(1), learn(3)
+	if l.Rows != 550 || l.Centers != 60 {
+		t.Errorf("%d rows and %d centres", l.Rows, l.Centers)
+	}
+	if r := l.Relevance[5]; r > 0.1 {
+		t.Errorf("the irrelevant input has relevance %v of %v", r, l.Relevance)
+	}
+	if !slices.Equal(l.Lengths, again.Lengths) || l.Ridge != again.Ridge {
+		t.Errorf("with three workers %v, want %v", again, l)
+	}
+}
+
+// Kernel ridge regression with the learned length scales and λ is the posterior mean of the
+// process.
+func TestLearnedRidgeIsTheNoise(t *testing.T) {
+	train := relevant(t, 150, 6, 0.2, stream.New(5), nil)
+	p := problemOf(t, train)
+	a, err := Find("krr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Values{"length-scale": "auto"}
+	if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := outputs(t, fitted(t, a, v, p, &Data{Train: train}), &Data{Train: train})
+	k, err := kernel.NewGaussian(p.Learned.Lengths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process, err := gp.NewExact(k, gp.Data{X: train.Rows(), Y: train.Targets()}, gp.Options{NoiseVariance: p.Learned.Ridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := process.Predict(train.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range got {
+		if math.Abs(f-want[i]) > 1e-8 {
+			t.Fatalf("row %d has %v, want %v", i, f, want[i])
+		}
+	}
+	// The evidence has a maximum there.
+	at := func(ridge, factor float64) float64 {
+		lengths := slices.Clone(p.Learned.Lengths)
+		lengths[0] *= factor
+		k, err := kernel.NewGaussian(lengths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The best variance of the function has a closed form, yᵀA⁻¹y/n.
+		g, err := gp.NewExact(k, gp.Data{X: train.Rows(), Y: centred(train.Targets())}, gp.Options{NoiseVariance: ridge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := float64(train.Len())
+		e := g.LogEvidence()
+		half, err := gp.NewExact(k, gp.Data{X: train.Rows(), Y: make([]float64, train.Len())}, gp.Options{NoiseVariance: ridge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := half.LogEvidence() // −½ log det A − ½n log 2π
+		return none - n/2*math.Log(2*(none-e)/n)
+	}
+	best := at(p.Learned.Ridge, 1)
+	for _, c := range [][2]float64{{1.3, 1}, {0.7, 1}, {1, 1.1}, {1, 0.9}} {
+		if v := at(c[0]*p.Learned.Ridge, c[1]); v > best {
+			t.Errorf("the evidence is %v with λ times %v and the first length scale times %v, and %v as learned", v, c[0], c[1], best)
+		}
+	}
+}
+
+func centred(y []float64) []float64 {
+	mean := 0.0
+	for _, v := range y {
+		mean += v / float64(len(y))
+	}
+	out := make([]float64, len(y))
+	for i, v := range y {
+		out[i] = v - mean
+	}
+	return out
+}
+
+// Relevance keeps the proportions of the learned length scales, and the median distance in
+// units of a length scale.
+func TestRelevance(t *testing.T) {
+	train := relevant(t, 200, 6, 0.1, stream.New(6), nil)
+	p := problemOf(t, train)
+	a, err := Find("sgdrf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Values{"relevance": "learned"}
+	if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	lengths, err := reader{&a, v}.lengths(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	divided := make([]float64, 0, 1200)
+	for i := range 200 {
+		for c, x := range train.Rows().(*kernel.Points[float64]).Row(i) {
+			divided = append(divided, x/lengths[c])
+			if ratio := lengths[c] / lengths[0] / (p.Learned.Lengths[c] / p.Learned.Lengths[0]); math.Abs(ratio-1) > 1e-12 {
+				t.Errorf("input %d has length scale %v, in another proportion than %v", c, lengths, p.Learned.Lengths)
+			}
+		}
+	}
+	median, err := MedianDistance(t.Context(), kernel.FromRows(kernel.NewPoints(200, 6, divided)), 1)
+	if err != nil || math.Abs(median-1) > 1e-9 {
+		t.Errorf("the median distance is %v length scales (%v), want 1", median, err)
+	}
+	v["length-scale"] = "1,2,3,4,5,6"
+	if _, err := a.Estimator(v, p); err == nil || !strings.Contains(err.Error(), "one number, median or auto where relevance is learned") {
+		t.Errorf("a list with learned relevance: %v", err)
+	}
+}
+
+// Classes and sparse rows are learned too.
+func TestLearnFromClasses(t *testing.T) {
+	rng := stream.New(8)
+	var b strings.Builder
+	for range 300 {
+		x := rng.NormFloat64()
+		b.WriteString([]string{"0", "1", "2"}[min(int(math.Abs(2*x)), 2)])
+		b.WriteString(" 1:" + num(x) + " 2:" + num(rng.NormFloat64()) + "\n")
+	}
+	table := openAs(t, "data.libsvm", b.String(), dataset.Options{})
+	d, err := Prepare(t.Context(), table, Split{}, data.EncodingOptions{Task: data.Classification})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProblem(t.Context(), d, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Learn(t.Context(), "gaussian", d.Train, p, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Outputs != 3 || l.Relevance[0] != 1 || l.Relevance[1] > 0.2 {
+		t.Errorf("%d outputs, relevance %v", p.Outputs, l.Relevance)
+	}
+}
+
+func TestLearnRefuses(t *testing.T) {
+	train := relevant(t, 20, 6, 0.1, stream.New(6), nil)
+	p := problemOf(t, train)
+	for kernel, want := range map[string]string{
+		"linear":             "the kernel is linear; use one of [gaussian",
+		"rational-quadratic": "the kernel is rational-quadratic",
+	} {
+		_, err := Learn(t.Context(), kernel, train, p, 1, 0)
+		if refused := (*LearnError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", kernel, err)
+		}
+	}
+	wide, err := data.FromSlices([][]float64{make([]float64, learnInputs+1)}, []float64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := data.FromSlices([][]float64{{1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, src := range map[string]data.Source{"there are 2001 inputs, more than 2000": wide, "there is no target": none} {
+		if _, err := Learn(t.Context(), "gaussian", src, p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Learn(ctx, "gaussian", train, p, 1, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
