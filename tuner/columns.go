@@ -306,10 +306,10 @@ func (c *columns) readers(spec study.Spec) []reader {
 // maxColumnBytes is the size of the columns of a study from which on they are not kept.
 const maxColumnBytes = 64 << 20
 
-// at returns the chosen columns at a snapshot, whole. It reads only the trials that have
-// changed since the last call. A snapshot older than that of another call is the newer one
-// then, and so is the position that at returns.
-func (c *columns) at(v *study.View, chosen []reader) ([]Column, *study.View, error) {
+// at returns the chosen columns at a snapshot. pick, if not nil, returns the rows to
+// leave in, if some are left out. at reads only the trials that have changed since the last call. If another
+// call has read a newer snapshot, at returns that one and its position.
+func (c *columns) at(v *study.View, chosen []reader, pick func(*study.View) (rows []int, some bool)) (Columns, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.view != nil && c.view.Position() > v.Position() {
@@ -331,13 +331,13 @@ func (c *columns) at(v *study.View, chosen []reader) ([]Column, *study.View, err
 	for _, r := range c.known {
 		old = append(old, r)
 	}
-	out := make([]*reader, len(chosen))
+	list := make([]*reader, len(chosen))
 	for i := range chosen {
-		if out[i] = c.known[chosen[i].Name]; out[i] == nil {
+		if list[i] = c.known[chosen[i].Name]; list[i] == nil {
 			own := chosen[i]
-			out[i] = &own
-			fresh = append(fresh, out[i])
-			c.known[own.Name] = out[i]
+			list[i] = &own
+			fresh = append(fresh, list[i])
+			c.known[own.Name] = list[i]
 		}
 	}
 	err := update(v, c.view, old)
@@ -349,13 +349,42 @@ func (c *columns) at(v *study.View, chosen []reader) ([]Column, *study.View, err
 	} else {
 		c.view = v
 	}
-	var list []Column
-	for _, r := range out {
-		column := r.Column
-		column.Data = slices.Clone(column.Data)
-		list = append(list, column)
+	if err != nil {
+		return Columns{}, err
 	}
-	return list, v, err
+	out := Columns{Position: v.Position(), Trials: v.Trials(), Rows: v.Trials()}
+	var rows []int
+	var some bool
+	if pick != nil {
+		rows, some = pick(v)
+	}
+	if some {
+		numbers := Column{Name: ColumnNumber, Type: Uint32, Data: make([]byte, 4*len(rows))}
+		for i, n := range rows {
+			numbers.put(i, float64(n))
+		}
+		out.Columns, out.Rows = append(out.Columns, numbers), len(rows)
+	}
+	for _, r := range list {
+		own := r.Column
+		if some {
+			own.Data = own.pick(rows)
+		} else {
+			own.Data = slices.Clone(own.Data)
+		}
+		out.Columns = append(out.Columns, own)
+	}
+	return out, nil
+}
+
+// pick returns the data of some rows.
+func (c *Column) pick(rows []int) []byte {
+	size := c.Type.Size()
+	data := make([]byte, 0, size*len(rows))
+	for _, n := range rows {
+		data = append(data, c.Data[size*n:size*(n+1)]...)
+	}
+	return data
 }
 
 // update writes the trials of v that differ from those of the snapshot before into columns.
@@ -384,9 +413,6 @@ func update(v, before *study.View, columns []*reader) error {
 	return nil
 }
 
-// maxNews is how many events Columns reads to find the trials that have changed.
-const maxNews = 20_000
-
 // Columns implements [Service].
 func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error) {
 	var out Columns
@@ -408,15 +434,8 @@ func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Column
 			return &MemoryError{t.options.Memory.Limit()}
 		}
 		defer leave()
-		list, v, err := d.columns.at(v, chosen)
-		if err != nil {
-			return err
-		}
-		out = Columns{ID: d.id, Position: v.Position(), Time: t.options.Now(), Trials: v.Trials(), Rows: v.Trials(), Columns: list}
-		rows, some, err := t.changedAfter(ctx, d.id, q.After, v)
-		if some && err == nil {
-			out.pick(rows)
-		}
+		out, err = d.columns.at(v, chosen, func(v *study.View) ([]int, bool) { return d.changedAfter(q.After, v) })
+		out.ID, out.Time = d.id, t.options.Now()
 		return err
 	})
 	return out, err
@@ -424,43 +443,19 @@ func (t *Tuner) Columns(ctx context.Context, name string, q ColumnQuery) (Column
 
 // changedAfter returns the trials that have an event after a position, ascending. If some is
 // false, they are all of them.
-func (t *Tuner) changedAfter(ctx context.Context, id store.StudyID, after study.Position, v *study.View) (rows []int, some bool, err error) {
-	if after == 0 || after > v.Position() || v.Position()-after > maxNews {
-		return nil, false, nil
+func (d *desk) changedAfter(after study.Position, v *study.View) (rows []int, some bool) {
+	if after == 0 {
+		return nil, false
 	}
-	changed := make(map[int]struct{})
-	for r, err := range t.store.Read(ctx, id, after+1) {
-		if err != nil {
-			return nil, false, err
-		}
-		if r.Position > v.Position() {
-			break
-		}
-		if n, ok := r.Event.Trial(); ok {
-			changed[n] = struct{}{}
-		}
+	d.log.mu.Lock()
+	touched, some := d.log.live.touched.between(after, v.Position())
+	d.log.mu.Unlock()
+	if !some {
+		return nil, false
 	}
-	for n := range changed {
-		rows = append(rows, n)
+	slices.Sort(touched)
+	for _, n := range slices.Compact(touched) {
+		rows = append(rows, int(n))
 	}
-	slices.Sort(rows)
-	return rows, true, nil
-}
-
-// pick keeps some rows, and adds the column with their numbers.
-func (c *Columns) pick(rows []int) {
-	numbers := Column{Name: ColumnNumber, Type: Uint32, Data: make([]byte, 4*len(rows))}
-	for i, n := range rows {
-		numbers.put(i, float64(n))
-	}
-	for i := range c.Columns {
-		from := &c.Columns[i]
-		size := from.Type.Size()
-		data := make([]byte, 0, size*len(rows))
-		for _, n := range rows {
-			data = append(data, from.Data[size*n:size*(n+1)]...)
-		}
-		from.Data = data
-	}
-	c.Columns, c.Rows = append([]Column{numbers}, c.Columns...), len(rows)
+	return rows, true
 }

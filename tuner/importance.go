@@ -135,13 +135,13 @@ func (d *desk) byData(v *study.View, objective int, out *Importance) error {
 	if err != nil {
 		return err
 	}
-	columns, v, err := d.columns.at(v, chosen)
+	c, err := d.columns.at(v, chosen, nil)
 	if err != nil {
 		return err
 	}
-	state, value, parameters := &columns[0], &columns[1], columns[2:]
+	state, value, parameters := &c.Columns[0], &c.Columns[1], c.Columns[2:]
 	var samples []explain.Sample
-	for i := range v.Trials() {
+	for i := range c.Rows {
 		y := value.At(i)
 		if state.At(i) != float64(study.Completed) || math.IsNaN(y) {
 			continue

@@ -18,6 +18,7 @@ type live struct {
 	study     *study.Study
 	held      amount       // size of the study
 	digest    digest       // what lists show of the study
+	touched   touched      // trials of the last events
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
@@ -51,6 +52,7 @@ func readLive(ctx context.Context, st store.Store, id store.StudyID, name string
 		v.leases.observe(e, now)
 		v.held.add(e)
 		v.digest.observe(s, e)
+		v.touched.observe(e)
 		position++
 		if err := v.observe(id, e, o); err != nil {
 			return &store.CorruptError{Study: id, Position: position, Reason: err.Error()}
@@ -83,6 +85,7 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	v.leases.observe(e, now)
 	v.held.add(e)
 	v.digest.observe(v.study, e)
+	v.touched.observe(e)
 	if v.foreign != nil {
 		return v.foreign.Apply(e)
 	}
