@@ -26,11 +26,7 @@ func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *st
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the proposer panicked: %v", r)
-		}
-	}()
+	defer recovered(&err)
 	return f(g.proposer, v)
 }
 
@@ -61,26 +57,41 @@ func resultsOf(p propose.Proposer, v *study.View) results {
 
 // recommend returns the stored study and the trials that its proposer recommends. There
 // are none if the proposer cannot recommend any. The proposer is consulted once for the
-// same results.
+// same results, and suggestions are made while the trials are compared.
 func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
 	if view, err = p.log.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	known := p.recommended.Load()
-	if known != nil && known.of == resultsOf(p.log.suggester().proposer, view) {
-		return view, known.trials, nil
+	if trials, known := p.known(view); known {
+		return view, trials, nil
+	}
+	select { // one call at a time, because the next one needs no more than this one
+	case p.recommending <- struct{}{}:
+		defer func() { <-p.recommending }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if view, err = p.log.snapshot(ctx); err != nil {
+		return nil, nil, err
+	}
+	if trials, known := p.known(view); known {
+		return view, trials, nil
 	}
 	var refused error
+	var of results
+	choose := func() []int { return nil }
 	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
-		view = v
+		view, of = v, resultsOf(r, v)
 		if recommender, ok := r.(propose.Recommender); ok {
-			trials, refused = recommender.Recommend(ctx, v)
-		}
-		if refused == nil {
-			p.recommended.Store(&recommendation{resultsOf(r, v), trials})
+			choose, refused = recommender.Recommend(ctx, v)
 		}
 		return nil
 	})
+	if err == nil && refused == nil {
+		if trials, refused = chosen(choose); refused == nil {
+			p.recommended.Store(&recommendation{of, trials})
+		}
+	}
 	if view != nil && err != nil && ctx.Err() == nil {
 		refused, err = err, nil // it panicked
 	}
@@ -89,6 +100,28 @@ func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []in
 		trials = nil
 	}
 	return view, trials, err
+}
+
+// known returns what the proposer recommended for the results of a view, if it did last.
+func (p *proposer) known(v *study.View) (trials []int, ok bool) {
+	last := p.recommended.Load()
+	if last == nil || last.of != resultsOf(p.log.suggester().proposer, v) {
+		return nil, false
+	}
+	return last.trials, true
+}
+
+// chosen calls choose.
+func chosen(choose func() []int) (trials []int, err error) {
+	defer recovered(&err)
+	return choose(), nil
+}
+
+// recovered turns a panic of a proposer into an error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("the proposer panicked: %v", r)
+	}
 }
 
 // foretell completes a verdict that needs the forecast of the proposer's model. If

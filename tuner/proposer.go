@@ -35,7 +35,8 @@ type proposer struct {
 	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
 	consulting atomic.Int32
 
-	recommended atomic.Pointer[recommendation] // the last one
+	recommended  atomic.Pointer[recommendation] // the last one
+	recommending chan struct{}                  // holds a token while trials are compared for the next
 }
 
 // errBusy refuses an ask because too many wait already.
@@ -51,7 +52,7 @@ const MaxAuto = 64
 func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Tuner) *proposer {
 	return &proposer{
 		ctx: ctx, name: name, log: l, clock: c, turns: t.turns, shares: t.shares, work: &t.work, options: t.options,
-		asks: make(chan func(), 4096),
+		asks: make(chan func(), 4096), recommending: make(chan struct{}, 1),
 	}
 }
 

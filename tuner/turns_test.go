@@ -17,6 +17,7 @@ import (
 type gated struct {
 	propose.Proposer
 	through chan struct{}
+	choose  func() []int // of a recommendation, or nil
 
 	mu                      sync.Mutex
 	anchors, proposals      int
@@ -49,11 +50,16 @@ func (g *gated) Propose(ctx context.Context, v propose.View, n int) (propose.Pro
 	return g.Proposer.Propose(ctx, v, n)
 }
 
-func (g *gated) Recommend(context.Context, propose.View) ([]int, error) {
+func (g *gated) Recommend(context.Context, propose.View) (func() []int, error) {
 	g.mu.Lock()
 	g.recommend++
 	g.mu.Unlock()
-	return nil, nil
+	return func() []int {
+		if g.choose != nil {
+			return g.choose()
+		}
+		return nil
+	}, nil
 }
 
 // counts returns the numbers of anchors, proposals and recommendations so far, and the
@@ -126,6 +132,63 @@ func TestReadersHaveNothingPrepared(t *testing.T) {
 		wantCounts(t, "reported", g, "1 0 1 1") // a worker's call starts a preparation
 		close(g.through)
 		wantCounts(t, "let through", g, "1 1 1 1")
+	})
+}
+
+// TestAsksPassRecommendations checks that an ask is answered while the trials are compared
+// for a recommendation, and that callers who want the same wait for one comparison.
+func TestAsksPassRecommendations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn, g := gatedStudies(t, "s")
+		defer tn.Close()
+		close(g.through)
+		report(t, tn, 0, 1, 0.5)
+		tell(t, tn, 0, loss(1))
+		synctest.Wait() // a suggestion is prepared
+		finish := make(chan struct{})
+		g.choose = func() []int {
+			<-finish
+			return []int{0}
+		}
+		var callers sync.WaitGroup
+		for range 3 {
+			callers.Go(func() {
+				if best, err := tn.Best(t.Context(), "s"); err != nil || len(best) != 1 || best[0].Number != 0 {
+					t.Errorf("the best are %v, %v", best, err)
+				}
+			})
+		}
+		synctest.Wait()
+		for range 2 { // the second suggestion is not prepared
+			if asked, err := tn.Ask(t.Context(), "s", study.Ask{New: true}); err != nil || asked.Trials[0].Suggestion.Phase == phaseFallback {
+				t.Errorf("while trials are compared: %v, %v", asked, err)
+			}
+		}
+		close(finish)
+		callers.Wait()
+		if g.recommend != 1 {
+			t.Errorf("the proposer recommended %d times for 3 callers", g.recommend)
+		}
+	})
+}
+
+// TestPanickingRecommendation checks that the best measured trial stands in for a
+// recommendation that panics.
+func TestPanickingRecommendation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tn, g := gatedStudies(t, "s")
+		defer tn.Close()
+		close(g.through)
+		tell(t, tn, 0, loss(1))
+		g.choose = func() []int { panic("choosing") }
+		for range 2 {
+			if best, err := tn.Best(t.Context(), "s"); err != nil || len(best) != 1 || best[0].Number != 0 {
+				t.Errorf("the best are %v, %v", best, err)
+			}
+		}
+		if g.recommend != 2 {
+			t.Errorf("the proposer was asked %d times, so a panic was kept", g.recommend)
+		}
 	})
 }
 

@@ -66,10 +66,13 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 
 // Recommend implements [Recommender]. Without a model and without constraints there is
 // no recommendation.
-func (b *bkb) Recommend(_ context.Context, v View) ([]int, error) {
+func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 	e, err := b.model.At(v)
-	if err != nil || e == nil && len(b.options.Model.Constraints) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if e == nil && len(b.options.Model.Constraints) == 0 {
+		return func() []int { return nil }, nil
 	}
 	return b.chooser.Recommend(v, b.model.Results, e), nil
 }

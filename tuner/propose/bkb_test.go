@@ -208,7 +208,7 @@ func TestHostileHistories(t *testing.T) {
 						l.start(l.propose(p, 2))
 					}
 				}
-				if _, err := p.(Recommender).Recommend(context.Background(), l.S); err != nil {
+				if _, err := recommend(p, l.S); err != nil {
 					t.Error(err)
 				}
 				if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !finite(d) {
@@ -245,7 +245,7 @@ func TestFeasibilityIsLearnt(t *testing.T) {
 	if late > 8 {
 		t.Errorf("%d of the last 20 trials were infeasible", late)
 	}
-	best, err := p.(Recommender).Recommend(context.Background(), l.S)
+	best, err := recommend(p, l.S)
 	if err != nil || len(best) != 1 {
 		t.Fatalf("%v, %v", best, err)
 	}
@@ -282,7 +282,7 @@ func TestSeveralObjectives(t *testing.T) {
 			front = append(front, [2]float64{a, b})
 		}
 		if c.Name == BKB {
-			trials, err := p.(Recommender).Recommend(context.Background(), l.S)
+			trials, err := recommend(p, l.S)
 			if err != nil || len(trials) < 4 || !slices.IsSorted(trials) {
 				t.Errorf("recommended: %v, %v", trials, err)
 			}
@@ -617,4 +617,13 @@ func TestHostileSpaces(t *testing.T) {
 			l.start(l.propose(p, 1))
 		})
 	}
+}
+
+// recommend returns the trials that a proposer recommends.
+func recommend(p Proposer, v View) ([]int, error) {
+	choose, err := p.(Recommender).Recommend(context.Background(), v)
+	if err != nil {
+		return nil, err
+	}
+	return choose(), nil
 }

@@ -35,7 +35,7 @@ func TestConstraints(t *testing.T) {
 				late++
 			}
 		}
-		best, err := p.(Recommender).Recommend(context.Background(), l.S)
+		best, err := recommend(p, l.S)
 		if err != nil || len(best) == 0 {
 			t.Fatalf("%v, %v", best, err)
 		}
@@ -74,7 +74,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	}
 	best := func() string {
 		t.Helper()
-		trials, err := p.(Recommender).Recommend(context.Background(), l.S)
+		trials, err := recommend(p, l.S)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,9 +206,12 @@ func TestNarrowConstraint(t *testing.T) {
 					first = i
 				}
 			}
-			best, err := p.(Recommender).Recommend(context.Background(), l.S)
-			if err != nil || first >= 0 && (len(best) != 1 || !keeps(l.Coordinates(best[0]))) {
-				t.Fatalf("seed %d: after trial %d %v is recommended, %v", seed, i, best, err)
+			best, err := recommend(p, l.S)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first >= 0 && (len(best) != 1 || !keeps(l.Coordinates(best[0]))) {
+				t.Fatalf("seed %d: after trial %d %v is recommended", seed, i, best)
 			}
 		}
 		if first < 0 || first > 15 || kept < 12 {

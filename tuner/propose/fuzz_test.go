@@ -87,7 +87,7 @@ func FuzzSuggest(f *testing.F) {
 			s.happen()
 		}
 		s.suggest(2)
-		if _, err := s.p.(Recommender).Recommend(context.Background(), s.S); err != nil {
+		if _, err := recommend(s.p, s.S); err != nil {
 			t.Fatal(err)
 		}
 		d, err := s.p.(Diagnoser).Diagnose(context.Background(), s.S)
@@ -305,7 +305,7 @@ func TestHostileSizes(t *testing.T) {
 			if _, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil {
 				t.Error(err)
 			}
-			if best, err := p.(Recommender).Recommend(context.Background(), l.S); err != nil || len(best) != 1 {
+			if best, err := recommend(p, l.S); err != nil || len(best) != 1 {
 				t.Errorf("%v, %v", best, err)
 			}
 		})

@@ -234,7 +234,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 							p = l.restart(c, spec)
 						}
 					}
-					best, err := p.(Recommender).Recommend(context.Background(), l.S)
+					best, err := recommend(p, l.S)
 					d, errToo := p.(Diagnoser).Diagnose(context.Background(), l.S)
 					out = append(out, fmt.Sprint(best, err, d, errToo))
 				}
@@ -303,7 +303,7 @@ func TestLateInOldLogs(t *testing.T) {
 					for _, g := range proposal.Suggestions {
 						text += fmt.Sprint(g.Config, g.Mean, g.StdDev, g.Bound, g.Phase)
 					}
-					best, err := p.(Recommender).Recommend(context.Background(), l.S)
+					best, err := recommend(p, l.S)
 					return fmt.Sprint(text, best, err)
 				}
 				out := &without
@@ -379,7 +379,7 @@ func TestLateAndTheBest(t *testing.T) {
 			}
 		}
 		l.anchor(p)
-		best, err := p.(Recommender).Recommend(context.Background(), l.S)
+		best, err := recommend(p, l.S)
 		if err != nil || len(best) != 1 {
 			t.Fatalf("%v, %v", best, err)
 		}

@@ -60,9 +60,11 @@ func InducingPointsOf(a study.Anchor) int {
 
 // Recommender is a Proposer that can recommend the best trials.
 type Recommender interface {
-	// Recommend returns one trial for one objective. For several objectives it returns the
-	// trials that no other dominates. It returns none if there is no model yet.
-	Recommend(ctx context.Context, v View) ([]int, error)
+	// Recommend reads v and returns a function that chooses the trials. The function does
+	// not use the Proposer, so suggestions may be made meanwhile. It returns one trial for
+	// one objective. For several objectives it returns the trials that no other dominates.
+	// It returns none if there is no model yet.
+	Recommend(ctx context.Context, v View) (func() []int, error)
 }
 
 // Predictor is a Proposer with a model that predicts outcomes.

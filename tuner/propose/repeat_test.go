@@ -1,7 +1,6 @@
 package propose
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -48,7 +47,7 @@ func TestRecommendationAndNoise(t *testing.T) {
 				}
 				l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, y)})
 			}
-			got, err := p.(Recommender).Recommend(context.Background(), l.S)
+			got, err := recommend(p, l.S)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("recommended %v: %v", got, err)
 			}
@@ -97,7 +96,7 @@ func TestNoRepetition(t *testing.T) {
 				}
 				l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, y)})
 			}
-			got, err := p.(Recommender).Recommend(context.Background(), l.S)
+			got, err := recommend(p, l.S)
 			if options == `{"noise": "none"}` && (err != nil || fmt.Sprint(got) != fmt.Sprint([]int{at})) {
 				t.Errorf("recommended %v, want %d: %v", got, at, err)
 			}

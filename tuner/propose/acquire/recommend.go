@@ -9,43 +9,58 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
-// Recommend returns the best trials of v. The results r are the digest of v, and e is its
-// model or nil. For one objective it returns the best measured of the completed trials
-// whose posterior mean is at most plausibly below the best mean. This rule discounts lucky
-// results. With the option recommend it returns the trial with the best mean or lower bound
-// instead. It returns the first of equal trials. Late results count as measured. For
-// several objectives it returns the trials whose means no other dominates. With constraints
-// only trials that keep them are compared, by their measurements while there is no model.
-// If none keeps them, it returns the trial that is most likely to be feasible by the model.
-func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) []int {
+// Recommend reads v and returns a function that returns its best trials. The function costs
+// O(nm) for n trials. It does not use v, r and e, so all three may change meanwhile. The
+// results r are the digest of v, and e is its model or nil.
+//
+// For one objective it returns the best measured of the completed trials whose posterior
+// mean is at most plausibly below the best mean. This rule discounts lucky results. With the
+// option recommend it returns the trial with the best mean or lower bound instead. It returns
+// the first of equal trials. Late results count as measured. For several objectives it
+// returns the trials whose means no other dominates. With constraints only trials that keep
+// them are compared, by their measurements while there is no model. If none keeps them, it
+// returns the trial that is most likely to be feasible by the model.
+func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) func() []int {
 	done := r.Completed(v, true)
-	if len(done.Trials) == 0 && e != nil {
-		return c.likeliest(r.Completed(v, false), e)
+	if len(done.Trials) == 0 && (e == nil || !e.Limited() && len(e.Event.Surfaces) == len(c.spec.Objectives)) {
+		return func() []int { return nil } // neither feasibility nor a limit is modelled
+	}
+	if e == nil {
+		return func() []int { return bestBy(done.Trials, done.Values) }
 	}
 	if len(done.Trials) == 0 {
-		return nil
+		done, m := r.Completed(v, false), e.Detach()
+		return func() []int { return c.likeliest(done, m) }
 	}
-	values := done.Values
-	if e != nil {
-		r.CountLate(v, done)
-		if len(values) == 1 && c.options.Recommend == Plausible {
-			return c.plausible(done, r, e)
+	r.CountLate(v, done)
+	widths := make([]float64, len(done.Values))
+	for j := range widths {
+		widths[j] = c.width(e, j, 0)
+	}
+	m, noise := e.Detach(), r.Repeats.Most()
+	return func() []int {
+		if len(done.Values) == 1 && c.options.Recommend == Plausible {
+			return c.plausible(done, noise, m)
 		}
-		values = c.values(e, c.points(done))
+		return bestBy(done.Trials, c.values(m, c.points(done), widths))
 	}
-	if len(values) == 1 {
-		return first(done.Trials, values[0])
-	}
-	return front(done.Trials, values)
 }
 
-// likeliest returns the trial that is most likely to be feasible, or none where neither
-// feasibility nor a limit is modelled.
-func (c *Chooser) likeliest(done model.Completed, e *model.Engine) []int {
+// bestBy returns the trial with the largest value, or those that no other dominates in
+// several.
+func bestBy(trials []int, values [][]float64) []int {
+	if len(values) == 1 {
+		return first(trials, values[0])
+	}
+	return front(trials, values)
+}
+
+// likeliest returns the trial that is most likely to be feasible, or none.
+func (c *Chooser) likeliest(done model.Completed, e *model.Surfaces) []int {
 	if len(done.Trials) > 0 && e.Limited() {
 		return first(done.Trials, e.LogFeasible(c.points(done)))
 	}
-	if len(done.Trials) == 0 || len(e.Event.Surfaces) == len(c.spec.Objectives) {
+	if len(done.Trials) == 0 {
 		return nil
 	}
 	mean := e.Means(len(c.spec.Objectives), c.points(done))
@@ -65,9 +80,9 @@ const (
 )
 
 // plausible returns the best measured trial whose mean is at most plausibly below the best
-// mean. It returns the best measured of all if repeated measurements show that its lead is
-// no luck. Without noise any lead is enough.
-func (c *Chooser) plausible(done model.Completed, r *model.Results, e *model.Engine) []int {
+// mean. It returns the best measured of all if its lead exceeds the noise, which repeated
+// measurements show to be at most the one given. Without noise any lead is enough.
+func (c *Chooser) plausible(done model.Completed, noise float64, e *model.Surfaces) []int {
 	measured := done.Values[0]
 	order := make([]int, len(measured))
 	for i := range order {
@@ -77,7 +92,7 @@ func (c *Chooser) plausible(done model.Completed, r *model.Results, e *model.Eng
 		return cmp.Or(cmp.Compare(measured[b], measured[a]), cmp.Compare(done.Trials[a], done.Trials[b]))
 	})
 	chosen, top := c.likely(done, e, order), order[0]
-	if c.options.Exact || measured[top]-measured[chosen] > luckily*r.Repeats.Most() {
+	if c.options.Exact || measured[top]-measured[chosen] > luckily*noise {
 		chosen = top
 	}
 	return done.Trials[chosen : chosen+1]
@@ -86,7 +101,7 @@ func (c *Chooser) plausible(done model.Completed, r *model.Results, e *model.Eng
 // likely returns the first in order whose mean is at most plausibly below the best mean.
 // Means cost far less than standard deviations, so it looks at these only until a trial
 // qualifies. The trial with the best mean always does.
-func (c *Chooser) likely(done model.Completed, e *model.Engine, order []int) int {
+func (c *Chooser) likely(done model.Completed, e *model.Surfaces, order []int) int {
 	best := slices.Max(e.Means(0, c.points(done)))
 	const block = 64
 	dim := c.spec.Space.Dim()
@@ -105,8 +120,9 @@ func (c *Chooser) likely(done model.Completed, e *model.Engine, order []int) int
 	return order[0]
 }
 
-// values returns the values by which trials are recommended otherwise.
-func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64]) [][]float64 {
+// values returns the values by which trials are recommended otherwise, with the widths of
+// the confidence bounds.
+func (c *Chooser) values(e *model.Surfaces, points *kernel.Points[float64], widths []float64) [][]float64 {
 	out := make([][]float64, len(c.spec.Objectives))
 	for j := range out {
 		if c.options.Recommend != ByLower {
@@ -115,7 +131,7 @@ func (c *Chooser) values(e *model.Engine, points *kernel.Points[float64]) [][]fl
 		}
 		mean, variance := e.Predict(j, points)
 		for i := range mean {
-			mean[i] -= c.width(e, j, 0) * math.Sqrt(variance[i])
+			mean[i] -= widths[j] * math.Sqrt(variance[i])
 		}
 		out[j] = mean
 	}

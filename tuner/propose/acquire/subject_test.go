@@ -127,5 +127,5 @@ func close2(a, b, tolerance float64) bool {
 
 // recommended returns the best trials by the model.
 func (s *subject) recommended() []int {
-	return s.chooser.Recommend(s.S, s.model.Results, s.at())
+	return s.chooser.Recommend(s.S, s.model.Results, s.at())()
 }

@@ -27,10 +27,45 @@ func (e *Engine) Freeze() *Frozen {
 	for j := range e.author.objectives {
 		p := e.surfaces[j]
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
-		f.surfaces = append(f.surfaces, &posterior{sparse: p.sparse.Detach(), k: p.k, room: p.room})
+		f.surfaces = append(f.surfaces, p.detach())
 	}
 	return f
 }
+
+// Surfaces are the posteriors of an [Engine] at one time, without pending trials and in units
+// of targets. They do not change with it, and several goroutines may use them.
+type Surfaces struct{ past *Outlook }
+
+// Detach returns the surfaces as they are now. It costs O(m²).
+func (e *Engine) Detach() *Surfaces {
+	o := &Outlook{engine: &Engine{Event: e.Event, author: e.author}, own: true}
+	for _, p := range e.surfaces {
+		o.surfaces = append(o.surfaces, p.detach())
+	}
+	for _, p := range e.limited {
+		if p != nil {
+			p = p.detach()
+		}
+		o.limited = append(o.limited, p)
+	}
+	return &Surfaces{o}
+}
+
+// Predict is [Engine.Predict] of these surfaces.
+func (s *Surfaces) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
+	return s.past.Predict(j, x)
+}
+
+// Means is [Engine.Means] of these surfaces.
+func (s *Surfaces) Means(j int, x *kernel.Points[float64]) []float64 {
+	return s.past.surfaces[j].means(x)
+}
+
+// LogFeasible is [Engine.LogFeasible] of these surfaces.
+func (s *Surfaces) LogFeasible(x *kernel.Points[float64]) []float64 { return s.past.LogFeasible(x) }
+
+// Limited is [Engine.Limited] of these surfaces.
+func (s *Surfaces) Limited() bool { return s.past.engine.Limited() }
 
 // Objectives returns the number of objectives.
 func (f *Frozen) Objectives() int { return len(f.surfaces) }

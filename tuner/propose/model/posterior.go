@@ -94,6 +94,11 @@ func (p *posterior) fork() *posterior {
 	return &posterior{sparse: p.sparse.Fork(), k: p.k, room: p.room}
 }
 
+// detach returns a posterior that predicts as p does now and does not change with it.
+func (p *posterior) detach() *posterior {
+	return &posterior{sparse: p.sparse.Detach(), k: p.k, room: p.room}
+}
+
 // rows returns one input.
 func (p *posterior) rows(x []float64) *kernel.Points[float64] {
 	row := kernel.NewPoints[float64](1, p.k.Dim(), nil)
