@@ -100,6 +100,38 @@ func TestBrowserLive(t *testing.T) {
 	}
 }
 
+// TestBrowserList follows the list of studies, which asks for no list again.
+func TestBrowserList(t *testing.T) {
+	chromium(t)
+	s := lively(t)
+	r := start(t, s, server.Options{}, loopback)
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/", "table.studies")
+	b.until(t, `document.querySelectorAll("table.studies tbody tr").length === 5`)
+	b.mu.Lock()
+	before := b.requests
+	b.mu.Unlock()
+	b.do(t, chromedp.Focus(`a[href="/studies/done"]`, chromedp.ByQuery))
+	imported(t, s, "another", 3)
+	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.startsWith("another") && r.textContent.includes("3"))`)
+	if _, err := s.Resume(t.Context(), "price", study.Resume{}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.startsWith("price") && r.textContent.includes("active"))`)
+	if err := s.DeleteStudy(t.Context(), "empty"); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, `!document.querySelector("table.studies").textContent.includes("empty") && document.querySelectorAll("table.studies tbody tr").length === 5`)
+	b.until(t, `document.activeElement.textContent === "done"`)
+	b.mu.Lock()
+	if b.requests != before {
+		t.Errorf("the page made %d more requests to follow the studies", b.requests-before)
+	}
+	b.mu.Unlock()
+	b.clean(t, "list")
+}
+
 // TestBrowserActs does with the page what the command line can do.
 func TestBrowserActs(t *testing.T) {
 	chromium(t)

@@ -140,5 +140,34 @@ export function follow(study, has, heard, changed, signal) {
   start();
 }
 
+/**
+ * watchStudies hears of all studies, and of changes, until the signal or an error, which it
+ * throws.
+ * @param {(news: {studies?: any[], deletedUids?: string[], listed?: boolean}) => void} heard
+ * @param {AbortSignal} signal
+ */
+export async function watchStudies(heard, signal) {
+  const r = await request("/tuner.v1.Tuner/WatchStudies", { ...json({}), signal });
+  const reader = /** @type {ReadableStream} */ (r.body).pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    let part;
+    try {
+      part = await reader.read();
+    } catch (e) {
+      if (signal.aborted) throw e;
+      part = { done: true, value: "" };
+    }
+    if (part.done) throw new APIError(0, { message: "the server ended the answer" });
+    const lines = (rest + part.value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines.filter(Boolean)) {
+      const { result, error } = JSON.parse(line);
+      if (error) throw new APIError(error.code === 16 ? 401 : 503, error);
+      heard(result);
+    }
+  }
+}
+
 /** requestID identifies a change, so that sending it twice has one effect. */
 export const requestID = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");

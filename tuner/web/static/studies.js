@@ -1,11 +1,12 @@
 // @ts-check
 // The list of studies.
 
-import { call, caller, serverNow } from "./api.js";
+import { APIError, call, caller, serverNow, watchStudies } from "./api.js";
 import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
 import { failure, skeleton } from "./states.js";
 
-const every = 4000; // milliseconds between two looks at the list
+const every = 4000; // milliseconds between two looks at the list where the server sends no changes
+const afresh = 300_000; // milliseconds until all studies are listed again, because results of the last hour age
 
 /** studies shows the list until the signal. */
 export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal} */ signal) {
@@ -17,6 +18,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
   let all = /** @type {any[]} */ ([]);
   let sort = { key: "name", down: false };
   let timer = 0;
+  let [drawing, drawn] = [0, 0];
 
   const columns = /** @type {{key: string, title: string, value: (s: any) => any, cell: (s: any) => any, num?: boolean, wide?: boolean}[]} */ ([
     { key: "name", title: "name", value: (s) => s.id, cell: (s) => h("a", { href: studyURL(s.id) }, s.id) },
@@ -50,6 +52,46 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     return ends.length ? Math.max(0, Math.min(...ends)) : NaN;
   }
 
+  /** shown is a study with what the table computes from it. */
+  function shown(/** @type {any} */ s) {
+    const n = (/** @type {string} */ k) => Number(s[k] ?? 0);
+    const ended = n("completed") + n("failed") + n("infeasible") + n("pruned");
+    const total = ended + n("queued") + n("running");
+    return { ...s, id: studyID(s.name), total, ended, handed: total - n("added"), failedShare: ended ? n("failed") / ended : 0 };
+  }
+
+  /** follow hears of changes while the page is visible. A token of some studies hears of none, nor does a page of an older server. */
+  async function follow() {
+    clearTimeout(timer);
+    if (caller.studies?.length) return load();
+    const round = new AbortController();
+    const stop = () => document.hidden && round.abort();
+    document.addEventListener("visibilitychange", stop, { signal: AbortSignal.any([signal, round.signal]) });
+    const limit = setTimeout(() => round.abort(), afresh);
+    let listed = false;
+    const found = /** @type {Map<string, any>} */ (new Map());
+    try {
+      await watchStudies((news) => {
+        for (const uid of news.deletedUids ?? []) found.delete(uid);
+        for (const s of news.studies ?? []) found.set(s.uid, shown(s));
+        listed ||= Boolean(news.listed);
+        if (!listed) return;
+        all = [...found.values()];
+        soon();
+      }, AbortSignal.any([signal, round.signal]));
+    } catch (e) {
+      if (signal.aborted || (e instanceof APIError && e.status === 401)) return;
+      if (!round.signal.aborted && (!(e instanceof APIError) || ![0, 503].includes(e.status))) return load();
+      if (!round.signal.aborted && !all.length) place.replaceChildren(failure(e, follow));
+      if (document.hidden) document.addEventListener("visibilitychange", follow, { once: true, signal });
+      else timer = setTimeout(follow, round.signal.aborted ? 0 : 1000);
+    } finally {
+      clearTimeout(limit);
+      round.abort();
+    }
+  }
+
+  /** load lists the studies, and does so again after a while. */
   async function load() {
     clearTimeout(timer);
     try {
@@ -61,12 +103,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
         found.push(...(page.studies ?? []));
         pageToken = page.nextPageToken ?? "";
       } while (pageToken);
-      all = found.map((s) => {
-        const n = (/** @type {string} */ k) => Number(s[k] ?? 0);
-        const ended = n("completed") + n("failed") + n("infeasible") + n("pruned");
-        const total = ended + n("queued") + n("running");
-        return { ...s, id: studyID(s.name), total, ended, handed: total - n("added"), failedShare: ended ? n("failed") / ended : 0 };
-      });
+      all = found.map(shown);
       draw();
     } catch (e) {
       if (signal.aborted) return;
@@ -74,10 +111,24 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     }
     if (!signal.aborted) timer = setTimeout(() => (document.hidden ? wait() : load()), every);
   }
+  /** soon draws at most once a second. */
+  function soon() {
+    if (drawing) return;
+    const wait = Math.max(0, drawn + 1000 - Date.now());
+    drawing = setTimeout(() => {
+      drawing = 0;
+      if (!signal.aborted) draw();
+    }, wait);
+  }
   const wait = () => document.addEventListener("visibilitychange", () => load(), { once: true, signal });
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  const ages = setInterval(() => !document.hidden && all.length && draw(), 10_000);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    clearInterval(ages);
+  });
 
   function draw() {
+    drawn = Date.now();
     const text = filter.value.toLowerCase();
     const rows = all.filter((s) => s.id.toLowerCase().includes(text));
     const c = columns.find((x) => x.key === sort.key) ?? columns[0];
@@ -87,15 +138,16 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
       if (x !== x || y !== y) return x !== x ? (y !== y ? 0 : 1) : -1;
       return sign * (typeof x === "string" ? x.localeCompare(y) : x - y);
     });
-    const active = all.filter((s) => s.state === "STUDY_STATE_ACTIVE").length;
-    total.textContent = all.length ? `${count(all.length)} ${all.length === 1 ? "study" : "studies"}, ${count(active)} active` : "";
+    const running = all.filter((s) => s.state === "STUDY_STATE_ACTIVE").length;
+    total.textContent = all.length ? `${count(all.length)} ${all.length === 1 ? "study" : "studies"}, ${count(running)} active` : "";
     if (!all.length) {
       place.replaceChildren(h("section", { class: "card empty-page" }, h("h2", {}, "No study yet"),
         h("p", {}, "A study searches one space for the best configuration. Create the first one on the command line, and it appears here."),
         command("tuner create-study digits --space space.yaml --minimize loss")));
       return;
     }
-    const focused = /** @type {any} */ (document.activeElement)?.dataset?.sort;
+    const active = place.contains(document.activeElement) ? /** @type {any} */ (document.activeElement) : null;
+    const focused = active?.dataset.sort ? `[data-sort="${active.dataset.sort}"]` : active?.href ? `a[href="${active.getAttribute("href")}"]` : "";
     place.replaceChildren(h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies" }, h("caption", { class: "sr" }, "Studies"),
       h("thead", {}, h("tr", {}, columns.map((k) => h("th", { scope: "col", class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}`, "aria-sort": sort.key === k.key ? (sort.down ? "descending" : "ascending") : null },
         h("button", { type: "button", class: "sort", "data-sort": k.key, onclick: () => {
@@ -104,7 +156,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
         } }, k.title, h("span", { "aria-hidden": "true" }, sort.key === k.key ? (sort.down ? " ↓" : " ↑") : "")))))),
       h("tbody", {}, rows.map((s) => h("tr", {}, columns.map((k) => (k.key === "name" ? h("th", { scope: "row" }, k.cell(s)) : h("td", { class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}` }, s.unread && k.key !== "state" ? "" : k.cell(s))))))))),
     rows.length ? "" : h("p", { class: "empty" }, `No name contains “${filter.value}”.`));
-    if (focused) place.querySelector(`[data-sort="${focused}"]`)?.focus();
+    if (focused) place.querySelector(focused)?.focus();
   }
 
   document.addEventListener("keydown", (e) => {
@@ -113,5 +165,5 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
       filter.focus();
     }
   }, { signal });
-  load();
+  follow();
 }
