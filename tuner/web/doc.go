@@ -37,6 +37,7 @@
 // methods like any other caller, and has a private API for what they do not serve well.
 //
 //	POST /api/login, /api/logout         a session for a token
+//	POST /api/space                      faults, advice and samples of a search space
 //	GET  /api/studies/STUDY/columns      trials as columns of numbers, all or the changed
 //	GET  /api/studies/STUDY/events       server-sent events about a study
 //

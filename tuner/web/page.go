@@ -26,7 +26,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // pagePaths are the addresses within the page. The page reads its own address and asks
 // the API for what belongs there, so the same document is right for all of them.
-var pagePaths = []string{"/{$}", "/studies/{study}", "/studies/{study}/trials/{number}"}
+var pagePaths = []string{"/{$}", "/new", "/studies/{study}", "/studies/{study}/trials/{number}"}
 
 // asset is a file of the page.
 type asset struct {
@@ -113,6 +113,7 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 	})))
 	mux.HandleFunc("POST /api/login", f.login)
 	mux.HandleFunc("POST /api/logout", f.logout)
+	mux.HandleFunc("POST /api/space", f.checkSpace)
 	mux.Handle("GET /api/studies/{study}/columns", compressed(http.HandlerFunc(f.columns)))
 	mux.HandleFunc("GET /api/studies/{study}/events", f.events)
 }

@@ -182,6 +182,8 @@ func TestRoutes(t *testing.T) {
 		"GET /studies/mine/trials/0":          {200, 200, 200, 200, 200},
 		"GET /api/studies/mine/columns":       {401, 200, 403, 200, 200},
 		"GET /api/studies/mine/events":        {401, 200, 403, 200, 200},
+		"GET /new":                            {200, 200, 200, 200, 200},
+		"POST /api/space":                     {401, 200, 200, 200, 200},
 		"POST /api/logout":                    {204, 204, 204, 204, 204},
 		"POST /tuner.v1.Tuner/GetStudy":       {401, 200, 403, 200, 200},
 		"POST /tuner.v1.Tuner/ListStudies":    {401, 200, 403, 403, 200},

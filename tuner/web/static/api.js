@@ -140,6 +140,11 @@ export function follow(study, has, heard, changed, signal) {
   start();
 }
 
+/** checkSpace reads the text of a search space, and says what is wrong with it. */
+export async function checkSpace(/** @type {string} */ space, /** @type {AbortSignal} */ signal) {
+  return (await request("/api/space", { ...json({ space }), signal })).json();
+}
+
 /**
  * watchStudies hears of all studies, and of changes, until the signal or an error, which it
  * throws.

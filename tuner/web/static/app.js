@@ -3,6 +3,7 @@
 
 import { APIError, login, logout, onConnection, recognise } from "./api.js";
 import { h, studyURL } from "./dom.js";
+import { newStudy } from "./new.js";
 import { studies } from "./studies.js";
 import { study } from "./study.js";
 import { trial } from "./trial.js";
@@ -26,10 +27,12 @@ function show() {
   $("live").replaceChildren();
   const [, kind, name, , number] = location.pathname.split("/").map(decodeURIComponent);
   const crumbs = [["Studies", "/"]];
+  if (kind === "new") crumbs.push(["New study", "/new"]);
   if (kind === "studies" && name) crumbs.push([name, studyURL(name)]);
   if (number !== undefined) crumbs.push([`trial ${number}`, location.pathname]);
   $("crumbs").replaceChildren(...crumbs.map(([text, href], i) => h("a", { href, "aria-current": i === crumbs.length - 1 ? "page" : null }, text)));
-  if (kind !== "studies") studies(main, view.signal);
+  if (kind === "new") newStudy(main, view.signal);
+  else if (kind !== "studies") studies(main, view.signal);
   else if (number !== undefined) trial(main, name, Number(number), view.signal, live);
   else study(main, name, view.signal, live);
 }

@@ -14,7 +14,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
   const filter = h("input", { type: "search", id: "filter", placeholder: "filter", "aria-label": "Filter by name", oninput: () => draw() });
   const total = h("span", { class: "muted", role: "status" });
   const place = h("div", {}, skeleton(6));
-  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total), place);
+  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total, h("a", { class: "button", href: "/new" }, "New study")), place);
   let all = /** @type {any[]} */ ([]);
   let sort = { key: "name", down: false };
   let timer = 0;
@@ -142,7 +142,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     total.textContent = all.length ? `${count(all.length)} ${all.length === 1 ? "study" : "studies"}, ${count(running)} active` : "";
     if (!all.length) {
       place.replaceChildren(h("section", { class: "card empty-page" }, h("h2", {}, "No study yet"),
-        h("p", {}, "A study searches one space for the best configuration. Create the first one on the command line, and it appears here."),
+        h("p", {}, "A study searches one space for the best configuration. Create the first one ", h("a", { href: "/new" }, "here"), " or on the command line, and it appears in this list."),
         command("tuner create-study digits --space space.yaml --minimize loss")));
       return;
     }
