@@ -41,6 +41,7 @@ func (g *globals) complete(root *cobra.Command) {
 	positions["heartbeat"] = g.inOrder(g.studyNames, g.runningTrials)
 	positions["enqueue"] = g.inOrder(g.studyNames, g.parameters)
 	positions["expect"] = positions["enqueue"]
+	positions["note"] = g.inOrder(g.studyNames)
 	positions["run"] = g.inOrder(g.studyNames, g.placeholders)
 	positions["import"] = g.inOrder(g.studyNames, files)
 	positions["auto"] = g.inOrder(algorithms)

@@ -224,7 +224,7 @@ func TestBrowserActs(t *testing.T) {
 	press("Add a note")
 	b.fill(t, "#note-key", "seen")
 	b.fill(t, "#note-value", "looks fine")
-	b.do(t, chromedp.Evaluate(`document.querySelector("dialog form").requestSubmit()`, nil))
+	confirm("tuner note digits 240 'seen=looks fine'")
 	b.until(t, `document.querySelector("main").textContent.includes("looks fine")`)
 	if trial, err := s.Trial(t.Context(), "digits", 240); err != nil || trial.Attributes["seen"] != "looks fine" {
 		t.Errorf("the notes of the trial are %v, %v", trial.Attributes, err)

@@ -149,6 +149,7 @@ async function enqueue(/** @type {import("./study.js").Study} */ s, /** @type {(
  */
 export function notes({ name, attributes, changed, scope }) {
   const rows = Object.entries(attributes);
+  const [, study, , trial] = name.split("/");
   const edit = (/** @type {string} */ key, /** @type {string} */ value) => {
     const k = h("input", { type: "text", id: "note-key", value: key, readonly: key !== "" });
     const v = h("textarea", { id: "note-value", rows: "4" });
@@ -156,7 +157,8 @@ export function notes({ name, attributes, changed, scope }) {
     dialog({
       title: key ? `Note ${key}` : "New note", verb: "Save", text: key ? "An empty note is removed." : undefined,
       fields: [h("div", { class: "fields" }, h("div", { class: "field" }, h("label", { for: "note-key" }, "key"), k), h("div", { class: "field" }, h("label", { for: "note-value" }, "text"), v))],
-      ready: () => k.value !== "",
+      ready: () => k.value !== "" && !k.value.includes("="),
+      cli: () => `tuner note ${quote(study)}${trial === undefined ? "" : ` ${trial}`} ${quote(`${k.value || "KEY"}=${v.value}`)}`,
       send: (requestId) => call("SetAttributes", { name, requestId, attributes: { [k.value]: v.value } }), done: changed,
     });
   };
