@@ -113,6 +113,9 @@ func (v *live) verdict(n int) Verdict {
 	if status, how := v.study.Status(); status == study.StatusFinished && how.Reason == study.FinishedUser && !out.Stop {
 		out.Stop, out.Reason = true, "the study was finished by hand"
 	}
+	if reason := t.Attributes[study.StopAttribute]; reason != "" && !out.Stop {
+		out.Stop, out.Reason = true, reason
+	}
 	return out
 }
 

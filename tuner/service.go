@@ -39,6 +39,8 @@ type Service interface {
 	Resume(ctx context.Context, name string, c study.Resume) (Study, error)
 	// Finish ends a study for the reason study.FinishedUser, so c.Reason has no effect.
 	Finish(ctx context.Context, name string, c study.Finish) (Study, error)
+	// SetAttributes changes the notes on a study or trial. With study.StopAttribute it asks a
+	// running trial to stop.
 	SetAttributes(ctx context.Context, name string, c study.SetAttributes) error
 
 	// Ask hands out trials. A Count of 0 means 1. With [AutoCount] it hands out as many

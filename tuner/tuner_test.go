@@ -1356,3 +1356,38 @@ func TestCreateTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestStopTrial checks that the note study.StopAttribute stops a running trial at its next
+// report and heartbeat, also under the next lease, until the note is removed.
+func TestStopTrial(t *testing.T) {
+	tn := open(t, memory.New(), Options{}, nil)
+	n := must(tn.Ask(t.Context(), "s", study.Ask{})).Trials[0].Number
+	other := must(tn.Ask(t.Context(), "s", study.Ask{New: true})).Trials[0].Number
+	verdict := func(n int, want bool, reason string) {
+		t.Helper()
+		if v := report(t, tn, n, rand.Int64N(1<<40), 0.5); v.Stop != want || v.Reason != reason {
+			t.Errorf("a report of trial %d: %+v", n, v)
+		}
+		if v, err := tn.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: n}); err != nil || v.Stop != want || v.Reason != reason {
+			t.Errorf("a heartbeat of trial %d: %+v, %v", n, v, err)
+		}
+	}
+	set := func(reason string) {
+		t.Helper()
+		if err := tn.SetAttributes(t.Context(), "s", study.SetAttributes{Trial: n, Attributes: study.Attributes{study.StopAttribute: reason}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdict(n, false, "")
+	set("it diverges")
+	verdict(n, true, "it diverges")
+	verdict(other, false, "")
+	set("")
+	verdict(n, false, "")
+	set("again")
+	verdict(n, true, "again")
+	tell(t, tn, n, loss(1))
+	if trial := must(tn.Trial(t.Context(), "s", n)); trial.State != study.Completed || trial.Attributes[study.StopAttribute] != "again" {
+		t.Errorf("the trial ended as %+v", trial)
+	}
+}

@@ -39,6 +39,7 @@ func (g *globals) complete(root *cobra.Command) {
 	positions["tell"] = g.inOrder(g.studyNames, g.runningTrials, g.metrics)
 	positions["report"] = positions["tell"]
 	positions["heartbeat"] = g.inOrder(g.studyNames, g.runningTrials)
+	positions["stop"] = positions["heartbeat"]
 	positions["enqueue"] = g.inOrder(g.studyNames, g.parameters)
 	positions["expect"] = positions["enqueue"]
 	positions["note"] = g.inOrder(g.studyNames)

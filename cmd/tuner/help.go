@@ -68,7 +68,7 @@ func setConnections(root *cobra.Command) {
 	for to, names := range map[string][]string{
 		toService: {
 			"create-study", "studies", "run", "pause", "resume", "finish", "delete-study", "ask", "tell", "report", "heartbeat",
-			"enqueue", "note", "trials", "best", "watch", "auto", "export", "import", "backup", "diagnose", "connection",
+			"enqueue", "note", "stop", "trials", "best", "watch", "auto", "export", "import", "backup", "diagnose", "connection",
 		},
 		toFile:   {"serve", "restore", "check", "compact", "replay"},
 		toServer: {"health"},

@@ -81,7 +81,7 @@ models them to suggest better ones.`,
 			newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g), newSpace(g),
 		}},
 		{"Trials", []*cobra.Command{
-			newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newTrials(g), newBest(g), newWatch(g),
+			newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newStop(g), newTrials(g), newBest(g), newWatch(g),
 		}},
 		{"Learners", []*cobra.Command{newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g)}},
 		{"Server", []*cobra.Command{newServe(g), newUI(g), newHealth(g), newToken(g)}},

@@ -182,7 +182,7 @@ func newReport(g *globals) *cobra.Command {
 		Short: "Report intermediate values of a running trial",
 		Long: `Report adds intermediate values to a running trial, and prints continue or stop.
 
-Stop means that a pruner or the end of the study wants the trial to stop. With
+Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With
 --exit-code the exit code says so too. Report does not renew the lease, a heartbeat
 does. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: `  tuner report digits 3 --step 10 loss=0.4
@@ -271,7 +271,7 @@ func newHeartbeat(g *globals) *cobra.Command {
 		Short: "Renew the lease on a running trial",
 		Long: `Heartbeat renews the lease on a running trial, and prints continue or stop.
 
-Stop means that a pruner or the end of the study wants the trial to stop. With
+Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With
 --exit-code the exit code says so too. Heartbeat fails if another worker has the trial
 now. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: "  tuner heartbeat digits 3 --epoch 1\n  while sleep 60; do tuner heartbeat digits 3 --exit-code || break; done",

@@ -139,3 +139,10 @@ func (r FinishReason) String() string {
 
 // Attributes are a user's own key-value notes.
 type Attributes map[string]string
+
+// StopAttribute is the attribute that asks a running trial to stop. Its value is the reason.
+// StopReason is a reason if there is no better one.
+const (
+	StopAttribute = "bkb.stop"
+	StopReason    = "stopped by hand"
+)

@@ -220,6 +220,27 @@ func TestBrowserActs(t *testing.T) {
 		t.Errorf("the queued trial has lr = %g, %v", trial.Config.Number("lr"), err)
 	}
 
+	b.open(t, "/studies/digits/trials/252", ".config td")
+	press("Stop")
+	b.fill(t, "#stop-reason", "it diverges")
+	b.accessible(t, "stop")
+	b.shoot(t, "stop-1280-light")
+	confirm("tuner stop digits 252 --reason 'it diverges'")
+	stops := func(want string) {
+		t.Helper()
+		if v, err := s.Heartbeat(t.Context(), "digits", study.Heartbeat{Trial: 252}); err != nil || v.Reason != want || v.Stop != (want != "") {
+			t.Errorf("the verdict is %+v, %v, want %q", v, err, want)
+		}
+	}
+	stops("it diverges")
+	press("Let it go on")
+	confirm("tuner stop digits 252 --withdraw")
+	stops("")
+	b.open(t, "/studies/digits", ".running button")
+	press("Stop")
+	confirm("tuner stop digits 25")
+	b.until(t, `document.querySelector(".running").textContent.includes("stopping")`)
+
 	b.open(t, "/studies/digits/trials/240", ".config td")
 	press("Add a note")
 	b.fill(t, "#note-key", "seen")

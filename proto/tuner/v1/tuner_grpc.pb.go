@@ -117,7 +117,9 @@ type TunerClient interface {
 	// FinishStudy ends a study, which then hands out no more trials. Running trials
 	// may still be told.
 	FinishStudy(ctx context.Context, in *FinishStudyRequest, opts ...grpc.CallOption) (*Study, error)
-	// SetAttributes changes the user's notes on a study or trial.
+	// SetAttributes changes the user's notes on a study or trial. The note bkb.stop of a
+	// running trial asks its worker to stop, at the next report or heartbeat. Its text is the
+	// reason.
 	SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error)
 	// Ask hands out trials to run. On a finished study it is FAILED_PRECONDITION.
 	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
@@ -505,7 +507,9 @@ type TunerServer interface {
 	// FinishStudy ends a study, which then hands out no more trials. Running trials
 	// may still be told.
 	FinishStudy(context.Context, *FinishStudyRequest) (*Study, error)
-	// SetAttributes changes the user's notes on a study or trial.
+	// SetAttributes changes the user's notes on a study or trial. The note bkb.stop of a
+	// running trial asks its worker to stop, at the next report or heartbeat. Its text is the
+	// reason.
 	SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error)
 	// Ask hands out trials to run. On a finished study it is FAILED_PRECONDITION.
 	Ask(context.Context, *AskRequest) (*AskResponse, error)

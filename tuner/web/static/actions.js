@@ -143,6 +143,30 @@ async function enqueue(/** @type {import("./study.js").Study} */ s, /** @type {(
   });
 }
 
+/** stopNote is the note that asks a running trial to stop. */
+export const stopNote = "bkb.stop";
+
+/** stopButton asks a running trial to stop, or takes the request back. */
+export function stopButton(/** @type {string} */ study, /** @type {any} */ t, /** @type {() => void} */ changed, style = "quiet") {
+  const n = Number(t.number ?? 0);
+  const name = `studies/${study}/trials/${n}`;
+  if (t.attributes?.[stopNote]) {
+    return button("Let it go on", () => dialog({
+      title: `Let trial ${n} go on`, verb: "Let it go on", text: "The request to stop is taken back. A worker that has stopped already does not begin again.",
+      cli: () => `tuner stop ${quote(study)} ${n} --withdraw`, send: (requestId) => call("SetAttributes", { name, requestId, attributes: { [stopNote]: "" } }), done: changed,
+    }), lacks("worker"), style, { "aria-label": `Let trial ${n} go on` });
+  }
+  return button("Stop", () => {
+    const reason = h("input", { type: "text", id: "stop-reason", value: "stopped by hand" });
+    dialog({
+      title: `Stop trial ${n}`, verb: "Stop the trial", danger: true, text: "Its worker learns of it at the next report or heartbeat.",
+      fields: [h("p", {}, h("label", { for: "stop-reason" }, "Reason "), reason)], ready: () => reason.value.trim() !== "",
+      cli: () => `tuner stop ${quote(study)} ${n}${reason.value === "stopped by hand" ? "" : ` --reason ${quote(reason.value)}`}`,
+      send: (requestId) => call("SetAttributes", { name, requestId, attributes: { [stopNote]: reason.value } }), done: changed,
+    });
+  }, lacks("worker"), style, { "aria-label": `Stop trial ${n}` });
+}
+
 /**
  * notes shows and changes the attributes of a study or trial.
  * @param {{name: string, attributes: Record<string, string>, changed: () => void, scope: "worker"|"admin"}} n

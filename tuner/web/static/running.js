@@ -2,6 +2,7 @@
 // The trials that run now, with the curve of what they reported.
 
 import { call, serverNow } from "./api.js";
+import { stopButton, stopNote } from "./actions.js";
 import { duration, h, number, trialURL } from "./dom.js";
 import { figure } from "./figure.js";
 
@@ -60,8 +61,9 @@ export async function loadReports(/** @type {string} */ trial, /** @type {AbortS
 /**
  * @param {import("./study.js").Study} s
  * @param {AbortSignal} signal
+ * @param {() => void} changed
  */
-export function running(s, signal) {
+export function running(s, signal, changed) {
   const list = h("ul", { class: "running" });
   const curves = /** @type {Map<number, {next: number, epoch: number, points: {step: number, value: number}[]}>} */ (new Map());
   let trials = /** @type {any[]} */ ([]);
@@ -118,6 +120,7 @@ export function running(s, signal) {
         spark(thin(c, 240)),
         h("span", { class: "num" }, last ? `${number(last.value, 4)}, step ${last.step}` : "no report yet"),
         h("span", { class: "muted num" }, duration(since)),
+        t.attributes?.[stopNote] ? h("span", { class: "warn", title: t.attributes[stopNote] }, "stopping") : stopButton(s.name, t, changed),
         left < 0 && h("span", { class: "warn" }, "lease expired"));
     }), more ? h("li", { class: "muted" }, `Only the first ${shown} are listed.`) : "");
   }

@@ -148,7 +148,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   }
 
   const views = {
-    history: history(s, signal), running: running(s, signal), importances: importances(s), slices: slices(s, signal),
+    history: history(s, signal), running: running(s, signal, () => refresh()), importances: importances(s), slices: slices(s, signal),
     parallel: parallel(s, signal, () => shown() === "trials" && views.trials.update()),
     trials: trials(s, () => ({ pass: views.parallel.selection(), text: views.parallel.describe() })),
     diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),

@@ -4,7 +4,7 @@
 import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
 import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
-import { notes } from "./actions.js";
+import { notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
 import { loadReports, thin } from "./running.js";
 import { failure, skeleton } from "./states.js";
@@ -84,12 +84,14 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     if (t.expiries) facts.push(["lease expired", `${t.expiries} times`]);
     if (t.outcome?.cost) facts.push(["cost", number(t.outcome.cost)]);
     if (t.state === "TRIAL_STATE_RUNNING") facts.push(["lease ends", t.leaseDeadline ? `in ${duration((Date.parse(t.leaseDeadline) - serverNow()) / 1000)}` : "–"]);
+    const asked = t.attributes?.[stopNote];
+    if (asked) facts.push([t.state === "TRIAL_STATE_RUNNING" ? "asked to stop" : "was asked to stop", asked]);
     const curves = await loadReports(name, signal);
     const chart = curves.size ? curve(study, t, n, curves, signal) : null;
     const late = t.lateResults ?? [];
     place.replaceChildren(
       h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
-        h("div", { class: "actions" }, n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
+        h("div", { class: "actions" }, t.state === "TRIAL_STATE_RUNNING" && stopButton(study, t, load, ""), n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
       configuration, came, chart?.element ?? "",
       notes({ name, attributes: t.attributes ?? {}, changed: load, scope: "worker" }),
       late.length ? h("section", { class: "figure" }, h("h2", {}, "Late results"), h("p", { class: "hint" }, "Outcomes told by workers that had lost the trial to another. They are not the trial's."), h("ul", {}, late.map((/** @type {any} */ l) => h("li", {}, `epoch ${l.epoch}: ${Object.entries(l.outcome?.metrics ?? {}).map(([k, m]) => `${k} ${(/** @type {any} */ (m).values ?? []).join(", ")}`).join("; ")}`)))) : "");
