@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -114,22 +115,79 @@ func TestBrowserList(t *testing.T) {
 	b.mu.Unlock()
 	b.do(t, chromedp.Focus(`a[href="/studies/done"]`, chromedp.ByQuery))
 	imported(t, s, "another", 3)
-	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.startsWith("another") && r.textContent.includes("3"))`)
+	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.trim().startsWith("another") && r.textContent.includes("3"))`)
 	if _, err := s.Resume(t.Context(), "price", study.Resume{}); err != nil {
 		t.Fatal(err)
 	}
-	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.startsWith("price") && r.textContent.includes("active"))`)
+	b.until(t, `[...document.querySelectorAll("table.studies tbody tr")].some(r => r.textContent.trim().startsWith("price") && r.textContent.includes("active"))`)
 	if err := s.DeleteStudy(t.Context(), "empty"); err != nil {
 		t.Fatal(err)
 	}
 	b.until(t, `!document.querySelector("table.studies").textContent.includes("empty") && document.querySelectorAll("table.studies tbody tr").length === 5`)
 	b.until(t, `document.activeElement.textContent === "done"`)
 	b.mu.Lock()
-	if b.requests != before {
+	if b.requests != before { // neither for the list nor for its changes
 		t.Errorf("the page made %d more requests to follow the studies", b.requests-before)
 	}
 	b.mu.Unlock()
 	b.clean(t, "list")
+
+	tick := func(name string) {
+		t.Helper()
+		b.until(t, fmt.Sprintf(`(() => { const e = document.querySelector('[data-compare=%q]'); if (!e) return false; if (!e.checked) e.click(); return true; })()`, name))
+	}
+	tick("digits")
+	tick("done")
+	b.until(t, `[...document.querySelectorAll(".page-head a")].some(a => a.textContent === "Compare 2" && !a.hidden)`)
+	b.shoot(t, "list-1280-light")
+	b.accessible(t, "list")
+	b.do(t, chromedp.Click(`//a[text()="Compare 2"]`, chromedp.BySearch), chromedp.WaitVisible(".view canvas", chromedp.ByQuery))
+	if text := b.text(t, ".view table.studies tbody"); !strings.Contains(text, "digits") || !strings.Contains(text, "done") {
+		t.Errorf("the comparison is %q", text)
+	}
+}
+
+// TestBrowserWorkers follows a lease that expires, until another worker has the trial.
+func TestBrowserWorkers(t *testing.T) {
+	chromium(t)
+	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	t.Cleanup(func() { s.Close() })
+	c := spec(t)
+	c.Lease, c.MaxRetries = 3*time.Second, 1
+	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: c}); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, s, server.Options{}, loopback)
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/workers", ".empty-page")
+	b.accessible(t, "no workers")
+	ask := func(worker string) study.Trial {
+		t.Helper()
+		asked, err := s.Ask(t.Context(), "s", study.Ask{Worker: worker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return asked.Trials[0]
+	}
+	if n := ask("first").Number; n != 0 {
+		t.Fatalf("the trial is %d", n)
+	}
+	const row = `[...document.querySelectorAll(".workers tbody tr")].map(r => r.innerText).join(";")`
+	b.until(t, row+`.includes("first") && `+row+`.includes("ends in")`)
+	begun := time.Now()
+	b.until(t, row+`.includes("first") && `+row+`.includes("expired, queued again")`)
+	t.Logf("the row read expired %s after the trial was seen to run, under a lease of %s", time.Since(begun), c.Lease)
+	b.accessible(t, "expired")
+	b.shoot(t, "expired-1280-light")
+	if n := ask("second").Number; n != 0 {
+		t.Fatalf("the second worker got trial %d", n)
+	}
+	if _, err := s.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 0, Lease: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	b.until(t, row+`.includes("second") && !`+row+`.includes("first") && `+row+`.includes("ends in 59 min")`)
+	b.clean(t, "workers")
 }
 
 // TestBrowserActs does with the page what the command line can do.

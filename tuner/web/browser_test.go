@@ -67,7 +67,7 @@ func openBrowser(t testing.TB, r *running) *browser {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	limited, end := context.WithTimeout(context.Background(), 4*time.Minute)
+	limited, end := context.WithTimeout(context.Background(), 6*time.Minute)
 	allocator, stop := chromedp.NewExecAllocator(limited, options...)
 	tab, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // it logs events that it does not know
 	b := &browser{Context: tab, origin: "http://" + r.http}
@@ -388,13 +388,18 @@ func TestBrowserPages(t *testing.T) {
 		{"model", "/studies/digits#model", ".words li"},
 		{"no-model", "/studies/done#model", ".words li"},
 		{"settings", "/studies/digits#settings", "main pre"},
+		{"curves", "/studies/digits#curves", ".view canvas"},
+		{"no-curves", "/studies/done#curves", ".view .hint"},
+		{"cost", "/studies/digits#cost", ".view td"},
 		{"front", "/studies/two#front", ".view canvas"},
+		{"workers", "/workers", ".workers td"},
+		{"compare", "/compare?study=digits&study=price&study=done", ".view canvas"},
 		{"trial", "/studies/digits/trials/243", ".config td"},
 		{"running", "/studies/digits/trials/252", ".config td"},
 		{"empty", "/studies/empty", ".empty-page"},
 		{"none", "/studies/none", ".failure"},
 	}
-	charts := []string{"overview", "parameters", "front", "running"}
+	charts := []string{"overview", "parameters", "front", "running", "curves", "cost", "compare"}
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			b.look(t, width, 900, scheme)
@@ -425,6 +430,14 @@ func TestBrowserPages(t *testing.T) {
 				b.clean(t, name+" with axe")
 			}
 		}
+	}
+	b.open(t, "/studies/digits#curves", ".view canvas")
+	if text := b.text(t, ".view"); !strings.Contains(text, "10 of the next best") || !strings.Contains(text, "3 running") {
+		t.Errorf("the curves are %q", text)
+	}
+	b.open(t, "/compare?study=digits&study=done", ".view canvas")
+	if text := b.text(t, ".view table.studies tbody"); strings.Count(text, "#") != 2 || !strings.Contains(text, "digits") || !strings.Contains(text, "done") {
+		t.Errorf("the comparison is %q", text)
 	}
 	best, err := s.Best(t.Context(), "two")
 	if err != nil {

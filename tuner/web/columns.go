@@ -17,6 +17,9 @@ import (
 // shows them.
 var usualColumns = []string{"state", "feasible", "value/", "parameter/"}
 
+// lightColumns are those of usualColumns without the parameters.
+var lightColumns = usualColumns[:3:3]
+
 // furtherColumns are those that the page may ask for besides.
 var furtherColumns = map[string]bool{
 	"origin": true, "phase": true, "epoch": true, "created": true, "started": true, "ended": true, "seen": true, "cost": true,
@@ -53,6 +56,9 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	names := usualColumns
+	if r.URL.Query().Get("light") != "" {
+		names = lightColumns
+	}
 	for name := range strings.SplitSeq(r.URL.Query().Get("with"), ",") {
 		if furtherColumns[name] {
 			names = append(names[:len(names):len(names)], name)

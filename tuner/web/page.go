@@ -26,7 +26,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // pagePaths are the addresses within the page. The page reads its own address and asks
 // the API for what belongs there, so the same document is right for all of them.
-var pagePaths = []string{"/{$}", "/new", "/studies/{study}", "/studies/{study}/trials/{number}"}
+var pagePaths = []string{"/{$}", "/new", "/workers", "/compare", "/studies/{study}", "/studies/{study}/trials/{number}"}
 
 // asset is a file of the page.
 type asset struct {

@@ -183,6 +183,8 @@ func TestRoutes(t *testing.T) {
 		"GET /api/studies/mine/columns":       {401, 200, 403, 200, 200},
 		"GET /api/studies/mine/events":        {401, 200, 403, 200, 200},
 		"GET /new":                            {200, 200, 200, 200, 200},
+		"GET /workers":                        {200, 200, 200, 200, 200},
+		"GET /compare":                        {200, 200, 200, 200, 200},
 		"POST /api/space":                     {401, 200, 200, 200, 200},
 		"POST /api/logout":                    {204, 204, 204, 204, 204},
 		"POST /tuner.v1.Tuner/GetStudy":       {401, 200, 403, 200, 200},

@@ -73,9 +73,9 @@ export const logout = () => request("/api/logout", json({}));
 
 const api = (/** @type {string} */ study) => `/api/studies/${encodeURIComponent(study)}`;
 
-/** loadColumns loads the trials of a study, all or those with an event after a position. */
-export async function loadColumns(/** @type {string} */ study, /** @type {string[]} */ extra = [], after = 0, /** @type {AbortSignal|undefined} */ signal = undefined) {
-  const r = await request(`${api(study)}/columns?${new URLSearchParams({ ...(extra.length && { with: extra.join(",") }), ...(after && { after: String(after) }) })}`, { signal });
+/** loadColumns loads the trials of a study, all or those with an event after a position. A light load leaves the parameters out. */
+export async function loadColumns(/** @type {string} */ study, /** @type {string[]} */ extra = [], after = 0, /** @type {AbortSignal|undefined} */ signal = undefined, light = false) {
+  const r = await request(`${api(study)}/columns?${new URLSearchParams({ ...(light && { light: "1" }), ...(extra.length && { with: extra.join(",") }), ...(after && { after: String(after) }) })}`, { signal });
   return decode(await r.arrayBuffer());
 }
 

@@ -2,11 +2,13 @@
 // The frame of the page: which view, login, connection, keyboard.
 
 import { APIError, login, logout, onConnection, recognise } from "./api.js";
+import { compare } from "./compare.js";
 import { h, studyURL } from "./dom.js";
 import { newStudy } from "./new.js";
 import { studies } from "./studies.js";
 import { study } from "./study.js";
 import { trial } from "./trial.js";
+import { workers } from "./workers.js";
 
 const $ = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = $("main");
@@ -27,11 +29,14 @@ function show() {
   $("live").replaceChildren();
   const [, kind, name, , number] = location.pathname.split("/").map(decodeURIComponent);
   const crumbs = [["Studies", "/"]];
-  if (kind === "new") crumbs.push(["New study", "/new"]);
+  const title = /** @type {Record<string, string>} */ ({ new: "New study", workers: "Workers", compare: "Compare" })[kind];
+  if (title) crumbs.push([title, location.pathname + location.search]);
   if (kind === "studies" && name) crumbs.push([name, studyURL(name)]);
   if (number !== undefined) crumbs.push([`trial ${number}`, location.pathname]);
   $("crumbs").replaceChildren(...crumbs.map(([text, href], i) => h("a", { href, "aria-current": i === crumbs.length - 1 ? "page" : null }, text)));
   if (kind === "new") newStudy(main, view.signal);
+  else if (kind === "workers") workers(main, view.signal);
+  else if (kind === "compare") compare(main, view.signal);
   else if (kind !== "studies") studies(main, view.signal);
   else if (number !== undefined) trial(main, name, Number(number), view.signal, live);
   else study(main, name, view.signal, live);

@@ -1,9 +1,11 @@
 // @ts-check
 // The list of studies.
 
-import { APIError, call, caller, serverNow, watchStudies } from "./api.js";
+import { APIError, caller, serverNow, watchStudies } from "./api.js";
+import { compareURL, mostStudies } from "./compare.js";
 import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
 import { failure, skeleton } from "./states.js";
+import { listStudies } from "./workers.js";
 
 const every = 4000; // milliseconds between two looks at the list where the server sends no changes
 const afresh = 300_000; // milliseconds until all studies are listed again, because results of the last hour age
@@ -13,15 +15,17 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
   document.title = "Studies · BKB Tuner";
   const filter = h("input", { type: "search", id: "filter", placeholder: "filter", "aria-label": "Filter by name", oninput: () => draw() });
   const total = h("span", { class: "muted", role: "status" });
+  const together = h("a", { class: "button", hidden: true }, "Compare");
+  const chosen = /** @type {Set<string>} */ (new Set());
   const place = h("div", {}, skeleton(6));
-  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total, h("a", { class: "button", href: "/new" }, "New study")), place);
+  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total, h("div", { class: "row" }, together, h("a", { class: "button", href: "/workers" }, "Workers"), h("a", { class: "button", href: "/new" }, "New study"))), place);
   let all = /** @type {any[]} */ ([]);
   let sort = { key: "name", down: false };
   let timer = 0;
   let [drawing, drawn] = [0, 0];
 
   const columns = /** @type {{key: string, title: string, value: (s: any) => any, cell: (s: any) => any, num?: boolean, wide?: boolean}[]} */ ([
-    { key: "name", title: "name", value: (s) => s.id, cell: (s) => h("a", { href: studyURL(s.id) }, s.id) },
+    { key: "name", title: "name", value: (s) => s.id, cell: (s) => [s.unread ? "" : h("input", { type: "checkbox", checked: chosen.has(s.id), "aria-label": `Compare ${s.id}`, "data-compare": s.id, onchange: (/** @type {any} */ e) => choose(s.id, e.target.checked) }), " ", h("a", { href: studyURL(s.id) }, s.id)] },
     { key: "state", title: "state", value: (s) => s.state, cell: (s) => (s.unread ? h("span", { class: "warn", title: s.unread }, "✕ not readable") : state(s.state)) },
     { key: "trials", title: "trials", value: (s) => s.total, num: true, cell: (s) => progress(s) },
     { key: "best", title: "best measured", value: (s) => s.bestMeasured?.values?.[0] ?? NaN, num: true, cell: (s) => (s.bestMeasured?.values?.length ? [number(Number(s.bestMeasured.values[0]), 5), h("span", { class: "muted" }, ` ${s.spec.objectives[0].name}`)] : h("span", { class: "muted" }, (s.spec?.objectives?.length ?? 0) > 1 ? "several objectives" : "–")) },
@@ -95,15 +99,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
   async function load() {
     clearTimeout(timer);
     try {
-      const found = [];
-      let pageToken = "";
-      if (caller.studies?.length) found.push(...(await Promise.all(caller.studies.map((s) => call("GetStudy", { name: `studies/${s}` }, signal).catch(() => null)))).filter(Boolean));
-      else do {
-        const page = await call("ListStudies", { pageToken }, signal);
-        found.push(...(page.studies ?? []));
-        pageToken = page.nextPageToken ?? "";
-      } while (pageToken);
-      all = found.map(shown);
+      all = (await listStudies(signal)).map(shown);
       draw();
     } catch (e) {
       if (signal.aborted) return;
@@ -127,7 +123,17 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     clearInterval(ages);
   });
 
+  /** choose adds a study to those that are compared, or takes it out. */
+  function choose(/** @type {string} */ id, /** @type {boolean} */ on) {
+    if (on) chosen.add(id);
+    else chosen.delete(id);
+    together.hidden = chosen.size < 2;
+    together.textContent = chosen.size > mostStudies ? `Compare the first ${mostStudies}` : `Compare ${chosen.size}`;
+    together.href = compareURL([...chosen].slice(0, mostStudies));
+  }
+
   function draw() {
+    for (const id of chosen) if (!all.some((s) => s.id === id)) choose(id, false);
     drawn = Date.now();
     const text = filter.value.toLowerCase();
     const rows = all.filter((s) => s.id.toLowerCase().includes(text));
@@ -147,7 +153,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
       return;
     }
     const active = place.contains(document.activeElement) ? /** @type {any} */ (document.activeElement) : null;
-    const focused = active?.dataset.sort ? `[data-sort="${active.dataset.sort}"]` : active?.href ? `a[href="${active.getAttribute("href")}"]` : "";
+    const focused = active?.dataset.sort ? `[data-sort="${active.dataset.sort}"]` : active?.dataset.compare ? `[data-compare="${active.dataset.compare}"]` : active?.href ? `a[href="${active.getAttribute("href")}"]` : "";
     place.replaceChildren(h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies" }, h("caption", { class: "sr" }, "Studies"),
       h("thead", {}, h("tr", {}, columns.map((k) => h("th", { scope: "col", class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}`, "aria-sort": sort.key === k.key ? (sort.down ? "descending" : "ascending") : null },
         h("button", { type: "button", class: "sort", "data-sort": k.key, onclick: () => {

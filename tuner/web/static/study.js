@@ -6,6 +6,8 @@ import { column, merge, objectives, ranks } from "./columns.js";
 import { count, duration, h, number, state, trialStateNames, trialURL } from "./dom.js";
 import { actions } from "./actions.js";
 import { beliefs } from "./beliefs.js";
+import { cost } from "./cost.js";
+import { curves } from "./curves.js";
 import { front } from "./front.js";
 import { history } from "./history.js";
 import { parallel } from "./parallel.js";
@@ -49,7 +51,7 @@ export class Study {
 
   /** need loads further columns. */
   async need(/** @type {string[]} */ names) {
-    const missing = names.filter((n) => !column(this.table, n));
+    const missing = names.filter((n) => !this.table.columns.some((c) => c.name === n || (n.endsWith("/") && c.name.startsWith(n))));
     if (!missing.length) return;
     this.extra.push(...missing);
     await this.load(undefined);
@@ -129,7 +131,7 @@ export class Study {
   }
 }
 
-const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["model", "Model"], ["front", "Front"], ["settings", "Settings"]]);
+const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["curves", "Curves"], ["model", "Model"], ["front", "Front"], ["cost", "Cost"], ["settings", "Settings"]]);
 
 /** study shows a study until the signal. */
 export async function study(/** @type {HTMLElement} */ main, /** @type {string} */ name, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
@@ -152,6 +154,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     parallel: parallel(s, signal, () => shown() === "trials" && views.trials.update()),
     trials: trials(s, () => ({ pass: views.parallel.selection(), text: views.parallel.describe() })),
     diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),
+    curves: curves(s, signal), cost: cost(s, signal),
   };
   const several = s.info.spec.objectives.length > 1;
   nav.querySelector("[href='#front']")?.toggleAttribute("hidden", !several);
@@ -160,6 +163,8 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     parameters: { make: () => [views.parallel.element, views.slices.element], update: () => [views.parallel.update(), views.slices.update()] },
     trials: { make: () => [views.trials.element], update: () => views.trials.update() },
     model: { make: () => [views.diagnosis.element, views.importances.element], update: () => [quietly(views.diagnosis.update()), views.importances.update()] },
+    curves: { make: () => [views.curves.element], update: () => quietly(views.curves.update()) },
+    cost: { make: () => views.cost.elements, update: () => quietly(views.cost.update()) },
     ...(several && { front: { make: () => [views.front.element], update: () => views.front.update() } }),
     settings: { make: () => [views.settings.element], update: () => views.settings.update() },
   });
@@ -231,7 +236,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   let heard = /** @type {any} */ (null); // the study as it was last sent
   let busy = false;
   let again = false;
-  let cost = 0;
+  let took = 0;
   async function refresh() {
     if (busy) {
       again = true;
@@ -252,14 +257,14 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     } catch (e) {
       if (!(e instanceof APIError) && !signal.aborted) throw e;
     } finally {
-      cost = performance.now() - begin;
+      took = performance.now() - begin;
       setTimeout(() => {
         busy = false;
         if (again) {
           again = false;
           if (!signal.aborted) refresh();
         }
-      }, Math.max(700, 4 * cost, s.changed && s.changed.length > manyChanges ? 3000 : 0));
+      }, Math.max(700, 4 * took, s.changed && s.changed.length > manyChanges ? 3000 : 0));
     }
   }
 

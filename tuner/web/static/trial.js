@@ -6,6 +6,7 @@ import { coordinate, parameters } from "./columns.js";
 import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
 import { notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
+import { wholes } from "./lines.js";
 import { loadReports, thin } from "./running.js";
 import { failure, skeleton } from "./states.js";
 
@@ -125,7 +126,7 @@ function curve(/** @type {string} */ study, /** @type {any} */ t, /** @type {num
       return steps.map((x) => at.get(x) ?? null);
     });
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
-    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8] }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
+    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, incrs: wholes }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
       series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
     for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
   }

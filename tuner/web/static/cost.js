@@ -1,0 +1,79 @@
+// @ts-check
+// How long trials took and what they cost.
+
+import { count, duration, h, number, percent, quote, trialStateNames } from "./dom.js";
+import { column } from "./columns.js";
+import { figure } from "./figure.js";
+import { bestSoFar, lineChart } from "./lines.js";
+
+/**
+ * @param {import("./study.js").Study} s
+ * @param {AbortSignal} signal
+ */
+export function cost(s, signal) {
+  const chart = lineChart("Best so far over what was spent", signal);
+  const by = h("select", { "aria-label": "What was spent", onchange: () => draw() }, h("option", { value: "time" }, "time of trials"), h("option", { value: "cost" }, "told cost"));
+  const scale = h("span", {});
+  const facts = h("p", { class: "hint" });
+  const place = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by state" });
+  const body = h("div", {}, facts, place);
+
+  /** spent is what a trial took, NaN if that is unknown. */
+  function spent() {
+    const [started, ended, told] = [column(s.table, "started"), column(s.table, "ended"), column(s.table, "cost")];
+    return { ended, time: (/** @type {number} */ i) => ended[i] - started[i], cost: (/** @type {number} */ i) => told[i] };
+  }
+
+  /** byState has a row for each state: trials, time in all, median and longest, and cost. */
+  function byState() {
+    const states = column(s.table, "state");
+    const of = spent();
+    return trialStateNames.map((name, k) => {
+      const times = [];
+      let [n, money] = [0, 0];
+      for (let i = 0; i < s.table.n; i++) {
+        if (states[i] !== k) continue;
+        n++;
+        if (of.time(i) >= 0) times.push(of.time(i));
+        money += of.cost(i) || 0;
+      }
+      times.sort((a, b) => a - b);
+      return { name, n, measured: times.length, total: times.reduce((a, b) => a + b, 0), median: times[times.length >> 1] ?? NaN, longest: times[times.length - 1] ?? NaN, cost: money };
+    }).filter((r) => r.n && r.name);
+  }
+
+  async function update() {
+    await s.need(["started", "ended", "cost"]);
+    const rows = byState();
+    const all = rows.reduce((sum, r) => sum + r.total, 0);
+    const money = rows.reduce((sum, r) => sum + r.cost, 0);
+    by.lastElementChild.disabled = !money;
+    const most = Number(s.info.spec.maxCost ?? 0);
+    const done = rows.find((r) => r.name === "completed")?.n ?? 0;
+    facts.textContent = [all ? `The trials that ended took ${duration(all)} in all.` : "No trial has ended that this study ran.", money ? `They cost ${number(money, 5)}${most ? ` of at most ${number(most, 5)}` : ""}, which is ${number(money / Math.max(1, done), 4)} for each completed trial.` : "No costs were told."].join(" ");
+    place.replaceChildren(h("table", {}, h("caption", { class: "sr" }, "Time and cost by state"), h("thead", {}, h("tr", {}, ["state", "trials", "time in all", "share", "median", "longest", "cost"].map((t, i) => h("th", { scope: "col", class: i ? "num" : "" }, t)))),
+      h("tbody", {}, rows.map((r) => h("tr", {}, h("th", { scope: "row" }, r.name), [count(r.n), r.measured ? duration(r.total) : "–", all ? percent(r.total / all) : "–", duration(r.median), duration(r.longest), r.cost ? number(r.cost, 4) : "–"].map((t) => h("td", { class: "num" }, t)))))));
+    draw();
+  }
+
+  function draw() {
+    const of = spent();
+    const [values, contending] = [s.values(), s.contending()];
+    const each = by.value === "cost" ? of.cost : of.time;
+    const order = Uint32Array.from(values.keys()).filter((i) => of.ended[i] === of.ended[i]).sort((a, b) => of.ended[a] - of.ended[b]);
+    let sum = 0;
+    const points = Array.from(order, (i) => /** @type {[number, number]} */ ([(sum += Math.max(0, each(i)) || 0), contending[i]]));
+    const [unit, size] = by.value === "cost" ? ["cost", 1] : sum > 7200 ? ["hour", 3600] : sum > 120 ? ["minute", 60] : ["second", 1];
+    for (const p of points) p[0] /= /** @type {number} */ (size);
+    chart.draw(sum > 0 ? [{ name: `best ${s.objective().name}`, ...bestSoFar(points, s.maximize()), colour: "--best", width: 2, stepped: true }] : [], { maximize: s.maximize(), x: String(unit) });
+    scale.textContent = unit === "cost" ? "" : `in ${unit}s`;
+    element.toggleAttribute("hidden", !(sum > 0));
+  }
+
+  const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by), scale], body: chart.element });
+  const table = figure({
+    title: "Time and cost", name: `${s.name}-cost`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body,
+    rows: () => [["state", "trials", "seconds", "median seconds", "longest seconds", "cost"], ...byState().map((r) => [r.name, r.n, r.total, r.median, r.longest, r.cost])],
+  });
+  return { elements: [table, element], update };
+}
