@@ -23,6 +23,10 @@ var (
 	// Nothing was written. A store that has returned ErrDamaged may return it for every
 	// later call.
 	ErrDamaged = errors.New("the store is damaged")
+	// ErrUnavailable is wrapped by an error about a medium that cannot be reached now,
+	// such as a database that is down. Nothing was written, and the same call can succeed
+	// later.
+	ErrUnavailable = errors.New("the store cannot be reached")
 )
 
 // Errors of calls that write.

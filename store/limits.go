@@ -1,11 +1,10 @@
 package store
 
-// The limits of a store, all inclusive. A call beyond them returns a [LimitError]. The
-// limits of single events are in package study. MaxRecordBytes has room for the largest
-// event, a model event.
+// The limits of every store, all inclusive. A call beyond them returns a [LimitError].
+// How many studies a store holds is a limit of its own. The limits of single events are
+// in package study. MaxRecordBytes has room for the largest event, a model event.
 const (
 	MaxNameBytes     = 128       // a study's name
-	MaxStudies       = 100_000   // alive at once in one store
 	MaxRecordBytes   = 20 << 20  // one encoded event
 	MaxCommitBytes   = 64 << 20  // all encoded events of one commit
 	MaxSnapshotBytes = 256 << 20 // a snapshot's data

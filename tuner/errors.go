@@ -73,6 +73,7 @@ func CodeOf(err error) Code {
 		{Denied, is(store.ErrReadOnly)},
 		{Denied, as[*DeniedError]},
 		{Unavailable, is(store.ErrClosed)},
+		{Unavailable, is(store.ErrUnavailable)},
 		{Unavailable, as[*store.ConflictError]},
 		{Cancelled, is(context.Canceled)},
 		{Deadline, is(context.DeadlineExceeded)},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/bkbtuner/bkb/store/verify"
 	"go.etcd.io/bbolt"
 )
 
@@ -16,8 +17,8 @@ type CompactOptions struct {
 	// Keep is a path for the original in the same file system, at which there must be
 	// no file yet. If empty, the original is removed.
 	Keep     string
-	Progress Progress // of the check at the end
-	Open     Options  // uses LockTimeout and Logger
+	Progress verify.Progress // of the check at the end
+	Open     Options         // uses LockTimeout and Logger
 }
 
 // compactBytes is how many bytes one transaction of a compaction writes.
@@ -172,7 +173,7 @@ func (c *copier) end(commit bool) error {
 }
 
 // compare checks the copy and compares it with the original record by record.
-func (s *Store) compare(ctx context.Context, path string, progress Progress) error {
+func (s *Store) compare(ctx context.Context, path string, progress verify.Progress) error {
 	other, err := Open(path, Options{ReadOnly: true, MustExist: true})
 	if err != nil {
 		return err

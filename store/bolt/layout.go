@@ -35,6 +35,9 @@ var (
 	keyLastID   = []byte("last id")
 )
 
+// MaxStudies is how many studies a file holds at once. Opening reads all their names.
+const MaxStudies = 100_000
+
 const (
 	idBytes       = 8
 	checksumBytes = 4

@@ -70,8 +70,8 @@ func (tx *transaction) create(id store.StudyID, name string, records [][]byte) e
 	if err := vacant(tx.Tx, name); err != nil {
 		return err
 	}
-	if tx.studies >= store.MaxStudies {
-		return &store.LimitError{What: "studies", Size: tx.studies + 1, Limit: store.MaxStudies}
+	if tx.studies >= MaxStudies {
+		return &store.LimitError{What: "studies", Size: tx.studies + 1, Limit: MaxStudies}
 	}
 	meta, key := tx.Bucket(bucketMeta), idKey(id)
 	last, ok := unsealID(bucketMeta, keyLastID, meta.Get(keyLastID))

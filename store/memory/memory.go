@@ -23,6 +23,9 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
+// MaxStudies is how many studies a store holds at once.
+const MaxStudies = 100_000
+
 // Store is a [store.Store] in memory.
 type Store struct {
 	maxStudies int
@@ -45,7 +48,7 @@ type log struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		maxStudies: store.MaxStudies,
+		maxStudies: MaxStudies,
 		studies:    make(map[store.StudyID]*log),
 		byName:     make(map[string]store.StudyID),
 	}
