@@ -39,9 +39,23 @@ var (
 	// whether the write happened. The write may also turn out to have happened when the
 	// store is opened again. The caller must not report failure. It must read the study
 	// again, after reopening the store if necessary, and compare. A store that has
-	// returned ErrUnknownOutcome may return it for every later call.
+	// returned ErrUnknownOutcome may return it for every later call, unless the error is
+	// an [UnknownError].
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown")
 )
+
+// UnknownError is an [ErrUnknownOutcome] that concerns one study. The store serves all
+// other calls. The caller must read the study again.
+type UnknownError struct {
+	Study StudyID
+	Err   error
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%v (study %d): %v", ErrUnknownOutcome, e.Study, e.Err)
+}
+
+func (e *UnknownError) Unwrap() []error { return []error{ErrUnknownOutcome, e.Err} }
 
 // NotFoundError is returned for a study that was deleted or never existed.
 type NotFoundError struct {

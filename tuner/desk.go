@@ -2,7 +2,6 @@ package tuner
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -90,9 +89,10 @@ func (d *desk) commit(expected study.Position, events []study.Event) error {
 func (d *desk) read() (*live, error) { return readLive(d.t.ctx, d.t.store, d.id, d.name, d.t.options) }
 
 // lost implements [backing]. The Tuner ends if the store does not know what it holds.
-// Otherwise the desk retires.
+// Otherwise the desk retires, also if the store does not know what this one study holds,
+// because the next desk reads it again.
 func (d *desk) lost(err error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
+	if fatal(err) {
 		d.t.fail(err)
 	} else {
 		d.t.forget(d)

@@ -374,10 +374,21 @@ func (l *eventLog) publish() {
 // store does not know whether it wrote, or if the study cannot be read.
 func (l *eventLog) recover(err error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
+		if !fatal(err) {
+			l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
+			l.mu.Lock()
+			l.broken = errRetired // calls continue with the study's next desk
+			l.mu.Unlock()
+		}
 		l.backing.lost(err)
 		return
 	}
-	l.logger.Warn("commit refused", "study", l.name, "error", err)
+	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Actual < conflict.Expected {
+		l.logger.Error("the log is shorter than acknowledged; the store lost events, as a database does that fails over to a standby that lagged",
+			"study", l.name, "acknowledged", conflict.Expected, "stored", conflict.Actual)
+	} else {
+		l.logger.Warn("commit refused", "study", l.name, "error", err)
+	}
 	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
 		l.backing.lost(err) // the study was deleted
 		return

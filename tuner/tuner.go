@@ -357,11 +357,18 @@ func (t *Tuner) repeated(ctx context.Context, name string, c study.Create) error
 	return t.with(ctx, name, func(d *desk) error { return d.log.do(ctx, c) })
 }
 
-// checkFatal ends the Tuner if err leaves the outcome of a write unknown.
+// checkFatal ends the Tuner if err leaves the contents of the store unknown.
 func (t *Tuner) checkFatal(err error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
+	if fatal(err) {
 		t.fail(err)
 	}
+}
+
+// fatal tells whether err leaves the outcome of a write unknown and does not concern one
+// study alone.
+func fatal(err error) bool {
+	one := (*store.UnknownError)(nil)
+	return errors.Is(err, store.ErrUnknownOutcome) && !errors.As(err, &one)
 }
 
 // DeleteStudy implements [Service].

@@ -29,6 +29,7 @@ type faulty struct {
 	store.Store
 	mu     sync.Mutex
 	commit func(n int) error // called before commit n, which fails with its error
+	answer error             // of commits that were done
 	n      int
 }
 
@@ -52,7 +53,19 @@ func (f *faulty) Commit(ctx context.Context, id store.StudyID, expected study.Po
 			return err
 		}
 	}
-	return f.Store.Commit(ctx, id, expected, events)
+	if err := f.Store.Commit(ctx, id, expected, events); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.answer
+}
+
+// lose replaces the answer to commits that are done.
+func (f *faulty) lose(answer error) {
+	f.mu.Lock()
+	f.answer = answer
+	f.mu.Unlock()
 }
 
 func testSpec(t testing.TB, change func(*study.Spec)) study.Spec {
@@ -727,6 +740,34 @@ func TestLargeReportsDelayNoCall(t *testing.T) {
 		})
 	}
 	work.Wait()
+}
+
+// TestUnknownOutcomeOfOneStudy loses the answer to a write of one study, once when the
+// write was done and once when it was not. The same call again has one effect, and the
+// Tuner goes on.
+func TestUnknownOutcomeOfOneStudy(t *testing.T) {
+	st := newFaulty()
+	tn := open(t, st, Options{OnFatal: func(err error) { t.Errorf("the Tuner ended: %v", err) }}, nil)
+	ask(t, tn, study.Ask{Count: 2})
+	lost := &store.UnknownError{Study: 1, Err: errors.New("no answer")}
+	for trial, done := range []bool{true, false} {
+		if done {
+			st.lose(lost)
+		} else {
+			st.on(func(int) error { return lost })
+		}
+		tell := study.Tell{RequestID: fmt.Sprint("told-", trial), Trial: trial, Outcome: loss(1)}
+		_, err := tn.Tell(t.Context(), "s", tell)
+		wantCode(t, err, Unknown)
+		st.on(nil)
+		st.lose(nil)
+		if _, err := tn.Tell(t.Context(), "s", tell); err != nil {
+			t.Errorf("the same call again: %v", err)
+		}
+		if got := must(tn.Trial(t.Context(), "s", trial)); got.State != study.Completed {
+			t.Errorf("the trial is %v", got.State)
+		}
+	}
 }
 
 func TestUnknownOutcomeEndsTheTuner(t *testing.T) {

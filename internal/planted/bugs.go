@@ -17,6 +17,10 @@ const (
 	EngineReentered Bug = "engine-reentered"  // the engine is entered again after a fault
 	MoveUnnoticed   Bug = "move-unnoticed"    // a file that was removed or renamed stays in use
 
+	// store/postgres
+	PgLostIsRefused Bug = "pg-lost-is-refused" // a lost connection counts as a refusal
+	PgNoCompare     Bug = "pg-no-compare"      // a write whose answer was lost is not looked for
+
 	// store
 	ChecksumSkipped Bug = "checksum-skipped" // checksums of records are not checked
 

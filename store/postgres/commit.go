@@ -1,0 +1,234 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"runtime"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// The most that one statement takes. A request larger than maxBatchBytes is alone in
+	// its statement.
+	maxBatch      = 256
+	maxBatchBytes = 8 << 20
+	// maxWriters is how many statements are on their way at once. With one alone the disk
+	// of the database would rest during each journey.
+	maxWriters = 4
+	// lastPosition leaves room for the events of a commit below the largest bigint.
+	lastPosition = math.MaxInt64 - 1<<32
+)
+
+// write is a request to append to a log.
+type write struct {
+	id       store.StudyID
+	expected study.Position
+	records  [][]byte
+	bytes    int
+
+	found, moved bool           // whether there is such a study, and whether this write appended to it
+	head         study.Position // of the log before the write
+	sent         bool           // an earlier try may have been done
+	err          error
+	done         chan struct{} // closed when the fields above are set
+}
+
+// Commit implements [store.Store].
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if expected == 0 || expected > lastPosition || !possible(id) {
+		info, err := s.stat(ctx, id)
+		if err != nil {
+			return err
+		}
+		return &store.ConflictError{Study: id, Expected: expected, Actual: info.Head}
+	}
+	records, err := store.EncodeCommit(id, expected, events)
+	if err != nil {
+		return err
+	}
+	w := &write{id: id, expected: expected, records: records, bytes: size(records), done: make(chan struct{})}
+	select {
+	case s.queue <- w:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-w.done
+	return s.outcome(context.WithoutCancel(ctx), w)
+}
+
+// outcome is the result of a write that the database answered.
+func (s *Store) outcome(ctx context.Context, w *write) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.moved:
+		return nil
+	case !w.found:
+		return &store.NotFoundError{Study: w.id}
+	}
+	if w.sent && w.head >= w.expected+study.Position(len(w.records)) {
+		same, err := s.stored(ctx, w)
+		if err != nil {
+			return s.unknown(w.id, err)
+		}
+		if same {
+			return s.confirm(ctx, w.id)
+		}
+	}
+	return &store.ConflictError{Study: w.id, Expected: w.expected, Actual: w.head}
+}
+
+// stored tells whether the log has the records of a write at their positions. Then an
+// earlier try was done.
+func (s *Store) stored(ctx context.Context, w *write) (bool, error) {
+	if planted.Is(planted.PgNoCompare) {
+		return false, nil
+	}
+	var stored [][]byte
+	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		rows, _ := conn.Query(ctx, s.sql.records, int64(w.id), int64(w.expected), len(w.records))
+		stored, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+		return err
+	})
+	if err != nil || len(stored) != len(w.records) {
+		return false, err
+	}
+	for i := range stored {
+		if !bytes.Equal(stored[i], w.records[i]) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// write takes the requests that wait, puts them into one statement, and answers all of
+// them. Several run at once.
+func (s *Store) write() {
+	var held []*write // of studies that are in the batch already
+	last := 0
+	for {
+		var batch []*write
+		batch, held = s.collect(held, last)
+		if len(batch) == 0 {
+			return
+		}
+		last = len(batch)
+		s.settle(batch)
+		for _, w := range batch {
+			close(w.done)
+		}
+	}
+}
+
+// yields is how often a writer yields to clients that were answered together and are
+// likely to send their next requests together.
+const yields = 4
+
+// collect returns the requests of the next statement, of which no two are for one study,
+// and those that must wait for it. It is empty when the store closes.
+func (s *Store) collect(waiting []*write, last int) (batch, held []*write) {
+	in := make(map[store.StudyID]bool)
+	size := 0
+	take := func(w *write) {
+		if in[w.id] {
+			held = append(held, w)
+			return
+		}
+		in[w.id] = true
+		batch, size = append(batch, w), size+w.bytes
+	}
+	for _, w := range waiting {
+		take(w)
+	}
+	if len(batch) == 0 {
+		w, open := <-s.queue
+		if !open {
+			return nil, nil
+		}
+		take(w)
+	}
+	for turns := yields; len(batch) < s.options.tuning.batch && size < maxBatchBytes; {
+		select {
+		case w, open := <-s.queue:
+			if !open {
+				return batch, held
+			}
+			take(w)
+			continue
+		default:
+		}
+		if turns == 0 || len(batch) >= last {
+			break
+		}
+		turns--
+		runtime.Gosched()
+	}
+	return batch, held
+}
+
+// settle gives every request of a batch its result. It sends the statement again until
+// the database answers. If the database refuses it, each request goes alone, so that one
+// that is to blame does not fail the others.
+func (s *Store) settle(batch []*write) {
+	a := attempt{store: s, sent: batch[0].sent}
+	err := s.append(batch)
+	for err != nil && !planted.Is(planted.PgLostIsRefused) && a.again(err) {
+		err = s.append(batch)
+	}
+	for _, w := range batch {
+		w.sent = a.sent
+		switch {
+		case err == nil:
+		case answerOf(err) == refused && len(batch) > 1:
+			s.settle([]*write{w})
+		default:
+			w.err = a.verdict(w.id, err)
+		}
+	}
+}
+
+// append sends one statement with all requests of a batch.
+func (s *Store) append(batch []*write) error {
+	ids, expected, counts := make([]int64, len(batch)), make([]int64, len(batch)), make([]int64, len(batch))
+	var of, positions []int64
+	var records [][]byte
+	byID := make(map[store.StudyID]*write, len(batch))
+	size := 0
+	for i, w := range batch {
+		ids[i], expected[i], counts[i] = int64(w.id), int64(w.expected), int64(len(w.records))
+		byID[w.id] = w
+		size += w.bytes
+		for j, r := range w.records {
+			of, positions, records = append(of, ids[i]), append(positions, expected[i]+1+int64(j)), append(records, r)
+		}
+	}
+	return s.try(context.Background(), size, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records)
+		type row struct {
+			id    store.StudyID
+			head  study.Position
+			moved bool
+		}
+		answer, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x row, err error) {
+			return x, r.Scan(&x.id, &x.head, &x.moved)
+		})
+		if err := errors.Join(err, sure(conn)); err != nil {
+			return err
+		}
+		for _, x := range answer {
+			w := byID[x.id]
+			w.found, w.head, w.moved = true, x.head, x.moved
+		}
+		return nil
+	})
+}

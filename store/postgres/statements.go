@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// statements are the texts of the statements for one schema. They are qualified with it,
+// so that no session state is needed and a pooler can stand in between.
+type statements struct {
+	connected, barrier                string
+	reserve, create, tombstone        string
+	lookup, stat, list                string
+	remove, graves, reap, reaped      string
+	commit, records, page             string
+	saveSnapshot, loadSnapshot, sizes string
+	orphans                           string
+}
+
+func newStatements(schema string) statements {
+	in := func(text string) string { return strings.ReplaceAll(text, "@", pgx.Identifier{schema}.Sanitize()) }
+	return statements{
+		connected: in(`SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery(), store FROM @.meta`),
+		// A commit that waits for the synchronous standby. All earlier ones are then there
+		// too.
+		barrier: in(`UPDATE @.meta SET barrier = barrier + 1`),
+
+		reserve: in(`SELECT nextval('@.study_id'), coalesce((SELECT id FROM @.study WHERE name = $1), 0)`),
+		// A study that was created by an earlier try and deleted since is not created again.
+		create: in(`
+			WITH made AS (INSERT INTO @.study (id, name, head) SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM @.grave WHERE study = $1)
+				ON CONFLICT (name) DO NOTHING RETURNING id),
+			stored AS (INSERT INTO @.event (study, position, record) SELECT made.id, r.position, r.record
+				FROM made, unnest($4::bytea[]) WITH ORDINALITY r(record, position))
+			SELECT count(*) FROM made`),
+		tombstone: in(`SELECT token FROM @.grave WHERE study = $1`),
+		lookup:    in(`SELECT id, head FROM @.study WHERE name = $1`),
+		stat:      in(`SELECT name, head FROM @.study WHERE id = $1`),
+		list:      in(`SELECT id, name, head FROM @.study WHERE name > $1 ORDER BY name LIMIT $2`),
+
+		remove: in(`
+			WITH gone AS (DELETE FROM @.study WHERE id = $1 RETURNING id),
+			dug AS (INSERT INTO @.grave (study, token) SELECT id, $2 FROM gone)
+			SELECT count(*) FROM gone`),
+		graves: in(`SELECT study FROM @.grave WHERE NOT reaped ORDER BY study LIMIT 1`),
+		reap: in(`DELETE FROM @.event WHERE study = $1 AND position IN
+			(SELECT position FROM @.event WHERE study = $1 ORDER BY position LIMIT $2)`),
+		reaped: in(`
+			WITH forgotten AS (DELETE FROM @.snapshot WHERE study = $1),
+			old AS (DELETE FROM @.grave WHERE reaped AND study <> $1 AND deleted < now() - interval '1 day')
+			UPDATE @.grave SET reaped = true WHERE study = $1`),
+
+		// The rows are locked in the order of their ids, so that two batches never wait for
+		// each other. Their heads are those after the wait.
+		commit: in(`
+			WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) w(id, expected, n)),
+			locked AS MATERIALIZED (SELECT s.id, s.head FROM @.study s WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE),
+			moved AS (UPDATE @.study s SET head = s.head + w.n FROM wanted w, locked l
+				WHERE s.id = w.id AND l.id = s.id AND s.head = w.expected RETURNING s.id),
+			stored AS (INSERT INTO @.event (study, position, record) SELECT r.id, r.position, r.record
+				FROM unnest($4::bigint[], $5::bigint[], $6::bytea[]) r(id, position, record) JOIN moved USING (id))
+			SELECT l.id, l.head, m.id IS NOT NULL FROM locked l LEFT JOIN moved m USING (id)`),
+		records: in(`SELECT record FROM @.event WHERE study = $1 AND position > $2 ORDER BY position LIMIT $3`),
+		page: in(`
+			SELECT position, record FROM (
+				SELECT position, record, sum(octet_length(record)) OVER (ORDER BY position) AS total FROM (
+					SELECT position, record FROM @.event WHERE study = $1 AND position BETWEEN $2 AND $3 ORDER BY position LIMIT $4
+				) first
+			) counted WHERE total - octet_length(record) < $5 ORDER BY position`),
+
+		saveSnapshot: in(`INSERT INTO @.snapshot (study, data) SELECT id, $2 FROM @.study WHERE id = $1 FOR KEY SHARE
+			ON CONFLICT (study) DO UPDATE SET data = excluded.data`),
+		loadSnapshot: in(`SELECT s.head, p.data FROM @.study s LEFT JOIN @.snapshot p ON p.study = s.id WHERE s.id = $1`),
+		sizes: in(`SELECT pg_total_relation_size('@.event') + pg_total_relation_size('@.study')
+			+ pg_total_relation_size('@.snapshot') + pg_total_relation_size('@.grave')`),
+		orphans: in(`SELECT DISTINCT study FROM @.event WHERE NOT EXISTS (SELECT FROM @.study WHERE id = event.study)
+			AND NOT EXISTS (SELECT FROM @.grave g WHERE g.study = event.study) LIMIT $1`),
+	}
+}

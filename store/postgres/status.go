@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Durability says what the settings of a database promise for an acknowledged write.
+type Durability struct {
+	Version             string // of the server
+	Fsync               bool   // writes are on disk before they are acknowledged
+	FullPageWrites      bool   // a power failure leaves no torn pages
+	SynchronousCommit   string // setting
+	SynchronousStandbys string // setting, empty if commits wait for no standby
+	Standbys            int    // connected now
+}
+
+// Survives says what an acknowledged write survives.
+func (d Durability) Survives() string {
+	switch {
+	case !d.Fsync || d.SynchronousCommit == "off":
+		return "nothing, because writes are acknowledged before they are on disk"
+	case d.synchronous():
+		return "the loss of the primary (synchronous standby " + d.SynchronousStandbys + ")"
+	default:
+		return "crashes and power failures, but not the loss of the database's disk"
+	}
+}
+
+// synchronous tells whether commits wait until a standby has them on disk.
+func (d Durability) synchronous() bool {
+	return d.SynchronousStandbys != "" && (d.SynchronousCommit == "on" || d.SynchronousCommit == "remote_apply")
+}
+
+// warnings lists the settings that an operator should know of.
+func (d Durability) warnings() (list []string) {
+	if d.Standbys > 0 && !d.synchronous() {
+		list = append(list, "replication is asynchronous, so a failover can lose acknowledged trials; set synchronous_standby_names, with synchronous_commit = on")
+	}
+	if d.Fsync && !d.FullPageWrites {
+		list = append(list, "full_page_writes is off, so a power failure can destroy pages; set it to on")
+	}
+	return list
+}
+
+// Durability asks the database for its settings.
+func (s *Store) Durability(ctx context.Context) (d Durability, err error) {
+	if err := s.enter(ctx); err != nil {
+		return d, err
+	}
+	defer s.leave()
+	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		d, err = readDurability(ctx, conn)
+		return err
+	})
+	return d, err
+}
+
+func readDurability(ctx context.Context, conn *pgx.Conn) (d Durability, err error) {
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
+		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).
+		Scan(&d.Version, &d.Fsync, &d.FullPageWrites, &d.SynchronousCommit, &d.SynchronousStandbys, &d.Standbys)
+	return d, err
+}
+
+// sayDurability logs what the settings of the database promise.
+func (s *Store) sayDurability(ctx context.Context, conn *pgx.Conn) error {
+	d, err := readDurability(ctx, conn)
+	if err != nil {
+		return connectError(s.database, err)
+	}
+	log := s.options.Logger.With(slog.String("database", s.database))
+	log.Info("opened the store", "server", "PostgreSQL "+d.Version, "survives", d.Survives(), "standbys", strconv.Itoa(d.Standbys))
+	if s.options.UnsafeNoSync {
+		log.Warn("writes may be acknowledged before they are on disk, as it was asked for")
+	}
+	for _, w := range d.warnings() {
+		log.Warn(w)
+	}
+	return nil
+}
+
+// Bytes returns the size of the tables with their indexes.
+func (s *Store) Bytes(ctx context.Context) (n int64, err error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, s.sql.sizes).Scan(&n)
+	})
+	return n, err
+}
