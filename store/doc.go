@@ -1,8 +1,9 @@
 // Package store keeps the event logs of studies and loses nothing that it has
 // acknowledged. It defines the contract of every store ([Store]), the codec of their
-// records and the errors that they return. Package store/bolt is the durable store.
-// Package store/memory is for tests and for searches whose results need not be kept.
-// Package store/storetest is the suite of tests that every store passes.
+// records and the errors that they return. Package store/bolt is the store in a file and
+// package store/postgres the one in a database. Package store/memory is for tests and for
+// searches whose results need not be kept. Package store/storetest is the suite of tests
+// that every store passes.
 //
 // # Terms
 //

@@ -383,10 +383,13 @@ func (l *eventLog) recover(err error) {
 		l.backing.lost(err)
 		return
 	}
-	if conflict := (*store.ConflictError)(nil); errors.As(err, &conflict) && conflict.Actual < conflict.Expected {
+	switch conflict := (*store.ConflictError)(nil); {
+	case errors.As(err, &conflict) && conflict.Actual < conflict.Expected:
 		l.logger.Error("the log is shorter than acknowledged; the store lost events, as a database does that fails over to a standby that lagged",
 			"study", l.name, "acknowledged", conflict.Expected, "stored", conflict.Actual)
-	} else {
+	case conflict != nil:
+		l.logger.Info("another writer was first; the study is read again", "study", l.name)
+	default:
 		l.logger.Warn("commit refused", "study", l.name, "error", err)
 	}
 	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {

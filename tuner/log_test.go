@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -121,6 +122,42 @@ func TestLogCommitsInBatches(t *testing.T) {
 		}
 		end()
 	})
+}
+
+// TestLogGoneBack checks that the owner of the data hears of a store that lost events
+// after it acknowledged them, and that another writer is no alarm.
+func TestLogGoneBack(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *shelf)
+		alarm  bool
+	}{
+		{"lost", func(s *shelf) { s.events = s.events[:2] }, true},
+		{"another writer", func(s *shelf) { s.events = append(s.events, s.events[2]) }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{}
+				l, end := runLog(t, s)
+				defer end()
+				var log strings.Builder
+				l.logger = slog.New(slog.NewTextHandler(&log, nil))
+				for i := range 2 {
+					if err := l.do(t.Context(), mark(i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c.change(s)
+				if err := l.do(t.Context(), mark(2)); !errors.As(err, new(*store.ConflictError)) {
+					t.Errorf("the call: %v", err)
+				}
+				alarm := strings.Contains(log.String(), "the log is shorter than acknowledged") && strings.Contains(log.String(), "acknowledged=3 stored=2")
+				if alarm != c.alarm || strings.Contains(log.String(), "level=ERROR") != c.alarm {
+					t.Errorf("the log has:\n%s", log.String())
+				}
+			})
+		})
+	}
 }
 
 // TestLogAfterARefusedCommit checks that calls with events in or after a refused commit

@@ -17,6 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/runner"
@@ -534,6 +535,10 @@ func (a *autoRun) next(g *globals, cmd *cobra.Command, r tuned) {
 	switch {
 	case g.server != "":
 		where = " --server " + shellQuote(g.server)
+	case postgres.HasPassword(g.store):
+		where = " --store …"
+	case g.store != "":
+		where = " --store " + shellQuote(g.store)
 	case g.db != "":
 		where = " --db " + shellQuote(g.db)
 	}

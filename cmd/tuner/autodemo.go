@@ -29,6 +29,9 @@ func (a *autoRun) runDemo(g *globals, cmd *cobra.Command, args []string) error {
 	if g.server != "" {
 		return usagef("--demo works on a file; leave --server out")
 	}
+	if g.store != "" {
+		return usagef("--demo works on a file; leave --store out")
+	}
 	if g.db == "" {
 		dir, err := os.MkdirTemp("", "tuner-demo-")
 		if err != nil {

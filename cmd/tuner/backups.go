@@ -55,7 +55,7 @@ func (h *backupHabit) command(cmd *cobra.Command, g *globals) error {
 			return g.with(cmd, mustExist, func(_ context.Context, svc tuner.Service) error { return svc.Backup(ctx, w) })
 		},
 	}
-	if g.address() == "" {
+	if g.address() == "" && g.database() == "" {
 		k.Size = sizeOf(g.file())
 	}
 	if h.every > 0 {
@@ -153,6 +153,9 @@ what it would do, and changes nothing.`,
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.offline(cmd); err != nil {
+				return err
+			}
+			if err := g.onFile(cmd, "restore it with the tools that made the backup, or use tuner copy"); err != nil {
 				return err
 			}
 			path := g.file()

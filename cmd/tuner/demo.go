@@ -36,6 +36,9 @@ func runDemo(g *globals, cmd *cobra.Command, args []string, r *running) error {
 	if g.server != "" {
 		return usagef("--demo works on a file; leave --server out")
 	}
+	if g.store != "" {
+		return usagef("--demo works on a file; leave --store out")
+	}
 	if err := demoFile(g, r); err != nil {
 		return err
 	}

@@ -12,24 +12,31 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/spf13/cobra"
 )
 
 func newCheck(g *globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Check a file for damage",
-		Long: `Check verifies everything in a file and prints OK with counts, or each fault.
+		Use:   "check [FILE|URL]",
+		Short: "Check a file or a database for damage",
+		Long: `Check verifies everything in a file or database and prints OK with counts, or each
+fault.
 
-It checks pages, the checksum and place of every record, names, and the rules of the log
-of each study. No other process may use the file meanwhile.`,
-		Example: "  tuner check\n  tuner check backup.db",
+It checks the checksum and place of every record, names, and the rules of the log of each
+study, and the pages of a file. No other process may use the file meanwhile. A database
+may be in use. For a database it also says what an acknowledged trial survives.`,
+		Example: "  tuner check\n  tuner check backup.db\n  tuner check postgres://tuner@db.example.org/tuner",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := g.offlineFile(cmd, args)
+			path, err := g.offlinePlace(cmd, args)
 			if err != nil {
 				return err
+			}
+			if postgres.IsAddress(path) {
+				return g.checkDatabase(cmd, path)
 			}
 			return check(cmd.Context(), cmd.OutOrStdout(), path)
 		},
@@ -44,7 +51,24 @@ func (g *globals) offlineFile(cmd *cobra.Command, args []string) (string, error)
 	if len(args) > 0 {
 		return args[0], nil
 	}
+	if err := g.onFile(cmd, "name a file"); err != nil {
+		return "", err
+	}
 	return g.file(), nil
+}
+
+// offlinePlace is offlineFile for commands that also work on a database.
+func (g *globals) offlinePlace(cmd *cobra.Command, args []string) (string, error) {
+	if err := g.offline(cmd); err != nil {
+		return "", err
+	}
+	if err := g.exclusive(); err != nil {
+		return "", err
+	}
+	if len(args) == 0 && g.database() != "" {
+		return g.database(), nil
+	}
+	return g.offlineFile(cmd, args)
 }
 
 func check(ctx context.Context, out io.Writer, path string) error {
@@ -52,16 +76,21 @@ func check(ctx context.Context, out io.Writer, path string) error {
 	if err != nil {
 		return offlineError(err, path)
 	}
-	if len(report.Problems) == 0 {
-		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %d bytes\n", report.Studies, report.Trials, report.Events, report.FileBytes)
+	return printProblems(out, report.Report, path, fmt.Sprintf("%d bytes", report.FileBytes))
+}
+
+// printProblems prints OK with counts, or each problem of a check and returns an error.
+func printProblems(out io.Writer, r verify.Report, place, size string) error {
+	if r.OK() {
+		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %s\n", r.Studies, r.Trials, r.Events, size)
 		return err
 	}
-	for _, p := range report.Problems {
+	for _, p := range r.Problems {
 		if _, err := fmt.Fprintln(out, clean(p.String())); err != nil {
 			return err
 		}
 	}
-	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; restore a backup (tuner restore), or export the readable studies (tuner export)", path, len(report.Problems)+report.More)}
+	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; restore a backup (tuner restore), or export the readable studies (tuner export)", place, len(r.Problems)+r.More)}
 }
 
 // offlineError is fileError for commands that need exclusive use of a file.

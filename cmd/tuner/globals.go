@@ -30,6 +30,7 @@ import (
 type globals struct {
 	db          string
 	server      string
+	store       string
 	tokenFile   string
 	ca          string
 	cert, key   string
@@ -57,13 +58,14 @@ func (g *globals) flags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&g.db, "db", "", "`file` with the studies (default $TUNER_DB or "+defaultDB+")")
 	f.StringVar(&g.server, "server", "", "server, `host:port` or unix:path (default $TUNER_SERVER)")
+	f.StringVar(&g.store, "store", "", "database with the studies, a `URL` such as postgres://tuner@db/tuner (default $TUNER_STORE)")
 	f.StringVar(&g.tokenFile, "token-file", "", "`file` with the token for the server, mode 0600 (default $TUNER_TOKEN)")
 	f.StringVar(&g.ca, "ca", "", "PEM `file` with the CA certificate that signed the server's (default the system's CAs)")
 	f.StringVar(&g.cert, "cert", "", "PEM `file` with the client certificate for the server")
 	f.StringVar(&g.key, "key", "", "PEM `file` with the private key of --cert")
 	f.BoolVar(&g.insecure, "insecure", false, "no TLS to a server on another machine")
 	f.DurationVar(&g.lockTimeout, "lock-timeout", defaultLockTimeout, "longest wait for a file that another process uses")
-	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server, 0 for one try")
+	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
 	f.BoolVarP(&g.quiet, "quiet", "q", false, "no messages on stderr except errors")
 	f.CountVarP(&g.verbose, "verbose", "v", "more messages on stderr, all with -vv")
 	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto, always or never")
@@ -71,7 +73,7 @@ func (g *globals) flags(root *cobra.Command) {
 		switch flag.Name {
 		case "quiet", "verbose", "color":
 			assign(flag, general)
-		case "db", "server":
+		case "db", "server", "store":
 			assign(flag, connection)
 		default:
 			assign(flag, remote)
@@ -137,7 +139,7 @@ func (g *globals) address() string {
 	switch {
 	case g.server != "":
 		return g.server
-	case g.db != "": // a flag is stronger than the environment
+	case g.db != "" || g.store != "": // a flag is stronger than the environment
 		return ""
 	default:
 		return os.Getenv("TUNER_SERVER")
@@ -162,8 +164,8 @@ const (
 
 // open returns the service that the command works on.
 func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
-	if g.server != "" && g.db != "" {
-		return nil, usagef("--db and --server exclude each other")
+	if err := g.exclusive(); err != nil {
+		return nil, err
 	}
 	address := g.address()
 	if err := g.checkPropose(cmd, address); err != nil {
@@ -174,6 +176,9 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 	}
 	path, logger, o := g.file(), g.logger(cmd, slog.LevelWarn), g.service()
 	o.Logger, o.Foreign = logger, g.foreign
+	if place := g.database(); place != "" {
+		return g.onDatabase(cmd, place, o), nil
+	}
 	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
 		st, err := g.openStore(ctx, cmd, path, e, logger)
 		if err != nil {
@@ -186,12 +191,18 @@ func (g *globals) open(cmd *cobra.Command, e existing) (tuner.Service, error) {
 
 // openStore opens a file once no other process uses it.
 func (g *globals) openStore(ctx context.Context, cmd *cobra.Command, path string, e existing, logger *slog.Logger) (*bolt.Store, error) {
+	return g.openFile(ctx, cmd, path, bolt.Options{MustExist: bool(e), MaxSize: g.maxFile}, logger)
+}
+
+// openFile is openStore with options of the store.
+func (g *globals) openFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options, logger *slog.Logger) (*bolt.Store, error) {
 	var st *bolt.Store
 	err := g.awaitLock(ctx, cmd, func(turn time.Duration) (err error) {
-		st, err = bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: logger, MaxSize: g.maxFile})
+		o.LockTimeout, o.Logger = turn, logger
+		st, err = bolt.Open(path, o)
 		return err
 	})
-	if bool(e) && readOnly(err) {
+	if o.MustExist && !o.ReadOnly && readOnly(err) {
 		return openReadOnly(path, logger)
 	}
 	return st, fileError(err, path)
@@ -311,11 +322,14 @@ func (g *globals) environment() []string {
 	if address := g.address(); address != "" {
 		return []string{"TUNER_SERVER=" + address}
 	}
+	if address := g.database(); address != "" {
+		return []string{"TUNER_STORE=" + address, "TUNER_SERVER="}
+	}
 	path := g.file()
 	if whole, err := filepath.Abs(path); err == nil {
 		path = whole
 	}
-	return []string{"TUNER_DB=" + path, "TUNER_SERVER="}
+	return []string{"TUNER_DB=" + path, "TUNER_SERVER=", "TUNER_STORE="}
 }
 
 // local tells whether an address is on this machine.

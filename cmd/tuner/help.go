@@ -58,8 +58,10 @@ func groupOf(f *pflag.Flag) group {
 // What a command connects to decides which flags of the connection its page shows.
 const (
 	connectsKey = "tuner_connects"
-	toService   = "service" // a file or a server
+	toService   = "service" // a file, a database or a server
+	toPlace     = "place"   // a file or a database
 	toFile      = "file"
+	toDatabase  = "database"
 	toServer    = "server"
 )
 
@@ -70,11 +72,13 @@ func setConnections(root *cobra.Command) {
 			"create-study", "studies", "run", "pause", "resume", "finish", "delete-study", "ask", "tell", "report", "heartbeat",
 			"enqueue", "note", "stop", "trials", "best", "watch", "auto", "export", "import", "backup", "diagnose", "connection",
 		},
-		toFile:   {"serve", "restore", "check", "compact", "replay"},
-		toServer: {"health"},
+		toFile:     {"restore", "compact"},
+		toPlace:    {"serve", "check", "replay"},
+		toDatabase: {"store init", "store upgrade"},
+		toServer:   {"health"},
 	} {
 		for _, name := range names {
-			cmd, _, err := root.Find([]string{name})
+			cmd, _, err := root.Find(strings.Fields(name))
 			if err != nil {
 				panic(err) // no such command
 			}
@@ -90,7 +94,9 @@ func shows(cmd *cobra.Command, f *pflag.Flag) bool {
 	case "quiet", "verbose", "color":
 		return true
 	case "db", "lock-timeout":
-		return to == toService || to == toFile
+		return to == toService || to == toFile || to == toPlace
+	case "store":
+		return to == toService || to == toPlace || to == toDatabase
 	default:
 		return to == toService || to == toServer
 	}
@@ -319,6 +325,7 @@ func newTopics() []*cobra.Command {
 
   TUNER_DB      file with the studies, as --db
   TUNER_SERVER  server, as --server
+  TUNER_STORE   URL of a database with the studies, as --store
   TUNER_TOKEN   token for the server (see also --token-file)
   TUNER_TOKENS  token file of a server, as --tokens
   TUNER_STUDY   study of a command that names none
@@ -344,8 +351,9 @@ TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
 func newConnectionTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "connection",
-		Short: "Files, servers, tokens and TLS",
-		Long: `Commands work on a file (--db) or on a server (--server) in the same way.
+		Short: "Files, databases, servers, tokens and TLS",
+		Long: `Commands work on a file (--db), on a PostgreSQL database (--store) or on a server
+(--server) in the same way.
 
 Many processes can use one file. Each opens it for a moment while the others wait,
 up to --lock-timeout. A server on this machine needs no TLS. A server elsewhere

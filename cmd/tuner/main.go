@@ -85,7 +85,7 @@ models them to suggest better ones.`,
 		}},
 		{"Learners", []*cobra.Command{newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g)}},
 		{"Server", []*cobra.Command{newServe(g), newUI(g), newHealth(g), newToken(g)}},
-		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g)}},
+		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g), newCopy(g), newStore(g)}},
 		{"Diagnose", []*cobra.Command{newDiagnose(g), newImportance(g), newExpect(g), newPlot(g), newReplay(g), newBench(g)}},
 		{"Program", []*cobra.Command{newVersion(), newDevices(), newMan(), newCompletion()}},
 	} {

@@ -23,7 +23,7 @@ func newReplay(g *globals) *cobra.Command {
 
 It repeats every suggestion and every model with the data that the proposer had then. It
 prints OK with counts if all are the same. Otherwise it prints each difference and fails.
-It works on a file.`,
+It works on a file or a database.`,
 		Example: "  tuner replay digits",
 		Args:    between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,22 +2,62 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/pgtest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(stopping{m}, map[string]func(){
 		"tuner": main,
 	})
+}
+
+// stopping are the tests, after which the database of the scripts stops.
+type stopping struct{ *testing.M }
+
+func (s stopping) Run() int {
+	code := s.M.Run()
+	if scripted.Load() {
+		if server, err := database(); err == nil {
+			server.Stop()
+		}
+	}
+	return code
+}
+
+// database is the server of the scripts that need one. It syncs, as the program demands.
+var (
+	database = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Start() })
+	scripted atomic.Bool // a script called store
+	schemas  atomic.Int64
+)
+
+// useDatabase is the command of scripts that sets $STORE to the address of a schema
+// without tables, and $LOCKED to one whose password is wrong.
+func useDatabase(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: database")
+	}
+	scripted.Store(true)
+	server, err := database()
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	ts.Setenv("STORE", fmt.Sprintf("%s?schema=s%d", server.Address(), schemas.Add(1)))
+	ts.Setenv("LOCKED", strings.Replace(server.Address(), "bkb@", pgtest.LockedUser+":geheim@", 1))
 }
 
 // TestScripts runs the transcripts in testdata/script. UPDATE_SCRIPTS=1 rewrites the
@@ -28,13 +68,13 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup:         setup,
 		Condition:     condition,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"status": status, "database": useDatabase},
 	})
 }
 
 // condition evaluates the conditions of scripts. The data are there if [data], a Python
 // with gRPC is if [python], the program has CUDA if [cuda], and long scripts are wanted if
-// [long].
+// [long]. PostgreSQL is installed if [postgres].
 func condition(name string) (bool, error) {
 	switch name {
 	case "data":
@@ -43,10 +83,12 @@ func condition(name string) (bool, error) {
 		return exec.Command(python(), "-c", "import grpc, grpc_tools").Run() == nil, nil
 	case "cuda":
 		return gpu.Registered() != nil, nil
+	case "postgres":
+		return pgtest.Available(), nil
 	case "long":
 		return os.Getenv("BKB_LONG") != "", nil
 	}
-	return false, errors.New("the only conditions are cuda, data, python and long")
+	return false, errors.New("the only conditions are cuda, data, postgres, python and long")
 }
 
 // python is the interpreter that $TUNER_PYTHON names, else python3.

@@ -32,9 +32,9 @@ func newServe(g *globals) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the file to other machines",
-		Long: `Serve opens the file and serves it over gRPC until Ctrl-C or SIGTERM. Calls in
-progress still finish then. All other commands reach it with --server.
+		Short: "Serve the file or database to other machines",
+		Long: `Serve opens the file or database and serves it over gRPC until Ctrl-C or SIGTERM. Calls
+in progress still finish then. All other commands reach it with --server.
 
 By default it listens on this machine only, without TLS and tokens. Other machines
 need a certificate (--cert, --key), and tokens (--tokens, see tuner token) or client
@@ -48,6 +48,9 @@ certificates (--client-ca).`,
 				return err
 			}
 			if err := g.checkPropose(cmd, ""); err != nil {
+				return err
+			}
+			if err := s.checkDatabase(g, cmd); err != nil {
 				return err
 			}
 			return s.run(cmd.Context(), g, cmd)
@@ -132,10 +135,10 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	s.options.Memory = memory
 	g.maxFile = s.maxFile
 	listeners, err := server.Listen(s.options, s.http.addresses()...) // before the file is created
-	var st *bolt.Store
-	if errors.Is(err, server.ErrAddressInUse) && exists(g.file()) {
+	var st *opened
+	if errors.Is(err, server.ErrAddressInUse) && g.database() == "" && exists(g.file()) {
 		// It may be in use by the server of this file that is about to stop.
-		if st, err = g.openStore(ctx, cmd, g.file(), mustExist, logger); err != nil {
+		if st, err = s.openStore(ctx, g, cmd, mustExist, logger); err != nil {
 			return err
 		}
 		if listeners, err = server.Listen(s.options, s.http.addresses()...); err != nil {
@@ -154,7 +157,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		logger.Warn(warning, "cert", s.options.CertFile)
 	}
 	if st == nil {
-		if st, err = g.openStore(ctx, cmd, g.file(), mayCreate, logger); err != nil {
+		if st, err = s.openStore(ctx, g, cmd, mayCreate, logger); err != nil {
 			return err
 		}
 	}
@@ -165,7 +168,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	o.Memory = memory
 	s.optuna.options(&o)
 	o.LongLived, o.Logger = true, logger
-	o.OnFatal = func(err error) { fatal(storeFailure(cmp.Or(st.Failure(), err))) }
+	o.OnFatal = func(err error) { fatal(storeFailure(cmp.Or(st.failure(), err))) }
 	// Most of the memory of a server is trials, which never become garbage. Collecting
 	// only after as much again is allocated would double its size.
 	if os.Getenv("GOGC") == "" {
@@ -173,12 +176,12 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	metrics := server.NewServiceMetrics()
 	o.Observer = metrics.Observer()
-	svc := tuner.Open(backuper{st}, o)
+	svc := tuner.Open(st.Store, o)
 	defer func() { err = errors.Join(err, s.close(svc)) }()
 	go func() {
 		select {
-		case <-st.Failed():
-			fatal(storeFailure(st.Failure()))
+		case <-st.failed:
+			fatal(storeFailure(st.failure()))
 		case <-ctx.Done():
 		}
 	}()
@@ -190,7 +193,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := s.optuna.open(srv, svc, listeners, logger); err != nil {
 		return err
 	}
-	if err := metrics.Register(srv.Registry(), svc, storeBytes(st), version()); err != nil {
+	if err := metrics.Register(srv.Registry(), svc, st.bytes, version()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
@@ -199,7 +202,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	backupCtx, stopBackups := context.WithCancel(ctx)
 	defer stopBackups()
-	backedUp, err := s.backups.serve(backupCtx, st, g.file(), logger, srv.Registry())
+	backedUp, err := s.backups.serve(backupCtx, st.file, g.file(), logger, srv.Registry())
 	if err != nil {
 		return err
 	}
@@ -218,12 +221,34 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	return nil
 }
 
-// storeBytes returns the sizes of a store for its metrics.
-func storeBytes(st *bolt.Store) func() (server.StoreBytes, error) {
-	return func() (server.StoreBytes, error) {
-		s, err := st.Status(context.Background())
-		return server.StoreBytes{Used: s.UsedBytes, Free: s.FreeBytes, Limit: s.MaxSize}, err
+// openStore opens the file or the database.
+func (s *serving) openStore(ctx context.Context, g *globals, cmd *cobra.Command, e existing, logger *slog.Logger) (*opened, error) {
+	if address := g.database(); address != "" {
+		st, err := g.openDatabase(ctx, cmd, address, logger)
+		if err != nil {
+			return nil, err
+		}
+		return openedDatabase(st), nil
 	}
+	st, err := g.openStore(ctx, cmd, g.file(), e, logger)
+	if err != nil {
+		return nil, err
+	}
+	return openedFile(st), nil
+}
+
+// checkDatabase refuses flags for a file if the studies are in a database.
+func (s *serving) checkDatabase(g *globals, cmd *cobra.Command) error {
+	if err := g.exclusive(); err != nil || g.database() == "" {
+		return err
+	}
+	switch {
+	case s.backups.dir != "":
+		return usagef("--backup-to has no effect on a database; leave it out, and use the database's own backups, such as pg_basebackup")
+	case cmd.Flags().Changed("max-file"):
+		return usagef("--max-file has no effect on a database; leave it out")
+	}
+	return nil
 }
 
 // flagNames has the flags of the options of a server.

@@ -81,6 +81,13 @@ func Base(t testing.TB) string {
 	return shared.address
 }
 
+// Available tells whether this machine has the programs of PostgreSQL, or there must be
+// a server.
+func Available() bool {
+	_, err := programs()
+	return err == nil || os.Getenv("BKB_POSTGRES_MUST") != ""
+}
+
 // Skip skips a test for which no server could be started, or fails it if there must be
 // one.
 func Skip(t testing.TB, err error) {

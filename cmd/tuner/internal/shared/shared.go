@@ -8,6 +8,7 @@ package shared
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"sync"
@@ -33,6 +34,9 @@ const (
 
 // Service is a [tuner.Service] that has its file only while it needs it.
 type Service struct {
+	// Closed, if not nil, is called at the end of Close.
+	Closed func() error
+
 	open func(ctx context.Context) (tuner.Service, error)
 
 	mu     sync.Mutex
@@ -146,11 +150,18 @@ func (s *Service) shut() error {
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
-	if s.svc == nil {
+	if s.closed {
 		return nil
 	}
-	return s.shut()
+	s.closed = true
+	var err error
+	if s.svc != nil {
+		err = s.shut()
+	}
+	if s.Closed != nil {
+		err = errors.Join(err, s.Closed())
+	}
+	return err
 }
 
 // call is Do with a result.
