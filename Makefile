@@ -217,7 +217,7 @@ postgres: SHELL := /bin/bash
 postgres: .SHELLFLAGS := -o pipefail -c
 postgres: ## the suite, CHAOS (60s) of broken connections, and the benchmark of store/postgres on a real PostgreSQL
 	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
-	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run Planted ./store/postgres | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 torture-long: ## hours: 20,000 kills, 5,000 cuts, 1,000,000 seeds
 	BKB_TORTURE_KILLS=20000 BKB_TORTURE_CREATIONS=2000 BKB_TORTURE_CUTS=5000 BKB_TORTURE_FAULTS=3000 BKB_TORTURE_SEEDS=1000000 BKB_TORTURE_OPS=100000 BKB_TORTURE_MUST=1 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} \

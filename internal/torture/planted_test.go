@@ -50,6 +50,8 @@ var hunts = []struct {
 	{planted.NoSync, "power cuts", byPower},
 	{planted.CreateNoSync, "power cuts", byPower},
 	{planted.SyncErrorFull, "faults", byFaults},
+	{planted.PgLostIsRefused, "broken connections", byTest("./store/postgres", "TestChaos")},
+	{planted.PgNoCompare, "broken connections", byTest("./store/postgres", "TestChaos")},
 	{planted.ChecksumSkipped, "bit flips", byTest("./store", "TestEverySingleBitFlipIsRefused")},
 	{planted.NoFilePreflight, "truncations", byTest("./store/bolt", "TestStructuralDamageNamesTheStudy|TestTruncation$")},
 	{planted.EngineReentered, "files cut in use", within(10, byTest("./store/bolt", "TestCutInUse"))},
