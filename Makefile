@@ -213,10 +213,11 @@ planted: ## plant each bug of internal/planted; each must be found
 # The server is the one at $BKB_POSTGRES, or else one that the tests start from the
 # programs of the machine (apt-get install postgresql).
 CHAOS ?= 60s
+FAILOVERS ?= 10
 postgres: SHELL := /bin/bash
 postgres: .SHELLFLAGS := -o pipefail -c
-postgres: ## the suite, CHAOS (60s) of broken connections, and the benchmark of store/postgres on a real PostgreSQL
-	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
+postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and the benchmark of store/postgres on a real PostgreSQL
+	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
 	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 torture-long: ## hours: 20,000 kills, 5,000 cuts, 1,000,000 seeds

@@ -86,7 +86,7 @@ func databaseError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, postgres.ErrURL):
-		return usageError{fmt.Errorf("--store: %w", err)}
+		return usageError{err}
 	case errors.Is(err, postgres.ErrMissing):
 		return &statusError{exitNotFound, err}
 	case errors.Is(err, postgres.ErrForeign):

@@ -259,3 +259,20 @@ func (s *Server) Stop() {
 }
 
 func (s *Server) clean() error { return os.RemoveAll(s.Dir) }
+
+// Standby makes and starts a server that follows this one. name is what
+// synchronous_standby_names calls it.
+func (s *Server) Standby(name string) (*Server, error) {
+	b, err := newServer()
+	if err != nil {
+		return nil, err
+	}
+	from := fmt.Sprintf("host=127.0.0.1 port=%d user=bkb application_name=%s", s.Port, name)
+	if err := b.tool("pg_basebackup", "-d", from, "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "-N"); err != nil {
+		return nil, errors.Join(err, b.clean())
+	}
+	return b, b.Run()
+}
+
+// Promote makes a standby a primary.
+func (s *Server) Promote() error { return s.tool("pg_ctl", "promote", "-w", "-D", s.data()) }
