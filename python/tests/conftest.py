@@ -11,6 +11,10 @@ import pytest
 import bkb
 from bkb._server import EmbeddedServer
 
+# OpenMP's threads wait by spinning, which takes minutes where other tests run beside these.
+# The scripts that tests start, and libraries that tests import later, read it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

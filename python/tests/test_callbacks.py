@@ -236,7 +236,7 @@ def test_lightning_with_two_processes(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(MODULE)
     (tmp_path / "script.py").write_text(PROCESSES)
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     *good, (state, reports) = eval(done.stdout.strip().splitlines()[-1])

@@ -35,7 +35,7 @@ BLOCK = re.compile(r"^```python ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def run(script: str, name: str, folder: Path) -> None:
     (folder / name).write_text(script)
     done = subprocess.run(
-        [sys.executable, name], cwd=folder, capture_output=True, text=True, timeout=120
+        [sys.executable, name], cwd=folder, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     wanted = re.findall(r"^\s*print\(.*\)  # (.*)$", script, re.MULTILINE)
