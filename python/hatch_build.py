@@ -152,6 +152,8 @@ def _build(target: str, binary: Path) -> None:
         "build",
         *(["-trimpath"] if checkout else []),
         f"-buildvcs={'auto' if checkout else 'false'}",
+        # grpc's traces need a template, with which the linker keeps every method.
+        "-tags=grpcnotrace",
         "-ldflags=-s -w",
         "-o",
         str(binary),

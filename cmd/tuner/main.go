@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRoot(g *globals) *cobra.Command {
+	version := new(bool)
 	root := &cobra.Command{
 		Use:   "tuner",
 		Short: "Tune hyper-parameters with a budgeted kernel bandit",
@@ -64,14 +65,19 @@ models them to suggest better ones.`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return g.setColor(cmd)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if *version {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+				return err
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.Version = versionLine()
-	root.SetVersionTemplate("{{.Version}}\n")
 	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(showHelp)
-	root.Flags().Bool("version", false, "version of this program")
+	// Cobra's own flag needs a template, with which the linker keeps every method.
+	root.Flags().BoolVar(version, "version", false, "version of this program")
 	g.flags(root)
 	for _, group := range []struct {
 		title    string

@@ -57,7 +57,7 @@ def interpreter(program: bytes) -> bool:
 @pytest.mark.skipif(not WHEELS, reason="BKB_DIST names no folder with wheels")
 @pytest.mark.parametrize("path", WHEELS, ids=lambda p: p.name.split("-")[-1][:30])
 def test_wheel(path: Path, tmp_path: Path) -> None:
-    assert path.stat().st_size <= 16 << 20
+    assert path.stat().st_size <= 16e6
     with zipfile.ZipFile(path) as z:
         names = z.namelist()
         (script,) = (n for n in names if ".data/scripts/" in n)
