@@ -27,6 +27,8 @@ Quantities:
   width by theory      half width that the theory asks for
   coverage             last outcomes within the 95 % interval predicted for them
   calibration          factor of the intervals with which 95 % would have been
+  outliers             results that are left out, far worse than their neighbours
+  stuck for            results since the last improvement
   gap                  how much better than the best a configuration can be,
                        under the model and with its bounds as wide as outcomes ask for
 
@@ -132,11 +134,14 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 			Covered            int      `json:"covered"`
 			Predicted          int      `json:"predicted"`
 			Calibration        float64  `json:"calibration"`
+			Outliers           int      `json:"outliers"`
+			Idle               int      `json:"idle"`
+			Stuck              bool     `json:"stuck"`
 			Warnings           []string `json:"warnings,omitempty"`
 			Draw               *draw    `json:"draw,omitempty"`
 		}{
 			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
-			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Warnings, drawOf(d.Draw),
+			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Idle, d.Stuck, d.Warnings, drawOf(d.Draw),
 		})
 	}
 	const deviations = "standard deviations of the model"
@@ -166,6 +171,12 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 	if d.Predicted > 0 {
 		t.row("coverage", fmt.Sprintf("%d of %d", d.Covered, d.Predicted), "outcomes in 95 % intervals")
 		t.row("calibration", fmt.Sprintf("%.2g", d.Calibration), "of an interval's width")
+	}
+	if d.Outliers > 0 {
+		t.row("outliers", fmt.Sprint(d.Outliers), "results left out")
+	}
+	if d.Stuck {
+		t.row("stuck for", fmt.Sprint(d.Idle), "results")
 	}
 	gap := "-" // with several objectives, and where the model cannot say
 	if d.Gap != 0 {

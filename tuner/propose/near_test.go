@@ -56,7 +56,7 @@ func TestNearDuplicates(t *testing.T) {
 	branin := labtest.Tasks(t)[0]
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
 	if err != nil {
-		near, logs := nearby(t, branin, `{"exploit_every": 0}`, 1, []int{120})
+		near, logs := nearby(t, branin, `{"exploit_every": 0, "far": "off"}`, 1, []int{120})
 		if near[1] > 5 || logs[0] > -4 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}
@@ -64,7 +64,7 @@ func TestNearDuplicates(t *testing.T) {
 		if near, logs := nearby(t, branin, "", 1, []int{120}); near[3] > 0 || logs[0] > -6 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}
-		if welcome, _ := nearby(t, branin, `{"exploit_every": 0, "on_duplicate": "replicate"}`, 1, []int{120}); welcome[1] < 3*near[1]+12 {
+		if welcome, _ := nearby(t, branin, `{"exploit_every": 0, "far": "off", "on_duplicate": "replicate"}`, 1, []int{120}); welcome[1] < 3*near[1]+12 {
 			t.Errorf("where duplicates are welcome %v are near to others, else %v", welcome, near)
 		}
 		return

@@ -33,6 +33,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")
 	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
+	c.Far = o.Choice("far", "on", "off") == "on"
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"

@@ -14,6 +14,7 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings, Draw: encodeDraw(d.Draw),
 		State: pb.ModelState(d.State), MissingResults: int64(d.Missing), Position: uint64(d.Position), EventResults: int64(d.EventResults),
 		LengthScales: d.LengthScales, Covered: int64(d.Covered), Predicted: int64(d.Predicted), Calibration: d.Calibration,
+		Outliers: int64(d.Outliers), Idle: int64(d.Idle), Stuck: d.Stuck,
 	}
 }
 
@@ -42,6 +43,7 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		Position: study.Position(m.GetPosition()), EventResults: number[int](&d, "event_results", m.GetEventResults()),
 		LengthScales: orNil(m.GetLengthScales()), Calibration: m.GetCalibration(),
 		Covered: number[int](&d, "covered", m.GetCovered()), Predicted: number[int](&d, "predicted", m.GetPredicted()),
+		Outliers: number[int](&d, "outliers", m.GetOutliers()), Idle: number[int](&d, "idle", m.GetIdle()), Stuck: m.GetStuck(),
 	}
 	draw := m.GetDraw()
 	out.Draw = propose.Draw{

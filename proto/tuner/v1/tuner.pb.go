@@ -4199,9 +4199,15 @@ type Diagnosis struct {
 	LengthScales map[string]float64 `protobuf:"bytes,16,rep,name=length_scales,json=lengthScales,proto3" json:"length_scales,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// The number of the last outcomes that are within the 95 % interval that was predicted
 	// for them, of how many, and the factor of the intervals with which 95 % would have been.
-	Covered       int64   `protobuf:"varint,17,opt,name=covered,proto3" json:"covered,omitempty"`
-	Predicted     int64   `protobuf:"varint,18,opt,name=predicted,proto3" json:"predicted,omitempty"`
-	Calibration   float64 `protobuf:"fixed64,19,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	Covered     int64   `protobuf:"varint,17,opt,name=covered,proto3" json:"covered,omitempty"`
+	Predicted   int64   `protobuf:"varint,18,opt,name=predicted,proto3" json:"predicted,omitempty"`
+	Calibration float64 `protobuf:"fixed64,19,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	// Results that the model leaves out, because their neighbours are far better.
+	Outliers int64 `protobuf:"varint,20,opt,name=outliers,proto3" json:"outliers,omitempty"`
+	// Results since the last improvement, and whether they are so many that suggestions look
+	// for other basins.
+	Idle          int64 `protobuf:"varint,21,opt,name=idle,proto3" json:"idle,omitempty"`
+	Stuck         bool  `protobuf:"varint,22,opt,name=stuck,proto3" json:"stuck,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4367,6 +4373,27 @@ func (x *Diagnosis) GetCalibration() float64 {
 		return x.Calibration
 	}
 	return 0
+}
+
+func (x *Diagnosis) GetOutliers() int64 {
+	if x != nil {
+		return x.Outliers
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetIdle() int64 {
+	if x != nil {
+		return x.Idle
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetStuck() bool {
+	if x != nil {
+		return x.Stuck
+	}
+	return false
 }
 
 // How the inducing points of the first objective's model were drawn.
@@ -5939,7 +5966,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xe9\x05\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xaf\x06\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -5961,7 +5988,10 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\rlength_scales\x18\x10 \x03(\v2%.tuner.v1.Diagnosis.LengthScalesEntryR\flengthScales\x12\x18\n" +
 	"\acovered\x18\x11 \x01(\x03R\acovered\x12\x1c\n" +
 	"\tpredicted\x18\x12 \x01(\x03R\tpredicted\x12 \n" +
-	"\vcalibration\x18\x13 \x01(\x01R\vcalibration\x1a?\n" +
+	"\vcalibration\x18\x13 \x01(\x01R\vcalibration\x12\x1a\n" +
+	"\boutliers\x18\x14 \x01(\x03R\boutliers\x12\x12\n" +
+	"\x04idle\x18\x15 \x01(\x03R\x04idle\x12\x14\n" +
+	"\x05stuck\x18\x16 \x01(\bR\x05stuck\x1a?\n" +
 	"\x11LengthScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xa7\x01\n" +

@@ -18,6 +18,7 @@ type acquisition struct {
 	*Chooser
 	engine  *model.Engine
 	outlook *model.Outlook // with pending trials
+	view    *model.Outlook // of the last suggestion, outlook or the far model's
 	beta    []float64      // widths of the confidence bounds
 	added   map[uint64]struct{}
 	chosen  [][]float64
@@ -39,7 +40,8 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	rng := stream.New(seed)
 	a.widths()
 	w := a.wish(trial, rng)
-	c, x, err := a.pick(&w, seed, rng)
+	a.view = a.outlook
+	c, x, err := a.pick(&w, trial, seed, rng)
 	if err != nil {
 		return study.Suggestion{}, nil, err
 	}
@@ -48,21 +50,29 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	for _, b := range a.beta[:len(a.spec.Objectives)] {
 		s.Beta = append(s.Beta, max(w.width, 1)*b)
 	}
-	p, bound := a.outlook.Explain(x, s.Beta)
+	p, bound := a.view.Explain(x, s.Beta)
 	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
 	if a.noise == nil {
 		a.noise = p.Noise
-		a.noise[0] = model.Beyond(a.outlook.Outcome(x), p.StdDev[0])
+		a.noise[0] = model.Beyond(a.view.Outcome(x), p.StdDev[0])
 	}
 	return s, x, nil
 }
 
 // pick returns what fulfils a wish best.
-func (a *acquisition) pick(w *wish, seed uint64, rng *rand.Rand) (space.Config, []float64, error) {
+func (a *acquisition) pick(w *wish, trial int, seed uint64, rng *rand.Rand) (space.Config, []float64, error) {
 	if x := a.repetition(); x != nil {
 		w.repeat = true
 		c, err := a.decode(x)
 		return c, x, err
+	}
+	if a.goesFar(trial, w) {
+		if f := a.newFar(); f != nil {
+			if c, x, err := f.pick(trial); x != nil || err != nil {
+				w.far, a.view = true, f.outlook
+				return c, x, err
+			}
+		}
 	}
 	return a.choose(*w, a.search(*w, seed, rng), rng)
 }

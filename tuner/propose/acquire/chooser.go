@@ -70,7 +70,8 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	}
 	inside, of := e.Calibration.Coverage()
 	return Diagnosis{
-		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(),
+		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: e.Outliers(),
+		Idle: c.region.idle, Stuck: c.seeks(e),
 		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
@@ -79,17 +80,24 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	}
 }
 
-// doubts returns messages about a model that is wrong.
+// doubts returns messages about a study that is stuck, and about a model that is wrong.
 func (c *Chooser) doubts(e *model.Engine) []string {
+	var out []string
+	if c.seeks(e) {
+		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.idle))
+	}
+	if n := e.Outliers(); n > 0 {
+		out = append(out, fmt.Sprintf("the model leaves out %d outliers, which are far worse than their neighbours; tell such trials as failed if their measurement was", n))
+	}
 	inside, of := e.Calibration.Coverage()
 	if !e.Calibration.Poor() {
-		return nil
+		return out
 	}
 	text := fmt.Sprintf("the model is overconfident: %d of the last %d outcomes are outside their 95 %% interval; bounds of the gap are %.2g times as wide", of-inside, of, max(e.Calibration.Factor(), 1))
 	if c.options.StopGap > 0 {
 		text += ", and stop_gap does not end the study"
 	}
-	return []string{text}
+	return append(out, text)
 }
 
 // Incumbent returns the best posterior mean of the best results, in the units of the one

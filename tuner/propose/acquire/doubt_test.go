@@ -36,7 +36,7 @@ func TestStopGapNeedsCoverage(t *testing.T) {
 			t.Errorf("%s: the study ends: %t, coverage is poor: %t", c.name, made.Converged, e.Calibration.Poor())
 		}
 		d := l.chooser.Diagnose(e, l.S.Trials())
-		if d.Predicted != 30 || (d.Covered < 26) != c.poor || (d.Calibration > 1) != c.poor {
+		if d.Predicted < 25 || (float64(d.Covered) < 0.85*float64(d.Predicted)) != c.poor || (d.Calibration > 1) != c.poor {
 			t.Errorf("%s: %d of %d covered, calibration %v", c.name, d.Covered, d.Predicted, d.Calibration)
 		}
 		text := strings.Join(d.Warnings, "\n")

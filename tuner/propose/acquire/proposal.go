@@ -55,6 +55,11 @@ type Diagnosis struct {
 	// deviations of outcomes with which 95 % would have been.
 	Covered, Predicted int
 	Calibration        float64
+	Outliers           int // results that the model leaves out
+	// Idle is the number of results since the last improvement. Stuck reports that they are
+	// so many that suggestions look for other basins.
+	Idle  int
+	Stuck bool
 	// Draw describes how the present inducing points were drawn. Its Sampler is empty for a
 	// model of an earlier program.
 	Draw model.Draw

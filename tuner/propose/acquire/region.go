@@ -17,6 +17,7 @@ type region struct {
 	length              float64   // of the sides, before weights, and 0 before the first result
 	successes, failures int       // in a row
 	stale               int       // guided results since the last improvement
+	idle                int       // results since the last improvement
 	top                 []float64 // the best values, descending
 }
 
@@ -59,6 +60,9 @@ func (t *region) tell(r *model.Result) {
 		if t.top = slices.Insert(t.top, at, y); len(t.top) > trustTop {
 			t.top = t.top[:trustTop]
 		}
+	}
+	if t.idle++; better {
+		t.idle = 0
 	}
 	switch {
 	case !r.Guided:

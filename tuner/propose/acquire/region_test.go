@@ -21,7 +21,7 @@ func TestTrustRegionSize(t *testing.T) {
 	for range 200 {
 		fold := region{dim: d}
 		var values []float64 // seen, in order
-		length, good, bad, stale := trustFirst, 0, 0, 0
+		length, good, bad, stale, idle := trustFirst, 0, 0, 0, 0
 		rise := rng.Float64()
 		for range 80 {
 			r := model.Result{Guided: rng.IntN(4) > 0, Feasible: true}
@@ -47,6 +47,9 @@ func TestTrustRegionSize(t *testing.T) {
 				values = append(values, y)
 			}
 			fold.tell(&r)
+			if idle++; improved {
+				idle = 0
+			}
 			if r.Guided {
 				if improved {
 					good, bad, stale = good+1, 0, 0
@@ -62,6 +65,9 @@ func TestTrustRegionSize(t *testing.T) {
 				if length < 1.0/128 {
 					length, good, bad = 0.8, 0, 0
 				}
+			}
+			if fold.idle != idle {
+				t.Fatalf("%d results since an improvement, want %d", fold.idle, idle)
 			}
 			if fold.length != length || fold.stale != stale {
 				t.Fatalf("after %d results: length %v, stale %d, want %v, %d", len(values), fold.length, fold.stale, length, stale)

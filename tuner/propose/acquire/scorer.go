@@ -46,11 +46,16 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 		w.thrift.weigh(out.Score, s.engine.LogCost(x))
 	}
 	if w.feature {
-		for i, l := range s.outlook.LogFeasible(x) {
-			out.Score[i] += l
-		}
+		s.avoid(out.Score, x)
 	}
 	return out, nil
+}
+
+// avoid adds the logarithm of the probability that configurations are feasible.
+func (a *acquisition) avoid(score []float64, x *kernel.Points[float64]) {
+	for i, l := range a.outlook.LogFeasible(x) {
+		score[i] += l
+	}
 }
 
 // Probe implements [bandit.Surface]. It returns a probe where the score is μ + b·σ of one

@@ -13,6 +13,7 @@ type wish struct {
 	exploit bool
 	explore bool
 	repeat  bool      // the best trial
+	far     bool      // another basin, by the far model
 	width   float64   // of the confidence bounds, in units of beta
 	weights []float64 // of several objectives
 	ideal   []float64
@@ -59,7 +60,7 @@ func (w *wish) phase() string {
 		return model.PhaseRepeat
 	case w.exploit:
 		return model.PhaseExploit
-	case w.explore:
+	case w.explore, w.far:
 		return model.PhaseExplore
 	default:
 		return model.PhaseModel

@@ -14,7 +14,8 @@ type author struct {
 	seed       uint64
 	objectives int
 	options    *Options
-	version    int // of the event
+	version    int    // of the event
+	ordered    []bool // by coordinate, set on first use
 	// earlier is an event to remake whose inducing points were drawn by a program before
 	// version 4. Its draws are taken as they are.
 	earlier *Event
@@ -44,7 +45,13 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 	if refit = refit || len(before.Surfaces) != quantities; refit {
 		e.Fitted = c
 	}
+	e.Outliers = a.outliers(list)
+	regular := e.Outliers.regular(list)
 	for j := range quantities {
+		data := list
+		if j < a.objectives {
+			data = regular
+		}
 		var old, earlier *Surface
 		if a.earlier != nil && j < len(a.earlier.Surfaces) {
 			earlier = &a.earlier.Surfaces[j]
@@ -52,7 +59,7 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 		if j < len(before.Surfaces) {
 			old = &before.Surfaces[j]
 		}
-		s, err := a.surface(ctx, list, a.quantity(j), old, earlier, refit)
+		s, err := a.surface(ctx, data, a.quantity(j), old, earlier, refit)
 		if err != nil {
 			return e, err
 		}
@@ -62,7 +69,12 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 	if e.Limited, err = a.limited(ctx, list, before.Limited, refit); err != nil {
 		return e, err
 	}
-	e.Expense, err = a.expense(ctx, list, before.Expense, refit)
+	if e.Expense, err = a.expense(ctx, list, before.Expense, refit); err != nil {
+		return e, err
+	}
+	if a.hasFar(&e, c) {
+		e.Far, err = a.far(ctx, regular)
+	}
 	return e, err
 }
 

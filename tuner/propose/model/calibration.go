@@ -38,8 +38,8 @@ const (
 	poorFrom     = 20
 )
 
-// follow adds the new results, and measures errors by surface s.
-func (c *Calibration) follow(v View, r *Results, s *Surface) {
+// follow adds the new results, and measures errors by surface s, without outliers.
+func (c *Calibration) follow(v View, r *Results, s *Surface, outliers []int) {
 	if c.told == 0 || c.begun != r.Begun || c.told > len(r.List) {
 		*c = Calibration{begun: r.Begun, low: math.Inf(1), high: math.Inf(-1)}
 	}
@@ -52,6 +52,9 @@ func (c *Calibration) follow(v View, r *Results, s *Surface) {
 	}
 	c.errors = c.errors[:0]
 	for _, f := range c.last {
+		if _, is := slices.BinarySearch(outliers, f.result); is {
+			continue
+		}
 		c.errors = append(c.errors, f.error(&r.List[f.result], s))
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -23,6 +24,8 @@ type Engine struct {
 	surfaces []*posterior
 	limited  []*posterior // of Event.Limited
 	expense  *posterior   // nil for none
+	distant  *distant     // nil for none
+	outliers []int        // results, ascending
 	told     int          // results that the surfaces have received
 }
 
@@ -31,8 +34,13 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	a.version = event.Version
 	e := &Engine{Event: event, Results: r, author: a, told: n}
 	list := r.List[:n]
+	regular := event.Outliers.regular(list)
 	for j := range event.Surfaces {
-		p, err := event.Surfaces[j].posterior(a.space, list, a.quantity(j), a.options.Cap, event.apart())
+		data := list
+		if j < a.objectives {
+			data = regular
+		}
+		p, err := event.Surfaces[j].posterior(a.space, data, a.quantity(j), a.options.Cap, event.apart())
 		if err != nil {
 			return nil, err
 		}
@@ -56,14 +64,26 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 			return nil, err
 		}
 	}
-	return e, nil
+	var err error
+	e.distant, err = newDistant(&e.author, &e.Event, list)
+	if event.Outliers != nil {
+		e.outliers = slices.Clone(event.Outliers.Results)
+	}
+	return e, err
 }
 
 // follow adds the new results.
 func (e *Engine) follow() {
 	for ; e.told < len(e.Results.List); e.told++ {
 		r := &e.Results.List[e.told]
+		outlier := e.Event.Outliers.includes(&e.author, e.Results.List[:e.told+1], e.told)
+		if outlier {
+			e.outliers = append(e.outliers, e.told)
+		}
 		for j, p := range e.surfaces {
+			if outlier && j < e.author.objectives {
+				continue
+			}
 			for _, o := range e.Event.Surfaces[j].samples(r, e.author.quantity(j)) {
 				p.observe(o)
 			}
@@ -76,6 +96,9 @@ func (e *Engine) follow() {
 				p.observe(o)
 			}
 		}
+		if e.distant != nil && !outlier {
+			e.distant.observe(&e.author, e.Event.Far, e.Results.List, e.told)
+		}
 		if e.expense != nil {
 			for _, o := range e.Event.Expense.samples(r, expense) {
 				e.expense.observe(o)
@@ -83,6 +106,9 @@ func (e *Engine) follow() {
 		}
 	}
 }
+
+// Outliers returns the number of results that the model leaves out.
+func (e *Engine) Outliers() int { return len(e.outliers) }
 
 // Told returns the number of results that the model has received.
 func (e *Engine) Told() int { return e.told }

@@ -12,13 +12,15 @@ import (
 // event is in effect. With versions 1 and 2 they are not, as when those events were made.
 // From version 4 on, observations of one input are one point, whose residual counts once.
 // Samplers of package sketch, which the event names, draw the inducing points. From version
-// 5 on, suggestions repeat the best trial to learn whether there is noise. Metrics with a
-// limit have surfaces of their own, and the surface of feasibility is about failures only.
-// So the log explains every suggestion.
+// 5 on, suggestions repeat the best trial to learn whether there is noise. There may be a
+// far model and outliers. Metrics with a limit have surfaces of their own, and the surface
+// of feasibility is about failures only. So the log explains every suggestion.
 const (
 	modelVersion   = 5
 	limitedVersion = 5
 	repeatVersion  = 5
+	farVersion     = 5
+	outlierVersion = 5
 	mergedVersion  = 4
 	lateVersion    = 3
 	firstVersion   = 1
@@ -38,6 +40,10 @@ type Event struct {
 	// Limited are the models of the metrics with a limit, in the order of the constraints.
 	// It is nil for a metric that is known of fewer than two results.
 	Limited []*Surface `json:"limited,omitempty"`
+	// Outliers are not among the data of Surfaces[0] and Far.
+	Outliers *Outliers `json:"outliers,omitempty"`
+	// Far is a model of the one objective for other basins than that of the incumbent.
+	Far *Surface `json:"far,omitempty"`
 	// Expense is the model of the logarithm of the cost.
 	Expense *Surface `json:"expense,omitempty"`
 }

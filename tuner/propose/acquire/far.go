@@ -1,0 +1,156 @@
+package acquire
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
+)
+
+// One of farEvery suggestions is far. After max(leastStuck, d) results without an
+// improvement, with d ordered coordinates, all are that do not exploit.
+const (
+	farEvery   = 8
+	leastStuck = 5
+)
+
+// stuck reports whether results have not improved for a while.
+func (c *Chooser) stuck() bool { return c.region.idle >= max(leastStuck, c.region.dim) }
+
+// seeks reports whether suggestions look for other basins, because the study is stuck.
+func (c *Chooser) seeks(e *model.Engine) bool {
+	c.region.follow(e.Results)
+	return c.options.Far && e.Event.Far != nil && c.stuck()
+}
+
+// goesFar reports whether the suggestion for a trial is far.
+func (a *acquisition) goesFar(trial int, w *wish) bool {
+	return a.options.Far && !w.exploit && !w.explore && len(a.spec.Objectives) == 1 && (trial%farEvery == farEvery-3 || a.stuck())
+}
+
+// far is a search for a better place under the far model (see [model.Engine.Far]). It
+// maximizes the logarithm of the expected improvement, everywhere, and refuses points that
+// are close to a trial.
+type far struct {
+	*acquisition
+	outlook *model.Outlook
+	engine  *model.Engine
+	kept    *kernel.Points[float64]
+	best    float64 // mean
+	parents [][]float64
+	pending [][]float64
+}
+
+// refused is subtracted from the score of a point close to a trial.
+const refused = 1e6
+
+// newFar returns a search, nil if there is no far model.
+func (a *acquisition) newFar() *far {
+	e := a.engine.Far()
+	if e == nil {
+		return nil
+	}
+	f := &far{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}
+	for _, p := range e.Results.Pending {
+		f.pending = append(f.pending, p.X)
+	}
+	for _, x := range a.chosen {
+		f.outlook.Pull(x)
+		f.pending = append(f.pending, x)
+	}
+	mean := e.Means(0, f.kept)
+	top := bandit.Largest(mean, parents)
+	f.best = mean[top[0]]
+	for _, i := range top {
+		f.parents = append(f.parents, f.kept.Row(i))
+	}
+	return f
+}
+
+// search returns the candidates, all of one branch or of any.
+func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
+	m := f.outlook.InducingPoints()
+	s := bandit.Search{
+		Surface: f, Domain: newDomain(f.spec.Space, f.outlook.Lengths(), f.branch(rng)),
+		Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: f.parents, Refine: refining,
+		Starts: climbs, Climbers: 1, Budget: min(max(4_000_000/max(m*m, 1), 16), 120),
+	}
+	pool, err := s.Run(rng)
+	if err != nil {
+		panic("acquire: a far search: " + err.Error()) // there are no errors
+	}
+	return pool
+}
+
+// branch returns the part of a conditional space with values of the parameters that others
+// depend on, drawn at random, for half of the searches. So each branch gets a share of the
+// trials, however bad its first ones were. It returns nil for the whole space.
+func (f *far) branch(rng *rand.Rand) *box {
+	sp := f.spec.Space
+	var parents []int
+	for _, p := range sp.Parameters() {
+		for _, w := range p.When {
+			c, ok := sp.Coordinate(w.Parent)
+			if ok && !sp.Axes()[c].Ordered && !slices.Contains(parents, c) {
+				parents = append(parents, c)
+			}
+		}
+	}
+	if len(parents) == 0 || rng.IntN(2) == 0 {
+		return nil
+	}
+	b := &box{low: make([]float64, sp.Dim()), high: slices.Repeat([]float64{1}, sp.Dim())}
+	for _, c := range parents {
+		b.low[c] = rng.Float64()
+		b.high[c] = b.low[c]
+	}
+	return b
+}
+
+// Score implements [bandit.Surface].
+func (f *far) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
+	var out bandit.Scores
+	out.Mean, out.Variance = f.outlook.Predict(0, x)
+	score := make([]float64, x.Len())
+	for i, m := range out.Mean {
+		score[i], _, _ = logImprovement(f.best, m, out.Variance[i])
+		if f.close(x.Row(i)) {
+			score[i] -= refused
+		}
+	}
+	if f.outlook.Doubts() {
+		f.avoid(score, x)
+	}
+	out.Score = score
+	return out, nil
+}
+
+// close reports whether a point is close to a trial.
+func (f *far) close(x []float64) bool {
+	for i := range f.kept.Len() {
+		if f.engine.Close(x, f.kept.Row(i)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.pending, func(y []float64) bool { return f.engine.Close(x, y) })
+}
+
+// Probe implements [bandit.Surface].
+func (f *far) Probe() *bandit.Probe {
+	if f.outlook.Doubts() || f.options.Coarse {
+		return nil
+	}
+	return &bandit.Probe{Slope: &improvement{probe: f.outlook.Probe(), best: f.best}}
+}
+
+// pick returns the best point that the study does not have.
+func (f *far) pick(trial int) (space.Config, []float64, error) {
+	seed := stream.Derive(f.trialSeed(trial), "far", 0)
+	rng := stream.New(seed)
+	pool := f.search(seed, rng)
+	return f.first(pool, pool.Order())
+}

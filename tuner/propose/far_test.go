@@ -1,0 +1,118 @@
+package propose
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// deceptive has two branches. Branch b is good and wide, and a is better in one place only.
+const deceptive = `{"kind": {"type": "categorical", "values": ["a", "b"]}, "s": {"type": "float", "low": 0, "high": 1},
+	"a0": {"type": "float", "low": 0, "high": 1, "when": {"kind": "a"}}, "b0": {"type": "float", "low": 0, "high": 1, "when": {"kind": "b"}}}`
+
+func misleads(c space.Config) float64 {
+	of := func(name string) float64 { v, _ := c.Get(name); x, _ := v.AsFloat(); return x }
+	kind, _ := c.Get("kind")
+	if text, _ := kind.AsString(); text == "a" {
+		q := math.Pow(of("s")-0.83, 2) + math.Pow(of("a0")-0.21, 2)
+		return -1.2 * math.Exp(-q/(2*0.18*0.18))
+	}
+	return -0.9 + 0.1*(math.Pow(of("s")-0.4, 2)+math.Pow(of("b0")-0.6, 2))
+}
+
+// A study that is stuck in the wrong branch goes elsewhere, as long as it does not improve.
+// Without the far model it stays there. Suggestions explain themselves by the far model,
+// and a restart makes the same ones.
+func TestStuckStudiesGoElsewhere(t *testing.T) {
+	sp := labtest.Parse(t, deceptive)
+	found := map[string]int{}
+	const seeds = 3
+	for _, options := range []string{"", `{"far": "off"}`} {
+		for seed := range uint64(seeds) {
+			spec := labtest.SpecOf(sp, seed)
+			c := study.Component{Name: BKB, Options: options}
+			l, p := newLab(t, spec), must(t, c, spec)
+			best := 0.0
+			for range 130 {
+				n := l.step(p)
+				trial, _ := l.S.Trial(n)
+				if n%20 == 7 && n > 60 && options == "" {
+					again := must(t, c, spec)
+					a, err := p.Propose(context.Background(), l.S, 2)
+					b, errToo := again.Propose(context.Background(), l.S, 2)
+					if err != nil || errToo != nil || !a.Suggestions[0].Config.Equal(b.Suggestions[0].Config) || !a.Suggestions[1].Config.Equal(b.Suggestions[1].Config) {
+						t.Fatalf("trial %d: %+v, %v and after a restart %+v, %v", n, a, err, b, errToo)
+					}
+				}
+				y := misleads(trial.Config)
+				best = min(best, y)
+				l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, y)})
+			}
+			if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || d.Stuck != (options == "" && d.Idle >= 5) || d.Stuck != strings.Contains(strings.Join(d.Warnings, " "), "the study is stuck") {
+				t.Errorf("%q: %d results did not improve, stuck: %t, warnings %q: %v", options, d.Idle, d.Stuck, d.Warnings, err)
+			}
+			if best < -1.1 {
+				found[options]++
+			}
+		}
+	}
+	t.Logf("found the better branch's optimum in %v of %d", found, seeds)
+	if found[""] < seeds-1 || found[`{"far": "off"}`] > 1 {
+		t.Errorf("the better branch was found by %v of %d studies", found, seeds)
+	}
+}
+
+// There is a far model from 40 results of one objective on, without reports and costs, and
+// not in the model events of earlier versions.
+func TestFarModelIsMade(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		n       int
+		version int
+		want    bool
+	}{
+		{"", 60, 5, true},
+		{"", 39, 5, false},
+		{"", 60, 4, false},
+		{`{"cost": "told"}`, 60, 5, false},
+	} {
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec).(*bkb)
+		l.Scatter(c.n, labtest.Wavy)
+		if c.options != "" {
+			for i := range 3 {
+				o := labtest.Completed(spec, 1)
+				o.Cost = float64(i + 1)
+				l.Do(study.Add{Config: l.Decode(0.1, float64(i)/3), Outcome: o})
+			}
+		}
+		a, due, err := p.Anchor(context.Background(), l.S)
+		if err != nil || !due {
+			t.Fatalf("no model: %v", err)
+		}
+		e, err := model.Decode(a.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Version = c.version; c.version == 4 {
+			old := study.Anchored(a)
+			old.Model = []byte(`{"version": 4, "results": 50}`)
+			text, err := p.Remake(context.Background(), l.S, old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, err = model.Decode(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if (e.Far != nil) != c.want {
+			t.Errorf("version %d of %d results with %q: a far model is there: %t", e.Version, c.n, c.options, e.Far != nil)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Outliers are results that the model of the one objective leaves out, because their
+// measurement says nothing about their place. Examples are a crashed measurement that
+// returned 1e30, and a job whose machine was overloaded.
+type Outliers struct {
+	// Limit is the value below which a result may be an outlier. Larger is better.
+	Limit float64 `json:"limit"`
+	// Results are those of the model event, as numbers in the order of the log.
+	Results []int `json:"results,omitempty"`
+}
+
+// A result is an outlier if it is outlierAt robust standard deviations of thinned results
+// below their median, and if at most aliens of its outlierNear nearest results are. So a
+// region of bad values is none. Thinned results are spread over the space, and values of
+// one basin do not make the others extreme. There is no outlier among fewer than
+// outlierFrom thinned results.
+const (
+	outlierAt   = 50
+	outlierNear = 8
+	aliens      = 1
+	outlierFrom = 6
+	// mostCompared is how many results a suspect is compared with, for the sake of time.
+	mostCompared = 4096
+)
+
+// outliers returns the outliers among the results in list, nil if there cannot be any.
+func (a *author) outliers(list []Result) *Outliers {
+	if a.version < outlierVersion || a.objectives > 1 {
+		return nil
+	}
+	var values []float64
+	for _, i := range a.thin(list) {
+		values = append(values, list[i].Y[0].Value)
+	}
+	if len(values) < outlierFrom {
+		return nil
+	}
+	t := newTarget(values, true)
+	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread)}
+	for i := range list {
+		if o.includes(a, list, i) {
+			o.Results = append(o.Results, i)
+		}
+	}
+	return o
+}
+
+// includes reports whether a result is an outlier among those in list.
+func (o *Outliers) includes(a *author, list []Result, i int) bool {
+	if o == nil || list[i].Y == nil || list[i].Low != nil || !(list[i].Y[0].Value < o.Limit) {
+		return false
+	}
+	type neighbour struct {
+		at       int
+		distance float64
+	}
+	var near []neighbour
+	every := (len(list) + mostCompared - 1) / mostCompared
+	for k := 0; k < len(list); k += every {
+		if k != i && list[k].Y != nil {
+			near = append(near, neighbour{k, a.distance(list[i].X, list[k].X)})
+		}
+	}
+	slices.SortFunc(near, func(p, q neighbour) int { return cmp.Or(cmp.Compare(p.distance, q.distance), p.at-q.at) })
+	if len(near) < outlierNear {
+		return false
+	}
+	bad := 0
+	for _, n := range near[:outlierNear] {
+		if list[n.at].Y[0].Value < o.Limit {
+			bad++
+		}
+	}
+	return bad <= aliens
+}
+
+// distance returns the squared distance of two points, where categories that differ are 1
+// apart.
+func (a *author) distance(x, y []float64) float64 {
+	sum := 0.0
+	for c, ordered := range a.orderedAxes() {
+		if d := x[c] - y[c]; ordered {
+			sum += d * d
+		} else if d != 0 {
+			sum++
+		}
+	}
+	return sum
+}
+
+// regular returns the results without outliers.
+func (o *Outliers) regular(list []Result) []Result {
+	if o == nil || len(o.Results) == 0 {
+		return list
+	}
+	out := make([]Result, 0, len(list))
+	for i := range list {
+		if _, is := slices.BinarySearch(o.Results, i); !is {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}

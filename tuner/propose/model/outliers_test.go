@@ -1,0 +1,61 @@
+package model
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+)
+
+// Single extreme values among good ones are outliers. A region of extreme values is none, a
+// smooth slope is none, and earlier versions have none.
+func TestOutliers(t *testing.T) {
+	a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1, version: outlierVersion}
+	rng := rand.New(rand.NewPCG(5, 5))
+	bowl := func(x []float64) float64 { return -(x[0]-0.4)*(x[0]-0.4) - (x[1]-0.6)*(x[1]-0.6) }
+	results := func(value func(i int, x []float64) float64) []Result {
+		var list []Result
+		for i := range 120 {
+			x := []float64{rng.Float64(), rng.Float64()}
+			if i >= 30 { // around the incumbent
+				x = []float64{0.4 + 1e-4*rng.NormFloat64(), 0.6 + 1e-4*rng.NormFloat64()}
+			}
+			list = append(list, Result{Trial: i, X: x, Feasible: true, Y: []Measure{{Value: value(i, x), Count: 1}}})
+		}
+		return list
+	}
+	var lost []int
+	list := results(func(i int, x []float64) float64 {
+		if i%17 == 5 {
+			lost = append(lost, i)
+			return -1e30
+		}
+		return bowl(x)
+	})
+	o := a.outliers(list)
+	if !slices.Equal(o.Results, lost) {
+		t.Errorf("outliers %v, want %v", o.Results, lost)
+	}
+	if regular := o.regular(list); len(regular) != len(list)-len(lost) {
+		t.Errorf("%d regular results of %d", len(regular), len(list))
+	}
+	if o := a.outliers(results(func(_ int, x []float64) float64 { return bowl(x) })); o == nil || len(o.Results) > 0 {
+		t.Errorf("a bowl has outliers: %v", o)
+	}
+	o = a.outliers(results(func(_ int, x []float64) float64 {
+		if x[0] > 0.7 {
+			return -1e30
+		}
+		return bowl(x)
+	}))
+	if len(o.Results) > 0 {
+		t.Errorf("a region of bad values has outliers: %v", o.Results)
+	}
+	if a.version = outlierVersion - 1; a.outliers(list) != nil {
+		t.Error("an earlier version has outliers")
+	}
+	if a.version = outlierVersion; a.outliers(list[:4]) != nil {
+		t.Error("four results have outliers")
+	}
+}
