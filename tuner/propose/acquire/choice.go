@@ -22,7 +22,8 @@ const fewLooked = 16
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
-	known := a.known(w, pool)
+	redundant, crowded := a.known(w, pool), a.crowded(pool)
+	known := func(i int) bool { return redundant(i) || crowded(i) }
 	// One of the first few is nearly always chosen. Then the others need no order.
 	order := bandit.Largest(pool.Score, fewLooked)
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i >= 0 {
@@ -104,6 +105,32 @@ const (
 	quietest = 1e-4 // noise variance from which on a near configuration is a useful replicate
 	sameTo   = 1e-6 // share of each range within which two configurations are the same
 )
+
+// spaced is the distance in length scales that suggestions keep from pending trials of one
+// objective. A trust region is smaller, and the distance is a share of its length there.
+const (
+	spaced      = 0.1
+	spacedShare = 1.0 / 8
+)
+
+// crowded reports for candidate i whether it is close to a pending trial. The mean does not
+// know of pending trials, so that several suggestions that exploit would be one.
+func (a *acquisition) crowded(pool *bandit.Pool) func(i int) bool {
+	pending := a.chosen
+	for _, p := range a.engine.Results.Pending {
+		pending = append(pending[:len(pending):len(pending)], p.X)
+	}
+	if len(pending) == 0 || !a.engine.Event.Spaces() || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
+		return func(int) bool { return false }
+	}
+	distance := spaced
+	if a.options.Trusts(a.spec) {
+		distance = min(distance, spacedShare*a.region.length)
+	}
+	return func(i int) bool {
+		return slices.ContainsFunc(pending, func(x []float64) bool { return a.outlook.Within(pool.X[i], x, distance) })
+	}
+}
 
 // known reports for candidate i whether running it would teach nothing. That is so if an
 // inducing point is near, the standard deviation is small, and the mean exceeds the best by

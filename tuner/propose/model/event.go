@@ -12,15 +12,17 @@ import (
 // event is in effect. With versions 1 and 2 they are not, as when those events were made.
 // From version 4 on, observations of one input are one point, whose residual counts once.
 // Samplers of package sketch, which the event names, draw the inducing points. From version
-// 5 on, suggestions repeat the best trial to learn whether there is noise. There may be a
-// far model and outliers. Metrics with a limit have surfaces of their own, and the surface
-// of feasibility is about failures only. So the log explains every suggestion.
+// 5 on, suggestions repeat the best trial to learn whether there is noise, and keep a
+// distance from pending trials. There may be a far model and outliers. Metrics with a limit
+// have surfaces of their own, and the surface of feasibility is about failures only. So the
+// log explains every suggestion.
 const (
 	modelVersion   = 5
 	limitedVersion = 5
 	repeatVersion  = 5
 	farVersion     = 5
 	outlierVersion = 5
+	spacedVersion  = 5
 	mergedVersion  = 4
 	lateVersion    = 3
 	firstVersion   = 1
@@ -62,6 +64,10 @@ func (e *Event) apart() bool { return e.Version < mergedVersion }
 // Repeats reports whether suggestions may repeat the best trial while the event is in
 // effect.
 func (e *Event) Repeats() bool { return e.Version >= repeatVersion }
+
+// Spaces reports whether suggestions keep a distance from pending trials while the event is
+// in effect.
+func (e *Event) Spaces() bool { return e.Version >= spacedVersion }
 
 // Decode reads the content of a model event.
 func Decode(text []byte) (Event, error) {

@@ -134,6 +134,14 @@ func (o *Outlook) Lengths() []float64 {
 // is within a distance of x in length scales.
 func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
 
+// Within reports whether two points have the same categories and are within a distance in
+// length scales of the first objective.
+func (o *Outlook) Within(x, y []float64, distance float64) bool {
+	p := o.surfaces[0]
+	s, h := p.k.Apart(p.rows(x).Row(0), p.rows(y).Row(0))
+	return s < distance*distance && h == 0
+}
+
 // Probe returns a Probe of the first objective. Where metrics with a limit are modelled, it
 // adds the logarithm of the probability that a configuration is feasible to the mean.
 func (o *Outlook) Probe() *Probe {
