@@ -79,6 +79,9 @@ func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
 		Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: f.parents, Refine: refining,
 		Starts: climbs, Climbers: 1, Budget: min(max(4_000_000/max(m*m, 1), 16), 120),
 	}
+	if m > manyInducing/2 {
+		s.Wide, s.Near = s.Wide/2, s.Near*2/3
+	}
 	pool, err := s.Run(rng)
 	if err != nil {
 		panic("acquire: a far search: " + err.Error()) // there are no errors
