@@ -63,6 +63,13 @@ type Domain interface {
 	Free(x []float64, free []bool) bool
 }
 
+// Keeper is a Domain with constraints.
+type Keeper interface {
+	Domain
+	// Keep moves a point of the box onto a point that keeps the constraints.
+	Keep(x []float64)
+}
+
 // Slope is a posterior that is evaluated at one point after another.
 type Slope interface {
 	// Value returns μ(u) and σ(u), and keeps u.
@@ -226,6 +233,7 @@ func (s *Search) ascend(t *Probe, x []float64, free []bool, budget int) error {
 	}
 	low, high := s.Domain.Box()
 	next, g := make([]float64, len(x)), make([]float64, len(x))
+	keeper, keeps := s.Domain.(Keeper)
 	size, stale := firstStep, true
 	norm := 0.0
 	for budget--; budget > 0 && size > leastStep; budget-- {
@@ -242,6 +250,13 @@ func (s *Search) ascend(t *Probe, x []float64, free []bool, budget int) error {
 			}
 			next[c] = min(max(x[c]+size*g[c]/norm, low[c]), high[c])
 			moved = moved || next[c] != x[c]
+		}
+		if moved && keeps {
+			keeper.Keep(next)
+			if moved = !slices.Equal(next, x); !moved { // the step was undone
+				size /= 4
+				continue
+			}
 		}
 		if !moved {
 			return nil

@@ -23,6 +23,9 @@ const spaceHelp = `A file in YAML or JSON:
     optimizer: {type: categorical, values: [sgd, adam]}
     momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
     classes:   {type: constant, value: 10}
+  constraints:
+    - width <= 4 * batch
+    - not (optimizer == "sgd" and lr > 0.05)
 
   float, int    numbers from low to high, both included, with an optional step;
                 the scale is linear, log, or reverse-log (fine near high)
@@ -30,7 +33,9 @@ const spaceHelp = `A file in YAML or JSON:
   categorical   values without an order
   constant      one value that every trial has
   when          the value, or list of values, that another parameter must have;
-                a parameter whose condition does not hold is left out`
+                a parameter whose condition does not hold is left out
+  constraints   comparisons of sums and products by <=, <, ==, !=, > and >=,
+                joined by and, or, not, with texts in quotes`
 
 func newSpace(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
@@ -162,11 +167,20 @@ func printSpace(out io.Writer, sp *space.Space) error {
 	if err := table.end(); err != nil {
 		return err
 	}
+	for _, c := range sp.Constraints() {
+		if _, err := fmt.Fprintf(out, "constraint: %s\n", c); err != nil {
+			return err
+		}
+	}
 	many := "infinitely many"
 	if n := sp.Cardinality(); !math.IsInf(n, 1) {
 		many = strconv.FormatFloat(n, 'f', 0, 64)
 	}
-	_, err := fmt.Fprintf(out, "%d coordinates, %s configurations\n", sp.Dim(), many)
+	kept := ""
+	if len(sp.Constraints()) > 0 {
+		kept = fmt.Sprintf(", of which the constraints keep about %.2g %%", 100*sp.Share())
+	}
+	_, err := fmt.Fprintf(out, "%d coordinates, %s configurations%s\n", sp.Dim(), many, kept)
 	return err
 }
 

@@ -59,16 +59,26 @@ func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	return p, nil
 }
 
+// maxOutside is how many points that break the space's constraints are skipped for one
+// suggestion.
+const maxOutside = 10_000
+
 // fresh draws until it finds a configuration that the study does not have, up to a limit.
 func (d *design) fresh(b batch) (space.Config, error) {
 	u := make([]float64, d.spec.Space.Dim())
-	passes := maxPassed
+	passes, outside := maxPassed, maxOutside
 	if b.distinct() >= d.cardinality {
 		passes = 0
 	}
 	for {
 		d.source.draw(u)
-		c, err := d.spec.Space.Decode(u)
+		c, ok, err := d.spec.Space.Inside(u)
+		if err == nil && !ok {
+			if outside--; outside > 0 {
+				continue
+			}
+			c, err = d.spec.Space.Decode(u) // near u
+		}
 		if err != nil {
 			return c, fmt.Errorf("decoding a point: %w", err)
 		}

@@ -53,9 +53,11 @@ func parseGridOptions(text string, sp *space.Space) (GridOptions, error) {
 
 // grid is the proposer "grid". Cells are numbered in the order of their suggestion.
 type grid struct {
-	cells   *cells.Cells
-	order   *stream.Permutation // nil if lexicographic
-	history history
+	space       *space.Space
+	constrained bool
+	cells       *cells.Cells
+	order       *stream.Permutation // nil if lexicographic
+	history     history
 }
 
 func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
@@ -63,7 +65,7 @@ func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grid{cells: c, history: history{seen: make(map[uint64]struct{})}}
+	g := &grid{space: spec.Space, constrained: len(spec.Space.Constraints()) > 0, cells: c, history: history{seen: make(map[uint64]struct{})}}
 	if o.Shuffled {
 		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.Total())
 		g.order = &p
@@ -81,7 +83,7 @@ func (g *grid) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 			return Proposal{}, err
 		}
 		c := g.at(number)
-		if b.has(c) {
+		if g.constrained && g.space.Validate(c) != nil || b.has(c) {
 			continue
 		}
 		b.add(c)

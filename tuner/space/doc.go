@@ -100,6 +100,27 @@
 // it). All faults are reported at once, each an [Error] with the line, the parameter, the
 // value, the rule and a remedy.
 //
+// # Constraints
+//
+// A constraint is a text that a configuration must satisfy. It compares sums and products
+// of parameters and numbers by <=, <, ==, !=, > and >=, in chains such as a <= b <= c.
+// Texts and truth values, in quotes and as true and false, compare by == and !=. Comparisons
+// are joined by and, or and not. A name that is no plain word stands in backquotes. A
+// constraint holds where one of its parameters is inactive. An equation of numbers holds up
+// to rounding, 1e-9 of the largest value of its terms, and inequalities hold exactly.
+//
+//	constraints:
+//	  - a <= b
+//	  - x + y + z == 1
+//	  - layers * width <= 4096
+//	  - not (kernel == "poly" and degree > 3)
+//
+// Decode and Snap return configurations that keep the constraints. Where a point does not,
+// they project it onto the broken comparisons by Newton steps if that moves it little. Else
+// they compute parameters that equations determine, or move the point towards one of 64
+// sampled configurations that keep the constraints. [Space.Inside] only says so, for uniform
+// samples. A space that has no such configuration, as far as 8192 samples show, is refused.
+//
 // # Cost
 //
 // Encode and Decode are O(parameters + conditions), about 0.2 µs for a continuous parameter

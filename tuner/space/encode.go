@@ -69,7 +69,7 @@ func (s *Space) encode(c Config, values []Value, dst []float64) (ok bool) {
 			dst[m.coordinate] = u
 		}
 	}
-	return seen == len(c.entries)
+	return seen == len(c.entries) && (len(s.constraints) == 0 || s.keeps(values, make([]float64, len(values))))
 }
 
 // coordinateOf encodes a value of m. If m cannot take it, ok is false.
@@ -81,12 +81,18 @@ func (m *member) coordinateOf(v Value) (u float64, ok bool) {
 }
 
 // Decode returns the configuration at u, of length [Space.Dim]. Coordinates outside [0, 1]
-// count as the nearer end, because rounding makes optimizers overstep. A wrong length, NaN
+// count as the nearer end, because rounding makes optimizers overstep. Where u breaks the
+// constraints, the result is a configuration nearby that keeps them. A wrong length, NaN
 // or an infinity is a [CubeError]. The result is valid, and decoding its encoding returns
 // it again, bit for bit.
 func (s *Space) Decode(u []float64) (Config, error) {
 	if err := s.checkPoint(u); err != nil {
 		return Config{}, err
+	}
+	if len(s.constraints) > 0 {
+		w := s.workspace()
+		s.settle(u, w)
+		return s.collect(w.values, w.active), nil
 	}
 	values := make([]Value, len(s.members))
 	return s.collect(values, s.decode(u, values)), nil
@@ -140,14 +146,15 @@ func (s *Space) Snap(u []float64) error {
 	if err := s.checkPoint(u); err != nil {
 		return err
 	}
+	if len(s.constraints) > 0 {
+		w := s.workspace()
+		s.settle(u, w)
+		s.encodeAll(w.values, u)
+		return nil
+	}
 	values := make([]Value, len(s.members))
 	s.decode(u, values)
-	for i, k := range s.axes {
-		u[i] = Neutral
-		if values[k].kind != KindNone {
-			u[i], _ = s.members[k].axis.encode(values[k]) // decode returned it
-		}
-	}
+	s.encodeAll(values, u)
 	return nil
 }
 

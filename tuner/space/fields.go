@@ -11,6 +11,8 @@ type builder struct {
 	faults
 	src        source
 	parameters []Parameter
+
+	constraints []written
 }
 
 // parameter starts the next parameter and returns its reader.
@@ -26,6 +28,9 @@ func (b *builder) parameter(name string, line int) *fieldReader {
 func (b *builder) space() (*Space, error) {
 	c := &checker{faults: b.faults, src: &b.src}
 	s := c.compile(b.parameters)
+	if !c.any() && len(b.constraints) > 0 {
+		s = c.constrain(s, b.constraints)
+	}
 	if c.any() {
 		slices.SortStableFunc(c.list, func(x, y error) int { return lineOf(x) - lineOf(y) })
 		return nil, c.err()

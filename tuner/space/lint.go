@@ -3,6 +3,9 @@ package space
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/stream"
 )
 
 // Warning is advice about a space that is legal but probably not as intended.
@@ -29,6 +32,82 @@ func Lint(s *Space) []Warning {
 			if message, remedy := rule(s, k); message != "" {
 				out = append(out, Warning{Line: m.line, Parameter: m.Name, Message: message, Remedy: remedy})
 			}
+		}
+	}
+	return append(out, lintConstraints(s)...)
+}
+
+// Of the constraints, sampledConfigs configurations are sampled. A share below scarce gets
+// advice. Whether a constraint adds anything is judged by fewestJudged or more.
+const (
+	sampledConfigs = 4096
+	scarce         = 0.01
+	fewestJudged   = 200
+)
+
+// Share returns the share of uniform configurations that keep the constraints, of some
+// thousand that are sampled. Where an equation determines a parameter, it is the share of
+// the others for which there is a value.
+func (s *Space) Share() float64 {
+	if len(s.constraints) == 0 {
+		return 1
+	}
+	kept, w := 0, s.workspace()
+	s.sample(func(u []float64) {
+		if s.inside(u, w) {
+			kept++
+		}
+	})
+	return float64(kept) / sampledConfigs
+}
+
+// sample calls visit with uniform points, the same in every call.
+func (s *Space) sample(visit func(u []float64)) {
+	rng := stream.New(stream.Derive(0, "space sample", uint64(len(s.axes))))
+	u := make([]float64, len(s.axes))
+	for range sampledConfigs {
+		for j := range u {
+			u[j] = rng.Float64()
+		}
+		visit(u)
+	}
+}
+
+// lintConstraints finds constraints that leave little of the space, and those that add
+// nothing to the others.
+func lintConstraints(s *Space) []Warning {
+	var out []Warning
+	if len(s.constraints) == 0 {
+		return nil
+	}
+	first := s.constraints[0].line
+	if share := s.Share(); share < scarce {
+		out = append(out, Warning{
+			Line: first, Message: fmt.Sprintf("the constraints keep %.2g %% of the configurations", 100*share),
+			Remedy: "narrow the ranges to the part that can keep them",
+		})
+	}
+	for i, c := range s.constraints {
+		others := *s.Free()
+		others.constraints = slices.Delete(slices.Clone(s.constraints), i, i+1)
+		others.solve()
+		judged, broken := 0, 0
+		w := s.workspace()
+		s.sample(func(u []float64) {
+			if !others.inside(u, w) {
+				return
+			}
+			numbers(w.values, w.x)
+			if judged++; c.applies(w.values) && !c.clause.holds(w.values, w.x) {
+				broken++
+			}
+		})
+		if judged >= fewestJudged && broken == 0 {
+			message := fmt.Sprintf("the constraint %s is kept by all of %d sampled configurations", quote(c.text), judged)
+			if len(s.constraints) > 1 {
+				message += " that keep the others"
+			}
+			out = append(out, Warning{Line: c.line, Message: message, Remedy: "remove it, or check its direction"})
 		}
 	}
 	return out

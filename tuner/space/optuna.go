@@ -106,6 +106,9 @@ func (r *fieldReader) optunaFields(n *node) {
 // ranges have no counterpart there, and the error names each.
 func (s *Space) OptunaJSON() ([]byte, error) {
 	var f faults
+	if len(s.constraints) > 0 {
+		f.add(&Error{Field: fieldConstraints, Value: quote(s.constraints[0].text), Rule: "Optuna's form has no constraints", Remedy: "leave them to the objective, or export BKB Tuner's own form"})
+	}
 	var out bytes.Buffer
 	out.WriteByte('{')
 	for i := range s.members {

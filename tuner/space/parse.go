@@ -135,7 +135,7 @@ func (b *builder) own(tree *node) {
 		b.add(&Error{Line: tree.line, Rule: "a space file is a mapping", Remedy: "list the parameters under parameters:"})
 		return
 	}
-	b.keys(tree, "", []string{"version", "parameters"}, "parameters go under parameters:")
+	b.keys(tree, "", []string{"version", "parameters", fieldConstraints}, "parameters go under parameters:")
 	if v := tree.get("version"); v != nil && (v.kind != nodeNumber || v.text != "1") {
 		b.add(&Error{Line: v.line, Field: "version", Value: v.shown(), Rule: "this program reads version 1", Remedy: "use version: 1, or a newer program"})
 	}
@@ -147,6 +147,26 @@ func (b *builder) own(tree *node) {
 	for i := range list.members {
 		m := &list.members[i]
 		b.ownParameter(b.parameter(m.key, m.line), &m.value)
+	}
+	b.ownConstraints(tree.get(fieldConstraints))
+}
+
+// ownConstraints reads the list of constraints.
+func (b *builder) ownConstraints(n *node) {
+	if n == nil {
+		return
+	}
+	if n.kind != nodeList {
+		b.faults.add(&Error{Line: n.line, Field: fieldConstraints, Value: n.shown(), Rule: "must be a list, not " + n.kind.String(), Remedy: "write - a <= b below it"})
+		return
+	}
+	for i := range n.items {
+		item := &n.items[i]
+		if item.kind != nodeText {
+			b.faults.add(&Error{Line: item.line, Field: fieldConstraints, Value: item.shown(), Rule: "a constraint is a text, not " + item.kind.String(), Remedy: `write "a <= b"`})
+			continue
+		}
+		b.constraints = append(b.constraints, written{item.text, item.line})
 	}
 }
 

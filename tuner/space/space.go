@@ -15,6 +15,10 @@ type Space struct {
 	byName  []int          // indices of members in order of name
 	index   map[string]int // name → index
 	axes    []int          // coordinate → index of the member
+
+	constraints []constraint
+	solutions   []solution  // of equations
+	anchors     [][]float64 // points that keep the constraints, not empty if there are any
 }
 
 // member is a parameter with the data that New derived from it.
@@ -130,9 +134,9 @@ func (s *Space) Axes() []Axis {
 	return out
 }
 
-// Equal reports whether s and t have equal parameters in the same order.
+// Equal reports whether s and t have equal parameters and constraints in the same order.
 func (s *Space) Equal(t *Space) bool {
-	return slices.EqualFunc(s.members, t.members, func(a, b member) bool { return a.Parameter.Equal(b.Parameter) })
+	return slices.Equal(s.Constraints(), t.Constraints()) && slices.EqualFunc(s.members, t.members, func(a, b member) bool { return a.Parameter.Equal(b.Parameter) })
 }
 
 // newAxis returns the axis of a normalised parameter. It is nil for a constant, and for a

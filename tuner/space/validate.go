@@ -3,7 +3,7 @@ package space
 import "math"
 
 // Validate returns nil if c has a legal value for every active parameter, including
-// constants, and nothing else. Otherwise the error joins an [Error] for every fault.
+// constants, and nothing else, and keeps the constraints. Otherwise the error joins an [Error] for every fault.
 func (s *Space) Validate(c Config) error {
 	var f faults
 	for name, v := range c.All() {
@@ -20,6 +20,9 @@ func (s *Space) Validate(c Config) error {
 			}
 			f.add(e)
 		}
+	}
+	if !f.any() {
+		s.constraintFaults(&f, values)
 	}
 	return f.err()
 }

@@ -24,7 +24,12 @@ func (s *Space) MarshalJSON() ([]byte, error) {
 		out.WriteByte(':')
 		writeParameter(&out, &s.members[i].Parameter, &writer{text: writeText, colon: ":", comma: ","})
 	}
-	out.WriteString("}}")
+	out.WriteByte('}')
+	if len(s.constraints) > 0 {
+		out.WriteString(`,"constraints":`)
+		writeList(&out, s.constraintValues())
+	}
+	out.WriteByte('}')
 	return out.Bytes(), nil
 }
 
@@ -44,7 +49,24 @@ func (s *Space) YAML() []byte {
 		writeParameter(&out, &s.members[i].Parameter, &writer{text: writeTextYAML, colon: ": ", comma: ", "})
 		out.WriteByte('\n')
 	}
+	if len(s.constraints) > 0 {
+		out.WriteString("constraints:\n")
+		for _, c := range s.constraints {
+			out.WriteString("  - ")
+			writeTextYAML(&out, c.text)
+			out.WriteByte('\n')
+		}
+	}
 	return out.Bytes()
+}
+
+// constraintValues returns the constraints as texts.
+func (s *Space) constraintValues() []Value {
+	var out []Value
+	for _, c := range s.constraints {
+		out = append(out, String(c.text))
+	}
+	return out
 }
 
 // writer has the differences between JSON and YAML's flow form.

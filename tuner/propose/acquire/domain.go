@@ -21,13 +21,17 @@ type domain struct {
 	unit      []float64 // length scales, at most 1
 	chance    float64   // that a coordinate moves
 	coarse    bool      // not every point belongs to a configuration
-	climbable []bool
-	some      bool // whether any is climbable
+	// constrained reports whether the space has constraints.
+	constrained bool
+	climbable   []bool
+	some        bool // whether any is climbable
 }
 
 func newDomain(sp *space.Space, lengths []float64, trusted *box) *domain {
 	d := sp.Dim()
 	out := &domain{space: sp, axes: sp.Axes(), unit: make([]float64, d), climbable: make([]bool, d)}
+	out.constrained = len(sp.Constraints()) > 0
+	out.coarse = out.constrained
 	out.chance = min(1, max(0.3, 4/float64(d)))
 	if d > 20 {
 		out.chance = max(20/float64(d)*0.5, 2/float64(d))
@@ -86,6 +90,16 @@ func (d *domain) Snap(x *kernel.Points[float64]) {
 		if err := d.space.Snap(x.Row(i)); err != nil {
 			panic("acquire: a candidate: " + err.Error())
 		}
+	}
+}
+
+// Keep implements [bandit.Keeper]. It moves x onto the constraints of the space.
+func (d *domain) Keep(x []float64) {
+	if !d.constrained {
+		return
+	}
+	if err := d.space.Snap(x); err != nil {
+		panic("acquire: a point uphill: " + err.Error())
 	}
 }
 

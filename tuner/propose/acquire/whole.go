@@ -33,13 +33,16 @@ func enumerated(sp *space.Space) *kernel.Points[float64] {
 	if err != nil || all.Total() > enumeratedUpTo {
 		return nil
 	}
-	x := kernel.NewPoints[float64](int(all.Total()), sp.Dim(), nil)
+	var rows []float64
+	row := make([]float64, sp.Dim())
 	for i := range all.Total() {
-		if sp.Encode(all.At(i), x.Row(int(i))) != nil {
+		if err := sp.Encode(all.At(i), row); err == nil {
+			rows = append(rows, row...)
+		} else if len(sp.Constraints()) == 0 {
 			return nil
 		}
 	}
-	return x
+	return kernel.NewPoints(len(rows)/len(row), len(row), rows)
 }
 
 // first returns a configuration for which ok is true. If there is none, found is false. The
@@ -51,8 +54,9 @@ func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, e
 			return c, false, err
 		}
 	}
+	constrained := len(w.space.Constraints()) > 0
 	for i := range w.numbers.Total() {
-		if c := w.numbers.At(i); ok(c) {
+		if c := w.numbers.At(i); (!constrained || w.space.Validate(c) == nil) && ok(c) {
 			return c, true, nil
 		}
 	}

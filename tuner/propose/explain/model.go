@@ -17,6 +17,7 @@ const BasePoints = 1024
 // parameters have no effect.
 func Model(ctx context.Context, f *model.Frozen, sp *space.Space, objective int) ([]Share, error) {
 	const seed = 1
+	sp = sp.Free()
 	return Sobol(ctx, sp.Dim(), BasePoints, seed, func(rows [][]float64) ([]float64, error) {
 		x := kernel.NewPoints[float64](len(rows), sp.Dim(), nil)
 		for i, u := range rows {

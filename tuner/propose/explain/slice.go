@@ -23,6 +23,7 @@ type Slice struct {
 // number of points. A parameter of few values has all of them.
 func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, points int) (Slice, error) {
 	out := Slice{Parameter: parameter}
+	sp = sp.Free() // the slice goes on where it breaks the constraints
 	i, ok := sp.Coordinate(parameter)
 	if !ok {
 		return out, fmt.Errorf("parameter %q does not vary", parameter)

@@ -1,0 +1,661 @@
+package space
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clause is a constraint as a tree without negations.
+type clause struct {
+	kind  clauseKind
+	parts []*clause // of all and any
+	// A comparison of numbers is left <= 0, left < 0, left = 0 or left != 0.
+	left      *term
+	tolerance float64 // of = and !=, because sums of floats are rounded
+	// A comparison of values is member = value or member != value, or that of two members.
+	member, other int // other is -1 for value
+	value         Value
+	equal         bool
+}
+
+type clauseKind uint8
+
+const (
+	all      clauseKind = iota // every part holds
+	anyOf                      // a part holds
+	atMost                     // left <= 0
+	below                      // left < 0
+	zero                       // left = 0
+	nonzero                    // left != 0
+	sameText                   // of values
+)
+
+// term is an arithmetic expression. A leaf is a number or a parameter.
+type term struct {
+	op          byte // + - * /, 'n' for a number, 'p' for a parameter
+	left, right *term
+	number      float64
+	member      int
+}
+
+// at returns the value, given the numbers of the members.
+func (t *term) at(x []float64) float64 {
+	switch t.op {
+	case 'n':
+		return t.number
+	case 'p':
+		return x[t.member]
+	case '+':
+		return t.left.at(x) + t.right.at(x)
+	case '-':
+		return t.left.at(x) - t.right.at(x)
+	case '*':
+		return t.left.at(x) * t.right.at(x)
+	default:
+		return t.left.at(x) / t.right.at(x)
+	}
+}
+
+// members appends the parameters of the term.
+func (t *term) members(out []int) []int {
+	switch t.op {
+	case 'n':
+		return out
+	case 'p':
+		return append(out, t.member)
+	default:
+		return t.right.members(t.left.members(out))
+	}
+}
+
+// magnitude bounds the absolute value of every part of the term.
+func (t *term) magnitude(s *Space) float64 {
+	switch t.op {
+	case 'n':
+		return math.Abs(t.number)
+	case 'p':
+		return s.members[t.member].magnitude()
+	case '*':
+		return t.left.magnitude(s) * t.right.magnitude(s)
+	case '/':
+		return t.left.magnitude(s) / math.Abs(t.right.number)
+	default:
+		return t.left.magnitude(s) + t.right.magnitude(s)
+	}
+}
+
+// slope returns the coefficient of a member, if the term is linear in it with a constant
+// coefficient.
+func (t *term) slope(member int) (c float64, ok bool) {
+	switch t.op {
+	case 'n':
+		return 0, true
+	case 'p':
+		if t.member == member {
+			return 1, true
+		}
+		return 0, true
+	}
+	l, okLeft := t.left.slope(member)
+	r, okRight := t.right.slope(member)
+	switch {
+	case !okLeft || !okRight:
+		return 0, false
+	case t.op == '+':
+		return l + r, true
+	case t.op == '-':
+		return l - r, true
+	case t.op == '/':
+		return l / t.right.number, true
+	case l == 0 && r == 0:
+		return 0, true
+	case t.left.op == 'n':
+		return t.left.number * r, true
+	case t.right.op == 'n':
+		return l * t.right.number, true
+	default:
+		return 0, false
+	}
+}
+
+// numeric returns the numbers of a parameter, if all its values are numbers.
+func (m *member) numeric() bool {
+	if m.isRange() {
+		return true
+	}
+	for _, v := range m.Values {
+		if _, ok := v.Number(); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// magnitude bounds the absolute values of a parameter of numbers.
+func (m *member) magnitude() float64 {
+	out := 0.0
+	for _, v := range append([]Value{m.Low, m.High}, m.Values...) {
+		if x, ok := v.Number(); ok {
+			out = max(out, math.Abs(x))
+		}
+	}
+	return out
+}
+
+// token is a part of a constraint's text.
+type token struct {
+	kind  tokenKind
+	text  string // as written, of a quoted text or name without the quotes
+	value Value  // of a number, text or truth value
+	at    int    // in bytes
+}
+
+type tokenKind uint8
+
+const (
+	tokenEnd tokenKind = iota
+	tokenName
+	tokenValue
+	tokenSign // operators and parentheses
+)
+
+// signs are the operators, longer ones first, and how they are understood.
+var signs = [...]struct{ text, means string }{
+	{"<=", "<="},
+	{">=", ">="},
+	{"==", "="},
+	{"!=", "!="},
+	{"≤", "<="},
+	{"≥", ">="},
+	{"≠", "!="},
+	{"&&", "and"},
+	{"||", "or"},
+	{"<", "<"},
+	{">", ">"},
+	{"=", "="},
+	{"+", "+"},
+	{"-", "-"},
+	{"*", "*"},
+	{"·", "*"},
+	{"/", "/"},
+	{"(", "("},
+	{")", ")"},
+	{"!", "not"},
+}
+
+// expressionError is a fault at a place of a constraint.
+type expressionError struct {
+	at           int // in bytes
+	rule, remedy string
+}
+
+// reader reads a constraint for a space. Its methods panic with an expressionError.
+type reader struct {
+	s      *Space
+	text   string
+	tokens []token
+	next   int
+	depth  int
+}
+
+// maxConstraintDepth is how deep parentheses and negations may be nested.
+const maxConstraintDepth = 64
+
+// readConstraint reads the text of a constraint.
+func (s *Space) readConstraint(text string) (c *clause, fault *expressionError) {
+	r := &reader{s: s, text: text}
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case expressionError:
+			c, fault = nil, &e
+		default:
+			panic(e)
+		}
+	}()
+	r.split()
+	c = r.or(true)
+	if t := r.peek(); t.kind != tokenEnd {
+		r.fail(t, "nothing may follow a complete comparison, and "+quote(t.text)+" does", "join comparisons with and, or")
+	}
+	return c, nil
+}
+
+func (r *reader) fail(t token, rule, remedy string) {
+	panic(expressionError{t.at, rule, remedy})
+}
+
+func (r *reader) peek() token { return r.tokens[r.next] }
+
+// take returns the next token if it is one of the signs or words, else "".
+func (r *reader) take(texts ...string) string {
+	t := r.peek()
+	for _, text := range texts {
+		if t.kind == tokenSign && t.text == text {
+			r.next++
+			return text
+		}
+	}
+	return ""
+}
+
+// split reads the tokens.
+func (r *reader) split() {
+	for at := 0; ; {
+		rest := strings.TrimLeft(r.text[at:], " \t\r\n")
+		at = len(r.text) - len(rest)
+		if rest == "" {
+			r.tokens = append(r.tokens, token{kind: tokenEnd, at: at, text: "the end"})
+			return
+		}
+		t, n := r.token(rest, at)
+		t.at = at
+		r.tokens = append(r.tokens, t)
+		at += n
+	}
+}
+
+// token reads the token at the start of rest, and returns its length.
+func (r *reader) token(rest string, at int) (token, int) {
+	switch c, _ := utf8.DecodeRuneInString(rest); {
+	case c == '"' || c == '\'' || c == '`':
+		end := strings.IndexRune(rest[1:], c)
+		if end < 0 {
+			r.fail(token{at: at}, "the quote "+string(c)+" is not closed", "close it")
+		}
+		text := rest[1 : 1+end]
+		if c == '`' {
+			return token{kind: tokenName, text: text}, end + 2
+		}
+		return token{kind: tokenValue, text: rest[:end+2], value: String(text)}, end + 2
+	case c == '.' || '0' <= c && c <= '9':
+		n := numberLength(rest)
+		v, rule, remedy := parseNumber(rest[:n])
+		if v.kind == KindNone {
+			if rule == "" {
+				rule, remedy = quote(rest[:n])+" is not a number", "write a plain decimal, such as 0.5 or 1e-3"
+			}
+			r.fail(token{at: at}, rule, remedy)
+		}
+		return token{kind: tokenValue, text: rest[:n], value: v}, n
+	case c == '_' || unicode.IsLetter(c):
+		n := strings.IndexFunc(rest, func(c rune) bool {
+			return c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+		})
+		if n < 0 {
+			n = len(rest)
+		}
+		switch word := rest[:n]; word {
+		case "and", "or", "not":
+			return token{kind: tokenSign, text: word}, n
+		case "true", "false":
+			return token{kind: tokenValue, text: word, value: Bool(word == "true")}, n
+		default:
+			return token{kind: tokenName, text: word}, n
+		}
+	}
+	for _, s := range signs {
+		if strings.HasPrefix(rest, s.text) {
+			return token{kind: tokenSign, text: s.means}, len(s.text)
+		}
+	}
+	c, _ := utf8.DecodeRuneInString(rest)
+	r.fail(token{at: at}, quote(string(c))+" has no meaning here", "use parameters, numbers, + - * /, comparisons, and, or, not")
+	return token{}, 0
+}
+
+// numberLength returns how many bytes of text can belong to a number.
+func numberLength(text string) int {
+	for i, c := range []byte(text) {
+		digit := '0' <= c && c <= '9' || c == '.' || c == '_'
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		sign := (c == '-' || c == '+') && i > 0 && (text[i-1] == 'e' || text[i-1] == 'E')
+		if !digit && !letter && !sign {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// or reads a disjunction. With holds false it returns the negation.
+func (r *reader) or(holds bool) *clause { return r.joined("or", holds, r.and) }
+
+func (r *reader) and(holds bool) *clause { return r.joined("and", holds, r.not) }
+
+func (r *reader) joined(word string, holds bool, part func(bool) *clause) *clause {
+	parts := []*clause{part(holds)}
+	for r.take(word) != "" {
+		parts = append(parts, part(holds))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	kind := all
+	if (word == "or") == holds {
+		kind = anyOf
+	}
+	return &clause{kind: kind, parts: parts}
+}
+
+func (r *reader) not(holds bool) *clause {
+	if r.depth++; r.depth > maxConstraintDepth {
+		r.fail(r.peek(), fmt.Sprintf("parentheses and negations are nested at most %d deep", maxConstraintDepth), "simplify it")
+	}
+	defer func() { r.depth-- }()
+	if r.take("not") != "" {
+		return r.not(!holds)
+	}
+	if r.opensClause() {
+		r.next++
+		c := r.or(holds)
+		r.close()
+		return c
+	}
+	return r.comparisons(holds)
+}
+
+func (r *reader) close() {
+	if r.take(")") == "" {
+		r.fail(r.peek(), "a parenthesis is not closed before "+quote(r.peek().text), "add )")
+	}
+}
+
+// opensClause reports whether the next token is a parenthesis around comparisons. Others
+// are around sums.
+func (r *reader) opensClause() bool {
+	if t := r.peek(); t.kind != tokenSign || t.text != "(" {
+		return false
+	}
+	depth := 0
+	for i := r.next; i < len(r.tokens); i++ {
+		if r.tokens[i].kind != tokenSign {
+			continue
+		}
+		switch r.tokens[i].text {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 { // a lone truth value in parentheses
+				after := r.tokens[min(i+1, len(r.tokens)-1)]
+				return after.kind == tokenEnd || after.kind == tokenSign && (after.text == "and" || after.text == "or" || after.text == ")")
+			}
+		case "<=", ">=", "<", ">", "=", "!=", "and", "or", "not":
+			return true
+		}
+	}
+	return true
+}
+
+var negations = map[string]string{"<=": ">", ">=": "<", "<": ">=", ">": "<=", "=": "!=", "!=": "="}
+
+// comparisons reads a chain such as a <= b <= c, or a parameter that is true or false.
+func (r *reader) comparisons(holds bool) *clause {
+	start := r.peek()
+	left := r.side()
+	var parts []*clause
+	for {
+		at := r.peek()
+		sign := r.take("<=", ">=", "<", ">", "=", "!=")
+		if sign == "" {
+			break
+		}
+		right := r.side()
+		if !holds {
+			sign = negations[sign]
+		}
+		parts = append(parts, r.compare(at, left, sign, right))
+		left = right
+	}
+	switch {
+	case len(parts) == 1:
+		return parts[0]
+	case len(parts) > 1 && holds:
+		return &clause{kind: all, parts: parts}
+	case len(parts) > 1:
+		return &clause{kind: anyOf, parts: parts}
+	case left.name >= 0 && r.s.members[left.name].holdsBools():
+		return &clause{kind: sameText, member: left.name, other: -1, value: Bool(true), equal: holds}
+	default:
+		r.fail(start, "a constraint compares, and there is no <=, <, =, !=, > or >= before "+quote(r.peek().text), "write a comparison, such as a <= b")
+		return nil
+	}
+}
+
+func (m *member) holdsBools() bool {
+	return len(m.Values) > 0 && m.Values[0].kind == KindBool
+}
+
+// side is one side of a comparison. It is a sum of numbers, else a value or a parameter of
+// values.
+type side struct {
+	sum   *term // nil if it is not a number
+	name  int   // the parameter, -1 unless the side is just one
+	value Value // of a text or truth value
+	at    token
+}
+
+func (r *reader) side() side {
+	t := r.peek()
+	if t.kind == tokenValue && (t.value.kind == KindString || t.value.kind == KindBool) {
+		r.next++
+		return side{name: -1, value: t.value, at: t}
+	}
+	if t.kind == tokenName {
+		if k := r.parameter(t); !r.s.members[k].numeric() {
+			r.next++
+			if r.take("+", "-", "*", "/") != "" {
+				r.noNumber(t, k)
+			}
+			return side{name: k, at: t}
+		}
+	}
+	out := side{sum: r.sum(), name: -1, at: t}
+	if out.sum.op == 'p' {
+		out.name = out.sum.member
+	}
+	return out
+}
+
+// parameter returns the index of the parameter that a token names.
+func (r *reader) parameter(t token) int {
+	k, ok := r.s.index[t.text]
+	if !ok {
+		r.fail(t, "there is no parameter "+quote(t.text), r.s.didYouMean(t.text))
+	}
+	return k
+}
+
+// noNumber fails because a parameter is used as a number and is none.
+func (r *reader) noNumber(t token, k int) {
+	r.fail(t, "parameter "+quote(t.text)+" has values that are not numbers", "compare it with a value, such as "+t.text+" == "+show(r.s.members[k].Values[0]))
+}
+
+func (r *reader) sum() *term {
+	out := r.product()
+	for {
+		op := r.take("+", "-")
+		if op == "" {
+			return out
+		}
+		out = &term{op: op[0], left: out, right: r.product()}
+	}
+}
+
+func (r *reader) product() *term {
+	out := r.factor()
+	for {
+		at := r.peek()
+		op := r.take("*", "/")
+		if op == "" {
+			return out
+		}
+		right := r.factor()
+		if op == "/" && (right.op != 'n' || right.number == 0) {
+			r.fail(at, "the divisor must be a number other than 0", "multiply the other side instead")
+		}
+		out = fold2(op[0], out, right)
+	}
+}
+
+// fold2 returns the product or quotient of two terms, as a number if both are.
+func fold2(op byte, left, right *term) *term {
+	t := &term{op: op, left: left, right: right}
+	if left.op == 'n' && right.op == 'n' {
+		return &term{op: 'n', number: t.at(nil)}
+	}
+	return t
+}
+
+func (r *reader) factor() *term {
+	if r.depth++; r.depth > maxConstraintDepth {
+		r.fail(r.peek(), fmt.Sprintf("parentheses and negations are nested at most %d deep", maxConstraintDepth), "simplify it")
+	}
+	defer func() { r.depth-- }()
+	t := r.peek()
+	switch {
+	case r.take("-") != "":
+		return fold2('*', &term{op: 'n', number: -1}, r.factor())
+	case r.take("+") != "":
+		return r.factor()
+	case r.take("(") != "":
+		out := r.sum()
+		r.close()
+		return out
+	case t.kind == tokenName:
+		k := r.parameter(t)
+		if !r.s.members[k].numeric() {
+			r.noNumber(t, k)
+		}
+		r.next++
+		return &term{op: 'p', member: k}
+	case t.kind == tokenValue:
+		x, ok := t.value.Number()
+		if !ok {
+			r.fail(t, t.text+" is not a number", "compare it with a parameter by == or !=")
+		}
+		r.next++
+		return &term{op: 'n', number: x}
+	default:
+		r.fail(t, "a parameter or a number is missing before "+quote(t.text), "add it")
+		return nil
+	}
+}
+
+// compare makes the clause of a comparison.
+func (r *reader) compare(at token, left side, sign string, right side) *clause {
+	if left.sum != nil && right.sum != nil {
+		return r.compareNumbers(at, left.sum, sign, right.sum)
+	}
+	if sign != "=" && sign != "!=" {
+		r.fail(at, "only numbers have an order, and "+quote(left.text(right))+" is none", "use == or !=")
+	}
+	if left.name < 0 {
+		left, right = right, left
+	}
+	if left.name < 0 {
+		r.fail(at, "a comparison needs a parameter", "name one")
+	}
+	m := &r.s.members[left.name]
+	c := &clause{kind: sameText, member: left.name, other: right.name, value: right.value, equal: sign == "="}
+	if right.name >= 0 {
+		return c
+	}
+	v := right.value
+	if right.sum != nil {
+		v = right.at.value
+	}
+	legal, ok := m.understand(v)
+	if right.sum != nil && right.sum.op != 'n' || !ok {
+		e := m.explain(v)
+		r.fail(right.at, "parameter "+quote(m.Name)+" cannot be "+right.at.text+": "+e.Rule, e.Remedy)
+	}
+	c.value = legal
+	return c
+}
+
+// text returns the text of the side that is not a number.
+func (s side) text(other side) string {
+	if s.sum != nil {
+		return other.at.text
+	}
+	return s.at.text
+}
+
+func (r *reader) compareNumbers(at token, left *term, sign string, right *term) *clause {
+	c := &clause{left: &term{op: '-', left: left, right: right}, kind: atMost}
+	if len(c.left.members(nil)) == 0 {
+		r.fail(at, "a comparison needs a parameter", "name one")
+	}
+	if sign == ">" || sign == ">=" {
+		c.left = &term{op: '-', left: right, right: left}
+	}
+	switch sign {
+	case "<", ">":
+		c.kind = below
+	case "=":
+		c.kind = zero
+	case "!=":
+		c.kind = nonzero
+	}
+	bound := c.left.magnitude(r.s)
+	if math.IsInf(bound, 0) || math.IsNaN(bound) {
+		r.fail(at, "the two sides can be too large for a float64", "use smaller numbers")
+	}
+	c.tolerance = 1e-9 * bound
+	return c
+}
+
+// members appends the parameters of the clause.
+func (c *clause) members(out []int) []int {
+	switch c.kind {
+	case all, anyOf:
+		for _, p := range c.parts {
+			out = p.members(out)
+		}
+		return out
+	case sameText:
+		if out = append(out, c.member); c.other >= 0 {
+			out = append(out, c.other)
+		}
+		return out
+	default:
+		return c.left.members(out)
+	}
+}
+
+// holds reports whether values, and their numbers x, keep the clause.
+func (c *clause) holds(values []Value, x []float64) bool {
+	switch c.kind {
+	case all:
+		for _, p := range c.parts {
+			if !p.holds(values, x) {
+				return false
+			}
+		}
+		return true
+	case anyOf:
+		for _, p := range c.parts {
+			if p.holds(values, x) {
+				return true
+			}
+		}
+		return false
+	case atMost:
+		return c.left.at(x) <= 0
+	case below:
+		return c.left.at(x) < 0
+	case zero:
+		return math.Abs(c.left.at(x)) <= c.tolerance
+	case nonzero:
+		return math.Abs(c.left.at(x)) > c.tolerance
+	default:
+		v := c.value
+		if c.other >= 0 {
+			v = values[c.other]
+		}
+		return (values[c.member] == v) == c.equal
+	}
+}
