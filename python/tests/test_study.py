@@ -84,6 +84,46 @@ def test_mistakes_are_named(
         make(shared, name, **options)
 
 
+def test_constraints(shared: bkb.Client, name: str) -> None:
+    space = bkb.Space({"a": bkb.Float(0, 1), "b": bkb.Float(0, 1)}, constraints=["a <= b"])
+    limits = ["time <= 10", "accuracy >= 0.9", "time >= 1"]
+    study = make(
+        shared, name, space=space, constraints=limits, proposer=("bkb", {"start": 4}), max_trials=9
+    )
+    assert study.space.constraints == ("a <= b",)
+    for _ in range(8):
+        trial = study.ask()
+        a, b = trial["a"], trial["b"]
+        assert a <= b
+        study.tell(trial, {"loss": a, "time": 20 * b, "accuracy": 1 - a / 10})
+    best = study.best_trial
+    assert 1 <= 20 * float(best.params["b"]) <= 10
+    again = bkb.Space(space, constraints=["b <= a"])
+    with pytest.raises(bkb.StudyExists, match="'constraints' differ"):
+        make(shared, name, space=again, exist_ok=True)
+    assert make(shared, name, space=space, exist_ok=True).name == name
+    with pytest.raises(bkb.InvalidRequest, match='breaks the constraint "a <= b"'):
+        study.enqueue({"a": 0.5, "b": 0.25})
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"constraints": ["time < 1"]}, "must be a metric, <= or >=, and a finite number"),
+        ({"constraints": ["time <= much"]}, "must be a metric"),
+        ({"constraints": ["time <= inf"]}, "must be a metric"),
+        ({"constraints": [7]}, "must be a metric"),
+        ({"constraints": ["t <= 1"], "proposer": "sobol"}, "need the proposer bkb"),
+        ({"space": {"parameters": {}, "constraints": ["a <= b"]}}, 'no parameter "a"'),
+    ],
+)
+def test_faulty_constraints(
+    shared: bkb.Client, name: str, options: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(bkb.InvalidRequest, match=match):
+        make(shared, name, **options)
+
+
 def test_exist_ok(shared: bkb.Client, name: str) -> None:
     study = make(shared, name, space=SPACE)
     study.ask().tell(1.0)

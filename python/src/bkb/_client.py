@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,6 +39,33 @@ def _encode_component(component: Component, what: str) -> JSON:
         raise InvalidRequest(
             f"{what} is {component!r}, give a name, or a tuple of a name and a dict of options"
         ) from e
+
+
+_LIMIT = re.compile(r"\s*(\S(?:.*\S)?)\s*(<=|>=)\s*(\S+)\s*")
+
+
+def _constrain(proposer: Component | None, constraints: Sequence[str]) -> Component:
+    """Return the proposer with limits of metrics among its options."""
+    name, options = (proposer or "bkb", {}) if not isinstance(proposer, tuple) else proposer
+    if name != "bkb":
+        raise InvalidRequest(
+            f"constraints need the proposer bkb, and the proposer is {name!r}, leave one out"
+        )
+    limits = {metric: dict(sides) for metric, sides in options.get("constraints", {}).items()}
+    for text in [constraints] if isinstance(constraints, str) else constraints:
+        found = _LIMIT.fullmatch(text) if isinstance(text, str) else None
+        try:
+            metric, sign, limit = found.groups() if found else ("", "", "nan")
+            value = float(limit)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise InvalidRequest(
+                f"constraint {text!r} must be a metric, <= or >=, and a finite number, "
+                "write 'latency <= 10'"
+            )
+        limits.setdefault(metric, {})["max" if sign == "<=" else "min"] = value
+    return "bkb", {**options, "constraints": limits}
 
 
 def _encode_objectives(minimize: Names | None, maximize: Names | None) -> list[JSON]:
@@ -98,6 +127,7 @@ class Client:
         proposer: Component | None = None,
         pruner: Component | None = None,
         attributes: Mapping[str, Any] | None = None,
+        constraints: Sequence[str] = (),
         exist_ok: bool = False,
     ) -> Study:
         """Make a study.
@@ -127,6 +157,9 @@ class Client:
             Name, or name and options, of what proposes trials and of what stops them early.
         attributes : dict, optional
             Notes.
+        constraints : list of str
+            Limits of metrics, such as ``"latency <= 10"``. Those of parameters belong to
+            the space.
         exist_ok : bool
             Whether to continue a study of this name with the same space and objectives.
 
@@ -144,6 +177,8 @@ class Client:
             spec["timeout"] = encode_duration(timeout, "timeout")
         if lease is not None:
             spec["lease"] = encode_duration(lease, "lease")
+        if constraints:
+            proposer = _constrain(proposer, constraints)
         if proposer is not None:
             spec["proposer"] = _encode_component(proposer, "proposer")
         if pruner is not None:

@@ -292,17 +292,24 @@ class Space(Mapping[str, Parameter]):
     >>> space = Space({"lr": Float(1e-5, 0.1, log=True), "width": Int(32, 256, step=32)})
     >>> space["width"]
     Int(low=32, high=256, step=32, log=False, scale=None, when=None)
+    >>> Space({"a": Float(0, 1), "b": Float(0, 1)}, constraints=["a <= b"]).constraints
+    ('a <= b',)
 
     """
 
-    def __init__(self, parameters: Mapping[str, Parameter]) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Parameter], constraints: Sequence[str] = ()
+    ) -> None:
         for name, p in parameters.items():
             if not isinstance(p, (Float, Int, Categorical, Ordinal, Constant)):
                 raise InvalidRequest(
                     f"parameter {name!r} is {p!r}, give a Float, Int, Categorical, "
                     "Ordinal or Constant"
                 )
+        if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
+            raise InvalidRequest(f"constraints is {constraints!r}, give a list of texts")
         self._parameters = dict(parameters)
+        self.constraints = tuple(constraints)
 
     def __getitem__(self, name: str) -> Parameter:
         return self._parameters[name]
@@ -314,27 +321,33 @@ class Space(Mapping[str, Parameter]):
         return len(self._parameters)
 
     def __repr__(self) -> str:
+        if self.constraints:
+            return f"Space({self._parameters!r}, constraints={list(self.constraints)!r})"
         return f"Space({self._parameters!r})"
 
     def to_json(self) -> JSON:
         """Return the space in the form of a space file."""
-        return {
+        form: JSON = {
             "version": 1,
             "parameters": {name: p.to_json() for name, p in self._parameters.items()},
         }
+        if self.constraints:
+            form["constraints"] = list(self.constraints)
+        return form
 
     @classmethod
     def from_json(cls, text: str) -> Space:
         """Read the canonical JSON that a server answers."""
         parameters: dict[str, Parameter] = {}
-        for name, p in json.loads(text)["parameters"].items():
+        form = json.loads(text)
+        for name, p in form["parameters"].items():
             fields = dict(p)
             kind = fields.pop("type")
             if fields.get("scale") == "log":
                 del fields["scale"]
                 fields["log"] = True
             parameters[name] = _KINDS[kind](**fields)
-        return cls(parameters)
+        return cls(parameters, form.get("constraints", ()))
 
 
 _KINDS: dict[str, Any] = {
@@ -360,7 +373,7 @@ def space_text(space: SpaceLike) -> str:
             f"space is of type {type(space).__name__}, "
             "give a dict of parameters, a text in YAML or JSON, or the path of a file"
         )
-    if any(hasattr(p, "to_json") for p in space.values()):
+    if not isinstance(space, Space) and any(hasattr(p, "to_json") for p in space.values()):
         space = Space(space)
     try:
         return json.dumps(space.to_json() if isinstance(space, Space) else space, allow_nan=False)

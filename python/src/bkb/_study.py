@@ -100,6 +100,8 @@ class Study:
         given, stored = Space(space), self.space
         differ = [n for n in given if n not in stored or not same(given[n], stored[n])]
         differ += [n for n in stored if n not in given]
+        if isinstance(space, Space) and space.constraints != stored.constraints:
+            differ.append("constraints")
         if differ:
             raise _errors.StudyExists(
                 f"study {self.name!r} exists with another search space, "
