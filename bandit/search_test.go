@@ -137,6 +137,51 @@ func TestSearchFindsTheMaximum(t *testing.T) {
 	}
 }
 
+// half is a domain of the points of the unit square up to an edge. Snap moves others to the
+// edge on the way to the middle, and Keep to the nearest point.
+type half struct{ *steps }
+
+const edge = 0.6
+
+func (h half) Keep(x []float64) { x[0] = min(x[0], edge) }
+
+func (h half) Snap(x *kernel.Points[float64]) {
+	for i := range x.Len() {
+		if row := x.Row(i); row[0] > edge {
+			row[1] = 0.5 + (row[1]-0.5)*(edge-0.5)/(row[0]-0.5)
+			row[0] = edge
+		}
+	}
+}
+
+func (h half) Free(_ []float64, free []bool) bool {
+	for c := range free {
+		free[c] = true
+	}
+	return true
+}
+
+// A climb follows the edge of a domain with constraints to the point next to the maximum.
+func TestSearchKeepsConstraints(t *testing.T) {
+	top := []float64{0.9, 0.75}
+	s := bandit.Search{
+		Surface: &peak{top: top}, Domain: half{&steps{low: []float64{0, 0}, high: []float64{1, 1}}},
+		Wide: 16, Starts: 1, Budget: 200,
+	}
+	pool, err := s.Run(rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range pool.X {
+		if x[0] > edge {
+			t.Fatalf("candidate %v is outside", x)
+		}
+	}
+	if best := pool.X[pool.Order()[0]]; math.Hypot(best[0]-edge, best[1]-top[1]) > 1e-4 {
+		t.Errorf("the best is %v, want %v and %v", best, edge, top[1])
+	}
+}
+
 // An error of the surface ends the search, at any call.
 func TestSearchFails(t *testing.T) {
 	for _, fail := range []int{1, 70, 100, 119, 121, 125} {
