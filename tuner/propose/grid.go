@@ -66,11 +66,30 @@ func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
 		return nil, err
 	}
 	g := &grid{space: spec.Space, constrained: len(spec.Space.Constraints()) > 0, cells: c, history: history{seen: make(map[uint64]struct{})}}
+	if g.constrained && c.Total() <= checkedCells && !g.any() {
+		return nil, &study.InvalidError{
+			Field: "proposer.name", Value: Grid, Rule: "no cell of the grid keeps the constraints of the space",
+			Remedy: "take more points, or use sobol",
+		}
+	}
 	if o.Shuffled {
 		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.Total())
 		g.order = &p
 	}
 	return g, nil
+}
+
+// checkedCells is the largest number of cells of a grid that are checked at its creation.
+const checkedCells = 100_000
+
+// any reports whether a cell keeps the constraints of the space.
+func (g *grid) any() bool {
+	for i := range g.cells.Total() {
+		if g.space.Validate(g.cells.At(i)) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Propose implements [Proposer].

@@ -161,3 +161,13 @@ func TestSpaceConstraintsOfSmallSpace(t *testing.T) {
 		}
 	}
 }
+
+// A grid of which no cell keeps the constraints is refused.
+func TestGridWithoutCells(t *testing.T) {
+	spec := labtest.SpecOf(constrained(t, threeParts, "x + y + z = 0.95"), 4)
+	_, err := New(study.Component{Name: Grid, Options: `{"points": 3}`}, spec)
+	var invalid *study.InvalidError
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "no cell of the grid keeps the constraints") {
+		t.Errorf("%v", err)
+	}
+}

@@ -635,6 +635,10 @@ func (s *Space) encodeAll(values []Value, u []float64) {
 // from the others. So the configurations of uniform points with ok are uniform among those
 // that keep the constraints.
 func (s *Space) Inside(u []float64) (c Config, ok bool, err error) {
+	if len(s.constraints) == 0 {
+		c, err = s.Decode(u)
+		return c, err == nil, err
+	}
 	if err := s.checkPoint(u); err != nil {
 		return Config{}, false, err
 	}
