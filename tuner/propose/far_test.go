@@ -77,10 +77,11 @@ func TestFarModelIsMade(t *testing.T) {
 		version int
 		want    bool
 	}{
-		{"", 60, 5, true},
-		{"", 39, 5, false},
-		{"", 60, 4, false},
-		{`{"cost": "told"}`, 60, 5, false},
+		{`{"far": "on"}`, 60, 5, true},
+		{`{"far": "on"}`, 39, 5, false},
+		{`{"far": "on"}`, 60, 4, false},
+		{`{"far": "on", "cost": "told"}`, 60, 5, false},
+		{"", 60, 5, false},
 	} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec).(*bkb)

@@ -3,9 +3,11 @@ package propose
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -18,6 +20,11 @@ type BKBOptions struct {
 
 // DefaultStart is how many results a space of d coordinates gets before it has a model.
 func DefaultStart(d int) int { return min(max(d+2, 4), 16) }
+
+// branches reports whether some parameters of a space depend on others.
+func branches(sp *space.Space) bool {
+	return slices.ContainsFunc(sp.Parameters(), func(p space.Parameter) bool { return len(p.When) > 0 })
+}
 
 func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	o := study.ReadOptions("proposer.options", text)
@@ -33,7 +40,8 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")
 	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
-	c.Far = o.Choice("far", "on", "off") == "on"
+	far := o.Choice("far", "auto", "on", "off")
+	m.Far = far == "on" || far == "auto" && branches(spec.Space)
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"

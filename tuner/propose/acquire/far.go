@@ -24,12 +24,12 @@ func (c *Chooser) stuck() bool { return c.region.idle >= max(leastStuck, c.regio
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
 	c.region.follow(e.Results)
-	return c.options.Far && e.Event.Far != nil && c.stuck()
+	return e.Event.Far != nil && c.stuck()
 }
 
 // goesFar reports whether the suggestion for a trial is far.
 func (a *acquisition) goesFar(trial int, w *wish) bool {
-	return a.options.Far && !w.exploit && !w.explore && len(a.spec.Objectives) == 1 && (trial%farEvery == farEvery-3 || a.stuck())
+	return a.engine.Event.Far != nil && !w.exploit && !w.explore && (trial%farEvery == farEvery-3 || a.stuck())
 }
 
 // far is a search for a better place under the far model (see [model.Engine.Far]). It

@@ -50,9 +50,6 @@ type Options struct {
 	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes
 	// are exact, so that the best measured trial is the best one.
 	Repeat, Exact bool
-	// Far ("far", "on", the default, or "off"), with one objective, looks for other basins
-	// with a second model.
-	Far bool
 	// Recommend ("recommend", "plausible", the default, "mean" or "lower") determines the
 	// best trial of one objective.
 	Recommend Recommendation

@@ -18,6 +18,10 @@ type Options struct {
 	// MinNoise ("min_noise", default 1e-6) is the least noise variance in units of
 	// the variance of the results.
 	MinNoise float64
+	// Far ("far", "auto", the default, "on" or "off"), with one objective, looks for other
+	// basins with a second model. With auto it does in spaces where some parameters depend
+	// on others. Elsewhere it has cost more than it gained.
+	Far bool
 	// KeepTail ("tail", "test", the default, or "keep") leaves values as they are even if
 	// the tail test fires, up to a million robust standard deviations.
 	KeepTail bool
