@@ -57,6 +57,8 @@ func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
 	_, budgeted := s.Sampler.(sketch.Budgeted)
 	switch {
 	case s.Sampler != nil && s.Lambda > 0:
+	case budgeted && s.Most >= n:
+		s.Sampler = nil // all rows are centres
 	case budgeted && s.Most > 0:
 		s.Lambda = leastRatio * kappaSq
 	case budgeted:

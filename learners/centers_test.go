@@ -139,3 +139,21 @@ func TestSamplingFor(t *testing.T) {
 		}
 	}
 }
+
+// A sampler that may take all rows is not asked.
+func TestBudgetOfAllRows(t *testing.T) {
+	for _, c := range []struct {
+		s    learners.Sampling
+		asks bool
+	}{
+		{learners.Sampling{Sampler: sketch.BLESS{}, Most: 100}, false},
+		{learners.Sampling{Sampler: sketch.BLESS{}, Most: 200}, false},
+		{learners.Sampling{Sampler: sketch.BLESS{}, Most: 99}, true},
+		{learners.Sampling{Sampler: sketch.BLESS{}, Most: 200, Lambda: 0.1}, true},
+		{learners.Sampling{Sampler: sketch.BLESS{}}, true},
+	} {
+		if got := c.s.For(1e-3, 1, 50, 100); (got.Sampler != nil) != c.asks || got.Most > 100 {
+			t.Errorf("%+v becomes %+v", c.s, got)
+		}
+	}
+}

@@ -56,8 +56,12 @@ type BLESS struct {
 	Workers int
 }
 
-// Budget returns b for at most points points, which reads about 20 rows for each.
+// Budget returns b for at most points points, which reads about 10 rows for each. If
+// Step is 0, it is 10, so that the levels before the last cost little.
 func (b BLESS) Budget(points int) Sampler {
+	if b.Step == 0 {
+		b.Step = budgetStep
+	}
 	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
 	return b
 }

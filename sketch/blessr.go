@@ -36,7 +36,7 @@ type BLESSR struct {
 	Workers int
 }
 
-// Budget returns b for at most points points, which reads about 20 rows for each.
+// Budget returns b for at most points points, which reads about 10 rows for each.
 func (b BLESSR) Budget(points int) Sampler {
 	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
 	return b

@@ -32,8 +32,8 @@ type pathSettings struct {
 }
 
 // rowsPerPoint is how many rows a path reads for each point of its budget. The points
-// are a twentieth of them, so that scores decide which.
-const rowsPerPoint = 20
+// are a tenth of them, so that scores decide which.
+const rowsPerPoint = 10
 
 // budget returns MaxPoints and MaxCandidates for a number of points. Smaller settings
 // remain.
@@ -60,6 +60,10 @@ type drawn struct {
 	chances, scores []float64
 	gram            []float64 // K_JJ, nil if J is empty
 }
+
+// budgetStep is the factor between the λ_h of BLESS with a budget. Scores of a level cost
+// its candidates times the square of the points of the level before, and these are fewer.
+const budgetStep = 10
 
 // leastStep keeps paths from having thousands of levels.
 const leastStep = 1.01

@@ -151,6 +151,34 @@ func TestTimesOfSamplers(t *testing.T) {
 	}
 }
 
+// Uniform centres miss far blobs, and BLESS finds them.
+func TestCentersForError(t *testing.T) {
+	r := table(t, quick(t, "bless", bench.Env{Seed: 1, Only: []string{"blobs"}}), "bless")
+	if ratio := one(t, r, "ratio", "data", "blobs"); !(ratio < 0.95) {
+		t.Errorf("the error with BLESS is %.3f of that with uniform centres", ratio)
+	}
+	sizes, errs := []float64{1, 2, 4}, []float64{0.8, 0.9, 0.2}
+	for want, size := range map[float64]float64{0.9: 1, 0.4: 2 * math.Sqrt2, 0.2: 4, 0.1: 4} {
+		if got := sizeForError(sizes, errs, want); math.Abs(got-size) > 1e-9 {
+			t.Errorf("an error of %g takes the size %g, want %g", want, got, size)
+		}
+	}
+}
+
+// The multinomial loss has no larger logarithmic loss than one against the rest.
+func TestSoftmaxOrRest(t *testing.T) {
+	r := table(t, quick(t, "softmax", bench.Env{Seed: 1, Only: []string{"generator"}}), "softmax")
+	both, apart := r.Where("classes", "softmax").Float("log loss"), r.Where("classes", "one against the rest").Float("log loss")
+	if len(both) != 2 || len(apart) != 2 {
+		t.Fatalf("%d and %d rows", len(both), len(apart))
+	}
+	for i := range both {
+		if !(both[i] > 0 && both[i] < 1.2*apart[i]) {
+			t.Errorf("log loss %.4f, one against the rest %.4f", both[i], apart[i])
+		}
+	}
+}
+
 func TestGrower(t *testing.T) {
 	var g grower
 	if g.next(10) != 0 {

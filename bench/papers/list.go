@@ -12,7 +12,7 @@ import (
 // All returns the experiments, in the order of the papers.
 func All() []bench.Experiment {
 	return []bench.Experiment{
-		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, fig71,
+		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, bless, softmax, fig71,
 		averaged, averagedMNIST, online, exactness, regret, steps, auto,
 	}
 }

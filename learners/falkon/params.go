@@ -120,7 +120,7 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 		return p, err
 	}
 	s := p.sampling().For(p.Lambda, kappaSq, usual, n)
-	p.Centers, p.SamplerLambda = s.Most, s.Lambda
+	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
 	p.Iterations = orDefault(p.Iterations, defaultIterations)
 	p.Tolerance = orDefault(p.Tolerance, defaultTolerance)
 	if p.Precision == kernel.Float32 {

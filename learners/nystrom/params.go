@@ -124,7 +124,7 @@ func (p Params) withDefaults(n int) Params {
 		bound = 1
 	}
 	s := p.sampling().For(p.Lambda, bound, int(math.Ceil(10*root)), n)
-	p.Centers, p.SamplerLambda = s.Most, s.Lambda
+	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
 	if p.BatchSize == 0 {
 		p.BatchSize = int(math.Ceil(root))
 	}

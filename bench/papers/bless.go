@@ -1,0 +1,213 @@
+package papers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/falkon"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// blessParts are real sets of numbers and a constructed one.
+var blessParts = []string{"blobs", "kin40k", "protein", "bike", "parkinsons", "airfoil", "concrete"}
+
+// bless compares centres at equal M and at equal error.
+var bless = bench.Experiment{
+	Name:   "bless",
+	Title:  "FALKON with centres by BLESS and uniform ones, at equal M and at equal error",
+	Source: "ours, Carratino (2020), §5.3",
+	About: `Both learn the same four fifths of the rows, 10,000 at most, with the Gaussian kernel
+of the median distance, λ = 1e-6 and up to 40 iterations. They are measured on the rest.
+M is n/20, between 50 and 400. "ratio" is the geometric mean over the splits of the
+error with BLESS divided by that with uniform centres. "centres" is the number of
+uniform centres that the error of BLESS takes, divided by M, from errors at M/4 to 4M.
+"share" is the CPU time of choosing divided by that of the fit with BLESS. The part
+blobs is constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
+	Parts:   blessParts,
+	Repeats: 5,
+	Measure: centersForError,
+}
+
+func centersForError(ctx context.Context, env *bench.Env) (*figure.Result, error) {
+	r := &figure.Result{}
+	t := r.Table("bless", "Test error, RMSE of standardised targets, mean over splits", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "M"},
+		figure.Column{Name: "uniform", Format: "%.4f"}, figure.Column{Name: "BLESS", Format: "%.4f"}, figure.Column{Name: "ratio", Format: "%.3f"},
+		figure.Column{Name: "centres", Format: "%.2f"}, figure.Column{Name: "share", Format: "%.2f"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+	return r, eachPart(ctx, env, r, blessParts, func(at int, part string) error {
+		var sum centersRun
+		for rep := range env.Repeats {
+			env.Report(at*env.Repeats+rep, len(blessParts)*env.Repeats, "%s, split %d", part, rep+1)
+			train, test, err := blessData(ctx, env, part, rep)
+			if err != nil {
+				return err
+			}
+			if err := sum.add(ctx, env, train, test, rep); err != nil {
+				return err
+			}
+		}
+		n := float64(env.Repeats)
+		t.Add(part, sum.rows, sum.m, sum.uniform/n, sum.bless/n, math.Exp(sum.logRatio/n), math.Exp(sum.logCenters/n), sum.chosen/sum.fitted, sum.fitted/n)
+		return nil
+	})
+}
+
+// centersRun has sums over splits.
+type centersRun struct {
+	rows, m              int
+	uniform, bless       float64
+	logRatio, logCenters float64
+	chosen, fitted       float64 // CPU
+}
+
+func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.Memory, rep int) error {
+	sigma, err := training.MedianDistance(ctx, train, env.Seed)
+	if err != nil {
+		return err
+	}
+	k, err := kernel.NewGaussian(sigma)
+	if err != nil {
+		return err
+	}
+	s.rows = train.Len()
+	s.m = min(max(s.rows/20, 50), 400)
+	o := learners.Options{Workers: env.Workers, Seed: env.Derive("bless", rep)}
+	errorOf := func(m int, sampler sketch.Sampler) (float64, error) {
+		p := falkon.Params{Kernel: k, Lambda: 1e-6, Centers: m, Sampler: sampler, Iterations: 40}
+		model, err := p.Fit(ctx, train, o)
+		if err != nil {
+			return 0, err
+		}
+		return rmseOn(ctx, model, test)
+	}
+	watch := bench.StartWatch()
+	timed := &timedSampler{BLESS: sketch.BLESS{Workers: env.Workers}, spent: &s.chosen}
+	bless, err := errorOf(s.m, timed)
+	if err != nil {
+		return err
+	}
+	s.fitted += watch.CPU()
+	var errs, sizes []float64
+	for _, share := range []float64{0.25, 0.5, 0.707, 1, 1.414, 2, 4} {
+		m := int(math.Round(share * float64(s.m)))
+		e, err := errorOf(m, nil)
+		if err != nil {
+			return err
+		}
+		errs, sizes = append(errs, e), append(sizes, share)
+		if share == 1 {
+			s.uniform += e
+			s.logRatio += math.Log(bless / e)
+		}
+	}
+	s.bless += bless
+	s.logCenters += math.Log(sizeForError(sizes, errs, bless))
+	return nil
+}
+
+// sizeForError returns the first size at which the running least error is at most want,
+// between sizes in proportion of logarithms. It is the last size if none is enough.
+func sizeForError(sizes, errs []float64, want float64) float64 {
+	least := errs[0]
+	if least <= want {
+		return sizes[0]
+	}
+	for i := 1; i < len(sizes); i++ {
+		if errs[i] <= want {
+			share := math.Log(least/want) / math.Log(least/errs[i])
+			return sizes[i-1] * math.Pow(sizes[i]/sizes[i-1], share)
+		}
+		least = min(least, errs[i])
+	}
+	return sizes[len(sizes)-1]
+}
+
+// timedSampler is BLESS with its CPU time.
+type timedSampler struct {
+	sketch.BLESS
+	inner sketch.Sampler
+	spent *float64
+}
+
+func (s *timedSampler) Budget(points int) sketch.Sampler {
+	return &timedSampler{s.BLESS, s.BLESS.Budget(points), s.spent}
+}
+
+func (s *timedSampler) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*sketch.Dictionary, error) {
+	watch := bench.StartWatch()
+	d, err := s.inner.Sample(ctx, k, src, lambda, rng)
+	*s.spent += watch.CPU()
+	return d, err
+}
+
+// blessData returns the parts of a split.
+func blessData(ctx context.Context, env *bench.Env, part string, rep int) (train, test *data.Memory, err error) {
+	seed := env.Derive("bless split", rep)
+	n := env.Pick(600, 10_000, 40_000)
+	if part == "blobs" {
+		all, err := withBlobs(env, env.Pick(4000, 10_000, 10_000), rep)
+		if err != nil {
+			return nil, nil, err
+		}
+		cut := all.Len() * 4 / 5
+		held, err := data.NewMemory(all.Rows().Slice(cut, all.Len()), all.Targets()[cut:], 1)
+		return first(all, cut), held, err
+	}
+	table, err := env.Table(ctx, dataset.Options{Target: []string{"-1"}, Header: dataset.HeaderNo}, "uci/"+part+".data.csv.gz")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer table.Close()
+	d, err := training.Prepare(ctx, table, training.Split{Test: 0.2, Seed: seed}, data.EncodingOptions{Task: data.Regression})
+	if err != nil {
+		return nil, nil, err
+	}
+	if train, err = data.Load(ctx, d.Train); err != nil {
+		return nil, nil, err
+	}
+	if test, err = data.Load(ctx, d.Test); err != nil {
+		return nil, nil, err
+	}
+	train, err = someRows(train, n, env, rep)
+	return train, test, err
+}
+
+// withBlobs returns n rows in random order. All but a twentieth of them are near 0 with a
+// smooth target, and the others in far blobs with a level each.
+func withBlobs(env *bench.Env, n, rep int) (*data.Memory, error) {
+	const d, groups = 3, 40
+	rng := env.Rand("blobs", rep)
+	center, level := make([]float64, groups*d), make([]float64, groups)
+	for g := range level {
+		level[g] = 3 * rng.NormFloat64()
+		for c := range d {
+			center[g*d+c] = 12 * rng.NormFloat64()
+		}
+	}
+	x, y := kernel.NewPoints[float64](n, d, nil), make([]float64, n)
+	for i := range n {
+		row, g := x.Row(i), -1
+		if rng.IntN(20) == 0 {
+			g = rng.IntN(groups)
+			y[i] = level[g]
+		}
+		for c := range row {
+			row[c] = rng.NormFloat64()
+			if g >= 0 {
+				row[c] = center[g*d+c] + 0.3*row[c]
+			}
+		}
+		if g < 0 {
+			y[i] = math.Sin(2*row[0]) * math.Cos(row[1])
+		}
+		y[i] += 0.05 * rng.NormFloat64()
+	}
+	return data.NewMemory(x, y, 1)
+}
