@@ -24,10 +24,6 @@ func TestPartsHaveTheirWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := d.Known()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, part := range []struct {
 		name    string
 		src     data.Source
@@ -36,7 +32,6 @@ func TestPartsHaveTheirWeights(t *testing.T) {
 		{"training", d.Train, d.Weights},
 		{"validation", d.Validation, d.ValidationWeights},
 		{"test", d.Test, d.TestWeights},
-		{"known", known, d.KnownWeights()},
 	} {
 		m, err := data.Load(t.Context(), part.src)
 		if err != nil {
