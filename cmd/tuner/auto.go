@@ -38,9 +38,10 @@ func newAuto(g *globals) *cobra.Command {
 best model to a file.
 
 It creates a study. Its trials train on training rows and are compared on validation
-rows. The first trial has the settings of theory. At the end auto trains the best
-configuration on both, and shows it beside theory's. The command best goes by the model
-and may recommend another one.
+rows. Below 2000 rows they are compared on five folds of both. The first trial has the
+settings of theory. Another has a length scale for each input, learned by gradients. At
+the end auto trains the best configuration on both, and shows it beside theory's. The
+command best goes by the model and may recommend another one.
 
 ALGORITHM is one of those of tuner train. Ranges come from theory and the data. If the
 best value lies at an end of its range, stderr says so, and --range sets a wider one.
@@ -72,6 +73,7 @@ type autoRun struct {
 	data      dataFlags
 	encoding  encodingFlags
 	split     training.Split
+	folds     int
 	measure   string
 	set       []string
 	ranges    []string
@@ -97,6 +99,7 @@ func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
 		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse or class-error)")
 		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
+		f.IntVar(&a.folds, "folds", 0, "number of `folds` to compare trials on, 1 for the validation rows alone (default 5 below 2000 rows, else 1)")
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
 		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
 	})
@@ -160,6 +163,8 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 		return o, errNoData
 	case a.trials < 0 || a.budget < 0:
 		return o, usagef("--trials %d, --budget %s: must not be negative", a.trials, a.budget)
+	case a.folds < 0:
+		return o, usagef("--folds %d: must be at least 1, or 0 for the default", a.folds)
 	case a.workers < 1 || a.threads < 0:
 		return o, usagef("--workers %d, --threads %d: must be at least 1 and 0", a.workers, a.threads)
 	case !(a.split.Validation > 0):
@@ -199,7 +204,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
 		return o, usagef("--measure: %w", err)
 	}
-	o = autotune.Options{Measure: a.measure, Seed: a.split.Seed, Workers: a.threads}
+	o = autotune.Options{Measure: a.measure, Folds: a.folds, Seed: a.split.Seed, Workers: a.threads}
 	return o, a.parameters(&o)
 }
 
@@ -274,6 +279,13 @@ func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, o
 		return nil, refused(err)
 	}
 	g.noteTable(cmd, table, data.Encoding)
+	if known, err := data.Known(); err != nil {
+		return nil, err
+	} else if o.Folds == 0 {
+		o.Folds = autotune.DefaultFolds(known.Len())
+	} else if o.Folds > known.Len() {
+		return nil, usagef("--folds %d: must be at most %d, the number of rows that are not for testing", o.Folds, known.Len())
+	}
 	tn, err := autotune.New(ctx, a.algorithm, data, o)
 	return tn, refused(err)
 }
@@ -454,6 +466,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	if err := r.Best.File.Save(a.out); err != nil {
 		return err
 	}
+	r.Idle = tn.Idle(r.Best.Values)
 	theory, ok, err := autotune.Default(ctx, svc, a.study)
 	switch {
 	case err != nil:
@@ -476,6 +489,9 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	line.end()
 	if err := r.write(cmd, a.format.value); err != nil {
 		return err
+	}
+	if n := len(r.Idle); n > 0 {
+		g.note(cmd, "In the best, %d of %d inputs have little effect: %s.", n, r.Best.File.Encoding.Dim(), strings.Join(r.Idle, ", "))
 	}
 	g.remarkEdges(cmd, spec, []study.Trial{best}, a.wider(g, cmd, spec))
 	if last {
@@ -500,6 +516,8 @@ type tuned struct {
 	Best      *autotune.Fitted `json:"best"`
 	Theory    *autotune.Fitted `json:"theory,omitempty"`
 	Edges     []record.Edge    `json:"edges,omitempty"` // ends of ranges at which the best lies
+	// Idle are the inputs that have little effect in the best.
+	Idle []string `json:"inputs_without_effect,omitempty"`
 }
 
 func (r tuned) write(cmd *cobra.Command, form string) error {

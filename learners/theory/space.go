@@ -59,13 +59,18 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n. The Gaussian
 //	              kernel has α ≈ 0, and 1/n is about the value in the tables of
 //	              Carratino (2020), 1e-6 at n = 5·10⁵
-//	falkon        M from 500 to 10√n, from 10√n to 1000 where n is small
-//	log-falkon,   as falkon
+//	falkon        M from 500 to 10√n, or to 4000 where n allows it and that is more.
+//	              These take M² numbers of memory and M³ operations, which are fewer
+//	              than those of 20 iterations from n = 30 000 on. Centres are uniform or
+//	              by leverage scores. Up to 100 iterations, of which the residual ends
+//	              most fits earlier
+//	log-falkon,   M as falkon
 //	nystrom
 //	landweber     up to 4√n iterations, or 3·10⁸ kernel evaluations if they are more,
 //	              from 100 to 1000; from Landweber with (½, 1): √n
 //	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
-//	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel
+//	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel;
+//	              λ ∈ [1e-9, 1e-2], where the least has no effect; θ up to ½
 //	avgsgd        step-size ∈ [0.01, 1]/κ², from γ = 1/(4κ²); sampling; up to 400
 //	              passes, as many as make 4·10⁹ kernel evaluations
 //	doublyonline  step-size ∈ [0.01, 10]T^−½ for T = n, features per step
@@ -101,8 +106,12 @@ func (d Data) own(algorithm string) []Dimension {
 	case "krr":
 		return []Dimension{d.lambda()}
 	case "falkon", "log-falkon", "nystrom":
-		high := max(10*root, min(float64(n), 1000)) // few rows can all be centres
-		return []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
+		high := max(10*root, min(float64(n), mostCenters))
+		dims := []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
+		if algorithm == "falkon" {
+			dims = append(dims, Dimension{Name: "sampler", Scale: Choice, Choices: []string{"uniform", "bless"}}, fidelity("iterations", 100, 20))
+		}
+		return dims
 	case "landweber":
 		few := max(4*root, 3e8/float64(n)/float64(n)) // a step takes n² kernel values
 		return []Dimension{fidelity("iterations", min(max(few, 100), 1000), root)}
@@ -116,6 +125,8 @@ func (d Data) own(algorithm string) []Dimension {
 			evens(counts("random-features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt-1)),
 			fidelity("passes", 20, 5),
 			{Name: "averaging", Scale: Choice, Choices: []string{"none", "tail"}},
+			logs("lambda", "κ²", 1e-9, 1e-2, 1e-9),
+			{Name: "step-decay", Scale: Choice, Choices: []string{"0", "0.25", "0.5"}, Ordered: true},
 		}
 	case "avgsgd":
 		return []Dimension{
@@ -130,6 +141,9 @@ func (d Data) own(algorithm string) []Dimension {
 		}
 	}
 }
+
+// mostCenters is the largest number of centres that is searched where 10√n is less.
+const mostCenters = 4000
 
 func (d Data) lambda() Dimension {
 	start, _ := Lambda(d.Rows, Regularity{R: 0.5, Alpha: 0}) // n ≥ 1

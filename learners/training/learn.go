@@ -42,7 +42,7 @@ type learnSizes struct {
 	centers int
 }
 
-var usualSizes = learnSizes{start: 400, exact: 1000, rows: 6000, centers: 300}
+var usualSizes = learnSizes{start: 250, exact: 1000, rows: 6000, centers: 300}
 
 // learnInputs is the largest number of inputs of Learn.
 const learnInputs = 2000
@@ -61,7 +61,7 @@ func (e *LearnError) Error() string {
 // Learn fits a length scale for each input and λ to rows of src, by gradients.
 //
 // The objective is the evidence of a Gaussian process with kernel s²k, noise ξ² and
-// λn = ξ²/s². A fit to 400 rows starts from the median distance. A second fit starts from
+// λn = ξ²/s². A fit to 250 rows starts from the median distance. A second fit starts from
 // its result. It is exact up to 1000 rows. Beyond, it maximises the lower bound of the
 // evidence for 300 centres (Titsias, 2009) on up to 6000 rows. The bound is differentiable
 // in all length scales and in λ. Like the complexity-regularised objective of Meanti,

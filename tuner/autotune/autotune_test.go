@@ -3,6 +3,7 @@ package autotune_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -442,7 +443,7 @@ func TestPrunerWaitsForLambda(t *testing.T) {
 		{"log-falkon", training.Values{"lambda": "1e-3", "iterations": "2"}, 2},
 		{"log-falkon", training.Values{"lambda": "0.1", "iterations": "2"}, 1},
 		{"log-falkon", training.Values{"lambda": "1e-5", "decay": "1000", "iterations": "40"}, 20}, // half the steps
-		{"falkon", nil, 10},
+		{"falkon", nil, 20},
 	} {
 		s := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed}).Complete(study.Spec{})
 		if want := fmt.Sprintf(`{"warmup_steps":%d}`, c.want); s.Pruner.Name != "median" || s.Pruner.Options != want {
@@ -515,5 +516,70 @@ func TestRefusals(t *testing.T) {
 	d.Validation = nil
 	if _, err := autotune.New(t.Context(), a, d, autotune.Options{}); err == nil {
 		t.Error("no validation rows were accepted")
+	}
+}
+
+// idle returns n rows of y = sin(3x), beside two inputs without effect.
+func idle(t *testing.T, n int) *training.Data {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("u,x,v,y\n")
+	rng := stream.New(6)
+	for range n {
+		x := 2 * rng.Float64()
+		fmt.Fprintf(&b, "%v,%v,%v,%v\n", rng.NormFloat64(), x, rng.NormFloat64(), math.Sin(3*x)+0.05*rng.NormFloat64())
+	}
+	return prepared(t, b.String(), dataset.Options{Target: []string{"y"}})
+}
+
+// Learned length scales are searched where there are several inputs. One of the starts has
+// them, it is better than theory's, and the model that is saved has them as numbers.
+func TestLearnedLengthScalesAreSearched(t *testing.T) {
+	d := idle(t, 200)
+	tn := tuning(t, "falkon", d, autotune.Options{Seed: 1})
+	svc := newStudy(t, tn, 3, nil)
+	work(t.Context(), t, tn, svc, "w")
+	trials := trialsOf(t, svc)
+	if got := trials[2].Attributes["autotune.start"]; got != "learned length scales" {
+		t.Fatalf("the third start is %q", got)
+	}
+	one, learned := objective(t, tn, trials[0]), objective(t, tn, trials[2])
+	if !(learned < 0.7*one) {
+		t.Errorf("the error is %v with learned length scales and %v with theory's settings", learned, one)
+	}
+	f, err := tn.Refit(t.Context(), trials[2], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var params training.Values
+	if err := json.Unmarshal(f.File.Params, &params); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(params["length-scale"], ","); n != 2 || params["relevance"] != "equal" {
+		t.Errorf("the model has %v", params)
+	}
+	if got := tn.Idle(f.Values); !slices.Equal(got, []string{"u", "v"}) {
+		t.Errorf("inputs without effect: %v", got)
+	}
+	if got := tn.Idle(autotune.Values(trials[0].Config)); got != nil {
+		t.Errorf("with one length scale: %v", got)
+	}
+
+	for _, c := range []struct {
+		algorithm string
+		fixed     training.Values
+		want      bool
+	}{
+		{"sgdrf", nil, true},
+		{"krr", training.Values{"kernel": "gaussian"}, true},
+		{"krr", training.Values{"kernel": "linear"}, false},
+		{"krr", training.Values{"length-scale": "1"}, false},
+		{"krr", training.Values{"length-scale": "auto"}, false},
+		{"avgsgd", training.Values{"kernel": "none"}, false},
+	} {
+		tn := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed})
+		if _, ok := tn.Space().Lookup("relevance"); ok != c.want {
+			t.Errorf("%s, %v: relevance is searched: %v", c.algorithm, c.fixed, ok)
+		}
 	}
 }

@@ -21,7 +21,9 @@
 // values in geometric progression. Kernels are an ordinal too, ordered by smoothness, so
 // that a result also informs the model about neighbouring kernels. The first trials are
 // theory's settings and the same with half the length scale, because the median is larger
-// than the length scales in the tables of the papers.
+// than the length scales in the tables of the papers. Where inputs are several, a third has
+// the length scales and λ that [training.Learn] fits to the training rows, and the parameter
+// relevance chooses between one length scale and these proportions.
 //
 // [Options.Ranges] replace theory's ranges. They may exclude theory's settings. The first
 // trial is then the nearest configuration. Ranges are fixed for a study, as its space is. A
@@ -47,6 +49,13 @@
 //
 // A fit that diverges, or whose error is not finite, is infeasible, and the proposer learns
 // to avoid such configurations. Any other error, including a panic, fails that trial only.
+//
+// Few rows have folds in place of one split ([Options].Folds, [DefaultFolds]). A trial then
+// fits once for each fold of training and validation rows together, with classes in equal
+// shares. The objective is the mean error of the folds. Each fold is a report, so the pruner
+// ends trials between folds, and a trial that was interrupted continues with the next fold.
+// Each fold takes the error of its own best step where steps regularise. The final fit then
+// ends at the mean of these steps.
 //
 // # What trials share
 //

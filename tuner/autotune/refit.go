@@ -65,7 +65,7 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 	if err != nil {
 		return nil, err
 	}
-	params, err := json.Marshal(t.algorithm.Resolve(f.Values))
+	params, err := json.Marshal(t.algorithm.Used(f.Values, t.problem, model))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package autotune
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +18,38 @@ import (
 const (
 	maxSteps   = 33
 	leastRatio = 1.1
+)
+
+// dimensions returns those of theory, and the relevance of inputs where length scales can
+// be learned. It learns them, which all trials share.
+func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
+	dims, err := theory.Space(t.algorithm.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
+	if err != nil {
+		return nil, err
+	}
+	a, fixed := t.algorithm, t.options.Fixed
+	if err := a.Learn(ctx, fixed, t.data.Train, &t.problem, t.options.Seed, t.options.Workers); err != nil {
+		return nil, err
+	}
+	_, scaled := fixed["length-scale"]
+	_, related := fixed["relevance"]
+	if scaled || related || t.problem.Dim < 2 || t.problem.Rows < leastLearnt || t.problem.Outputs == 0 {
+		return dims, nil
+	}
+	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), t.data.Train, t.problem, t.options.Seed, t.options.Workers)
+	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
+		return dims, nil // the kernel or the inputs do not allow it
+	} else if err != nil {
+		return nil, err
+	}
+	return append(dims, theory.Dimension{Name: "relevance", Scale: theory.Choice, Choices: []string{"equal", "learned"}}), nil
+}
+
+// learntKernel is the kernel whose length scales are learned. Their proportions suit the
+// smoother and rougher kernels too. leastLearnt is the least number of rows for that.
+const (
+	learntKernel = "matern52"
+	leastLearnt  = 20
 )
 
 // build makes the space and the starting configurations.
@@ -47,18 +82,51 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	if t.space, err = space.New(parameters...); err != nil {
 		return err
 	}
-	t.starts = []space.Config{configOf(start)}
-	i := slices.IndexFunc(parameters, func(p space.Parameter) bool { return p.Name == "length-scale" && p.Type == space.TypeFloat })
-	if i < 0 {
-		return nil
+	t.start(start, startTheory)
+	if t.moved {
+		t.starts[0].name = startNear
 	}
-	low, _ := parameters[i].Low.AsFloat()
-	x, _ := start["length-scale"].AsFloat()
-	if half := max(rounded(x/2), low); half < x {
-		start["length-scale"] = space.Float(half)
-		t.starts = append(t.starts, configOf(start))
+	number := func(name string, x float64) {
+		p, ok := t.space.Lookup(name)
+		if !ok || p.Type != space.TypeFloat {
+			return
+		}
+		low, _ := p.Low.AsFloat()
+		high, _ := p.High.AsFloat()
+		start[name] = space.Float(min(max(rounded(x), low), high))
+	}
+	if x, ok := start["length-scale"].AsFloat(); ok {
+		theirs := start["length-scale"]
+		number("length-scale", x/2)
+		t.start(start, startHalf)
+		start["length-scale"] = theirs
+	}
+	if _, ok := start["relevance"]; ok {
+		l := t.problem.Learned
+		start["relevance"] = space.String("learned")
+		if t.ridge() { // gradients converge slowly with such long length scales
+			number("length-scale", t.problem.MedianDistance/l.MedianDistance)
+			number("lambda", l.Ridge/float64(t.problem.Rows))
+		}
+		if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
+			start["kernel"] = space.String(l.Kernel)
+		}
+		t.start(start, startLearned)
 	}
 	return nil
+}
+
+// start adds a starting configuration that none equals.
+func (t *Tuning) start(values map[string]space.Value, name string) {
+	c := configOf(values)
+	if !slices.ContainsFunc(t.starts, func(s starting) bool { return s.config.Equal(c) }) {
+		t.starts = append(t.starts, starting{c, name})
+	}
+}
+
+// ridge reports whether λ is that of the squared loss.
+func (t *Tuning) ridge() bool {
+	return slices.Contains([]string{"falkon", "krr", "nystrom"}, t.algorithm.Name)
 }
 
 // iterations returns the name and the fixed or default number of steps of a learner that

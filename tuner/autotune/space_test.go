@@ -82,10 +82,10 @@ func TestFixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all.steps != 20 || some.steps != 3 || some.Searched() != all.Searched()-2 || len(some.starts) != 1 {
+	if all.steps != 20 || some.steps != 3 || some.Searched() != all.Searched()-3 || len(some.starts) != 1 {
 		t.Errorf("steps %d, %d; searched %d, %d; starts %v", all.steps, some.steps, all.Searched(), some.Searched(), some.starts)
 	}
-	v := Values(some.starts[0])
+	v := Values(some.starts[0].config)
 	for name, want := range some.options.Fixed {
 		if v[name] != want {
 			t.Errorf("%s = %q, want %q", name, v[name], want)
@@ -148,7 +148,7 @@ func TestRanges(t *testing.T) {
 		if (Range{l, h}) != c.r || tn.moved != c.moved {
 			t.Errorf("%s: the space has %v…%v, moved %v", where, low, high, tn.moved)
 		}
-		for _, s := range tn.starts {
+		for _, s := range tn.Starts() {
 			if err := tn.space.Validate(s); err != nil {
 				t.Errorf("%s: %v", where, err)
 			}
@@ -156,8 +156,8 @@ func TestRanges(t *testing.T) {
 				t.Errorf("%s: %s: %v", where, s, err)
 			}
 		}
-		if len(tn.starts) > 1 && tn.starts[0].Equal(tn.starts[1]) {
-			t.Errorf("%s: begins twice with %s", where, tn.starts[0])
+		if len(tn.starts) > 1 && tn.starts[0].config.Equal(tn.starts[1].config) {
+			t.Errorf("%s: begins twice with %s", where, tn.starts[0].config)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestBadRanges(t *testing.T) {
 		algorithm, text, want string
 	}{
 		{"falkon", "lamda=1..2", "the range lamda=1..2: falkon has no hyper-parameter of this name; the searched ones are length-scale, lambda, centers"},
-		{"falkon", "iterations=1..2", "falkon does not search it; set iterations=1; the searched ones are length-scale, lambda, centers"},
+		{"falkon", "tolerance=1..2", "falkon does not search it; set tolerance=1; the searched ones are length-scale, lambda, centers"},
 		{"falkon", "kernel=1..2", "it has choices instead of a range, gaussian, matern52, matern32, laplace; set one of them"},
 		{"falkon", "lambda=2..1", "the lower end is above the upper one; swap them"},
 		{"falkon", "lambda=1..1", "it has one value; set lambda=1"},

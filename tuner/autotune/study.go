@@ -23,9 +23,10 @@ const (
 
 // These name the starting configurations.
 const (
-	startTheory = "theory"
-	startNear   = "near theory"
-	startHalf   = "half the length scale"
+	startTheory  = "theory"
+	startNear    = "near theory"
+	startHalf    = "half the length scale"
+	startLearned = "learned length scales"
 )
 
 // MismatchError reports a study that does not belong to this tuning.
@@ -55,8 +56,18 @@ func (t *Tuning) Complete(s study.Spec) study.Spec {
 // warmup is the first step at which trials can be compared. Logistic FALKON decreases λ
 // from a larger value. Until all λ of the space are reached, trials with a small λ look no
 // better than others, or worse, although they end best.
+//
+// FALKON may take 100 iterations, of which few trials need half.
+//
+// With folds, a step is a fold, and trials are compared from the second on.
 func (t *Tuning) warmup() int {
+	if len(t.folds) > 0 {
+		return min(2, len(t.folds))
+	}
 	steps := max(t.steps/2, 1)
+	if t.algorithm.Name == "falkon" {
+		steps = min(steps, 20)
+	}
 	l, ok := t.estimator.(falkon.LogisticParams)
 	if !ok {
 		return steps
@@ -144,20 +155,13 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 	if err != nil || view.Status == study.StatusFinished {
 		return view, made, err
 	}
-	for i, c := range t.starts {
+	for i, start := range t.starts {
 		if spec := view.Spec; spec.MaxTrials > 0 && i >= spec.MaxTrials {
 			break
 		}
-		what := startTheory
-		switch {
-		case i > 0:
-			what = startHalf
-		case t.moved:
-			what = startNear
-		}
 		// The id makes repeated calls of any worker have no effect.
 		_, err := svc.Enqueue(ctx, name, study.Enqueue{
-			RequestID: fmt.Sprintf("autotune-start-%d", i), Config: c, Attributes: study.Attributes{attributeStart: what},
+			RequestID: fmt.Sprintf("autotune-start-%d", i), Config: start.config, Attributes: study.Attributes{attributeStart: start.name},
 		})
 		if err != nil {
 			return view, made, err

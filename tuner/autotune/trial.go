@@ -42,10 +42,13 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	if err != nil {
 		return infeasible(out, err)
 	}
+	if len(t.folds) > 0 {
+		return t.crossValidate(ctx, svc, name, trial, e, out)
+	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective(), best: math.Inf(1)}
 	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Validation: t.data.Validation, Measure: t.measure, Progress: f.step}
 	if t.stepsRegularise() {
-		o.Patience = max(5, t.steps/5)
+		o.Patience = t.patience()
 	}
 	_, err = e.Fit(ctx, t.data.Train, o)
 	switch {
@@ -66,6 +69,9 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", f.objective, strconv.FormatFloat(result, 'g', 8, 64), text, lastStep, f.last)
 	return err
 }
+
+// patience is the number of steps without improvement that ends a fit.
+func (t *Tuning) patience() int { return max(5, t.steps/5) }
 
 // stepsRegularise reports whether the steps of the learner are models of growing
 // complexity, of which the best is chosen. Otherwise they approximate one model that λ
@@ -115,7 +121,12 @@ func (f *following) step(p learners.Progress) error {
 	if p.ValidationError-p.ValidationError != 0 {
 		return nil // not finite, and the end of the fit reports it
 	}
-	v, err := f.report(study.Report{Step: int64(p.Iteration), Values: []study.NamedValue{{Name: f.objective, Value: p.ValidationError}}})
+	return f.send(study.Report{Step: int64(p.Iteration), Values: []study.NamedValue{{Name: f.objective, Value: p.ValidationError}}})
+}
+
+// send reports, and returns an error if the trial is over.
+func (f *following) send(r study.Report) error {
+	v, err := f.report(r)
 	switch tuner.CodeOf(err) {
 	case tuner.OK:
 	case tuner.LeaseLost, tuner.TrialState, tuner.NotFound, tuner.AlreadyTold:

@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -23,6 +22,9 @@ type Options struct {
 	Fixed training.Values
 	// Ranges replace theory's ranges, by name.
 	Ranges map[string]Range
+	// Folds is the number of folds of a cross-validation of training and validation rows
+	// together, or 0 or 1 for the validation rows alone. See [DefaultFolds].
+	Folds int
 	// Seed is the seed of every fit.
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
@@ -38,8 +40,9 @@ type Tuning struct {
 	name      string // of the measure
 	measure   learners.Measure
 
+	folds  []fold // nil for one split
 	space  *space.Space
-	starts []space.Config
+	starts []starting
 	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
 	limits []string // limits that the learner sets for the searched hyper-parameters, as ranges
 	// estimator has the starting settings.
@@ -67,10 +70,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed, t.problem)); err != nil {
 		return nil, err
 	}
-	if err := a.Learn(ctx, o.Fixed, d.Train, &t.problem, o.Seed, o.Workers); err != nil {
-		return nil, err
-	}
-	dims, err := theory.Space(a.Name, theory.Data{Rows: t.problem.Rows, MedianDistance: t.problem.MedianDistance})
+	dims, err := t.dimensions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,16 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if err := t.build(dims); err != nil {
 		return nil, err
 	}
+	if o.Folds > 1 {
+		if err := t.divide(ctx, o.Folds); err != nil {
+			return nil, err
+		}
+	}
 	// A fault that would fail every trial is refused at once.
 	if t.problem.Outputs == 0 {
 		return nil, &learners.DataError{Data: "training data", Reason: "there is no target; name a column as target"}
 	}
-	if t.estimator, err = a.Estimator(Values(t.starts[0]), t.problem); err != nil {
+	if t.estimator, err = a.Estimator(Values(t.starts[0].config), t.problem); err != nil {
 		return nil, err
 	}
 	t.print, err = t.fingerprint(ctx)
@@ -95,7 +100,28 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 func (t *Tuning) Space() *space.Space { return t.space }
 
 // Starts returns the starting configurations, theory's settings first.
-func (t *Tuning) Starts() []space.Config { return t.starts }
+func (t *Tuning) Starts() []space.Config {
+	configs := make([]space.Config, len(t.starts))
+	for i, s := range t.starts {
+		configs[i] = s.config
+	}
+	return configs
+}
+
+// starting is a starting configuration.
+type starting struct {
+	config space.Config
+	name   string
+}
+
+// Idle returns the inputs that have little effect in a configuration with learned length
+// scales.
+func (t *Tuning) Idle(v training.Values) []string {
+	if t.problem.Learned == nil || v["relevance"] != "learned" && v["length-scale"] != training.Auto {
+		return nil
+	}
+	return t.problem.Learned.Idle(t.data.Encoding.InputNames())
+}
 
 // Objective returns the name of the objective, such as validation-rmse.
 func (t *Tuning) Objective() string { return "validation-" + t.name }
@@ -126,6 +152,9 @@ func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d %d %d %d", t.algorithm.Name, t.name, t.options.Seed,
 		t.problem.Rows, t.problem.Dim, t.problem.Outputs, t.data.Validation.Len())
+	if len(t.folds) > 0 {
+		fmt.Fprintf(h, " %d folds", len(t.folds))
+	}
 	var b [8]byte
 	for _, v := range append(y, t.problem.MedianDistance) {
 		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
