@@ -70,7 +70,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	              from 100 to 1000; from Landweber with (½, 1): √n
 //	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
 //	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel;
-//	              λ ∈ [1e-9, 1e-2], where the least has no effect; θ up to ½
+//	              λ is 0 as in the paper, or a power of 10 up to 0.01; θ up to ½
 //	avgsgd        step-size ∈ [0.01, 1]/κ², from γ = 1/(4κ²); sampling; up to 400
 //	              passes, as many as make 4·10⁹ kernel evaluations
 //	doublyonline  step-size ∈ [0.01, 10]T^−½ for T = n, features per step
@@ -125,7 +125,7 @@ func (d Data) own(algorithm string) []Dimension {
 			evens(counts("random-features", root/2, 16*root, max(256, float64(s.Features)), math.MaxInt-1)),
 			fidelity("passes", 20, 5),
 			{Name: "averaging", Scale: Choice, Choices: []string{"none", "tail"}},
-			logs("lambda", "κ²", 1e-9, 1e-2, 1e-9),
+			{Name: "lambda", Unit: "κ²", Scale: Choice, Choices: []string{"0", "1e-8", "1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "1e-2"}, Ordered: true},
 			{Name: "step-decay", Scale: Choice, Choices: []string{"0", "0.25", "0.5"}, Ordered: true},
 		}
 	case "avgsgd":
