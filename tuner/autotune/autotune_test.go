@@ -575,11 +575,14 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 		{"krr", training.Values{"kernel": "linear"}, false},
 		{"krr", training.Values{"length-scale": "1"}, false},
 		{"krr", training.Values{"length-scale": "auto"}, false},
+		{"krr", training.Values{"relevance": "equal"}, false},
+		{"krr", training.Values{"relevance": "learned"}, false},
 		{"avgsgd", training.Values{"kernel": "none"}, false},
 	} {
 		tn := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed})
-		if _, ok := tn.Space().Lookup("relevance"); ok != c.want {
-			t.Errorf("%s, %v: relevance is searched: %v", c.algorithm, c.fixed, ok)
+		p, ok := tn.Space().Lookup("relevance")
+		if searched := ok && p.Type == space.TypeCategorical; searched != c.want {
+			t.Errorf("%s, %v: relevance is searched: %v", c.algorithm, c.fixed, searched)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		t.start(start, startHalf)
 		start["length-scale"] = theirs
 	}
-	if _, ok := start["relevance"]; ok {
+	if p, ok := t.space.Lookup("relevance"); ok && p.Type == space.TypeCategorical {
 		l := t.problem.Learned
 		start["relevance"] = space.String("learned")
 		if t.ridge() { // gradients converge slowly with such long length scales
