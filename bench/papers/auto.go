@@ -33,7 +33,7 @@ var auto = bench.Experiment{
 	About: `The experiment runs "tuner auto falkon" in the process, with 60 trials on every fifth
 row of the data, 8,000 of them. 60 % of the rows train, 20 % compare trials and 20 %
 only judge the end result. The split is fixed, and the seeds are those of the proposer.
-M is 500 to 1,000. "validation" is the least error of a trial. "test" is that of its
+The space is kernel, one length scale, λ and M from 500 to 1,000. "validation" is the least error of a trial. "test" is that of its
 configuration fitted to training and validation rows. "recommended" and "test of that"
 belong to the trial that the proposer's model recommends, which "tuner best" shows.
 
@@ -44,7 +44,8 @@ made with
 
   gunzip -c kin40k.data.csv.gz | awk 'NR%5 == 1' | head -n 8000 > kin40k.csv
   tuner auto falkon --data kin40k.csv --target -1 --trials 600 \
-    --proposer random --pruner none
+    --proposer random --pruner none --folds 1 --set iterations=20 \
+    --set sampler=uniform --set relevance=equal --range centers=500..1000
   tuner trials falkon-kin40k -f csv
 
 The table's best configuration is fitted again and compared. The ratio of validation to
@@ -55,6 +56,17 @@ The table's best configuration is fitted again and compared. The ratio of valida
 }
 
 var autoProblems = []string{"kin40k", "protein"}
+
+// autoFixed keeps the space at that of the stored tables.
+var autoFixed = training.Values{"iterations": "20", "sampler": "uniform", "relevance": "equal"}
+
+// autoRanges are those of the stored tables. Few rows have theory's range.
+func autoRanges(n int) map[string]autotune.Range {
+	if n < 1000 {
+		return nil
+	}
+	return map[string]autotune.Range{"centers": {Low: 500, High: 1000}}
+}
 
 // autoSeed is the seed of the split and of all fits, which is the default of --seed.
 const autoSeed = 1
@@ -98,7 +110,7 @@ func newAutoProblem(ctx context.Context, env *bench.Env, name string, rows int) 
 	if err != nil {
 		return nil, err
 	}
-	tn, err := autotune.New(ctx, a, data, autotune.Options{Seed: autoSeed, Workers: env.Workers})
+	tn, err := autotune.New(ctx, a, data, autotune.Options{Seed: autoSeed, Workers: env.Workers, Fixed: autoFixed, Ranges: autoRanges(data.Train.Len())})
 	return &autoProblem{name, tn, data.Train.Len()}, err
 }
 
