@@ -62,7 +62,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	falkon        M from 500 to 10√n, or to 4000 where n allows it and that is more.
 //	              These take M² numbers of memory and M³ operations, which are fewer
 //	              than those of 20 iterations from n = 30 000 on. Centres are uniform or
-//	              by leverage scores. Up to 100 iterations, of which the residual ends
+//	              by leverage scores where not all rows can be centres. Up to 100 iterations, of which the residual ends
 //	              most fits earlier
 //	log-falkon,   M as falkon
 //	nystrom
@@ -109,7 +109,10 @@ func (d Data) own(algorithm string) []Dimension {
 		high := max(10*root, min(float64(n), mostCenters))
 		dims := []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
 		if algorithm == "falkon" {
-			dims = append(dims, Dimension{Name: "sampler", Scale: Choice, Choices: []string{"uniform", "bless"}}, fidelity("iterations", 100, 20))
+			dims = append(dims, fidelity("iterations", 100, 20))
+		}
+		if algorithm == "falkon" && n > mostCenters {
+			dims = append(dims, Dimension{Name: "sampler", Scale: Choice, Choices: []string{"uniform", "bless"}})
 		}
 		return dims
 	case "landweber":

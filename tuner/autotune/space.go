@@ -108,6 +108,9 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			number("length-scale", t.problem.MedianDistance/l.MedianDistance)
 			number("lambda", l.Ridge/float64(t.problem.Rows))
 		}
+		if p, ok := t.space.Lookup("centers"); ok && p.Type == space.TypeInt && t.problem.Rows <= foldRows {
+			start["centers"] = p.High // with all rows, it is the fit that was learned
+		}
 		if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
 			start["kernel"] = space.String(l.Kernel)
 		}
