@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/spf13/cobra"
 )
 
 func newPlot(g *globals) *cobra.Command {
-	var png, svg string
+	var png, svg, page string
 	var only []string
 	cmd := &cobra.Command{
 		Use:   "plot [STUDY]",
@@ -30,9 +35,13 @@ Plots:
   model       predicted before against measured
 
 Plots for which the study has no data are left out. From 5,000 points on, plots
-show the density of points.`,
+show the density of points.
+
+With --html plot writes the web page of the study into one file. A browser opens it
+without a server and without a network.`,
 		Example: `  tuner plot digits --png plots
-  tuner plot digits --svg plots --only history,slices`,
+  tuner plot digits --svg plots --only history,slices
+  tuner plot digits --html digits.html`,
 		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kinds := plotKinds
@@ -44,23 +53,48 @@ show the density of points.`,
 					return usagef("--only: there is no plot %q; use some of %s", k, strings.Join(plotKinds, ", "))
 				}
 			}
-			if png == "" && svg == "" {
+			if png == "" && svg == "" && page == "" {
 				png = "."
+			}
+			if page != "" && len(only) > 0 && png == "" && svg == "" {
+				return usagef("--only chooses among the plots of --png and --svg; leave it out, because --html has all of them")
 			}
 			return g.withStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				view, err := svc.Study(ctx, name)
 				if err != nil {
 					return err
 				}
+				if page != "" {
+					if err := writePage(ctx, svc, name, page); err != nil {
+						return err
+					}
+					g.note(cmd, "Wrote %s.", page)
+				}
+				if png == "" && svg == "" {
+					return nil
+				}
 				return drawStudy(ctx, svc, view, g, cmd, kinds, png, svg)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&png, "png", "", "`folder` for PNG files (default . without --svg)")
+	cmd.Flags().StringVar(&png, "png", "", "`folder` for PNG files (default . without --svg and --html)")
 	cmd.Flags().StringVar(&svg, "svg", "", "`folder` for SVG files")
+	cmd.Flags().StringVar(&page, "html", "", "`file` for the page with all data")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "`plots` to draw, separated by commas (default all)")
 	register(cmd, "only", words(plotKinds...))
 	return cmd
+}
+
+// writePage writes the page of a study into a file.
+func writePage(ctx context.Context, svc tuner.Service, name, file string) error {
+	var out bytes.Buffer
+	if err := web.WriteFile(ctx, svc, name, time.Now(), &out); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--html %s cannot be written: %w", file, err)
+	}
+	return nil
 }
 
 // drawStudy draws plots of a study as PNG and SVG into folders, where a name is given.

@@ -46,6 +46,9 @@
 // token, so a revoked token ends its sessions. With [Options].Key the face answers only
 // sessions that showed the key, which guards a server without tokens.
 //
+// [WriteFile] writes the page of a study with its data into one document. There the module
+// offline.js stands in for api.js.
+//
 // # HTTP
 //
 // The face speaks HTTP/1.1. Bodies have the server's limit on messages. Reading a body and

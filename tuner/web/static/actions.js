@@ -2,7 +2,7 @@
 // Changes of a study and its trials. Each form has one request id, so that sending it twice
 // has one effect, and shows the command that does the same.
 
-import { APIError, call, caller, requestID } from "./api.js";
+import { APIError, call, caller, offline, requestID } from "./api.js";
 import { command, h, number, quote } from "./dom.js";
 import { at, parameters } from "./columns.js";
 
@@ -47,6 +47,7 @@ const button = (/** @type {string} */ title, /** @type {() => void} */ onclick, 
 
 /** lacks says that the visitor has a smaller scope than worker or admin, or is false. */
 function lacks(/** @type {"worker"|"admin"} */ scope) {
+  if (offline) return "This file shows the study as it was.";
   const enough = caller.role === "admin" || caller.role === scope;
   return !enough && `Your token has the scope ${caller.role}. This needs the scope ${scope === "worker" ? "worker or admin" : "admin"}.`;
 }
@@ -148,6 +149,7 @@ export const stopNote = "bkb.stop";
 
 /** stopButton asks a running trial to stop, or takes the request back. */
 export function stopButton(/** @type {string} */ study, /** @type {any} */ t, /** @type {() => void} */ changed, style = "quiet") {
+  if (offline) return "";
   const n = Number(t.number ?? 0);
   const name = `studies/${study}/trials/${n}`;
   if (t.attributes?.[stopNote]) {

@@ -61,6 +61,9 @@ export async function call(/** @type {string} */ method, /** @type {any} */ body
 /** caller is who the server takes the visitor for. */
 export let caller = /** @type {{name: string, role: string, studies?: string[]}} */ ({ name: "", role: "admin" });
 
+/** offline tells whether there is no server, as in a file with a study. */
+export const offline = false;
+
 /** recognise asks the server who the visitor is. */
 export async function recognise() {
   caller = await call("GetCaller", {});

@@ -52,9 +52,9 @@ export function duration(/** @type {number} */ s) {
   return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
 }
 
-/** bytesURL is the address of a study or trial within the page. */
+/** studyURL and trialURL are addresses within the page. A file with a study has no page for each trial. */
 export const studyURL = (/** @type {string} */ name) => `/studies/${encodeURIComponent(name)}`;
-export const trialURL = (/** @type {string} */ name, /** @type {number} */ n) => `${studyURL(name)}/trials/${n}`;
+export const trialURL = (/** @type {string} */ name, /** @type {number} */ n) => (document.documentElement.dataset.file ? "#trials" : `${studyURL(name)}/trials/${n}`);
 
 /** studyID is the last part of a resource name. */
 export const studyID = (/** @type {string} */ name) => name.split("/")[1];

@@ -117,7 +117,7 @@ export function running(s, signal, changed) {
       return h("li", {},
         h("a", { href: trialURL(s.name, t.number) }, `#${t.number}`),
         h("span", { class: "worker", title: t.worker || "no name" }, t.worker || "unnamed worker"),
-        spark(thin(c, 240)),
+        spark(thin(c, 240), 50),
         h("span", { class: "num" }, last ? `${number(last.value, 4)}, step ${last.step}` : "no report yet"),
         h("span", { class: "muted num" }, duration(since)),
         t.attributes?.[stopNote] ? h("span", { class: "warn", title: t.attributes[stopNote] }, "stopping") : stopButton(s.name, t, changed),

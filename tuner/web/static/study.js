@@ -1,7 +1,7 @@
 // @ts-check
 // The page of a study.
 
-import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
+import { APIError, call, follow, loadColumns, offline, serverNow } from "./api.js";
 import { column, merge, objectives, ranks } from "./columns.js";
 import { count, duration, h, number, state, trialStateNames, trialURL } from "./dom.js";
 import { actions } from "./actions.js";
@@ -207,7 +207,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
       model(true);
     } }, i.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => h("option", { selected: k === s.chosen }, o.name))));
     const focused = head.contains(document.activeElement) ? /** @type {any} */ (document.activeElement).textContent : null;
-    head.replaceChildren(h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))), choose || "", act.buttons());
+    head.replaceChildren(h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))), choose || "", offline ? "" : act.buttons());
     if (focused) for (const b of head.querySelectorAll("button")) if (b.textContent === focused) b.focus();
   }
 
