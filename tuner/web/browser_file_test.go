@@ -46,7 +46,7 @@ func TestBrowserFile(t *testing.T) {
 		{"model", digits + "#model", ".words li", "The model knows"},
 		{"cost", digits + "#cost", ".view td", "completed"},
 		{"settings", digits + "#settings", "main pre", "<b>note</b>"},
-		{"front", two + "#front", ".view canvas", "of 120 completed trials"},
+		{"front", two + "#front", ".view canvas", "of 121 completed trials"},
 		{"empty", empty, ".empty-page", "No trial yet"},
 	} {
 		for i, scheme := range []string{"light", "dark"} {

@@ -6,7 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
@@ -66,7 +70,12 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
-	columns, all, err := f.readColumns(ctx, r, &pb.GetColumnsRequest{Parent: "studies/" + r.PathValue("study"), Names: names, After: after})
+	q := &pb.GetColumnsRequest{Parent: "studies/" + r.PathValue("study"), Names: names, After: after}
+	columns, all, err := f.readColumns(ctx, r, q)
+	if status.Code(err) == codes.InvalidArgument { // an older server has not all columns
+		q.Names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "feasible" })
+		columns, all, err = f.readColumns(ctx, r, q)
+	}
 	if err != nil {
 		f.fail(w, r, err)
 		return

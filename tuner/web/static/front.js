@@ -9,7 +9,7 @@ import { points, ratio, sized } from "./raster.js";
 const height = 380;
 const margin = { left: 58, right: 14, top: 10, bottom: 40 };
 
-/** pareto lists the trials that none beats in both columns, in order of the first. */
+/** pareto lists the trials that none beats in both columns, in order of the first, and all of equal ones. */
 export function pareto(/** @type {Float64Array} */ a, /** @type {Float64Array} */ b, /** @type {number} */ signA, /** @type {number} */ signB) {
   const order = [];
   for (let i = 0; i < a.length; i++) if (a[i] === a[i] && b[i] === b[i]) order.push(i);
@@ -17,7 +17,8 @@ export function pareto(/** @type {Float64Array} */ a, /** @type {Float64Array} *
   const front = [];
   let best = Infinity;
   for (const i of order) {
-    if (signB * b[i] < best) {
+    const last = front[front.length - 1];
+    if (signB * b[i] < best || (a[i] === a[last] && b[i] === b[last])) {
       best = signB * b[i];
       front.push(i);
     }

@@ -90,7 +90,7 @@ export class Study {
   }
   /** breaks tells whether a completed trial breaks a constraint. */
   breaks(/** @type {number} */ i) {
-    return column(this.table, "state")[i] === COMPLETED && !column(this.table, "feasible")[i];
+    return column(this.table, "state")[i] === COMPLETED && column(this.table, "feasible")?.[i] === 0; // an older server has no such column
   }
   /** broken is the number of such trials. @returns {number} */
   broken() {
