@@ -78,6 +78,9 @@ generate: ## make generated code anew
 	go generate ./...
 
 # A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
+bench-ui: ## measure the web page with Chromium at 100,000 and a million trials, and asks beside 20 pages (3 minutes)
+	BKB_LONG=1 go test -count 1 -run 'Browser(Budget|Million)$$' -bench OpenPages -benchtime 1x -v ./tuner/web | grep -v '^==='
+
 vendor-ui: ## fetch the foreign files of the web page and of its tests from npm, and check them
 	set -e; for dir in tuner/web/static/vendor tuner/web/testdata; do \
 	  work=$$(mktemp -d); package=$$(awk '$$1 == "package" {print $$2}' $$dir/vendor.sum); \
