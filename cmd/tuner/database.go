@@ -176,7 +176,8 @@ func (g *globals) checkDatabase(cmd *cobra.Command, address string) (err error) 
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if err := printProblems(out, report.Report, "this database", fmt.Sprintf("%d bytes", report.Bytes)); err != nil {
+	remedy := "restore the database from its own backup, or copy the readable studies (tuner copy)"
+	if err := printProblems(out, report.Report, "the database", report.Bytes, remedy); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "PostgreSQL %s: an acknowledged trial survives %s\n", report.Durability.Version, report.Durability.Survives())

@@ -76,13 +76,13 @@ func check(ctx context.Context, out io.Writer, path string) error {
 	if err != nil {
 		return offlineError(err, path)
 	}
-	return printProblems(out, report.Report, path, fmt.Sprintf("%d bytes", report.FileBytes))
+	return printProblems(out, report.Report, path, report.FileBytes, "restore a backup (tuner restore), or export the readable studies (tuner export)")
 }
 
 // printProblems prints OK with counts, or each problem of a check and returns an error.
-func printProblems(out io.Writer, r verify.Report, place, size string) error {
+func printProblems(out io.Writer, r verify.Report, place string, bytes int64, remedy string) error {
 	if r.OK() {
-		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %s\n", r.Studies, r.Trials, r.Events, size)
+		_, err := fmt.Fprintf(out, "OK: %d studies, %d trials, %d events, %d bytes\n", r.Studies, r.Trials, r.Events, bytes)
 		return err
 	}
 	for _, p := range r.Problems {
@@ -90,7 +90,7 @@ func printProblems(out io.Writer, r verify.Report, place, size string) error {
 			return err
 		}
 	}
-	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; restore a backup (tuner restore), or export the readable studies (tuner export)", place, len(r.Problems)+r.More)}
+	return &statusError{exitDamaged, fmt.Errorf("%s is damaged: %d problems; %s", place, len(r.Problems)+r.More, remedy)}
 }
 
 // offlineError is fileError for commands that need exclusive use of a file.

@@ -119,7 +119,13 @@ func failover(t *testing.T, synchronous bool) (acknowledged, lost int) {
 	}
 	time.Sleep(300 * time.Millisecond)
 	primary.Kill()
-	_ = syscall.Kill(receiver, syscall.SIGKILL) // what it had not received is gone with the primary
+	// What the receiver had not received is gone with the primary. The standby starts again
+	// without it, as it must after a child was killed.
+	_ = syscall.Kill(receiver, syscall.SIGKILL)
+	standby.Kill()
+	if err := standby.Run(); err != nil {
+		t.Fatal(err)
+	}
 	if err := standby.Promote(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The most that one commit to the destination takes, but for a larger event alone.
+// The most that one commit to the destination takes. A larger event is alone in its
+// commit.
 const (
 	batchEvents = 2048
 	batchBytes  = 8 << 20
