@@ -38,17 +38,15 @@ func newAuto(g *globals) *cobra.Command {
 best model to a file.
 
 It creates a study. Its trials train on training rows and are compared on validation
-rows. Below 2000 rows they are compared on five folds of both. The first trial has the
-settings of theory. Another has a length scale for each input, learned by gradients. At
-the end auto trains the best configuration on both, and shows it beside theory's. The
-command best goes by the model and may recommend another one.
+rows, or on five folds of both below 2000 rows. The first trial has the settings of
+theory, and another learned length scales. At the end auto trains the best configuration
+on both.
 
 ALGORITHM is one of those of tuner train. Ranges come from theory and the data. If the
-best value lies at an end of its range, stderr says so, and --range sets a wider one.
+best value lies at an end of its range, stderr says so. --range sets a wider one.
 
-Ctrl-C loses nothing. The same command continues the study, and with --server several
-machines with the same data can share it. To continue a finished study, start a new one
-with --from.`,
+Ctrl-C loses nothing. The same command continues the study, which several machines
+share with --server. --from continues a finished one.`,
 		Example: `  tuner auto --demo
   tuner auto falkon --data housing.csv --target price --trials 40
   tuner auto falkon --data housing.csv --target price --from falkon-housing`,

@@ -67,8 +67,8 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 }
 
 // addWeights adds the flag of the weights of rows.
-func (d *dataFlags) addWeights(cmd *cobra.Command) {
-	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+func (d *dataFlags) addWeights(cmd *cobra.Command, g group) {
+	flagGroup(cmd, g, func(f *pflag.FlagSet) {
 		f.StringVar(&d.options.Weights, "weights", "", "`column` with the weights of rows, numbers ≥ 0 (default all rows count alike)")
 	})
 }

@@ -27,10 +27,10 @@ Quantities:
   width by theory      half width that the theory asks for
   coverage             last outcomes within the 95 % interval predicted for them
   calibration          factor of the intervals with which 95 % would have been
-  outliers             results that are left out, far worse than their neighbours
+  outliers             results left out, far worse than their neighbours
   stuck for            results since the last improvement
   gap                  how much better than the best a configuration can be,
-                       under the model and with its bounds as wide as outcomes ask for
+                       under the model, with bounds as wide as outcomes ask for
 
 It warns of settings that have no effect, such as cost=told when no costs are reported.`,
 		Example: "  tuner diagnose digits",

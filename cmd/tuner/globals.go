@@ -58,7 +58,7 @@ func (g *globals) flags(root *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&g.db, "db", "", "`file` with the studies (default $TUNER_DB or "+defaultDB+")")
 	f.StringVar(&g.server, "server", "", "server, `host:port` or unix:path (default $TUNER_SERVER)")
-	f.StringVar(&g.store, "store", "", "database with the studies, a `URL` such as postgres://tuner@db/tuner (default $TUNER_STORE)")
+	f.StringVar(&g.store, "store", "", "`URL` of a PostgreSQL database (default $TUNER_STORE)")
 	f.StringVar(&g.tokenFile, "token-file", "", "`file` with the token for the server, mode 0600 (default $TUNER_TOKEN)")
 	f.StringVar(&g.ca, "ca", "", "PEM `file` with the CA certificate that signed the server's (default the system's CAs)")
 	f.StringVar(&g.cert, "cert", "", "PEM `file` with the client certificate for the server")

@@ -221,7 +221,7 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 	})
 	data.add(cmd)
 	data.addTarget(cmd)
-	data.addWeights(cmd)
+	data.addWeights(cmd, group{title: "Data"})
 	deviceFlag(g, cmd)
 	form := formatFlag(cmd, "table", "json", "jsonl")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -30,7 +30,9 @@ validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	new(trainer).addValidation(cmd) // for the page
+	page := new(trainer)
+	page.addWeights(cmd)
+	page.addValidation(cmd)
 	for _, a := range training.Algorithms() {
 		cmd.AddCommand(newTrainAlgorithm(g, a))
 	}
@@ -73,11 +75,7 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 	}
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
-	t.data.addWeights(cmd)
-	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
-		f.StringVar(&t.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
-	})
-	register(cmd, "class-weight", words(training.Balanced))
+	t.addWeights(cmd)
 	t.encoding.add(cmd)
 	t.addValidation(cmd)
 	register(cmd, "measure", words(learners.MeasureNames()...))
@@ -90,6 +88,15 @@ func newTrainAlgorithm(g *globals, a training.Algorithm) *cobra.Command {
 	t.format = formatFlag(cmd, "table", "json", "jsonl")
 	assign(cmd.Flag("format"), output)
 	return cmd
+}
+
+// addWeights adds the flags of weights, which are on the page of train.
+func (t *trainer) addWeights(cmd *cobra.Command) {
+	t.data.addWeights(cmd, group{"Weights", "tuner train"})
+	flagGroup(cmd, group{"Weights", "tuner train"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
+	})
+	register(cmd, "class-weight", words(training.Balanced))
 }
 
 // addValidation adds the flags that are on the page of train.
@@ -113,7 +120,7 @@ func addParameter(f *pflag.FlagSet, p training.Parameter) {
 	}
 	f.Var(&parameterValue{p.Default, kind}, p.Name, usage)
 	f.Lookup(p.Name).DefValue = p.Default
-	if p.Auto != "" {
+	if p.Auto != "" && p.Default == training.Auto {
 		f.Lookup(p.Name).DefValue = training.Auto + ", " + p.Auto
 	}
 }

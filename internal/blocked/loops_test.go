@@ -43,9 +43,11 @@ var loops = map[string]struct {
 	"learners/avgsgd/study.go":      {3, "a parabola through points"},
 	"learners/falkon/cg.go":         {1, "sums over columns of vectors"},
 	"learners/falkon/losses.go":     {1, "the mean over the classes of one row"},
+	"learners/calibrate.go":         {2, "a line through scores, with two unknowns"},
 	"learners/krr/decomposition.go": {2, "diagonals, which are weighted sums of squares"},
 	"learners/linear.go":            {1, "sparse rows"},
 	"learners/nystrom/cg.go":        {2, "sums of vectors, output by output"},
+	"learners/training/learn.go":    {2, "one random sum of outputs, and running variances"},
 	"learners/power.go":             {1, "one inner product in each iteration"},
 	"sketch/dense.go":               {1, "projections of sparse rows"},
 }

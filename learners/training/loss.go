@@ -20,8 +20,8 @@ var lossParameters = []Parameter{
 		Doc: "the loss of numbers (huber and quantile resist outliers)",
 	},
 	{
-		Name: "delta", Kind: Real, Positive: true, Default: Auto, Auto: "1.345 times the spread of the targets by medians",
-		Doc: "the residual from which the Huber loss is linear, in units of the encoded targets",
+		Name: "delta", Kind: Real, Positive: true, Default: Auto, Auto: "1.345 times the spread of targets",
+		Doc: "the residual from which the Huber loss is linear",
 	},
 	{Name: "quantile", Kind: Real, Positive: true, Default: "0.5", Doc: "the quantile τ of the quantile loss"},
 }

@@ -17,7 +17,7 @@ import (
 // Several algorithms have these parameters.
 var (
 	lambdaParameter = Parameter{
-		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or learned with --length-scale auto",
+		Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n or learned",
 		Doc: "the ridge λ, per sample",
 	}
 	centersParameter = Parameter{
@@ -49,7 +49,7 @@ var (
 	}
 	distancesParameter = Parameter{
 		Name: "distances", Kind: Choice, Choices: []string{autoDistances, "direct", "expanded"}, Default: autoDistances,
-		Doc: "how distances are computed while fitting (expanded is faster and rounds more, automatic uses it where that is harmless)",
+		Doc: "how distances are computed (expanded is faster and rounds more)",
 	}
 )
 
@@ -141,13 +141,13 @@ var falkonAlgorithm = Algorithm{
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
-Where few rows matter much, fewer centres then give the same error. With --loss huber or quantile it
-takes Newton steps, with up to --iterations iterations each.`,
+Where few rows matter much, fewer centres then give the same error. With --loss huber or
+quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: slices.Concat(withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
-		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver (cg, or gradient for the basic algorithm)"},
+		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of iterations t"},
-		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends the iteration"},
+		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends it"},
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	), lossParameters),
 	build: func(r reader, p Problem) (learners.Estimator, error) {
@@ -179,7 +179,7 @@ func (r reader) solver() falkon.Solver {
 
 var epsilonParameter = Parameter{
 	Name: "epsilon", Kind: Real, Positive: true, Default: Auto, Auto: "1e-13, or 1e-6 in single precision",
-	Doc: "the part of K_MM, relative to its largest element, that counts as 0",
+	Doc: "the relative part of K_MM that counts as 0",
 }
 
 var factorizationParameter = Parameter{

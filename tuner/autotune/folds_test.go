@@ -62,7 +62,7 @@ func TestFoldsAreCrossValidation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := training.Evaluate(t.Context(), m, d.Encoding, test)
+		scores, err := training.Evaluate(t.Context(), m, d.Encoding, test, learners.Scoring{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func parseDistributions(distributions map[string]json.RawMessage) (*space.Space,
 func nameNull(name string, distribution json.RawMessage) (json.RawMessage, error) {
 	var fields, attributes map[string]json.RawMessage
 	if json.Unmarshal(distribution, &fields) != nil {
-		return distribution, nil // the parser of spaces says what is wrong
+		return distribution, nil // the parser of spaces reports the fault
 	}
 	in := fields
 	if raw, ok := fields["attributes"]; ok {
