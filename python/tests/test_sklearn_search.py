@@ -203,7 +203,7 @@ def test_pruning(tmp_path: Path, name: str) -> None:
         n_iter=20,
         n_points=2,
         cv=4,
-        pruner=("median", {"warmup_steps": 2}),
+        pruner=("percentile", {"percentile": 25, "warmup_steps": 2}),
         random_state=0,
         study=name,
         db=tmp_path / "s.db",

@@ -39,7 +39,7 @@ func TestBrowserFile(t *testing.T) {
 	digits, two, empty := address("digits"), address("two"), address("empty")
 	b.do(t, network.OverrideNetworkState(true, 0, 0, 0))
 	for _, v := range []struct{ name, path, ready, text string }{
-		{"overview", digits, ".history canvas", "0.0262014"},
+		{"overview", digits, ".history canvas", "last result"},
 		{"parameters", digits + "#parameters", ".slices canvas", "lr"},
 		{"trials", digits + "#trials", "table.trials td", "254 of 254"},
 		{"curves", digits + "#curves", ".view canvas", "10 of the next best"},

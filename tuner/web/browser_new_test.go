@@ -98,7 +98,7 @@ func TestBrowserNew(t *testing.T) {
 	}
 	b.look(t, 1280, 900, "light")
 	b.open(t, "/", ".empty-page")
-	b.do(t, chromedp.Click(`.page-head a.button`, chromedp.ByQuery), chromedp.WaitVisible(".samples td", chromedp.ByQuery))
+	b.do(t, chromedp.Click(`.page-head a[href="/new"]`, chromedp.ByQuery), chromedp.WaitVisible(".samples td", chromedp.ByQuery))
 	b.fill(t, "#new-space", "parameters:\n  lr: {type: float, low: 0, high: 1, scale: log}\n")
 	b.until(t, `document.querySelector(".findings").textContent.includes("One fault") && document.querySelector(".findings").textContent.includes("line 2")`)
 	b.shoot(t, "new-fault-1280-light")
