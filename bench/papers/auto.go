@@ -35,8 +35,8 @@ row of the data, 8,000 of them. 60 % of the rows train, 20 % compare trials and 
 only judge the end result. The split is fixed, and the seeds are those of the proposer.
 The space is kernel, one length scale, λ and M from 500 to 1,000. "validation" is the
 least error of a trial. "test" is that of its configuration fitted to training and
-validation rows. "recommended" and "test of that" belong to the trial that the proposer's
-model recommends, which "tuner best" shows.
+validation rows. "recommended" and "test of that" belong to the trial that the model of
+the proposer recommends, which "tuner best" shows.
 
 "random ×10" is the least error of 600 random configurations of the space, without
 pruning. "random" is the expected least error of 60 of them. With --full they are
