@@ -27,7 +27,9 @@ var goldenPaths = []string{"avx2", "avx512"}
 // testdata/version<model version>/<study>.log.gz holds the records of one study, each
 // preceded by its length. The studies are small. They cover continuous, mixed and
 // conditional spaces, reports and pruning, several objectives, constraints, failures,
-// costs, replicates at a binding cap, late results, and spaces that run out.
+// costs, replicates at a binding cap, late results, and spaces that run out. Those of version
+// 5 add branches with a far model, outliers, limits of metrics, constraints between parameters
+// and a repeated best trial.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; !slices.Contains(goldenPaths, path) {
 		t.Skipf("these tests compute by %s; golden logs replay by one of %v", path, goldenPaths)
