@@ -35,7 +35,7 @@ func newArms(e *embedding, rows kernel.Rows, opts SparseOptions) (*arms, error) 
 	for _, v := range []*[]float64{&a.prior, &a.res, &a.base, &a.mean, &a.variance} {
 		*v = make([]float64, n)
 	}
-	ld := packTriangle(e.l)
+	ld := e.l.panels()
 	a.padded, a.h, a.z = ld.padded, make([]float64, ld.padded), simd.Aligned[float64]((n+lanes-1)/lanes*lanes*ld.padded)
 	err := forBlocks(n, embedBlock, opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
 		return e.embedPanels(ld, a.panels(i0, i1), a.prior[i0:i1], a.res[i0:i1], rows, i0, i1, s)
@@ -109,7 +109,7 @@ func (a *arms) refreshMeans(s *Sparse) {
 
 // refreshVariances computes the variances from scratch. It costs O(Am²).
 func (a *arms) refreshVariances(s *Sparse) {
-	lv := packTriangle(s.varL)
+	lv := s.varL.panels()
 	_ = forBlocks(len(a.variance), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
 		mark := sc.Mark()
 		defer sc.Release(mark)

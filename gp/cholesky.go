@@ -3,6 +3,7 @@ package gp
 import (
 	"math"
 	"runtime"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -31,6 +32,7 @@ const (
 type Cholesky struct {
 	n, stride int
 	data      []float64 // length n·stride
+	packed    atomic.Pointer[triangle]
 }
 
 // NewCholesky factors the n×n row-major matrix a. It reads only the lower triangle and

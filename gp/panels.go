@@ -14,16 +14,27 @@ const lanes = 8
 type triangle struct {
 	n, padded int
 	data      []float64
+	rounded   bool // sums over columns are those of [roundedDots]
 }
 
 // offset returns the start of the panel of rows p, p+1, …, where panels grow by 6
 // columns each.
 func offset(p int) int { return p * (p + simd.Rows) / 2 }
 
+// panels returns L in panels. It packs them at the first call after a change.
+func (c *Cholesky) panels() triangle {
+	if t := c.packed.Load(); t != nil {
+		return *t
+	}
+	t := packTriangle(c)
+	c.packed.Store(&t)
+	return t
+}
+
 func packTriangle(c *Cholesky) triangle {
 	const rows = simd.Rows
 	padded := (c.n + rows - 1) / rows * rows
-	t := triangle{c.n, padded, simd.Aligned[float64](offset(padded))}
+	t := triangle{n: c.n, padded: padded, data: simd.Aligned[float64](offset(padded))}
 	for i := range padded {
 		p := i / rows * rows
 		panel := t.data[offset(p)+i-p:]
@@ -78,13 +89,66 @@ func (t triangle) pack(panels, b []float64, q int) {
 	}
 }
 
-// squares sets dst, of length q, to ‖column‖² of every column.
-func (t triangle) squares(dst, panels []float64, q int) {
+// squares sets dst to ‖column‖² of every column.
+func (t triangle) squares(dst, panels []float64) {
+	if t.rounded {
+		roundedDots(dst, nil, panels, t.n, t.padded)
+		return
+	}
 	kern := simd.For[float64]()
-	for i := 0; i < q; i += lanes {
+	for i := 0; i < len(dst); i += lanes {
 		var sum [lanes]float64
 		kern.Squares(t.n, &panels[i*t.padded], &sum[0])
-		copy(dst[i:q], sum[:])
+		copy(dst[i:], sum[:])
+	}
+}
+
+// roundedDots sets dst to wᵀ·column of every column of panels, or to ‖column‖² if w is nil,
+// with the bits of gonum's Dot. It leaves out rows from n on.
+func roundedDots(dst, w, panels []float64, n, padded int) {
+	kern := simd.For[float64]()
+	for i := 0; i < len(dst); i += lanes {
+		panel := panels[i*padded:][:padded*lanes]
+		if kern.ColumnDots == nil {
+			gatheredDots(dst[i:min(i+lanes, len(dst))], w, panel, n)
+			continue
+		}
+		var sums [4 * lanes]float64
+		fours := n / 4
+		switch {
+		case fours == 0:
+		case w == nil:
+			kern.ColumnSquares(fours, &panel[0], &sums[0])
+		default:
+			kern.ColumnDots(fours, &panel[0], &w[0], &sums[0])
+		}
+		for l := 4 * fours; l < n; l++ { // as in Dot the last products go to the first sum
+			for c, v := range panel[l*lanes:][:lanes] {
+				if w == nil {
+					sums[c] += float64(v * v)
+				} else {
+					sums[c] += float64(v * w[l])
+				}
+			}
+		}
+		for c := range min(lanes, len(dst)-i) {
+			dst[i+c] = (sums[lanes+c] + sums[3*lanes+c]) + (sums[c] + sums[2*lanes+c])
+		}
+	}
+}
+
+// gatheredDots is roundedDots for one panel, by Dot.
+func gatheredDots(dst, w, panel []float64, n int) {
+	column := make([]float64, n)
+	for c := range dst {
+		for l := range column {
+			column[l] = panel[l*lanes+c]
+		}
+		if w == nil {
+			dst[c] = square(column)
+		} else {
+			dst[c] = dot(column, w[:n])
+		}
 	}
 }
 
@@ -114,9 +178,11 @@ type scoring struct {
 	w      []float64 // padded
 }
 
-func (s *Sparse) scoring() scoring {
+// scoring returns the packed data. With rounded, sums are those of [roundedDots].
+func (s *Sparse) scoring(rounded bool) scoring {
 	s.settled()
-	c := scoring{s: s, ld: packTriangle(s.emb.l), lv: packTriangle(s.varL)}
+	c := scoring{s: s, ld: s.emb.l.panels(), lv: s.varL.panels()}
+	c.ld.rounded, c.lv.rounded = rounded, rounded
 	c.w = make([]float64, c.ld.padded)
 	copy(c.w, s.reg.w)
 	return c
@@ -133,7 +199,11 @@ func (c scoring) rows(mean, variance []float64, x kernel.Rows, i0, i1 int, sc *k
 	if err := c.s.emb.embedPanels(c.ld, panels, prior, res, x, i0, i1, sc); err != nil {
 		return err
 	}
-	panelProducts(mean, c.w, panels)
+	if c.ld.rounded {
+		roundedDots(mean, c.w, panels, c.ld.n, c.ld.padded)
+	} else {
+		panelProducts(mean, c.w, panels)
+	}
 	c.s.spread(variance, c.lv, panels, prior, res, sc)
 	return nil
 }
@@ -148,7 +218,7 @@ func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x ker
 	if ld.n > 0 {
 		e.fillPanels(ld, panels, x, i0, i1, sc)
 		ld.solve(panels)
-		ld.squares(norms, panels, len(norms))
+		ld.squares(norms, panels)
 	}
 	for i, r := range norms {
 		if !isFinite(r) {
@@ -193,7 +263,7 @@ func (s *Sparse) spread(variance []float64, lv triangle, panels, prior, res []fl
 	clear(norms)
 	if lv.n > 0 {
 		lv.solve(panels)
-		lv.squares(norms, panels, len(norms))
+		lv.squares(norms, panels)
 	}
 	for i, r := range norms {
 		variance[i] = s.assemble(prior[i], res[i], r)

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Probe predicts at one input after another, with gradients if needed, as a gradient
@@ -55,15 +56,13 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 	} else if m > 0 {
 		s.emb.prepared().Fill(t.z, m, x, 0, 1, new(kernel.Scratch))
 	}
-	s.emb.l.forward(t.z)
+	blocked.ForwardTwice(s.emb.l.matrix(), s.varL.matrix(), t.z, t.h)
 	q := floats.Dot(t.z, t.z)
 	if !isFinite(q) { // only then check every pair
 		if err := s.emb.checkRow(x, 0, new(kernel.Scratch)); err != nil {
 			return 0, 0, err
 		}
 	}
-	copy(t.h, t.z)
-	s.varL.forward(t.h)
 	prior, res, err := s.emb.residual(x, 0, q)
 	if err != nil {
 		return 0, 0, err

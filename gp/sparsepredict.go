@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // Predict returns μ̃ and σ̃² at every row of x, without observation noise, with pending
@@ -30,10 +31,12 @@ func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 			}
 		}
 		return mean, variance, nil
-	case n <= someRows:
-		err = s.predictRows(mean, variance, x)
+	case n > someRows:
+		err = s.predictPanels(mean, variance, x, false)
+	case s.emb.len() <= wholeTriangle:
+		err = s.predictPanels(mean, variance, x, true)
 	default:
-		err = s.predictPanels(mean, variance, x)
+		err = s.predictRows(mean, variance, x)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -41,11 +44,13 @@ func (s *Sparse) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	return mean, variance, nil
 }
 
-// fewRows are predicted one by one, and someRows by blocks of rows. For more rows the
-// triangles of L_D and L_V are packed.
+// fewRows are predicted one by one. Up to someRows, sums over inducing points are those of
+// gonum's Dot, as earlier programs computed them. Up to wholeTriangle inducing points, a triangular
+// solution has the same bits in panels as in rows.
 const (
-	fewRows  = 4
-	someRows = 2048
+	fewRows       = 4
+	someRows      = 2048
+	wholeTriangle = blocked.Direct
 )
 
 // rooms holds memory for the embeddings of blocks.
@@ -110,16 +115,20 @@ func blockError(err error, from int) error {
 	return rowError(err, from+at)
 }
 
-// predictPanels is Predict with the triangles packed.
-func (s *Sparse) predictPanels(mean, variance []float64, x kernel.Rows) error {
-	c := s.scoring()
-	err := forBlocks(len(mean), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
+// predictPanels is Predict with the triangles packed. With rounded it has the bits of
+// predictRows, for at most wholeTriangle inducing points.
+func (s *Sparse) predictPanels(mean, variance []float64, x kernel.Rows, rounded bool) error {
+	c, size := s.scoring(rounded), predictBlock
+	if rounded {
+		size = (s.share(len(mean)) + lanes - 1) / lanes * lanes
+	}
+	err := forBlocks(len(mean), size, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
 		return c.rows(mean[i0:i1], variance[i0:i1], x, i0, i1, sc)
 	})
 	for i := range mean {
 		mean[i] += s.opts.Mean
 	}
-	return err
+	return blockError(err, 0)
 }
 
 func (s *Sparse) checkQuery(x kernel.Rows) error {
@@ -227,7 +236,7 @@ func (s *Sparse) whole() bool { return s.win.first == 0 && s.win.len() == s.pts.
 
 // variances computes σ̃² for embedded rows.
 func (s *Sparse) variances(dst, z, prior, res []float64) {
-	m, lv := s.emb.len(), packTriangle(s.varL)
+	m, lv := s.emb.len(), s.varL.panels()
 	_ = forBlocks(len(dst), predictBlock, s.opts.Workers, func(i0, i1 int, sc *kernel.Scratch) error {
 		mark := sc.Mark()
 		defer sc.Release(mark)

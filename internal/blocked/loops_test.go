@@ -27,6 +27,7 @@ var loops = map[string]struct {
 	"gp/exact.go":                   {2, "means, with one inner product beside the triangular solution of each row"},
 	"gp/inducing.go":                {1, "one vector, beside a factorisation"},
 	"gp/sample.go":                  {1, "a triangle times a vector for each sample, beside its factorisation"},
+	"gp/panels.go":                  {1, "the last rows of a panel, after groups of 4"},
 	"gp/probe.go":                   {2, "the gradient at one input"},
 	"gp/sparsepredict.go":           {3, "means, with one inner product beside the triangular solution of each row"},
 	"gp/update.go":                  {2, "one vector of sums beside the products of blocks"},

@@ -71,8 +71,8 @@ type solver[T Float] struct {
 	kept         map[int][]T // packed triangles, by first row
 }
 
-// direct is the order of the largest triangle that is not split.
-const direct = 320
+// Direct is the order of the largest triangle that is not split.
+const Direct = 320
 
 // solve splits the triangle in two:
 //
@@ -81,7 +81,7 @@ const direct = 320
 // The matrix l begins at row at of the whole.
 func (s solver[T]) solve(at int, l, b Matrix[T]) {
 	n := l.Rows
-	if n <= direct {
+	if n <= Direct {
 		s.base(at, l, b)
 		return
 	}

@@ -51,7 +51,7 @@ func (t *Triangle[T]) Solve(workers int, trans bool, b Matrix[T]) {
 // pack packs the triangles that solve uses.
 func (s solver[T]) pack(kept map[int][]T, at int, l Matrix[T]) {
 	n := l.Rows
-	if n > direct {
+	if n > Direct {
 		h := half(n)
 		s.pack(kept, at, l.Sub(0, 0, h, h))
 		s.pack(kept, at+h, l.Sub(h, h, n, n))

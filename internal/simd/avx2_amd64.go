@@ -428,21 +428,23 @@ func avx2F64() *Kernels[float64] {
 			exp2F64,
 			cosF64,
 		},
-		Multiply:     multiplyF64,
-		MultiplyT:    multiplyTF64,
-		MultiplyRows: multiplyRowsF64,
-		AddRows:      addRowsF64,
-		AddRow:       addRowF64,
-		Squares:      squaresF64,
-		Gemm:         gemmF64,
-		Trsm:         trsmF64,
-		Pieces:       piecesF64,
-		Cholesky:     choleskyF64,
-		Transpose:    transposeF64,
-		Drain:        drain[float64],
-		Dots:         dotsF64,
-		Steps:        stepsF64,
-		peak:         peakF64,
+		Multiply:      multiplyF64,
+		MultiplyT:     multiplyTF64,
+		MultiplyRows:  multiplyRowsF64,
+		AddRows:       addRowsF64,
+		AddRow:        addRowF64,
+		Squares:       squaresF64,
+		Gemm:          gemmF64,
+		Trsm:          trsmF64,
+		Pieces:        piecesF64,
+		Cholesky:      choleskyF64,
+		Transpose:     transposeF64,
+		Drain:         drain[float64],
+		Dots:          dotsF64,
+		Steps:         stepsF64,
+		ColumnDots:    columnDotsF64,
+		ColumnSquares: columnSquaresF64,
+		peak:          peakF64,
 	}
 }
 
@@ -460,3 +462,13 @@ func dotsF64(a *float64, step int, x *float64, s *float64, n int)
 //
 //go:noescape
 func stepsF64(a *float64, step int, u *float64, y *float64, n int)
+
+// s[i][c] += Σ b[4l + i][c]·w[4l + i] for 4 rows i over n > 0 groups l of 4 rows, each product of a number and its factor rounded
+//
+//go:noescape
+func columnDotsF64(n int, b *float64, w *float64, s *float64)
+
+// s[i][c] += Σ b[4l + i][c]² for 4 rows i over n > 0 groups l of 4 rows, each product of a number and itself rounded
+//
+//go:noescape
+func columnSquaresF64(n int, b *float64, s *float64)

@@ -776,6 +776,8 @@ func interpreted[T Float](a *assembly) *Kernels[T] {
 		k.Steps = func(m *T, step int, u, y *T, n int) {
 			call("steps", reads(m, 3*step+4*n), step, reads(u, 4), writes(y, 4*n), n)
 		}
+		k.ColumnDots = func(n int, b, w, s *T) { call("columnDots", n, reads(b, 4*n*nr), reads(w, 4*n), writes(s, 4*nr)) }
+		k.ColumnSquares = func(n int, b, s *T) { call("columnSquares", n, reads(b, 4*n*nr), writes(s, 4*nr)) }
 	}
 	k.Transpose = transpose[T]
 	if a.path == "avx2" { // which other paths use
@@ -855,6 +857,8 @@ func TestInterpreterFindsFaults(t *testing.T) {
 		if k.Dots != nil {
 			calls["dots"] = func() { k.Dots(p, 12, p, p, 3) }
 			calls["steps"] = func() { k.Steps(p, 12, p, p, 3) }
+			calls["columnDots"] = func() { k.ColumnDots(1, p, p, p) }
+			calls["columnSquares"] = func() { k.ColumnSquares(1, p, p) }
 		}
 		for name, call := range calls {
 			if !faults(call) {

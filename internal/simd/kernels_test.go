@@ -87,7 +87,8 @@ func testKernels[T Float](t *testing.T, k *Kernels[T]) {
 	compareKernels(t, k, portable[T](), epsilon[T]())
 }
 
-// compareByFours compares Dots and Steps with their definitions, to the bit.
+// compareByFours compares the kernels that take 4 rows at a time with their definitions,
+// to the bit.
 func compareByFours[T Float](t *testing.T, k *Kernels[T], name string, n, more int, operand func(int) arena[T]) {
 	t.Helper()
 	step := 4*n + more
@@ -106,6 +107,21 @@ func compareByFours[T Float](t *testing.T, k *Kernels[T], name string, n, more i
 	same(t, "dots "+name, sums.all, refSums.all, 0, 0)
 	k.Steps(a.p(), step, u.p(), y.p(), n)
 	same(t, "steps "+name, y.all, refY.all, 0, 0)
+
+	nr := Columns[T]()
+	b := operand(4 * n * nr)
+	products, squares := operand(4*nr), operand(4*nr)
+	refProducts, refSquares := products.clone(), squares.clone()
+	for l := range 4 * n {
+		for c, v := range b.in[l*nr:][:nr] {
+			refProducts.in[l%4*nr+c] += T(v * x.in[l])
+			refSquares.in[l%4*nr+c] += T(v * v)
+		}
+	}
+	k.ColumnDots(n, b.p(), x.p(), products.p())
+	same(t, "columnDots "+name, products.all, refProducts.all, 0, 0)
+	k.ColumnSquares(n, b.p(), squares.p())
+	same(t, "columnSquares "+name, squares.all, refSquares.all, 0, 0)
 }
 
 // compareKernels fails unless the results of two paths differ by rounding errors at most,

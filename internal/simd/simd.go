@@ -183,11 +183,14 @@ type Kernels[T Float] struct {
 	Cholesky func(u *T, ok *int)
 	// Dots adds the products of 4 rows of a matrix in place, step elements apart, with x to
 	// s[r][c], over n groups of 4 columns. Steps adds u[3]·(row 3) to y, then row 2, and so
-	// on. Both round every product, as gonum's Dot and AddScaled do, so that their callers
-	// have the bits that they had with gonum. They are nil for float32, and for the portable
-	// path.
-	Dots  func(a *T, step int, x, s *T, n int)
-	Steps func(a *T, step int, u, y *T, n int)
+	// on. ColumnDots adds the products of the columns of a column panel with w to s[i][c],
+	// over n groups of 4 rows i, and ColumnSquares those of the columns with themselves. All
+	// round every product, as gonum's Dot and AddScaled do, so that their callers have the
+	// bits that they had with gonum. They are nil for float32, and for the portable path.
+	Dots          func(a *T, step int, x, s *T, n int)
+	Steps         func(a *T, step int, u, y *T, n int)
+	ColumnDots    func(n int, b, w, s *T)
+	ColumnSquares func(n int, b, s *T)
 	// Drain adds n groups of 16 sums x to w, and clears x.
 	Drain func(w *float64, x *T, n int)
 

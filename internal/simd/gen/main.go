@@ -74,6 +74,8 @@ func (f *file) kernels() {
 	if f.target == avx2 {
 		dots(f)
 		steps(f)
+		columnDots(f, "columnDots", false)
+		columnDots(f, "columnSquares", true)
 	}
 }
 
@@ -110,7 +112,7 @@ func (f *file) table(p precision) {
 		w("Drain: %s,", name("drain"))
 	} else {
 		w("Drain: drain[float64],")
-		w("Dots: dotsF64,\nSteps: stepsF64,")
+		w("Dots: dotsF64,\nSteps: stepsF64,\nColumnDots: columnDotsF64,\nColumnSquares: columnSquaresF64,")
 	}
 	w("peak: %s,\n}\n}", name("peak"))
 }

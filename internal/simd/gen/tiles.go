@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -641,6 +642,57 @@ func steps(f *file) {
 	}
 	fn.move(fn.r(4), "(DI)")
 	fn.next4("DI")
+	fn.end()
+}
+
+// columnDots emits the products of the columns of a column panel with a vector, or with
+// themselves.
+func columnDots(f *file, stem string, squares bool) {
+	doc, params, factor := "b[4l + i][c]·w[4l + i]", []param{{"n", "int"}, {"b", "*T"}, {"w", "*T"}, {"s", "*T"}}, "its factor"
+	if squares {
+		doc, params, factor = "b[4l + i][c]²", slices.Delete(params, 2, 3), "itself"
+	}
+	fn := f.begin(f64, stem, "s[i][c] += Σ "+doc+" for 4 rows i over n > 0 groups l of 4 rows, each product of a number and "+factor+" rounded", params...)
+	fn.load("n", "CX")
+	fn.load("b", "SI")
+	fn.load("s", "DI")
+	if !squares {
+		fn.load("w", "BX")
+	}
+	regs := f.shape(1, "").regs
+	sum := func(i, h int) string { return f.r(i*regs + h) }
+	each := func(do func(i, h int)) {
+		for i := range 4 {
+			for h := range regs {
+				do(i, h)
+			}
+		}
+	}
+	each(func(i, h int) { fn.move(mem("DI", piece*i+f.width*h), sum(i, h)) })
+	x := func(h int) string { return f.r(4*regs + h) }
+	fn.label("loop")
+	for i := range 4 {
+		if !squares {
+			fn.bcast(mem("BX", 8*i), f.r(5*regs))
+		}
+		for h := range regs {
+			at := mem("SI", piece*i+f.width*h)
+			if squares {
+				fn.move(at, x(h))
+				fn.v("VMUL", x(h), x(h), x(h))
+			} else {
+				fn.v("VMUL", at, f.r(5*regs), x(h))
+			}
+			fn.v("VADD", x(h), sum(i, h), sum(i, h))
+		}
+	}
+	fn.i("ADDQ", 4*piece, "SI")
+	if !squares {
+		fn.i("ADDQ", 32, "BX")
+	}
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "loop")
+	each(func(i, h int) { fn.move(sum(i, h), mem("DI", piece*i+f.width*h)) })
 	fn.end()
 }
 
