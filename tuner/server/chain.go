@@ -31,25 +31,31 @@ func newErrorID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// chain returns the interceptors in order. Recovery comes twice. The outer one catches
-// panics of the interceptors. The inner one catches panics of the service, so that they
-// are logged and counted.
+// chain returns the interceptors as options. See unaryChain.
 func (s *Server) chain() []grpc.ServerOption {
 	handler := recovery.WithRecoveryHandlerContext(s.panicked)
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(
-			recovery.UnaryServerInterceptor(handler),
-			s.observeUnary,
-			recovery.UnaryServerInterceptor(handler),
-			s.admitUnary,
-			s.deadlineUnary,
-		),
+		grpc.ChainUnaryInterceptor(s.unaryChain()...),
 		grpc.ChainStreamInterceptor(
 			recovery.StreamServerInterceptor(handler),
 			s.observeStream,
 			recovery.StreamServerInterceptor(handler),
 			s.admitStream,
 		),
+	}
+}
+
+// unaryChain returns the interceptors of calls with one answer, in order. Recovery comes
+// twice. The outer one catches panics of the interceptors. The inner one catches panics of
+// the service, so that they are logged and counted.
+func (s *Server) unaryChain() []grpc.UnaryServerInterceptor {
+	handler := recovery.WithRecoveryHandlerContext(s.panicked)
+	return []grpc.UnaryServerInterceptor{
+		recovery.UnaryServerInterceptor(handler),
+		s.observeUnary,
+		recovery.UnaryServerInterceptor(handler),
+		s.admitUnary,
+		s.deadlineUnary,
 	}
 }
 

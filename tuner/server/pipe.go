@@ -24,16 +24,18 @@ import (
 // package web. The calls on it have the permissions, limits, log lines and metrics of
 // calls over gRPC.
 //
-// The pipe ends at a gRPC server of its own, with the same handlers and interceptors, so
-// that limits of one connection do not limit all its callers together. Its gate is
-// [Pipe.Admit], which the face calls before it reads a body. Admit gives each call a
-// number, which travels in the metadata and leads to the caller's identity, address and
-// certificate. The gRPC server of the network does not read that number.
+// Calls with one answer run on the caller's goroutine, see direct. Streams end at a gRPC
+// server of the pipe's own, with the same handlers and interceptors, so that limits of one
+// connection do not limit all its callers together. The gate of both is [Pipe.Admit], which
+// the face calls before it reads a body. Admit gives each call a number, which travels in
+// the metadata and leads to the caller's identity, address and certificate. The gRPC server
+// of the network does not read that number.
 type Pipe struct {
 	server   *Server
 	grpc     *grpc.Server
 	listener *bufconn.Listener
 	conn     *grpc.ClientConn
+	direct   *direct
 	last     atomic.Uint64
 	admitted sync.Map // of admission, by number
 }
@@ -83,14 +85,14 @@ func (s *Server) Pipe() (*Pipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.conn = conn
+	p.conn, p.direct = conn, newDirect(p)
 	p.grpc = s.newGRPC(append(s.callOptions(), grpc.InTapHandle(p.gate)))
 	s.pipe = p
 	return p, nil
 }
 
 // Conn is the connection for calls with a context of [Pipe.Admit].
-func (p *Pipe) Conn() grpc.ClientConnInterface { return p.conn }
+func (p *Pipe) Conn() grpc.ClientConnInterface { return p.direct }
 
 // Admit passes a call through the gate and returns the context for it. The context that
 // it is given must end with the call.
@@ -117,23 +119,46 @@ func (p *Pipe) Reserve(ctx context.Context, bytes int64) (leave func(), err erro
 	if bytes <= smallRequest {
 		return func() {}, nil
 	}
-	out, _ := metadata.FromOutgoingContext(ctx)
-	for _, number := range out.Get(admissionKey) {
-		if a, ok := p.admitted.Load(number); ok {
-			ctx = a.(admission).let(ctx)
-		}
+	ctx, err = p.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return p.server.enterMemory(ctx, inflated(bytes, p.server.options.Memory))
 }
 
+// enter turns the context of a caller into that of its call in the server.
+func (p *Pipe) enter(ctx context.Context) (context.Context, error) {
+	out, _ := metadata.FromOutgoingContext(ctx)
+	return p.let(ctx, out.Get(admissionKey))
+}
+
 // gate lets in the calls that [Pipe.Admit] admitted.
 func (p *Pipe) gate(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	for _, number := range metadata.ValueFromIncomingContext(ctx, admissionKey) {
+	return p.let(ctx, metadata.ValueFromIncomingContext(ctx, admissionKey))
+}
+
+// let adds what is known of a call with these numbers to its context.
+func (p *Pipe) let(ctx context.Context, numbers []string) (context.Context, error) {
+	for _, number := range numbers {
 		if a, ok := p.admitted.Load(number); ok {
 			return a.(admission).let(ctx), nil
 		}
 	}
 	return nil, status.Error(codes.Canceled, "the call ended before it began")
+}
+
+// GracefulStop refuses new calls and waits for those that run.
+func (p *Pipe) GracefulStop() {
+	p.direct.close()
+	p.grpc.GracefulStop()
+	p.direct.running.Wait()
+}
+
+// Stop ends the calls that run.
+func (p *Pipe) Stop() {
+	p.direct.close()
+	p.direct.stop()
+	p.grpc.Stop()
 }
 
 // Guard returns a listener for a face. It has the limits on connections and the

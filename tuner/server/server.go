@@ -245,12 +245,18 @@ func (s *Server) setServing() {
 	}
 }
 
-// each does something to the gRPC servers of the network, the pipe and the guests, at once.
-func (s *Server) each(do func(*grpc.Server)) {
+// stopper is a gRPC server, or the pipe.
+type stopper interface {
+	GracefulStop()
+	Stop()
+}
+
+// each stops the gRPC servers of the network and the guests, and the pipe, all at once.
+func (s *Server) each(do func(stopper)) {
 	var all sync.WaitGroup
 	all.Go(func() { do(s.grpc) })
 	if s.pipe != nil {
-		all.Go(func() { do(s.pipe.grpc) })
+		all.Go(func() { do(s.pipe) })
 	}
 	for _, g := range s.guests {
 		all.Go(func() { do(g.grpc) })
@@ -267,7 +273,7 @@ func (s *Server) shutDown() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.each((*grpc.Server).GracefulStop)
+		s.each(stopper.GracefulStop)
 	}()
 	s.held.silent()
 	s.stop()
@@ -278,7 +284,7 @@ func (s *Server) shutDown() {
 	case <-late.C:
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
 		s.held.all()
-		s.each((*grpc.Server).Stop)
+		s.each(stopper.Stop)
 		late.Reset(s.options.StopTimeout)
 		select {
 		case <-done:

@@ -485,8 +485,8 @@ func TestStop(t *testing.T) {
 	if text := watch.rest(t); !strings.Contains(text, `"error":`) || !strings.Contains(text, `UNAVAILABLE`) {
 		t.Errorf("the end of the watch: %s", text)
 	}
-	// The gRPC server takes no more calls, and the face still answers.
-	r.call(t, "ListStudies", `{}`).want(t, "a call too late", 503, 14, "")
+	// The pipe takes no more calls, and the face still answers.
+	r.call(t, "ListStudies", `{}`).want(t, "a call too late", 503, 14, "UNAVAILABLE")
 	close(g.leave)
 	if a := <-underWay; a.status != 200 {
 		t.Errorf("the call under way: %d %s", a.status, a.text)

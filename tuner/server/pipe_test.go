@@ -1,0 +1,150 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
+)
+
+// piped returns a running server's pipe, and a function that admits a call.
+func piped(t *testing.T, service tuner.Service, o server.Options) (*running, *server.Pipe, func(method string) context.Context) {
+	t.Helper()
+	var p *server.Pipe
+	r := start(t, service, o, func(s *server.Server) {
+		var err error
+		if p, err = s.Pipe(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r, p, func(method string) context.Context {
+		t.Helper()
+		ctx, err := p.Admit(t.Context(), server.Caller{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}}, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
+}
+
+// TestPipeCalls checks what a gRPC server would do for a call with one answer.
+func TestPipeCalls(t *testing.T) {
+	r, p, admit := piped(t, withStudies(t), server.Options{Limits: server.Limits{MaxRecvBytes: 5000, MaxSendBytes: 5000}})
+	client := pb.NewTunerClient(p.Conn())
+	request := &pb.GetStudyRequest{Name: "studies/mine"}
+	answer, err := client.GetStudy(admit(pb.Tuner_GetStudy_FullMethodName), request)
+	if err != nil || answer.GetName() != "studies/mine" {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	if _, err := client.GetStudy(t.Context(), request); status.Code(err) != codes.Canceled {
+		t.Errorf("a call that was not admitted: %v", err)
+	}
+	forged := metadata.AppendToOutgoingContext(t.Context(), "tuner-admission", "77")
+	if _, err := client.GetStudy(forged, request); status.Code(err) != codes.Canceled {
+		t.Errorf("a call with a number of its own: %v", err)
+	}
+	if err := p.Conn().Invoke(t.Context(), "/x/Y", request, answer); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a method that does not exist: %v", err)
+	}
+	long := &pb.GetStudyRequest{Name: "studies/" + strings.Repeat("x", 6000)}
+	if _, err := client.GetStudy(admit(pb.Tuner_GetStudy_FullMethodName), long); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "5000") {
+		t.Errorf("a long request: %v", err)
+	}
+	text := strings.Repeat("x", 2500)
+	for _, key := range []string{"a", "b", "c"} {
+		_, err := client.SetAttributes(admit(pb.Tuner_SetAttributes_FullMethodName), &pb.SetAttributesRequest{Name: "studies/mine", Attributes: map[string]string{key: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.GetStudy(admit(pb.Tuner_GetStudy_FullMethodName), request); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "5000") {
+		t.Errorf("a long answer: %v", err)
+	}
+	metrics := r.MetricsText()
+	if !strings.Contains(metrics, "tuner_in_flight_requests 0") || !strings.Contains(metrics, "tuner_in_flight_bytes 0") {
+		t.Errorf("calls or bytes are still counted")
+	}
+}
+
+// TestPipeBytes refuses a request beyond the limit of bytes in flight.
+func TestPipeBytes(t *testing.T) {
+	_, p, admit := piped(t, withStudies(t), server.Options{Limits: server.Limits{MaxInFlightBytes: 10}})
+	_, err := pb.NewTunerClient(p.Conn()).GetStudy(admit(pb.Tuner_GetStudy_FullMethodName), &pb.GetStudyRequest{Name: "studies/mine"})
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v", err)
+	}
+}
+
+// held is a service whose Study waits.
+type held struct {
+	tuner.Service
+	entered chan struct{}
+	leave   chan struct{}
+}
+
+func (h *held) Study(ctx context.Context, name string) (tuner.Study, error) {
+	close(h.entered)
+	select {
+	case <-h.leave:
+		return h.Service.Study(context.WithoutCancel(ctx), name)
+	case <-ctx.Done():
+		return tuner.Study{}, ctx.Err()
+	}
+}
+
+// TestPipeStops stops a server under a call. The call may finish in time, and later it is
+// ended.
+func TestPipeStops(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		h := &held{withStudies(t), make(chan struct{}), make(chan struct{})}
+		patience := 20 * time.Second
+		if late {
+			patience = 50 * time.Millisecond
+		}
+		r, p, admit := piped(t, h, server.Options{StopTimeout: patience})
+		client, request := pb.NewTunerClient(p.Conn()), &pb.GetStudyRequest{Name: "studies/mine"}
+		first, second := admit(pb.Tuner_GetStudy_FullMethodName), admit(pb.Tuner_GetStudy_FullMethodName)
+		done, stopped := make(chan error, 1), make(chan struct{})
+		go func() {
+			_, err := client.GetStudy(first, request)
+			done <- err
+		}()
+		<-h.entered
+		go func() {
+			r.stop()
+			close(stopped)
+		}()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			// A call of another kind, which does not wait.
+			_, err := client.GetTrial(second, &pb.GetTrialRequest{Name: "studies/mine/trials/0"})
+			if err != nil {
+				if status.Code(err) != codes.Unavailable {
+					t.Errorf("a call too late: %v", err)
+				}
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("calls do not end")
+			}
+		}
+		if !late {
+			close(h.leave)
+		}
+		if err := <-done; (err != nil) != late {
+			t.Errorf("late %v: the call under way: %v", late, err)
+		} else if late && status.Code(err) != codes.Canceled && !errors.Is(err, context.Canceled) {
+			t.Errorf("the call that was ended: %v", err)
+		}
+		<-stopped
+	}
+}
