@@ -103,9 +103,10 @@ class Killing:
         def call(request: Any) -> Any:
             with self.lock:
                 if self.random.random() < self.share:
+                    # A channel that connects again could meet itself on the server's port.
+                    self.proxy._channel.close()
                     self.server.kill()
                     self.server.start()
-                    self.proxy._channel.close()
                     fresh = self.server.proxy()
                     self.proxy._channel, self.stub = fresh._channel, fresh._stub
                 return getattr(self.stub, name)(request)
