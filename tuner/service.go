@@ -162,7 +162,7 @@ type Told struct {
 // Verdict says whether a running trial should stop.
 type Verdict struct {
 	Stop     bool
-	Reason   string    // for people
+	Reason   string    // for people; without Stop why a trial runs on, or empty
 	Deadline time.Time // of the trial's lease
 }
 

@@ -253,6 +253,8 @@ func (v *verdictFlags) print(g *globals, cmd *cobra.Command, verdict tuner.Verdi
 		if verdict.Reason != "" {
 			g.note(cmd, "Stop: %s.", verdict.Reason)
 		}
+	} else if verdict.Reason != "" {
+		g.note(cmd, "Continue: %s.", verdict.Reason)
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil {
 		return err

@@ -28,6 +28,11 @@
 //
 // A pruner looks at one metric, an objective or any other that trials report.
 //
+// "median", "percentile" and "model" compare a trial with trials that completed. If such a
+// rule stops one trial after the other, nothing completes any more, and a proposer with a
+// model may suggest the same place again and again. So after four in a row ("max_streak")
+// the oldest running trial runs to its end.
+//
 // # What a verdict depends on
 //
 // A verdict is a function of the trials as they stand, as if Decide read the whole history.
@@ -36,8 +41,10 @@
 // only the reports under the last lease count:
 //
 //   - asha and hyperband count running, completed and pruned trials,
-//   - median and percentile count completed trials,
-//   - model counts the trials that its model knows (package propose), as it stands,
+//   - median and percentile count completed trials, and the pruned trials since the last of
+//     them ended,
+//   - model counts the trials that its model knows (package propose), as it stands, and the
+//     pruned ones like median,
 //   - failed, infeasible and queued trials never count. Their reports change no
 //     verdict,
 //   - a NaN is ignored, except that threshold treats it as out of bounds and patience

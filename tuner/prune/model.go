@@ -20,6 +20,9 @@ type ModelOptions struct {
 	// MinTrials ("min_trials", at least 1, default 5) is how many trials must have
 	// completed before any is stopped.
 	MinTrials int64
+	// MaxStreak ("max_streak", default 4, 0 for any number) is how many trials in a row are
+	// stopped. After that many the oldest running trial runs to its end.
+	MaxStreak int64
 }
 
 // Guided is a Pruner that needs the model's forecast of a trial. Its Decide never stops a
@@ -53,13 +56,17 @@ type modelRule struct {
 	warmup    int64
 	least     int
 	completed int
+	streak    streak
 }
 
 // arrival notes whether a trial has reached the warm-up step.
-type arrival struct{ due bool }
+type arrival struct {
+	trial int
+	due   bool
+}
 
 func newModel(o *study.Options, spec study.Spec) Pruner {
-	r := &modelRule{metric: readMetric(o, spec, false), width: o.Number("width", 2), warmup: o.Whole("warmup_steps", 0, 0, math.MaxInt64)}
+	r := &modelRule{metric: readMetric(o, spec, false), width: o.Number("width", 2), warmup: o.Whole("warmup_steps", 0, 0, math.MaxInt64), streak: readStreak(o)}
 	r.least = int(o.Whole("min_trials", 5, 1, study.MaxTrials))
 	switch {
 	case !(r.width > 0 && r.width <= 100):
@@ -72,27 +79,36 @@ func newModel(o *study.Options, spec study.Spec) Pruner {
 	return &model{newFold(r).(*fold[arrival]), r}
 }
 
-func (r *modelRule) begin(int) arrival { return arrival{} }
+func (r *modelRule) begin(trial int) arrival {
+	r.streak.begin(trial)
+	return arrival{trial: trial}
+}
 
 func (r *modelRule) read(n *arrival, report study.Report) {
 	_, ok := r.metric.loss(report)
 	n.due = n.due || ok && report.Step >= r.warmup
 }
 
-func (r *modelRule) withdraw(*arrival) {}
+func (r *modelRule) withdraw(n *arrival) { r.streak.withdraw(n.trial) }
 
 func (r *modelRule) finish(_ *arrival, t study.Trial) {
+	r.streak.finish(&t)
 	if t.State == study.Completed {
 		r.completed++
 	}
 }
 
-func (r *modelRule) judge(*arrival) Verdict { return Verdict{} }
+func (r *modelRule) judge(n *arrival) Verdict {
+	if n.due && r.streak.spares(n.trial) {
+		return r.streak.mercy()
+	}
+	return Verdict{}
+}
 
 // Wants implements [Guided].
 func (m *model) Wants(trial int) (width float64, ok bool) {
 	a := m.running[trial]
-	return m.rule.width, a != nil && a.note.due && m.rule.completed >= m.rule.least
+	return m.rule.width, a != nil && a.note.due && m.rule.completed >= m.rule.least && !m.rule.streak.spares(trial)
 }
 
 // Judge implements [Guided].

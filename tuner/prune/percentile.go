@@ -26,6 +26,9 @@ type PercentileOptions struct {
 	// MinTrials ("min_trials", at least 1, default 5) is how many completed trials must
 	// have a value at the step before any trial is stopped there.
 	MinTrials int64
+	// MaxStreak ("max_streak", default 4, 0 for any number) is how many trials in a row are
+	// stopped. After that many the oldest running trial runs to its end.
+	MaxStreak int64
 }
 
 // percentile is the rule of the pruners "percentile" and "median".
@@ -35,10 +38,11 @@ type percentile struct {
 	part     float64 // of the completed trials, 0 < part < 1
 	least    int
 	steps    map[int64]*quantile // losses of completed trials
+	streak   streak
 }
 
 func newPercentile(o *study.Options, spec study.Spec, chosen bool) Pruner {
-	p := &percentile{metric: readMetric(o, spec, false), schedule: readSchedule(o), part: 0.5, steps: make(map[int64]*quantile)}
+	p := &percentile{metric: readMetric(o, spec, false), schedule: readSchedule(o), part: 0.5, steps: make(map[int64]*quantile), streak: readStreak(o)}
 	p.least = int(o.Whole("min_trials", 5, 1, study.MaxTrials))
 	if chosen {
 		x := o.Number("percentile", 50)
@@ -52,12 +56,16 @@ func newPercentile(o *study.Options, spec study.Spec, chosen bool) Pruner {
 
 // progress notes a trial's best loss and the last step at which it is judged.
 type progress struct {
+	trial       int
 	any, judged bool
 	best        float64
 	step        int64
 }
 
-func (p *percentile) begin(int) progress { return progress{} }
+func (p *percentile) begin(trial int) progress {
+	p.streak.begin(trial)
+	return progress{trial: trial}
+}
 
 func (p *percentile) read(n *progress, r study.Report) {
 	x, ok := p.metric.loss(r)
@@ -72,9 +80,10 @@ func (p *percentile) read(n *progress, r study.Report) {
 	}
 }
 
-func (p *percentile) withdraw(*progress) {}
+func (p *percentile) withdraw(n *progress) { p.streak.withdraw(n.trial) }
 
 func (p *percentile) finish(_ *progress, t study.Trial) {
+	p.streak.finish(&t)
 	if t.State != study.Completed {
 		return
 	}
@@ -100,6 +109,9 @@ func (p *percentile) judge(n *progress) Verdict {
 	cutoff := q.value()
 	if !(n.best > cutoff) {
 		return Verdict{}
+	}
+	if p.streak.spares(n.trial) {
+		return p.streak.mercy()
 	}
 	return Verdict{Stop: true, Reason: fmt.Sprintf("the best %s so far, %.6g, is worse than %.6g, the percentile %g of %d completed trials at step %d",
 		p.metric.name, p.metric.flip(n.best), p.metric.flip(cutoff), 100*p.part, q.len(), n.step)}

@@ -23,8 +23,10 @@ type Pruner interface {
 
 // Verdict is the decision of a pruner about a trial.
 type Verdict struct {
-	Stop   bool
-	Reason string // a text for people, if Stop, such as "loss 0.53 is worse than …"
+	Stop bool
+	// Reason is a text for people, such as "loss 0.53 is worse than …". Without Stop it says
+	// why a trial runs on that would be stopped otherwise, or is empty.
+	Reason string
 }
 
 // The names that [New] knows.

@@ -29,6 +29,8 @@ func testSpec() study.Spec {
 var components = []study.Component{
 	{Name: Median, Options: `{"min_trials": 2}`},
 	{Name: Median, Options: `{"min_trials": 1, "metric": "acc"}`},
+	{Name: Median, Options: `{"min_trials": 1, "max_streak": 1}`},
+	{Name: Median, Options: `{"min_trials": 1, "max_streak": 0}`},
 	{Name: Percentile, Options: `{"percentile": 30, "min_trials": 2, "warmup_steps": 1, "interval_steps": 2}`},
 	{Name: Percentile, Options: `{"percentile": 99.5, "min_trials": 1, "metric": "extra", "direction": "maximize"}`},
 	{Name: ASHA, Options: `{"reduction_factor": 2}`},
@@ -190,7 +192,7 @@ func TestPrunersAgreeWithTheirTwins(t *testing.T) {
 					history := slices.Collect(l.s.All(0))
 					for n := range history {
 						got, want := p.Decide(n), slow(history, n)
-						if got.Stop != want || got.Stop != (got.Reason != "") {
+						if got.Stop != want || got.Stop && got.Reason == "" {
 							t.Fatalf("trial %d: got %+v, want %t", n, got, want)
 						}
 						verdicts++
@@ -377,7 +379,7 @@ func TestFaultyComponents(t *testing.T) {
 	for _, test := range []struct{ name, options, want string }{
 		{"wilcoxon", ``, `pruner.name = "wilcoxon": there is no such pruner; use none, median, percentile, asha, hyperband, threshold, patience or model`},
 		{"none", `{"a": 1}`, `pruner.options.a = 1: there is no such option; none has no options`},
-		{"median", `{"percentile": 30}`, `pruner.options.percentile = 30: there is no such option; the options of median are metric, direction, warmup_steps, interval_steps, min_trials`},
+		{"median", `{"percentile": 30}`, `pruner.options.percentile = 30: there is no such option; the options of median are metric, direction, warmup_steps, interval_steps, max_streak, min_trials`},
 		{"median", `7`, `pruner.options = 7: must be a JSON object; write it as {"name": value}`},
 		{"median", `{"metric": "recall"}`, `pruner.options.metric = recall: is not an objective, so its direction is not known; give the direction too, minimize or maximize`},
 		{"median", `{"metric": ""}`, `pruner.options.metric = "": must name a metric`},

@@ -82,7 +82,26 @@ func (p *percentile) slow(history []study.Trial, n int) bool {
 	if x > float64(k) && others[k+1] != cutoff {
 		cutoff = others[k]*(1-(x-float64(k))) + others[k+1]*(x-float64(k))
 	}
-	return best > cutoff
+	return best > cutoff && !p.streak.slow(history, n)
+}
+
+// slow is spares for the whole history.
+func (s *streak) slow(history []study.Trial, n int) bool {
+	last, stopped := study.Position(0), 0
+	for _, t := range history {
+		if t.State == study.Completed {
+			last = max(last, t.EndPosition())
+		}
+		if t.State == study.Running && t.Number < n {
+			return false // it is the older one
+		}
+	}
+	for _, t := range history {
+		if t.State == study.Pruned && t.EndPosition() > last {
+			stopped++
+		}
+	}
+	return s.most > 0 && stopped >= s.most
 }
 
 func (h *halving) slow(history []study.Trial, n int) bool {
