@@ -103,3 +103,27 @@ func TestNoRepetition(t *testing.T) {
 		}
 	}
 }
+
+// A repetition that crashes or is pruned is not repeated for ever.
+func TestFailedRepetition(t *testing.T) {
+	sp := labtest.Parse(t, labtest.Square)
+	spec := labtest.SpecOf(sp, 3)
+	value := rough(sp, 3)
+	for _, ended := range []study.Outcome{{State: study.Failed, Reason: study.FailedCrash}, {State: study.Infeasible}, {State: study.Pruned}} {
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
+		repeated := 0
+		for range 40 {
+			n := l.step(p)
+			trial, _ := l.S.Trial(n)
+			o := labtest.Completed(spec, value(trial.Config))
+			if trial.Suggestion.Phase == PhaseRepeat {
+				l.Advance(n, 1, 3, func(int64) float64 { return 5 })
+				repeated, o = repeated+1, ended
+			}
+			l.Do(study.Tell{Trial: n, Outcome: o})
+		}
+		if repeated != 1 {
+			t.Errorf("%v: %d of 40 trials repeat the best one, want 1", ended.State, repeated)
+		}
+	}
+}

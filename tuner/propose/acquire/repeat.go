@@ -7,7 +7,8 @@ import (
 )
 
 // The best trial is repeated once from firstRepeat results on, and once more from
-// secondRepeat on, unless there are as many repetitions anyway. Noise below little, in
+// secondRepeat on, unless there are as many repetitions anyway. A repetition that failed or
+// was pruned counts, because another one would end in the same way. Noise below little, in
 // units of the variance of targets, hardly changes which trial is the best.
 const (
 	firstRepeat  = 20
@@ -26,7 +27,7 @@ func (a *acquisition) repetition() []float64 {
 		}
 	}
 	if !a.options.Repeat || !a.engine.Event.Repeats() || len(a.spec.Objectives) > 1 ||
-		r.Repeats.Freedom >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
+		max(r.Repeats.Freedom, r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
 		return nil
 	}
 	x := r.List[a.elite.members[0]].X

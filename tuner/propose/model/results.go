@@ -50,6 +50,7 @@ type Results struct {
 	Spent   float64   // told costs, as they count towards the study's MaxCost
 	Costly  int       // results told with a cost, whether or not it counts
 	Repeats Repeats   // measurements of one configuration
+	Again   int       // suggestions that repeat the best trial, however they ended
 	// Begun counts how often the digest began again. A fold of List begins again with it.
 	Begun int
 
@@ -148,6 +149,9 @@ func (r *Results) follow(v View, counting bool) error {
 	}
 	for t := range v.All(r.trials) {
 		r.seen[Fingerprint(t.Config)] = struct{}{}
+		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseRepeat {
+			r.Again++
+		}
 		if err := look(&t); err != nil {
 			return err
 		}
