@@ -171,3 +171,30 @@ func TestGridWithoutCells(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Where the constraints leave one of 10¹⁰ configurations, it is suggested again, or the study
+// ends. Neither numbers all others.
+func TestSpaceConstraintsOfOnePoint(t *testing.T) {
+	sp := constrained(t, `{"a": {"type": "int", "low": 1, "high": 100}, "b": {"type": "int", "low": 1, "high": 100}, "c": {"type": "int", "low": 1, "high": 100},
+		"d": {"type": "int", "low": 1, "high": 100}, "e": {"type": "int", "low": 1, "high": 100}}`, "a + b + c + d + e <= 5")
+	spec := labtest.SpecOf(sp, 1)
+	for _, reuse := range []bool{false, true} {
+		options := map[bool]string{false: `{"start": 2}`, true: `{"start": 2, "on_duplicate": "reuse"}`}[reuse]
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		for i := range 4 {
+			l.anchor(p)
+			proposal, err := p.Propose(context.Background(), l.S, 1)
+			if reuse && i >= 2 { // there is a model, which knows the repetition
+				if !errors.Is(err, ErrExhausted) {
+					t.Errorf("trial %d: %v, want the end", i, err)
+				}
+				break
+			}
+			if err != nil || proposal.Suggestions[0].Config.Number("e") != 1 {
+				t.Fatalf("trial %d: %+v, %v", i, proposal, err)
+			}
+			l.start(proposal)
+			l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, float64(i))})
+		}
+	}
+}

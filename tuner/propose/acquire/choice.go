@@ -83,7 +83,7 @@ func (a *acquisition) first(pool *bandit.Pool, order []int) (space.Config, []flo
 
 // untried returns a configuration that the study does not have. If the study has all, or if
 // there are too many to number, found is false. It looks at no more than one configuration
-// more than the study has.
+// more than the study has, and at mostOutside that break the constraints of the space.
 func (a *acquisition) untried() (c space.Config, found bool, err error) {
 	c, found, err = a.whole.first(func(c space.Config) bool { return !a.has(c) })
 	if err != nil && a.options.OnDuplicate != Reuse {

@@ -45,8 +45,13 @@ func enumerated(sp *space.Space) *kernel.Points[float64] {
 	return kernel.NewPoints(len(rows)/len(row), len(row), rows)
 }
 
-// first returns a configuration for which ok is true. If there is none, found is false. The
-// error is a *[study.InvalidError] where there are too many to number.
+// mostOutside is how many configurations that break the space's constraints are passed in
+// the search for one. Where few of 10¹⁰ keep them, numbering all would take hours.
+const mostOutside = 20_000
+
+// first returns a configuration for which ok is true. If there is none, or none before
+// mostOutside that break the constraints, found is false. The error is a
+// *[study.InvalidError] where there are too many to number.
 func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
 	if w.numbers == nil {
 		if w.numbers, err = cells.Of(w.space, cells.MaxPoints, nil); err != nil {
@@ -54,9 +59,16 @@ func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, e
 			return c, false, err
 		}
 	}
-	constrained := len(w.space.Constraints()) > 0
+	constrained, outside := len(w.space.Constraints()) > 0, 0
 	for i := range w.numbers.Total() {
-		if c := w.numbers.At(i); (!constrained || w.space.Validate(c) == nil) && ok(c) {
+		c := w.numbers.At(i)
+		if constrained && w.space.Validate(c) != nil {
+			if outside++; outside == mostOutside {
+				break
+			}
+			continue
+		}
+		if ok(c) {
 			return c, true, nil
 		}
 	}
