@@ -219,3 +219,38 @@ func TestNarrowConstraint(t *testing.T) {
 		}
 	}
 }
+
+// The gap leaves out places where a metric is known to be beyond its limit, or trials are
+// known to crash. So stop_gap ends a study whose feasible part is searched. Without the limit
+// the same places count.
+func TestGapWithinLimits(t *testing.T) {
+	for _, c := range []struct {
+		name, options string
+		crash         bool
+		small         bool
+	}{
+		{"limit", `{"stop_gap": 0.3, "constraints": {"latency": {"max": 50}}}`, false, true},
+		{"crashes", `{"stop_gap": 0.3}`, true, true},
+		{"crashes are ignored", `{"stop_gap": 0.3, "failures": "ignore"}`, true, false},
+	} {
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec)
+		for i := range 60 {
+			u := []float64{math.Mod(float64(i)*0.618, 1), (float64(i) + 0.5) / 60}
+			o := labtest.Completed(spec, -2*u[0]-0.1*u[1])
+			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{100 * u[0]}}}, o.Metrics...)
+			if c.crash && u[0] > 0.5 {
+				o = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
+			}
+			l.Do(study.Add{Config: l.Decode(u...), Outcome: o})
+		}
+		proposal := l.propose(p, 1)
+		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+		if err != nil || math.Abs(d.Gap-proposal.Gap) > 0.01+0.05*d.Gap {
+			t.Errorf("%s: gap %v, and in a diagnosis %v: %v", c.name, proposal.Gap, d.Gap, err)
+		}
+		if (proposal.Gap < 0.3) != c.small || proposal.Converged != c.small || proposal.Gap <= 0 {
+			t.Errorf("%s: gap %v, the study ends: %t", c.name, proposal.Gap, proposal.Converged)
+		}
+	}
+}

@@ -117,3 +117,30 @@ func TestFarModelIsMade(t *testing.T) {
 		}
 	}
 }
+
+// Far suggestions do not look for the largest bound of the near model. The gap is known all
+// the same, so that stop_gap can end a study that is stuck.
+func TestGapOfStuckStudy(t *testing.T) {
+	spec := labtest.SpecOf(labtest.Parse(t, deceptive), 1)
+	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"stop_gap": 1e-9}`}, spec)
+	stuck := 0
+	for range 90 {
+		l.anchor(p)
+		proposal, err := p.Propose(context.Background(), l.S, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.start(proposal)
+		n := l.S.Trials() - 1
+		if trial, _ := l.S.Trial(n); trial.Suggestion.Phase == PhaseExplore {
+			if stuck++; proposal.Gap <= 0 {
+				t.Errorf("trial %d is far, and its gap is %v", n, proposal.Gap)
+			}
+		}
+		trial, _ := l.S.Trial(n)
+		l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, misleads(trial.Config))})
+	}
+	if stuck < 5 {
+		t.Errorf("%d far suggestions are too few for a test", stuck)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -23,7 +25,7 @@ type acquisition struct {
 	added   map[uint64]struct{}
 	chosen  [][]float64
 	noise   []float64 // of an outcome of the first suggestion
-	best    float64   // the largest UCB, found before any is chosen, for one objective
+	best    float64   // the largest UCB that may be feasible, found before any is chosen, for one objective
 	tried   bool      // best is known
 }
 
@@ -117,13 +119,35 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 		panic("acquire: a search: " + err.Error()) // a scorer has no errors
 	}
 	if len(a.spec.Objectives) == 1 && !w.exploit && w.trusted == nil && len(a.chosen) == 0 {
-		for i, m := range pool.Mean {
-			if u := m + a.doubt()*math.Sqrt(pool.Variance[i]); !a.tried || u > a.best {
-				a.best, a.tried = u, true
-			}
-		}
+		a.bound(pool)
 	}
 	return pool
+}
+
+// bound looks for the largest upper confidence bound among candidates that may be feasible.
+func (a *acquisition) bound(pool *bandit.Pool) {
+	upper := make([]float64, len(pool.Mean))
+	for i, m := range pool.Mean {
+		upper[i] = m + a.doubt()*math.Sqrt(pool.Variance[i])
+	}
+	const block = 64
+	for some := range slices.Chunk(bandit.Largest(upper, len(upper)), block) {
+		at := 0
+		if a.outlook.Doubts() {
+			x := kernel.NewPoints[float64](len(some), a.spec.Space.Dim(), nil)
+			for n, i := range some {
+				copy(x.Row(n), pool.X[i])
+			}
+			at = slices.Index(a.outlook.Possible(x, a.doubt()), true)
+		}
+		if at < 0 {
+			continue
+		}
+		if u := upper[some[at]]; !a.tried || u > a.best {
+			a.best, a.tried = u, true
+		}
+		return
+	}
 }
 
 // survey looks for the largest upper confidence bound everywhere, with the effort of a
@@ -131,7 +155,7 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 func (a *acquisition) survey(trial int) {
 	seed := a.trialSeed(trial)
 	a.widths()
-	a.search(wish{width: 1}, seed, stream.New(seed))
+	a.search(wish{width: 1, feature: a.outlook.Doubts()}, seed, stream.New(seed))
 }
 
 // doubt returns the half width of the bounds of the gap, in standard deviations. It is wider

@@ -31,8 +31,8 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
-	if c.options.StopGap > 0 && c.options.Trusts(c.spec) {
-		a.survey(trial)
+	if c.options.StopGap > 0 && (c.options.Trusts(c.spec) || e.Event.Far != nil) {
+		a.survey(trial) // since the suggestion may not look everywhere under this model
 	}
 	var p Proposal
 	for i := range n {

@@ -51,7 +51,9 @@
 // # Gap
 //
 // The gap that may end a study is the largest upper bound found anywhere minus the largest
-// lower bound of a result, before pending trials. It is no guarantee. With beta = theory it
+// lower bound of a result, before pending trials. Where failures or metrics with limits are
+// modelled, it leaves out configurations whose confidence intervals are outside the limits. It
+// is no guarantee. With beta = theory it
 // would be one, as long as all points are inducing, for functions whose norm in the model's
 // space is 1 at most.
 //

@@ -119,6 +119,21 @@ func (o *Outlook) LogFeasible(x *kernel.Points[float64]) []float64 {
 	return out
 }
 
+// Possible reports for each row of x whether the configuration may be feasible. It may if the
+// confidence interval of each metric with a limit, and that of success, reaches within the
+// limits. Intervals are a number of standard deviations of the mean on either side.
+func (o *Outlook) Possible(x *kernel.Points[float64], width float64) []bool {
+	out := slices.Repeat([]bool{true}, x.Len())
+	for _, b := range o.bars() {
+		mean, variance := b.posterior.predict(x)
+		for i, m := range mean {
+			w := width * math.Sqrt(variance[i])
+			out[i] = out[i] && m+w >= b.low && m-w <= b.top
+		}
+	}
+	return out
+}
+
 // Lengths returns the length scales of the first objective. Those of categories have no
 // meaning here.
 func (o *Outlook) Lengths() []float64 {
