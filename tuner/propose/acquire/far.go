@@ -40,7 +40,7 @@ type far struct {
 	outlook *model.Outlook
 	engine  *model.Engine
 	kept    *kernel.Points[float64]
-	best    float64 // mean
+	best    float64 // mean, of results that keep the limits
 	parents [][]float64
 	pending [][]float64
 }
@@ -48,10 +48,11 @@ type far struct {
 // refused is subtracted from the score of a point close to a trial.
 const refused = 1e6
 
-// newFar returns a search, nil if there is no far model.
+// newFar returns a search, nil if there is no far model. Where metrics have limits, it is also
+// nil as long as no result keeps them, because there is nothing to improve on.
 func (a *acquisition) newFar() *far {
 	e := a.engine.Far()
-	if e == nil {
+	if e == nil || a.engine.Limited() && len(a.elite.members) == 0 {
 		return nil
 	}
 	f := &far{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}
@@ -62,11 +63,15 @@ func (a *acquisition) newFar() *far {
 		f.outlook.Pull(x)
 		f.pending = append(f.pending, x)
 	}
-	mean := e.Means(0, f.kept)
+	good := f.kept
+	if e.Limited() { // thinned results may break the limits
+		good = a.elite.now().x
+	}
+	mean := e.Means(0, good)
 	top := bandit.Largest(mean, parents)
 	f.best = mean[top[0]]
 	for _, i := range top {
-		f.parents = append(f.parents, f.kept.Row(i))
+		f.parents = append(f.parents, good.Row(i))
 	}
 	return f
 }
