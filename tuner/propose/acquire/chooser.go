@@ -70,7 +70,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	}
 	inside, of := e.Calibration.Coverage()
 	return Diagnosis{
-		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: e.Outliers(),
+		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
 		Idle: c.region.idle, Stuck: c.seeks(e),
 		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
@@ -86,7 +86,7 @@ func (c *Chooser) doubts(e *model.Engine) []string {
 	if c.seeks(e) {
 		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.idle))
 	}
-	if n := e.Outliers(); n > 0 {
+	if n := len(e.Outliers()); n > 0 {
 		out = append(out, fmt.Sprintf("the model leaves out %d outliers, which are far worse than their neighbours; tell such trials as failed if their measurement was", n))
 	}
 	inside, of := e.Calibration.Coverage()

@@ -344,7 +344,7 @@ func TestRecommendPlausible(t *testing.T) {
 			t.Errorf("seed %d: trial %d is recommended, of the worse place", seed, best[0])
 		}
 		// This is its definition.
-		done := l.model.Results.Completed(l.S, true)
+		done := l.model.Results.Completed(l.S, true, nil)
 		trials, measured := done.Trials, done.Values
 		mean, variance := l.at().Predict(0, kernel.NewPoints(len(trials), 2, done.X))
 		want, top := -1, slices.Max(mean)

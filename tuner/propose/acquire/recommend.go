@@ -19,9 +19,17 @@ import (
 // the first of equal trials. Late results count as measured. For several objectives it
 // returns the trials whose means no other dominates. With constraints only trials that keep
 // them are compared, by their measurements while there is no model. If none keeps them, it
-// returns the trial that is most likely to be feasible by the model.
+// returns the trial that is most likely to be feasible by the model. Outliers are not compared
+// unless there is nothing else, because the model expects far better values at their place.
 func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) func() []int {
-	done := r.Completed(v, true)
+	var outliers []int
+	if e != nil {
+		outliers = e.Outliers()
+	}
+	done := r.Completed(v, true, outliers)
+	if len(done.Trials) == 0 {
+		done = r.Completed(v, true, nil)
+	}
 	if len(done.Trials) == 0 && (e == nil || !e.Limited() && len(e.Event.Surfaces) == len(c.spec.Objectives)) {
 		return func() []int { return nil } // neither feasibility nor a limit is modelled
 	}
@@ -29,15 +37,16 @@ func (c *Chooser) Recommend(v model.View, r *model.Results, e *model.Engine) fun
 		return func() []int { return bestBy(done.Trials, done.Values) }
 	}
 	if len(done.Trials) == 0 {
-		done, m := r.Completed(v, false), e.Detach()
+		done, m := r.Completed(v, false, nil), e.Detach()
 		return func() []int { return c.likeliest(done, m) }
 	}
-	r.CountLate(v, done)
+	r.CountLate(v, done, outliers)
 	widths := make([]float64, len(done.Values))
 	for j := range widths {
 		widths[j] = c.width(e, j, 0)
 	}
-	m, noise := e.Detach(), r.Repeats.Most()
+	repeats := r.RepeatsWithout(v, outliers)
+	m, noise := e.Detach(), repeats.Most()
 	return func() []int {
 		if len(done.Values) == 1 && c.options.Recommend == Plausible {
 			return c.plausible(done, noise, m)

@@ -1,6 +1,10 @@
 package model
 
-import "github.com/bkbtuner/bkb/tuner/study"
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/study"
+)
 
 // Completed holds completed trials with their measurements.
 type Completed struct {
@@ -10,12 +14,16 @@ type Completed struct {
 }
 
 // Completed returns the completed trials of v, which is the View digested last. With
-// keeping it returns only those that keep the constraints. Late results are not included.
-func (r *Results) Completed(v View, keeping bool) Completed {
+// keeping it returns only those that keep the constraints. Late results are not included,
+// and the results left out, ascending, are not.
+func (r *Results) Completed(v View, keeping bool, left []int) Completed {
 	out := Completed{Values: make([][]float64, len(r.spec.Objectives))}
 	for i := range r.List {
 		a := &r.List[i]
 		if a.Y == nil || a.Epoch > 0 || keeping && !a.Feasible {
+			continue
+		}
+		if _, out := slices.BinarySearch(left, i); out {
 			continue
 		}
 		if t, ok := v.Trial(a.Trial); !ok || t.State != study.Completed {
@@ -31,10 +39,14 @@ func (r *Results) Completed(v View, keeping bool) Completed {
 
 // CountLate replaces the first objective of completed trials by a mean. It is the mean of
 // the measurement and of the completed late results that count, in which each replicate
-// counts once. A trial with two measurements is then not judged by one lucky result.
-func (r *Results) CountLate(v View, c Completed) {
+// counts once. A trial with two measurements is then not judged by one lucky result. Results
+// left out do not count.
+func (r *Results) CountLate(v View, c Completed, left []int) {
 	if !r.counting || v.LateResults() == 0 {
 		return
+	}
+	skipped := func(trial, epoch int) bool {
+		return slices.ContainsFunc(left, func(i int) bool { return r.List[i].Trial == trial && r.List[i].Epoch == epoch })
 	}
 	for i, n := range c.Trials {
 		t, _ := v.Trial(n)
@@ -45,7 +57,7 @@ func (r *Results) CountLate(v View, c Completed) {
 		weight := float64(r.measures(t.Outcome)[0].Count)
 		for _, l := range t.Late {
 			y := r.measures(l.Outcome)
-			if l.Outcome.State != study.Completed || y == nil {
+			if l.Outcome.State != study.Completed || y == nil || skipped(n, l.Epoch) {
 				continue
 			}
 			more := float64(y[0].Count)

@@ -107,8 +107,9 @@ func (e *Engine) follow() {
 	}
 }
 
-// Outliers returns the number of results that the model leaves out.
-func (e *Engine) Outliers() int { return len(e.outliers) }
+// Outliers returns the results that the model leaves out, ascending. They are valid until the
+// model changes.
+func (e *Engine) Outliers() []int { return e.outliers }
 
 // Told returns the number of results that the model has received.
 func (e *Engine) Told() int { return e.told }
