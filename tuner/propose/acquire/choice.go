@@ -116,9 +116,9 @@ const (
 // crowded reports for candidate i whether it is close to a pending trial. The mean does not
 // know of pending trials, so that several suggestions that exploit would be one.
 func (a *acquisition) crowded(pool *bandit.Pool) func(i int) bool {
-	pending := a.chosen
+	pending := slices.Clone(a.chosen)
 	for _, p := range a.engine.Results.Pending {
-		pending = append(pending[:len(pending):len(pending)], p.X)
+		pending = append(pending, p.X)
 	}
 	if len(pending) == 0 || !a.engine.Event.Spaces() || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
 		return func(int) bool { return false }

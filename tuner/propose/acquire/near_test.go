@@ -41,3 +41,21 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 		t.Errorf("with noise %d of the best results are known", n)
 	}
 }
+
+// A long queue is listed once for each suggestion, not copied for each of its trials.
+func TestCrowdedByALongQueue(t *testing.T) {
+	l, _ := worked(t, nil, 1, 20, labtest.Wavy)
+	const queued = 1000
+	for i := range queued {
+		l.Do(study.Enqueue{Config: l.Decode(float64(i)/queued, 0.5)})
+	}
+	l.anchor()
+	a := l.ahead()
+	if got := len(a.engine.Results.Pending); got != queued {
+		t.Fatalf("%d trials are pending, want %d", got, queued)
+	}
+	pool := new(bandit.Pool)
+	if n := testing.AllocsPerRun(3, func() { a.crowded(pool) }); n > 50 {
+		t.Errorf("%v allocations for %d pending trials", n, queued)
+	}
+}

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Outliers are results that the model of the one objective leaves out, because their
 // measurement says nothing about their place. Examples are a crashed measurement that
@@ -60,19 +57,26 @@ func (o *Outliers) includes(a *author, list []Result, i int) bool {
 		at       int
 		distance float64
 	}
-	var near []neighbour
+	var near []neighbour // the nearest, in order
 	every := (len(list) + mostCompared - 1) / mostCompared
 	for k := 0; k < len(list); k += every {
-		if k != i && list[k].Y != nil {
-			near = append(near, neighbour{k, a.distance(list[i].X, list[k].X)})
+		if k == i || list[k].Y == nil {
+			continue
+		}
+		d := a.distance(list[i].X, list[k].X)
+		at := len(near)
+		for at > 0 && d < near[at-1].distance {
+			at--
+		}
+		if at < outlierNear {
+			near = slices.Insert(near[:min(len(near), outlierNear-1)], at, neighbour{k, d})
 		}
 	}
-	slices.SortFunc(near, func(p, q neighbour) int { return cmp.Or(cmp.Compare(p.distance, q.distance), p.at-q.at) })
 	if len(near) < outlierNear {
 		return false
 	}
 	bad := 0
-	for _, n := range near[:outlierNear] {
+	for _, n := range near {
 		if list[n.at].Y[0].Value < o.Limit {
 			bad++
 		}

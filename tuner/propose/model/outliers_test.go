@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -57,5 +58,39 @@ func TestOutliers(t *testing.T) {
 	}
 	if a.version = outlierVersion; a.outliers(list[:4]) != nil {
 		t.Error("four results have outliers")
+	}
+}
+
+// The neighbours of a suspect are the nearest results, and of equally near ones the first. On
+// a lattice many are equally near.
+func TestNeighboursByDefinition(t *testing.T) {
+	a := author{space: labtest.Parse(t, labtest.Square), objectives: 1, version: outlierVersion}
+	rng, both := rand.New(rand.NewPCG(8, 5)), map[bool]int{}
+	for range 300 {
+		list := make([]Result, outlierNear+rng.IntN(30))
+		for i := range list {
+			list[i] = Result{X: []float64{float64(rng.IntN(4)), float64(rng.IntN(4))}, Y: []Measure{{Value: -float64(rng.IntN(4) / 3)}}}
+		}
+		list[0].Y = []Measure{{Value: -1}}
+		var order []int
+		for i := 1; i < len(list); i++ {
+			order = append(order, i)
+		}
+		slices.SortStableFunc(order, func(i, k int) int {
+			return cmp.Compare(a.distance(list[0].X, list[i].X), a.distance(list[0].X, list[k].X))
+		})
+		bad := 0
+		for _, i := range order[:min(outlierNear, len(order))] {
+			bad += int(-list[i].Y[0].Value)
+		}
+		want := len(order) >= outlierNear && bad <= aliens
+		o := &Outliers{Limit: -0.5}
+		if got := o.includes(&a, list, 0); got != want {
+			t.Fatalf("%d of the nearest are bad, outlier: %t", bad, got)
+		}
+		both[want]++
+	}
+	if both[true] < 20 || both[false] < 20 {
+		t.Errorf("%d outliers and %d others are too few", both[true], both[false])
 	}
 }
