@@ -42,6 +42,9 @@ var hostileOptions = []struct {
 	{`{"cap": 16, "constraints": {"loss": {"max": 1}}, "on_duplicate": "replicate"}`, 1},
 	{`{"cap": 16, "constraints": {"b": {"min": 0, "max": 1}}, "recommend": "lower"}`, 2},
 	{`{"cap": 16, "max_step": 9, "explore_every": 2, "failures": "ignore"}`, 3},
+	{`{"cap": 16, "far": "on", "start": 2}`, 1},
+	{`{"cap": 16, "far": "on", "start": 2, "stop_gap": 1, "reports": "ignore", "constraints": {"loss": {"max": 1e9}, "size": {"min": 0, "max": 2}}}`, 1},
+	{`{"cap": 16, "far": "on", "start": 2, "reports": "ignore", "trust_region": 1, "constraints": {"size": {"min": 1, "max": 1}}}`, 1},
 }
 
 // hostileNumbers are told and reported as values.
@@ -83,6 +86,9 @@ func FuzzSuggest(f *testing.F) {
 		}
 		s.c = study.Component{Name: BKB, Options: o.options}
 		s.lab, s.p = newLab(t, spec), must(t, s.c, spec)
+		if strings.Contains(o.options, "far") {
+			s.fill(60)
+		}
 		for len(s.text) > 0 {
 			s.happen()
 		}
@@ -159,6 +165,9 @@ func (s *story) outcome() study.Outcome {
 		values[i] = s.number()
 	}
 	o := labtest.Completed(spec, values...)
+	if strings.Contains(s.c.Options, "size") && s.upTo(4) > 0 {
+		o.Metrics = append(o.Metrics, study.Metric{Name: "size", Values: []float64{s.number()}})
+	}
 	switch s.upTo(12) {
 	case 0:
 		o = study.Outcome{State: study.Infeasible}
@@ -176,6 +185,23 @@ func (s *story) outcome() study.Outcome {
 		o.Cost = math.Abs(s.number())
 	}
 	return o
+}
+
+// fill adds as many trials as a far model needs. Few of their values are hostile.
+func (s *story) fill(n int) {
+	rng := rand.New(rand.NewPCG(uint64(s.upTo(256)), 3))
+	for range n {
+		u := make([]float64, s.S.Spec().Space.Dim())
+		for i := range u {
+			u[i] = rng.Float64()
+		}
+		o := labtest.Completed(s.S.Spec(), u[:min(len(u), 1)]...)
+		o.Metrics = append(o.Metrics, study.Metric{Name: "size", Values: []float64{3 * rng.Float64()}})
+		if rng.IntN(8) == 0 {
+			o.Metrics[rng.IntN(len(o.Metrics))].Values[0] = hostileNumbers[rng.IntN(len(hostileNumbers))]
+		}
+		s.try(study.Add{Config: s.Decode(u...), Outcome: o})
+	}
 }
 
 // happen makes one event happen.

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp"
-	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
 // labelNoise is the variance of the noise of labels −1 and 1.
@@ -115,10 +114,6 @@ func (p *barProbe) add(g []float64) {
 		g[c] += byMean*mean[c] + bySD*(p.sd/all)*sd[c]
 	}
 }
-
-// LogFeasible returns the logarithm of the probability that the configuration at each row
-// of x is feasible, without pending trials.
-func (e *Engine) LogFeasible(x *kernel.Points[float64]) []float64 { return e.Past().LogFeasible(x) }
 
 // Limited reports whether metrics with a limit are modelled.
 func (e *Engine) Limited() bool { return e.Event.limited() }

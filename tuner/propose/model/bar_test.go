@@ -77,7 +77,7 @@ func TestLogFeasible(t *testing.T) {
 		{[]float64{0.2, 0.1}, 0, 0.01},
 		{[]float64{edge, 0.4}, 0.05, 0.95},
 	} {
-		if p := math.Exp(e.LogFeasible(at(c.u...))[0]); p < c.low || p > c.high {
+		if p := math.Exp(e.Past().LogFeasible(at(c.u...))[0]); p < c.low || p > c.high {
 			t.Errorf("at %v the probability is %v, want %v to %v", c.u, p, c.low, c.high)
 		}
 	}
@@ -101,7 +101,7 @@ func TestLogFeasible(t *testing.T) {
 			}
 			product *= float64(above) / draws * (float64(below) / draws)
 		}
-		if got := math.Exp(e.LogFeasible(at(u...))[0]); math.Abs(got-product) > 0.02 {
+		if got := math.Exp(e.Past().LogFeasible(at(u...))[0]); math.Abs(got-product) > 0.02 {
 			t.Errorf("at %v the probability is %v, and of drawn outcomes the share is %v", u, got, product)
 		}
 	}
@@ -181,7 +181,7 @@ func TestFailuresApart(t *testing.T) {
 			t.Errorf("trial %d at %v teaches %d widths", r.Trial, r.X, n)
 		}
 	}
-	if p := e.LogFeasible(at(0.2, 0.95))[0]; p > -3 {
+	if p := e.Past().LogFeasible(at(0.2, 0.95))[0]; p > -3 {
 		t.Errorf("the probability at a crash is %v", math.Exp(p))
 	}
 }
@@ -222,7 +222,7 @@ func TestManyLimited(t *testing.T) {
 	for range 500 {
 		u := []float64{rng.Float64(), rng.Float64()}
 		keeps := Kept(l.m.options.Constraints, measuredAt(u, spec))
-		if likely := e.LogFeasible(at(u...))[0] > math.Log(0.25); likely != keeps {
+		if likely := e.Past().LogFeasible(at(u...))[0] > math.Log(0.25); likely != keeps {
 			wrong++
 		}
 	}

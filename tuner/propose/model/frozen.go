@@ -61,7 +61,7 @@ func (s *Surfaces) Means(j int, x *kernel.Points[float64]) []float64 {
 	return s.past.surfaces[j].means(x)
 }
 
-// LogFeasible is [Engine.LogFeasible] of these surfaces.
+// LogFeasible is [Outlook.LogFeasible] of these surfaces, without pending trials.
 func (s *Surfaces) LogFeasible(x *kernel.Points[float64]) []float64 { return s.past.LogFeasible(x) }
 
 // Limited is [Engine.Limited] of these surfaces.
