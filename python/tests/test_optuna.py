@@ -321,8 +321,30 @@ def test_constraints(own: bkb.Client) -> None:
     assert len([t for t in feasible if t.number >= 20]) > 12
     assert min(t.value for t in feasible if t.value is not None) < 1e-3
     newest = max(copies(own), key=lambda c: c.status.completed)
-    told = [t.metrics["violation"][0] for t in newest.trials if t.state == "completed"]
-    assert sorted(told) == sorted(max(t.constraints.values()) for t in study.trials)
+    for i, name in enumerate(["always", "right"]):  # each is a metric with a model of its own
+        told = [t.metrics[f"violation{i}"][0] for t in newest.trials if t.state == "completed"]
+        assert sorted(told) == sorted(t.constraints[name] for t in study.trials)
+
+
+@pytest.mark.parametrize(("n", "metrics"), [(1, 1), (8, 8), (9, 1)])
+def test_number_of_constraints(own: bkb.Client, n: int, metrics: int) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        for i in range(n if trial.number else 1):  # the first trial leaves out some
+            trial.set_constraint(f"c{i}", x - i)
+        return x
+
+    study = optuna.create_study(sampler=BKBSampler(seed=1, client=own))
+    study.optimize(objective, n_trials=8)
+    newest = max(copies(own), key=lambda c: c.status.completed)
+    names = ["violation"] if metrics == 1 else [f"violation{i}" for i in range(metrics)]
+    told = [t for t in newest.trials if t.state == "completed"]
+    assert {name for t in told for name in t.metrics} == {"value", *names}
+    worst = [
+        max([*t.constraints.values(), *([0.0] if t.number == 0 and n > 1 else [])])
+        for t in study.trials
+    ]
+    assert sorted(max(t.metrics[name][0] for name in names) for t in told) == sorted(worst)
 
 
 def test_several_objectives(own: bkb.Client) -> None:

@@ -57,7 +57,8 @@ log = logging.getLogger("optuna.bkb")
 
 INTERRUPTED = "bkb:interrupted"  # system attribute of a trial that Ctrl-C ended
 ASKED = "bkb:asked"  # system attribute of a trial, what the sampler proposed
-VIOLATION = "violation"  # metric, the largest constraint, feasible up to 0
+VIOLATION = "violation"  # metric of a constraint, feasible up to 0
+MOST_CONSTRAINTS = 8  # metrics, since each has a model. Of more, the largest is one metric
 LEASE = 366 * 86400.0  # of the copies, since Optuna decides when a trial is over
 MIRRORS = 4  # search spaces of one study at a time
 MOST_REPORTS = 1000  # intermediate values of a trial that are told
@@ -194,12 +195,13 @@ class BKBSampler(BaseSampler):
             if c is None or c.parent in usable:  # another sampler may fix the parent
                 usable[name] = (d, c)
         space = dict(sorted(usable.items()))
-        key = repr((space, history.constrained))
+        constraints = tuple(sorted(history.constraints))
+        key = repr((space, constraints))
         mirror = history.mirrors.get(key)
         if mirror is None:
             seed = self._random.getrandbits(63)
             try:
-                mirror = _Mirror(self._create, study, space, history.constrained, seed)
+                mirror = _Mirror(self._create, study, space, constraints, seed)
             except InvalidRequest as e:
                 log.warning(
                     "BKBSampler cannot propose the %d parameters of study %s, so `%s` samples "
@@ -209,7 +211,7 @@ class BKBSampler(BaseSampler):
                     type(self._independent).__name__,
                     e,
                 )
-                mirror = _Mirror(self._create, study, {}, history.constrained, seed)
+                mirror = _Mirror(self._create, study, {}, constraints, seed)
             history.mirrors[key] = mirror
             while len(history.mirrors) > MIRRORS:
                 history.mirrors.popitem(last=False)[1].delete()
@@ -217,12 +219,12 @@ class BKBSampler(BaseSampler):
         return mirror
 
     def _create(
-        self, study: optuna.Study, space: dict[str, Parameter], constrained: bool, seed: int
+        self, study: optuna.Study, space: dict[str, Parameter], violations: list[str], seed: int
     ) -> Study:
         proposer, options = self._proposer[0], dict(self._proposer[1])
-        if constrained:
-            limits = {**options.get("constraints", {}), VIOLATION: {"max": 0}}
-            options["constraints"] = limits
+        if violations:
+            limits = {name: {"max": 0} for name in violations}
+            options["constraints"] = {**options.get("constraints", {}), **limits}
         names = _objectives(study)
         directions: dict[str, list[str]] = {"minimize": [], "maximize": []}
         for name, d in zip(names, study.directions, strict=True):
@@ -395,7 +397,7 @@ class _History:
         self.mirrors: OrderedDict[str, _Mirror] = OrderedDict()
         self.asked: dict[int, dict[str, Any]] = {}  # of running trials, by number
         self.warned: set[str] = set()
-        self.constrained = False
+        self.constraints: set[str] = set()
         self.conditions: dict[str, Condition | None] = {}
         self.counts: dict[str, int] = {}
         self._axes: dict[str, _Axis] = {}
@@ -413,7 +415,7 @@ class _History:
             if t.state != TrialState.COMPLETE:
                 continue
             changed = True
-            self.constrained = self.constrained or bool(t.constraints)
+            self.constraints.update(t.constraints)
             values: dict[str, Value | None] = {}
             for name, d in t.distributions.items():
                 axis = self._axes.setdefault(name, _Axis(name, d))
@@ -469,13 +471,13 @@ class _Mirror:
         create: Any,
         study: optuna.Study,
         space: Mapping[str, tuple[BaseDistribution, Condition | None]],
-        constrained: bool,
+        constraints: tuple[str, ...],
         seed: int,
     ) -> None:
         self.axes = {name: _Axis(f"p{i}", d) for i, (name, (d, _)) in enumerate(space.items())}
         self._conditions = {name: c for name, (_, c) in space.items() if c is not None}
         self._objectives = _objectives(study)
-        self._constrained = constrained
+        self._constraints = constraints
         self._bounds = [(math.inf, -math.inf)] * len(self._objectives)
         self._open: dict[int, _Open] = {}
         self._news = _News()
@@ -487,7 +489,8 @@ class _Mirror:
                 when = {self.axes[c.parent].name: sorted(c.values, key=str)}
             parameters[axis.name] = axis.parameter(when)
         if parameters:
-            self.study: Study = create(study, parameters, constrained, seed)
+            violations = list(self._violations({}))
+            self.study: Study = create(study, parameters, violations, seed)
 
     def delete(self) -> None:
         if self.axes:
@@ -640,10 +643,15 @@ class _Mirror:
             else:  # the model has no use for infinity, so the worst or best value so far
                 v = high if v > 0 else low
             metrics[name] = v
-        if self._constrained:
-            worst = max(t.constraints.values(), default=0.0)
-            metrics[VIOLATION] = min(max(worst, -1e300), 1e300)
-        return {"value": metrics}
+        return {"value": {**metrics, **self._violations(t.constraints)}}
+
+    def _violations(self, told: Mapping[str, float]) -> dict[str, float]:
+        """Return the metrics of the constraints. A constraint that was not told is kept."""
+        values = [told.get(name, 0.0) for name in self._constraints]
+        if len(values) > MOST_CONSTRAINTS:
+            values = [max(values)]
+        names = [VIOLATION] if len(values) == 1 else [f"{VIOLATION}{i}" for i in range(len(values))]
+        return {n: min(max(v, -1e300), 1e300) for n, v in zip(names, values, strict=True)}
 
     def _reports(self, t: FrozenTrial) -> dict[int, float]:
         """Return the intermediate values, evenly thinned out if there are many."""
