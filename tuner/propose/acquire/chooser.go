@@ -87,7 +87,11 @@ func (c *Chooser) doubts(e *model.Engine) []string {
 		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.idle))
 	}
 	if n := len(e.Outliers()); n > 0 {
-		out = append(out, fmt.Sprintf("the model leaves out %d outliers, which are far worse than their neighbours; tell such trials as failed if their measurement was", n))
+		results := "results as outliers, because they are"
+		if n == 1 {
+			results = "result as an outlier, because it is"
+		}
+		out = append(out, fmt.Sprintf("the model leaves out %d %s far worse than the nearest ones; tell such trials as failed if their measurement was", n, results))
 	}
 	inside, of := e.Calibration.Coverage()
 	if !e.Calibration.Poor() {

@@ -3,6 +3,7 @@ package acquire
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
@@ -33,6 +34,10 @@ func bowlWithOutlier(t *testing.T, tweak func(m *model.Options, o *Options)) (s 
 
 // An outlier is not recommended, although the model expects the best value at its place.
 func TestOutliersAreNotRecommended(t *testing.T) {
+	s, _ := bowlWithOutlier(t, nil)
+	if d := s.chooser.Diagnose(s.at(), 0); d.Outliers != 1 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "1 result as an outlier") {
+		t.Errorf("%d outliers, warnings %q", d.Outliers, d.Warnings)
+	}
 	for _, rule := range []Recommendation{Plausible, ByMean, ByLower} {
 		s, best := bowlWithOutlier(t, func(_ *model.Options, o *Options) { o.Recommend = rule })
 		if got := s.recommended(); slices.Equal(got, []int{40}) || rule == Plausible && !slices.Equal(got, []int{best}) {
@@ -40,7 +45,7 @@ func TestOutliersAreNotRecommended(t *testing.T) {
 		}
 	}
 	// One trial keeps the limit, and it is an outlier.
-	s, _ := bowlWithOutlier(t, func(m *model.Options, _ *Options) {
+	s, _ = bowlWithOutlier(t, func(m *model.Options, _ *Options) {
 		m.Constraints = model.ReadConstraints(study.ReadOptions("proposer.options", `{"constraints": {"loss": {"min": 1e29}}}`))
 	})
 	if got := s.recommended(); !slices.Equal(got, []int{40}) {
