@@ -690,6 +690,29 @@ def test_diagnosis_and_suggestions(shared: bkb.Client, name: str) -> None:
     assert s is not None and len(s.mean) == len(s.std_dev) == 1 and s.phase
 
 
+def test_diagnosis_of_outliers_and_coverage(shared: bkb.Client, name: str) -> None:
+    """The numbers are those of the program, and differ from their defaults."""
+    space = {"x": bkb.Float(0, 1), "y": bkb.Float(0, 1)}
+    study = shared.create_study(name, space, minimize="loss", seed=3)
+    for n in range(40):
+        trial = study.ask()
+        value = float(trial.params["x"]) ** 2 + float(trial.params["y"]) ** 2
+        trial.tell(1e30 if n == 33 else value)
+    d = study.diagnosis()
+    message = study.client.transport.call("GetDiagnosis", {"parent": f"studies/{name}"})
+    assert (d.covered, d.predicted) == (int(message["covered"]), int(message["predicted"]))
+    assert 0 < d.covered <= d.predicted <= 40
+    assert d.calibration == message["calibration"] > 0
+    assert d.outliers == int(message["outliers"]) == 1
+    assert d.idle == int(message.get("idle", 0)) < 40
+    assert d.stuck == message.get("stuck", False)
+    assert any("1 result as an outlier" in w for w in d.warnings)
+    full = {"covered": "3", "predicted": "4", "calibration": 2.5, "outliers": "1", "idle": "7"}
+    d = bkb.Diagnosis.decode({**full, "stuck": True})
+    assert (d.covered, d.predicted, d.calibration, d.outliers) == (3, 4, 2.5, 1)
+    assert (d.idle, d.stuck) == (7, True)
+
+
 def test_notebook(shared: bkb.Client, name: str) -> None:
     space = {"a<b": bkb.Float(0, 1)}
     study = make(shared, name, space=space)

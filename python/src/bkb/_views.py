@@ -241,7 +241,23 @@ class StudyStatus:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """State of the model of a study's proposer. Without a model all is 0."""
+    """State of the model of a study's proposer. Without a model all is 0.
+
+    Attributes
+    ----------
+    covered, predicted : int
+        Number of the last outcomes that are within the 95 % interval predicted for them,
+        and of how many.
+    calibration : float
+        Factor of these intervals with which 95 % of the outcomes would have been inside.
+    outliers : int
+        Results that the model leaves out, because their neighbours are far better.
+    idle : int
+        Results since the last improvement.
+    stuck : bool
+        Whether they are so many that suggestions look for other basins.
+
+    """
 
     results: int
     inducing_points: int
@@ -253,6 +269,12 @@ class Diagnosis:
     theory_beta: float
     gap: float
     warnings: tuple[str, ...]
+    covered: int = 0
+    predicted: int = 0
+    calibration: float = 0.0
+    outliers: int = 0
+    idle: int = 0
+    stuck: bool = False
 
     @classmethod
     def decode(cls, m: JSON) -> Diagnosis:
@@ -272,6 +294,12 @@ class Diagnosis:
             real("theoryBeta"),
             real("gap"),
             tuple(m.get("warnings", [])),
+            int(m.get("covered", 0)),
+            int(m.get("predicted", 0)),
+            real("calibration"),
+            int(m.get("outliers", 0)),
+            int(m.get("idle", 0)),
+            bool(m.get("stuck", False)),
         )
 
 
