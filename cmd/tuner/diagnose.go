@@ -28,6 +28,8 @@ Quantities:
   coverage             last outcomes within the 95 % interval predicted for them
   calibration          factor of the intervals with which 95 % would have been
   outliers             results left out, far worse than their neighbours
+  METRIC kept          results that keep the limits of a metric
+  METRIC noise         standard deviation of repeated measurements of it
   stuck for            results since the last improvement
   gap                  how much better than the best a configuration can be,
                        under the model, with bounds as wide as outcomes ask for
@@ -107,6 +109,21 @@ func drawOf(d propose.Draw) *draw {
 	return out
 }
 
+// limitedMetric is the JSON of the model of a metric with a limit.
+type limitedMetric struct {
+	Metric  string  `json:"metric"`
+	Results int     `json:"results"`
+	Broken  int     `json:"broken"`
+	Noise   float64 `json:"noise"`
+}
+
+func metricsOf(list []propose.LimitedMetric) (out []limitedMetric) {
+	for _, m := range list {
+		out = append(out, limitedMetric(m))
+	}
+	return out
+}
+
 // drawnBy names the sampler.
 func drawnBy(d propose.Draw) string {
 	switch d.Sampler {
@@ -122,26 +139,27 @@ func drawnBy(d propose.Draw) string {
 func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, objective string) error {
 	if form == "json" {
 		return writeJSON(cmd.OutOrStdout(), struct {
-			Results            int      `json:"results"`
-			InducingPoints     int      `json:"inducing_points"`
-			Capped             bool     `json:"capped"`
-			EffectiveDimension float64  `json:"effective_dimension"`
-			InformationGain    float64  `json:"information_gain"`
-			Noise              float64  `json:"noise"`
-			Beta               float64  `json:"beta"`
-			TheoryBeta         float64  `json:"theory_beta"`
-			Gap                float64  `json:"gap"`
-			Covered            int      `json:"covered"`
-			Predicted          int      `json:"predicted"`
-			Calibration        float64  `json:"calibration"`
-			Outliers           int      `json:"outliers"`
-			Idle               int      `json:"idle"`
-			Stuck              bool     `json:"stuck"`
-			Warnings           []string `json:"warnings,omitempty"`
-			Draw               *draw    `json:"draw,omitempty"`
+			Results            int             `json:"results"`
+			InducingPoints     int             `json:"inducing_points"`
+			Capped             bool            `json:"capped"`
+			EffectiveDimension float64         `json:"effective_dimension"`
+			InformationGain    float64         `json:"information_gain"`
+			Noise              float64         `json:"noise"`
+			Beta               float64         `json:"beta"`
+			TheoryBeta         float64         `json:"theory_beta"`
+			Gap                float64         `json:"gap"`
+			Covered            int             `json:"covered"`
+			Predicted          int             `json:"predicted"`
+			Calibration        float64         `json:"calibration"`
+			Outliers           int             `json:"outliers"`
+			Idle               int             `json:"idle"`
+			Stuck              bool            `json:"stuck"`
+			Metrics            []limitedMetric `json:"metrics,omitempty"`
+			Warnings           []string        `json:"warnings,omitempty"`
+			Draw               *draw           `json:"draw,omitempty"`
 		}{
 			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
-			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Idle, d.Stuck, d.Warnings, drawOf(d.Draw),
+			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Idle, d.Stuck, metricsOf(d.Metrics), d.Warnings, drawOf(d.Draw),
 		})
 	}
 	const deviations = "standard deviations of the model"
@@ -174,6 +192,12 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 	}
 	if d.Outliers > 0 {
 		t.row("outliers", fmt.Sprint(d.Outliers), "results left out")
+	}
+	for _, m := range d.Metrics {
+		t.row(m.Metric+" kept", fmt.Sprintf("%d of %d", m.Results-m.Broken, m.Results), "results")
+		if m.Noise > 0 {
+			t.row(m.Metric+" noise", fmt.Sprintf("%.3g", m.Noise), m.Metric+" (standard deviation)")
+		}
 	}
 	if d.Stuck {
 		t.row("stuck for", fmt.Sprint(d.Idle), "results")

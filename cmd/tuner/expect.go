@@ -23,6 +23,10 @@ running it. For predictions of trained learners see tuner predict.
   ± MODEL  standard deviation of the mean: what the model does not know
   ± NOISE  standard deviation of the noise of one outcome
 
+A study with limits of metrics also shows these metrics. The row feasible is the probability
+that an outcome succeeds and keeps all limits. It is shown where failures or limits are
+modelled.
+
 Give a value for each active parameter. Constants can be left out.`,
 		Example: `  tuner expect digits lr=0.01 batch=32 optimizer=adam
   tuner expect digits '{"lr": 0.01, "batch": 32, "optimizer": "adam"}' -f json`,
@@ -58,9 +62,11 @@ Give a value for each active parameter. Constants can be left out.`,
 	return cmd
 }
 
-// printExpected writes the prediction of each objective.
+// printExpected writes the prediction of each objective and of each metric with a limit.
 func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objectives []study.Objective) error {
 	of := p.Configs[0]
+	// Servers of an earlier version send no probability.
+	doubts := len(of.Metrics) > 0 || of.Feasible > 0 && of.Feasible < 1
 	if form == "json" {
 		type expected struct {
 			Objective string  `json:"objective"`
@@ -68,19 +74,39 @@ func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objecti
 			StdDev    float64 `json:"stddev"`
 			Noise     float64 `json:"noise"`
 		}
+		type limited struct {
+			Metric string  `json:"metric"`
+			Mean   float64 `json:"mean"`
+			StdDev float64 `json:"stddev"`
+			Noise  float64 `json:"noise"`
+		}
 		out := struct {
 			Objectives []expected `json:"objectives"`
+			Metrics    []limited  `json:"metrics,omitempty"`
+			Feasible   *float64   `json:"feasible,omitempty"`
 			Results    int        `json:"results"`
 		}{Results: p.Results}
+		for _, m := range of.Metrics {
+			out.Metrics = append(out.Metrics, limited(m))
+		}
+		if doubts {
+			out.Feasible = &of.Feasible
+		}
 		for j, o := range objectives {
 			out.Objectives = append(out.Objectives, expected{o.Name, of.Mean[j], of.StdDev[j], of.Noise[j]})
 		}
 		return writeJSON(cmd.OutOrStdout(), out)
 	}
-	t := newTable(cmd.OutOrStdout(), "OBJECTIVE", "MEAN", "± MODEL", "± NOISE")
+	t := newTable(cmd.OutOrStdout(), "QUANTITY", "MEAN", "± MODEL", "± NOISE")
 	t.width, t.least = outputWidth(cmd.OutOrStdout()), map[int]int{0: 12}
 	for j, o := range objectives {
 		t.row(o.Name, fmt.Sprintf("%.4g", of.Mean[j]), fmt.Sprintf("%.2g", of.StdDev[j]), fmt.Sprintf("%.2g", of.Noise[j]))
+	}
+	for _, m := range of.Metrics {
+		t.row(m.Metric, fmt.Sprintf("%.4g", m.Mean), fmt.Sprintf("%.2g", m.StdDev), fmt.Sprintf("%.2g", m.Noise))
+	}
+	if doubts {
+		t.row("feasible", fmt.Sprintf("%.3g", of.Feasible), "-", "-")
 	}
 	return t.end()
 }

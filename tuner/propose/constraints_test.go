@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -252,5 +253,78 @@ func TestGapWithinLimits(t *testing.T) {
 		if (proposal.Gap < 0.3) != c.small || proposal.Converged != c.small || proposal.Gap <= 0 {
 			t.Errorf("%s: gap %v, the study ends: %t", c.name, proposal.Gap, proposal.Converged)
 		}
+	}
+}
+
+// A frozen model predicts the metrics with a limit in their own unit, on either side of the
+// limits, and the probability to keep them. A diagnosis counts their results. Without limits
+// and failures there are none.
+func TestMetricsAreShown(t *testing.T) {
+	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
+	const limits = `{"constraints": {"latency": {"max": 50}, "score": {"min": 0.3}, "unknown": {"max": 1}, "width": {"min": 2, "max": 8}}}`
+	freeze := func(options string) ([]Prediction, Diagnosis) {
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
+		for i := range 40 {
+			u := []float64{math.Mod(float64(i)*0.618, 1), (float64(i) + 0.5) / 40}
+			o := labtest.Completed(spec, u[0]+u[1])
+			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{100 * u[0]}}}, o.Metrics...)
+			o.Metrics = append(o.Metrics, study.Metric{Name: "score", Values: []float64{u[1]}}, study.Metric{Name: "width", Values: []float64{10 * u[1]}})
+			l.Do(study.Add{Config: l.Decode(u...), Outcome: o})
+		}
+		l.anchor(p)
+		m, _, _, err := p.(Predictor).Freeze(context.Background(), l.S)
+		if err != nil || m == nil {
+			t.Fatalf("%v, %v", m, err)
+		}
+		d, err := p.(Diagnoser).Diagnose(context.Background(), l.S)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := m.Predict([]space.Config{l.Decode(0.2, 0.5), l.Decode(0.9, 0.5), l.Decode(0.2, 0.9)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made, d
+	}
+	made, d := freeze(strings.Replace(limits, `"unknown": {"max": 1}, `, "", 1))
+	for i, want := range [][]float64{{20, 0.5, 5}, {90, 0.5, 5}, {20, 0.9, 9}} {
+		got := made[i]
+		if len(got.Metrics) != 3 || (got.Feasible > 0.5) != (i == 0) || got.Feasible > 1 {
+			t.Fatalf("point %d: %+v", i, got)
+		}
+		for k, m := range got.Metrics {
+			if m.Metric != []string{"latency", "score", "width"}[k] || math.Abs(m.Mean-want[k]) > 0.05*want[k] || !(m.StdDev > 0 && m.StdDev < 0.2*want[k]) || !(m.Noise > 0 && m.Noise < 0.2*want[k]) {
+				t.Errorf("point %d: %+v, want %v", i, m, want[k])
+			}
+		}
+	}
+	latency, score, width := 0, 0, 0
+	for i := range 40 {
+		if math.Mod(float64(i)*0.618, 1) > 0.5 {
+			latency++
+		}
+		if y := (float64(i) + 0.5) / 40; y < 0.3 {
+			score++
+		}
+		if y := (float64(i) + 0.5) / 4; y < 2 || y > 8 {
+			width++
+		}
+	}
+	for k, broken := range []int{latency, score, width} {
+		if m := d.Metrics[k]; len(d.Metrics) != 3 || m.Results != 40 || m.Broken != broken || !(m.Noise > 0) {
+			t.Errorf("%+v, want %d of 40 broken", m, broken)
+		}
+	}
+	// Every result lacks a metric, which has no model, and all are failures.
+	made, d = freeze(limits)
+	if got := made[0]; len(got.Metrics) != 3 || got.Feasible > 0.5 {
+		t.Errorf("with an unknown metric: %+v", got)
+	}
+	if m := d.Metrics[2]; m != (LimitedMetric{Metric: "unknown"}) {
+		t.Errorf("an unknown metric is %+v", m)
+	}
+	made, d = freeze(`{}`)
+	if made[0].Metrics != nil || made[0].Feasible != 1 || d.Metrics != nil {
+		t.Errorf("without limits %+v, %+v", made[0], d.Metrics)
 	}
 }

@@ -101,6 +101,9 @@ type (
 	Draw       = model.Draw        // how its inducing points were drawn
 	DrawStep   = model.Step        // one λ of BLESS
 	ModelState = model.State       // whether there is a model
+
+	MetricPrediction = model.MetricPrediction // of a metric with a limit
+	LimitedMetric    = model.LimitedMetric    // the state of its model
 )
 
 // The phases of suggestions.

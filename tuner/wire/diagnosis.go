@@ -8,13 +8,17 @@ import (
 
 // EncodeDiagnosis encodes a diagnosis of a model.
 func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
+	var metrics []*pb.LimitedMetric
+	for _, m := range d.Metrics {
+		metrics = append(metrics, &pb.LimitedMetric{Metric: m.Metric, Results: int64(m.Results), Broken: int64(m.Broken), Noise: m.Noise})
+	}
 	return &pb.Diagnosis{
 		Results: int64(d.Results), InducingPoints: int64(d.InducingPoints), Capped: d.Capped,
 		EffectiveDimension: d.EffectiveDimension, InformationGain: d.InformationGain, Noise: d.Noise,
 		Beta: d.Beta, TheoryBeta: d.TheoryBeta, Gap: d.Gap, Warnings: d.Warnings, Draw: encodeDraw(d.Draw),
 		State: pb.ModelState(d.State), MissingResults: int64(d.Missing), Position: uint64(d.Position), EventResults: int64(d.EventResults),
 		LengthScales: d.LengthScales, Covered: int64(d.Covered), Predicted: int64(d.Predicted), Calibration: d.Calibration,
-		Outliers: int64(d.Outliers), Idle: int64(d.Idle), Stuck: d.Stuck,
+		Outliers: int64(d.Outliers), Idle: int64(d.Idle), Stuck: d.Stuck, Metrics: metrics,
 	}
 }
 
@@ -44,6 +48,12 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		LengthScales: orNil(m.GetLengthScales()), Calibration: m.GetCalibration(),
 		Covered: number[int](&d, "covered", m.GetCovered()), Predicted: number[int](&d, "predicted", m.GetPredicted()),
 		Outliers: number[int](&d, "outliers", m.GetOutliers()), Idle: number[int](&d, "idle", m.GetIdle()), Stuck: m.GetStuck(),
+	}
+	for _, k := range m.GetMetrics() {
+		out.Metrics = append(out.Metrics, propose.LimitedMetric{
+			Metric: k.GetMetric(), Noise: k.GetNoise(),
+			Results: number[int](&d, "metrics.results", k.GetResults()), Broken: number[int](&d, "metrics.broken", k.GetBroken()),
+		})
 	}
 	draw := m.GetDraw()
 	out.Draw = propose.Draw{

@@ -74,7 +74,11 @@ func EncodePredictions(p tuner.Predictions) *pb.PredictResponse {
 
 func encodePredictions(list []propose.Prediction) (out []*pb.Prediction) {
 	for _, p := range list {
-		out = append(out, &pb.Prediction{Mean: p.Mean, StdDev: p.StdDev, Noise: p.Noise})
+		m := &pb.Prediction{Mean: p.Mean, StdDev: p.StdDev, Noise: p.Noise, Feasible: p.Feasible}
+		for _, k := range p.Metrics {
+			m.Metrics = append(m.Metrics, &pb.MetricPrediction{Metric: k.Metric, Mean: k.Mean, StdDev: k.StdDev, Noise: k.Noise})
+		}
+		out = append(out, m)
 	}
 	return out
 }
@@ -105,7 +109,11 @@ func DecodePredictions(m *pb.PredictResponse) (tuner.Predictions, error) {
 
 func decodePredictions(list []*pb.Prediction) (out []propose.Prediction) {
 	for _, p := range list {
-		out = append(out, propose.Prediction{Mean: p.GetMean(), StdDev: p.GetStdDev(), Noise: p.GetNoise()})
+		one := propose.Prediction{Mean: p.GetMean(), StdDev: p.GetStdDev(), Noise: p.GetNoise(), Feasible: p.GetFeasible()}
+		for _, k := range p.GetMetrics() {
+			one.Metrics = append(one.Metrics, propose.MetricPrediction{Metric: k.GetMetric(), Mean: k.GetMean(), StdDev: k.GetStdDev(), Noise: k.GetNoise()})
+		}
+		out = append(out, one)
 	}
 	return out
 }

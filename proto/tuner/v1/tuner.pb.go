@@ -4206,8 +4206,10 @@ type Diagnosis struct {
 	Outliers int64 `protobuf:"varint,20,opt,name=outliers,proto3" json:"outliers,omitempty"`
 	// Results since the last improvement, and whether they are so many that suggestions look
 	// for other basins.
-	Idle          int64 `protobuf:"varint,21,opt,name=idle,proto3" json:"idle,omitempty"`
-	Stuck         bool  `protobuf:"varint,22,opt,name=stuck,proto3" json:"stuck,omitempty"`
+	Idle  int64 `protobuf:"varint,21,opt,name=idle,proto3" json:"idle,omitempty"`
+	Stuck bool  `protobuf:"varint,22,opt,name=stuck,proto3" json:"stuck,omitempty"`
+	// The models of the metrics with a limit, in order of name.
+	Metrics       []*LimitedMetric `protobuf:"bytes,23,rep,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4396,6 +4398,84 @@ func (x *Diagnosis) GetStuck() bool {
 	return false
 }
 
+func (x *Diagnosis) GetMetrics() []*LimitedMetric {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+// LimitedMetric describes the model of a metric with a limit.
+type LimitedMetric struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Metric string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
+	// Results that have the metric, and those of them that break the limit. A model needs 2.
+	Results int64 `protobuf:"varint,2,opt,name=results,proto3" json:"results,omitempty"`
+	Broken  int64 `protobuf:"varint,3,opt,name=broken,proto3" json:"broken,omitempty"`
+	// A standard deviation of repeated measurements, in the metric's unit. 0 without a model.
+	Noise         float64 `protobuf:"fixed64,4,opt,name=noise,proto3" json:"noise,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitedMetric) Reset() {
+	*x = LimitedMetric{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitedMetric) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitedMetric) ProtoMessage() {}
+
+func (x *LimitedMetric) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitedMetric.ProtoReflect.Descriptor instead.
+func (*LimitedMetric) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *LimitedMetric) GetMetric() string {
+	if x != nil {
+		return x.Metric
+	}
+	return ""
+}
+
+func (x *LimitedMetric) GetResults() int64 {
+	if x != nil {
+		return x.Results
+	}
+	return 0
+}
+
+func (x *LimitedMetric) GetBroken() int64 {
+	if x != nil {
+		return x.Broken
+	}
+	return 0
+}
+
+func (x *LimitedMetric) GetNoise() float64 {
+	if x != nil {
+		return x.Noise
+	}
+	return 0
+}
+
 // How the inducing points of the first objective's model were drawn.
 type InducingPointDraw struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4414,7 +4494,7 @@ type InducingPointDraw struct {
 
 func (x *InducingPointDraw) Reset() {
 	*x = InducingPointDraw{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4426,7 +4506,7 @@ func (x *InducingPointDraw) String() string {
 func (*InducingPointDraw) ProtoMessage() {}
 
 func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4439,7 +4519,7 @@ func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
 func (*InducingPointDraw) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *InducingPointDraw) GetSampler() string {
@@ -4489,7 +4569,7 @@ type InducingPointStep struct {
 
 func (x *InducingPointStep) Reset() {
 	*x = InducingPointStep{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4501,7 +4581,7 @@ func (x *InducingPointStep) String() string {
 func (*InducingPointStep) ProtoMessage() {}
 
 func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4514,7 +4594,7 @@ func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
 func (*InducingPointStep) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{52}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *InducingPointStep) GetLambda() float64 {
@@ -4551,7 +4631,7 @@ type PredictRequest struct {
 
 func (x *PredictRequest) Reset() {
 	*x = PredictRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4563,7 +4643,7 @@ func (x *PredictRequest) String() string {
 func (*PredictRequest) ProtoMessage() {}
 
 func (x *PredictRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4576,7 +4656,7 @@ func (x *PredictRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PredictRequest.ProtoReflect.Descriptor instead.
 func (*PredictRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PredictRequest) GetParent() string {
@@ -4609,7 +4689,7 @@ type Configuration struct {
 
 func (x *Configuration) Reset() {
 	*x = Configuration{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4701,7 @@ func (x *Configuration) String() string {
 func (*Configuration) ProtoMessage() {}
 
 func (x *Configuration) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4714,7 @@ func (x *Configuration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Configuration.ProtoReflect.Descriptor instead.
 func (*Configuration) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Configuration) GetValues() map[string]*Value {
@@ -4662,7 +4742,7 @@ type SliceRequest struct {
 
 func (x *SliceRequest) Reset() {
 	*x = SliceRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4754,7 @@ func (x *SliceRequest) String() string {
 func (*SliceRequest) ProtoMessage() {}
 
 func (x *SliceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4767,7 @@ func (x *SliceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceRequest.ProtoReflect.Descriptor instead.
 func (*SliceRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SliceRequest) GetParameters() []string {
@@ -4733,7 +4813,7 @@ type PredictResponse struct {
 
 func (x *PredictResponse) Reset() {
 	*x = PredictResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4745,7 +4825,7 @@ func (x *PredictResponse) String() string {
 func (*PredictResponse) ProtoMessage() {}
 
 func (x *PredictResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4758,7 +4838,7 @@ func (x *PredictResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PredictResponse.ProtoReflect.Descriptor instead.
 func (*PredictResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PredictResponse) GetState() ModelState {
@@ -4824,14 +4904,19 @@ type Prediction struct {
 	// Standard deviation of the mean.
 	StdDev []float64 `protobuf:"fixed64,2,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
 	// Standard deviation of the noise of an outcome.
-	Noise         []float64 `protobuf:"fixed64,3,rep,packed,name=noise,proto3" json:"noise,omitempty"`
+	Noise []float64 `protobuf:"fixed64,3,rep,packed,name=noise,proto3" json:"noise,omitempty"`
+	// Those of the metrics with a limit that have a model, in order of name.
+	Metrics []*MetricPrediction `protobuf:"bytes,4,rep,name=metrics,proto3" json:"metrics,omitempty"`
+	// The probability that an outcome succeeds and keeps all limits. 1 where neither failures
+	// nor limits are modelled.
+	Feasible      float64 `protobuf:"fixed64,5,opt,name=feasible,proto3" json:"feasible,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Prediction) Reset() {
 	*x = Prediction{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4843,7 +4928,7 @@ func (x *Prediction) String() string {
 func (*Prediction) ProtoMessage() {}
 
 func (x *Prediction) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4856,7 +4941,7 @@ func (x *Prediction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prediction.ProtoReflect.Descriptor instead.
 func (*Prediction) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{57}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Prediction) GetMean() []float64 {
@@ -4880,6 +4965,89 @@ func (x *Prediction) GetNoise() []float64 {
 	return nil
 }
 
+func (x *Prediction) GetMetrics() []*MetricPrediction {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+func (x *Prediction) GetFeasible() float64 {
+	if x != nil {
+		return x.Feasible
+	}
+	return 0
+}
+
+// MetricPrediction is that of a metric with a limit, in its unit.
+type MetricPrediction struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Metric        string                 `protobuf:"bytes,1,opt,name=metric,proto3" json:"metric,omitempty"`
+	Mean          float64                `protobuf:"fixed64,2,opt,name=mean,proto3" json:"mean,omitempty"`
+	StdDev        float64                `protobuf:"fixed64,3,opt,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	Noise         float64                `protobuf:"fixed64,4,opt,name=noise,proto3" json:"noise,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricPrediction) Reset() {
+	*x = MetricPrediction{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricPrediction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricPrediction) ProtoMessage() {}
+
+func (x *MetricPrediction) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricPrediction.ProtoReflect.Descriptor instead.
+func (*MetricPrediction) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *MetricPrediction) GetMetric() string {
+	if x != nil {
+		return x.Metric
+	}
+	return ""
+}
+
+func (x *MetricPrediction) GetMean() float64 {
+	if x != nil {
+		return x.Mean
+	}
+	return 0
+}
+
+func (x *MetricPrediction) GetStdDev() float64 {
+	if x != nil {
+		return x.StdDev
+	}
+	return 0
+}
+
+func (x *MetricPrediction) GetNoise() float64 {
+	if x != nil {
+		return x.Noise
+	}
+	return 0
+}
+
 type Slice struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Parameter string                 `protobuf:"bytes,1,opt,name=parameter,proto3" json:"parameter,omitempty"`
@@ -4893,7 +5061,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4905,7 +5073,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4918,7 +5086,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{58}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Slice) GetParameter() string {
@@ -4961,7 +5129,7 @@ type GetImportanceRequest struct {
 
 func (x *GetImportanceRequest) Reset() {
 	*x = GetImportanceRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4973,7 +5141,7 @@ func (x *GetImportanceRequest) String() string {
 func (*GetImportanceRequest) ProtoMessage() {}
 
 func (x *GetImportanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4986,7 +5154,7 @@ func (x *GetImportanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetImportanceRequest.ProtoReflect.Descriptor instead.
 func (*GetImportanceRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GetImportanceRequest) GetParent() string {
@@ -5030,7 +5198,7 @@ type Importance struct {
 
 func (x *Importance) Reset() {
 	*x = Importance{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5042,7 +5210,7 @@ func (x *Importance) String() string {
 func (*Importance) ProtoMessage() {}
 
 func (x *Importance) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5055,7 +5223,7 @@ func (x *Importance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Importance.ProtoReflect.Descriptor instead.
 func (*Importance) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Importance) GetObjective() string {
@@ -5125,7 +5293,7 @@ type ParameterImportance struct {
 
 func (x *ParameterImportance) Reset() {
 	*x = ParameterImportance{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5137,7 +5305,7 @@ func (x *ParameterImportance) String() string {
 func (*ParameterImportance) ProtoMessage() {}
 
 func (x *ParameterImportance) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5150,7 +5318,7 @@ func (x *ParameterImportance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterImportance.ProtoReflect.Descriptor instead.
 func (*ParameterImportance) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ParameterImportance) GetParameter() string {
@@ -5206,7 +5374,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5386,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5231,7 +5399,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -5267,7 +5435,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5279,7 +5447,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5292,7 +5460,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -5345,7 +5513,7 @@ type WatchStudiesRequest struct {
 
 func (x *WatchStudiesRequest) Reset() {
 	*x = WatchStudiesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5357,7 +5525,7 @@ func (x *WatchStudiesRequest) String() string {
 func (*WatchStudiesRequest) ProtoMessage() {}
 
 func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5370,7 +5538,7 @@ func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesRequest.ProtoReflect.Descriptor instead.
 func (*WatchStudiesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
 }
 
 type WatchStudiesResponse struct {
@@ -5387,7 +5555,7 @@ type WatchStudiesResponse struct {
 
 func (x *WatchStudiesResponse) Reset() {
 	*x = WatchStudiesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5567,7 @@ func (x *WatchStudiesResponse) String() string {
 func (*WatchStudiesResponse) ProtoMessage() {}
 
 func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5580,7 @@ func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesResponse.ProtoReflect.Descriptor instead.
 func (*WatchStudiesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WatchStudiesResponse) GetStudies() []*Study {
@@ -5444,7 +5612,7 @@ type GetCallerRequest struct {
 
 func (x *GetCallerRequest) Reset() {
 	*x = GetCallerRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5456,7 +5624,7 @@ func (x *GetCallerRequest) String() string {
 func (*GetCallerRequest) ProtoMessage() {}
 
 func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5637,7 @@ func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
 func (*GetCallerRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{68}
 }
 
 type Caller struct {
@@ -5487,7 +5655,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5499,7 +5667,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5512,7 +5680,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{67}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Caller) GetName() string {
@@ -5544,7 +5712,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5556,7 +5724,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5569,7 +5737,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{68}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{70}
 }
 
 type BackupResponse struct {
@@ -5582,7 +5750,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5594,7 +5762,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5607,7 +5775,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -5966,7 +6134,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xaf\x06\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xe2\x06\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -5991,10 +6159,16 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\vcalibration\x18\x13 \x01(\x01R\vcalibration\x12\x1a\n" +
 	"\boutliers\x18\x14 \x01(\x03R\boutliers\x12\x12\n" +
 	"\x04idle\x18\x15 \x01(\x03R\x04idle\x12\x14\n" +
-	"\x05stuck\x18\x16 \x01(\bR\x05stuck\x1a?\n" +
+	"\x05stuck\x18\x16 \x01(\bR\x05stuck\x121\n" +
+	"\ametrics\x18\x17 \x03(\v2\x17.tuner.v1.LimitedMetricR\ametrics\x1a?\n" +
 	"\x11LengthScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xa7\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"o\n" +
+	"\rLimitedMetric\x12\x16\n" +
+	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x18\n" +
+	"\aresults\x18\x02 \x01(\x03R\aresults\x12\x16\n" +
+	"\x06broken\x18\x03 \x01(\x03R\x06broken\x12\x14\n" +
+	"\x05noise\x18\x04 \x01(\x01R\x05noise\"\xa7\x01\n" +
 	"\x11InducingPointDraw\x12\x18\n" +
 	"\asampler\x18\x01 \x01(\tR\asampler\x12\x16\n" +
 	"\x06lambda\x18\x02 \x01(\x01R\x06lambda\x12\x12\n" +
@@ -6029,12 +6203,19 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06slices\x18\x06 \x03(\v2\x0f.tuner.v1.SliceR\x06slices\x121\n" +
 	"\athrough\x18\a \x01(\v2\x17.tuner.v1.ConfigurationR\athrough\x12\x19\n" +
 	"\x05trial\x18\b \x01(\x03H\x00R\x05trial\x88\x01\x01B\b\n" +
-	"\x06_trial\"O\n" +
+	"\x06_trial\"\xa1\x01\n" +
 	"\n" +
 	"Prediction\x12\x12\n" +
 	"\x04mean\x18\x01 \x03(\x01R\x04mean\x12\x17\n" +
 	"\astd_dev\x18\x02 \x03(\x01R\x06stdDev\x12\x14\n" +
-	"\x05noise\x18\x03 \x03(\x01R\x05noise\"\x96\x01\n" +
+	"\x05noise\x18\x03 \x03(\x01R\x05noise\x124\n" +
+	"\ametrics\x18\x04 \x03(\v2\x1a.tuner.v1.MetricPredictionR\ametrics\x12\x1a\n" +
+	"\bfeasible\x18\x05 \x01(\x01R\bfeasible\"m\n" +
+	"\x10MetricPrediction\x12\x16\n" +
+	"\x06metric\x18\x01 \x01(\tR\x06metric\x12\x12\n" +
+	"\x04mean\x18\x02 \x01(\x01R\x04mean\x12\x17\n" +
+	"\astd_dev\x18\x03 \x01(\x01R\x06stdDev\x12\x14\n" +
+	"\x05noise\x18\x04 \x01(\x01R\x05noise\"\x96\x01\n" +
 	"\x05Slice\x12\x1c\n" +
 	"\tparameter\x18\x01 \x01(\tR\tparameter\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x01R\x02at\x12'\n" +
@@ -6200,7 +6381,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -6263,100 +6444,102 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*Tick)(nil),                  // 58: tuner.v1.Tick
 	(*GetDiagnosisRequest)(nil),   // 59: tuner.v1.GetDiagnosisRequest
 	(*Diagnosis)(nil),             // 60: tuner.v1.Diagnosis
-	(*InducingPointDraw)(nil),     // 61: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 62: tuner.v1.InducingPointStep
-	(*PredictRequest)(nil),        // 63: tuner.v1.PredictRequest
-	(*Configuration)(nil),         // 64: tuner.v1.Configuration
-	(*SliceRequest)(nil),          // 65: tuner.v1.SliceRequest
-	(*PredictResponse)(nil),       // 66: tuner.v1.PredictResponse
-	(*Prediction)(nil),            // 67: tuner.v1.Prediction
-	(*Slice)(nil),                 // 68: tuner.v1.Slice
-	(*GetImportanceRequest)(nil),  // 69: tuner.v1.GetImportanceRequest
-	(*Importance)(nil),            // 70: tuner.v1.Importance
-	(*ParameterImportance)(nil),   // 71: tuner.v1.ParameterImportance
-	(*WatchRequest)(nil),          // 72: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 73: tuner.v1.WatchResponse
-	(*WatchStudiesRequest)(nil),   // 74: tuner.v1.WatchStudiesRequest
-	(*WatchStudiesResponse)(nil),  // 75: tuner.v1.WatchStudiesResponse
-	(*GetCallerRequest)(nil),      // 76: tuner.v1.GetCallerRequest
-	(*Caller)(nil),                // 77: tuner.v1.Caller
-	(*BackupRequest)(nil),         // 78: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 79: tuner.v1.BackupResponse
-	nil,                           // 80: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 81: tuner.v1.Study.AttributesEntry
-	nil,                           // 82: tuner.v1.Trial.ConfigEntry
-	nil,                           // 83: tuner.v1.Trial.AttributesEntry
-	nil,                           // 84: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 85: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 86: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 87: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 88: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 89: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 90: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 91: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 92: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 93: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 94: tuner.v1.Diagnosis.LengthScalesEntry
-	nil,                           // 95: tuner.v1.Configuration.ValuesEntry
-	(*durationpb.Duration)(nil),   // 96: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 97: google.protobuf.Timestamp
+	(*LimitedMetric)(nil),         // 61: tuner.v1.LimitedMetric
+	(*InducingPointDraw)(nil),     // 62: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 63: tuner.v1.InducingPointStep
+	(*PredictRequest)(nil),        // 64: tuner.v1.PredictRequest
+	(*Configuration)(nil),         // 65: tuner.v1.Configuration
+	(*SliceRequest)(nil),          // 66: tuner.v1.SliceRequest
+	(*PredictResponse)(nil),       // 67: tuner.v1.PredictResponse
+	(*Prediction)(nil),            // 68: tuner.v1.Prediction
+	(*MetricPrediction)(nil),      // 69: tuner.v1.MetricPrediction
+	(*Slice)(nil),                 // 70: tuner.v1.Slice
+	(*GetImportanceRequest)(nil),  // 71: tuner.v1.GetImportanceRequest
+	(*Importance)(nil),            // 72: tuner.v1.Importance
+	(*ParameterImportance)(nil),   // 73: tuner.v1.ParameterImportance
+	(*WatchRequest)(nil),          // 74: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 75: tuner.v1.WatchResponse
+	(*WatchStudiesRequest)(nil),   // 76: tuner.v1.WatchStudiesRequest
+	(*WatchStudiesResponse)(nil),  // 77: tuner.v1.WatchStudiesResponse
+	(*GetCallerRequest)(nil),      // 78: tuner.v1.GetCallerRequest
+	(*Caller)(nil),                // 79: tuner.v1.Caller
+	(*BackupRequest)(nil),         // 80: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 81: tuner.v1.BackupResponse
+	nil,                           // 82: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 83: tuner.v1.Study.AttributesEntry
+	nil,                           // 84: tuner.v1.Trial.ConfigEntry
+	nil,                           // 85: tuner.v1.Trial.AttributesEntry
+	nil,                           // 86: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 87: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 88: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 89: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 90: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 91: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 92: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 93: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 94: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 95: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 96: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                           // 97: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),   // 98: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 99: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	11,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	96,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	96,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	98,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	98,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	12,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	12,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	80,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	82,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	13,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	97,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	99,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	16,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	81,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	83,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	15,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	97,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	99,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	82,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	84,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	18,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	97,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	99,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	19,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	22,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	83,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	97,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	97,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	97,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	97,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	84,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	85,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	99,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	99,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	99,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	99,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	86,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	85,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	86,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	97,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	87,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	88,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	99,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	21,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	13,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	14,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	87,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	96,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	89,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	98,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	17,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	21,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	17,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	19,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	97,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	96,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	97,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	88,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	89,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	90,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	99,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	98,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	99,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	90,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	91,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	92,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	19,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	91,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	93,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	45,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	92,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	93,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	94,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	95,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
 	19,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
@@ -6366,97 +6549,99 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	17,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	17,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
 	56,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	97,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	99,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
 	57,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
 	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
 	58,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
 	10,  // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
-	61,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	62,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
 	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	94,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
-	62,  // 72: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	64,  // 73: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
-	65,  // 74: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	95,  // 75: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
-	64,  // 76: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
-	8,   // 77: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
-	67,  // 78: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
-	68,  // 79: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
-	64,  // 80: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
-	10,  // 81: tuner.v1.Slice.values:type_name -> tuner.v1.Value
-	67,  // 82: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
-	9,   // 83: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
-	71,  // 84: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
-	8,   // 85: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
-	97,  // 86: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,   // 87: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	17,  // 88: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	14,  // 89: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
-	10,  // 90: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	20,  // 91: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	10,  // 92: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 93: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 94: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 95: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	23,  // 96: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	24,  // 97: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	25,  // 98: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	27,  // 99: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	29,  // 100: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	30,  // 101: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	31,  // 102: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	32,  // 103: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	34,  // 104: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	36,  // 105: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	38,  // 106: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	40,  // 107: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	42,  // 108: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	43,  // 109: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	44,  // 110: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	47,  // 111: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	48,  // 112: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	50,  // 113: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	52,  // 114: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	54,  // 115: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	59,  // 116: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	63,  // 117: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	69,  // 118: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
-	72,  // 119: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	74,  // 120: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
-	76,  // 121: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
-	78,  // 122: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	14,  // 123: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	14,  // 124: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	26,  // 125: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	28,  // 126: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	14,  // 127: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	14,  // 128: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	14,  // 129: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	33,  // 130: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	35,  // 131: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	37,  // 132: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	39,  // 133: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	41,  // 134: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	17,  // 135: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	17,  // 136: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	46,  // 137: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	17,  // 138: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	49,  // 139: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	51,  // 140: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	53,  // 141: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	55,  // 142: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	60,  // 143: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	66,  // 144: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	70,  // 145: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
-	73,  // 146: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	75,  // 147: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
-	77,  // 148: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
-	79,  // 149: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	123, // [123:150] is the sub-list for method output_type
-	96,  // [96:123] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	96,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	61,  // 72: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
+	63,  // 73: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	65,  // 74: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
+	66,  // 75: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
+	97,  // 76: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	65,  // 77: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
+	8,   // 78: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
+	68,  // 79: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
+	70,  // 80: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
+	65,  // 81: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
+	69,  // 82: tuner.v1.Prediction.metrics:type_name -> tuner.v1.MetricPrediction
+	10,  // 83: tuner.v1.Slice.values:type_name -> tuner.v1.Value
+	68,  // 84: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
+	9,   // 85: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
+	73,  // 86: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
+	8,   // 87: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
+	99,  // 88: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 89: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	17,  // 90: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	14,  // 91: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
+	10,  // 92: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	20,  // 93: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	10,  // 94: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 95: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 96: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 97: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	23,  // 98: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	24,  // 99: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	25,  // 100: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	27,  // 101: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	29,  // 102: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	30,  // 103: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	31,  // 104: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	32,  // 105: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	34,  // 106: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	36,  // 107: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	38,  // 108: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	40,  // 109: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	42,  // 110: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	43,  // 111: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	44,  // 112: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	47,  // 113: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	48,  // 114: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	50,  // 115: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	52,  // 116: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	54,  // 117: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	59,  // 118: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	64,  // 119: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	71,  // 120: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
+	74,  // 121: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	76,  // 122: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	78,  // 123: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	80,  // 124: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	14,  // 125: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	14,  // 126: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	26,  // 127: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	28,  // 128: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	14,  // 129: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	14,  // 130: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	14,  // 131: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	33,  // 132: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	35,  // 133: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	37,  // 134: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	39,  // 135: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	41,  // 136: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	17,  // 137: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	17,  // 138: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	46,  // 139: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	17,  // 140: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	49,  // 141: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	51,  // 142: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	53,  // 143: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	55,  // 144: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	60,  // 145: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	67,  // 146: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	72,  // 147: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
+	75,  // 148: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	77,  // 149: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	79,  // 150: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	81,  // 151: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	125, // [125:152] is the sub-list for method output_type
+	98,  // [98:125] is the sub-list for method input_type
+	98,  // [98:98] is the sub-list for extension type_name
+	98,  // [98:98] is the sub-list for extension extendee
+	0,   // [0:98] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -6471,15 +6656,15 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		(*Value_BoolValue)(nil),
 	}
 	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
-	file_proto_tuner_v1_tuner_proto_msgTypes[56].OneofWrappers = []any{}
-	file_proto_tuner_v1_tuner_proto_msgTypes[61].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[57].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[63].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   86,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

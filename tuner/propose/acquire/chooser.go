@@ -71,7 +71,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	inside, of := e.Calibration.Coverage()
 	return Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
-		Idle: c.region.idle, Stuck: c.seeks(e),
+		Idle: c.region.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),

@@ -56,6 +56,8 @@ type Diagnosis struct {
 	Covered, Predicted int
 	Calibration        float64
 	Outliers           int // results that the model leaves out
+	// Metrics are the models of the metrics with a limit.
+	Metrics []model.LimitedMetric
 	// Idle is the number of results since the last improvement. Stuck reports that they are
 	// so many that suggestions look for other basins.
 	Idle  int

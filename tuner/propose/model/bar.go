@@ -115,6 +115,36 @@ func (p *barProbe) add(g []float64) {
 	}
 }
 
+// LimitedMetric describes the model of a metric with a limit.
+type LimitedMetric struct {
+	Metric          string
+	Results, Broken int     // results that have the metric, and those that break the limit
+	Noise           float64 // standard deviation in the metric's unit, 0 without a model
+}
+
+// LimitedMetrics describes the models of the metrics with a limit, in order of name.
+func (e *Engine) LimitedMetrics() []LimitedMetric {
+	var out []LimitedMetric
+	for i, p := range e.limited {
+		c := e.author.options.Constraints[i]
+		m := LimitedMetric{Metric: c.metric}
+		for k := range e.Results.List {
+			if got, known := limitOf(i).measure(&e.Results.List[k]); known {
+				m.Results++
+				if y := c.measured(got).Value; !(y >= c.low && y <= c.top) { // as it was told
+					m.Broken++
+				}
+			}
+		}
+		if p != nil {
+			s := e.Event.Limited[i]
+			m.Noise = s.Target.Deviation(s.Mean, math.Sqrt(p.noise()))
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
 // Limited reports whether metrics with a limit are modelled.
 func (e *Engine) Limited() bool { return e.Event.limited() }
 

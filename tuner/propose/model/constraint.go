@@ -18,7 +18,8 @@ type Constraint struct {
 }
 
 // measured returns a measurement of the metric, negated if there is only a maximum. So
-// larger values are further inside, as larger values of objectives are better.
+// larger values are further inside, as larger values of objectives are better. It is its own
+// inverse.
 func (c Constraint) measured(m Measure) Measure {
 	if c.negated() {
 		m.Value = -m.Value
@@ -27,6 +28,14 @@ func (c Constraint) measured(m Measure) Measure {
 }
 
 func (c Constraint) negated() bool { return math.IsInf(c.low, -1) }
+
+// shown converts a target of the metric to its unit.
+func (c Constraint) shown(t *Target, z float64) float64 {
+	if c.negated() {
+		return -t.Value(z)
+	}
+	return t.Value(z)
+}
 
 // bound sets the limits of the constraint as targets of the surface.
 func (s *Surface) bound(c Constraint) {

@@ -17,18 +17,18 @@ type Frozen struct {
 	spec     study.Spec
 	targets  []Target // of the objectives
 	surfaces []*posterior
+	past     *Outlook // of all surfaces
 
 	calibration Calibration // as it was
 }
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, calibration: e.Calibration.clone()}
+	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach().past, calibration: e.Calibration.clone()}
 	for j := range e.author.objectives {
-		p := e.surfaces[j]
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
-		f.surfaces = append(f.surfaces, p.detach())
 	}
+	f.surfaces = f.past.surfaces[:e.author.objectives]
 	return f
 }
 
@@ -98,7 +98,28 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 			out[i].StdDev, out[i].Noise = append(out[i].StdDev, sd), append(out[i].Noise, n)
 		}
 	}
+	f.limits(out, x)
 	return out
+}
+
+// limits adds the metrics with a limit and the probability to be feasible at the rows of x.
+func (f *Frozen) limits(out []Prediction, x *kernel.Points[float64]) {
+	for i, l := range f.past.LogFeasible(x) {
+		out[i].Feasible = math.Exp(l)
+	}
+	for k, p := range f.past.limited {
+		if p == nil {
+			continue
+		}
+		c, t := f.past.engine.author.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
+		mean, variance := p.predict(x)
+		for i, m := range mean {
+			out[i].Metrics = append(out[i].Metrics, MetricPrediction{
+				Metric: c.metric, Mean: c.shown(t, m),
+				StdDev: t.Deviation(m, math.Sqrt(variance[i])), Noise: t.Deviation(m, math.Sqrt(p.noise())),
+			})
+		}
+	}
 }
 
 // Beyond returns the noise with which outcomes have the given standard deviation, where

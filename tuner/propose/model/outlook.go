@@ -189,8 +189,21 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 
 // Prediction is the prediction of every objective for one configuration. StdDev is the
 // standard deviation of the mean, and Noise that of the rest of an outcome. For the
-// first objective of a [Frozen] model their squares add up to a calibrated variance.
-type Prediction struct{ Mean, StdDev, Noise []float64 }
+// first objective of a [Frozen] model their squares add up to a calibrated variance. Metrics
+// and Feasible are those of a [Frozen] model only.
+type Prediction struct {
+	Mean, StdDev, Noise []float64
+	Metrics             []MetricPrediction // of the modelled metrics with a limit
+	// Feasible is the probability that an outcome succeeds and keeps all limits. It is 1 if
+	// neither failures nor limits are modelled.
+	Feasible float64
+}
+
+// MetricPrediction is the prediction of a metric with a limit, in its unit.
+type MetricPrediction struct {
+	Metric              string
+	Mean, StdDev, Noise float64
+}
 
 // Outcome returns the standard deviation of an outcome of the first objective at x, for
 // which about 95 % of outcomes are within 1.96 of it from the mean. It is calibrated. If

@@ -353,6 +353,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
 			Warnings: []string{"no cost", fmt.Sprint("seed ", seed)}, Covered: 7, Predicted: int(seed) + 8, Calibration: x + 4,
 			Outliers: int(seed) + 2, Idle: int(seed) + 6, Stuck: true,
+			Metrics: []propose.LimitedMetric{{Metric: "latency", Results: int(seed), Broken: 2, Noise: x + 5}, {Metric: "size"}},
 			Draw: propose.Draw{
 				Sampler: "bless", Lambda: x * 1e-6, Rows: int(seed) + 9, Read: int(seed) + 4,
 				Path: []propose.DrawStep{{Lambda: 0.5, Points: 3, Dimension: x}, {Lambda: x * 1e-6, Points: 5, Dimension: x + 1}},
@@ -390,7 +391,11 @@ func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery
 		}
 		out = tuner.Predictions{State: propose.ModelReady, Missing: 1, Position: study.Position(seed), Results: 2, Trial: tuner.NoTrial}
 		for i := range q.Configs {
-			out.Configs = append(out.Configs, propose.Prediction{Mean: []float64{float64(i)}, StdDev: []float64{1}, Noise: []float64{2}})
+			p := propose.Prediction{Mean: []float64{float64(i)}, StdDev: []float64{1}, Noise: []float64{2}, Feasible: float64(i) / 2}
+			if i > 0 {
+				p.Metrics = []propose.MetricPrediction{{Metric: "latency", Mean: 3, StdDev: 4, Noise: 5}}
+			}
+			out.Configs = append(out.Configs, p)
 		}
 		if q.Slices != nil && q.Slices.Through != nil {
 			out.Through = *q.Slices.Through
