@@ -2,6 +2,7 @@ package propose
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -66,11 +67,12 @@ func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
 		return nil, err
 	}
 	g := &grid{space: spec.Space, constrained: len(spec.Space.Constraints()) > 0, cells: c, history: history{seen: make(map[uint64]struct{})}}
-	if g.constrained && c.Total() <= checkedCells && !g.any() {
-		return nil, &study.InvalidError{
-			Field: "proposer.name", Value: Grid, Rule: "no cell of the grid keeps the constraints of the space",
-			Remedy: "take more points, or use sobol",
+	if n := min(c.Total(), checkedCells); g.constrained && !g.any(n) {
+		rule := "no cell of the grid keeps the constraints of the space"
+		if n < c.Total() {
+			rule += fmt.Sprintf(", of %d that were tried", n)
 		}
+		return nil, &study.InvalidError{Field: "proposer.name", Value: Grid, Rule: rule, Remedy: "take more points, or use sobol"}
 	}
 	if o.Shuffled {
 		p := stream.NewPermutation(stream.Derive(spec.Seed, Grid, 0), c.Total())
@@ -79,13 +81,15 @@ func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
 	return g, nil
 }
 
-// checkedCells is the largest number of cells of a grid that are checked at its creation.
+// checkedCells is how many cells of a grid are checked at its creation. Where fewer keep the
+// constraints, an ask would look for one for hours.
 const checkedCells = 100_000
 
-// any reports whether a cell keeps the constraints of the space.
-func (g *grid) any() bool {
-	for i := range g.cells.Total() {
-		if g.space.Validate(g.cells.At(i)) == nil {
+// any reports whether one of n cells, all over the grid, keeps the constraints of the space.
+func (g *grid) any(n uint64) bool {
+	order := stream.NewPermutation(0, g.cells.Total())
+	for i := range n {
+		if g.space.Validate(g.cells.At(order.At(i))) == nil {
 			return true
 		}
 	}

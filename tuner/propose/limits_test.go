@@ -162,6 +162,25 @@ func TestSpaceConstraintsOfSmallSpace(t *testing.T) {
 	}
 }
 
+// A grid of which next to no cell keeps the constraints is refused, because an ask would look
+// for it for hours. One of which few do is not, wherever these are.
+func TestGridWithFewCells(t *testing.T) {
+	const ints = `{"a": {"type": "int", "low": 1, "high": 100}, "b": {"type": "int", "low": 1, "high": 100}, "c": {"type": "int", "low": 1, "high": 100},
+		"d": {"type": "int", "low": 1, "high": 100}, "e": {"type": "int", "low": 1, "high": 100}}`
+	spec := labtest.SpecOf(constrained(t, ints, "a + b + c + d + e <= 5"), 1)
+	_, err := New(study.Component{Name: Grid}, spec)
+	var invalid *study.InvalidError
+	if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "no cell of the grid keeps the constraints of the space, of 100000 that were tried") {
+		t.Errorf("%v", err)
+	}
+	for _, options := range []string{``, `{"order": "lexicographic"}`} {
+		spec = labtest.SpecOf(constrained(t, ints, "a >= 99"), 1)
+		if _, err := New(study.Component{Name: Grid, Options: options}, spec); err != nil {
+			t.Errorf("%q: %v", options, err)
+		}
+	}
+}
+
 // A grid of which no cell keeps the constraints is refused.
 func TestGridWithoutCells(t *testing.T) {
 	spec := labtest.SpecOf(constrained(t, threeParts, "x + y + z = 0.95"), 4)
