@@ -24,8 +24,13 @@ func (c *Chooser) stuck() bool { return c.region.idle >= max(leastStuck, c.regio
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
 	c.region.follow(e.Results)
-	return e.Event.Far != nil && c.stuck()
+	c.elite.follow(e)
+	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
 }
+
+// unkept reports whether metrics have limits and no result keeps them. Then there is nothing to
+// improve on, and no suggestion is far.
+func (c *Chooser) unkept(e *model.Engine) bool { return e.Limited() && len(c.elite.members) == 0 }
 
 // goesFar reports whether the suggestion for a trial is far.
 func (a *acquisition) goesFar(trial int, w *wish) bool {
@@ -48,11 +53,10 @@ type far struct {
 // refused is subtracted from the score of a point close to a trial.
 const refused = 1e6
 
-// newFar returns a search, nil if there is no far model. Where metrics have limits, it is also
-// nil as long as no result keeps them, because there is nothing to improve on.
+// newFar returns a search, nil if there is no far model or nothing to improve on.
 func (a *acquisition) newFar() *far {
 	e := a.engine.Far()
-	if e == nil || a.engine.Limited() && len(a.elite.members) == 0 {
+	if e == nil || a.unkept(a.engine) {
 		return nil
 	}
 	f := &far{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}

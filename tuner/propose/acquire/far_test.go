@@ -23,6 +23,9 @@ func TestFarImprovesWithinLimits(t *testing.T) {
 		})
 		for i := range farModelFrom {
 			u := []float64{math.Mod(float64(i)*0.618, 1), (float64(i) + 0.5) / farModelFrom}
+			if i >= farModelFrom-leastStuck { // without an improvement
+				u = []float64{0.01 * float64(i-farModelFrom+leastStuck), 0}
+			}
 			o := labtest.Completed(spec, -4*u[0]-u[1])
 			o.Metrics = append([]study.Metric{{Name: "latency", Values: []float64{u[0]}}}, o.Metrics...)
 			s.Do(study.Add{Config: s.Decode(u...), Outcome: o})
@@ -31,6 +34,9 @@ func TestFarImprovesWithinLimits(t *testing.T) {
 		a := s.ahead()
 		if a.engine.Far() == nil {
 			t.Fatal("no far model")
+		}
+		if d := s.chooser.Diagnose(a.engine, 0); d.Stuck != c.kept || d.Idle < leastStuck {
+			t.Errorf("%s: stuck %t after %d results, want %t", c.limit, d.Stuck, d.Idle, c.kept)
 		}
 		f := a.newFar()
 		if (f != nil) != c.kept {
