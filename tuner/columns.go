@@ -173,7 +173,7 @@ func labels[T interface {
 }
 
 // phases are the phases of suggestions.
-var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, phaseFallback, propose.PhaseRepeat}
+var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, PhaseFallback, propose.PhaseRepeat}
 
 // seconds is a time as seconds since 1970, NaN for none.
 func seconds(t time.Time) float64 {

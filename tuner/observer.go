@@ -47,22 +47,17 @@ func (o *Observer) refitted(took time.Duration, a study.Anchor) {
 	}
 }
 
-// Loaded is the state of the studies in memory. Studies with running trials are in memory
+// Loaded returns the studies in memory in no order. Studies with running trials are in memory
 // once a worker has called since the start.
-type Loaded struct {
-	Studies map[study.Status]int
-	Running int // trials
-}
-
-// Loaded returns the state of the studies in memory.
-func (t *Tuner) Loaded() Loaded {
+func (t *Tuner) Loaded() []Study {
 	t.mu.Lock()
 	desks := make([]*desk, 0, len(t.desks))
 	for _, d := range t.desks {
 		desks = append(desks, d)
 	}
 	t.mu.Unlock()
-	out := Loaded{Studies: make(map[study.Status]int)}
+	now := t.options.Now()
+	out := make([]Study, 0, len(desks))
 	for _, d := range desks {
 		select {
 		case <-d.loaded:
@@ -73,10 +68,9 @@ func (t *Tuner) Loaded() Loaded {
 			continue
 		}
 		d.log.mu.Lock()
-		s := d.log.live.study
-		status, _ := s.Status()
-		out.Studies[status]++
-		out.Running += s.Count(study.Running)
+		if d.log.live != nil {
+			out = append(out, d.log.live.view(d.name, d.id, now))
+		}
 		d.log.mu.Unlock()
 	}
 	return out

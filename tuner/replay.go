@@ -79,7 +79,7 @@ type replayer struct {
 }
 
 func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started) error {
-	if b.Suggestion.Phase == phaseFallback {
+	if b.Suggestion.Phase == PhaseFallback {
 		r.report.Fallbacks++
 		return nil
 	}

@@ -33,8 +33,8 @@ func (g *suggester) free() {
 	g.stuck.Store(false)
 }
 
-// phaseFallback marks suggestions that the study's proposer did not make.
-const phaseFallback = "fallback"
+// PhaseFallback is the phase of suggestions that the study's proposer did not make.
+const PhaseFallback = "fallback"
 
 func newSuggester(spec study.Spec, o Options) (*suggester, error) {
 	if spec.Foreign() {
@@ -108,7 +108,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 		return p, err
 	}
 	for i := range p.Suggestions {
-		p.Suggestions[i].Phase = phaseFallback
+		p.Suggestions[i].Phase = PhaseFallback
 	}
 	return p, check(p, v, n)
 }

@@ -944,7 +944,7 @@ func TestFallback(t *testing.T) {
 			got := ask(t, tn, study.Ask{Count: 2})
 			got = append(got, ask(t, tn, study.Ask{})...)
 			for i, trial := range got {
-				if trial.Number != i || trial.Suggestion.Phase != phaseFallback {
+				if trial.Number != i || trial.Suggestion.Phase != PhaseFallback {
 					t.Errorf("trial %d: %+v", i, trial.Suggestion)
 				}
 			}

@@ -160,7 +160,7 @@ func TestAsksPassRecommendations(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 2 { // the second suggestion is not prepared
-			if asked, err := tn.Ask(t.Context(), "s", study.Ask{New: true}); err != nil || asked.Trials[0].Suggestion.Phase == phaseFallback {
+			if asked, err := tn.Ask(t.Context(), "s", study.Ask{New: true}); err != nil || asked.Trials[0].Suggestion.Phase == PhaseFallback {
 				t.Errorf("while trials are compared: %v, %v", asked, err)
 			}
 		}
@@ -321,7 +321,7 @@ func TestStuckProposer(t *testing.T) {
 				t.Fatalf("%s: %d models were due, want %d", when, g.anchors, anchors)
 			}
 		}
-		trial := asked("stuck", phaseFallback)
+		trial := asked("stuck", PhaseFallback)
 		prepared("asked", stuck, 1)
 		told("stuck", trial)
 		synctest.Wait()
@@ -333,7 +333,7 @@ func TestStuckProposer(t *testing.T) {
 
 		for range 4 { // workers of the other study come and go while some wait for the stuck one
 			for range 2 {
-				waiting.Go(func() { told("stuck", asked("stuck", phaseFallback)) })
+				waiting.Go(func() { told("stuck", asked("stuck", PhaseFallback)) })
 			}
 			time.Sleep(time.Second)
 			other.mu.Lock()

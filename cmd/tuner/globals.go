@@ -297,7 +297,7 @@ func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error
 			return nil, &statusError{exitNotFound, fmt.Errorf("--%s %s: there is no such file", f.flag, f.path)}
 		}
 	}
-	o := client.Options{CAFile: g.ca, CertFile: g.cert, KeyFile: g.key}
+	o := client.Options{CAFile: g.ca, CertFile: g.cert, KeyFile: g.key, TraceParent: os.Getenv("TRACEPARENT")}
 	if o.RetryFor = g.retryFor; o.RetryFor <= 0 {
 		o.RetryFor = -1
 	}

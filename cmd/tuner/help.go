@@ -329,6 +329,7 @@ func newTopics() []*cobra.Command {
   TUNER_TOKEN   token for the server (see also --token-file)
   TUNER_TOKENS  token file of a server, as --tokens
   TUNER_STUDY   study of a command that names none
+  TRACEPARENT   W3C trace context, for the log of the server
   NO_COLOR      no colours, unless --color always is given
   COLUMNS       width of tables where stdout is no terminal (default 80)
   BKB_SIMD      vector instructions, avx512, avx2 or portable (default the best)

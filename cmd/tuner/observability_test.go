@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 )
@@ -23,7 +26,7 @@ import (
 // registered are the names of all metrics of a server.
 func registered(t *testing.T) []string {
 	t.Helper()
-	metrics := server.NewServiceMetrics()
+	metrics := server.NewServiceMetrics(true)
 	tn := tuner.Open(memory.New(), tuner.Options{Observer: metrics.Observer()})
 	t.Cleanup(func() { tn.Close() })
 	srv, err := server.New(tn, server.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -34,6 +37,9 @@ func registered(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	if _, err := newBackupMetrics(srv.Registry()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := web.New(srv, web.Options{Page: true}); err != nil {
 		t.Fatal(err)
 	}
 	descs := make(chan *prometheus.Desc)
@@ -51,38 +57,40 @@ func registered(t *testing.T) []string {
 // deployed are the expressions of the dashboard and of the alert rules.
 func deployed(t *testing.T) (exprs []string) {
 	t.Helper()
-	var dashboard struct {
-		Panels []struct{ Targets []struct{ Expr string } }
-	}
-	var rules struct {
-		Groups []struct {
-			Rules []struct{ Alert, Expr string }
+	for file, decode := range map[string]func([]byte, any) error{"../../deploy/grafana.json": json.Unmarshal, "../../deploy/alerts.yaml": yaml.Unmarshal} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	text, err := os.ReadFile("../../deploy/grafana.json")
-	if err == nil {
-		err = json.Unmarshal(text, &dashboard)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err = os.ReadFile("../../deploy/alerts.yaml"); err == nil {
-		err = yaml.Unmarshal(text, &rules)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range dashboard.Panels {
-		for _, target := range p.Targets {
-			exprs = append(exprs, target.Expr)
+		var all any
+		if err := decode(text, &all); err != nil {
+			t.Fatalf("%s: %v", file, err)
 		}
-	}
-	for _, g := range rules.Groups {
-		for _, r := range g.Rules {
-			exprs = append(exprs, r.Expr)
+		before := len(exprs)
+		exprs = append(exprs, under(all, "expr")...)
+		if len(exprs) == before {
+			t.Fatalf("%s has no expression", file)
 		}
 	}
 	return exprs
+}
+
+// under lists the texts with a key, wherever they are, as in panels within rows.
+func under(v any, key string) (texts []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if text, ok := e.(string); ok && k == key {
+				texts = append(texts, text)
+			}
+			texts = append(texts, under(e, key)...)
+		}
+	case []any:
+		for _, e := range v {
+			texts = append(texts, under(e, key)...)
+		}
+	}
+	return texts
 }
 
 // TestDeployNamesMetrics checks that the dashboard and the alert rules are well formed and use
@@ -140,5 +148,99 @@ func TestDeployParses(t *testing.T) {
 	}
 	if out, err := check(rules("a > 0.9 * ignoring(kind) b")); err == nil {
 		t.Errorf("promtool accepts matching of labels with a number:\n%s", out)
+	}
+}
+
+// TestServeMetrics scrapes a server with all faces and one trial. It has all metrics that
+// docs/deploy.md lists, and answers probes at the same address.
+func TestServeMetrics(t *testing.T) {
+	dir := shortDir(t)
+	c := startChild(t, dir, nil, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--metrics-studies", "--backup-to", "backups", "--backup-every", "1h")
+	tuner := func(args ...string) {
+		t.Helper()
+		var stderr bytes.Buffer
+		if status := run(t.Context(), append([]string{"--server", c.state.GRPC}, args...), strings.NewReader(""), io.Discard, &stderr); status != 0 {
+			t.Fatalf("%v: status %d, %s", args, status, &stderr)
+		}
+	}
+	space := filepath.Join(dir, "space.yaml")
+	if err := os.WriteFile(space, []byte("parameters: {lr: {type: float, low: 0, high: 1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tuner("create-study", "digits", "--space", space, "--minimize", "loss")
+	tuner("ask", "digits")
+	tuner("tell", "digits", "0", "0.5")
+	transport := new(http.Transport)
+	defer transport.CloseIdleConnections()
+	get := func(path string) string {
+		t.Helper()
+		r, err := (&http.Client{Transport: transport}).Get("http://" + c.state.Metrics + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v", path, r.Status, err)
+		}
+		return string(text)
+	}
+	if text := get("/healthz"); text != "ok\n" {
+		t.Errorf("/healthz: %q", text)
+	}
+	if text := get("/readyz"); text != "SERVING\n" {
+		t.Errorf("/readyz: %q", text)
+	}
+	page, err := os.ReadFile("../../docs/deploy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Metrics\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := regexp.MustCompile("`(tuner_[a-z_]+)`").FindAllStringSubmatch(table, -1)
+	if len(listed) < 30 {
+		t.Fatalf("docs/deploy.md lists %d metrics", len(listed))
+	}
+	text := get("/metrics")
+	has := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (tuner_\w+) `).FindAllStringSubmatch(text, -1) {
+		has[m[1]] = true
+	}
+	for _, m := range listed {
+		if !has[m[1]] {
+			t.Errorf("docs/deploy.md lists %s, which the server does not have", m[1])
+		}
+		delete(has, m[1])
+	}
+	for name := range has {
+		if !slices.ContainsFunc(listed, func(m []string) bool { return m[1] == name }) {
+			t.Errorf("docs/deploy.md does not list %s", name)
+		}
+	}
+	for _, want := range []string{`tuner_study_trials{state="completed",study="digits"} 1`, `tuner_suggestions_total{phase="start"} 1`, `tuner_ui_requests_total{code="200",route="/api/studies/{study}/columns"} 0`, "tuner_ui_sessions 0"} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, parent := range []string{"00-" + trace + "-00f067aa0ba902b7-01", "malformed\n"} {
+		t.Setenv("TRACEPARENT", parent)
+		tuner("pause", "digits")
+	}
+	for _, args := range [][]string{{"resume", "digits"}, {"finish", "digits"}, {"delete-study", "digits", "--yes"}} {
+		tuner(args...)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(t)
+	log := c.stderr.String()
+	for _, method := range []string{"CreateStudy", "PauseStudy", "FinishStudy", "DeleteStudy"} {
+		if want := "audit who=anybody what=" + method + " on=studies/digits from=127.0.0.1"; !strings.Contains(log, want) {
+			t.Errorf("the log has no line %s:\n%s", want, log)
+		}
+	}
+	if strings.Count(log, "trace_id="+trace) != 1 {
+		t.Errorf("the log does not have the trace of one call:\n%s", log)
 	}
 }

@@ -90,6 +90,7 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 	flagGroup(cmd, group{title: "Metrics and logs"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus")
 		fs.BoolVar(&o.MetricsAllowRemote, "metrics-allow-remote", false, "access to the metrics from other machines")
+		fs.BoolVar(&s.metricsStudies, "metrics-studies", false, "metrics of single studies, with their names, for 100 of them")
 		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes in JSON lines (default the log only)")
 		fs.StringVar(&s.logFormat, "log-format", "text", "`format` of the log, text or json")
 	})
@@ -114,10 +115,13 @@ type serving struct {
 	tokens       string
 	clientScopes []string
 	logFormat    string
-	backups      backupHabit
-	http         httpFace
-	optuna       optunaFace
-	maxFile      int64 // bytes
+
+	metricsStudies bool
+
+	backups backupHabit
+	http    httpFace
+	optuna  optunaFace
+	maxFile int64 // bytes
 }
 
 func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err error) {
@@ -134,25 +138,21 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	s.options.Memory = memory
 	g.maxFile = s.maxFile
-	listeners, err := server.Listen(s.options, s.http.addresses()...) // before the file is created
+	listening, err := server.Listen(s.options, s.http.addresses()...) // before the file is created
 	var st *opened
 	if errors.Is(err, server.ErrAddressInUse) && g.database() == "" && exists(g.file()) {
 		// It may be in use by the server of this file that is about to stop.
 		if st, err = s.openStore(ctx, g, cmd, mustExist, logger); err != nil {
 			return err
 		}
-		if listeners, err = server.Listen(s.options, s.http.addresses()...); err != nil {
+		if listening, err = server.Listen(s.options, s.http.addresses()...); err != nil {
 			return errors.Join(inFlags(err), st.Close())
 		}
 	}
 	if err != nil {
 		return inFlags(err)
 	}
-	defer func() {
-		for _, l := range listeners {
-			l.Close() // a second time unless an error came before it served
-		}
-	}()
+	defer listening.Close() // a second time unless an error came before it served
 	if warning := keyWarning(s.options.CertFile, s.options.KeyFile); warning != "" {
 		logger.Warn(warning, "cert", s.options.CertFile)
 	}
@@ -174,7 +174,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(40)
 	}
-	metrics := server.NewServiceMetrics()
+	metrics := server.NewServiceMetrics(s.metricsStudies)
 	o.Observer = metrics.Observer()
 	svc := tuner.Open(st.Store, o)
 	defer func() { err = errors.Join(err, s.close(svc)) }()
@@ -190,14 +190,14 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err != nil {
 		return err
 	}
-	if err := s.optuna.open(srv, svc, listeners, logger); err != nil {
+	if err := s.optuna.open(srv, svc, listening.Guest, logger); err != nil {
 		return err
 	}
 	if err := metrics.Register(srv.Registry(), svc, st.bytes, version()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
-	if err := s.http.open(cmd, srv, listeners, s.optuna.where(), fatal); err != nil {
+	if err := s.http.open(cmd, srv, listening, s.optuna.where(), fatal); err != nil {
 		return err
 	}
 	backupCtx, stopBackups := context.WithCancel(ctx)
@@ -210,8 +210,8 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	defer s.optuna.work.Wait()
 	defer fatal(nil) // ends the work
 	s.optuna.serve(ctx)
-	g.note(cmd, "Listening on %s%s%s\nHit Ctrl-C to quit.", addressText(listeners[0]), s.http.note(), s.optuna.note())
-	if err := srv.Serve(ctx, listeners[0]); err != nil {
+	g.note(cmd, "Listening on %s%s%s\nHit Ctrl-C to quit.", addressText(listening.Listener), s.http.note(), s.optuna.note())
+	if err := srv.ServeOn(ctx, listening); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
@@ -343,6 +343,9 @@ func (s *serving) parse(g *globals) error {
 	}
 	if s.backups.dir != "" && s.backups.every == 0 {
 		return usagef("--backup-to needs --backup-every, such as 5m")
+	}
+	if s.metricsStudies && s.options.MetricsAddress == "" {
+		return usagef("--metrics-studies: has no effect without --metrics; leave it out, or give an address such as --metrics 127.0.0.1:9090")
 	}
 	return errors.Join(s.backups.check(), s.http.check(), s.optuna.check(), s.checkDistinct())
 }

@@ -69,11 +69,13 @@ func (h *httpFace) addresses() []string {
 
 // open prepares the face and the ready file of a server, before the server serves. The
 // caller holds the lock of the database, so the ready file of another server is never
-// removed. The listeners are those of gRPC and, if there is an address for it, of HTTP.
-// stop ends the server, with an error or nil.
-func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.Listener, optuna string, stop func(error)) (err error) {
+// removed. stop ends the server, with an error or nil.
+func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listening *server.Opened, optuna string, stop func(error)) (err error) {
 	h.cmd, h.stop = cmd, stop
-	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(listeners[0]), Optuna: optuna, TLS: srv.Options().CertFile != ""}
+	h.state = readiness{PID: os.Getpid(), Version: moduleVersion(), GRPC: addressText(listening.Listener), Optuna: optuna, TLS: srv.Options().CertFile != ""}
+	if listening.Metrics != nil {
+		h.state.Metrics = addressText(listening.Metrics)
+	}
 	if h.ready != "" {
 		if err := removeReady(h.ready); err != nil {
 			return err
@@ -85,7 +87,7 @@ func (h *httpFace) open(cmd *cobra.Command, srv *server.Server, listeners []net.
 	if h.face, err = web.New(srv, web.Options{Version: h.state.Version, Page: !h.noUI}); err != nil {
 		return err
 	}
-	h.listener = listeners[1]
+	h.listener = listening.Further[0]
 	h.state.HTTP = addressText(h.listener)
 	return nil
 }
@@ -148,6 +150,7 @@ type readiness struct {
 	GRPC    string `json:"grpc"`           // host:port or unix:path
 	HTTP    string `json:"http,omitempty"` // likewise
 	Optuna  string `json:"optuna,omitempty"`
+	Metrics string `json:"metrics,omitempty"`
 	TLS     bool   `json:"tls"`
 }
 

@@ -218,6 +218,8 @@ func TestServeMistakes(t *testing.T) {
 		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
 		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
 		"taken port":    {[]string{"--listen", other.Addr().String()}, exitUnavailable, "another process is listening on " + other.Addr().String(), false},
+		"taken metrics": {[]string{"--metrics", other.Addr().String()}, exitUnavailable, "metrics: another process is listening on " + other.Addr().String(), false},
+		"no audit file": {[]string{"--audit", "nowhere/audit.jsonl"}, exitNotFound, "the audit file: open nowhere/audit.jsonl", false},
 		"metrics":       {[]string{"--metrics", ":0"}, exitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
 		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, exitUsage, "--cert and --key must be given together", false},
 		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, exitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},

@@ -50,12 +50,12 @@ func (o *optunaFace) options(s *tuner.Options) {
 	}
 }
 
-// open prepares the face before the server serves. The last of the listeners is its.
-func (o *optunaFace) open(srv *server.Server, svc *tuner.Tuner, listeners []net.Listener, logger *slog.Logger) error {
+// open prepares the face before the server serves on the listener.
+func (o *optunaFace) open(srv *server.Server, svc *tuner.Tuner, listener net.Listener, logger *slog.Logger) error {
 	if o.address == "" {
 		return nil
 	}
-	o.listener = listeners[len(listeners)-1]
+	o.listener = listener
 	options := srv.Options()
 	o.face = optuna.New(svc, optuna.Options{Memory: options.Memory, Logger: logger})
 	if options.TokenFile != "" || options.ClientCAFile != "" {

@@ -56,11 +56,11 @@ func runUI(cmd *cobra.Command, g *globals, address string) (err error) {
 		return err
 	}
 	o := server.Options{Address: address, Logger: g.logger(cmd, slog.LevelWarn), DrainDelay: time.Millisecond, StopTimeout: 2 * time.Second}
-	listeners, err := server.Listen(o)
+	opened, err := server.Listen(o)
 	if err != nil {
 		return inFlags(err)
 	}
-	return serveUI(cmd.Context(), cmd, svc, o, listeners[0])
+	return serveUI(cmd.Context(), cmd, svc, o, opened.Listener)
 }
 
 // tryService makes a cheap call. Not each token may list the studies.

@@ -11,10 +11,12 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // maxBackoff is the longest pause between two tries, of calls and connections.
@@ -88,8 +90,24 @@ func (o Options) dialOptions(address string) ([]grpc.DialOption, error) {
 		}
 		dial = append(dial, grpc.WithPerRPCCredentials(bearer{o.Token, !o.Plaintext}))
 	}
-	return dial, nil
+	return append(dial, grpc.WithPerRPCCredentials(trace(o.TraceParent))), nil
 }
+
+// trace is the traceparent of calls that are not part of a call to a server.
+type trace string
+
+// GetRequestMetadata implements [credentials.PerRPCCredentials].
+func (t trace) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	for _, value := range append(metadata.ValueFromIncomingContext(ctx, wire.TraceHeader), string(t)) {
+		if wire.TraceID(value) != "" {
+			return map[string]string{wire.TraceHeader: value}, nil
+		}
+	}
+	return nil, nil
+}
+
+// RequireTransportSecurity implements [credentials.PerRPCCredentials].
+func (trace) RequireTransportSecurity() bool { return false }
 
 // errClosed is the error of calls after Close. It is that of a service in the process.
 var errClosed = fmt.Errorf("the client is closed: %w", store.ErrClosed)

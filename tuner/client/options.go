@@ -26,6 +26,10 @@ type Options struct {
 	Plaintext bool
 	// Token identifies the caller. The zero Token is none. See [wire.ReadToken].
 	Token wire.Token
+	// TraceParent is the W3C Trace Context of calls, for the logs of the server. A server
+	// that calls another one sends on that of its own caller instead. A malformed one is
+	// not sent.
+	TraceParent string
 	// RetryFor is the longest time for which a call is sent again while its outcome is
 	// unknown or the server is unreachable. 0 means one minute, and calls are sent once if
 	// it is negative. The context of a call can end it earlier. Errors that waiting does

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -66,9 +65,7 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
 		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
 	}
-	if id := traceOf(ctx); id != "" {
-		attrs = append(attrs, slog.String("trace_id", id))
-	}
+	attrs = traced(ctx, attrs...)
 	attrs = append(attrs, slog.String("code", code.String()))
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 	if s.auditFile == nil {
@@ -115,10 +112,10 @@ func subjects(request, answer any) string {
 }
 
 // openAudit opens the audit file for appending whole lines.
-func openAudit(path string) (slog.Handler, io.Closer, error) {
+func openAudit(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the audit file: %w", err)
+		return nil, fmt.Errorf("the audit file: %w", err)
 	}
-	return slog.NewJSONHandler(f, nil), f, nil
+	return f, nil
 }

@@ -92,7 +92,7 @@ func (s *Server) begin(ctx context.Context, method string) func(ctx context.Cont
 	return func(ctx context.Context, request any, err error) error {
 		end()
 		spent := time.Since(start)
-		shown := s.show(method, err)
+		shown := s.show(ctx, method, err)
 		s.metrics.count(method, status.Code(shown))
 		s.metrics.seconds.WithLabelValues(s.metrics.label(method)).Observe(spent.Seconds())
 		s.logCall(ctx, method, request, spent, shown)
@@ -101,7 +101,7 @@ func (s *Server) begin(ctx context.Context, method string) func(ctx context.Cont
 }
 
 // show turns an error into a status, and logs what the status hides.
-func (s *Server) show(method string, err error) error {
+func (s *Server) show(ctx context.Context, method string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (s *Server) show(method string, err error) error {
 	id := newErrorID()
 	st, hidden := wire.Status(err, id)
 	if hidden {
-		s.log.Error("call failed", "error_id", id, "method", method, "error", err)
+		s.log.LogAttrs(ctx, slog.LevelError, "call failed", traced(ctx, slog.String("error_id", id), slog.String("method", method), slog.Any("error", err))...)
 	}
 	return st.Err()
 }
@@ -138,9 +138,7 @@ func (s *Server) logCall(ctx context.Context, method string, request any, spent 
 	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
 		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
 	}
-	if id := traceOf(ctx); id != "" {
-		attrs = append(attrs, slog.String("trace_id", id))
-	}
+	attrs = traced(ctx, attrs...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"runtime/debug"
 
 	"google.golang.org/grpc/codes"
@@ -53,10 +54,10 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 }
 
 // panicked logs a panic and returns the error for the caller.
-func (s *Server) panicked(_ context.Context, p any) error {
+func (s *Server) panicked(ctx context.Context, p any) error {
 	id := newErrorID()
 	s.metrics.panics.Inc()
-	s.log.Error("panic", "error_id", id, "panic", p, "stack", string(debug.Stack()))
+	s.log.LogAttrs(ctx, slog.LevelError, "panic", traced(ctx, slog.String("error_id", id), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))...)
 	st, _ := wire.Status(errPanic, id)
 	return st.Err()
 }

@@ -465,12 +465,22 @@ func TestMetrics(t *testing.T) {
 	address, _, _ := strings.Cut(rest, "\n")
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	answer, err := (&http.Client{Transport: transport}).Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	fetch := func(path string) (int, []byte) {
+		t.Helper()
+		answer, err := (&http.Client{Transport: transport}).Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, text
 	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "SERVING\n"} {
+		if code, text := fetch(path); code != 200 || string(text) != want {
+			t.Errorf("%s: %d %q", path, code, text)
+		}
+	}
+	_, text := fetch("/metrics")
 	for _, want := range []string{
 		`tuner_requests_total{code="OK",method="/tuner.v1.Tuner/GetStudy"} 1`, `tuner_requests_total{code="Unimplemented",method="other"} 1`,
 		`tuner_request_seconds_count{method="/tuner.v1.Tuner/GetStudy"} 1`, "tuner_connections 1", "tuner_insecure_remote 0",

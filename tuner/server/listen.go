@@ -105,42 +105,76 @@ func inUse(where string) error {
 	return fmt.Errorf("%w on %s; stop it, or choose another address", ErrAddressInUse, where)
 }
 
-// Listen listens on o.Address, on further addresses and on o.GuestAddress, in this order,
-// for a server that is made later. It reads certificates and tokens, and returns the errors
-// of [New] and [Server.Listen]. A command can call it before it creates a store.
-func Listen(o Options, further ...string) (listeners []net.Listener, err error) {
+// Opened is what a server opens before it serves.
+type Opened struct {
+	Listener net.Listener   // on Options.Address
+	Further  []net.Listener // on the further addresses of [Listen]
+	Guest    net.Listener   // on Options.GuestAddress, or nil
+	Metrics  net.Listener   // on Options.MetricsAddress, or nil
+
+	audit *os.File // or nil
+}
+
+// Close closes all of it. A second call has no effect.
+func (o *Opened) Close() {
+	for _, l := range append([]net.Listener{o.Listener, o.Guest, o.Metrics}, o.Further...) {
+		if l != nil {
+			l.Close()
+		}
+	}
+	if o.audit != nil {
+		o.audit.Close()
+	}
+}
+
+// Listen listens on all addresses of the options and on further ones, and opens the audit
+// file, for a server that is made later and serves with [Server.ServeOn]. It reads
+// certificates and tokens, and returns the errors of [New] and [Server.Listen]. A command
+// can call it before it creates a store.
+func Listen(o Options, further ...string) (out *Opened, err error) {
 	o.Registry, o.Logger = nil, slog.New(slog.DiscardHandler)
 	s, err := New(nil, o)
 	if err != nil {
 		return nil, err
 	}
 	defer s.stop()
-	defer func() {
-		if err != nil {
-			for _, l := range listeners {
-				l.Close()
-			}
-			listeners = nil
-		}
-	}()
 	if _, err := s.metricsAddress(); err != nil {
 		return nil, err
 	}
-	for _, where := range append([]string{s.options.Address}, further...) {
+	out = new(Opened)
+	defer func() {
+		if err != nil {
+			out.Close()
+			out = nil
+		}
+	}()
+	if out.Listener, err = s.Listen(); err != nil {
+		return out, err
+	}
+	for _, where := range further {
 		l, err := s.ListenAt(where)
 		if err != nil {
-			return listeners, err
+			return out, err
 		}
-		listeners = append(listeners, l)
+		out.Further = append(out.Further, l)
 	}
 	if s.options.GuestAddress != "" {
-		l, err := s.ListenGuest(s.options.GuestAddress)
-		if err != nil {
-			return listeners, err
+		if out.Guest, err = s.ListenGuest(s.options.GuestAddress); err != nil {
+			return out, err
 		}
-		listeners = append(listeners, l)
 	}
-	return listeners, nil
+	return out, s.openRest(out)
+}
+
+// openRest opens the audit file, and listens on the address of the metrics.
+func (s *Server) openRest(o *Opened) (err error) {
+	if o.Metrics, err = s.listenMetrics(); err != nil {
+		return err
+	}
+	if s.options.AuditFile != "" {
+		o.audit, err = openAudit(s.options.AuditFile)
+	}
+	return err
 }
 
 // Listen listens on Options.Address. It refuses to do so if other machines could reach

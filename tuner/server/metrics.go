@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // metrics are the metrics of the server itself. Labels have few values. The method is
@@ -76,6 +77,14 @@ func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, err
 	} {
 		errs = append(errs, r.Register(c))
 	}
+	// A scrape has these series from the start, so that alerts see the first failure.
+	for method := range methods {
+		m.requests.WithLabelValues(method, codes.OK.String())
+	}
+	for _, reason := range []string{"none", "unknown", "expired", "malformed", "scope", "name"} {
+		m.authFailures.WithLabelValues(reason)
+	}
+	m.limited.WithLabelValues("rate")
 	return m, errors.Join(errs...)
 }
 
@@ -91,10 +100,30 @@ func (m *metrics) count(method string, code codes.Code) {
 	m.requests.WithLabelValues(m.label(method), code.String()).Inc()
 }
 
-// serveMetrics serves /metrics until ctx ends. Errors of scrapes are logged.
+// probes adds GET /healthz, which answers while the process does, and GET /readyz, which
+// tells whether the server serves. They need no permission.
+func (s *Server) probes(mux *http.ServeMux) {
+	answer := func(w http.ResponseWriter, code int, text string) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(code)
+		fmt.Fprintln(w, text)
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		h, err := s.health.Check(r.Context(), &healthpb.HealthCheckRequest{})
+		if err != nil || h.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			answer(w, http.StatusServiceUnavailable, healthpb.HealthCheckResponse_NOT_SERVING.String())
+			return
+		}
+		answer(w, http.StatusOK, h.GetStatus().String())
+	})
+}
+
+// serveMetrics serves /metrics and the probes until ctx ends. Errors of scrapes are logged.
 func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	s.probes(mux)
 	h := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,

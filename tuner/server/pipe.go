@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // Pipe leads into the server from within the process, for faces in other protocols such as
@@ -97,7 +100,7 @@ func (p *Pipe) Conn() grpc.ClientConnInterface { return p.direct }
 // Admit passes a call through the gate and returns the context for it. The context that
 // it is given must end with the call.
 func (p *Pipe) Admit(ctx context.Context, c Caller, method string) (context.Context, error) {
-	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization, traceHeader: c.TraceParent}}
+	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization, wire.TraceHeader: c.TraceParent}}
 	if c.TLS != nil {
 		a.peer.AuthInfo = credentials.TLSInfo{State: *c.TLS}
 	}
@@ -178,6 +181,10 @@ func (p *Pipe) Guard(l net.Listener) (net.Listener, error) {
 	}
 	return l, nil
 }
+
+// Probes adds GET /healthz, which answers while the process does, and GET /readyz, which
+// tells whether the server serves. They need no permission.
+func (p *Pipe) Probes(mux *http.ServeMux) { p.server.probes(mux) }
 
 // Panicked logs and counts a panic of a face, and returns the error for the caller.
 func (p *Pipe) Panicked(value any) error { return p.server.panicked(context.Background(), value) }

@@ -158,45 +158,58 @@ func (s *Server) callOptions() []grpc.ServerOption {
 // returns nil. If serving fails, it stops likewise and returns the error. It closes the
 // listeners.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	defer func() {
-		for _, l := range listeners {
-			l.Close()
-		}
-		for _, g := range s.guests {
-			g.listener.Close()
-		}
-	}()
+	opened := &Opened{Further: listeners}
+	defer s.close(opened)
 	if s.served.Swap(true) {
-		return errors.New("a server serves once")
+		return errServesOnce
 	}
 	if len(listeners) == 0 {
 		l, err := s.Listen()
 		if err != nil {
 			return err
 		}
+		opened.Listener = l
 		listeners = append(listeners, l)
 	}
+	if err := s.openRest(opened); err != nil {
+		return err
+	}
+	return s.serve(ctx, listeners, opened)
+}
+
+// ServeOn is [Server.Serve] with what [Listen] opened, which it closes. A caller serves
+// the further listeners itself, and the guest's with [Server.Host].
+func (s *Server) ServeOn(ctx context.Context, o *Opened) error {
+	defer s.close(o)
+	if s.served.Swap(true) {
+		return errServesOnce
+	}
+	return s.serve(ctx, []net.Listener{o.Listener}, o)
+}
+
+var errServesOnce = errors.New("a server serves once")
+
+// close closes all listeners and the audit file.
+func (s *Server) close(o *Opened) {
+	o.Close()
+	for _, g := range s.guests {
+		g.listener.Close()
+	}
+}
+
+func (s *Server) serve(ctx context.Context, listeners []net.Listener, o *Opened) error {
 	for _, l := range listeners {
 		if err := s.checkExposure(l.Addr().String(), remote(l)); err != nil {
 			return err
 		}
 	}
-	if s.options.AuditFile != "" {
-		handler, file, err := openAudit(s.options.AuditFile)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		s.auditFile = handler
+	if o.audit != nil {
+		s.auditFile = slog.NewJSONHandler(o.audit, nil)
 	}
-	metrics, err := s.listenMetrics()
-	if err != nil {
-		return err
-	}
-	return s.serve(ctx, listeners, metrics)
+	return s.run(ctx, listeners, o.Metrics)
 }
 
-func (s *Server) serve(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
+func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
 	ended := make(chan error, len(listeners)+len(s.guests)+2)
 	running := len(listeners)

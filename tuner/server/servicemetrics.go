@@ -1,13 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -24,10 +28,13 @@ type ServiceMetrics struct {
 	inducing    prometheus.Histogram
 	commit      prometheus.Histogram
 	batch       prometheus.Histogram
+
+	byStudy bool
 }
 
-// NewServiceMetrics returns metrics that have counted nothing.
-func NewServiceMetrics() *ServiceMetrics {
+// NewServiceMetrics returns metrics that have counted nothing. With byStudy there are also
+// metrics that have the names of studies as labels, for [maxLabelled] studies.
+func NewServiceMetrics(byStudy bool) *ServiceMetrics {
 	seconds := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -35,7 +42,8 @@ func NewServiceMetrics() *ServiceMetrics {
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
-	return &ServiceMetrics{
+	m := &ServiceMetrics{
+		byStudy: byStudy,
 		suggestions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tuner_suggestions_total", Help: "Suggestions handed out, by phase.",
 		}, []string{"phase"}),
@@ -51,6 +59,14 @@ func NewServiceMetrics() *ServiceMetrics {
 		commit:    histogram("tuner_commit_seconds", "How long commits to the store took.", seconds),
 		batch:     histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
 	}
+	// A scrape has these series from the start, so that rates over the first events are right.
+	for _, phase := range []string{propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, propose.PhaseRepeat, tuner.PhaseFallback} {
+		m.suggestions.WithLabelValues(phase)
+	}
+	for _, kind := range []string{"created", "started", "told", "expired"} {
+		m.events.WithLabelValues(kind)
+	}
+	return m
 }
 
 // Observer returns the observer for the options of a Tuner.
@@ -64,7 +80,7 @@ func (m *ServiceMetrics) Observer() tuner.Observer {
 			case phase != "":
 				m.suggestions.WithLabelValues(phase).Inc()
 			}
-			if phase == "fallback" {
+			if phase == tuner.PhaseFallback {
 				m.fallbacks.Inc()
 			}
 		},
@@ -99,7 +115,7 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
-		&gauges{t, store},
+		&gauges{t, store, m.byStudy},
 	} {
 		errs = append(errs, r.Register(c))
 	}
@@ -108,14 +124,22 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store
 
 // gauges are read when they are scraped.
 type gauges struct {
-	tuner *tuner.Tuner
-	store func() (StoreBytes, error)
+	tuner   *tuner.Tuner
+	store   func() (StoreBytes, error)
+	byStudy bool
 }
+
+// maxLabelled is the largest number of studies whose names are labels. Names are data of
+// users, and there can be any number of them.
+const maxLabelled = 100
 
 var (
 	runningDesc = prometheus.NewDesc("tuner_running_trials", "Running trials of the studies in memory.", nil, nil)
 	studiesDesc = prometheus.NewDesc("tuner_studies", "Studies in memory, by state.", []string{"state"}, nil)
 	storeDesc   = prometheus.NewDesc("tuner_store_bytes", "Bytes of the store: used, free, and limit if there is one.", []string{"kind"}, nil)
+	trialsDesc  = prometheus.NewDesc("tuner_study_trials", "Trials of a study in memory, by state.", []string{"study", "state"}, nil)
+	bestDesc    = prometheus.NewDesc("tuner_study_best", "Best measured value of a study in memory with one objective.", []string{"study", "objective"}, nil)
+	leftOutDesc = prometheus.NewDesc("tuner_studies_unlabelled", "Studies in memory that have no metrics of their own, because there are too many.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
@@ -123,14 +147,27 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	out <- runningDesc
 	out <- studiesDesc
 	out <- storeDesc
+	if g.byStudy {
+		out <- trialsDesc
+		out <- bestDesc
+		out <- leftOutDesc
+	}
 }
 
 // Collect implements [prometheus.Collector].
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	loaded := g.tuner.Loaded()
-	out <- prometheus.MustNewConstMetric(runningDesc, prometheus.GaugeValue, float64(loaded.Running))
+	running, studies := 0, make(map[study.Status]int)
+	for _, s := range loaded {
+		running += s.Counts[study.Running]
+		studies[s.Status]++
+	}
+	out <- prometheus.MustNewConstMetric(runningDesc, prometheus.GaugeValue, float64(running))
 	for s := study.StatusActive; s <= study.StatusFinished; s++ {
-		out <- prometheus.MustNewConstMetric(studiesDesc, prometheus.GaugeValue, float64(loaded.Studies[s]), s.String())
+		out <- prometheus.MustNewConstMetric(studiesDesc, prometheus.GaugeValue, float64(studies[s]), s.String())
+	}
+	if g.byStudy {
+		collectStudies(out, loaded)
 	}
 	if g.store == nil {
 		return
@@ -142,6 +179,23 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	for kind, n := range map[string]int64{"used": b.Used, "free": b.Free, "limit": b.Limit} {
 		if n >= 0 {
 			out <- prometheus.MustNewConstMetric(storeDesc, prometheus.GaugeValue, float64(n), kind)
+		}
+	}
+}
+
+// collectStudies sends metrics of single studies, those that are active and then those that
+// come first by name.
+func collectStudies(out chan<- prometheus.Metric, loaded []tuner.Study) {
+	slices.SortFunc(loaded, func(a, b tuner.Study) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), strings.Compare(a.Name, b.Name))
+	})
+	out <- prometheus.MustNewConstMetric(leftOutDesc, prometheus.GaugeValue, float64(max(0, len(loaded)-maxLabelled)))
+	for _, s := range loaded[:min(len(loaded), maxLabelled)] {
+		for state := study.Queued; state <= study.Pruned; state++ {
+			out <- prometheus.MustNewConstMetric(trialsDesc, prometheus.GaugeValue, float64(s.Counts[state]), s.Name, state.String())
+		}
+		if s.BestMeasured.Values != nil {
+			out <- prometheus.MustNewConstMetric(bestDesc, prometheus.GaugeValue, s.BestMeasured.Values[0], s.Name, s.Spec.Objectives[0].Name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // TestServiceMetrics runs trials until there is a model, with an expired lease, and compares
 // the metrics with what was done.
 func TestServiceMetrics(t *testing.T) {
-	m := server.NewServiceMetrics()
+	m := server.NewServiceMetrics(false)
 	now := time.Unix(1_800_000_000, 0)
 	tn := tuner.Open(memory.New(), tuner.Options{Observer: m.Observer(), Now: func() time.Time { return now }})
 	defer tn.Close()
@@ -83,5 +84,56 @@ func TestServiceMetrics(t *testing.T) {
 	}
 	if _, limited := got["tuner_store_bytes/limit"]; limited || got["tuner_trials_total/anchored"] < 1 || got["tuner_suggestions_total/start"] < 2 || suggestions != trials-1 || got["tuner_commit_seconds"] < trials || got["tuner_commit_batch"] != got["tuner_commit_seconds"] {
 		t.Errorf("the metrics are %v", fmt.Sprint(got))
+	}
+}
+
+// TestStudyMetrics has more studies than have metrics of their own.
+func TestStudyMetrics(t *testing.T) {
+	m := server.NewServiceMetrics(true)
+	tn := tuner.Open(memory.New(), tuner.Options{Observer: m.Observer()})
+	defer tn.Close()
+	r := prometheus.NewRegistry()
+	if err := m.Register(r, tn, nil, "v1"); err != nil {
+		t.Fatal(err)
+	}
+	sp, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
+	for i := range 103 {
+		name := fmt.Sprintf("s%03d", i)
+		if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: spec}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 { // one that is over comes last
+			if _, err := tn.Finish(t.Context(), name, study.Finish{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, v := range []float64{0.5, 0.25, 0.75} {
+		if _, err := tn.Ask(t.Context(), "s001", study.Ask{New: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tn.Tell(t.Context(), "s001", study.Tell{Trial: i, Outcome: study.Measured("loss", v)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	text := answer.Body.String()
+	for _, want := range []string{
+		"\ntuner_studies_unlabelled 3\n", `tuner_study_trials{state="completed",study="s001"} 3`, `tuner_study_trials{state="running",study="s001"} 0`,
+		`tuner_study_best{objective="loss",study="s001"} 0.25`, `study="s100"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	for _, not := range []string{`study="s000"`, `study="s101"`, `tuner_study_best{objective="loss",study="s002"}`} {
+		if strings.Contains(text, not) {
+			t.Errorf("the metrics have %s", not)
+		}
 	}
 }

@@ -2,23 +2,19 @@ package server
 
 import (
 	"context"
-	"regexp"
+	"log/slog"
 
 	"google.golang.org/grpc/metadata"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-const traceHeader = "traceparent"
-
-// traceParent is the form of the header traceparent of W3C Trace Context, with the trace id.
-var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
-// traceOf returns the trace id that a caller sent in the metadata traceparent. It is empty if
-// there is none, or if it is malformed.
-func traceOf(ctx context.Context) string {
-	for _, value := range metadata.ValueFromIncomingContext(ctx, traceHeader) {
-		if m := traceParent.FindStringSubmatch(value); m != nil && m[1] != "00000000000000000000000000000000" {
-			return m[1]
+// traced adds the trace id that a caller sent to the attributes of a line of the log.
+func traced(ctx context.Context, attrs ...slog.Attr) []slog.Attr {
+	for _, value := range metadata.ValueFromIncomingContext(ctx, wire.TraceHeader) {
+		if id := wire.TraceID(value); id != "" {
+			return append(attrs, slog.String("trace_id", id))
 		}
 	}
-	return ""
+	return attrs
 }

@@ -272,12 +272,12 @@ func TestExposure(t *testing.T) {
 	} {
 		c.options.Address = "127.0.0.1:0"
 		for where, ok := range map[string]bool{"0.0.0.0:0": c.ok, "127.0.0.1:0": true} {
-			listeners, err := server.Listen(c.options, where)
-			if (err == nil) != ok || ok != (len(listeners) == 2) {
-				t.Errorf("%s on %s: Listen returns %d listeners and %v", name, where, len(listeners), err)
+			opened, err := server.Listen(c.options, where)
+			if (err == nil) != ok || ok && len(opened.Further) != 1 {
+				t.Errorf("%s on %s: Listen returns %+v and %v", name, where, opened, err)
 			}
-			for _, l := range listeners {
-				l.Close()
+			if opened != nil {
+				opened.Close()
 			}
 		}
 		s, err := server.New(withStudies(t), c.options)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -12,6 +13,9 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // static holds the files of the page. They are served as they are, without a build.
@@ -36,9 +40,19 @@ type asset struct {
 
 // page is the set of files, and the document that names them.
 type page struct {
-	root  string // below which the files are, with the hash of all of them
-	files map[string]asset
-	index asset
+	root     string // below which the files are, with the hash of all of them
+	files    map[string]asset
+	index    asset
+	requests *prometheus.CounterVec // by route and status
+}
+
+// register adds the metrics of the page, with the number of its sessions.
+func (p *page) register(r prometheus.Registerer, sessions *sessions) error {
+	p.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tuner_ui_requests_total", Help: "Requests for the page and its private API, by route and status.",
+	}, []string{"route", "code"})
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tuner_ui_sessions", Help: "Browsers that are logged in to the page."}, func() float64 { return float64(sessions.count()) })
+	return errors.Join(r.Register(p.requests), r.Register(open))
 }
 
 // newPage reads the embedded files. All have one path that changes when any of them does,
@@ -98,12 +112,17 @@ func (a asset) serve(w http.ResponseWriter, r *http.Request, keep string) {
 // routes adds the page and its private API to a mux. The API may change in any version.
 // Programs use the methods of the service instead.
 func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler) http.HandlerFunc) {
+	handle := func(pattern, route string, h http.HandlerFunc) {
+		counter := p.requests.MustCurryWith(prometheus.Labels{"route": route})
+		counter.WithLabelValues("200") // so that a scrape has all routes
+		mux.Handle(pattern, promhttp.InstrumentHandlerCounter(counter, h))
+	}
 	for _, path := range pagePaths {
-		mux.Handle("GET "+path, compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle("GET "+path, strings.TrimSuffix(path, "{$}"), compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.index.serve(w, r, "no-cache")
 		})))
 	}
-	mux.Handle("GET "+p.root+"{file...}", compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handle("GET "+p.root+"{file...}", "/static/{file}", compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a, ok := p.files[r.PathValue("file")]
 		if !ok {
 			f.noPath(w, r)
@@ -111,9 +130,14 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 		}
 		a.serve(w, r, "public, max-age=31536000, immutable")
 	})))
-	mux.HandleFunc("POST /api/login", f.login)
-	mux.HandleFunc("POST /api/logout", f.logout)
-	mux.HandleFunc("POST /api/space", f.checkSpace)
-	mux.Handle("GET /api/studies/{study}/columns", compressed(http.HandlerFunc(f.columns)))
-	mux.HandleFunc("GET /api/studies/{study}/events", f.events)
+	for pattern, h := range map[string]http.HandlerFunc{
+		"POST /api/login":                  f.login,
+		"POST /api/logout":                 f.logout,
+		"POST /api/space":                  f.checkSpace,
+		"GET /api/studies/{study}/columns": compressed(http.HandlerFunc(f.columns)),
+		"GET /api/studies/{study}/events":  f.events,
+	} {
+		_, route, _ := strings.Cut(pattern, " ")
+		handle(pattern, route, h)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -89,6 +90,19 @@ func (s *sessions) get(id string) (session, bool) {
 	return v, ok
 }
 
+// count is the number of sessions that have not ended.
+func (s *sessions) count() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, v := range s.all {
+		if !now.After(v.until) {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *sessions) remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +182,11 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 		Name: cookieName(r), Value: f.sessions.add(authorization), Path: "/", MaxAge: int(sessionLife.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
-	f.log.Info("login to the page", "who", who, "from", r.RemoteAddr)
+	attrs := []slog.Attr{slog.String("who", who), slog.String("from", r.RemoteAddr)}
+	if id := wire.TraceID(r.Header.Get("Traceparent")); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
+	}
+	f.log.LogAttrs(r.Context(), slog.LevelInfo, "login to the page", attrs...)
 	w.WriteHeader(http.StatusNoContent)
 }
 

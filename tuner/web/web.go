@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -82,6 +81,7 @@ func New(s *server.Server, options Options) (*Face, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tuner_http_requests_total", Help: "Requests over HTTP, by status. Calls among them count in tuner_requests_total too, once they passed the gate.",
 	}, []string{"code"})
+	requests.WithLabelValues("200") // so that a scrape has it
 	if err := s.Registry().Register(requests); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -90,6 +90,9 @@ func New(s *server.Server, options Options) (*Face, error) {
 	if options.Page {
 		if f.page, err = newPage(); err != nil {
 			return nil, err
+		}
+		if err := f.page.register(s.Registry(), &f.sessions); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
 	routes, err := f.routes()
@@ -125,8 +128,7 @@ func (f *Face) routes() (http.Handler, error) {
 		f.refuse(w, http.StatusMethodNotAllowed, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
 			fmt.Sprintf("methods of the service are called with POST, not %.20q", r.Method)))
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", f.ready)
+	f.pipe.Probes(mux)
 	mux.HandleFunc("/", f.noPath)
 	if f.page != nil {
 		f.page.routes(f, mux, compressed)
@@ -165,27 +167,6 @@ func (f *Face) Close() error {
 		return nil
 	}
 	return f.http.Close()
-}
-
-// ready asks the server whether it serves.
-func (f *Face) ready(w http.ResponseWriter, r *http.Request) {
-	state := healthpb.HealthCheckResponse_NOT_SERVING
-	if ctx, err := f.pipe.Admit(r.Context(), callerOf(r), healthpb.Health_Check_FullMethodName); err == nil {
-		if h, err := healthpb.NewHealthClient(f.pipe.Conn()).Check(ctx, &healthpb.HealthCheckRequest{}); err == nil {
-			state = h.GetStatus()
-		}
-	}
-	code := http.StatusServiceUnavailable
-	if state == healthpb.HealthCheckResponse_SERVING {
-		code = http.StatusOK
-	}
-	answerText(w, code, state.String())
-}
-
-func answerText(w http.ResponseWriter, code int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(code)
-	fmt.Fprintln(w, text)
 }
 
 // recovered answers a panic as the server does. If the answer has begun, it closes the
