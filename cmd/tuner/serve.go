@@ -185,7 +185,12 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		case <-ctx.Done():
 		}
 	}()
-	s.options.Logger, s.options.OnServing = logger, s.http.serve
+	calls, flush, err := tracing(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	s.options.Logger, s.options.OnServing, s.options.Calls = logger, s.http.serve, calls
 	srv, err := server.New(svc, s.options)
 	if err != nil {
 		return err

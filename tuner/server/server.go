@@ -146,11 +146,15 @@ func (s *Server) connectionOptions() []grpc.ServerOption {
 
 // callOptions are the options of calls, the same for all connections.
 func (s *Server) callOptions() []grpc.ServerOption {
-	return append(s.chain(),
+	options := append(s.chain(),
 		grpc.ForceServerCodecV2(newCodec(s.bytes)),
 		grpc.MaxRecvMsgSize(s.options.Limits.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.options.Limits.MaxSendBytes),
 	)
+	if s.options.Calls != nil {
+		options = append(options, grpc.StatsHandler(s.options.Calls))
+	}
+	return options
 }
 
 // Serve serves until ctx ends. It uses the listeners, or Options.Address if there are
