@@ -65,7 +65,7 @@ export async function loadReports(/** @type {string} */ trial, /** @type {AbortS
  */
 export function running(s, signal, changed) {
   const list = h("ul", { class: "running" });
-  const curves = /** @type {Map<number, {next: number, epoch: number, points: {step: number, value: number}[]}>} */ (new Map());
+  const curves = /** @type {Map<number, {next: number, epoch: number, points: {step: number, value: number}[], loading: Promise<any>}>} */ (new Map());
   let trials = /** @type {any[]} */ ([]);
   let more = false;
 
@@ -79,15 +79,23 @@ export function running(s, signal, changed) {
     }
     const alive = new Set(trials.map((t) => t.number));
     for (const n of curves.keys()) if (!alive.has(n)) curves.delete(n);
-    const changed = s.changed && new Set(s.changed);
-    await Promise.all(trials.filter((t) => !curves.has(t.number) || !changed || changed.has(t.number)).slice(0, 8).map(further));
+    await Promise.all(trials.filter((t) => !curves.has(t.number) || !s.fresh.has(t.number)).slice(0, 8).map(further));
     draw();
   }
 
-  /** further loads what a trial has reported since. */
-  async function further(/** @type {any} */ t) {
-    const c = curves.get(t.number) ?? { next: 0, epoch: 0, points: [] };
+  /** further loads what a trial has reported since, one page at a time. */
+  function further(/** @type {any} */ t) {
+    const c = curves.get(t.number) ?? { next: 0, epoch: 0, points: [], loading: Promise.resolve() };
     curves.set(t.number, c);
+    s.fresh.add(t.number); // a change meanwhile takes it out again
+    c.loading = c.loading.catch(() => {}).then(() => load(t, c)).catch((e) => {
+      s.fresh.delete(t.number);
+      throw e;
+    });
+    return c.loading;
+  }
+
+  async function load(/** @type {any} */ t, /** @type {any} */ c) {
     const page = await call("ListReports", { parent: t.name, pageToken: c.next ? String(c.next) : "" }, signal);
     const reports = page.reports ?? [];
     c.next += reports.length;

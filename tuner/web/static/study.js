@@ -30,6 +30,7 @@ export class Study {
     this.table = /** @type {import("./columns.js").Table} */ ({ uid: 0, n: 0, rows: 0, position: 0, columns: [] });
     this.extra = /** @type {string[]} */ ([]);
     this.changed = /** @type {Uint32Array|undefined} */ (undefined); // by the last load, if few
+    this.fresh = /** @type {Set<number>} */ (new Set()); // trials whose reports were loaded since they changed
     this.chosen = 0; // the objective shown
     this.importances = /** @type {any[]|null} */ (null);
     this.importanceNoise = 0;
@@ -46,6 +47,8 @@ export class Study {
     const got = await loadColumns(this.name, this.extra, after, signal);
     this.table = (after ? merge(this.table, got) : got) ?? (await loadColumns(this.name, this.extra, 0, signal));
     this.changed = after ? column(got, "number") : undefined;
+    if (this.changed) for (const n of this.changed) this.fresh.delete(n);
+    else if (!after || got.rows) this.fresh.clear();
     this.made.clear();
   }
 
