@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +24,17 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// atEnd is done after the tests.
+var atEnd []func()
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		for _, f := range atEnd {
+			f()
+		}
+		os.Exit(code)
+	}))
+}
 
 // running is a server with both faces that runs until its test ends.
 type running struct {

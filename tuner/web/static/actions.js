@@ -107,11 +107,30 @@ function remove(/** @type {import("./study.js").Study} */ s) {
 
 /** enqueue asks for a configuration, and begins at the best one. */
 async function enqueue(/** @type {import("./study.js").Study} */ s, /** @type {() => void} */ changed) {
-  const space = JSON.parse(s.info.spec.space);
   const best = s.best();
   const start = best >= 0 ? (await call("GetTrial", { name: `studies/${s.name}/trials/${best}` })).config : {};
+  const text = best >= 0 ? `The next ask hands it out. The form begins with the configuration of trial ${best}, the best measured.` : "The next ask hands it out.";
+  configure(s.name, s.info.spec, parameters(s.table), start, text, changed);
+}
+
+/**
+ * again is the button that enqueues the configuration of a trial once more.
+ * @param {string} study
+ * @param {any} spec
+ * @param {any[]} columns parameters of the trials
+ * @param {any} t
+ * @param {() => void} changed
+ */
+export function again(study, spec, columns, t, changed) {
+  if (offline) return "";
+  return button("Enqueue again", () => configure(study, spec, columns, t.config ?? {}, `The next ask hands it out. The form begins with the configuration of trial ${Number(t.number ?? 0)}.`, changed), lacks("worker"));
+}
+
+/** configure asks for a configuration and enqueues it. */
+function configure(/** @type {string} */ study, /** @type {any} */ spec, /** @type {any[]} */ columns, /** @type {any} */ start, /** @type {string} */ text, /** @type {() => void} */ changed) {
+  const space = JSON.parse(spec.space);
   const inputs = /** @type {Map<string, any>} */ (new Map());
-  const rows = parameters(s.table).map((c) => {
+  const rows = columns.map((c) => {
     const p = space.parameters[c.name];
     const v = start[c.name];
     const now = v ? v.stringValue ?? v.boolValue ?? v.floatValue ?? v.intValue : c.axis.conditional ? "" : at(c.axis, 0.5);
@@ -134,12 +153,11 @@ async function enqueue(/** @type {import("./study.js").Study} */ s, /** @type {(
     return f.p.type === "int" ? { intValue: x } : { floatValue: Number(x) };
   };
   dialog({
-    title: `Enqueue a configuration in ${s.name}`, verb: "Enqueue",
-    text: best >= 0 ? `The next ask hands it out. The form begins with the configuration of trial ${best}, the best measured.` : "The next ask hands it out.",
+    title: `Enqueue a configuration in ${study}`, verb: "Enqueue", text,
     fields: [h("div", { class: "fields" }, rows)],
     ready: () => entries().every(([, f]) => f.p.values || !Number.isNaN(Number(f.input.value))),
-    cli: () => `tuner enqueue ${quote(s.name)} ${entries().map(([k, f]) => quote(`${k}=${f.input.value.trim()}`)).join(" ")}`,
-    send: (requestId) => call("EnqueueTrial", { parent: `studies/${s.name}`, requestId, config: Object.fromEntries(entries().map(([k, f]) => [k, wire(f)])) }),
+    cli: () => `tuner enqueue ${quote(study)} ${entries().map(([k, f]) => quote(`${k}=${f.input.value.trim()}`)).join(" ")}`,
+    send: (requestId) => call("EnqueueTrial", { parent: `studies/${study}`, requestId, config: Object.fromEntries(entries().map(([k, f]) => [k, wire(f)])) }),
     done: changed,
   });
 }

@@ -4,7 +4,7 @@
 import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
 import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
-import { notes, stopButton, stopNote } from "./actions.js";
+import { again, notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
 import { wholes } from "./lines.js";
 import { loadReports, thin } from "./running.js";
@@ -21,6 +21,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
   main.replaceChildren(h("h1", {}, `Trial ${n} of ${study}`), place);
   let t = /** @type {any} */ (null);
   let s = /** @type {any} */ (null);
+  let columns = /** @type {any[]} */ ([]);
   let axes = /** @type {Map<string, any>} */ (new Map());
   let position = 0;
   const load = async () => {
@@ -35,7 +36,8 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
   await load();
   if (!t || signal.aborted) return;
   loadColumns(study, [], 0, signal).then((table) => {
-    axes = new Map(parameters(table).map((c) => [c.name, c.axis]));
+    columns = parameters(table);
+    axes = new Map(columns.map((c) => [c.name, c.axis]));
     draw();
   }).catch(() => {});
   if (t.state === "TRIAL_STATE_RUNNING" || t.state === "TRIAL_STATE_QUEUED") {
@@ -92,7 +94,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     const late = t.lateResults ?? [];
     place.replaceChildren(
       h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
-        h("div", { class: "actions" }, t.state === "TRIAL_STATE_RUNNING" && stopButton(study, t, load, ""), n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
+        h("div", { class: "actions" }, t.state === "TRIAL_STATE_RUNNING" && stopButton(study, t, load, ""), columns.length > 0 && s.state !== "STUDY_STATE_FINISHED" && again(study, s.spec, columns, t, load), n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
       configuration, came, chart?.element ?? "",
       notes({ name, attributes: t.attributes ?? {}, changed: load, scope: "worker" }),
       late.length ? h("section", { class: "figure" }, h("h2", {}, "Late results"), h("p", { class: "hint" }, "Outcomes told by workers that had lost the trial to another. They are not the trial's."), h("ul", {}, late.map((/** @type {any} */ l) => h("li", {}, `epoch ${l.epoch}: ${Object.entries(l.outcome?.metrics ?? {}).map(([k, m]) => `${k} ${(/** @type {any} */ (m).values ?? []).join(", ")}`).join("; ")}`)))) : "");
