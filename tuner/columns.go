@@ -43,6 +43,9 @@ type Columns struct {
 //
 //	number                     the trial's number, present only if rows are left out
 //	state, origin, phase       codes, whose names are Labels
+//	worker                     codes of the workers that had the trials last, whose names
+//	                           are Labels, in an order that may differ from call to call.
+//	                           Past the first 1,000 workers all are "others"
 //	epoch                      at most 255
 //	feasible                   1 for a completed trial that keeps the constraints, or 0
 //	created, started, ended,
@@ -157,6 +160,28 @@ type row struct {
 type reader struct {
 	Column
 	read func(r *row) float64
+	text func(t *study.Trial) string // of a column of codes, instead of read
+
+	codes map[string]int // of the Labels of such a column
+}
+
+// maxCodes is the largest number of names in a column of codes. Names are data of users.
+const maxCodes = 1000
+
+// code returns the code of a name.
+func (r *reader) code(name string) float64 {
+	if r.codes == nil {
+		r.codes, r.Labels = map[string]int{"": 0}, []string{""}
+	}
+	if _, ok := r.codes[name]; !ok && len(r.Labels) > maxCodes {
+		name = "others"
+	}
+	k, ok := r.codes[name]
+	if !ok {
+		k = len(r.Labels)
+		r.codes[name], r.Labels = k, append(r.Labels, name)
+	}
+	return float64(k)
 }
 
 // labels are the names of states and the like, of which 0 has none.
@@ -208,7 +233,7 @@ func lastReported(t *study.Trial, name string) float64 {
 func readers(spec study.Spec) []reader {
 	var out []reader
 	add := func(name string, t ColumnType, labels []string, read func(r *row) float64) {
-		out = append(out, reader{Column{Name: name, Type: t, Labels: labels}, read})
+		out = append(out, reader{Column: Column{Name: name, Type: t, Labels: labels}, read: read})
 	}
 	add("state", Uint8, labels(study.Pruned), func(r *row) float64 { return float64(r.trial.State) })
 	add("origin", Uint8, labels(study.OriginAdded), func(r *row) float64 { return float64(r.trial.Origin) })
@@ -231,6 +256,8 @@ func readers(spec study.Spec) []reader {
 		}
 		return r.trial.Outcome.Cost
 	})
+	add("worker", Uint16, nil, nil)
+	out[len(out)-1].text = func(t *study.Trial) string { return t.Worker }
 	for j, o := range spec.Objectives {
 		add("value/"+o.Name, Float64, nil, func(r *row) float64 { return meanOf(r.trial.Outcome, o.Name) })
 		add("report/"+o.Name, Float64, nil, func(r *row) float64 { return lastReported(r.trial, o.Name) })
@@ -407,7 +434,11 @@ func update(v, before *study.View, columns []*reader) error {
 			_, r.active[i] = t.Config.Get(a.Parameter)
 		}
 		for _, c := range columns {
-			c.put(n, c.read(&r))
+			if c.text != nil {
+				c.put(n, c.code(c.text(&t)))
+			} else {
+				c.put(n, c.read(&r))
+			}
 		}
 	}
 	return nil

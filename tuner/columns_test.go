@@ -1,6 +1,7 @@
 package tuner
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -102,6 +103,9 @@ func compareColumns(t *testing.T, tn *Tuner, c Columns, before []study.Trial) []
 				t.Fatalf("trial %d has changed and is left out", trial.Number)
 			}
 			continue
+		}
+		if worker := c.Find("worker"); worker == nil || worker.Labels[int(worker.At(i))] != trial.Worker {
+			t.Fatalf("trial %d: the column of the worker is %+v, want %q", trial.Number, worker, trial.Worker)
 		}
 		for name, want := range expected(spec, trial) {
 			column := c.Find(name)
@@ -261,5 +265,24 @@ func TestColumnsWithoutConstraints(t *testing.T) {
 	c := must(tn.Columns(t.Context(), "s", ColumnQuery{Names: []string{"feasible"}}))
 	if want := []byte{1, 0, 0, 0, 0}; !slices.Equal(c.Columns[0].Data, want) {
 		t.Errorf("feasible are %v, want %v", c.Columns[0].Data, want)
+	}
+}
+
+// TestManyWorkers has more workers than a column names.
+func TestManyWorkers(t *testing.T) {
+	sp := must(space.New(space.NewFloat("x", 0, 1)))
+	tn := open(t, memory.New(), Options{}, func(c *study.Spec) { c.Space, c.Proposer = sp, study.Component{Name: propose.Random} })
+	const workers = 1003
+	for i := range workers {
+		must(tn.Ask(t.Context(), "s", study.Ask{New: true, Worker: fmt.Sprint("w", i)}))
+	}
+	for range 2 { // of the second call some columns are kept
+		all := must(tn.Columns(t.Context(), "s", ColumnQuery{Names: []string{"worker"}}))
+		c := all.Find("worker")
+		for i, want := range map[int]string{0: "w0", 999: "w999", 1000: "others", workers - 1: "others"} {
+			if got := c.Labels[int(c.At(i))]; got != want {
+				t.Errorf("trial %d has the worker %q, want %q", i, got, want)
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -262,31 +261,22 @@ func (g *globals) objectives(cmd *cobra.Command, _ []string, toComplete string) 
 // proposers completes a proposer, and after NAME: its options.
 func proposers(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if strings.Contains(toComplete, ":") {
-		return options(toComplete, func(c study.Component, spec study.Spec) error {
-			_, err := propose.New(c, spec)
-			return err
-		})
+		return options(toComplete, propose.Options)
 	}
-	return words(propose.BKB, propose.Sobol, propose.Random, propose.Grid)(cmd, nil, toComplete)
+	return words(propose.Names()...)(cmd, nil, toComplete)
 }
 
-// options completes the last of NAME:option=value,option=… by the error of an option that
-// does not exist.
-func options(toComplete string, make func(study.Component, study.Spec) error) ([]string, cobra.ShellCompDirective) {
+// options completes the last of NAME:option=value,option=….
+func options(toComplete string, of func(name string) []string) ([]string, cobra.ShellCompDirective) {
 	name, given, _ := strings.Cut(toComplete, ":")
-	sp, err := space.New(space.NewFloat("x", 0, 1))
-	if err != nil {
-		return nothing()
-	}
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
-	unknown := (*study.InvalidError)(nil)
-	if err := make(study.Component{Name: name, Options: `{"": 0}`}, spec); !errors.As(err, &unknown) {
+	known := of(name)
+	if known == nil {
 		return nothing()
 	}
 	items := strings.Split(given, ",")
 	last := items[len(items)-1]
 	var out []string
-	for _, word := range assignments(unknown.Known, items[:len(items)-1], last) {
+	for _, word := range assignments(known, items[:len(items)-1], last) {
 		out = append(out, strings.TrimSuffix(toComplete, last)+word)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -297,13 +287,10 @@ func options(toComplete string, make func(study.Component, study.Spec) error) ([
 func (g *globals) pruners(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	before, _, ok := strings.Cut(toComplete, "metric=")
 	if !ok && strings.Contains(toComplete, ":") {
-		return options(toComplete, func(c study.Component, spec study.Spec) error {
-			_, err := prune.New(c, spec)
-			return err
-		})
+		return options(toComplete, prune.Options)
 	}
 	if !ok {
-		return words(prune.Median, prune.Percentile, prune.ASHA, prune.Hyperband, prune.Threshold, prune.Patience, prune.Model)(cmd, nil, toComplete)
+		return words(prune.Names()...)(cmd, nil, toComplete)
 	}
 	var names []string
 	for _, flag := range []string{"minimize", "maximize"} {

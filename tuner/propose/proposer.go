@@ -169,6 +169,17 @@ func New(c study.Component, spec study.Spec) (Proposer, error) {
 	}
 }
 
+// Names lists the proposers, with that of tuner create-study first.
+func Names() []string { return []string{BKB, Sobol, Random, Grid} }
+
+// Options lists the options of a proposer.
+func Options(name string) []string {
+	return study.KnownOptions(name, func(c study.Component, spec study.Spec) error {
+		_, err := New(c, spec)
+		return err
+	})
+}
+
 func noOptions(text, name string) error {
 	o := study.ReadOptions("proposer.options", text)
 	return o.Finish(name)

@@ -75,3 +75,16 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 	}
 	return p, nil
 }
+
+// Names lists the pruners, without [None].
+func Names() []string {
+	return []string{Median, Percentile, ASHA, Hyperband, Threshold, Patience, Model}
+}
+
+// Options lists the options of a pruner.
+func Options(name string) []string {
+	return study.KnownOptions(name, func(c study.Component, spec study.Spec) error {
+		_, err := New(c, spec)
+		return err
+	})
+}

@@ -3,11 +3,14 @@ package study
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bkbtuner/bkb/tuner/space"
 )
 
 // Options reads a component's options from a JSON object. Every key must be known and
@@ -150,4 +153,19 @@ func (o *Options) Finish(component string) error {
 		}
 	}
 	return o.err
+}
+
+// KnownOptions lists the options of a component that make makes, by the error of an option
+// that does not exist.
+func KnownOptions(name string, make func(Component, Spec) error) []string {
+	x, err := space.New(space.NewFloat("x", 0, 1))
+	if err != nil {
+		return nil
+	}
+	spec := Spec{Space: x, Objectives: []Objective{{Name: "loss", Direction: Minimize}}}
+	unknown := (*InvalidError)(nil)
+	if !errors.As(make(Component{Name: name, Options: `{"": 0}`}, spec), &unknown) {
+		return nil
+	}
+	return unknown.Known
 }

@@ -26,7 +26,7 @@ var lightColumns = usualColumns[:3:3]
 
 // furtherColumns are those that the page may ask for besides.
 var furtherColumns = map[string]bool{
-	"origin": true, "phase": true, "epoch": true, "created": true, "started": true, "ended": true, "seen": true, "cost": true,
+	"origin": true, "phase": true, "epoch": true, "created": true, "started": true, "ended": true, "seen": true, "cost": true, "worker": true,
 	"report/": true, "mean/": true, "sd/": true, "bound/": true, "metric/": true,
 }
 
@@ -73,7 +73,7 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 	q := &pb.GetColumnsRequest{Parent: "studies/" + r.PathValue("study"), Names: names, After: after}
 	columns, all, err := f.readColumns(ctx, r, q)
 	if status.Code(err) == codes.InvalidArgument { // an older server has not all columns
-		q.Names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "feasible" })
+		q.Names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "feasible" || name == "worker" })
 		columns, all, err = f.readColumns(ctx, r, q)
 	}
 	if err != nil {

@@ -38,6 +38,8 @@
 //
 //	POST /api/login, /api/logout         a session for a token
 //	POST /api/space                      faults, advice and samples of a search space
+//	GET  /api/methods                    proposers and pruners with their options
+//	GET  /api/backup                     a backup as a file
 //	GET  /api/studies/STUDY/columns      trials as columns of numbers, all or the changed
 //	GET  /api/studies/STUDY/events       server-sent events about a study
 //

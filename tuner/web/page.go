@@ -134,6 +134,8 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 		"POST /api/login":                  f.login,
 		"POST /api/logout":                 f.logout,
 		"POST /api/space":                  f.checkSpace,
+		"GET /api/methods":                 f.listMethods,
+		"GET /api/backup":                  f.backup,
 		"GET /api/studies/{study}/columns": compressed(http.HandlerFunc(f.columns)),
 		"GET /api/studies/{study}/events":  f.events,
 	} {

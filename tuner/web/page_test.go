@@ -186,6 +186,8 @@ func TestRoutes(t *testing.T) {
 		"GET /workers":                        {200, 200, 200, 200, 200},
 		"GET /compare":                        {200, 200, 200, 200, 200},
 		"POST /api/space":                     {401, 200, 200, 200, 200},
+		"GET /api/methods":                    {401, 200, 200, 200, 200},
+		"GET /api/backup":                     {401, 403, 403, 403, 200},
 		"POST /api/logout":                    {204, 204, 204, 204, 204},
 		"POST /tuner.v1.Tuner/GetStudy":       {401, 200, 403, 200, 200},
 		"POST /tuner.v1.Tuner/ListStudies":    {401, 200, 403, 403, 200},

@@ -162,6 +162,14 @@ function configure(/** @type {string} */ study, /** @type {any} */ spec, /** @ty
   });
 }
 
+/** backupButton offers a backup of all studies. */
+export function backupButton() {
+  return button("Backup", () => dialog({
+    title: "Back up all studies", verb: "Download", text: "The file has all studies as they are now. Check it with tuner check, and restore it with tuner restore.",
+    cli: () => "tuner backup tuner-backup.db", send: async () => h("a", { href: "/api/backup", download: "tuner-backup.db" }).click(),
+  }), lacks("admin"));
+}
+
 /** stopNote is the note that asks a running trial to stop. */
 export const stopNote = "bkb.stop";
 

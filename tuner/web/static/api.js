@@ -148,6 +148,11 @@ export async function checkSpace(/** @type {string} */ space, /** @type {AbortSi
   return (await request("/api/space", { ...json({ space }), signal })).json();
 }
 
+/** listMethods lists the proposers and pruners of the server, with their options. */
+export async function listMethods(/** @type {AbortSignal} */ signal) {
+  return (await request("/api/methods", { signal })).json();
+}
+
 /**
  * watchStudies hears of all studies, and of changes, until the signal or an error, which it
  * throws.

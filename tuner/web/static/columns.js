@@ -37,9 +37,18 @@ export function merge(/** @type {Table} */ t, /** @type {Table} */ changes) {
       data = new types[c.type](changes.n);
       data.set(c.data);
     }
-    if (from && !numbers) data = from; // all trials
-    else if (from) for (let k = 0; k < changes.rows; k++) data[numbers[k]] = from[k];
-    return { ...c, data };
+    let labels = c.labels;
+    if (from && !numbers) [data, labels] = [from, changes.columns.find((x) => x.name === c.name)?.labels]; // all trials
+    else if (from) {
+      // The codes of names may differ from call to call.
+      const names = changes.columns.find((x) => x.name === c.name)?.labels;
+      const codes = names?.map((name) => {
+        const k = labels?.indexOf(name) ?? -1;
+        return k < 0 ? (labels = [...(labels ?? []), name]).length - 1 : k;
+      });
+      for (let k = 0; k < changes.rows; k++) data[numbers[k]] = codes ? codes[from[k]] : from[k];
+    }
+    return { ...c, labels, data };
   });
   return { ...t, n: changes.n, rows: changes.n, position: changes.position, columns };
 }

@@ -6,6 +6,8 @@ import { column } from "./columns.js";
 import { figure } from "./figure.js";
 import { bestSoFar, lineChart } from "./lines.js";
 
+const mostWorkers = 50;
+
 /**
  * @param {import("./study.js").Study} s
  * @param {AbortSignal} signal
@@ -17,6 +19,7 @@ export function cost(s, signal) {
   const facts = h("p", { class: "hint" });
   const place = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by state" });
   const body = h("div", {}, facts, place);
+  const workers = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by worker" });
 
   /** spent is what a trial took, NaN if that is unknown. */
   function spent() {
@@ -24,26 +27,34 @@ export function cost(s, signal) {
     return { ended, time: (/** @type {number} */ i) => ended[i] - started[i], cost: (/** @type {number} */ i) => told[i] };
   }
 
-  /** byState has a row for each state: trials, time in all, median and longest, and cost. */
-  function byState() {
-    const states = column(s.table, "state");
+  /** grouped has a row for each name of a column of codes: trials, time in all, median and longest, and cost. */
+  function grouped(/** @type {any} */ codes, /** @type {string[]} */ names) {
     const of = spent();
-    return trialStateNames.map((name, k) => {
-      const times = [];
-      let [n, money] = [0, 0];
-      for (let i = 0; i < s.table.n; i++) {
-        if (states[i] !== k) continue;
-        n++;
-        if (of.time(i) >= 0) times.push(of.time(i));
-        money += of.cost(i) || 0;
-      }
+    const groups = names.map((name) => ({ name, n: 0, cost: 0, times: /** @type {number[]} */ ([]) }));
+    for (let i = 0; i < s.table.n; i++) {
+      const g = groups[codes[i]];
+      g.n++;
+      if (of.time(i) >= 0) g.times.push(of.time(i));
+      g.cost += of.cost(i) || 0;
+    }
+    return groups.map(({ name, n, cost, times }) => {
       times.sort((a, b) => a - b);
-      return { name, n, measured: times.length, total: times.reduce((a, b) => a + b, 0), median: times[times.length >> 1] ?? NaN, longest: times[times.length - 1] ?? NaN, cost: money };
+      return { name, n, measured: times.length, total: times.reduce((a, b) => a + b, 0), median: times[times.length >> 1] ?? NaN, longest: times[times.length - 1] ?? NaN, cost };
     }).filter((r) => r.n && r.name);
   }
+  const byState = () => grouped(column(s.table, "state"), trialStateNames);
+  /** byWorker has a row for each worker that has a name, those with the most time first. An older server sends none. */
+  function byWorker() {
+    const c = s.table.columns.find((x) => x.name === "worker");
+    return c ? grouped(c.data, c.labels ?? []).sort((a, b) => b.total - a.total || b.n - a.n) : [];
+  }
+  const titles = (/** @type {string} */ first) => [first, "trials", "seconds", "median seconds", "longest seconds", "cost"];
+  const cells = (/** @type {any[]} */ rows) => rows.map((r) => [r.name, r.n, r.total, r.median, r.longest, r.cost]);
+  const asTable = (/** @type {string} */ title, /** @type {string} */ first, /** @type {any[]} */ rows, /** @type {number} */ all) => h("table", {}, h("caption", { class: "sr" }, title), h("thead", {}, h("tr", {}, [first, "trials", "time in all", "share", "median", "longest", "cost"].map((t, i) => h("th", { scope: "col", class: i ? "num" : "" }, t)))),
+    h("tbody", {}, rows.map((r) => h("tr", {}, h("th", { scope: "row" }, r.name), [count(r.n), r.measured ? duration(r.total) : "–", all ? percent(r.total / all) : "–", duration(r.median), duration(r.longest), r.cost ? number(r.cost, 4) : "–"].map((t) => h("td", { class: "num" }, t))))));
 
   async function update() {
-    await s.need(["started", "ended", "cost"]);
+    await s.need(["started", "ended", "cost", "worker"]);
     const rows = byState();
     const all = rows.reduce((sum, r) => sum + r.total, 0);
     const money = rows.reduce((sum, r) => sum + r.cost, 0);
@@ -51,8 +62,10 @@ export function cost(s, signal) {
     const most = Number(s.info.spec.maxCost ?? 0);
     const done = rows.find((r) => r.name === "completed")?.n ?? 0;
     facts.textContent = [all ? `The trials that ended took ${duration(all)} in all.` : "No trial has ended that this study ran.", money ? `They cost ${number(money, 5)}${most ? ` of at most ${number(most, 5)}` : ""}, which is ${number(money / Math.max(1, done), 4)} for each completed trial.` : "No costs were told."].join(" ");
-    place.replaceChildren(h("table", {}, h("caption", { class: "sr" }, "Time and cost by state"), h("thead", {}, h("tr", {}, ["state", "trials", "time in all", "share", "median", "longest", "cost"].map((t, i) => h("th", { scope: "col", class: i ? "num" : "" }, t)))),
-      h("tbody", {}, rows.map((r) => h("tr", {}, h("th", { scope: "row" }, r.name), [count(r.n), r.measured ? duration(r.total) : "–", all ? percent(r.total / all) : "–", duration(r.median), duration(r.longest), r.cost ? number(r.cost, 4) : "–"].map((t) => h("td", { class: "num" }, t)))))));
+    place.replaceChildren(asTable("Time and cost by state", "state", rows, all));
+    const of = byWorker();
+    workers.replaceChildren(asTable("Time and cost by worker", "worker", of.slice(0, mostWorkers), all), of.length > mostWorkers ? h("p", { class: "muted" }, `Only the first ${mostWorkers} of ${count(of.length)} workers are listed. The CSV has all of them.`) : "");
+    whose.toggleAttribute("hidden", !of.length);
     draw();
   }
 
@@ -73,7 +86,11 @@ export function cost(s, signal) {
   const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by), scale], body: chart.element });
   const table = figure({
     title: "Time and cost", name: `${s.name}-cost`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body,
-    rows: () => [["state", "trials", "seconds", "median seconds", "longest seconds", "cost"], ...byState().map((r) => [r.name, r.n, r.total, r.median, r.longest, r.cost])],
+    rows: () => [titles("state"), ...cells(byState())],
   });
-  return { elements: [table, element], update };
+  const whose = figure({
+    title: "By worker", name: `${s.name}-workers`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body: workers,
+    hint: "The worker that had a trial last counts.", rows: () => [titles("worker"), ...cells(byWorker())],
+  });
+  return { elements: [table, whose, element], update };
 }

@@ -1,8 +1,9 @@
 // @ts-check
 // The form for a new study, with a check of the search space while it is written.
 
-import { APIError, call, caller, checkSpace, requestID } from "./api.js";
+import { APIError, call, caller, checkSpace, listMethods, requestID } from "./api.js";
 import { command, count, h, number, quote, save, studyURL } from "./dom.js";
+import { failure, skeleton } from "./states.js";
 
 const wait = 300; // milliseconds without a key before the space is checked
 
@@ -12,10 +13,6 @@ const example = `parameters:
   optimizer: {type: categorical, values: [sgd, adam]}
   momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
 `;
-
-/** The methods that tuner create-study --help lists. */
-const proposers = ["bkb", "sobol", "random", "grid"];
-const pruners = ["none", "median", "percentile", "asha", "hyperband", "threshold", "patience", "model"];
 
 /** options makes the options of a method from key=value pairs or JSON, as the command line does. It throws a text. */
 function options(/** @type {string} */ text) {
@@ -40,12 +37,21 @@ export function seconds(/** @type {string} */ text) {
 }
 
 /** newStudy shows the form until the signal. */
-export function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal} */ signal) {
+export async function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal} */ signal) {
   document.title = "New study · BKB Tuner";
+  main.replaceChildren(h("h1", {}, "New study"), skeleton(10));
+  let methods = /** @type {{proposers: {name: string, options?: string[]}[], pruners: {name: string, options?: string[]}[]}} */ ({ proposers: [], pruners: [] });
+  try {
+    methods = await listMethods(signal);
+  } catch (e) {
+    if (!signal.aborted) main.replaceChildren(h("h1", {}, "New study"), failure(e, () => newStudy(main, signal)));
+    return;
+  }
+  if (signal.aborted) return;
   const id = requestID(); // one for the form, so that sending it twice makes one study
   const seed = Number(crypto.getRandomValues(new BigUint64Array(1))[0] >> 11n);
   const input = (/** @type {string} */ name, props = {}) => h("input", { type: "text", id: `new-${name}`, autocomplete: "off", spellcheck: "false", ...props });
-  const field = (/** @type {string} */ label, /** @type {any} */ e, hint = "") => h("div", { class: "field" }, h("label", { for: e.id }, label), e, hint && h("span", { class: "muted" }, hint));
+  const field = (/** @type {string} */ label, /** @type {any} */ e, /** @type {any} */ hint = "") => h("div", { class: "field" }, h("label", { for: e.id }, label), e, typeof hint === "string" ? hint && h("span", { class: "muted" }, hint) : hint);
   const select = (/** @type {string} */ name, /** @type {string[]} */ words) => h("select", { id: `new-${name}` }, words.map((w) => h("option", { value: w }, w)));
 
   const name = input("name", { "aria-required": "true", placeholder: "digits" });
@@ -58,10 +64,11 @@ export function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal
   const lease = input("lease");
   const retries = input("max-retries", { inputmode: "numeric", value: "3" });
   const seedField = input("seed", { inputmode: "numeric", value: String(seed) });
-  const proposer = select("proposer", proposers);
+  const proposer = select("proposer", methods.proposers.map((m) => m.name));
   const proposerOptions = input("proposer-options");
-  const pruner = select("pruner", pruners);
+  const pruner = select("pruner", ["none", ...methods.pruners.map((m) => m.name)]);
   const prunerOptions = input("pruner-options");
+  const [proposerHint, prunerHint] = [h("span", { class: "muted" }), h("span", { class: "muted" })];
   const findings = h("div", { class: "findings", role: "status", "aria-live": "polite" });
   const faults = h("div", { role: "status" });
   const error = h("p", { class: "error", role: "alert", hidden: true });
@@ -146,7 +153,7 @@ export function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal
     if (retries.value.trim() !== "3") parts.push(`--max-retries ${quote(retries.value.trim() || "0")}`);
     parts.push(`--seed ${quote(seedField.value.trim() || "0")}`);
     const method = (/** @type {string} */ flag, /** @type {any} */ choice, /** @type {any} */ e, /** @type {string} */ usual) => (choice.value !== usual || e.value.trim()) && parts.push(`--${flag} ${quote(choice.value + (e.value.trim() ? `:${e.value.trim()}` : ""))}`);
-    method("proposer", proposer, proposerOptions, "bkb");
+    method("proposer", proposer, proposerOptions, methods.proposers[0].name);
     if (pruner.value !== "none") method("pruner", pruner, prunerOptions, "");
     return parts.join(" ");
   }
@@ -155,7 +162,12 @@ export function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal
     const { wrong, missing } = spec();
     const all = tried ? [...missing, ...wrong] : wrong;
     faults.replaceChildren(all.length ? h("ul", { class: "error plain" }, all.map((w) => h("li", {}, w))) : "");
-    prunerOptions.disabled = pruner.value === "none";
+    for (const [list, choice, e, hint] of /** @type {any[]} */ ([[methods.proposers, proposer, proposerOptions, proposerHint], [methods.pruners, pruner, prunerOptions, prunerHint]])) {
+      const known = list.find((/** @type {any} */ m) => m.name === choice.value)?.options ?? [];
+      e.disabled = !known.length;
+      if (e.disabled) e.value = "";
+      hint.textContent = known.length ? `name=value, with commas between, or JSON. The names are ${known.join(", ")}.` : choice.value === "none" ? "" : `${choice.value} has no options`;
+    }
     if (ready(wrong, missing)) submit.removeAttribute("aria-disabled");
     else submit.setAttribute("aria-disabled", "true");
     same.replaceChildren("The same on the command line ", command(line()));
@@ -235,7 +247,7 @@ export function newStudy(/** @type {HTMLElement} */ main, /** @type {AbortSignal
     } }, "Add an objective"),
     h("h3", {}, "Limits"), h("div", { class: "fields" }, field("trials", maxTrials, "empty for no limit"), field("timeout", timeout, "such as 12h, empty for no limit"), field("cost", maxCost, "sum of the told costs, empty for no limit"),
       field("lease", lease, "longest time of a trial without a heartbeat, empty for 1h"), field("retries", retries, "new starts of a trial whose lease expired")),
-    h("h3", {}, "Method"), h("div", { class: "fields" }, field("proposer", proposer), field("its options", proposerOptions, "such as start=10,cost=told, or JSON"), field("pruner", pruner), field("its options", prunerOptions, "such as warmup=5, or JSON"), field("seed", seedField)),
+    h("h3", {}, "Method"), h("div", { class: "fields" }, field("proposer", proposer), field("its options", proposerOptions, proposerHint), field("pruner", pruner), field("its options", prunerOptions, prunerHint), field("seed", seedField)),
     faults, error, same, h("div", { class: "buttons" }, h("a", { class: "button", href: "/" }, "Cancel"), submit))));
   signal.addEventListener("abort", () => clearTimeout(timer));
   draw();

@@ -2,6 +2,7 @@
 // The list of studies.
 
 import { APIError, caller, serverNow, watchStudies } from "./api.js";
+import { backupButton } from "./actions.js";
 import { compareURL, mostStudies } from "./compare.js";
 import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
 import { failure, skeleton } from "./states.js";
@@ -18,7 +19,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
   const together = h("a", { class: "button", hidden: true }, "Compare");
   const chosen = /** @type {Set<string>} */ (new Set());
   const place = h("div", {}, skeleton(6));
-  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total, h("div", { class: "row" }, together, h("a", { class: "button", href: "/workers" }, "Workers"), h("a", { class: "button", href: "/new" }, "New study"))), place);
+  main.replaceChildren(h("div", { class: "page-head" }, h("h1", {}, "Studies"), h("span", { class: "grow" }), filter, total, h("div", { class: "row" }, together, backupButton(), h("a", { class: "button", href: "/workers" }, "Workers"), h("a", { class: "button", href: "/new" }, "New study"))), place);
   let all = /** @type {any[]} */ ([]);
   let sort = { key: "name", down: false };
   let timer = 0;

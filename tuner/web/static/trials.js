@@ -3,6 +3,7 @@
 
 import { count, h, number, quote, trialStateNames, trialURL } from "./dom.js";
 import { at, column, INACTIVE, limited, objectives, parameters, TOP } from "./columns.js";
+import { beside, mostTrials } from "./beside.js";
 import { figure } from "./figure.js";
 
 const rowHeight = 30;
@@ -34,6 +35,19 @@ export function trials(s, selection) {
   let order = new Uint32Array(0);
   let columns = /** @type {{key: string, title: string, value: (i: number) => any, text?: (i: number) => string, data?: any}[]} */ ([]);
   let marked = -1;
+  const chosen = /** @type {Set<number>} */ (new Set());
+  const compared = beside(s, () => [...chosen].sort((a, b) => a - b));
+
+  /** choose adds a trial to those that are compared, or takes it out. */
+  function choose(/** @type {number} */ i, /** @type {any} */ box) {
+    if (!box.checked) chosen.delete(i);
+    else if (chosen.size < mostTrials) chosen.add(i);
+    else {
+      box.checked = false;
+      status.textContent = `At most ${mostTrials} trials can be compared.`;
+    }
+    compared.update();
+  }
 
   function update() {
     const t = s.table;
@@ -59,6 +73,8 @@ export function trials(s, selection) {
       } }, c.title, h("span", { "aria-hidden": "true" }, sort.key === c.key ? (sort.down ? " ↓" : " ↑") : "")))));
     table.setAttribute("aria-rowcount", String(order.length + 1));
     draw();
+    for (const i of chosen) if (i >= t.n) chosen.delete(i);
+    compared.update();
   }
   const short = (/** @type {any} */ v) => (typeof v === "number" ? number(v, 4) : v);
 
@@ -80,7 +96,7 @@ export function trials(s, selection) {
     const rows = [];
     for (let k = first; k < last; k++) {
       const i = order[k];
-      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? h("a", { href: trialURL(s.name, i) }, count(i)) : c.text ? c.text(i) : number(c.value(i), 6)))));
+      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? [h("input", { type: "checkbox", checked: chosen.has(i), "aria-label": `Compare trial ${i}`, "data-compare": i, onchange: (/** @type {any} */ e) => choose(i, e.target) }), " ", h("a", { href: trialURL(s.name, i) }, count(i))] : c.text ? c.text(i) : number(c.value(i), 6)))));
     }
     body.replaceChildren(...[spacer(first), ...rows, spacer(order.length - last)].filter(Boolean));
     if (!order.length) body.replaceChildren(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, "No trial matches.")));
@@ -96,8 +112,8 @@ export function trials(s, selection) {
   const element = figure({
     title: "Trials", name: `${s.name}-trials`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`,
     tools: [h("label", {}, "show ", only), h("label", {}, "go to ", jump)],
-    hint: "Parameters are rounded to the width of a pixel. The page of a trial has the exact values.",
+    hint: "Tick up to 8 trials to compare them. Parameters are rounded to the width of a pixel. The page of a trial has the exact values.",
     body: h("div", {}, status, frame),
   });
-  return { element, update };
+  return { elements: [element, compared.element], update };
 }
