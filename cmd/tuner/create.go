@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -182,34 +181,20 @@ func parseComponent(flag, text string) (study.Component, error) {
 		c.Options = options
 		return c, nil
 	}
-	fields := make(map[string]any)
+	var fields [][2]string
 	for item := range strings.SplitSeq(options, ",") {
 		key, value, ok := strings.Cut(item, "=")
 		if !ok || key == "" {
 			return c, usagef("--%s: %q is not key=value", flag, item)
 		}
-		if _, twice := fields[key]; twice {
-			return c, usagef("--%s: the option %s is given twice; leave one out", flag, key)
-		}
-		fields[key] = scalar(value)
+		fields = append(fields, [2]string{key, value})
 	}
-	line, err := json.Marshal(fields)
-	c.Options = string(line)
-	return c, err
-}
-
-// scalar is the number or boolean that a text stands for, else the text.
-func scalar(text string) any {
-	var v any
-	if json.Unmarshal([]byte(text), &v) == nil {
-		switch v.(type) {
-		case float64:
-			return json.Number(text)
-		case bool:
-			return v
-		}
+	text, twice := study.TextOptions(fields)
+	if twice != "" {
+		return c, usagef("--%s: the option %s is given twice; leave one out", flag, twice)
 	}
-	return text
+	c.Options = text
+	return c, nil
 }
 
 func parseAttributes(pairs []string) (study.Attributes, error) {

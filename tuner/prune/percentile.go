@@ -117,6 +117,21 @@ func (p *percentile) judge(n *progress) Verdict {
 		p.metric.name, p.metric.flip(n.best), p.metric.flip(cutoff), 100*p.part, q.len(), n.step)}
 }
 
+// MedianOf returns the median of values, as the pruner "median" computes it. ok is false if
+// there are none. A NaN is left out.
+func MedianOf(values []float64) (median float64, ok bool) {
+	q := quantile{part: 0.5}
+	for _, x := range values {
+		if !math.IsNaN(x) {
+			q.add(x)
+		}
+	}
+	if q.len() == 0 {
+		return 0, false
+	}
+	return q.value(), true
+}
+
 // quantile keeps values so that one quantile of them can be read at once. It has a heap of
 // the lower values with the greatest on top, and a heap of the others with the least on
 // top.

@@ -434,3 +434,24 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// TestMedianOf leaves out NaN, and takes the mean of the two values in the middle.
+func TestMedianOf(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		values []float64
+		want   float64
+		ok     bool
+	}{
+		{nil, 0, false},
+		{[]float64{math.NaN()}, 0, false},
+		{[]float64{3}, 3, true},
+		{[]float64{4, math.NaN(), 1, 2}, 2, true},
+		{[]float64{4, 1, 2, 8}, 3, true},
+		{[]float64{inf, 1, inf}, inf, true},
+	} {
+		if got, ok := MedianOf(c.values); got != c.want || ok != c.ok {
+			t.Errorf("%v: %g, %t", c.values, got, ok)
+		}
+	}
+}

@@ -33,6 +33,33 @@ func ReadOptions(field, text string) *Options {
 	return o
 }
 
+// TextOptions writes options as a JSON object. Each is a key and a text, which becomes a
+// number or a boolean if it reads as one. twice is a key that occurs a second time, and
+// empty if none does.
+func TextOptions(options [][2]string) (object, twice string) {
+	fields := make(map[string]any, len(options))
+	for _, o := range options {
+		key, text := o[0], o[1]
+		if _, known := fields[key]; known {
+			return "", key
+		}
+		var v any
+		if json.Unmarshal([]byte(text), &v) != nil {
+			v = text
+		}
+		switch v.(type) {
+		case float64:
+			fields[key] = json.Number(strings.TrimSpace(text))
+		case bool:
+			fields[key] = v
+		default:
+			fields[key] = text
+		}
+	}
+	line, _ := json.Marshal(fields) // of texts, booleans and valid numbers
+	return string(line), ""
+}
+
 // Object splits a JSON object into its members.
 func (o *Options) Object(field string, text []byte) map[string]json.RawMessage {
 	members := make(map[string]json.RawMessage)

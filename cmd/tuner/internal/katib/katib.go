@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/bkbtuner/bkb/tuner/propose"
+	face "github.com/bkbtuner/bkb/tuner/katib"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -75,11 +75,6 @@ type setting struct {
 var running = []string{
 	"parallelTrialCount", "resumePolicy", "trialTemplate", "metricsCollectorSpec",
 	"additionalMetricNames", "metricStrategies",
-}
-
-// proposers are the algorithms of Katib that the tuner has.
-var proposers = map[string]string{
-	"bayesianoptimization": propose.BKB, "grid": propose.Grid, "random": propose.Random, "sobol": propose.Sobol,
 }
 
 const remove = "remove it from the file, or take the parameters alone with tuner space convert --to yaml"
@@ -157,20 +152,20 @@ func (o objective) read() (study.Objective, error) {
 
 // read sets the proposer and the seed. Without an algorithm the default stays.
 func (a algorithm) read(x *Experiment, given Given) error {
-	name, ok := proposers[a.Name.Value]
+	name, ok := face.Proposer(a.Name.Value)
 	if a.Name.Kind != 0 && !ok && !given.Proposer {
-		known := strings.Join(slices.Sorted(maps.Keys(proposers)), ", ")
-		return refuse(&a.Name, "spec.algorithm.algorithmName", "the tuner has "+known+" of Katib's algorithms", "give --proposer, such as --proposer bkb")
+		known := strings.Join(face.Algorithms(), ", ")
+		return refuse(&a.Name, "spec.algorithm.algorithmName", "must be one of "+known, "give --proposer, such as --proposer bkb")
 	}
 	if !given.Proposer {
 		x.Proposer = name
 	}
 	for _, s := range a.Settings {
 		field := "spec.algorithm.algorithmSettings " + s.Name
-		if s.Name != "random_state" && given.Proposer {
+		if s.Name != face.SeedSetting && given.Proposer {
 			continue
 		}
-		if s.Name != "random_state" {
+		if s.Name != face.SeedSetting {
 			return refuse(&s.Value, field, "has no counterpart in the tuner", "remove it, or give --proposer with options of the tuner")
 		}
 		if given.Seed {
