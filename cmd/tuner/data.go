@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,7 +24,7 @@ import (
 
 // dataFlags name the files of data and describe their format.
 type dataFlags struct {
-	paths     []string
+	paths     dataFiles
 	options   dataset.Options
 	format    string
 	delimiter string
@@ -32,7 +34,7 @@ type dataFlags struct {
 func (d *dataFlags) add(cmd *cobra.Command) {
 	o := &d.options
 	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
-		f.StringArrayVar(&d.paths, "data", nil, "`file` of the data, - for stdin (repeatable)")
+		f.Var(&d.paths, "data", "`file` or pattern of the data, - for stdin (repeatable)")
 	})
 	flagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
 		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
@@ -71,6 +73,30 @@ func (d *dataFlags) addWeights(cmd *cobra.Command, g group) {
 	flagGroup(cmd, g, func(f *pflag.FlagSet) {
 		f.StringVar(&d.options.Weights, "weights", "", "`column` with the weights of rows, numbers ≥ 0 (default all rows count alike)")
 	})
+}
+
+// dataFiles are the values of --data. A pattern stands for the files that match it, in the
+// order of their names.
+type dataFiles []string
+
+func (d *dataFiles) String() string { return strings.Join(*d, ",") }
+
+func (d *dataFiles) Type() string { return "file" }
+
+func (d *dataFiles) Set(text string) error {
+	if _, err := os.Lstat(text); err == nil || !strings.ContainsAny(text, "*?[") {
+		*d = append(*d, text)
+		return nil
+	}
+	paths, err := filepath.Glob(text)
+	switch {
+	case err != nil:
+		return usagef("--data %q: the pattern is not valid, because a [ has no ]; close it, or write \\[ for the character", text)
+	case len(paths) == 0:
+		return usagef("--data %q: no file matches the pattern; correct it, and quote it so that the shell leaves it as it is", text)
+	}
+	*d = append(*d, paths...)
+	return nil
 }
 
 var errNoData = usagef("there is no data; name the file with --data")

@@ -376,7 +376,11 @@ below set them. A column is named by its name or its position (1 is the first, -
 the last). A row without a target is left out of training, and stderr has the
 count. An empty cell is a missing value.
 
-Inputs and targets are standardised. Text columns are one-hot encoded.`,
+Inputs and targets are standardised. Text columns are one-hot encoded.
+
+Several files give one table. A quoted pattern such as 'part-*.parquet' stands for the
+files that match, in the order of their names. With --chunk-file the memory does not
+grow with their number.`,
 		Example: "  tuner train falkon --data housing.csv --target price --missing '?,n/a' \\\n    --impute median --out price.model",
 	}
 	var d dataFlags

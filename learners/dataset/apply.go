@@ -306,7 +306,8 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 }
 
 func (t *Table) cellError(row, c int, reason string) error {
-	return &data.CellError{Row: t.number(row), Column: t.columns[c].Name, Reason: reason}
+	file, within := t.place(row)
+	return &data.CellError{File: file, Row: within, Column: t.columns[c].Name, Reason: reason}
 }
 
 func (p *plan) target(row, i int, cells, y []float64) error {

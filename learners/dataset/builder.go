@@ -10,7 +10,8 @@ import (
 // builder gathers a dense table row by row. Readers add the cells of a row and then end
 // it.
 type builder struct {
-	file    string
+	file    string // of the row being read
+	parts   parts
 	line    int // of the row being read, 0 if the file has no lines
 	cols    []columnBuilder
 	slot    []int // of a column in row, −1 if it is dropped
@@ -146,7 +147,31 @@ func (b *builder) endRow() error {
 }
 
 func (b *builder) fault(c int, reason string) error {
-	return &data.CellError{File: b.file, Row: b.rows + 1, Line: b.line, Column: b.cols[c].name, Reason: reason}
+	return &data.CellError{File: b.file, Row: b.next(), Line: b.line, Column: b.cols[c].name, Reason: reason}
+}
+
+// next is the number of the row being read in its file, from 1.
+func (b *builder) next() int {
+	_, row := b.parts.at(b.rows + 1)
+	return row
+}
+
+// parts are the files of a table, with the number of rows before each.
+type parts []part
+
+type part struct {
+	file   string
+	before int
+}
+
+// at returns the file of a row, and the number of the row in it. Numbers count from 1.
+func (p parts) at(row int) (file string, within int) {
+	for i := len(p) - 1; i >= 0; i-- {
+		if row > p[i].before {
+			return p[i].file, row - p[i].before
+		}
+	}
+	return "", row
 }
 
 // trim removes spaces and tabs at both ends.

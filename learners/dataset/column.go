@@ -20,7 +20,8 @@ type Column struct {
 	// their first appearance. A cell is an index into them.
 	Levels []string `json:"levels,omitempty"`
 	// Missing is the number of missing cells. FirstMissing is the row of the first,
-	// counted from 1, and MissingLine is its line in the file if it has lines.
+	// counted from 1 over all files, and MissingLine is its line in its file if it has
+	// lines.
 	Missing      int `json:"missing,omitempty"`
 	FirstMissing int `json:"first_missing,omitempty"`
 	MissingLine  int `json:"missing_line,omitempty"`
@@ -39,7 +40,8 @@ type Column struct {
 // Constant reports whether all cells are equal, except missing ones.
 func (c *Column) Constant() bool { return c.Values <= 1 }
 
-// place is the position of a cell in its file.
+// place is the position of a cell. The row counts from 1 over all files, and the line is
+// that in its file.
 type place struct{ row, line int }
 
 // columnBuilder builds a column cell by cell.
@@ -124,7 +126,7 @@ func (c *columnBuilder) addMissing(row, line int) {
 }
 
 // finish returns the column, or an error if it mixes numbers and texts.
-func (c *columnBuilder) finish(file string) (Column, error) {
+func (c *columnBuilder) finish(b *builder) (Column, error) {
 	col := Column{
 		Name: c.name, Kind: data.Numeric, Missing: c.missing, Label: c.label,
 		FirstMissing: c.firstMissing.row, MissingLine: c.firstMissing.line,
@@ -132,12 +134,9 @@ func (c *columnBuilder) finish(file string) (Column, error) {
 	}
 	switch {
 	case c.texts > 0 && !c.categorical && c.decimalCommas():
-		return col, &data.CellError{
-			File: file, Row: c.firstText.row, Line: c.firstText.line, Column: c.name,
-			Reason: c.text + " is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical",
-		}
+		return col, c.fault(b, c.firstText, c.text+" is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical")
 	case c.texts > 0 && c.numbers > 0:
-		return col, c.mixed(file)
+		return col, c.mixed(b)
 	case c.overflow:
 		col.Kind, col.Values = data.Text, 3
 	case c.texts > 0 || c.categorical:
@@ -160,7 +159,7 @@ func (c *columnBuilder) decimalCommas() bool {
 	return len(c.levels) > 0
 }
 
-func (c *columnBuilder) mixed(file string) error {
+func (c *columnBuilder) mixed(b *builder) error {
 	at, value, what := c.firstText, c.text, "is not a number"
 	counts := fmt.Sprintf("the column has %s and %s", count(c.numbers, "number"), count(c.texts, "text"))
 	advice := "name it in Missing if it stands for a missing value, or the column in Categorical"
@@ -168,10 +167,16 @@ func (c *columnBuilder) mixed(file string) error {
 		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"
 	}
-	return &data.CellError{
-		File: file, Row: at.row, Line: at.line, Column: c.name,
-		Reason: fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice),
+	return c.fault(b, at, fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice))
+}
+
+// fault is the error of a cell of one of the files.
+func (c *columnBuilder) fault(b *builder, at place, reason string) error {
+	file, row := b.parts.at(at.row)
+	if len(b.parts) == 1 {
+		file = b.file // which may be that of the targets
 	}
+	return &data.CellError{File: file, Row: row, Line: at.line, Column: c.name, Reason: reason}
 }
 
 // count returns "1 row", "2 rows".

@@ -92,7 +92,7 @@ func (c *csvReader) next(b *builder, col0 int) error {
 	b.file, b.line = c.file, line
 	if len(fields) != c.width {
 		return &data.CellError{
-			File: c.file, Row: b.rows + 1, Line: line,
+			File: c.file, Row: b.next(), Line: line,
 			Reason: fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width),
 		}
 	}

@@ -170,7 +170,8 @@ func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
 // missingError names a missing cell, with its line if known.
 func (t *Table) missingError(row, c int, isTarget bool) error {
 	col := &t.columns[c]
-	e := &data.CellError{Row: t.number(row), Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
+	file, within := t.place(row)
+	e := &data.CellError{File: file, Row: within, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
 	if isTarget {
 		e.Reason = "the target is missing; remove the row"
 	}

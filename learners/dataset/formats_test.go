@@ -139,6 +139,32 @@ func TestSeveralFiles(t *testing.T) {
 	}
 }
 
+// A fault of one of several files names the file, and the row and line in it. So does a fault
+// that is found when all files have been read.
+func TestFaultInSeveralFiles(t *testing.T) {
+	first, empty := file(t, "a.csv", "x,y,w\n1,2,1\n3,4,1\n"), file(t, "empty.csv", "x,y,w\n")
+	for name, c := range map[string]struct {
+		text string
+		want data.CellError
+	}{
+		"fields":  {"x,y,w\n5,6,1\n7,8\n", data.CellError{Row: 2, Line: 3, Reason: "it has 2 fields"}},
+		"large":   {"x,y,w\n5,6,1\n7,1e999,1\n", data.CellError{Row: 2, Line: 3, Column: "y"}},
+		"weight":  {"x,y,w\n5,6,-1\n", data.CellError{Row: 1, Line: 2, Column: "w"}},
+		"text":    {"x,y,w\n\n5,6,1\n7,8,1\nblue,8,1\n", data.CellError{Row: 3, Line: 5, Column: "x"}},
+		"missing": {"x,y,w\n5,6,1\n,8,1\n", data.CellError{Row: 2, Line: 3, Column: "x"}},
+	} {
+		bad := file(t, "bad.csv", c.text)
+		table, err := Open(background, Options{Weights: "w", Target: []string{"y"}}, first, empty, bad, empty, first)
+		if err == nil {
+			_, err = table.FitEncoding(background, nil, data.EncodingOptions{Task: data.Regression, Missing: data.MissingError})
+		}
+		var got *data.CellError
+		if !errors.As(err, &got) || got.File != bad || got.Row != c.want.Row || got.Line != c.want.Line || got.Column != c.want.Column || !strings.Contains(got.Reason, c.want.Reason) {
+			t.Errorf("%s: %v, want row %d, line %d", name, err, c.want.Row, c.want.Line)
+		}
+	}
+}
+
 func TestTargetFile(t *testing.T) {
 	x, y, short := file(t, "x.csv", "1,2\n3,4\n"), file(t, "y.csv", "-1\n1\n"), file(t, "s.csv", "-1\n")
 	long := file(t, "l.csv", "-1\n1\n1\n")

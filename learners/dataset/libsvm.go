@@ -77,8 +77,8 @@ func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *bu
 
 // finishSparse makes columns from the labels.
 func (t *Table) finishSparse(o *Options, b *builder) error {
-	t.rows = b.rows
-	col, err := b.cols[0].finish(b.file)
+	t.rows, t.parts = b.rows, b.parts
+	col, err := b.cols[0].finish(b)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,7 @@ type sparseRows[T kernel.Float] struct {
 func (s *sparseRows[T]) read(ctx context.Context, in *input, b *builder) error {
 	recs := newRecords(in.r, ',')
 	b.file = in.path
+	b.parts = append(b.parts, part{in.path, b.rows})
 	for {
 		if b.rows%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -157,7 +158,7 @@ func (s *sparseRows[T]) parse(line []byte, b *builder) error {
 			reason = "is too large for a number of 32 bits"
 		}
 		if reason != "" {
-			return &data.CellError{File: b.file, Row: b.rows + 1, Line: b.line, Reason: excerpt(feature) + " " + reason}
+			return &data.CellError{File: b.file, Row: b.next(), Line: b.line, Reason: excerpt(feature) + " " + reason}
 		}
 		previous = c
 		if v != 0 {

@@ -204,6 +204,7 @@ func (t *Table) readDense(ctx context.Context, o *Options, in *input, paths []st
 
 // readAll reads the first file through r, then the others.
 func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader, targets *targetFile, paths []string) error {
+	b.parts = parts{{paths[0], 0}}
 	if err := readRows(ctx, b, r, targets); err != nil {
 		return err
 	}
@@ -242,6 +243,7 @@ func readMore(ctx context.Context, o *Options, b *builder, path string, names []
 		return &FileError{File: path, Reason: fmt.Sprintf("its columns, %s, are not those of the first file, %s",
 			describeNames(moreNames, moreWidth), describeNames(names, width))}
 	}
+	b.parts = append(b.parts, part{path, b.rows})
 	return readRows(ctx, b, r, nil)
 }
 
@@ -444,7 +446,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 
 // finish makes columns and cells from the rows and chooses the target.
 func (t *Table) finish(o *Options, b *builder) error {
-	t.rows = b.rows
+	t.rows, t.parts = b.rows, b.parts
 	t.weights = b.weights
 	t.columns = make([]Column, 0, len(b.row))
 	dropped := 0
@@ -455,7 +457,7 @@ func (t *Table) finish(o *Options, b *builder) error {
 			}
 			continue
 		}
-		col, err := b.cols[c].finish(b.file)
+		col, err := b.cols[c].finish(b)
 		if err != nil {
 			b.store.abort()
 			return err

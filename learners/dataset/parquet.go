@@ -63,7 +63,7 @@ func (p *parquetReader) next(b *builder, col0 int) error {
 		return err
 	}
 	if len(row) != len(p.names) {
-		return &data.CellError{File: p.file, Row: b.rows + 1, Reason: fmt.Sprintf("it has %s of %d", count(len(row), "cell"), len(p.names))}
+		return &data.CellError{File: p.file, Row: b.next(), Reason: fmt.Sprintf("it has %s of %d", count(len(row), "cell"), len(p.names))}
 	}
 	for _, v := range row {
 		c := v.Column()

@@ -21,6 +21,7 @@ type Table struct {
 	single  bool        // inputs are float32
 	weights []float64   // of the rows, or nil
 	numbers []int       // of the rows in the files, from 0, or nil for all of them
+	parts   parts       // nil for a file of chunks
 	report  Report
 	close   func() error
 }

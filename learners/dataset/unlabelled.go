@@ -89,6 +89,14 @@ func (t *Table) number(row int) int {
 	return row + 1
 }
 
+// place returns where a row was read. The file is empty if there is only one.
+func (t *Table) place(row int) (file string, within int) {
+	if len(t.parts) < 2 {
+		return "", t.number(row)
+	}
+	return t.parts.at(t.number(row))
+}
+
 // keptRows is some rows of a source, in order.
 type keptRows struct {
 	src  kernel.Source
