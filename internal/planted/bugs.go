@@ -21,6 +21,13 @@ const (
 	PgLostIsRefused Bug = "pg-lost-is-refused" // a lost connection counts as a refusal
 	PgNoCompare     Bug = "pg-no-compare"      // a write whose answer was lost is not looked for
 
+	// store/memory
+	FenceMissing Bug = "fence-missing" // a server writes to a study that it lost
+	ClaimByRead  Bug = "claim-by-read" // a server is not buried before its studies are claimed
+
+	// store/lease
+	LeaseByMonotonic Bug = "lease-by-monotonic" // a suspended machine does not notice that its lease ended
+
 	// store
 	ChecksumSkipped Bug = "checksum-skipped" // checksums of records are not checked
 
@@ -49,6 +56,10 @@ const (
 	SecondTellEaten  Bug = "second-tell-eaten"  // a second, different outcome is acknowledged and dropped
 	PauseIgnored     Bug = "pause-ignored"      // a paused study hands out trials
 	ReportsCarried   Bug = "reports-carried"    // answers carry the reports of trials
+
+	// tuner/cluster
+	AnswerAfterLease Bug = "answer-after-lease" // a server answers although its lease is over
+	StalePlace       Bug = "stale-place"        // calls go to a server that does not have the study any more
 
 	// tuner/server
 	PermissionForgotten Bug = "permission-forgotten" // a token for reading can delete

@@ -21,7 +21,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-var _ store.Store = (*Store)(nil)
+var _ store.Shared = (*Store)(nil)
 
 // MaxStudies is how many studies a store holds at once.
 const MaxStudies = 100_000
@@ -36,6 +36,9 @@ type Store struct {
 	studies map[store.StudyID]*log
 	names   []string // ascending
 	byName  map[string]store.StudyID
+
+	lastServer store.ServerID
+	servers    map[store.ServerID]*server
 }
 
 // log is one study. Records are never changed, only appended.
@@ -43,6 +46,8 @@ type log struct {
 	name     string
 	records  [][]byte
 	snapshot []byte // encoded, nil if there is none
+	owner    store.ServerID
+	epoch    uint64
 }
 
 // New returns an empty store.
@@ -51,6 +56,7 @@ func New() *Store {
 		maxStudies: MaxStudies,
 		studies:    make(map[store.StudyID]*log),
 		byName:     make(map[string]store.StudyID),
+		servers:    make(map[store.ServerID]*server),
 	}
 }
 
@@ -165,9 +171,18 @@ func (s *Store) next(ctx context.Context, after string) (info store.Info, ok boo
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
+	return s.remove(ctx, store.Claim{Study: id})
+}
+
+// remove deletes a study under a claim, or without one if the claim has no server.
+func (s *Store) remove(ctx context.Context, c store.Claim) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	id := c.Study
 	l, err := s.log(ctx, id)
+	if err == nil {
+		err = s.fence(l, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,16 +195,21 @@ func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
-	if err := s.appendable(ctx, id, expected); err != nil {
+	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events)
+}
+
+// CommitAs implements [store.Shared].
+func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+	if err := s.appendable(ctx, c, expected); err != nil {
 		return err
 	}
-	records, err := store.EncodeCommit(id, expected, events)
+	records, err := store.EncodeCommit(c.Study, expected, events)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, err := s.at(ctx, id, expected) // again, because encoding took time
+	l, err := s.at(ctx, c, expected) // again, because encoding took time
 	if err != nil {
 		return err
 	}
@@ -198,21 +218,24 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 }
 
 // appendable checks whether a commit can succeed before its events are encoded.
-func (s *Store) appendable(ctx context.Context, id store.StudyID, expected study.Position) error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, err := s.at(ctx, id, expected)
+func (s *Store) appendable(ctx context.Context, c store.Claim, expected study.Position) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.at(ctx, c, expected)
 	return err
 }
 
-// at returns a study's log if its head is the expected one.
-func (s *Store) at(ctx context.Context, id store.StudyID, expected study.Position) (*log, error) {
-	l, err := s.log(ctx, id)
+// at returns a study's log if its head is the expected one and the claim is in force.
+func (s *Store) at(ctx context.Context, c store.Claim, expected study.Position) (*log, error) {
+	l, err := s.log(ctx, c.Study)
+	if err == nil {
+		err = s.fence(l, c)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if head := l.head(); head != expected {
-		return nil, &store.ConflictError{Study: id, Expected: expected, Actual: head}
+		return nil, &store.ConflictError{Study: c.Study, Expected: expected, Actual: head}
 	}
 	return l, nil
 }
@@ -292,7 +315,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.studies, s.byName, s.names = nil, nil, nil
+	s.studies, s.byName, s.names, s.servers = nil, nil, nil, nil
 	return nil
 }
 

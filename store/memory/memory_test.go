@@ -14,6 +14,10 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Harness { return storetest.Harness{Store: New()} })
 }
 
+func TestShared(t *testing.T) {
+	storetest.RunShared(t, func(*testing.T) store.Shared { return New() })
+}
+
 func TestStudiesLimit(t *testing.T) {
 	s := New()
 	s.maxStudies = 2

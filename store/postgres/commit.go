@@ -28,12 +28,15 @@ const (
 // write is a request to append to a log.
 type write struct {
 	id       store.StudyID
+	owner    int64 // that the study must have
+	epoch    int64 // of the owner's claim, or anyEpoch
 	expected study.Position
 	records  [][]byte
 	bytes    int
 
 	found, moved bool           // whether there is such a study, and whether this write appended to it
 	head         study.Position // of the log before the write
+	void         bool           // the study has another owner or epoch
 	sent         bool           // an earlier try may have been done
 	err          error
 	done         chan struct{} // closed when the fields above are set
@@ -41,6 +44,12 @@ type write struct {
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	return s.commit(ctx, store.Claim{Study: id}, expected, events)
+}
+
+// commit appends to a log under a claim, or without one if the claim has no server.
+func (s *Store) commit(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+	id := c.Study
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -56,14 +65,34 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	if err != nil {
 		return err
 	}
-	w := &write{id: id, expected: expected, records: records, bytes: size(records), done: make(chan struct{})}
-	select {
-	case s.queue <- w:
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		owner, epoch := rights(c)
+		w := &write{id: id, owner: owner, epoch: epoch, expected: expected, records: records, bytes: size(records), done: make(chan struct{})}
+		select {
+		case s.queue <- w:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		<-w.done
+		err := s.outcome(context.WithoutCancel(ctx), w)
+		if err != errVoid {
+			return err
+		}
+		if free, err := s.fenced(ctx, c); !free {
+			return err
+		}
 	}
-	<-w.done
-	return s.outcome(context.WithoutCancel(ctx), w)
+}
+
+// errVoid is the outcome of a write under a claim that is void.
+var errVoid = errors.New("the claim is void")
+
+// rights are the owner and epoch that a study must have for a write under a claim.
+func rights(c store.Claim) (owner, epoch int64) {
+	if c.Server == 0 {
+		return 0, anyEpoch
+	}
+	return int64(c.Server), int64(c.Epoch)
 }
 
 // outcome is the result of a write that the database answered.
@@ -84,6 +113,9 @@ func (s *Store) outcome(ctx context.Context, w *write) error {
 		if same {
 			return s.confirm(ctx, w.id)
 		}
+	}
+	if w.void {
+		return errVoid
 	}
 	return &store.ConflictError{Study: w.id, Expected: w.expected, Actual: w.head}
 }
@@ -200,12 +232,14 @@ func (s *Store) settle(batch []*write) {
 // append sends one statement with all requests of a batch.
 func (s *Store) append(batch []*write) error {
 	ids, expected, counts := make([]int64, len(batch)), make([]int64, len(batch)), make([]int64, len(batch))
+	owners, epochs := make([]int64, len(batch)), make([]int64, len(batch))
 	var of, positions []int64
 	var records [][]byte
 	byID := make(map[store.StudyID]*write, len(batch))
 	size := 0
 	for i, w := range batch {
 		ids[i], expected[i], counts[i] = int64(w.id), int64(w.expected), int64(len(w.records))
+		owners[i], epochs[i] = w.owner, w.epoch
 		byID[w.id] = w
 		size += w.bytes
 		for j, r := range w.records {
@@ -213,14 +247,15 @@ func (s *Store) append(batch []*write) error {
 		}
 	}
 	return s.try(context.Background(), size, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records)
+		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records, owners, epochs)
 		type row struct {
-			id    store.StudyID
-			head  study.Position
-			moved bool
+			id           store.StudyID
+			head         study.Position
+			owner, epoch int64
+			moved        bool
 		}
 		answer, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x row, err error) {
-			return x, r.Scan(&x.id, &x.head, &x.moved)
+			return x, r.Scan(&x.id, &x.head, &x.owner, &x.epoch, &x.moved)
 		})
 		if err := errors.Join(err, sure(conn)); err != nil {
 			return err
@@ -228,6 +263,7 @@ func (s *Store) append(batch []*write) error {
 		for _, x := range answer {
 			w := byID[x.id]
 			w.found, w.head, w.moved = true, x.head, x.moved
+			w.void = x.owner != w.owner || w.epoch != anyEpoch && x.epoch != w.epoch
 		}
 		return nil
 	})

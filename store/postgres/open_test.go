@@ -127,6 +127,32 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestUpgradeFormat1 brings a store of the format without servers to this one.
+func TestUpgradeFormat1(t *testing.T) {
+	address := pgtest.Address(t)
+	if _, _, err := Init(t.Context(), address, InitOptions{Program: "old", migrations: migrations[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, address, "INSERT INTO @.study (id, name, head) VALUES (7, 'kept', 1)")
+	if _, err := Open(t.Context(), address, Options{UnsafeNoSync: true}); !errors.Is(err, ErrOlderFormat) {
+		t.Errorf("opened before the upgrade: %v", err)
+	}
+	if id, from, err := Upgrade(t.Context(), address, InitOptions{Program: "new"}); err != nil || from != 1 || id.Format != Format || id.Writer != "new" {
+		t.Fatalf("Upgrade = %+v from %d, %v", id, from, err)
+	}
+	s := mustOpen(t, address, Options{})
+	if err := s.Commit(t.Context(), 7, 1, []study.Event{{Body: study.Paused{}}}); err != nil {
+		t.Error(err)
+	}
+	server, err := s.Register(t.Context(), "", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Claim(t.Context(), 7, server); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGrant lets a role write studies that cannot change tables.
 func TestGrant(t *testing.T) {
 	address := newStore(t)
@@ -155,7 +181,7 @@ func TestGrant(t *testing.T) {
 	if err := s.Delete(t.Context(), info.ID); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := Upgrade(t.Context(), u.String(), InitOptions{migrations: append(migrations[:1:1], "CREATE TABLE @.later (n int)")}); !errors.Is(err, ErrDenied) {
+	if _, _, err := Upgrade(t.Context(), u.String(), InitOptions{migrations: append(migrations[:Format:Format], "CREATE TABLE @.later (n int)")}); !errors.Is(err, ErrDenied) {
 		t.Errorf("Upgrade by that role: %v", err)
 	}
 	exec(t, address, "REVOKE ALL ON @.study, @.event FROM "+role)

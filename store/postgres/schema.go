@@ -14,7 +14,7 @@ import (
 )
 
 // Format is the version of the tables that this program writes and reads.
-const Format = 1
+const Format = 2
 
 // magic marks the tables of this program.
 const magic = "BKBstore"
@@ -55,6 +55,15 @@ CREATE TABLE @.grave (
 	deleted timestamptz NOT NULL DEFAULT now(),
 	reaped boolean NOT NULL DEFAULT false
 );
+`, `
+CREATE SEQUENCE @.server_id;
+CREATE TABLE @.server (
+	id bigint PRIMARY KEY,
+	address text NOT NULL,
+	expires timestamptz NOT NULL
+);
+ALTER TABLE @.study ADD COLUMN owner bigint NOT NULL DEFAULT 0;
+ALTER TABLE @.study ADD COLUMN epoch bigint NOT NULL DEFAULT 0;
 `}
 
 // anyTable tells whether a schema has a table of ours or one in its place.

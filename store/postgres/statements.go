@@ -16,6 +16,9 @@ type statements struct {
 	commit, records, page             string
 	saveSnapshot, loadSnapshot, sizes string
 	orphans                           string
+
+	register, renew, unregister, servers string
+	bury, gone, owner, claim, release    string
 }
 
 func newStatements(schema string) statements {
@@ -40,7 +43,7 @@ func newStatements(schema string) statements {
 		list:      in(`SELECT id, name, head FROM @.study WHERE name > $1 ORDER BY name LIMIT $2`),
 
 		remove: in(`
-			WITH gone AS (DELETE FROM @.study WHERE id = $1 RETURNING id),
+			WITH gone AS (DELETE FROM @.study WHERE id = $1 AND owner = $3 AND ($4 < 0 OR epoch = $4) RETURNING id),
 			dug AS (INSERT INTO @.grave (study, token) SELECT id, $2 FROM gone)
 			SELECT count(*) FROM gone`),
 		graves: in(`SELECT study FROM @.grave WHERE NOT reaped ORDER BY study LIMIT 1`),
@@ -54,13 +57,13 @@ func newStatements(schema string) statements {
 		// The rows are locked in the order of their ids, so that two batches never wait for
 		// each other. Their heads are those after the wait.
 		commit: in(`
-			WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) w(id, expected, n)),
-			locked AS MATERIALIZED (SELECT s.id, s.head FROM @.study s WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE),
+			WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $7::bigint[], $8::bigint[]) w(id, expected, n, owner, epoch)),
+			locked AS MATERIALIZED (SELECT s.id, s.head, s.owner, s.epoch FROM @.study s WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE),
 			moved AS (UPDATE @.study s SET head = s.head + w.n FROM wanted w, locked l
-				WHERE s.id = w.id AND l.id = s.id AND s.head = w.expected RETURNING s.id),
+				WHERE s.id = w.id AND l.id = s.id AND s.head = w.expected AND s.owner = w.owner AND (w.epoch < 0 OR s.epoch = w.epoch) RETURNING s.id),
 			stored AS (INSERT INTO @.event (study, position, record) SELECT r.id, r.position, r.record
 				FROM unnest($4::bigint[], $5::bigint[], $6::bytea[]) r(id, position, record) JOIN moved USING (id))
-			SELECT l.id, l.head, m.id IS NOT NULL FROM locked l LEFT JOIN moved m USING (id)`),
+			SELECT l.id, l.head, l.owner, l.epoch, m.id IS NOT NULL FROM locked l LEFT JOIN moved m USING (id)`),
 		records: in(`SELECT record FROM @.event WHERE study = $1 AND position > $2 ORDER BY position LIMIT $3`),
 		page: in(`
 			SELECT position, record FROM (
@@ -76,5 +79,19 @@ func newStatements(schema string) statements {
 			+ pg_total_relation_size('@.snapshot') + pg_total_relation_size('@.grave')`),
 		orphans: in(`SELECT DISTINCT study FROM @.event WHERE NOT EXISTS (SELECT FROM @.study WHERE id = event.study)
 			AND NOT EXISTS (SELECT FROM @.grave g WHERE g.study = event.study) LIMIT $1`),
+
+		// Leases go by the clock of the database. clock_timestamp is the time of the
+		// statement, and now would be that of its transaction's start.
+		register:   in(`INSERT INTO @.server (id, address, expires) VALUES (nextval('@.server_id'), $1, clock_timestamp() + $2::interval) RETURNING id`),
+		renew:      in(`UPDATE @.server SET expires = clock_timestamp() + $2::interval WHERE id = $1`),
+		unregister: in(`DELETE FROM @.server WHERE id = $1`),
+		servers:    in(`SELECT id, address, expires < clock_timestamp() FROM @.server ORDER BY id`),
+		bury:       in(`DELETE FROM @.server WHERE id = $1 AND expires < clock_timestamp() - $2::interval`),
+		gone:       in(`SELECT NOT EXISTS (SELECT FROM @.server WHERE id = $1)`),
+		owner: in(`SELECT s.owner, s.epoch, v.id IS NOT NULL, coalesce(v.address, ''), coalesce(v.expires < clock_timestamp(), false)
+			FROM @.study s LEFT JOIN @.server v ON v.id = s.owner WHERE s.id = $1`),
+		claim: in(`UPDATE @.study SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner = $3 AND epoch = $4
+			AND (owner = $2 OR NOT EXISTS (SELECT FROM @.server WHERE id = $3))`),
+		release: in(`UPDATE @.study SET owner = 0 WHERE id = $1 AND owner = $2 AND epoch = $3`),
 	}
 }

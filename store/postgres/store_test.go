@@ -36,6 +36,11 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestShared runs the suite of several servers.
+func TestShared(t *testing.T) {
+	storetest.RunShared(t, func(t *testing.T) store.Shared { return mustOpen(t, newStore(t), Options{}) })
+}
+
 // newStore returns the address of an empty store.
 func newStore(t testing.TB) string {
 	t.Helper()

@@ -198,6 +198,12 @@ func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info,
 // Delete implements [store.Store]. The study disappears at once, and its log is removed
 // later, in slices.
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
+	return s.remove(ctx, store.Claim{Study: id})
+}
+
+// remove deletes a study under a claim, or without one if the claim has no server.
+func (s *Store) remove(ctx context.Context, c store.Claim) error {
+	id := c.Study
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -207,28 +213,32 @@ func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	token := rand.Int64()
+	owner, epoch := rights(c)
 	for a := (attempt{store: s}); ; {
 		var gone int
 		err := s.try(ctx, 0, func(ctx context.Context, conn *pgx.Conn) error {
-			err := conn.QueryRow(ctx, s.sql.remove, int64(id), token).Scan(&gone)
+			err := conn.QueryRow(ctx, s.sql.remove, int64(id), token, owner, epoch).Scan(&gone)
 			return errors.Join(err, sure(conn))
 		})
 		switch {
 		case err == nil && gone == 1:
 			s.reaper.wake()
 			return nil
-		case err == nil && !a.sent:
-			return &store.NotFoundError{Study: id}
-		case err == nil: // an earlier try or another caller deleted it
-			by, _, err := s.grave(ctx, id)
-			if err != nil {
+		case err == nil && a.sent: // an earlier try or another caller may have deleted it
+			by, dead, err := s.grave(ctx, id)
+			switch {
+			case err != nil:
 				return s.unknown(id, err)
+			case dead && by == token:
+				s.reaper.wake()
+				return s.confirm(ctx, id)
 			}
-			if by != token {
-				return &store.NotFoundError{Study: id}
+			fallthrough
+		case err == nil:
+			if free, err := s.fenced(ctx, c); !free {
+				return err
 			}
-			s.reaper.wake()
-			return s.confirm(ctx, id)
+			continue
 		}
 		if !a.again(err) {
 			return a.verdict(id, err)

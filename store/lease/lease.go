@@ -1,0 +1,293 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// The default and the limits of [Options.TTL].
+const (
+	DefaultTTL = 10 * time.Second
+	MinTTL     = time.Second
+	MaxTTL     = 10 * time.Minute
+)
+
+// Options are the settings of [Join].
+type Options struct {
+	// Address is where the other servers reach this one. Empty means that they do not.
+	Address string
+	// TTL is the time after which others may take over the studies of a server that died.
+	// 0 means [DefaultTTL].
+	TTL time.Duration
+	// Logger receives what happens to this server and to those that it buries. Nil
+	// discards it.
+	Logger *slog.Logger
+
+	// Clock measures the server's own lease, for tests. Monotonic is a clock that stops
+	// while the machine is suspended.
+	Clock, Monotonic func() time.Duration
+}
+
+// Validate returns an error if the options are wrong.
+func (o Options) Validate() error {
+	if o.TTL != 0 && (o.TTL < MinTTL || o.TTL > MaxTTL) {
+		return fmt.Errorf("the lease of a server is %v and must be %v to %v", o.TTL, MinTTL, MaxTTL)
+	}
+	return nil
+}
+
+// Member is a server that shares a store. It is a [store.Fencing] store.
+type Member struct {
+	store.Store
+	shared  store.Shared
+	options Options
+	id      store.ServerID
+	clock   func() time.Duration
+	cancel  context.CancelFunc
+	renewed chan struct{} // closed when renewal has ended
+	buried  chan struct{}
+
+	mu     sync.Mutex
+	since  time.Duration // when the present time alive began
+	until  time.Duration // when it ends unless a renewal succeeds
+	claims map[store.StudyID]store.Claim
+	closed bool
+}
+
+var _ store.Fencing = (*Member)(nil)
+
+// Join registers this process as a server. Closing the Member closes the store too.
+func Join(ctx context.Context, s store.Shared, o Options) (*Member, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.TTL == 0 {
+		o.TTL = DefaultTTL
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Member{
+		Store: s, shared: s, options: o, clock: o.Clock, renewed: make(chan struct{}), buried: make(chan struct{}),
+		claims: make(map[store.StudyID]store.Claim),
+	}
+	if m.clock == nil {
+		m.clock = bootTime
+	}
+	if planted.Is(planted.LeaseByMonotonic) && o.Monotonic != nil {
+		m.clock = o.Monotonic
+	}
+	begun := m.clock()
+	var err error
+	if m.id, err = s.Register(ctx, o.Address, o.TTL); err != nil {
+		return nil, fmt.Errorf("joining the servers of the store: %w", err)
+	}
+	m.since, m.until = begun, begun+m.term()
+	renewing, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	go m.renew(renewing)
+	o.Logger.Info("joined the servers of the store", "server", m.id, "address", o.Address, "lease", o.TTL)
+	return m, nil
+}
+
+// term is the part of a lease for which the server relies on it.
+func (m *Member) term() time.Duration { return m.options.TTL * 4 / 5 }
+
+// ID returns the id of this server.
+func (m *Member) ID() store.ServerID { return m.id }
+
+// TTL returns the length of the lease.
+func (m *Member) TTL() time.Duration { return m.options.TTL }
+
+// Servers returns all servers that share the store.
+func (m *Member) Servers(ctx context.Context) ([]store.Server, error) { return m.shared.Servers(ctx) }
+
+// Alive tells whether the lease of this server is in force. While it is not, other
+// servers may have taken over its studies, and what it has in memory may be old.
+func (m *Member) Alive() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock() < m.until
+}
+
+// Buried returns a channel that is closed when other servers have taken over the studies
+// of this one. The process must end then.
+func (m *Member) Buried() <-chan struct{} { return m.buried }
+
+// Err returns the error for a server that was buried.
+func (m *Member) Err() error { return &store.BuriedError{Server: m.id} }
+
+// mayBury tells whether this server has been alive for long enough to judge others.
+func (m *Member) mayBury() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.clock()
+	return now < m.until && now-m.since >= m.options.TTL
+}
+
+// renew renews the lease until the Member closes or was buried.
+func (m *Member) renew(ctx context.Context) {
+	defer close(m.renewed)
+	tick := time.NewTicker(m.options.TTL / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		begun := m.clock()
+		try, cancel := context.WithTimeout(ctx, m.options.TTL/3)
+		err := m.shared.Renew(try, m.id, m.options.TTL)
+		cancel()
+		switch {
+		case err == nil:
+			m.extend(begun)
+		case errors.As(err, new(*store.BuriedError)):
+			m.options.Logger.Error("this server did not renew its lease in time, and others took over its studies", "server", m.id)
+			m.mu.Lock()
+			m.until = begun
+			m.mu.Unlock()
+			close(m.buried)
+			return
+		case ctx.Err() == nil:
+			m.options.Logger.Warn("renewing the lease of this server failed", "server", m.id, "alive", m.Alive(), "error", err)
+		}
+	}
+}
+
+// extend begins the lease anew at the moment before it was renewed.
+func (m *Member) extend(begun time.Duration) {
+	m.mu.Lock()
+	gap := begun >= m.until
+	if gap {
+		m.since = begun
+	}
+	m.until = begun + m.term()
+	m.mu.Unlock()
+	if gap {
+		m.options.Logger.Warn("the lease of this server was over and begins anew", "server", m.id)
+	}
+}
+
+// Acquire implements [store.Fencing].
+func (m *Member) Acquire(ctx context.Context, id store.StudyID) error {
+	for try := 0; ; try++ {
+		c, err := m.shared.Claim(ctx, id, m.id)
+		if err == nil {
+			m.mu.Lock()
+			m.claims[id] = c
+			m.mu.Unlock()
+			return nil
+		}
+		other := (*store.FencedError)(nil)
+		if !errors.As(err, &other) || !other.Server.Expired || try == maxTries || !m.mayBury() {
+			return err
+		}
+		gone, dig := m.shared.Bury(ctx, other.Server.ID)
+		if dig != nil {
+			return dig
+		}
+		if !gone {
+			return err
+		}
+		m.options.Logger.Warn("a server did not renew its lease, and its studies are free", "server", other.Server.ID, "address", other.Server.Address)
+	}
+}
+
+// maxTries is how often Acquire buries an owner.
+const maxTries = 3
+
+// Yield implements [store.Fencing].
+func (m *Member) Yield(ctx context.Context, id store.StudyID) error {
+	c, ok := m.claim(id)
+	if !ok {
+		return nil
+	}
+	m.drop(c)
+	return m.shared.Release(ctx, c)
+}
+
+// claim returns the claim on a study.
+func (m *Member) claim(id store.StudyID) (store.Claim, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c, ok := m.claims[id]
+	return c, ok
+}
+
+// drop forgets a claim, unless a later one replaced it.
+func (m *Member) drop(c store.Claim) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.claims[c.Study] == c {
+		delete(m.claims, c.Study)
+	}
+}
+
+// Commit implements [store.Store] for a study that was acquired.
+func (m *Member) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+	c, ok := m.claim(id)
+	if !ok {
+		return &store.FencedError{Study: id}
+	}
+	return m.fenced(c, m.shared.CommitAs(ctx, c, expected, events))
+}
+
+// Delete implements [store.Store]. It acquires a study that this server does not have.
+func (m *Member) Delete(ctx context.Context, id store.StudyID) error {
+	for try := 0; ; try++ {
+		c, ok := m.claim(id)
+		if !ok {
+			if err := m.Acquire(ctx, id); err != nil {
+				return err
+			}
+			continue
+		}
+		err := m.fenced(c, m.shared.DeleteAs(ctx, c))
+		if err == nil {
+			m.drop(c)
+		}
+		if !errors.As(err, new(*store.FencedError)) || try == maxTries {
+			return err
+		}
+	}
+}
+
+// fenced forgets a claim if an error says that it is void.
+func (m *Member) fenced(c store.Claim, err error) error {
+	if errors.As(err, new(*store.FencedError)) {
+		m.drop(c)
+	}
+	return err
+}
+
+// closePatience is how long Close tries to remove the server from a store that does not
+// answer. Its lease ends then by itself.
+const closePatience = 5 * time.Second
+
+// Close gives all studies back and closes the store.
+func (m *Member) Close() error {
+	m.mu.Lock()
+	first := !m.closed
+	m.closed = true
+	m.mu.Unlock()
+	if first {
+		m.cancel()
+		<-m.renewed
+		ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+		defer cancel()
+		if err := m.shared.Unregister(ctx, m.id); err != nil {
+			m.options.Logger.Warn("this server could not leave, so others take over its studies when its lease is over", "server", m.id, "error", err)
+		}
+	}
+	return m.Store.Close()
+}

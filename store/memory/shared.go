@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+)
+
+// server is a server that shares the store. They are all in this process, and share it
+// to test what servers of a database do.
+type server struct {
+	address string
+	expires time.Time
+}
+
+func (v *server) expired() bool { return !v.expires.After(time.Now()) }
+
+// Register implements [store.Shared].
+func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (store.ServerID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return 0, err
+	}
+	s.lastServer++
+	s.servers[s.lastServer] = &server{address, time.Now().Add(ttl)}
+	return s.lastServer, nil
+}
+
+// Renew implements [store.Shared].
+func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	v := s.servers[id]
+	if v == nil {
+		return &store.BuriedError{Server: id}
+	}
+	v.expires = time.Now().Add(ttl)
+	return nil
+}
+
+// Unregister implements [store.Shared].
+func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	delete(s.servers, id)
+	return nil
+}
+
+// Servers implements [store.Shared].
+func (s *Store) Servers(ctx context.Context) (all []store.Server, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	for id := range s.servers {
+		all = append(all, s.server(id))
+	}
+	slices.SortFunc(all, func(a, b store.Server) int { return int(a.ID) - int(b.ID) })
+	return all, nil
+}
+
+// Bury implements [store.Shared].
+func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return false, err
+	}
+	if v := s.servers[id]; v != nil && !v.expired() {
+		return false, nil
+	}
+	if !planted.Is(planted.ClaimByRead) {
+		delete(s.servers, id)
+	}
+	return true, nil
+}
+
+// Claim implements [store.Shared].
+func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return store.Claim{}, err
+	}
+	if v := s.servers[l.owner]; v != nil && l.owner != by && !(planted.Is(planted.ClaimByRead) && v.expired()) {
+		return store.Claim{}, &store.FencedError{Study: id, Server: s.server(l.owner)}
+	}
+	l.owner, l.epoch = by, l.epoch+1
+	return store.Claim{Study: id, Server: by, Epoch: l.epoch}, nil
+}
+
+// Release implements [store.Shared].
+func (s *Store) Release(ctx context.Context, c store.Claim) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	if l := s.studies[c.Study]; l != nil && l.owner == c.Server && l.epoch == c.Epoch {
+		l.owner = 0
+	}
+	return nil
+}
+
+// DeleteAs implements [store.Shared].
+func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error { return s.remove(ctx, c) }
+
+// fence refuses a write under a claim that is void. The lock is held.
+func (s *Store) fence(l *log, c store.Claim) error {
+	if c.Server == 0 {
+		v := s.servers[l.owner]
+		if v != nil && time.Since(v.expires) <= store.AbandonedAfter {
+			return &store.FencedError{Study: c.Study, Server: s.server(l.owner)}
+		}
+		if l.owner != 0 {
+			delete(s.servers, l.owner)
+			l.owner, l.epoch = 0, l.epoch+1
+		}
+		return nil
+	}
+	if (l.owner != c.Server || l.epoch != c.Epoch) && !planted.Is(planted.FenceMissing) {
+		return &store.FencedError{Study: c.Study, Server: s.server(l.owner)}
+	}
+	return nil
+}
+
+// server describes a server, or returns the zero Server if there is none. The lock is
+// held.
+func (s *Store) server(id store.ServerID) store.Server {
+	v := s.servers[id]
+	if v == nil {
+		return store.Server{}
+	}
+	return store.Server{ID: id, Address: v.address, Expired: v.expired()}
+}

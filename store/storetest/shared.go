@@ -1,0 +1,403 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// RunShared runs the suite of a [store.Shared] store, besides [Run]. Each test gets its
+// own empty store from open and closes it.
+func RunShared(t *testing.T, open func(t *testing.T) store.Shared) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *sharedFixture)
+	}{
+		{"ServersComeAndGo", testServers},
+		{"BuryOnlyTheExpired", testBury},
+		{"RenewalOrBurial", testRenewalRace},
+		{"OneOwner", testOneOwner},
+		{"ClaimRace", testClaimRace},
+		{"NewClaimVoidsOlder", testEpochs},
+		{"VoidClaimWritesNothing", testFenced},
+		{"Release", testRelease},
+		{"WithoutClaim", testUnclaimed},
+		{"BatchMixesOwners", testMixed},
+		{"OwnersAndDeletion", testOwnedDelete},
+		{"SharedClosed", testSharedClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := open(t)
+			test.run(t, &sharedFixture{newFixture(t, Harness{Store: s}), s})
+		})
+	}
+}
+
+type sharedFixture struct {
+	*fixture
+	shared store.Shared
+}
+
+const (
+	longLease  = time.Hour
+	shortLease = 50 * time.Millisecond
+)
+
+func (f *sharedFixture) register(t *testing.T, address string, ttl time.Duration) store.ServerID {
+	t.Helper()
+	id, err := f.shared.Register(t.Context(), address, ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (f *sharedFixture) claim(t *testing.T, id store.StudyID, by store.ServerID) store.Claim {
+	t.Helper()
+	c, err := f.shared.Claim(t.Context(), id, by)
+	if err != nil {
+		t.Fatalf("Claim(%d, %d): %v", id, by, err)
+	}
+	return c
+}
+
+// bury waits until a server can be buried.
+func (f *sharedFixture) bury(t *testing.T, id store.ServerID) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		gone, err := f.shared.Bury(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gone {
+			return
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("server %d does not expire", id)
+		}
+	}
+}
+
+func testServers(t *testing.T, f *sharedFixture) {
+	a := f.register(t, "a:1", longLease)
+	b := f.register(t, "", longLease)
+	if a == 0 || b <= a {
+		t.Errorf("ids %d and %d, want them to grow from 1", a, b)
+	}
+	want := fmt.Sprint([]store.Server{{ID: a, Address: "a:1"}, {ID: b}})
+	if all, err := f.shared.Servers(t.Context()); err != nil || fmt.Sprint(all) != want {
+		t.Errorf("servers %v, %v, want %s", all, err, want)
+	}
+	for range 2 { // the second has no effect
+		if err := f.shared.Unregister(t.Context(), a); err != nil {
+			t.Error(err)
+		}
+	}
+	buried := wantError[*store.BuriedError](t, "Renew of a removed server", f.shared.Renew(t.Context(), a, longLease))
+	if buried != nil && buried.Server != a {
+		t.Errorf("server %d was buried, want %d", buried.Server, a)
+	}
+	if c := f.register(t, "c:1", longLease); c <= b {
+		t.Errorf("id %d after %d", c, b)
+	}
+}
+
+func testBury(t *testing.T, f *sharedFixture) {
+	dying, living := f.register(t, "dying:1", shortLease), f.register(t, "living:1", longLease)
+	if gone, err := f.shared.Bury(t.Context(), living); gone || err != nil {
+		t.Errorf("burying a living server: %t, %v", gone, err)
+	}
+	f.bury(t, dying)
+	f.bury(t, dying) // it is gone already
+	all, err := f.shared.Servers(t.Context())
+	if err != nil || len(all) != 1 || all[0].ID != living || all[0].Expired {
+		t.Errorf("servers %v, %v, want %d", all, err, living)
+	}
+	wantError[*store.BuriedError](t, "Renew", f.shared.Renew(t.Context(), dying, longLease))
+}
+
+// testRenewalRace lets a server renew its lease while another one buries it.
+func testRenewalRace(t *testing.T, f *sharedFixture) {
+	ended := [2]int{}
+	for i := range 20 {
+		id := f.register(t, "a:1", time.Millisecond)
+		time.Sleep(time.Duration(i%5) * time.Millisecond)
+		var gone bool
+		var renewal, burial error
+		var both sync.WaitGroup
+		both.Go(func() { renewal = f.shared.Renew(context.Background(), id, longLease) })
+		both.Go(func() { gone, burial = f.shared.Bury(context.Background(), id) })
+		both.Wait()
+		if burial != nil {
+			t.Fatal(burial)
+		}
+		if gone {
+			ended[0]++
+			wantError[*store.BuriedError](t, "Renew of a buried server", renewal)
+		} else {
+			ended[1]++
+			if renewal != nil {
+				t.Errorf("neither renewed nor buried: %v", renewal)
+			}
+		}
+	}
+	t.Logf("%d buried, %d renewed", ended[0], ended[1])
+}
+
+func testOneOwner(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a, b := f.register(t, "a:1", shortLease), f.register(t, "b:1", longLease)
+	first := f.claim(t, info.ID, a)
+	if first.Study != info.ID || first.Server != a || first.Epoch == 0 {
+		t.Errorf("claim %+v", first)
+	}
+	time.Sleep(2 * shortLease)
+	// The lease is over, and the study still belongs to the server.
+	_, err := f.shared.Claim(t.Context(), info.ID, b)
+	if other := wantError[*store.FencedError](t, "Claim of another's study", err); other != nil &&
+		(other.Study != info.ID || other.Server != store.Server{ID: a, Address: "a:1", Expired: true}) {
+		t.Errorf("owner %+v, want a:1", other)
+	}
+	if err := f.shared.CommitAs(t.Context(), first, 1, []study.Event{marked("2")}); err != nil {
+		t.Errorf("commit by an owner that was not buried: %v", err)
+	}
+	f.bury(t, a)
+	second := f.claim(t, info.ID, b)
+	if second.Epoch <= first.Epoch {
+		t.Errorf("epoch %d after %d", second.Epoch, first.Epoch)
+	}
+	_, err = f.shared.Claim(t.Context(), info.ID+100, b)
+	wantError[*store.NotFoundError](t, "Claim of no study", err)
+	_, err = f.shared.Claim(t.Context(), 1<<63, b)
+	wantError[*store.NotFoundError](t, "Claim of an impossible study", err)
+}
+
+// testClaimRace lets servers claim a free study at once, some of which join at the same
+// time.
+func testClaimRace(t *testing.T, f *sharedFixture) {
+	for round := range 10 {
+		info := f.create(t, fmt.Sprint("s", round), 0)
+		var mu sync.Mutex
+		var winners []store.Claim
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				by, err := f.shared.Register(context.Background(), fmt.Sprint(i), longLease)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c, err := f.shared.Claim(context.Background(), info.ID, by)
+				if err != nil {
+					wantError[*store.FencedError](t, "Claim", err)
+					return
+				}
+				mu.Lock()
+				winners = append(winners, c)
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		if len(winners) != 1 {
+			t.Fatalf("%d servers own the study: %v", len(winners), winners)
+		}
+		if err := f.shared.CommitAs(t.Context(), winners[0], 1, []study.Event{marked("2")}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func testEpochs(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a := f.register(t, "a:1", longLease)
+	old := f.claim(t, info.ID, a)
+	c := f.claim(t, info.ID, a)
+	if c.Epoch <= old.Epoch {
+		t.Errorf("epoch %d after %d", c.Epoch, old.Epoch)
+	}
+	f.wantFenced(t, old, 1)
+	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}); err != nil {
+		t.Error(err)
+	}
+	// A claim in force still meets conflicts.
+	err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("3")})
+	wantError[*store.ConflictError](t, "CommitAs", err)
+	wantIs(t, "CommitAs", f.shared.CommitAs(t.Context(), c, 2, nil), store.ErrInvalid)
+}
+
+// wantFenced checks that a claim writes nothing.
+func (f *sharedFixture) wantFenced(t *testing.T, c store.Claim, head study.Position) {
+	t.Helper()
+	err := f.shared.CommitAs(t.Context(), c, head, []study.Event{marked("void")})
+	if e := wantError[*store.FencedError](t, "CommitAs", err); e != nil && e.Study != c.Study {
+		t.Errorf("fenced from study %d, want %d", e.Study, c.Study)
+	}
+	wantError[*store.FencedError](t, "DeleteAs", f.shared.DeleteAs(t.Context(), c))
+	if now := f.head(t, c.Study); now != head {
+		t.Errorf("the head is %d, want %d", now, head)
+	}
+}
+
+func testFenced(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a, b := f.register(t, "a:1", longLease), f.register(t, "b:1", longLease)
+	old := f.claim(t, info.ID, a)
+	if err := f.shared.Unregister(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	// A server that was removed keeps what no other one claims.
+	if err := f.shared.CommitAs(t.Context(), old, 1, []study.Event{marked("2")}); err != nil {
+		t.Error(err)
+	}
+	c := f.claim(t, info.ID, b)
+	f.wantFenced(t, old, 2)
+	f.wantFenced(t, store.Claim{Study: info.ID, Server: b, Epoch: old.Epoch}, 2)
+	f.wantFenced(t, store.Claim{Study: info.ID, Server: a, Epoch: c.Epoch}, 2)
+	if err := f.shared.CommitAs(t.Context(), c, 2, []study.Event{marked("3")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func testRelease(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a, b := f.register(t, "a:1", longLease), f.register(t, "b:1", longLease)
+	old := f.claim(t, info.ID, a)
+	now := f.claim(t, info.ID, a)
+	release := func(c store.Claim) {
+		t.Helper()
+		if err := f.shared.Release(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	release(old) // is void
+	_, err := f.shared.Claim(t.Context(), info.ID, b)
+	wantError[*store.FencedError](t, "Claim after the release of a void claim", err)
+	release(now)
+	f.wantFenced(t, now, 1)
+	c := f.claim(t, info.ID, b)
+	release(now)
+	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}); err != nil {
+		t.Error(err)
+	}
+	release(store.Claim{Study: info.ID + 100, Server: a, Epoch: 1})
+}
+
+// testUnclaimed checks the writes of processes that are not servers.
+func testUnclaimed(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	f.commit(t, info.ID, 1, marked("2"))
+	a := f.register(t, "a:1", longLease)
+	c := f.claim(t, info.ID, a)
+	err := f.Commit(t.Context(), info.ID, 2, []study.Event{marked("3")})
+	if e := wantError[*store.FencedError](t, "Commit", err); e != nil && (e.Server != store.Server{ID: a, Address: "a:1"}) {
+		t.Errorf("owner %+v, want a:1", e.Server)
+	}
+	wantError[*store.FencedError](t, "Delete", f.Delete(t.Context(), info.ID))
+	if err := f.shared.Unregister(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	f.commit(t, info.ID, 2, marked("3"))
+	f.wantFenced(t, c, 3) // the study was freed
+	expired := f.register(t, "b:1", time.Millisecond)
+	f.claim(t, info.ID, expired)
+	time.Sleep(10 * time.Millisecond)
+	// A lease that was over only now is respected.
+	err = f.Commit(t.Context(), info.ID, 3, []study.Event{marked("4")})
+	wantError[*store.FencedError](t, "Commit", err)
+	abandoned := f.register(t, "c:1", -2*store.AbandonedAfter)
+	f.bury(t, expired)
+	f.claim(t, info.ID, abandoned)
+	f.commit(t, info.ID, 3, marked("4"))
+	wantError[*store.BuriedError](t, "Renew", f.shared.Renew(t.Context(), abandoned, longLease))
+	other := f.create(t, "t", 0)
+	late := f.register(t, "d:1", -2*store.AbandonedAfter)
+	f.claim(t, other.ID, late)
+	if err := f.Delete(t.Context(), other.ID); err != nil {
+		t.Errorf("Delete of an abandoned study: %v", err)
+	}
+}
+
+// testMixed writes to studies of several owners at once, some under void claims.
+func testMixed(t *testing.T, f *sharedFixture) {
+	a := f.register(t, "a:1", longLease)
+	const studies, commits = 12, 10
+	var all sync.WaitGroup
+	for i := range studies {
+		info := f.create(t, fmt.Sprint("s", i), 0)
+		c := store.Claim{Study: info.ID}
+		if i%3 > 0 {
+			c = f.claim(t, info.ID, a)
+		}
+		void := i%3 == 2
+		if void {
+			f.claim(t, info.ID, a)
+		}
+		all.Go(func() {
+			for n := range commits {
+				err := f.shared.CommitAs(context.Background(), c, study.Position(n+1), []study.Event{marked("%d", n)})
+				if void {
+					wantError[*store.FencedError](t, "CommitAs", err)
+				} else if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, info := range f.list(t, "") {
+		var n int
+		if _, err := fmt.Sscanf(info.Name, "s%d", &n); err != nil {
+			t.Fatal(err)
+		}
+		want := study.Position(commits + 1)
+		if n%3 == 2 {
+			want = 1
+		}
+		if info.Head != want {
+			t.Errorf("study %d (%s) ends at %d, want %d", i, info.Name, info.Head, want)
+		}
+	}
+}
+
+func testOwnedDelete(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a := f.register(t, "a:1", longLease)
+	c := f.claim(t, info.ID, a)
+	if err := f.shared.DeleteAs(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	wantError[*store.NotFoundError](t, "DeleteAs", f.shared.DeleteAs(t.Context(), c))
+	wantError[*store.NotFoundError](t, "CommitAs", f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}))
+	_, err := f.shared.Claim(t.Context(), info.ID, a)
+	wantError[*store.NotFoundError](t, "Claim", err)
+	again := f.create(t, "s", 0)
+	f.commit(t, again.ID, 1, marked("2")) // the new study has no owner
+}
+
+func testSharedClosed(t *testing.T, f *sharedFixture) {
+	info := f.create(t, "s", 0)
+	a := f.register(t, "a:1", longLease)
+	c := f.claim(t, info.ID, a)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	for name, call := range map[string]func() error{
+		"Register":   func() error { _, err := f.shared.Register(ctx, "", longLease); return err },
+		"Renew":      func() error { return f.shared.Renew(ctx, a, longLease) },
+		"Unregister": func() error { return f.shared.Unregister(ctx, a) },
+		"Servers":    func() error { _, err := f.shared.Servers(ctx); return err },
+		"Bury":       func() error { _, err := f.shared.Bury(ctx, a); return err },
+		"Claim":      func() error { _, err := f.shared.Claim(ctx, info.ID, a); return err },
+		"Release":    func() error { return f.shared.Release(ctx, c) },
+		"CommitAs":   func() error { return f.shared.CommitAs(ctx, c, 1, []study.Event{marked("2")}) },
+		"DeleteAs":   func() error { return f.shared.DeleteAs(ctx, c) },
+	} {
+		wantIs(t, name, call(), store.ErrClosed)
+	}
+}
