@@ -12,7 +12,8 @@ import (
 )
 
 // with calls f with the desk of a study. It calls f again if the study was dropped from
-// memory before f had an effect, or if another writer of the store committed first.
+// memory before f had an effect, if another writer of the store committed first, or if
+// another server claimed the study. In that case the next desk learns who has it.
 func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) error {
 	for try := 1; ; try++ {
 		if err := ctx.Err(); err != nil {
@@ -28,6 +29,8 @@ func (t *Tuner) with(ctx context.Context, name string, f func(d *desk) error) er
 		case errors.Is(err, errRetired):
 			t.forget(d)
 		case errors.Is(err, errDiscarded):
+		case errors.As(err, new(*store.FencedError)) && try < maxConflicts:
+			t.forget(d)
 		case errors.As(err, &conflict) && try < maxConflicts:
 			time.Sleep(rand.N(time.Duration(try) * time.Millisecond))
 		default:

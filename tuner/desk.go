@@ -65,6 +65,9 @@ func (d *desk) run() {
 	}
 	d.t.work.Go(d.proposer.run)
 	d.log.run()
+	if d.intact() {
+		d.yield()
+	}
 }
 
 func (d *desk) load() error {
@@ -73,7 +76,34 @@ func (d *desk) load() error {
 		return err
 	}
 	d.id = info.ID
-	return d.log.load()
+	if f, ok := d.t.store.(store.Fencing); ok { // before reading, so that nothing changes afterwards
+		if err := f.Acquire(d.t.ctx, d.id); err != nil {
+			return err
+		}
+	}
+	err = d.log.load()
+	if err != nil {
+		d.yield()
+	}
+	return err
+}
+
+// yieldPatience is how long a desk tries to give a study back to a store that does not
+// answer.
+const yieldPatience = 5 * time.Second
+
+// yield gives the study back to a store that several servers share. Closing the store
+// gives back all studies at once.
+func (d *desk) yield() {
+	f, ok := d.t.store.(store.Fencing)
+	if !ok || d.t.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(d.t.ctx, yieldPatience)
+	defer cancel()
+	if err := f.Yield(ctx, d.id); err != nil && d.t.ctx.Err() == nil {
+		d.t.options.Logger.Warn("giving a study back failed, so it stays with this server", "study", d.name, "error", err)
+	}
 }
 
 // commit implements [backing]. A commit is not interrupted when the Tuner ends.
@@ -109,6 +139,12 @@ func (d *desk) tick() {
 	if d.loadErr == nil {
 		d.clock.tick(d.log)
 	}
+}
+
+// intact tells whether the desk has retired and all of its study is stored.
+func (d *desk) intact() bool {
+	_, ok := d.glance()
+	return ok
 }
 
 // glance returns the study as the desk left it. If not all of it is stored, ok is false.

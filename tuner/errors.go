@@ -75,6 +75,7 @@ func CodeOf(err error) Code {
 		{Unavailable, is(store.ErrClosed)},
 		{Unavailable, is(store.ErrUnavailable)},
 		{Unavailable, as[*store.ConflictError]},
+		{Unavailable, as[*store.FencedError]},
 		{Cancelled, is(context.Canceled)},
 		{Deadline, is(context.DeadlineExceeded)},
 		{Unsupported, is(ErrUnsupported)},

@@ -371,15 +371,20 @@ func (l *eventLog) publish() {
 }
 
 // recover continues after a failed commit with the stored study. The log ends if the
-// store does not know whether it wrote, or if the study cannot be read.
+// store does not know whether it wrote, if another server has the study, or if the study
+// cannot be read.
 func (l *eventLog) recover(err error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		if !fatal(err) {
-			l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
-			l.mu.Lock()
-			l.broken = errRetired // calls continue with the study's next desk
-			l.mu.Unlock()
-		}
+	fenced := (*store.FencedError)(nil)
+	switch {
+	case errors.As(err, &fenced):
+		l.logger.Info("another server has the study", "study", l.name, "server", fenced.Server.Address)
+		l.retire(err)
+		return
+	case errors.Is(err, store.ErrUnknownOutcome) && !fatal(err):
+		l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
+		l.retire(err)
+		return
+	case errors.Is(err, store.ErrUnknownOutcome):
 		l.backing.lost(err)
 		return
 	}
@@ -407,4 +412,13 @@ func (l *eventLog) recover(err error) {
 	if l.broken = nil; l.ctx.Err() != nil {
 		l.broken = errRetired
 	}
+}
+
+// retire ends the log after a commit that failed. Calls continue with the study's next
+// desk.
+func (l *eventLog) retire(err error) {
+	l.mu.Lock()
+	l.broken = errRetired
+	l.mu.Unlock()
+	l.backing.lost(err)
 }

@@ -88,7 +88,8 @@ type Service interface {
 
 	// WatchStudies yields all studies, and then those that change, not more often than a
 	// few times a second. It ends when ctx ends, and yields the error last. Changes are
-	// those made through this service.
+	// those made through this service. Changes through other servers of a shared store
+	// follow within a few seconds.
 	WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error]
 
 	// Backup writes a consistent copy of the whole store.

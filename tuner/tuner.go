@@ -466,10 +466,10 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 	t.mu.Unlock()
 	if busy {
 		s, err := t.Study(ctx, info.Name)
-		if short := (*MemoryError)(nil); !errors.As(err, &short) {
+		if !errors.As(err, new(*MemoryError)) && !errors.As(err, new(*store.FencedError)) {
 			return s, err
 		}
-		// It has left memory since, and there is no room for it.
+		// It has left memory since, and there is no room for it or another server has it.
 	}
 	if !known || g.study.Position != info.Head {
 		var err error

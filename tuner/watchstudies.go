@@ -24,6 +24,9 @@ type StudyNews struct {
 // newsPause is the shortest time between two yields of changed studies.
 const newsPause = 250 * time.Millisecond
 
+// rescanPause is the time between two looks for changes by other servers.
+const rescanPause = 2 * time.Second
+
 // notices tells those who watch all studies which ones have changed.
 type notices struct {
 	mu       sync.Mutex
@@ -84,7 +87,9 @@ func (t *Tuner) WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error] {
 	return func(yield func(StudyNews, error) bool) {
 		w := t.notices.enter() // before the list, so that no change is missed
 		defer t.notices.leave(w)
-		known := make(map[string]store.StudyID)
+		known := make(map[string]store.Info)
+		rescan, stop := t.rescan()
+		defer stop()
 		after, more := "", true
 		for more {
 			var news StudyNews
@@ -95,7 +100,7 @@ func (t *Tuner) WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error] {
 				return
 			}
 			for _, s := range news.Studies {
-				known[s.Name], after = s.ID, s.Name
+				known[s.Name], after = store.Info{ID: s.ID, Name: s.Name, Head: s.Position}, s.Name
 			}
 			news.Listed = !more
 			if !yield(news, nil) {
@@ -103,8 +108,16 @@ func (t *Tuner) WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error] {
 			}
 		}
 		for {
+			var names []string
 			select {
 			case <-w.wake:
+				names = t.notices.take(w)
+			case <-rescan:
+				var err error
+				if names, err = t.moved(ctx, known); err != nil {
+					yield(StudyNews{}, err)
+					return
+				}
 			case <-ctx.Done():
 				yield(StudyNews{}, ctx.Err())
 				return
@@ -112,7 +125,7 @@ func (t *Tuner) WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error] {
 				yield(StudyNews{}, store.ErrClosed)
 				return
 			}
-			news, err := t.changes(ctx, t.notices.take(w), known)
+			news, err := t.changes(ctx, names, known)
 			if err != nil {
 				yield(StudyNews{}, err)
 				return
@@ -128,8 +141,45 @@ func (t *Tuner) WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error] {
 	}
 }
 
+// rescan returns a channel that ticks if other servers can change studies.
+func (t *Tuner) rescan() (tick <-chan time.Time, stop func()) {
+	if _, ok := t.store.(store.Fencing); !ok {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(rescanPause)
+	return ticker.C, ticker.Stop
+}
+
+// moved returns the names of studies that differ from those known.
+func (t *Tuner) moved(ctx context.Context, known map[string]store.Info) (names []string, err error) {
+	present := 0
+	for info, err := range t.store.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		was, had := known[info.Name]
+		if had {
+			present++
+		}
+		if was.ID != info.ID || was.Head < info.Head {
+			names = append(names, info.Name)
+		}
+	}
+	if present == len(known) {
+		return names, nil
+	}
+	for name := range known {
+		if _, err := t.store.Lookup(ctx, name); CodeOf(err) == NotFound {
+			names = append(names, name)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
 // changes returns the studies with these names, and those known before that are gone.
-func (t *Tuner) changes(ctx context.Context, names []string, known map[string]store.StudyID) (news StudyNews, err error) {
+func (t *Tuner) changes(ctx context.Context, names []string, known map[string]store.Info) (news StudyNews, err error) {
 	for _, name := range names {
 		before, had := known[name]
 		info, err := t.store.Lookup(ctx, name)
@@ -141,12 +191,12 @@ func (t *Tuner) changes(ctx context.Context, names []string, known map[string]st
 		if err != nil && !gone {
 			return news, err
 		}
-		if had && (gone || s.ID != before) {
-			news.Deleted = append(news.Deleted, before)
+		if had && (gone || s.ID != before.ID) {
+			news.Deleted = append(news.Deleted, before.ID)
 			delete(known, name)
 		}
 		if !gone {
-			known[name] = s.ID
+			known[name] = store.Info{ID: s.ID, Name: name, Head: max(info.Head, s.Position)}
 			news.Studies = append(news.Studies, s)
 		}
 	}

@@ -160,7 +160,10 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 	case tuner.Unknown:
 		return "the outcome is unknown: send the same request again", true
 	case tuner.Unavailable:
-		return "the service is closed", false
+		if errors.Is(err, store.ErrUnavailable) {
+			return "the store cannot be reached now; retry later", false
+		}
+		return publicPart(err, "the service is closed", asError[*store.FencedError]), false
 	case tuner.Damaged:
 		return publicPart(err, "stored data are not what was written", asError[*store.CorruptError], asError[*store.NewerFormatError]), true
 	case tuner.Exhausted:
