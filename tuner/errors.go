@@ -3,6 +3,7 @@ package tuner
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -45,6 +46,8 @@ type RemoteError struct {
 	// Final reports that a retry cannot succeed, for example because a certificate is
 	// not valid.
 	Final bool
+	// RetryAfter is the time until the next try, or 0 if it is not known.
+	RetryAfter time.Duration
 }
 
 func (e *RemoteError) Error() string { return e.Message }

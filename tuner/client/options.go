@@ -98,7 +98,13 @@ func (o Options) tlsConfig() (*tls.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("certificate %s with key %s: %w", o.CertFile, o.KeyFile, err)
 		}
-		config.Certificates = []tls.Certificate{cert}
+		// A client that lives long shows the certificate that is in the files by then.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if now, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile); err == nil {
+				return &now, nil
+			}
+			return &cert, nil
+		}
 	}
 	return config, nil
 }

@@ -21,6 +21,8 @@ type identity struct {
 	rate  string // key of the rate limit, empty for none
 
 	workers []string // names bound to it; if none, every name that is not bound
+
+	forwarded bool // another server identified the caller and counted the call
 }
 
 // nobody is the identity of callers of methods that need no permission.
@@ -55,8 +57,18 @@ func newAuthenticator(o Options, failed func(error)) (*authenticator, error) {
 // kind.
 type refusal struct{ kind, text string }
 
-// identify returns the caller by its token, or else by its certificate.
+// identify returns the caller by its token, or else by its certificate. Of a call that
+// another server forwarded it is the caller that the server passed on.
 func (a *authenticator) identify(ctx context.Context) (identity, *refusal) {
+	id, why := a.connected(ctx)
+	if why != nil {
+		return id, why
+	}
+	return a.passed(ctx, id)
+}
+
+// connected returns the caller of a connection.
+func (a *authenticator) connected(ctx context.Context) (identity, *refusal) {
 	headers := metadata.ValueFromIncomingContext(ctx, "authorization")
 	switch {
 	case a.open:
@@ -167,5 +179,5 @@ func (s *Server) identify(ctx context.Context) (identity, error) {
 		return identity{}, s.refused("authentication", host, "", wait)
 	}
 	s.log.Warn("unknown caller refused", "peer", host, "reason", why.kind)
-	return identity{}, wire.Denied(false, why.text).Err()
+	return identity{}, wire.Denied(why.kind == "peer", why.text).Err()
 }

@@ -16,6 +16,9 @@ const (
 	RoleAdmin  Role = "admin"
 	RoleWorker Role = "worker"
 	RoleRead   Role = "read"
+	// RolePeer is another server of the same database. It passes on the calls of others
+	// and may do nothing else. Only certificates have it.
+	RolePeer Role = "peer"
 )
 
 // Scope says what a caller may do. Studies limits a worker to named studies, and is nil
@@ -25,7 +28,7 @@ type Scope struct {
 	Studies []string `json:"studies,omitempty"`
 }
 
-// ParseScope parses admin, read, worker (of all studies) or worker:study,study….
+// ParseScope parses admin, read, peer, worker (of all studies) or worker:study,study….
 func ParseScope(text string) (Scope, error) {
 	role, studies, listed := strings.Cut(text, ":")
 	s := Scope{Role: Role(role)}
@@ -46,9 +49,9 @@ func (s Scope) String() string {
 // Validate returns an error if the scope is invalid.
 func (s Scope) Validate() error {
 	switch s.Role {
-	case RoleAdmin, RoleRead, RoleWorker:
+	case RoleAdmin, RoleRead, RoleWorker, RolePeer:
 	default:
-		return fmt.Errorf("scope %q: must be admin, read, worker, or worker:study,study…", s)
+		return fmt.Errorf("scope %q: must be admin, read, worker, or worker:study,study…, or peer for the certificate of a server", s)
 	}
 	if s.Role != RoleWorker && s.Studies != nil {
 		return fmt.Errorf("scope %q: only workers can be limited to studies", s)

@@ -107,9 +107,12 @@ func AddWorkerToken(path string, scope Scope, workers []string, label string, ex
 	return token, info, nil
 }
 
-// checkWorkers refuses invalid worker names, and worker names for other roles.
+// checkWorkers refuses invalid worker names, worker names for other roles, and a role
+// that no token may have.
 func checkWorkers(scope Scope, workers []string) error {
 	switch {
+	case scope.Role == RolePeer:
+		return errors.New("the scope peer is for certificates of servers only; give tokens the scope admin, read or worker")
 	case len(workers) == 0:
 		return nil
 	case scope.Role != RoleWorker:

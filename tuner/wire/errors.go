@@ -207,6 +207,8 @@ func details(code tuner.Code, err error) []proto.Message {
 		return outcomeDetail(*remote.Stored)
 	case code == tuner.NoneLeft && errors.As(err, &none) && !none.NextExpiry.IsZero():
 		return []proto.Message{retryInfo(max(time.Until(none.NextExpiry), time.Second))}
+	case errors.As(err, &remote) && remote.RetryAfter > 0:
+		return []proto.Message{retryInfo(remote.RetryAfter)}
 	case code == tuner.Invalid:
 		return violations(err)
 	default:
@@ -318,6 +320,7 @@ func ReadError(err error) (a Answer, ok bool) {
 			}
 		case *errdetails.RetryInfo:
 			a.RetryAfter = d.GetRetryDelay().AsDuration()
+			a.Err.RetryAfter = a.RetryAfter
 		case *pb.Outcome:
 			if o, err := DecodeOutcome(d); err == nil {
 				a.Err.Stored = &o

@@ -1,0 +1,329 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// Node is a service that answers calls itself. A [tuner.Tuner] and a client are nodes.
+type Node interface {
+	tuner.Service
+	tuner.Adder
+}
+
+// Member is this server among those that share the store. Package store/lease has one.
+type Member interface {
+	// Alive tells whether the server's lease is in force.
+	Alive() bool
+	// TTL returns the length of leases.
+	TTL() time.Duration
+	// Servers returns all servers.
+	Servers(ctx context.Context) ([]store.Server, error)
+}
+
+// Options are the settings of a [Service].
+type Options struct {
+	// Dial makes a client of the server at an address. The client makes each call once.
+	Dial func(address string) (Node, error)
+	// Forwarded tells whether another server forwarded a call. Nil means that none does.
+	Forwarded func(ctx context.Context) bool
+	// PassOn returns the context for forwarding a call, with its caller. Nil adds nothing.
+	PassOn func(ctx context.Context, study string) (context.Context, error)
+	// Logger receives news of other servers. Nil discards it.
+	Logger *slog.Logger
+}
+
+// Service is a [tuner.Service] over the studies of all servers.
+type Service struct {
+	local   Node
+	member  Member
+	options Options
+	ctx     context.Context // ends when the Service closes
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the look after the peers has ended
+
+	mu     sync.Mutex
+	places map[string]store.Server // of studies that other servers have
+	peers  map[store.ServerID]*peer
+}
+
+var _ Node = (*Service)(nil)
+
+// peer is another server that this one forwards calls to.
+type peer struct {
+	store.Server
+	node Node
+	ctx  context.Context // ends when the server is gone
+	gone context.CancelCauseFunc
+}
+
+// errGone is the cause of the end of calls to a server whose lease is over.
+var errGone = errors.New("the server that has the study does not renew its lease")
+
+// New returns a Service over a local service, which works on the store of the member.
+// Closing the Service closes the local one.
+func New(local Node, m Member, o Options) *Service {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Forwarded == nil {
+		o.Forwarded = func(context.Context) bool { return false }
+	}
+	if o.PassOn == nil {
+		o.PassOn = func(ctx context.Context, _ string) (context.Context, error) { return ctx, nil }
+	}
+	s := &Service{
+		local: local, member: m, options: o, ended: make(chan struct{}),
+		places: make(map[string]store.Server), peers: make(map[store.ServerID]*peer),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	go s.lookAfter()
+	return s
+}
+
+// Close closes the clients of the other servers and the local service.
+func (s *Service) Close() error {
+	s.cancel()
+	<-s.ended
+	s.mu.Lock()
+	peers := s.peers
+	s.peers = make(map[store.ServerID]*peer)
+	s.mu.Unlock()
+	for _, p := range peers {
+		s.leave(p)
+	}
+	return s.local.Close()
+}
+
+// leave ends the calls to a peer.
+func (s *Service) leave(p *peer) {
+	p.gone(errGone)
+	if err := p.node.Close(); err != nil {
+		s.options.Logger.Warn("closing the connection to another server failed", "address", p.Address, "error", err)
+	}
+}
+
+// lookAfter ends the calls to servers whose lease is over, for example because they are
+// frozen and do not answer.
+func (s *Service) lookAfter() {
+	defer close(s.ended)
+	tick := time.NewTicker(s.member.TTL() / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		known := len(s.peers)
+		s.mu.Unlock()
+		if known == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, s.member.TTL()/3)
+		servers, err := s.member.Servers(ctx)
+		cancel()
+		if err != nil {
+			continue // the member logs that the store is away
+		}
+		for _, p := range s.dead(servers) {
+			s.options.Logger.Info("another server does not renew its lease", "server", p.ID, "address", p.Address)
+			s.leave(p)
+		}
+	}
+}
+
+// dead removes the peers that are not among the living servers, and returns them.
+func (s *Service) dead(servers []store.Server) (dead []*peer) {
+	alive := make(map[store.ServerID]bool)
+	for _, v := range servers {
+		alive[v.ID] = !v.Expired
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.peers {
+		if !alive[id] {
+			delete(s.peers, id)
+			dead = append(dead, p)
+		}
+	}
+	return dead
+}
+
+// maxPlaces is the largest number of studies whose place is kept.
+const maxPlaces = 100_000
+
+// learn keeps the place of a study that another server has.
+func (s *Service) learn(study string, v store.Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.places) >= maxPlaces {
+		clear(s.places)
+	}
+	s.places[study] = v
+}
+
+// place returns the server that a study's calls are forwarded to.
+func (s *Service) place(study string) (v store.Server, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok = s.places[study]
+	return v, ok
+}
+
+// forget drops the place of a study.
+func (s *Service) forget(study string, v store.Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.places[study].ID == v.ID && !planted.Is(planted.StalePlace) {
+		delete(s.places, study)
+	}
+}
+
+// peer returns the client of a server.
+func (s *Service) peer(v store.Server) (*peer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return nil, store.ErrClosed
+	}
+	if p := s.peers[v.ID]; p != nil {
+		return p, nil
+	}
+	node, err := s.options.Dial(v.Address)
+	if err != nil {
+		return nil, unavailable("the server at %s, which has the study, cannot be called: %v", v.Address, err)
+	}
+	p := &peer{Server: v, node: node}
+	p.ctx, p.gone = context.WithCancelCause(context.Background())
+	s.peers[v.ID] = p
+	return p, nil
+}
+
+func unavailable(format string, args ...any) error {
+	return &tuner.RemoteError{Code: tuner.Unavailable, Message: fmt.Sprintf(format, args...)}
+}
+
+var (
+	errNotAlive = &tuner.RemoteError{Code: tuner.Unavailable, Message: "this server has not renewed its lease, because it was stopped or cannot reach the database; retry"}
+	errOutlived = &tuner.RemoteError{Code: tuner.Unknown, Message: "the lease of this server ended during the call; send the same request again"}
+)
+
+// maxTries is how many servers a call is tried at.
+const maxTries = 5
+
+// kind of a call, as far as its repetition is concerned.
+type kind uint8
+
+const (
+	reads  kind = iota // changes nothing
+	writes             // has one effect, even if it is sent several times
+)
+
+// call makes a call for a study where the study is.
+func call[R any](ctx context.Context, s *Service, study string, k kind, f func(context.Context, Node) (R, error)) (r R, err error) {
+	if s.options.Forwarded(ctx) {
+		return here(ctx, s, k, f)
+	}
+	unsure := false // an attempt may have had an effect
+	var tried store.ServerID
+	for try := 1; ; try++ {
+		v, far := s.place(study)
+		if !far {
+			r, err = here(ctx, s, k, f)
+			owner := (*store.FencedError)(nil)
+			if !errors.As(err, &owner) {
+				return r, conclude(err, unsure)
+			}
+			if v = owner.Server; v.Address == "" || v.ID == tried || try >= maxTries {
+				return r, conclude(unavailable("%v", owner), unsure)
+			}
+			s.learn(study, v)
+		}
+		r, err = there(ctx, s, v, study, f)
+		switch tuner.CodeOf(err) {
+		case tuner.Unknown:
+			unsure = unsure || k == writes
+		case tuner.Unavailable:
+		default:
+			return r, conclude(err, unsure)
+		}
+		s.forget(study, v)
+		if tried = v.ID; ctx.Err() != nil || try >= maxTries {
+			return r, conclude(err, unsure)
+		}
+	}
+}
+
+// conclude returns the error of a call. If an earlier attempt may have had an effect, an
+// error that does not settle the matter leaves the outcome unknown.
+func conclude(err error, unsure bool) error {
+	if err == nil || !unsure {
+		return err
+	}
+	switch tuner.CodeOf(err) {
+	case tuner.Unavailable, tuner.Cancelled, tuner.Deadline, tuner.Exhausted, tuner.Denied, tuner.Internal, tuner.Damaged:
+		return &tuner.RemoteError{Code: tuner.Unknown, Message: "the call may have had an effect at the server that had the study; send the same request again: " + err.Error()}
+	default:
+		return err
+	}
+}
+
+// here makes a call at the local service while the lease of this server is in force.
+func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context, Node) (R, error)) (r R, err error) {
+	if !s.member.Alive() && !planted.Is(planted.AnswerAfterLease) {
+		return r, errNotAlive
+	}
+	r, err = f(ctx, s.local)
+	if s.member.Alive() || planted.Is(planted.AnswerAfterLease) {
+		return r, err
+	}
+	switch code := tuner.CodeOf(err); {
+	case code == tuner.Unavailable || code == tuner.Unknown:
+		return r, err
+	case k == writes:
+		var none R
+		return none, errOutlived
+	default:
+		var none R
+		return none, errNotAlive
+	}
+}
+
+// there makes a call at another server.
+func there[R any](ctx context.Context, s *Service, v store.Server, study string, f func(context.Context, Node) (R, error)) (r R, err error) {
+	p, err := s.peer(v)
+	if err != nil {
+		return r, err
+	}
+	passed, err := s.options.PassOn(ctx, study)
+	if err != nil {
+		return r, err
+	}
+	forward, cancel := context.WithCancel(passed)
+	defer cancel()
+	defer context.AfterFunc(p.ctx, cancel)()
+	r, err = f(forward, p.node)
+	if err != nil && p.ctx.Err() != nil && ctx.Err() == nil {
+		var none R
+		return none, &tuner.RemoteError{Code: tuner.Unknown, Message: errGone.Error() + "; send the same request again"}
+	}
+	return r, err
+}
+
+// identified gives a command without a request id one, so that it can be sent again.
+func identified(id *string) {
+	if *id == "" {
+		*id = rand.Text()
+	}
+}
