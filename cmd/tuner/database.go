@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -106,11 +105,9 @@ type lent struct{ unbacked }
 func (lent) Close() error { return nil }
 
 // unbacked is a database for a service, whose backups are not a file.
-type unbacked struct{ *postgres.Store }
-
-// Backup implements tuner.Backuper.
-func (unbacked) Backup(context.Context, io.Writer) error {
-	return fmt.Errorf("a backup of a database: %w; use pg_dump or the database's own tools, or tuner copy to a file", tuner.ErrUnsupported)
+type unbacked struct {
+	*postgres.Store
+	noBackup
 }
 
 // onDatabase returns the service over a database. The connections stay open while the
@@ -124,7 +121,7 @@ func (g *globals) onDatabase(cmd *cobra.Command, address string, o tuner.Options
 				return nil, err
 			}
 		}
-		return tuner.Open(lent{unbacked{st}}, o), nil
+		return tuner.Open(lent{unbacked{Store: st}}, o), nil
 	})
 	s.Closed = func() error {
 		if st == nil {
@@ -156,7 +153,7 @@ func openedFile(st *bolt.Store) *opened {
 
 func openedDatabase(st *postgres.Store) *opened {
 	return &opened{
-		Store: unbacked{st}, failure: func() error { return nil },
+		Store: unbacked{Store: st}, failure: func() error { return nil },
 		bytes: func() (server.StoreBytes, error) {
 			n, err := st.Bytes(context.Background())
 			return server.StoreBytes{Used: n, Free: -1, Limit: -1}, err // the database knows neither

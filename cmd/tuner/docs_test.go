@@ -139,6 +139,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		{"check", []string{"--db file"}, []string{"--server"}},
 		{"serve", []string{"--cert file", "--client-ca file           PEM file with the CA certificate of the clients", "tuner help limits", "tuner help optuna"}, []string{"--server host:port", "--max-calls", "--optuna"}},
 		{"optuna", []string{"--optuna host:port", "--optuna-stale duration", "send no token"}, nil},
+		{"servers", []string{"--advertise host:port", "--takeover duration", "scope peer"}, nil},
 		{"train krr", []string{"--data file", "tuner help data"}, []string{"--db", "--server", "--delimiter"}},
 		{"version", nil, []string{"--db", "--server"}},
 		{"connection", []string{"--ca file", "--token-file file", "--insecure", "--lock-timeout"}, []string{"--quiet"}},

@@ -23,6 +23,7 @@ const (
 	exitUnsupported = 8
 	exitStop        = runner.ExitStop
 	exitUnavailable = 20
+	exitBuried      = 75
 	exitInterrupted = 130
 )
 
@@ -55,6 +56,7 @@ func exits() []exit {
 		{21, []tuner.Code{tuner.Unknown}, "the outcome is unknown, so repeat it with the same --request-id"},
 		{22, []tuner.Code{tuner.Exhausted}, "a limit is reached or the disk is full, so retry later"},
 		{23, []tuner.Code{tuner.Deadline}, "the time limit has passed"},
+		{exitBuried, nil, "other servers of the database took over, so start this one again (serve)"},
 		{exitInterrupted, []tuner.Code{tuner.Cancelled}, "interrupted"},
 	}
 }

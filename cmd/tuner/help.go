@@ -346,6 +346,7 @@ TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
 		newDataTopic(),
 		newLimitsTopic(),
 		newOptunaTopic(),
+		newServersTopic(),
 	}
 }
 
@@ -421,5 +422,27 @@ use a tunnel such as ssh -L.`,
 	}
 	var s serving
 	flagGroup(cmd, optunaPage, s.optuna.flags)
+	return cmd
+}
+
+func newServersTopic() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "Several servers of one database",
+		Long: `Several servers can serve one PostgreSQL database. Each answers every call, and clients
+can use any of them or a load balancer. A study has one server at a time, and the
+others forward its calls there. If a server dies, the others take over its studies.
+See docs/deploy.md.
+
+Servers on other machines need TLS and client certificates with the scope peer. They
+use --cert and --key as their own, and --client-ca for the certificates of the others.`,
+		Example: `  tuner serve --store postgres://tuner@db1,db2/tuner --listen 0.0.0.0:7070 \
+    --advertise tuner-1.example.org:7070 --cert server.pem --key server.key \
+    --tokens tokens.json --client-ca ca.pem \
+    --client-scope tuner-1.example.org=peer \
+    --client-scope tuner-2.example.org=peer`,
+	}
+	var s serving
+	flagGroup(cmd, serversPage, s.cluster.flags)
 	return cmd
 }

@@ -75,6 +75,7 @@ func (s *serving) addFlags(g *globals, cmd *cobra.Command) {
 	})
 	flagGroup(cmd, group{title: "HTTP and embedding"}, s.http.flags)
 	flagGroup(cmd, optunaPage, s.optuna.flags)
+	flagGroup(cmd, serversPage, s.cluster.flags)
 	flagGroup(cmd, group{title: "Access"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&s.tokens, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
 		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate of the clients")
@@ -121,6 +122,7 @@ type serving struct {
 	backups backupHabit
 	http    httpFace
 	optuna  optunaFace
+	cluster clusterFace
 	maxFile int64 // bytes
 }
 
@@ -130,6 +132,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 		return err
 	}
 	if err := s.parse(g); err != nil {
+		return err
+	}
+	if err := s.cluster.check(cmd, g.database() != "", s.options, s.optuna.address); err != nil {
 		return err
 	}
 	memory, err := limitMemory(s.maxMemory)
@@ -177,7 +182,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	metrics := server.NewServiceMetrics(s.metricsStudies)
 	o.Observer = metrics.Observer()
 	svc := tuner.Open(st.Store, o)
-	defer func() { err = errors.Join(err, s.close(svc)) }()
+	service := s.cluster.service(svc, s.options, logger)
+	defer func() { err = errors.Join(err, s.close(service)) }()
+	s.cluster.watch(ctx, fatal)
 	go func() {
 		select {
 		case <-st.failed:
@@ -191,7 +198,7 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	}
 	defer flush()
 	s.options.Logger, s.options.OnServing, s.options.Calls = logger, s.http.serve, calls
-	srv, err := server.New(svc, s.options)
+	srv, err := server.New(service, s.options)
 	if err != nil {
 		return err
 	}
@@ -233,7 +240,11 @@ func (s *serving) openStore(ctx context.Context, g *globals, cmd *cobra.Command,
 		if err != nil {
 			return nil, err
 		}
-		return openedDatabase(st), nil
+		opened, err := s.cluster.join(ctx, st, logger)
+		if err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+		return opened, nil
 	}
 	st, err := g.openStore(ctx, cmd, g.file(), e, logger)
 	if err != nil {

@@ -349,7 +349,11 @@ func TestFreeze(t *testing.T) {
 		_, err = a.Study(t.Context(), "s")
 		wantCode(t, err, tuner.Unavailable)
 		a.thaw()
-		<-a.member.Buried()
+		select {
+		case <-a.member.Buried():
+		case <-time.After(3 * ttl):
+			t.Error("the server that was frozen does not learn that it was buried")
+		}
 	})
 }
 

@@ -102,7 +102,10 @@ func TestPeers(t *testing.T) {
 
 	// Callers that cannot be are refused.
 	for _, texts := range [][]string{
-		{"no JSON"}, {"{}"}, {`{"name":"x","scope":{"role":"peer"}}`}, {`{"name":"x","scope":{"role":"root"}}`},
+		{"no JSON"},
+		{"{}"},
+		{`{"name":"x","scope":{"role":"peer"}}`},
+		{`{"name":"x","scope":{"role":"root"}}`},
 		{`{"name":"x","scope":{"role":"admin"}}`, `{"name":"y","scope":{"role":"admin"}}`},
 	} {
 		wantCode(t, fmt.Sprint("the callers ", texts), get(passingText(t, texts...), c), codes.Unauthenticated, "pass")

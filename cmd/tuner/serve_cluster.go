@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/lease"
+	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/cluster"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// serversPage is the page about several servers of one database.
+var serversPage = group{"Several servers", "tuner help servers"}
+
+// clusterFace are the flags of a server that shares its database with others.
+type clusterFace struct {
+	advertise string
+	takeover  time.Duration
+
+	member *lease.Member // nil for a file
+}
+
+func (c *clusterFace) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.advertise, "advertise", "", "`host:port` where other servers of the database reach this one")
+	f.DurationVar(&c.takeover, "takeover", lease.DefaultTTL, "time after which others take over the studies of a server that died")
+}
+
+// check refuses flags that have no effect, and servers that could not trust each other.
+func (c *clusterFace) check(cmd *cobra.Command, database bool, o server.Options, optuna string) error {
+	switch {
+	case !database && c.advertise != "":
+		return usagef("--advertise needs a database that servers share; give --store postgres://…")
+	case !database && cmd.Flags().Changed("takeover"):
+		return usagef("--takeover has no effect on a file; leave it out, or give --store postgres://…")
+	case c.takeover < lease.MinTTL || c.takeover > lease.MaxTTL:
+		return usagef("--takeover %v: must be %v to %v", c.takeover, lease.MinTTL, lease.MaxTTL)
+	case c.advertise == "":
+		return nil
+	case optuna != "":
+		return usagef("--optuna works with one server only, because Optuna's calls are not forwarded; leave out --advertise, or serve Optuna from a server with a file")
+	}
+	host, port, err := net.SplitHostPort(c.advertise)
+	if ip := net.ParseIP(host); err != nil || host == "" || port == "" || port == "0" || ip != nil && ip.IsUnspecified() {
+		return usagef("--advertise %q: must be host:port by which other servers reach this one, such as tuner-1.example.org:7070", c.advertise)
+	}
+	return c.checkTrust(o)
+}
+
+// checkTrust refuses servers that cannot identify each other.
+func (c *clusterFace) checkTrust(o server.Options) error {
+	const remedy = "add --cert, --key, --client-ca, and --client-scope NAME=peer for the names in the certificates of the servers"
+	if o.CertFile == "" {
+		if o.TokenFile != "" || o.ClientCAFile != "" {
+			return usagef("--advertise needs TLS to forward the calls of known callers; %s", remedy)
+		}
+		return nil // every caller is an admin
+	}
+	for _, scope := range o.ClientScopes {
+		if scope.Role == server.RolePeer && o.ClientCAFile != "" {
+			return nil
+		}
+	}
+	return usagef("--advertise needs the other servers' certificates to have the scope peer; %s", remedy)
+}
+
+// join makes this process one of the servers of a database.
+func (c *clusterFace) join(ctx context.Context, st *postgres.Store, logger *slog.Logger) (*opened, error) {
+	m, err := lease.Join(ctx, unbacked{Store: st}, lease.Options{Address: c.advertise, TTL: c.takeover, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	c.member = m
+	c.warn(ctx, logger)
+	o := openedDatabase(st)
+	o.Store = unbackedMember{Member: m}
+	return o, nil
+}
+
+// warn says if calls cannot be forwarded between this server and another.
+func (c *clusterFace) warn(ctx context.Context, logger *slog.Logger) {
+	servers, err := c.member.Servers(ctx)
+	if err != nil {
+		return // calls will report it
+	}
+	for _, v := range servers {
+		if v.ID != c.member.ID() && !v.Expired && (v.Address == "" || c.advertise == "") {
+			logger.Warn("another server uses this database, and calls are not forwarded between the two; start both with --advertise", "server", v.ID, "address", v.Address)
+		}
+	}
+}
+
+// service is the service for all callers, over the local one.
+func (c *clusterFace) service(local *tuner.Tuner, o server.Options, logger *slog.Logger) tuner.Service {
+	if c.member == nil {
+		return local
+	}
+	options := client.Options{
+		Plaintext: o.CertFile == "", CAFile: o.ClientCAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
+		RetryFor: -1, MaxRecvBytes: o.Limits.MaxSendBytes, MaxSendBytes: o.Limits.MaxRecvBytes,
+	}
+	return cluster.New(local, c.member, cluster.Options{
+		Dial:      func(address string) (cluster.Node, error) { return client.Dial(address, options) },
+		Forwarded: server.Forwarded, PassOn: server.PassOn, Logger: logger,
+	})
+}
+
+// watch calls fatal when other servers have taken over the studies of this one.
+func (c *clusterFace) watch(ctx context.Context, fatal context.CancelCauseFunc) {
+	if c.member == nil {
+		return
+	}
+	go func() {
+		select {
+		case <-c.member.Buried():
+			fatal(&statusError{exitBuried, c.member.Err()})
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// unbackedMember is a database for the service of one of several servers.
+type unbackedMember struct {
+	*lease.Member
+	noBackup
+}
+
+// noBackup explains how to make a backup of a database.
+type noBackup struct{}
+
+// Backup implements tuner.Backuper.
+func (noBackup) Backup(context.Context, io.Writer) error {
+	return fmt.Errorf("a backup of a database: %w; use pg_dump or the database's own tools, or tuner copy to a file", tuner.ErrUnsupported)
+}
