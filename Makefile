@@ -235,6 +235,14 @@ postgres: .SHELLFLAGS := -o pipefail -c
 postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and the benchmark of store/postgres on a real PostgreSQL
 	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
 	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+
+servers: SHELL := /bin/bash
+servers: .SHELLFLAGS := -o pipefail -c
+servers: ## minutes: three servers on one PostgreSQL with 20 kills, 5 stops, 5 freezes, 3 failovers and an outage of 30 s
+	BKB_POSTGRES_MUST=1 BKB_TORTURE_SERVER_KILLS=20 BKB_TORTURE_SERVER_TERMS=5 BKB_TORTURE_SERVER_FREEZES=5 BKB_TORTURE_SERVER_FAILOVERS=3 BKB_TORTURE_SERVER_OUTAGES=1 \
+	  BKB_TORTURE_SERVER_OUTAGE_SECONDS=30 BKB_TORTURE_SERVER_TRIALS=20000 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} \
+	  go test -count=1 -timeout 30m -v -run 'TestServers$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 torture-long: ## hours: 20,000 kills, 5,000 cuts, 1,000,000 seeds
 	BKB_TORTURE_KILLS=20000 BKB_TORTURE_CREATIONS=2000 BKB_TORTURE_CUTS=5000 BKB_TORTURE_FAULTS=3000 BKB_TORTURE_SEEDS=1000000 BKB_TORTURE_OPS=100000 BKB_TORTURE_MUST=1 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} \

@@ -267,8 +267,7 @@ func (s *Server) Standby(name string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := fmt.Sprintf("host=127.0.0.1 port=%d user=bkb application_name=%s", s.Port, name)
-	if err := b.tool("pg_basebackup", "-d", from, "-D", b.data(), "-R", "-X", "stream", "-c", "fast", "-N"); err != nil {
+	if err := b.copyOf(s, name); err != nil {
 		return nil, errors.Join(err, b.clean())
 	}
 	return b, b.Run()
@@ -276,3 +275,42 @@ func (s *Server) Standby(name string) (*Server, error) {
 
 // Promote makes a standby a primary.
 func (s *Server) Promote() error { return s.tool("pg_ctl", "promote", "-w", "-D", s.data()) }
+
+// Follow makes a server that was stopped follow another one, at its own port and without
+// its old data.
+func (s *Server) Follow(primary *Server, name string) error {
+	if err := os.RemoveAll(s.data()); err != nil {
+		return err
+	}
+	if err := s.copyOf(primary, name); err != nil {
+		return err
+	}
+	return s.Run()
+}
+
+// copyOf makes the data of a standby.
+func (s *Server) copyOf(primary *Server, name string) error {
+	from := fmt.Sprintf("host=127.0.0.1 port=%d user=bkb application_name=%s", primary.Port, name)
+	return s.tool("pg_basebackup", "-d", from, "-D", s.data(), "-R", "-X", "stream", "-c", "fast", "-N")
+}
+
+// Require lets commits wait until a standby has them, and waits until it follows.
+func (s *Server) Require(name string) error {
+	if err := s.Configure("synchronous_standby_names = '" + name + "'"); err != nil {
+		return err
+	}
+	if err := s.tool("pg_ctl", "reload", "-D", s.data()); err != nil {
+		return err
+	}
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		cmd := exec.Command(s.bin+"psql", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", "bkb", "-At", "postgres",
+			"-c", "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'")
+		out, err := cmd.CombinedOutput()
+		if err == nil && strings.TrimSpace(string(out)) == "1" {
+			return nil
+		}
+		if time.Since(begun) > time.Minute {
+			return fmt.Errorf("the standby %s does not follow: %w: %s", name, err, out)
+		}
+	}
+}

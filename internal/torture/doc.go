@@ -16,6 +16,9 @@
 //	          was not synced, refuses, and forgets whether it wrote; clients lose
 //	          answers and send again; clocks jump; all in one bubble of
 //	          testing/synctest, so that a seed repeats a run
+//	Servers   three tuner serve on one PostgreSQL under 16 clients that send each try
+//	          to another one; servers are killed, stopped and frozen, and the
+//	          database is away or fails over to its standby
 //	Linear    histories of many clients against one-at-a-time models (porcupine)
 //
 // A failed test leaves a folder with the seed, the journal of all calls, the file and

@@ -38,12 +38,18 @@ func serve(t testing.TB, db string, log io.Writer, under []string) (*serving, er
 // serveAt is serve at a given address.
 func serveAt(t testing.TB, db, address string, log io.Writer, under []string, flags ...string) (*serving, error) {
 	t.Helper()
+	_ = os.Remove(strings.TrimPrefix(address, "unix:"))
+	return begin(t, address, log, under, append([]string{"--db", db}, flags...)...)
+}
+
+// begin is serveAt on the store that the flags name.
+func begin(t testing.TB, address string, log io.Writer, under []string, flags ...string) (*serving, error) {
+	t.Helper()
 	s := &serving{address: address, drained: make(chan struct{})}
-	_ = os.Remove(strings.TrimPrefix(s.address, "unix:"))
-	args := append(append([]string{}, under...), tunerBinary(t), "serve", "--db", db, "--listen", s.address, "--rate", "-1")
+	args := append(append([]string{}, under...), tunerBinary(t), "serve", "--listen", s.address, "--rate", "-1")
 	args = append(args, flags...)
 	s.cmd = exec.Command(args[0], args[1:]...)
-	s.cmd.Env = append(os.Environ(), "TUNER_TOKENS=", "TUNER_TOKEN=", "TUNER_SERVER=")
+	s.cmd.Env = append(os.Environ(), "TUNER_TOKENS=", "TUNER_TOKEN=", "TUNER_SERVER=", "TUNER_STORE=")
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
