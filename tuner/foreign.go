@@ -151,6 +151,9 @@ func (t *Tuner) DeleteForeign(ctx context.Context, s ForeignStudy) error {
 	}
 	if err := t.store.Delete(ctx, s.ID); err != nil {
 		t.checkFatal(err)
+		if errors.Is(err, store.ErrUnknownOutcome) {
+			t.forgetName(s.Name) // it may be gone
+		}
 		return err
 	}
 	t.mu.Lock()

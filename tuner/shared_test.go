@@ -23,6 +23,16 @@ type undying struct {
 
 func (u *undying) Close() error { return nil }
 
+func (u *undying) DeleteAs(ctx context.Context, c store.Claim) error {
+	err := u.Store.DeleteAs(ctx, c)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.lost != nil && err == nil {
+		return &store.UnknownError{Study: c.Study, Err: context.DeadlineExceeded}
+	}
+	return err
+}
+
 func (u *undying) lose(answer func(late func() error) error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -155,6 +165,21 @@ func TestUnknownOfOneStudy(t *testing.T) {
 			}
 			must(a.Ask(t.Context(), "other", study.Ask{}))
 		})
+	}
+}
+
+// TestUnknownDeletion loses the answer of a deletion. The study in memory is not shown
+// any more.
+func TestUnknownDeletion(t *testing.T) {
+	shared := &undying{Store: memory.New()}
+	a, _ := server(t, shared, "a:1", Options{})
+	must(a.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, nil)}))
+	shared.lose(func(late func() error) error { return late() })
+	if err := a.DeleteStudy(t.Context(), "s"); CodeOf(err) != Unknown {
+		t.Errorf("the deletion ended with %v, want %s", err, Unknown)
+	}
+	if s, err := a.Study(t.Context(), "s"); CodeOf(err) != NotFound {
+		t.Errorf("the deleted study is %+v, %v", s, err)
 	}
 }
 
