@@ -15,7 +15,9 @@
 //	Simulate  the service of package tuner over a store in memory that loses what
 //	          was not synced, refuses, and forgets whether it wrote; clients lose
 //	          answers and send again; clocks jump; all in one bubble of
-//	          testing/synctest, so that a seed repeats a run
+//	          testing/synctest, so that a seed repeats a run; also three servers
+//	          of package tuner/cluster over one store, which crash, freeze, are
+//	          suspended, lose messages to each other and do not reach the store
 //	Servers   three tuner serve on one PostgreSQL under 16 clients that send each try
 //	          to another one; servers are killed, stopped and frozen, and the
 //	          database is away or fails over to its standby
@@ -27,8 +29,9 @@
 // # How much
 //
 // The everyday tests run a little of each harness, in about twenty seconds. The
-// variables BKB_TORTURE_KILLS, _CUTS, _SEEDS, _OPS, _FAULTS and _SOAK of the
-// environment set more (see the Makefile). The everyday tests use fixed seeds, so CI
+// variables BKB_TORTURE_KILLS, _CUTS, _SEEDS, _SERVER_SEEDS, _OPS, _FAULTS and _SOAK of
+// the environment set more, and those of TestServers begin with _SERVER (see the
+// Makefile). The everyday tests use fixed seeds, so CI
 // repeats its verdict on a commit. make torture draws new ones (BKB_TORTURE_SEED=new),
 // and the seed that a failure prints repeats it. With BKB_TORTURE_MUST=1, a facility
 // that this machine lacks is a failure.

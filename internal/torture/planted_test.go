@@ -46,6 +46,11 @@ var hunts = []struct {
 	{planted.BudgetTooLarge, "simulation", bySimulation},
 	{planted.SecondTellEaten, "simulation", bySimulation},
 	{planted.PauseIgnored, "simulation", bySimulation},
+	{planted.FenceMissing, "simulation of servers", bySimulationOfServers},
+	{planted.ClaimByRead, "simulation of servers", bySimulationOfServers},
+	{planted.LeaseByMonotonic, "simulation of servers", bySimulationOfServers},
+	{planted.AnswerAfterLease, "simulation of servers", bySimulationOfServers},
+	{planted.StalePlace, "simulation of servers", bySimulationOfServers},
 	{planted.AnswerEarly, "kills", byKills},
 	{planted.NoSync, "power cuts", byPower},
 	{planted.CreateNoSync, "power cuts", byPower},
@@ -117,6 +122,16 @@ func bySimulation(t *testing.T, most int) (int, string) {
 	first := seed(t)
 	for i := range most {
 		if s := simulate(t, first+uint64(i)); s.fault != "" {
+			return i + 1, s.fault
+		}
+	}
+	return most, ""
+}
+
+func bySimulationOfServers(t *testing.T, most int) (int, string) {
+	first := seed(t)
+	for i := range most {
+		if s := simulateFleet(t, first+uint64(i), simServers); s.fault != "" {
 			return i + 1, s.fault
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/cluster"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -139,14 +140,14 @@ func (s *simulation) outcome() study.Outcome {
 func (s *simulation) send(w *simWorker, c *simCall) {
 	s.counts.calls++
 	ctx, cancel := context.WithCancel(context.Background())
-	c.life, c.cancel, c.sent, c.answer = s.life, cancel, time.Now(), simAnswer{}
+	ctx, life, service := s.choose(ctx, c.to)
+	c.life, c.cancel, c.sent, c.answer = life, cancel, time.Now(), simAnswer{}
 	before := c.incarnation
 	if c.incarnation, c.durable = s.book.position(c.study); before != 0 && before != c.incarnation {
 		c.doubt, c.acked = false, false // for a study created anew it is a new request
 	}
 	w.call = c
 	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
-	service := s.service
 	go func() {
 		defer cancel()
 		a := invoke(ctx, service, c)
@@ -157,8 +158,20 @@ func (s *simulation) send(w *simWorker, c *simCall) {
 	}()
 }
 
+// choose returns the service for a call. With several servers it is the given one, or
+// any of them.
+func (s *simulation) choose(ctx context.Context, v *simServer) (context.Context, *simLife, cluster.Node) {
+	if s.fleet == nil {
+		return ctx, s.life, s.service
+	}
+	if v == nil {
+		v = s.fleet[s.random.IntN(len(s.fleet))]
+	}
+	return s.lossy(ctx), v.life, v
+}
+
 // invoke makes the call.
-func invoke(ctx context.Context, t *tuner.Tuner, c *simCall) (a simAnswer) {
+func invoke(ctx context.Context, t cluster.Node, c *simCall) (a simAnswer) {
 	switch c.kind {
 	case "create":
 		_, a.err = t.CreateStudy(ctx, c.study, c.command.(study.Create))
@@ -225,7 +238,7 @@ func (s *simulation) receive(c *simCall) {
 	w := c.worker
 	w.call = nil
 	code := tuner.CodeOf(c.answer.err)
-	lost := c.life != s.life || c.life.dead.Load() || s.random.IntN(20) == 0
+	lost := c.life.dead.Load() || s.random.IntN(20) == 0
 	s.say("worker %d: %s %s → %q, lost %t, %v%v", w.index, c.kind, c.id, code, lost, c.answer.given, c.answer.err)
 	if !lost && (code == tuner.Internal || code == tuner.Damaged) {
 		s.broken("%s %s ended with %s: %v", c.kind, c.id, code, c.answer.err)

@@ -18,6 +18,7 @@ import (
 var (
 	errFull    = fmt.Errorf("%w: says the simulation", store.ErrFull)
 	errUnknown = fmt.Errorf("%w: says the simulation", store.ErrUnknownOutcome)
+	errAway    = fmt.Errorf("%w: says the simulation", store.ErrUnavailable)
 	errDead    = errors.New("the process is dead")
 )
 
@@ -25,7 +26,7 @@ var (
 // decides its fate.
 type simDisk struct {
 	s    *simulation
-	disk store.Store
+	disk *memory.Store
 
 	mu     sync.Mutex
 	writes []*simWrite
@@ -35,6 +36,8 @@ type simDisk struct {
 // simWrite is a waiting write.
 type simWrite struct {
 	disk     *simDisk
+	life     *simLife
+	do       func() error
 	number   int
 	what     string
 	name     string
@@ -72,20 +75,22 @@ func (w *simWrite) release(d decision) {
 }
 
 // wait makes a write wait for its decision.
-func (d *simDisk) wait(what, name string) decision {
+func (d *simDisk) wait(l *simLife, what, name string, do func() error) decision {
 	d.mu.Lock()
 	d.serial++
-	w := &simWrite{disk: d, number: d.serial, what: what, name: name, decision: make(chan decision, 1)}
+	w := &simWrite{disk: d, life: l, do: do, number: d.serial, what: what, name: name, decision: make(chan decision, 1)}
 	d.writes = append(d.writes, w)
 	d.mu.Unlock()
 	return <-w.decision
 }
 
-// end releases all waiting writes.
+// end releases the waiting writes of a life.
 func (d *simDisk) end(l *simLife) {
 	l.dead.Store(true)
 	for _, w := range d.waiting() {
-		w.release(decision{err: errDead})
+		if w.life == l {
+			w.release(decision{err: errDead})
+		}
 	}
 }
 
@@ -94,6 +99,7 @@ type simLife struct {
 	disk  *simDisk
 	dead  atomic.Bool
 	fatal atomic.Bool
+	away  atomic.Bool // the store cannot be reached, for one of several servers
 }
 
 var _ store.Store = (*simLife)(nil)
@@ -144,10 +150,10 @@ func (l *simLife) Commit(ctx context.Context, id store.StudyID, expected study.P
 }
 
 func (l *simLife) write(what, name string, do func() error) error {
-	if l.dead.Load() {
-		return errDead
+	if err := l.reach(); err != nil {
+		return err
 	}
-	d := l.disk.wait(what, name)
+	d := l.disk.wait(l, what, name, do)
 	if d.write {
 		if err := do(); err != nil {
 			return err
@@ -156,8 +162,23 @@ func (l *simLife) write(what, name string, do func() error) error {
 	return d.err
 }
 
+// reach returns an error if the life is over or does not reach the store.
+func (l *simLife) reach() error {
+	switch {
+	case l.dead.Load():
+		return errDead
+	case l.away.Load():
+		return errAway
+	default:
+		return nil
+	}
+}
+
 // Lookup implements store.Store.
 func (l *simLife) Lookup(ctx context.Context, name string) (store.Info, error) {
+	if l.away.Load() {
+		return store.Info{}, errAway
+	}
 	return l.disk.disk.Lookup(ctx, name)
 }
 
@@ -176,6 +197,9 @@ func (l *simLife) List(ctx context.Context, after string) iter.Seq2[store.Info, 
 
 // Read implements store.Store.
 func (l *simLife) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
+	if l.away.Load() {
+		return func(yield func(store.Record, error) bool) { yield(store.Record{}, errAway) }
+	}
 	return l.disk.disk.Read(ctx, id, from)
 }
 

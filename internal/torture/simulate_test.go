@@ -102,6 +102,10 @@ type simulation struct {
 	disk    *simDisk
 	life    *simLife // of the current service
 	service *tuner.Tuner
+	fleet   []*simServer // several servers instead of one service
+	late    []func()     // writes of unknown outcome that are still to be done
+	boots   int          // of servers after the first ones
+	buried  int          // servers
 	wall    atomic.Int64 // offset of the wall clock in nanoseconds
 	workers []*simWorker
 	serial  int
@@ -122,8 +126,14 @@ const simSteps = 150
 const modelled = 64
 
 // simulate runs one seed in a bubble.
-func simulate(t *testing.T, seed uint64) *simulation {
-	s := &simulation{seed: seed, random: rand.New(rand.NewPCG(seed, 3))}
+func simulate(t *testing.T, seed uint64) *simulation { return simulateFleet(t, seed, 0) }
+
+// simulateFleet is simulate with several servers, or with one service for 0 servers.
+func simulateFleet(t *testing.T, seed uint64, servers int) *simulation {
+	s := &simulation{seed: seed, random: rand.New(rand.NewPCG(seed, 3)), fleet: make([]*simServer, servers)}
+	if servers == 0 {
+		s.fleet = nil
+	}
 	synctest.Test(t, func(t *testing.T) { s.run(t) })
 	return s
 }
@@ -145,7 +155,12 @@ func (s *simulation) run(t *testing.T) {
 	for i := range 4 {
 		s.workers = append(s.workers, &simWorker{index: i, named: i%2 == 0})
 	}
-	s.boot()
+	if s.fleet == nil {
+		s.boot()
+	}
+	for i := range s.fleet {
+		s.bootServer(i)
+	}
 	for s.counts.steps = 0; s.counts.steps < simSteps && s.fault == ""; s.counts.steps++ {
 		s.step()
 	}
@@ -155,8 +170,16 @@ func (s *simulation) run(t *testing.T) {
 	if s.fault == "" {
 		s.explain(t.Context())
 	}
-	s.disk.end(s.life)
-	s.service.Close()
+	s.late = nil
+	if s.fleet == nil {
+		s.disk.end(s.life)
+		s.service.Close()
+	}
+	for _, v := range s.fleet {
+		v.thaw()
+		s.disk.end(v.life)
+		v.Close()
+	}
 	synctest.Wait()
 }
 
@@ -192,7 +215,8 @@ func (s *simulation) crash() {
 func (s *simulation) step() {
 	waiting := s.disk.waiting()
 	switch n := s.random.IntN(100); {
-	case s.life.fatal.Load():
+	case s.fleet != nil && s.stepFleet():
+	case s.life != nil && s.life.fatal.Load():
 		s.crash()
 	case n < 45 && len(waiting) > 0:
 		s.release(waiting[s.random.IntN(len(waiting))])
@@ -204,6 +228,8 @@ func (s *simulation) step() {
 		s.jump()
 	case n < 95:
 		s.giveUp()
+	case n < 97 && s.fleet != nil:
+		s.crashServer(s.random.IntN(len(s.fleet)))
 	case n < 97:
 		s.crash()
 	default:
@@ -224,6 +250,9 @@ func (s *simulation) release(w *simWrite) {
 		d = decision{err: errUnknown}
 	case 3:
 		d = decision{write: true, err: errUnknown}
+	}
+	if s.fleet != nil && d.err == errUnknown {
+		s.forget(w, &d)
 	}
 	if d.err != nil {
 		s.counts.faults++
@@ -265,6 +294,10 @@ func (s *simulation) giveUp() {
 // settle lets the simulation come to rest. Every call is answered, every lease without
 // heartbeats expires, and the service is healthy again.
 func (s *simulation) settle() {
+	if s.fleet != nil {
+		s.settleFleet()
+		return
+	}
 	s.book.quietSince = time.Now()
 	touched := new(simLife)
 	lookers := []*simWorker{{index: 8}, {index: 9}}
@@ -307,7 +340,12 @@ func (s *simulation) explain(ctx context.Context) {
 		if !s.book.exists(name) {
 			continue
 		}
-		r, err := s.service.Replay(ctx, name, nil)
+		service := s.service
+		if s.fleet != nil {
+			service = tuner.Open(&simLife{disk: s.disk}, tuner.Options{})
+			defer service.Close()
+		}
+		r, err := service.Replay(ctx, name, nil)
 		if err != nil || len(r.Differences)+len(r.ModelDifferences) > 0 {
 			s.broken("the log of study %s does not explain what was suggested: %+v, %v", name, r, err)
 		}
@@ -355,6 +393,7 @@ type simCall struct {
 	epoch   int
 
 	life    *simLife
+	to      *simServer // the server to send it to, or nil for any
 	cancel  context.CancelFunc
 	sent    time.Time
 	durable study.Position // of the study when it was sent
