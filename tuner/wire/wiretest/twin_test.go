@@ -47,6 +47,11 @@ func TestTwins(t *testing.T) {
 			twins(t, local, far, serve, tuner.Unsupported, tuner.Unsupported)
 		})
 	}
+	t.Run("whole/forwarded", func(t *testing.T) {
+		local := tuner.Open(memory.New(), tuner.Options{})
+		t.Cleanup(func() { local.Close() })
+		twins(t, local, nil, serveForwarded, tuner.Unsupported, tuner.Unsupported)
+	})
 }
 
 // twins runs the script on two services. The codes backup and diagnosis are the expected
