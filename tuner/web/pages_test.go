@@ -1,3 +1,5 @@
+//go:build unix
+
 package web_test
 
 import (
@@ -5,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,8 +22,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
+// pairs is how often BenchmarkOpenPages measures with pages and without.
+const pairs = 10
+
 // BenchmarkOpenPages measures the 99th percentile of an ask while 64 clients ask and tell,
-// with 20 open pages and without, in turns.
+// with 20 open pages and without. The turns follow each other, and every second pair has the
+// pages first, so that a machine that becomes slower or faster changes both. It reports the
+// median of the ratios of the pairs with their quartiles, and the CPU time of the process,
+// clients and pages included.
 func BenchmarkOpenPages(b *testing.B) {
 	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
 	defer s.Close()
@@ -30,30 +40,62 @@ func BenchmarkOpenPages(b *testing.B) {
 	}
 	r := start(b, s, server.Options{Limits: server.Limits{Rate: -1}}, loopback)
 	defer r.stop()
-	var with, without []time.Duration
+	type turn struct {
+		p99 float64 // milliseconds
+		cpu float64 // milliseconds of CPU in a second
+	}
+	measure := func(pages int) turn {
+		ctx, closePages := context.WithCancel(b.Context())
+		var open sync.WaitGroup
+		for range pages {
+			open.Go(func() { openPage(ctx, r) })
+		}
+		begun, used := time.Now(), cpuTime(b)
+		took := askAndTell(b, s)
+		out := turn{cpu: 1e3 * (cpuTime(b) - used).Seconds() / time.Since(begun).Seconds()}
+		closePages()
+		open.Wait()
+		slices.Sort(took)
+		out.p99 = took[len(took)*99/100].Seconds() * 1e3
+		return out
+	}
+	var with, without, ratios, cpuWith, cpuWithout []float64
+	measure(20) // to warm up
 	for range b.N {
-		for turn := range 6 {
-			if turn%2 == 0 {
-				without = append(without, askAndTell(b, s)...)
-				continue
+		for k := range pairs {
+			var w, o turn
+			if k%2 == 0 {
+				o = measure(0)
+				w = measure(20)
+			} else {
+				w = measure(20)
+				o = measure(0)
 			}
-			ctx, closePages := context.WithCancel(b.Context())
-			var pages sync.WaitGroup
-			for range 20 {
-				pages.Go(func() { openPage(ctx, r) })
-			}
-			with = append(with, askAndTell(b, s)...)
-			closePages()
-			pages.Wait()
+			b.Logf("p99 of an ask: %.2f ms with 20 pages, %.2f ms without, ratio %.3f; CPU %.0f and %.0f ms/s", w.p99, o.p99, w.p99/o.p99, w.cpu, o.cpu)
+			with, without, ratios = append(with, w.p99), append(without, o.p99), append(ratios, w.p99/o.p99)
+			cpuWith, cpuWithout = append(cpuWith, w.cpu), append(cpuWithout, o.cpu)
 		}
 	}
-	p99 := func(d []time.Duration) float64 {
-		slices.Sort(d)
-		return d[len(d)*99/100].Seconds() * 1e3
+	quantile := func(x []float64, q float64) float64 {
+		slices.Sort(x)
+		return x[int(math.Round(q*float64(len(x)-1)))]
 	}
-	b.ReportMetric(p99(without), "ms-p99-without")
-	b.ReportMetric(p99(with), "ms-p99-with")
-	b.ReportMetric(p99(with)/p99(without), "ratio")
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(quantile(without, 0.5), "ms-p99-without")
+	b.ReportMetric(quantile(with, 0.5), "ms-p99-with")
+	b.ReportMetric(quantile(ratios, 0.5), "ratio")
+	b.ReportMetric(quantile(ratios, 0.25), "ratio-q1")
+	b.ReportMetric(quantile(ratios, 0.75), "ratio-q3")
+	b.ReportMetric(quantile(cpuWith, 0.5)-quantile(cpuWithout, 0.5), "ms-CPU/s-of-pages")
+}
+
+// cpuTime is what the process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // askAndTell lets 64 clients ask and tell, each 20 times a second at most, and returns how
