@@ -369,3 +369,85 @@ func TestBrowserKilledWorker(t *testing.T) {
 	b.until(t, row+`.includes("second") && !`+row+`.includes("first") && `+row+`.includes("#0") && `+row+`.includes("ends in")`)
 	b.clean(t, "workers")
 }
+
+// TestBrowserKilledServer kills the server under an open page, and starts it again.
+func TestBrowserKilledServer(t *testing.T) {
+	chromium(t)
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r running
+	for _, address := range []*string{&r.grpc, &r.http} { // ports that stay the same
+		l, err := net.Listen("tcp", loopback)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*address = l.Addr().String()
+		l.Close()
+	}
+	dir := t.TempDir()
+	serve := func() *exec.Cmd {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), filepath.Join(bin, "tuner"), "--db", "tuner.db", "serve", "--listen", r.grpc, "--http", r.http, "--ready-file", "ready.json")
+		c.Dir = dir
+		var out bytes.Buffer
+		c.Stdout, c.Stderr = &out, &out
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		})
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			text, err := os.ReadFile(filepath.Join(dir, "ready.json"))
+			if err == nil && bytes.Contains(text, fmt.Appendf(nil, `"pid":%d,`, c.Process.Pid)) {
+				return c
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the server does not become ready: %s", &out)
+			}
+		}
+	}
+	line := func(text string) string {
+		t.Helper()
+		out, err := shell(t, &r, dir, text).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", text, err, out)
+		}
+		return string(out)
+	}
+	first := serve()
+	if err := os.WriteFile(filepath.Join(dir, "space.yaml"), []byte("parameters: {lr: {type: float, low: 0, high: 1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line("tuner create-study digits --space space.yaml --minimize loss")
+	tell := `i=0; while [ $i -lt 7 ]; do tuner ask digits > asked.json; n=$(grep -o '"trial":[0-9]*' asked.json | cut -d: -f2); tuner tell digits $n 0.$n; i=$((i+1)); done`
+	line(tell)
+	b := openBrowser(t, &r)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/studies/digits", ".history canvas")
+	b.until(t, `document.querySelector("#live").textContent.includes("live")`)
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	b.until(t, `!document.querySelector("#banner").hidden`)
+	serve()
+	back := time.Now()
+	b.until(t, `document.querySelector("#banner").hidden && document.querySelector("#live").textContent.includes("live")`)
+	if took := time.Since(back); took > 5*time.Second {
+		t.Errorf("the page was live %s after the server", took)
+	} else {
+		t.Logf("the page was live %s after the server", took)
+	}
+	line(tell)
+	rows := strings.Count(line("tuner trials digits -f csv"), "\n") - 1
+	if rows != 14 {
+		t.Fatalf("there are %d trials", rows)
+	}
+	b.until(t, fmt.Sprintf(`document.querySelector(".study-head").textContent.includes("trials%d")`, rows))
+	b.do(t, chromedp.Evaluate(`location.hash = "#trials"`, nil))
+	b.until(t, fmt.Sprintf(`document.querySelectorAll("table.trials [data-compare]").length === %d && document.querySelector(".view .readout").textContent.startsWith("%d of %d")`, rows, rows, rows))
+}

@@ -521,6 +521,15 @@ func measureBrowser(t *testing.T, n int) (m measures) {
 	place := func(selector string) {
 		b.do(t, chromedp.Evaluate(`(() => { const r = document.querySelector("`+selector+`").getBoundingClientRect(); return {x: r.x, y: r.y, width: r.width, height: r.height}; })()`, &box))
 	}
+	if n >= 1000 { // imported trials are enough for a model, which no ask has made yet
+		b.do(t, chromedp.Evaluate(`location.hash = "#model"`, nil), chromedp.WaitVisible(".words li", chromedp.ByQuery))
+		if text := strings.ToLower(b.text(t, ".view")); !strings.Contains(text, "next ask") || strings.Contains(text, "too few") {
+			t.Errorf("without an ask the model is %q", text)
+		}
+		b.do(t, chromedp.Evaluate(`location.hash = "#overview"`, nil), chromedp.WaitVisible(".u-over", chromedp.ByQuery))
+		b.settle(t)
+	}
+
 	place(".u-over")
 	b.do(t, chromedp.MouseEvent("mouseMoved", box.X+0.3*box.Width, box.Y+50))
 	b.settle(t)
