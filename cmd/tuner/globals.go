@@ -312,7 +312,7 @@ func (g *globals) dial(cmd *cobra.Command, address string) (tuner.Service, error
 			return nil, err
 		}
 	case os.Getenv("TUNER_TOKEN") != "":
-		o.Token = wire.NewToken(os.Getenv("TUNER_TOKEN"))
+		o.Token = wire.NewToken(strings.TrimSpace(os.Getenv("TUNER_TOKEN"))) // a Secret may end with a line end
 	}
 	return client.Dial(address, o)
 }

@@ -106,10 +106,14 @@ func (r *running) flags(g *globals, cmd *cobra.Command) {
 func (r *running) parse(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
-		return usagef("there is no --; write tuner run STUDY -- COMMAND, or try tuner run --demo")
+		or := ""
+		if cmd.Flag("demo") != nil {
+			or = ", or try tuner run --demo"
+		}
+		return usagef("there is no --; write %s STUDY -- COMMAND%s", cmd.CommandPath(), or)
 	}
 	if dash > 1 {
-		return usagef("%q is one argument too many before the --; write tuner run STUDY -- COMMAND", args[1])
+		return usagef("%q is one argument too many before the --; write %s STUDY -- COMMAND", args[1], cmd.CommandPath())
 	}
 	var err error
 	if r.options.Study, err = studyName(args[:dash]); err != nil {
