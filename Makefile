@@ -144,6 +144,9 @@ katib: ## test tuner katib with the stubs of Katib's own Python package (30 seco
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	$(KATIBENV)/bin/python tuner/katib/testdata/controller.py bin/tuner
 
+slurm: ## run the script of tuner workers slurm in a Slurm of one node (needs root and Debian's slurmctld, slurmd, slurm-client, munge)
+	BKB_SLURM=1 go test -count=1 -v -run TestSlurm ./cmd/tuner
+
 # The version in the names is that of the newest heading of the changelog, or the tag.
 SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 wheels: $(PYENV)/ready ## build the wheels of 6 systems and the sdist in python/dist (15 minutes from nothing)
