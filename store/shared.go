@@ -53,6 +53,9 @@ type Shared interface {
 	// Bury removes a server if its lease is over, and reports whether the server is gone.
 	Bury(ctx context.Context, id ServerID) (gone bool, err error)
 
+	// Owner returns the server that has a study, or the zero Server if none has. It returns
+	// a [NotFoundError].
+	Owner(ctx context.Context, id StudyID) (Server, error)
 	// Claim makes a server the owner of a study under a new epoch. The server can claim a
 	// study again that it owns. Read the log after the claim. It returns a
 	// [NotFoundError], or a [FencedError] if another server owns the study.

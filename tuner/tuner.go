@@ -86,6 +86,8 @@ type Tuner struct {
 	fatal   error
 
 	unreadNoted time.Time
+
+	elsewhere func(context.Context, store.Info) (Study, bool)
 }
 
 var _ Service = (*Tuner)(nil)
@@ -472,6 +474,11 @@ func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
 		// It has left memory since, and there is no room for it or another server has it.
 	}
 	if !known || g.study.Position != info.Head {
+		if t.elsewhere != nil {
+			if s, ok := t.elsewhere(ctx, info); ok && s.ID == info.ID {
+				return s, nil
+			}
+		}
 		var err error
 		if g, err = t.read(ctx, info); err != nil {
 			return Study{}, err
@@ -526,6 +533,13 @@ func (t *Tuner) keepGlance(g glance) {
 		delete(t.glances, id)
 	}
 	t.glances[g.study.ID] = g
+}
+
+// SetElsewhere sets a function for lists that returns a study that another server of the
+// store has. If ok is false, the study is read from the store. Call it before any other
+// method.
+func (t *Tuner) SetElsewhere(find func(ctx context.Context, info store.Info) (s Study, ok bool)) {
+	t.elsewhere = find
 }
 
 // Backuper is a store that can copy itself while in use.

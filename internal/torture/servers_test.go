@@ -90,7 +90,6 @@ type fleet struct {
 	pg       []*pgtest.Server // the primary and its standby, if there is one
 	store    string           // address of the database
 	look     *postgres.Store  // to find the owners of studies
-	fake     store.ServerID
 	address  []string
 	silences map[string][]time.Duration
 	buried   int
@@ -146,9 +145,6 @@ func (f *fleet) start(t *testing.T, standby bool) {
 	if f.look, err = postgres.Open(t.Context(), f.store, postgres.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if f.fake, err = f.look.Register(t.Context(), "nowhere", time.Hour); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run starts a server at its address.
@@ -184,15 +180,11 @@ func (f *fleet) owner(t *testing.T, name string) int {
 	if err != nil {
 		return -1
 	}
-	c, err := f.look.Claim(t.Context(), info.ID, f.fake)
-	if err == nil { // it has no owner
-		_ = f.look.Release(t.Context(), c)
+	owner, err := f.look.Owner(t.Context(), info.ID)
+	if err != nil {
 		return -1
 	}
-	if owner := (*store.FencedError)(nil); errors.As(err, &owner) {
-		return slices.Index(f.address, owner.Server.Address)
-	}
-	return -1
+	return slices.Index(f.address, owner.Address)
 }
 
 // victim returns a server that has a study.

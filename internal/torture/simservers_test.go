@@ -100,6 +100,13 @@ func (l *simShared) Servers(ctx context.Context) ([]store.Server, error) {
 	return l.disk.disk.Servers(ctx)
 }
 
+func (l *simShared) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
+	if err := l.reach(); err != nil {
+		return store.Server{}, err
+	}
+	return l.disk.disk.Owner(ctx, id)
+}
+
 func (l *simShared) Bury(ctx context.Context, id store.ServerID) (bool, error) {
 	if err := l.reach(); err != nil {
 		return false, err

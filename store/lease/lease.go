@@ -110,6 +110,11 @@ func (m *Member) TTL() time.Duration { return m.options.TTL }
 // Servers returns all servers that share the store.
 func (m *Member) Servers(ctx context.Context) ([]store.Server, error) { return m.shared.Servers(ctx) }
 
+// Owner returns the server that has a study, or the zero Server if none has.
+func (m *Member) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
+	return m.shared.Owner(ctx, id)
+}
+
 // Alive tells whether the lease of this server is in force. While it is not, other
 // servers may have taken over its studies, and what it has in memory may be old.
 func (m *Member) Alive() bool {

@@ -86,6 +86,17 @@ func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err err
 	return true, nil
 }
 
+// Owner implements [store.Shared].
+func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	l, err := s.log(ctx, id)
+	if err != nil {
+		return store.Server{}, err
+	}
+	return s.server(l.owner), nil
+}
+
 // Claim implements [store.Shared].
 func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {
 	s.mu.Lock()

@@ -75,6 +75,34 @@ func (s *Store) bury(ctx context.Context, id store.ServerID, over time.Duration)
 	return gone, err
 }
 
+// Owner implements [store.Shared].
+func (s *Store) Owner(ctx context.Context, id store.StudyID) (v store.Server, err error) {
+	if err := s.enter(ctx); err != nil {
+		return v, err
+	}
+	defer s.leave()
+	if !possible(id) {
+		return v, &store.NotFoundError{Study: id}
+	}
+	v, _, there, err := s.owner(ctx, id)
+	if !there {
+		v = store.Server{}
+	}
+	return v, err
+}
+
+// owner reads the owner and the epoch of a study. there is false if the owner is not a
+// server any more.
+func (s *Store) owner(ctx context.Context, id store.StudyID) (v store.Server, epoch int64, there bool, err error) {
+	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, s.sql.owner, int64(id)).Scan(&v.ID, &epoch, &there, &v.Address, &v.Expired)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = &store.NotFoundError{Study: id}
+	}
+	return v, epoch, there, err
+}
+
 // Claim implements [store.Shared]. It reads the owner first. The statement that claims
 // the study names the owner and epoch that were read, because it could overlook a server
 // that joined and claimed the study while it waited for the row.
@@ -151,15 +179,7 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context, conn *pgx.
 // without a claim frees a study whose server has been dead for long, and free reports
 // that the write can be tried again.
 func (s *Store) fenced(ctx context.Context, c store.Claim) (free bool, err error) {
-	var v store.Server
-	var there bool
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		var epoch int64
-		return conn.QueryRow(ctx, s.sql.owner, int64(c.Study)).Scan(&v.ID, &epoch, &there, &v.Address, &v.Expired)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, &store.NotFoundError{Study: c.Study}
-	}
+	v, _, there, err := s.owner(ctx, c.Study)
 	if err != nil {
 		return false, err
 	}

@@ -152,6 +152,13 @@ func testRenewalRace(t *testing.T, f *sharedFixture) {
 func testOneOwner(t *testing.T, f *sharedFixture) {
 	info := f.create(t, "s", 0)
 	a, b := f.register(t, "a:1", shortLease), f.register(t, "b:1", longLease)
+	wantServer := func(want store.Server) {
+		t.Helper()
+		if v, err := f.shared.Owner(t.Context(), info.ID); err != nil || v != want {
+			t.Errorf("the owner is %+v, %v, want %+v", v, err, want)
+		}
+	}
+	wantServer(store.Server{})
 	first := f.claim(t, info.ID, a)
 	if first.Study != info.ID || first.Server != a || first.Epoch == 0 {
 		t.Errorf("claim %+v", first)
@@ -166,8 +173,11 @@ func testOneOwner(t *testing.T, f *sharedFixture) {
 	if err := f.shared.CommitAs(t.Context(), first, 1, []study.Event{marked("2")}); err != nil {
 		t.Errorf("commit by an owner that was not buried: %v", err)
 	}
+	wantServer(store.Server{ID: a, Address: "a:1", Expired: true})
 	f.bury(t, a)
+	wantServer(store.Server{})
 	second := f.claim(t, info.ID, b)
+	wantServer(store.Server{ID: b, Address: "b:1"})
 	if second.Epoch <= first.Epoch {
 		t.Errorf("epoch %d after %d", second.Epoch, first.Epoch)
 	}
@@ -175,6 +185,10 @@ func testOneOwner(t *testing.T, f *sharedFixture) {
 	wantError[*store.NotFoundError](t, "Claim of no study", err)
 	_, err = f.shared.Claim(t.Context(), 1<<63, b)
 	wantError[*store.NotFoundError](t, "Claim of an impossible study", err)
+	for _, id := range []store.StudyID{info.ID + 100, 1 << 63} {
+		_, err = f.shared.Owner(t.Context(), id)
+		wantError[*store.NotFoundError](t, "Owner of no study", err)
+	}
 }
 
 // testClaimRace lets servers claim a free study at once, some of which join at the same
@@ -393,6 +407,7 @@ func testSharedClosed(t *testing.T, f *sharedFixture) {
 		"Unregister": func() error { return f.shared.Unregister(ctx, a) },
 		"Servers":    func() error { _, err := f.shared.Servers(ctx); return err },
 		"Bury":       func() error { _, err := f.shared.Bury(ctx, a); return err },
+		"Owner":      func() error { _, err := f.shared.Owner(ctx, info.ID); return err },
 		"Claim":      func() error { _, err := f.shared.Claim(ctx, info.ID, a); return err },
 		"Release":    func() error { return f.shared.Release(ctx, c) },
 		"CommitAs":   func() error { return f.shared.CommitAs(ctx, c, 1, []study.Event{marked("2")}) },

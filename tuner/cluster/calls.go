@@ -182,7 +182,7 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 			if over {
 				return
 			}
-			if s.options.Forwarded(ctx) || owner.Server.Address == "" {
+			if s.options.Forwarded(ctx) || owner.Server.Address == "" || owner.Server.ID == s.member.ID() {
 				yield(tuner.Happening{}, owner)
 				return
 			}

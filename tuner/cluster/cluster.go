@@ -22,12 +22,16 @@ type Node interface {
 
 // Member is this server among those that share the store. Package store/lease has one.
 type Member interface {
+	// ID returns the id of this server.
+	ID() store.ServerID
 	// Alive tells whether the server's lease is in force.
 	Alive() bool
 	// TTL returns the length of leases.
 	TTL() time.Duration
 	// Servers returns all servers.
 	Servers(ctx context.Context) ([]store.Server, error)
+	// Owner returns the server that has a study, or the zero Server if none has.
+	Owner(ctx context.Context, id store.StudyID) (store.Server, error)
 }
 
 // Options are the settings of a [Service].
@@ -52,11 +56,38 @@ type Service struct {
 	ended   chan struct{} // closed when the look after the peers has ended
 
 	mu     sync.Mutex
+	noted  time.Time               // when the log last had a call that another server did not answer
 	places map[string]store.Server // of studies that other servers have
 	peers  map[store.ServerID]*peer
 }
 
 var _ Node = (*Service)(nil)
+
+// lister is a local service that lists the studies of all servers. A study of another
+// server changes all the time, and asking that server costs less than reading the log.
+type lister interface {
+	SetElsewhere(find func(ctx context.Context, info store.Info) (tuner.Study, bool))
+}
+
+// elsewhere returns a study from the server that has it.
+func (s *Service) elsewhere(ctx context.Context, info store.Info) (found tuner.Study, ok bool) {
+	if s.options.Forwarded(ctx) {
+		return found, false
+	}
+	v, far := s.place(info.Name)
+	if !far {
+		var err error
+		if v, err = s.member.Owner(ctx, info.ID); err != nil || v.Address == "" || v.Expired || v.ID == s.member.ID() {
+			return found, false
+		}
+		s.learn(info.Name, v)
+	}
+	found, err := there(ctx, s, v, info.Name, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Study(ctx, info.Name) })
+	if code := tuner.CodeOf(err); code == tuner.Unavailable || code == tuner.Unknown {
+		s.forget(info.Name, v)
+	}
+	return found, err == nil
+}
 
 // peer is another server that this one forwards calls to.
 type peer struct {
@@ -86,6 +117,9 @@ func New(local Node, m Member, o Options) *Service {
 		places: make(map[string]store.Server), peers: make(map[store.ServerID]*peer),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if l, ok := local.(lister); ok {
+		l.SetElsewhere(s.elsewhere)
+	}
 	go s.lookAfter()
 	return s
 }
@@ -245,7 +279,7 @@ func call[R any](ctx context.Context, s *Service, study string, k kind, f func(c
 			if !errors.As(err, &owner) {
 				return r, conclude(err, unsure)
 			}
-			if v = owner.Server; v.Address == "" || v.ID == tried || try >= maxTries {
+			if v = owner.Server; v.Address == "" || v.ID == s.member.ID() || v.ID == tried || try >= maxTries {
 				return r, conclude(unavailable("%v", owner), unsure)
 			}
 			s.learn(study, v)
@@ -314,11 +348,31 @@ func there[R any](ctx context.Context, s *Service, v store.Server, study string,
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
 	r, err = f(forward, p.node)
+	if code := tuner.CodeOf(err); (code == tuner.Unavailable || code == tuner.Unknown) && ctx.Err() == nil {
+		s.note(v, err)
+	}
 	if err != nil && p.ctx.Err() != nil && ctx.Err() == nil {
 		var none R
 		return none, &tuner.RemoteError{Code: tuner.Unknown, Message: errGone.Error() + "; send the same request again"}
 	}
 	return r, err
+}
+
+// notePause is the time between two lines of the log about calls without an answer.
+const notePause = 10 * time.Second
+
+// note logs that another server does not answer, for example because it has stopped, or
+// because the certificates of the servers are wrong.
+func (s *Service) note(v store.Server, err error) {
+	s.mu.Lock()
+	due := time.Since(s.noted) > notePause
+	if due {
+		s.noted = time.Now()
+	}
+	s.mu.Unlock()
+	if due {
+		s.options.Logger.Warn("the server that has a study did not answer", "server", v.ID, "address", v.Address, "error", err)
+	}
 }
 
 // identified gives a command without a request id one, so that it can be sent again.

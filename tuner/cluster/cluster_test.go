@@ -300,6 +300,36 @@ func TestForward(t *testing.T) {
 	})
 }
 
+// TestList lists studies of other servers, which are asked for those that have changed.
+func TestList(t *testing.T) {
+	bubble(t, func(t *testing.T, w *network) {
+		a, b := w.serve("a:1"), w.serve("b:1")
+		create(t, a, "s")
+		create(t, b, "t")
+		wantTrials := func(n *node, want string) {
+			t.Helper()
+			list, _, err := n.Studies(t.Context(), "", 0)
+			got := ""
+			for _, s := range list {
+				got += fmt.Sprint(s.Name, s.Trials, " ")
+			}
+			if err != nil || got != want {
+				t.Errorf("listed %q, %v, want %q", got, err, want)
+			}
+		}
+		wantTrials(b, "s0 t0 ")
+		mustAsk(t, a, "1", 0)
+		wantTrials(b, "s1 t0 ")
+		wantTrials(a, "s1 t0 ")
+		if got := fmt.Sprint(w.forwarded()); got != "[study study study]" {
+			t.Errorf("forwarded %s", got)
+		}
+		a.freeze()
+		time.Sleep(2 * ttl)
+		wantTrials(b, "s1 t0 ") // from the store
+	})
+}
+
 // TestStop takes over a study of a server that stops, without waiting.
 func TestStop(t *testing.T) {
 	bubble(t, func(t *testing.T, w *network) {
