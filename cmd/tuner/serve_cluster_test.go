@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/pgtest"
+	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
+)
+
+// TestSeveralServers runs two servers on one database, with TLS and tokens. A client of
+// the second uses a study of the first, which then stops, and the second has the study.
+// Then others take over the studies of the second.
+func TestSeveralServers(t *testing.T) {
+	if !pgtest.Available() {
+		pgtest.Skip(t, pgtest.ErrNone)
+	}
+	pg, err := database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripted.Store(true)
+	address := fmt.Sprintf("%s?schema=s%d", pg.Address(), schemas.Add(1))
+	if _, _, err := postgres.Init(t.Context(), address, postgres.InitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	authority := wiretest.NewAuthority(t)
+	tokens, tokenFile := filepath.Join(dir, "tokens.json"), filepath.Join(dir, "token")
+	token, _, err := server.AddToken(tokens, server.Scope{Role: server.RoleAdmin}, "", time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writePrivate(t, tokenFile, token.Reveal())
+	var servers [2]*inProcess
+	var at [2]string
+	for i := range servers {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = l.Addr().String()
+		l.Close()
+		name := fmt.Sprintf("tuner-%d.example.org", i)
+		pair := authority.Issue(t, name, "127.0.0.1", name)
+		servers[i] = startInProcess(t, "serve", "--store", address, "--listen", at[i], "--advertise", at[i], "--takeover", "2s",
+			"--cert", pair.CertFile, "--key", pair.KeyFile, "--tokens", tokens, "--client-ca", authority.CAFile,
+			"--client-scope", "tuner-0.example.org=peer", "--client-scope", "tuner-1.example.org=peer")
+	}
+	call := func(i int, args ...string) (status int, out string) {
+		var stdout, stderr bytes.Buffer
+		args = append(args, "--server", at[i], "--ca", authority.CAFile, "--token-file", tokenFile, "--retry-for", "20s")
+		status = run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+		return status, stdout.String() + stderr.String()
+	}
+	must := func(i int, args ...string) {
+		t.Helper()
+		if status, out := call(i, args...); status != exitOK {
+			t.Fatalf("%v: status %d: %s", args, status, out)
+		}
+	}
+	space := filepath.Join(dir, "space.yaml")
+	writePrivate(t, space, "parameters:\n  x: {type: float, low: 0, high: 1}\n")
+	must(0, "create-study", "s", "--space", space, "--minimize", "loss")
+	must(1, "ask", "s")
+	must(1, "tell", "s", "0", "loss=1")
+	if log := servers[0].log(); !strings.Contains(log, "what=Tell") {
+		t.Errorf("the call was not forwarded:\n%s", log)
+	}
+	if status := servers[0].stop(); status != exitOK {
+		t.Errorf("the first server ended with %d:\n%s", status, servers[0].log())
+	}
+	must(1, "ask", "s")
+	if log := servers[1].log(); !strings.Contains(log, "what=Ask") {
+		t.Errorf("the study was not taken over:\n%s", log)
+	}
+
+	st, err := postgres.Open(t.Context(), address, postgres.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	all, err := st.Servers(t.Context())
+	if err != nil || len(all) != 1 || all[0].Address != at[1] {
+		t.Fatalf("the servers are %+v, %v", all, err)
+	}
+	if err := st.Unregister(t.Context(), all[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if status := servers[1].wait(); status != exitBuried {
+		t.Errorf("a server that was buried ended with %d:\n%s", status, servers[1].log())
+	}
+	if log := servers[1].log(); !strings.Contains(log, "did not renew its lease in time") {
+		t.Errorf("it does not say why:\n%s", log)
+	}
+}
+
+// inProcess is the program in this process.
+type inProcess struct {
+	cancel context.CancelFunc
+	status chan int
+
+	mu     sync.Mutex
+	stderr bytes.Buffer
+}
+
+// startInProcess runs the program until it listens.
+func startInProcess(t *testing.T, args ...string) *inProcess {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &inProcess{cancel: cancel, status: make(chan int, 1)}
+	t.Cleanup(cancel)
+	go func() { p.status <- run(ctx, args, strings.NewReader(""), io.Discard, p) }()
+	for begun := time.Now(); !strings.Contains(p.log(), "Listening on"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("it does not listen:\n%s", p.log())
+		}
+	}
+	return p
+}
+
+func (p *inProcess) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.Write(text)
+}
+
+func (p *inProcess) log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stderr.String()
+}
+
+func (p *inProcess) stop() int {
+	p.cancel()
+	return p.wait()
+}
+
+func (p *inProcess) wait() int {
+	select {
+	case status := <-p.status:
+		return status
+	case <-time.After(30 * time.Second):
+		return -1
+	}
+}
+
+func writePrivate(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
