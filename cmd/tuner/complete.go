@@ -270,9 +270,6 @@ func proposers(cmd *cobra.Command, _ []string, toComplete string) ([]string, cob
 func options(toComplete string, of func(name string) []string) ([]string, cobra.ShellCompDirective) {
 	name, given, _ := strings.Cut(toComplete, ":")
 	known := of(name)
-	if known == nil {
-		return nothing()
-	}
 	items := strings.Split(given, ",")
 	last := items[len(items)-1]
 	var out []string

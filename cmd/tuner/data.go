@@ -99,6 +99,12 @@ func (d *dataFiles) Set(text string) error {
 	return nil
 }
 
+// These methods make it a [pflag.SliceValue], whose items are shown one by one.
+
+func (d *dataFiles) Append(text string) error     { return d.Set(text) }
+func (d *dataFiles) Replace(texts []string) error { *d = texts; return nil }
+func (d *dataFiles) GetSlice() []string           { return *d }
+
 var errNoData = usagef("there is no data; name the file with --data")
 
 // open reads the table.

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// cluster is a Slurm of one node in a folder.
-type cluster struct {
+// slurm is a Slurm of one node in a folder.
+type slurm struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
 // startSlurm starts Slurm, or skips the test where that cannot be done.
-func startSlurm(t *testing.T) *cluster {
+func startSlurm(t *testing.T) *slurm {
 	t.Helper()
 	if os.Getenv("BKB_SLURM") == "" {
 		t.Skip("starts Slurm; make slurm runs it")
@@ -42,7 +42,7 @@ func startSlurm(t *testing.T) *cluster {
 	}
 	host, _, _ = strings.Cut(host, ".")
 	dir := t.TempDir()
-	c := &cluster{t: t, dir: dir, env: append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"))}
+	c := &slurm{t: t, dir: dir, env: append(os.Environ(), "SLURM_CONF="+filepath.Join(dir, "slurm.conf"))}
 	for _, folder := range []string{"state", "spool", "munge"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
@@ -83,21 +83,21 @@ PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
 	return c
 }
 
-func (c *cluster) write(name, text string, mode os.FileMode) {
+func (c *slurm) write(name, text string, mode os.FileMode) {
 	c.t.Helper()
 	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), mode); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *cluster) command(name string, args ...string) *exec.Cmd {
+func (c *slurm) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = c.dir, c.env
 	return cmd
 }
 
 // start starts a program that the end of the test ends.
-func (c *cluster) start(name string, args ...string) {
+func (c *slurm) start(name string, args ...string) {
 	c.t.Helper()
 	cmd := c.command(name, args...)
 	var out bytes.Buffer
@@ -118,7 +118,7 @@ func (c *cluster) start(name string, args ...string) {
 }
 
 // try returns what a program prints.
-func (c *cluster) try(name string, args ...string) string {
+func (c *slurm) try(name string, args ...string) string {
 	out, err := c.command(name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Sprintf("%v: %s", err, out)
@@ -127,7 +127,7 @@ func (c *cluster) try(name string, args ...string) string {
 }
 
 // must is try, and ends the test if the program fails.
-func (c *cluster) must(name string, args ...string) string {
+func (c *slurm) must(name string, args ...string) string {
 	c.t.Helper()
 	out, err := c.command(name, args...).CombinedOutput()
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *cluster) must(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (c *cluster) until(what string, done func() bool) {
+func (c *slurm) until(what string, done func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(4 * time.Minute); !done(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
