@@ -421,6 +421,23 @@ def test_of_two_equal_proposals_the_later_is_repeated(own: bkb.Client, tmp_path:
     assert states.count(("failed", "cancelled")) == 1
 
 
+def rough(trial: optuna.Trial) -> float:
+    x = [trial.suggest_float(f"x{i}", -20, 32) for i in range(5)]
+    return sum(abs(v) + 50 * math.sin(1e3 * v) for v in x)
+
+
+@pytest.mark.parametrize("noise", ["none", "learn"])
+def test_no_repetitions(noise: str) -> None:
+    # The model takes a rough objective for a noisy one, and would repeat the best trial.
+    sampler = BKBSampler(seed=1)
+    if noise == "learn":
+        sampler = BKBSampler(seed=1, proposer=("bkb", {"noise": "learn"}))
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(rough, n_trials=30)
+    points = {tuple(t.params.values()) for t in study.trials}
+    assert (len(points) == 30) == (noise == "none")
+
+
 WORKER = """
 import json, sys, time, optuna
 from optuna.storages import JournalStorage

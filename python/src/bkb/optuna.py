@@ -80,7 +80,8 @@ class BKBSampler(BaseSampler):
         Where the copies of the studies are kept, so that you can see the model of each.
         By default they are in a temporary file, which the program removes at its end.
     proposer : str or (str, dict)
-        Name, or name and options, of the proposer. The default is ``"bkb"``.
+        Name, or name and options, of the proposer. The default is ``"bkb"``, with one
+        objective without repetitions of the best trial (``"noise": "none"``).
     independent_sampler : optuna.samplers.BaseSampler, optional
         Sampler of the parameters that are not in the search space of the model. The
         default is a `RandomSampler`.
@@ -226,6 +227,9 @@ class BKBSampler(BaseSampler):
             limits = {name: {"max": 0} for name in violations}
             options["constraints"] = {**options.get("constraints", {}), **limits}
         names = _objectives(study)
+        if proposer == "bkb" and len(names) == 1:
+            # Repetitions tell which trial is the best, but Optuna takes the best measured one.
+            options.setdefault("noise", "none")
         directions: dict[str, list[str]] = {"minimize": [], "maximize": []}
         for name, d in zip(names, study.directions, strict=True):
             directions[d.name.lower()].append(name)
