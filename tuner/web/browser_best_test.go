@@ -73,7 +73,7 @@ func TestBrowserBest(t *testing.T) {
 	b.shoot(t, "constraints-1280-light")
 	b.open(t, "/studies/one#trials", "table.trials td")
 	var muted []string
-	b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("table.trials tr.muted")].map(r => r.cells[0].textContent + " " + r.cells[1].textContent)`, &muted))
+	b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("table.trials tr.muted")].map(r => r.cells[0].textContent.trim() + " " + r.cells[1].textContent)`, &muted))
 	if fmt.Sprint(muted) != "[1 breaks a constraint]" {
 		t.Errorf("the muted trials are %q", muted)
 	}

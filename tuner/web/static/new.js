@@ -68,7 +68,7 @@ export async function newStudy(/** @type {HTMLElement} */ main, /** @type {Abort
   const proposerOptions = input("proposer-options");
   const pruner = select("pruner", ["none", ...methods.pruners.map((m) => m.name)]);
   const prunerOptions = input("pruner-options");
-  const [proposerHint, prunerHint] = [h("span", { class: "muted" }), h("span", { class: "muted" })];
+  const [proposerHint, prunerHint] = [h("span", { class: "muted whole" }), h("span", { class: "muted whole" })];
   const findings = h("div", { class: "findings", role: "status", "aria-live": "polite" });
   const faults = h("div", { role: "status" });
   const error = h("p", { class: "error", role: "alert", hidden: true });
