@@ -81,10 +81,13 @@ words: ## measure the prose, and the commit subjects since SINCE
 generate: ## make generated code anew
 	go generate ./...
 
-# A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
-bench-ui: ## measure the web page with Chromium at 100,000 and a million trials, and asks beside 20 pages (3 minutes)
+UIPEER ?= $(HOME)/.cache/bkb-ui-peer/venv
+bench-ui: ## measure the web page with Chromium at 100,000 and a million trials, asks beside 20 pages, and optuna-dashboard (6 minutes)
 	BKB_LONG=1 go test -count 1 -run 'Browser(Budget|Million)$$' -bench OpenPages -benchtime 1x -v ./tuner/web | grep -v '^==='
+	test -x $(UIPEER)/bin/optuna-dashboard || { python3 -m venv $(UIPEER) && $(UIPEER)/bin/pip install -q optuna-dashboard; } || { echo "skipped: pip does not have optuna-dashboard"; exit 0; }; \
+	BKB_OPTUNA_DASHBOARD=$(UIPEER)/bin/python go test -count 1 -run 'BrowserPeer$$' -v ./tuner/web | grep -v '^==='
 
+# A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
 vendor-ui: ## fetch the foreign files of the web page and of its tests from npm, and check them
 	set -e; for dir in tuner/web/static/vendor tuner/web/testdata; do \
 	  work=$$(mktemp -d); package=$$(awk '$$1 == "package" {print $$2}' $$dir/vendor.sum); \
