@@ -210,6 +210,17 @@ func TestRoutes(t *testing.T) {
 	}
 	closed := start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{AuthFailureRate: 1000}}, loopback)
 	open := start(t, withStudies(t), server.Options{}, loopback)
+	tested := make(map[string]bool) // paths
+	for route := range routes {
+		_, path, _ := strings.Cut(route, " ")
+		tested[path] = true
+	}
+	for _, series := range pageMetric(t, open, "tuner_ui_requests_total") { // all routes of the page have one
+		route := strings.NewReplacer("{study}", "mine", "{number}", "0").Replace(series.labels["route"])
+		if !tested[route] && route != "/static/{file}" {
+			t.Errorf("no visitor tries %s", route)
+		}
+	}
 	for route, want := range routes {
 		method, path, _ := strings.Cut(route, " ")
 		ask := func(r *running, cookie string) int {
@@ -477,5 +488,65 @@ func TestEvents(t *testing.T) {
 	}
 	if rest, _ := io.ReadAll(again.Body); !strings.Contains(string(rest), "event: end\ndata: {\"code\":5,") {
 		t.Errorf("after the deletion: %q", rest)
+	}
+}
+
+// series is a value of a metric with labels.
+type series struct {
+	labels map[string]string
+	value  float64
+}
+
+// pageMetric returns the values of a counter or gauge of a server.
+func pageMetric(t *testing.T, r *running, name string) (out []series) {
+	t.Helper()
+	families, err := r.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			s := series{make(map[string]string), m.GetCounter().GetValue() + m.GetGauge().GetValue()}
+			for _, l := range m.GetLabel() {
+				s.labels[l.GetName()] = l.GetValue()
+			}
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("the server has no metric %s", name)
+	}
+	return out
+}
+
+// TestPageMetrics counts the sessions and the requests of a visitor who logs in and out.
+func TestPageMetrics(t *testing.T) {
+	path := tokenPath(t)
+	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
+	r := start(t, withStudies(t), server.Options{TokenFile: path}, loopback)
+	sessions := func(want float64) {
+		t.Helper()
+		if got := pageMetric(t, r, "tuner_ui_sessions")[0].value; got != want {
+			t.Errorf("there are %v sessions, want %v", got, want)
+		}
+	}
+	sessions(0)
+	cookie := sessionOf(t, r, admin)
+	sessions(1)
+	r.do(t, r.get(t, "/api/studies/mine/columns", "Cookie", cookie))
+	r.do(t, r.get(t, "/api/studies/mine/columns"))
+	r.do(t, r.post(t, "/api/logout", "{}", "Cookie", cookie))
+	sessions(0)
+	got := make(map[string]float64)
+	for _, s := range pageMetric(t, r, "tuner_ui_requests_total") {
+		got[s.labels["route"]+" "+s.labels["code"]] = s.value
+	}
+	for key, want := range map[string]float64{"/api/login 204": 1, "/api/logout 204": 1, "/api/studies/{study}/columns 200": 1, "/api/studies/{study}/columns 401": 1, "/ 200": 0} {
+		if n, ok := got[key]; n != want || !ok {
+			t.Errorf("%s: %v, want %v", key, n, want)
+		}
 	}
 }
