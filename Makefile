@@ -147,6 +147,16 @@ katib: ## test tuner katib with the stubs of Katib's own Python package (30 seco
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	$(KATIBENV)/bin/python tuner/katib/testdata/controller.py bin/tuner
 
+# nfpm is not a tool of go.mod, because it would bring 60 modules.
+NFPM = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+packages: export VERSION = $(shell sed -nE 's/^\#\# \[([0-9.]+)\].*/\1/p' CHANGELOG.md | head -n 1)
+packages: export ARCH = $(shell go env GOARCH)
+packages: ## build a deb and an rpm in dist/, and check them, the unit and the manifests of deploy/
+	mkdir -p bin/package dist && CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags='-s -w' -o bin/package/tuner ./cmd/tuner
+	$(NFPM) package --config deploy/package/nfpm.yaml --packager deb --target dist/
+	$(NFPM) package --config deploy/package/nfpm.yaml --packager rpm --target dist/
+	deploy/package/check.sh dist/bkb-tuner_$(VERSION)_$(ARCH).deb
+
 slurm: ## run the script of tuner workers slurm in a Slurm of one node (needs root and Debian's slurmctld, slurmd, slurm-client, munge)
 	BKB_SLURM=1 go test -count=1 -v -run TestSlurm ./cmd/tuner
 

@@ -23,7 +23,6 @@ import (
 
 // deployPage is docs/deploy.md in parts.
 type deployPage struct {
-	files    map[string]string // blocks with a name
 	sections map[string]string // commands that are indented, by the title of their section
 }
 
@@ -33,10 +32,7 @@ func readDeployPage(t *testing.T) deployPage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := deployPage{files: map[string]string{}, sections: map[string]string{}}
-	for _, m := range regexp.MustCompile("(?ms)^```\\w+ ([\\w.]+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
-		p.files[m[1]] = m[2]
-	}
+	p := deployPage{sections: map[string]string{}}
 	title := ""
 	for line := range strings.Lines(outsideBlocks(string(text))) {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
@@ -46,6 +42,16 @@ func readDeployPage(t *testing.T) deployPage {
 		}
 	}
 	return p
+}
+
+// deployFile reads a file that docs/deploy.md refers to.
+func deployFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // machine is a machine of its own with systemd as its process 1, which
@@ -251,7 +257,8 @@ func (m *machine) follow(t *testing.T, command, text string) {
 func TestDeploySystemd(t *testing.T) {
 	page := readDeployPage(t)
 	m := bootMachine(t)
-	m.write(t, "/etc/systemd/system/tuner.service", []byte(page.files["tuner.service"]), 0o644)
+	m.command(t, "mkdir -p bkb/deploy")
+	m.write(t, "bkb/deploy/tuner.service", deployFile(t, "tuner.service"), 0o644)
 	for line := range strings.Lines(strings.ReplaceAll(page.sections["systemd"], "\\\n", "")) {
 		if strings.HasPrefix(line, "journalctl") {
 			m.follow(t, line, "msg=serving")
@@ -306,8 +313,8 @@ func TestDeployContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	needs := "golang:" + regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mod))[1]
-	if image, _, _ := strings.Cut(page.files["Dockerfile"], "\n"); image != "FROM "+needs+" AS build" {
-		t.Errorf("the Dockerfile begins with %q, and go.mod needs %s", image, needs)
+	if !bytes.Contains(deployFile(t, "Dockerfile"), []byte("\nFROM "+needs+" AS build\n")) {
+		t.Errorf("go.mod needs %s, from which the Dockerfile does not build", needs)
 	}
 
 	if os.Getenv("BKB_DOCKER") == "" {
@@ -316,7 +323,6 @@ func TestDeployContainer(t *testing.T) {
 	m := bootMachine(t, "docker", "dockerd", "git")
 	m.command(t, "systemctl start docker")
 	sourceInto(t, m)
-	m.write(t, "Dockerfile", []byte(page.files["Dockerfile"]), 0o644)
 	buildImage(t, m, needs)
 	for line := range strings.Lines(strings.ReplaceAll(commands, "\\\n", "")) {
 		m.command(t, line)
