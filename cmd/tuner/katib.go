@@ -102,12 +102,12 @@ func (k *katibFace) run(ctx context.Context, g *globals, cmd *cobra.Command, svc
 		g.note(cmd, "Listening for Katib on %s", f.listener.Addr())
 	}
 	if k.stopping != "" {
-		cluster, err := katib.InCluster(katib.AccountDir)
-		stop := func(context.Context, string) error { return err }
-		if err == nil {
+		cluster, noCluster := katib.InCluster(katib.AccountDir)
+		stop := func(context.Context, string) error { return noCluster }
+		if noCluster == nil {
 			stop = cluster.Stop
 		} else {
-			logger.Warn("trials cannot be marked as stopped early", "why", err)
+			logger.Warn("trials cannot be marked as stopped early", "why", noCluster)
 		}
 		f, err := listenKatib("--early-stopping", k.stopping)
 		if err != nil {
