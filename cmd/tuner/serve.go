@@ -208,6 +208,9 @@ func (s *serving) run(ctx context.Context, g *globals, cmd *cobra.Command) (err 
 	if err := metrics.Register(srv.Registry(), svc, st.bytes, version()); err != nil {
 		return err
 	}
+	if err := s.cluster.register(srv.Registry()); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, s.http.close()) }()
 	if err := s.http.open(cmd, srv, listening, s.optuna.where(), fatal); err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/cluster"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -26,7 +28,8 @@ type clusterFace struct {
 	advertise string
 	takeover  time.Duration
 
-	member *lease.Member // nil for a file
+	member *lease.Member    // nil for a file
+	all    *cluster.Service // nil for a file
 }
 
 func (c *clusterFace) flags(f *pflag.FlagSet) {
@@ -107,10 +110,32 @@ func (c *clusterFace) service(local *tuner.Tuner, o server.Options, logger *slog
 		Plaintext: o.CertFile == "", CAFile: o.ClientCAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
 		RetryFor: -1, MaxRecvBytes: o.Limits.MaxSendBytes, MaxSendBytes: o.Limits.MaxRecvBytes,
 	}
-	return cluster.New(local, c.member, cluster.Options{
+	c.all = cluster.New(local, c.member, cluster.Options{
 		Dial:      func(address string) (cluster.Node, error) { return client.Dial(address, options) },
 		Forwarded: server.Forwarded, PassOn: server.PassOn, Logger: logger,
 	})
+	return c.all
+}
+
+// register adds the metrics of a server among others.
+func (c *clusterFace) register(r *prometheus.Registry) error {
+	alive := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tuner_server_alive", Help: "1 while the server may answer, and 0 while its lease on the database is over.",
+	}, func() float64 {
+		if c.member == nil || c.member.Alive() {
+			return 1
+		}
+		return 0
+	})
+	forwarded := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "tuner_forwarded_total", Help: "Calls that were forwarded to other servers of the database.",
+	}, func() float64 {
+		if c.all == nil {
+			return 0
+		}
+		return float64(c.all.Forwarded())
+	})
+	return errors.Join(r.Register(alive), r.Register(forwarded))
 }
 
 // watch calls fatal when other servers have taken over the studies of this one.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,17 +45,19 @@ func TestSeveralServers(t *testing.T) {
 	}
 	writePrivate(t, tokenFile, token.Reveal())
 	var servers [2]*inProcess
-	var at [2]string
+	var at, metrics [2]string
 	for i := range servers {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+		for _, where := range []*string{&at[i], &metrics[i]} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			*where = l.Addr().String()
+			l.Close()
 		}
-		at[i] = l.Addr().String()
-		l.Close()
 		name := fmt.Sprintf("tuner-%d.example.org", i)
 		pair := authority.Issue(t, name, "127.0.0.1", name)
-		servers[i] = startInProcess(t, "serve", "--store", address, "--listen", at[i], "--advertise", at[i], "--takeover", "2s",
+		servers[i] = startInProcess(t, "serve", "--store", address, "--listen", at[i], "--advertise", at[i], "--takeover", "2s", "--metrics", metrics[i],
 			"--cert", pair.CertFile, "--key", pair.KeyFile, "--tokens", tokens, "--client-ca", authority.CAFile,
 			"--client-scope", "tuner-0.example.org=peer", "--client-scope", "tuner-1.example.org=peer")
 	}
@@ -77,6 +80,15 @@ func TestSeveralServers(t *testing.T) {
 	must(1, "tell", "s", "0", "loss=1")
 	if log := servers[0].log(); !strings.Contains(log, "what=Tell") {
 		t.Errorf("the call was not forwarded:\n%s", log)
+	}
+	answer, err := http.Get("http://" + metrics[1] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if !strings.Contains(string(text), "\ntuner_server_alive 1\n") || strings.Contains(string(text), "\ntuner_forwarded_total 0\n") || !strings.Contains(string(text), "\ntuner_forwarded_total ") {
+		t.Errorf("the metrics of the second server: %v\n%s", err, text)
 	}
 	if status := servers[0].stop(); status != exitOK {
 		t.Errorf("the first server ended with %d:\n%s", status, servers[0].log())

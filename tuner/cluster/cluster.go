@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/planted"
@@ -54,6 +55,7 @@ type Service struct {
 	ctx     context.Context // ends when the Service closes
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the look after the peers has ended
+	sent    atomic.Int64  // calls to other servers
 
 	mu     sync.Mutex
 	noted  time.Time               // when the log last had a call that another server did not answer
@@ -137,6 +139,9 @@ func (s *Service) Close() error {
 	}
 	return s.local.Close()
 }
+
+// Forwarded returns the number of calls that were forwarded to other servers.
+func (s *Service) Forwarded() int64 { return s.sent.Load() }
 
 // leave ends the calls to a peer.
 func (s *Service) leave(p *peer) {
@@ -344,6 +349,7 @@ func there[R any](ctx context.Context, s *Service, v store.Server, study string,
 	if err != nil {
 		return r, err
 	}
+	s.sent.Add(1)
 	forward, cancel := context.WithCancel(passed)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()

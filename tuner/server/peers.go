@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // Servers that share a database forward calls to each other (see package cluster). The
@@ -52,7 +51,6 @@ func PassOn(ctx context.Context, study string) (context.Context, error) {
 		return nil, &tuner.DeniedError{Reason: fmt.Sprintf("%s has too many worker names to be passed on to the server that has the study. Use several tokens", id.name)}
 	}
 	out := metadata.Pairs(callerHeader, string(text))
-	out.Append(wire.TraceHeader, metadata.ValueFromIncomingContext(ctx, wire.TraceHeader)...)
 	return metadata.NewOutgoingContext(ctx, out), nil
 }
 
