@@ -48,7 +48,12 @@ type RemoteError struct {
 	Final bool
 	// RetryAfter is the time until the next try, or 0 if it is not known.
 	RetryAfter time.Duration
+	// Faults are the fields of the request that come with Invalid.
+	Faults []Fault
 }
+
+// Fault is a field of a request and the rule that it breaks.
+type Fault struct{ Field, Rule string }
 
 func (e *RemoteError) Error() string { return e.Message }
 

@@ -237,6 +237,12 @@ func violations(err error) []proto.Message {
 			})
 		}
 	}
+	var remote *tuner.RemoteError
+	if errors.As(err, &remote) {
+		for _, f := range remote.Faults {
+			add(f.Field, f.Rule)
+		}
+	}
 	var one *study.InvalidError
 	if errors.As(err, &one) {
 		add(one.Field, sentence(one.Rule, one.Remedy))
@@ -295,6 +301,9 @@ func (a Answer) Whole() error {
 	}
 	at := &tuner.CommandError{Index: a.Index}
 	a.Err.Message = strings.TrimPrefix(a.Err.Message, at.Where()+": ")
+	for i, f := range a.Err.Faults {
+		a.Err.Faults[i].Field = strings.TrimPrefix(f.Field, at.Where()+".")
+	}
 	at.Err = a.Err
 	return at
 }
@@ -317,6 +326,10 @@ func ReadError(err error) (a Answer, ok bool) {
 			}
 			if n, err := strconv.Atoi(d.GetMetadata()[indexKey]); err == nil && n >= 0 && a.ByService {
 				a.At, a.Index = true, n
+			}
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				a.Err.Faults = append(a.Err.Faults, tuner.Fault{Field: v.GetField(), Rule: v.GetDescription()})
 			}
 		case *errdetails.RetryInfo:
 			a.RetryAfter = d.GetRetryDelay().AsDuration()

@@ -154,6 +154,25 @@ func TestErrorDetails(t *testing.T) {
 	}
 }
 
+// TestForwardedDetails checks that a server that forwards a call sends the details of the
+// answer that it got.
+func TestForwardedDetails(t *testing.T) {
+	outcome := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{1}}}}
+	for _, err := range []error{
+		&study.InvalidError{Field: "x", Value: "2", Rule: "must be at most 1", Remedy: "use 1"},
+		errors.Join(&space.Error{Parameter: "a", Field: "low", Rule: "r"}, &space.Error{Parameter: "b", Rule: "s"}),
+		&tuner.CommandError{Index: 7, Err: &study.InvalidError{Field: "x", Value: "2", Rule: "must be at most 1"}},
+		&study.AlreadyToldError{Trial: 1, Stored: outcome},
+		&tuner.MemoryError{Limit: 5},
+	} {
+		first, _ := wire.Status(err, "")
+		second, _ := wire.Status(read(first.Err()), "")
+		if len(first.Details()) < 2 || !proto.Equal(first.Proto(), second.Proto()) {
+			t.Errorf("%v was sent as %v, and then as %v", err, first.Proto(), second.Proto())
+		}
+	}
+}
+
 // Every error's status fits into headers of 8 KiB and is valid UTF-8.
 func TestStatusSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
