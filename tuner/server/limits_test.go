@@ -347,7 +347,7 @@ func TestCanary(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "tuner.db")
 	service := onDisk(t, db)
 	r := start(t, service, server.Options{
-		TokenFile: path, CertFile: pair.CertFile, KeyFile: pair.KeyFile, Logger: seen.logger(), Reflection: true, Limits: server.Limits{Rate: 50, Burst: 30},
+		TokenFile: path, CertFile: pair.CertFile, KeyFile: pair.KeyFile, Logger: seen.logger(), Reflection: true, Limits: server.Limits{Rate: 50, Burst: 60},
 	})
 	conn := r.connect(t, trusting(t, authority, nil))
 	for _, token := range []wire.Token{admin, worker, reader, wrong} {
