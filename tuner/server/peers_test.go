@@ -72,7 +72,7 @@ func TestPeers(t *testing.T) {
 	header.Append("authorization", "Bearer "+admin.Reveal())
 	wantCode(t, "the header of an admin's token", get(metadata.NewOutgoingContext(t.Context(), header), anonymous), codes.PermissionDenied, "scope peer")
 	wantCode(t, "the header of an admin's certificate", get(passing(t, "token x", worker), root), codes.PermissionDenied, "scope peer")
-	wantCode(t, "the header of nobody", get(passing(t, "token x", worker), anonymous), codes.Unauthenticated, "")
+	wantCode(t, "the header from an anonymous caller", get(passing(t, "token x", worker), anonymous), codes.Unauthenticated, "")
 	wantCode(t, "an admin without the header", get(t.Context(), root), codes.OK, "")
 
 	// A peer may do nothing in its own name.
