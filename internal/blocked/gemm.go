@@ -158,7 +158,9 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k,
 				whole = visible(lower, j1-j0, i+shift-j0) / nr * nr
 			}
 			if whole > 0 {
-				kern.Gemm(k, &pa[i*k], &pb[j0*k], &c.Data[i*c.Stride+j0], c.Stride, whole/nr, keep, alpha)
+				// The first row panels have the next column panels fetched, one each.
+				next := min(j0+group+i/simd.Rows%kern.Panels*nr, (n-1)/nr*nr)
+				kern.Gemm(k, &pa[i*k], &pb[j0*k], &pb[next*k], &c.Data[i*c.Stride+j0], c.Stride, whole/nr, keep, alpha)
 			}
 			if lower {
 				j1 = min(j1, i+h+shift)
@@ -179,7 +181,7 @@ func edge[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, h, w, k, 
 	for r := range h {
 		copy(tile[r*nr:], c.row(r)[:visible(lower, w, r+shift)])
 	}
-	kern.Gemm(k, &pa[0], &pb[0], &tile[0], nr, 1, keep, alpha)
+	kern.Gemm(k, &pa[0], &pb[0], &pb[0], &tile[0], nr, 1, keep, alpha)
 	for r := range h {
 		copy(c.row(r), tile[r*nr:][:visible(lower, w, r+shift)])
 	}

@@ -39,10 +39,10 @@ func dotCosTurnsF32(k int, a *float32, ha *float32, b *float32, hb *float32, out
 //go:noescape
 func squaredFall2F32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int, panels int, v *float32, u *float32, par *float32)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements. A column panel that is needed later is at next
 //
 //go:noescape
-func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, n int, keep int, alpha float32)
+func gemmF32(k int, a *float32, b *float32, next *float32, c *float32, ldc int, n int, keep int, alpha float32)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
@@ -83,6 +83,21 @@ func squaresF32(k int, b *float32, s *float32)
 //
 //go:noescape
 func transposeF32(dst *float32, step int, src *float32, ld int, n int)
+
+// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
+//
+//go:noescape
+func center32F32(dst *float32, src *float32, mean *float64, scale *float64, n int)
+
+// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
+//
+//go:noescape
+func center64F32(dst *float32, src *float64, mean *float64, scale *float64, n int)
+
+// h[r] = −½ Σ a[l][r]² over k > 0 for 6 rows r, in float64, each product rounded, the even l apart from the odd
+//
+//go:noescape
+func halvesF32(k int, a *float32, h *float32)
 
 // copies n > 0 pieces of 64 bytes; the next is step elements further
 //
@@ -219,6 +234,9 @@ func avx2F32() *Kernels[float32] {
 		Pieces:       piecesF32,
 		Cholesky:     choleskyF32,
 		Transpose:    transposeF32,
+		Center32:     center32F32,
+		Center64:     center64F32,
+		Halves:       halvesF32,
 		Drain:        drainF32,
 		peak:         peakF32,
 	}
@@ -259,10 +277,10 @@ func dotCosTurnsF64(k int, a *float64, ha *float64, b *float64, hb *float64, out
 //go:noescape
 func squaredFall2F64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int, panels int, v *float64, u *float64, par *float64)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements. A column panel that is needed later is at next
 //
 //go:noescape
-func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, n int, keep int, alpha float64)
+func gemmF64(k int, a *float64, b *float64, next *float64, c *float64, ldc int, n int, keep int, alpha float64)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
@@ -303,6 +321,21 @@ func squaresF64(k int, b *float64, s *float64)
 //
 //go:noescape
 func transposeF64(dst *float64, step int, src *float64, ld int, n int)
+
+// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
+//
+//go:noescape
+func center32F64(dst *float64, src *float32, mean *float64, scale *float64, n int)
+
+// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
+//
+//go:noescape
+func center64F64(dst *float64, src *float64, mean *float64, scale *float64, n int)
+
+// h[r] = −½ Σ a[l][r]² over k > 0 for 6 rows r, in float64, each product rounded, the even l apart from the odd
+//
+//go:noescape
+func halvesF64(k int, a *float64, h *float64)
 
 // copies n > 0 pieces of 64 bytes; the next is step elements further
 //
@@ -439,6 +472,9 @@ func avx2F64() *Kernels[float64] {
 		Pieces:        piecesF64,
 		Cholesky:      choleskyF64,
 		Transpose:     transposeF64,
+		Center32:      center32F64,
+		Center64:      center64F64,
+		Halves:        halvesF64,
 		Drain:         drain[float64],
 		Dots:          dotsF64,
 		Steps:         stepsF64,

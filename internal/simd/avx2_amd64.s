@@ -46,6 +46,8 @@ DATA c32_bd635774<>+0(SB)/4, $0xbd635774
 GLOBL c32_bd635774<>(SB), RODATA|NOPTR, $4
 DATA c32_bf317218<>+0(SB)/4, $0xbf317218
 GLOBL c32_bf317218<>(SB), RODATA|NOPTR, $4
+DATA c64_bfe0000000000000<>+0(SB)/8, $0xbfe0000000000000
+GLOBL c64_bfe0000000000000<>(SB), RODATA|NOPTR, $8
 DATA c32_c2b00f34<>+0(SB)/4, $0xc2b00f34
 GLOBL c32_c2b00f34<>(SB), RODATA|NOPTR, $4
 DATA c32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
@@ -332,8 +334,6 @@ DATA c64_bf56c16c16c15184<>+0(SB)/8, $0xbf56c16c16c15184
 GLOBL c64_bf56c16c16c15184<>(SB), RODATA|NOPTR, $8
 DATA c64_3fa555555555554c<>+0(SB)/8, $0x3fa555555555554c
 GLOBL c64_3fa555555555554c<>(SB), RODATA|NOPTR, $8
-DATA c64_bfe0000000000000<>+0(SB)/8, $0xbfe0000000000000
-GLOBL c64_bfe0000000000000<>(SB), RODATA|NOPTR, $8
 DATA c64_3de5d932fda34332<>+0(SB)/8, $0x3de5d932fda34332
 GLOBL c64_3de5d932fda34332<>(SB), RODATA|NOPTR, $8
 DATA c64_be5ae5e66d7124d0<>+0(SB)/8, $0xbe5ae5e66d7124d0
@@ -2616,14 +2616,14 @@ summed:
 	VZEROUPPER 
 	RET 
 
-// func gemmF32(k int, a *float32, b *float32, c *float32, ldc int, n int, keep int, alpha float32)
-TEXT ·gemmF32(SB), NOSPLIT, $0-60
+// func gemmF32(k int, a *float32, b *float32, next *float32, c *float32, ldc int, n int, keep int, alpha float32)
+TEXT ·gemmF32(SB), NOSPLIT, $0-68
 	MOVQ k+0(FP), AX
 	MOVQ b+16(FP), DI
-	MOVQ c+24(FP), DX
-	MOVQ ldc+32(FP), R8
-	MOVQ n+40(FP), CX
-	MOVQ keep+48(FP), R11
+	MOVQ c+32(FP), DX
+	MOVQ ldc+40(FP), R8
+	MOVQ n+48(FP), CX
+	MOVQ keep+56(FP), R11
 	IMULQ $4, R8
 	IMUL3Q $64, AX, R12
 	LEAQ (R12)(R12*2), R13
@@ -2778,7 +2778,7 @@ one:
 	DECQ R10
 	JNZ one
 summed:
-	VBROADCASTSS alpha+56(FP), Y12
+	VBROADCASTSS alpha+64(FP), Y12
 	MOVQ DX, R9
 	TESTQ R11, R11
 	JZ fresh
@@ -3396,6 +3396,100 @@ loop:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func center32F32(dst *float32, src *float32, mean *float64, scale *float64, n int)
+TEXT ·center32F32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ mean+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ n+32(FP), CX
+loop:
+	VCVTPS2PD (SI), Y0
+	VSUBPD (DX), Y0, Y0
+	VMULPD (BX), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS X0, (DI)
+	ADDQ $16, SI
+	ADDQ $16, DI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func center64F32(dst *float32, src *float64, mean *float64, scale *float64, n int)
+TEXT ·center64F32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ mean+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ n+32(FP), CX
+loop:
+	VMOVUPD (SI), Y0
+	VSUBPD (DX), Y0, Y0
+	VMULPD (BX), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS X0, (DI)
+	ADDQ $32, SI
+	ADDQ $16, DI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func halvesF32(k int, a *float32, h *float32)
+TEXT ·halvesF32(SB), NOSPLIT, $0-24
+	MOVQ k+0(FP), AX
+	MOVQ a+8(FP), SI
+	MOVQ h+16(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ AX, CX
+	SHRQ $1, CX
+	JZ last
+two:
+	VCVTPS2PD 0(SI), Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y4, Y0, Y0
+	VCVTPS2PD 8(SI), Y6
+	VMULPD Y6, Y6, Y6
+	VADDPD Y6, Y2, Y2
+	VCVTPS2PD 24(SI), Y5
+	VMULPD Y5, Y5, Y5
+	VADDPD Y5, Y1, Y1
+	VCVTPS2PD 32(SI), Y7
+	VMULPD Y7, Y7, Y7
+	VADDPD Y7, Y3, Y3
+	ADDQ $48, SI
+	DECQ CX
+	JNZ two
+last:
+	ANDQ $1, AX
+	JZ summed
+	VCVTPS2PD 0(SI), Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y4, Y0, Y0
+	VCVTPS2PD 8(SI), Y6
+	VMULPD Y6, Y6, Y6
+	VADDPD Y6, Y2, Y2
+summed:
+	VBROADCASTSD c64_bfe0000000000000<>(SB), Y8
+	VADDPD Y1, Y0, Y0
+	VMULPD Y8, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS X0, 0(DI)
+	VADDPD Y3, Y2, Y2
+	VMULPD Y8, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS X2, 8(DI)
 	VZEROUPPER 
 	RET 
 
@@ -7362,14 +7456,14 @@ summed:
 	VZEROUPPER 
 	RET 
 
-// func gemmF64(k int, a *float64, b *float64, c *float64, ldc int, n int, keep int, alpha float64)
-TEXT ·gemmF64(SB), NOSPLIT, $0-64
+// func gemmF64(k int, a *float64, b *float64, next *float64, c *float64, ldc int, n int, keep int, alpha float64)
+TEXT ·gemmF64(SB), NOSPLIT, $0-72
 	MOVQ k+0(FP), AX
 	MOVQ b+16(FP), DI
-	MOVQ c+24(FP), DX
-	MOVQ ldc+32(FP), R8
-	MOVQ n+40(FP), CX
-	MOVQ keep+48(FP), R11
+	MOVQ c+32(FP), DX
+	MOVQ ldc+40(FP), R8
+	MOVQ n+48(FP), CX
+	MOVQ keep+56(FP), R11
 	IMULQ $8, R8
 	IMUL3Q $64, AX, R12
 	LEAQ (R12)(R12*2), R13
@@ -7524,7 +7618,7 @@ one:
 	DECQ R10
 	JNZ one
 summed:
-	VBROADCASTSD alpha+56(FP), Y12
+	VBROADCASTSD alpha+64(FP), Y12
 	MOVQ DX, R9
 	TESTQ R11, R11
 	JZ fresh
@@ -8142,6 +8236,96 @@ loop:
 	ADDQ $32, DX
 	DECQ CX
 	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func center32F64(dst *float64, src *float32, mean *float64, scale *float64, n int)
+TEXT ·center32F64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ mean+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ n+32(FP), CX
+loop:
+	VCVTPS2PD (SI), Y0
+	VSUBPD (DX), Y0, Y0
+	VMULPD (BX), Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $16, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func center64F64(dst *float64, src *float64, mean *float64, scale *float64, n int)
+TEXT ·center64F64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ mean+16(FP), DX
+	MOVQ scale+24(FP), BX
+	MOVQ n+32(FP), CX
+loop:
+	VMOVUPD (SI), Y0
+	VSUBPD (DX), Y0, Y0
+	VMULPD (BX), Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, SI
+	ADDQ $32, DI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	DECQ CX
+	JNZ loop
+	VZEROUPPER 
+	RET 
+
+// func halvesF64(k int, a *float64, h *float64)
+TEXT ·halvesF64(SB), NOSPLIT, $0-24
+	MOVQ k+0(FP), AX
+	MOVQ a+8(FP), SI
+	MOVQ h+16(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ AX, CX
+	SHRQ $1, CX
+	JZ last
+two:
+	VMOVUPD 0(SI), Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y4, Y0, Y0
+	VMOVUPD 16(SI), Y6
+	VMULPD Y6, Y6, Y6
+	VADDPD Y6, Y2, Y2
+	VMOVUPD 48(SI), Y5
+	VMULPD Y5, Y5, Y5
+	VADDPD Y5, Y1, Y1
+	VMOVUPD 64(SI), Y7
+	VMULPD Y7, Y7, Y7
+	VADDPD Y7, Y3, Y3
+	ADDQ $96, SI
+	DECQ CX
+	JNZ two
+last:
+	ANDQ $1, AX
+	JZ summed
+	VMOVUPD 0(SI), Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y4, Y0, Y0
+	VMOVUPD 16(SI), Y6
+	VMULPD Y6, Y6, Y6
+	VADDPD Y6, Y2, Y2
+summed:
+	VBROADCASTSD c64_bfe0000000000000<>(SB), Y8
+	VADDPD Y1, Y0, Y0
+	VMULPD Y8, Y0, Y0
+	VMOVUPD Y0, 0(DI)
+	VADDPD Y3, Y2, Y2
+	VMULPD Y8, Y2, Y2
+	VMOVUPD Y2, 16(DI)
 	VZEROUPPER 
 	RET 
 

@@ -49,10 +49,10 @@ func dotMatern52ZF32(k int, a *float32, ha *float32, b *float32, hb *float32, ou
 //go:noescape
 func squaredMatern52ZF32(k int, a *float32, ha *float32, b *float32, hb *float32, out *float32, step int, n int, panels int, v *float32, u *float32, par *float32)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements. A column panel that is needed later is at next
 //
 //go:noescape
-func gemmZF32(k int, a *float32, b *float32, c *float32, ldc int, n int, keep int, alpha float32)
+func gemmZF32(k int, a *float32, b *float32, next *float32, c *float32, ldc int, n int, keep int, alpha float32)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
@@ -226,6 +226,9 @@ func avx512F32() *Kernels[float32] {
 		Pieces:       piecesZF32,
 		Cholesky:     choleskyZF32,
 		Transpose:    transposeF32,
+		Center32:     center32F32,
+		Center64:     center64F32,
+		Halves:       halvesF32,
 		Drain:        drainZF32,
 		peak:         peakZF32,
 	}
@@ -276,10 +279,10 @@ func dotMatern52ZF64(k int, a *float64, ha *float64, b *float64, hb *float64, ou
 //go:noescape
 func squaredMatern52ZF64(k int, a *float64, ha *float64, b *float64, hb *float64, out *float64, step int, n int, panels int, v *float64, u *float64, par *float64)
 
-// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements
+// c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements. A column panel that is needed later is at next
 //
 //go:noescape
-func gemmZF64(k int, a *float64, b *float64, c *float64, ldc int, n int, keep int, alpha float64)
+func gemmZF64(k int, a *float64, b *float64, next *float64, c *float64, ldc int, n int, keep int, alpha float64)
 
 // c = L⁻¹(c − Σ a[l]·b[l]) over k, in place on 6 rows of n > 0 column panels; L follows a, its diagonal inverted. b and c of the next panel are step elements further
 //
@@ -453,6 +456,9 @@ func avx512F64() *Kernels[float64] {
 		Pieces:        piecesZF64,
 		Cholesky:      choleskyZF64,
 		Transpose:     transposeF64,
+		Center32:      center32F64,
+		Center64:      center64F64,
+		Halves:        halvesF64,
 		Drain:         drain[float64],
 		Dots:          dotsF64,
 		Steps:         stepsF64,

@@ -49,10 +49,11 @@
 // writes outside of the operands.
 //
 // Portable Go rounds differently, so its results agree to a few ulp of their largest terms,
-// not to the bit. The paths in assembly have the same bits, with one exception. The sums of
-// Blocks over columns have as many lanes as a register. Callers choose blocks by
-// [Kernels].L2, so longer sums over rows may also differ. Matrix algebra and predictions of
-// Gaussian processes, and thus suggestions, do not depend on the width of the registers.
+// not to the bit. The paths in assembly have the same bits, with two exceptions. The sums of
+// Blocks over columns have as many lanes as a register, and Decay2 uses a table with AVX-512.
+// Callers choose blocks by [Kernels].L2, so longer sums over rows may also differ. Matrix
+// algebra and predictions of Gaussian processes, and thus suggestions, do not depend on the
+// width of the registers.
 //
 // The scheduler cannot interrupt assembly, so callers limit the length of one call to well
 // below 0.1 ms.

@@ -38,6 +38,8 @@ type instruction struct {
 	args []operand
 	line string
 	jump int // index of the instruction that follows a jump
+
+	zeroing bool // where the mask is 0
 }
 
 // operand is a number, a register or memory.
@@ -93,7 +95,7 @@ func parseText(path, text string) (*assembly, error) {
 			if strings.HasSuffix(fields[1], "/4,") {
 				size = 4
 			}
-			a.symbols[name] = binary.LittleEndian.AppendUint64(nil, bits)[:size]
+			a.symbols[name] = append(a.symbols[name], binary.LittleEndian.AppendUint64(nil, bits)[:size]...)
 		case fields[0] == "TEXT":
 			if err := finish(); err != nil {
 				return nil, err
@@ -137,8 +139,11 @@ func decode(line string) (instruction, error) {
 	}
 	if strings.HasPrefix(op, "V") {
 		in.size = 8
-		if strings.HasSuffix(op, "S") || slices.Contains([]string{"VPSLLD", "VPSRLD", "VPADDD", "VPMOVM2D", "VPMOVD2M"}, op) {
+		if strings.HasSuffix(op, "S") || slices.Contains([]string{"VPADDD.Z", "VPSLLD", "VPSRLD", "VPADDD", "VPMOVM2D", "VPMOVD2M"}, op) {
 			in.size = 4
+		}
+		if op, masked := strings.CutSuffix(in.op, ".Z"); masked {
+			in.op, in.zeroing = op, true
 		}
 		for _, suffix := range []string{"PS", "PD"} {
 			in.op = strings.TrimSuffix(in.op, suffix)
@@ -481,6 +486,13 @@ func (p *processor) step() {
 			binary.LittleEndian.PutUint64(out[8*i:], math.Float64bits(float64(v)))
 		}
 		p.set(arg(1), out)
+	case "VCVTPD2PSY":
+		out, x := make([]byte, 16), p.vectorOf(arg(0), 32)
+		for i := range 4 {
+			v := math.Float64frombits(binary.LittleEndian.Uint64(x[8*i:]))
+			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(float32(v)))
+		}
+		p.set(arg(1), out)
 	case "VUNPCKL", "VUNPCKH":
 		p.unpack()
 	default:
@@ -570,12 +582,19 @@ func (p *processor) lanes(to operand) {
 	for i := range w / in.size {
 		at := i * in.size
 		if mask != nil && in.op != "VBLENDM" && *mask>>i&1 == 0 {
-			copy(out[at:][:in.size], old[at:])
+			if !in.zeroing {
+				copy(out[at:][:in.size], old[at:])
+			}
 			continue
 		}
 		switch in.op {
 		case "VAND", "VOR", "VXOR", "VPADDD", "VPADDQ", "VPSLLD", "VPSLLQ", "VPSRLD", "VPSRLQ":
 			p.bits(out[at:], src, at, imm)
+		case "VPERM":
+			index := binary.LittleEndian.Uint32(src[1][at:]) % uint32(w/in.size)
+			copy(out[at:][:in.size], src[0][int(index)*in.size:])
+		case "VREDUCE":
+			p.reduce(out, src[0], i, imm)
 		case "VBLENDM":
 			copy(out[at:][:in.size], src[1-int(*mask>>i&1)][at:])
 		case "VBLENDV":
@@ -596,11 +615,25 @@ func (p *processor) lanes(to operand) {
 	p.set(to, out)
 }
 
-// compare has the predicates less, ordered, and not equal.
+// reduce subtracts the nearest multiple of a power of two from element i.
+func (p *processor) reduce(out, src []byte, i, imm int) {
+	if imm&15 != 8 { // to the nearest, and ties to even
+		p.fault("rounding %d", imm)
+	}
+	x, v := p.get(src, i), 0.0 // for ±Inf and integers
+	if !(math.Abs(x) >= 1<<53) {
+		v = x - math.Ldexp(math.RoundToEven(math.Ldexp(x, imm>>4)), -(imm>>4))
+	}
+	p.put(out, i, v)
+}
+
+// compare has the predicates less, ordered, at least, and not equal.
 func (p *processor) compare(predicate int, x, y float64) bool {
 	switch predicate {
 	case 17:
 		return x < y
+	case 29:
+		return x >= y
 	case 4:
 		return !(x == y)
 	}
@@ -751,8 +784,8 @@ func interpreted[T Float](a *assembly) *Kernels[T] {
 		call("addRow", reads(m, n*nr), step, reads(u, 1), writes(w, n*nr), n)
 	}
 	k.Squares = func(depth int, b, s *T) { call("squares", depth, reads(b, depth*nr), writes(s, nr)) }
-	k.Gemm = func(depth int, a, b, c *T, ldc, n, keep int, alpha T) {
-		call("gemm", depth, reads(a, depth*Rows), reads(b, n*depth*nr), writes(c, (Rows-1)*ldc+n*nr), ldc, n, keep, any(alpha))
+	k.Gemm = func(depth int, a, b, next, c *T, ldc, n, keep int, alpha T) {
+		call("gemm", depth, reads(a, depth*Rows), reads(b, n*depth*nr), reads(next, 0), writes(c, (Rows-1)*ldc+n*nr), ldc, n, keep, any(alpha))
 	}
 	k.Trsm = func(depth int, a, b, c *T, step, n int) {
 		size := (n-1)*step + depth*nr
@@ -779,8 +812,15 @@ func interpreted[T Float](a *assembly) *Kernels[T] {
 		k.ColumnDots = func(n int, b, w, s *T) { call("columnDots", n, reads(b, 4*n*nr), reads(w, 4*n), writes(s, 4*nr)) }
 		k.ColumnSquares = func(n int, b, s *T) { call("columnSquares", n, reads(b, 4*n*nr), writes(s, 4*nr)) }
 	}
-	k.Transpose = transpose[T]
+	k.Transpose, k.Center32, k.Center64, k.Halves = transpose[T], center[T, float32], center[T, float64], halves[T]
 	if a.path == "avx2" { // which other paths use
+		k.Center32 = func(dst *T, src *float32, mean, scale *float64, n int) {
+			call("center32", writes(dst, 4*n), reads(src, 4*n), reads(mean, 4*n), reads(scale, 4*n), n)
+		}
+		k.Center64 = func(dst *T, src, mean, scale *float64, n int) {
+			call("center64", writes(dst, 4*n), reads(src, 4*n), reads(mean, 4*n), reads(scale, 4*n), n)
+		}
+		k.Halves = func(depth int, a, h *T) { call("halves", depth, reads(a, depth*Rows), writes(h, Rows)) }
 		k.Transpose = func(dst *T, step int, src *T, ld, n int) {
 			call("transpose", writes(dst, (4*n-1)*step+4), step, reads(src, 3*ld+4*n), ld, n)
 		}
@@ -850,9 +890,12 @@ func TestInterpreterFindsFaults(t *testing.T) {
 			"multiplyT":    func() { k.MultiplyT(p, p, p, 3) },
 			"multiplyRows": func() { k.MultiplyRows(p, 24, p, p, 3) },
 			"addRows":      func() { k.AddRows(p, 24, p, p, 3) },
-			"gemm":         func() { k.Gemm(3, p, p, p, 40, 4, 0, 1) },
+			"gemm":         func() { k.Gemm(3, p, p, p, p, 40, 4, 0, 1) },
 			"trsm":         func() { k.Trsm(3, p, p, p, 100, 4) },
 			"pieces":       func() { k.Pieces(p, 8, p, 8, 3) },
+		}
+		if path == "avx2" {
+			calls["center"] = func() { k.Center64(p, p, p, p, 3) }
 		}
 		if k.Dots != nil {
 			calls["dots"] = func() { k.Dots(p, 12, p, p, 3) }

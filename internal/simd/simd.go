@@ -165,8 +165,9 @@ type Kernels[T Float] struct {
 	// Squares adds the sums over k of the squares of a column panel to s.
 	Squares func(k int, b, s *T)
 	// Gemm sets c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] for one row panel and n column
-	// panels, and adds the old value if keep is not 0.
-	Gemm func(k int, a, b, c *T, ldc, n, keep int, alpha T)
+	// panels, and adds the old value if keep is not 0. A column panel that is needed later
+	// is at next, and is fetched into cache.
+	Gemm func(k int, a, b, next, c *T, ldc, n, keep int, alpha T)
 	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on n tiles. The next b and c are step elements
 	// further. The 6×6 triangle L follows a as six more columns, with its diagonal
 	// inverted.
@@ -174,6 +175,13 @@ type Kernels[T Float] struct {
 	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
 	// columns l.
 	Transpose func(dst *T, step int, src *T, ld, n int)
+	// Center32 and Center64 set dst[l] = (src[l] − mean[l])·scale[l] for 4n numbers, in
+	// float64.
+	Center32 func(dst *T, src *float32, mean, scale *float64, n int)
+	Center64 func(dst *T, src, mean, scale *float64, n int)
+	// Halves sets h[r] = −½ Σ a[l][r]² of a row panel, in float64, for k > 0. The sums of
+	// even and of odd l are apart.
+	Halves func(k int, a, h *T)
 	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep
 	// elements further.
 	Pieces func(dst *T, dstStep int, src *T, srcStep, n int)

@@ -63,7 +63,7 @@ type target struct {
 	count  int    // number of vector registers
 	panels int    // column panels that a tile takes side by side
 	slots  int    // most registers that a vector takes while a tile is finished
-	masks  bool   // whether comparisons set mask registers
+	masks  bool   // whether comparisons set mask registers, and one instruction looks up a table
 	l2     int    // KiB of second-level cache that all machines have that are worth it
 }
 
@@ -169,6 +169,20 @@ func (f *function) constant(bits uint64) string {
 	if !f.constants[name] {
 		f.constants[name] = true
 		fmt.Fprintf(&f.data, "DATA %s<>+0(SB)/%d, $0x%0*x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, width, 2*width, bits, name, width)
+	}
+	return name + "<>(SB)"
+}
+
+// numbers returns a memory operand with the scalars of the given bits, 64 bytes.
+func (f *function) numbers(bits []uint64) string {
+	width := f.p.size
+	name := fmt.Sprintf("t%d_%0*x", f.p.bits, 2*width, bits[1])
+	if !f.constants[name] {
+		f.constants[name] = true
+		for i, b := range bits {
+			fmt.Fprintf(&f.data, "DATA %s<>+%d(SB)/%d, $0x%0*x\n", name, i*width, width, 2*width, b)
+		}
+		fmt.Fprintf(&f.data, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, width*len(bits))
 	}
 	return name + "<>(SB)"
 }

@@ -29,9 +29,9 @@ func (g *program) onePlus(r value, c []float64) value {
 	return g.fma(g.poly(r, c), r, g.constant(1))
 }
 
-// reduce splits x into an integer n and r = x − n·ln 2. It returns r and n plus
+// remainder splits x into an integer n and r = x − n·ln 2. It returns r and n plus
 // the bias of the format, in the lowest bits.
-func (g *program) reduce(x value, bias float64) (r, n, bits value) {
+func (g *program) remainder(x value, bias float64) (r, n, bits value) {
 	m := g.constant(g.magic() + bias)
 	bits = g.fma(x, g.constant(math.Log2E), m)
 	n = g.sub(bits, m)
@@ -46,7 +46,7 @@ func (g *program) reduce(x value, bias float64) (r, n, bits value) {
 // decay is e^x for x ≤ 0. Below the smallest normal number it is 0.
 func (g *program) decay(x value) value {
 	x = g.max(x, g.constant(-g.bias()*math.Ln2)) // there 2^n has the bits of 0
-	r, _, bits := g.reduce(x, g.bias())
+	r, _, bits := g.remainder(x, g.bias())
 	return g.mul(g.onePlus(r, g.coef().Exp), g.shl(bits, g.fraction()))
 }
 
@@ -68,7 +68,7 @@ func (g *program) clamp(x value, unit float64) value {
 }
 
 func exp(g *program, x value) value {
-	r, n, _ := g.reduce(g.clamp(x, math.Ln2), 0)
+	r, n, _ := g.remainder(g.clamp(x, math.Ln2), 0)
 	return g.scale(g.onePlus(r, g.coef().Exp), n)
 }
 
@@ -80,12 +80,35 @@ func exp2(g *program, x value) value {
 
 // decay2 is 2^min(x, 0), like decay.
 func decay2(g *program, x value) value {
+	if g.masks {
+		return g.tabulated2(x)
+	}
 	x = g.max(g.min(x, g.constant(0)), g.constant(-g.bias()))
 	m := g.constant(g.magic() + g.bias())
 	bits := g.add(x, m)
 	scale := g.shl(bits, g.fraction())
 	f := g.sub(x, g.sub(bits, m))
 	return g.mul(g.onePlus(f, g.coef().Exp2), scale)
+}
+
+// tabulated2 is decay2 with a table of roots of two, which leaves a shorter polynomial. With
+// x = n + j/2^b + f it is 2^n·2^(j/2^b)·2^f. The first factor is added to the exponent of the
+// second.
+func (g *program) tabulated2(x value) value {
+	b := 3
+	if g.p.bits == 32 {
+		b = 4
+	}
+	x = g.min(x, g.constant(0))
+	bits := g.add(x, g.constant(math.Ldexp(g.magic(), -b))) // n·2^b + j
+	roots := make([]uint64, 1<<b)
+	for j := range roots { // without the j that the shift leaves behind the exponent
+		roots[j] = g.p.float(math.Exp2(float64(j)/float64(len(roots)))) - uint64(j)<<(g.fraction()-b)
+	}
+	root := g.lookup(roots, bits)
+	scale := g.iaddFrom(x, g.constant(1-g.bias()), root, g.shl(bits, g.fraction()-b))
+	f := g.reduce(x, b)
+	return g.fma(g.mul(scale, f), g.poly(f, g.coef().Near2), scale)
 }
 
 // fall2 is 2^(−par0·x) for par0·x ≥ 0, like decay, for Gaussian, Laplace and Hamming.

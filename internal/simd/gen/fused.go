@@ -29,7 +29,7 @@ const batch = mr
 func blocks(f *file, p precision, statistic, function string) {
 	s := indexOf(statistic, len(statistics), func(i int) string { return statistics[i].name })
 	phi := functions[indexOf(function, len(functions), func(i int) string { return functions[i].name })]
-	g, result := newProgram(p, phi.body)
+	g, result := newProgram(f.target, p, phi.body)
 	fn := f.beginFrame(p, statistic+title(function), 32,
 		fmt.Sprintf("out[p·step + t·6·nr + r·nr + c] = K = φ(ha[p][r] + hb[t][c] + %s over k), φ(x) = %s, u[p][r][lane] += Σ K·v[t][·], for n > 0 column panels t of nr columns and panels > 0 row panels p. step counts elements", statistics[s].doc, phi.doc),
 		param{"k", "int"}, param{"a", "*T"}, param{"ha", "*T"}, param{"b", "*T"}, param{"hb", "*T"}, param{"out", "*T"}, param{"step", "int"},

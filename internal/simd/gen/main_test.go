@@ -79,17 +79,19 @@ func checkConventions(t *testing.T, machine target, text []byte) {
 // registers or in memory.
 func TestAllocate(t *testing.T) {
 	for _, p := range []precision{f32, f64} {
-		for _, f := range functions {
-			g, result := newProgram(p, f.body)
-			checkAllocation(t, f.name, g, result, g.allocate(result, never))
+		for _, machine := range []target{avx2, avx512} {
+			for _, f := range functions {
+				g, result := newProgram(machine, p, f.body)
+				checkAllocation(t, f.name, g, result, g.allocate(result, never))
+			}
 		}
 		for _, pair := range fused {
 			phi := functions[indexOf(pair.function, len(functions), func(i int) string { return functions[i].name })]
-			g, result := newProgram(p, phi.body)
 			for _, machine := range []target{avx2, avx512} {
 				if pair.least > machine.slots {
 					continue
 				}
+				g, result := newProgram(machine, p, phi.body)
 				a := g.allocate(result, machine.slots)
 				if a.slots < 2 || a.slots > machine.slots {
 					t.Errorf("%s: %d slots", phi.name, a.slots)

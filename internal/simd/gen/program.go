@@ -10,6 +10,7 @@ import (
 // on one vector, without registers. The emitter applies it to several vectors at once,
 // instruction by instruction, to hide latencies.
 type program struct {
+	target
 	p     precision
 	nodes []node
 }
@@ -23,6 +24,8 @@ type node struct {
 	args []value
 	imm  int    // shift count, comparison, rounding, parameter number
 	bits uint64 // of a constant
+
+	table []uint64 // 64 bytes of numbers
 }
 
 func (g *program) add1(n node) value {
@@ -81,9 +84,27 @@ func (g *program) shr(a value, n int) value {
 	return g.add1(node{op: "VPSRL", args: []value{a}, imm: n})
 }
 
-// Predicates of compare.
+// Operations of targets with masks.
+
+// lookup returns the number of the table that the lowest bits of a are the index of.
+func (g *program) lookup(table []uint64, a value) value {
+	return g.add1(node{op: "VPERM", args: []value{a}, table: table})
+}
+
+// reduce returns x − n, with n the nearest multiple of 2^−bits.
+func (g *program) reduce(x value, bits int) value {
+	return g.add1(node{op: "VREDUCE", args: []value{x}, imm: bits<<4 | 8})
+}
+
+// iaddFrom is the integer sum a + b where x ≥ from, else 0.
+func (g *program) iaddFrom(x, from, a, b value) value {
+	return g.add1(node{op: "VPADDZ", args: []value{x, from, a, b}, imm: atLeast})
+}
+
+// Predicates of comparisons.
 const (
 	less     = 17 // ordered, quiet
+	atLeast  = 29 // ordered, quiet
 	notEqual = 4  // unordered, quiet
 )
 
@@ -210,15 +231,15 @@ type emitter struct {
 const scratch = 2
 
 // newProgram returns a function as a program, and its result value.
-func newProgram(p precision, body func(g *program, x value) value) (g *program, result value) {
-	g = &program{p: p}
+func newProgram(t target, p precision, body func(g *program, x value) value) (g *program, result value) {
+	g = &program{target: t, p: p}
 	return g, body(g, g.add1(node{op: "x"}))
 }
 
 // vectorFunction emits func(x *T, n int, par *T). It runs the program in place on n > 0
 // tiles at x.
 func (f *file) vectorFunction(p precision, stem, doc string, body func(g *program, x value) value) {
-	g, result := newProgram(p, body)
+	g, result := newProgram(f.target, p, body)
 	fn := f.begin(p, stem, doc, param{"x", "*T"}, param{"n", "int"}, param{"par", "*T"})
 	e := emitter{function: fn, g: g, a: g.allocate(result, never), par: "SI"}
 	e.vector = func(k int) string { return mem("DI", f.width*k) }
@@ -351,6 +372,13 @@ func (e *emitter) node(v value, n node) {
 				break
 			}
 			e.v(n.op, 8, arg(0), dst)
+		case "VREDUCE":
+			e.v(n.op, n.imm, arg(0), dst)
+		case "VPERM":
+			e.v(n.op, e.numbers(n.table), arg(0), dst)
+		case "VPADDZ":
+			e.v("VCMP", n.imm, arg(1), arg(0), "K1")
+			e.i(e.p.integer("VPADD")+".Z", arg(3), arg(2), "K1", dst)
 		case "VPSLL", "VPSRL":
 			e.i(e.p.integer(n.op), n.imm, arg(0), dst)
 		case "VPADD":

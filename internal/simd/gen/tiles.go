@@ -233,8 +233,9 @@ func (f *function) statistic(s int, sh shape, ha string, also func(i int)) {
 }
 
 // product adds a·b over k to the accumulators, or subtracts it. It advances a past the row
-// panel and b past the first column panel.
-func (f *function) product(instruction string, sh shape, k, counter, a, b string) {
+// panel and b past the first column panel. After each step it emits also(), if that is not
+// nil.
+func (f *function) product(instruction string, sh shape, k, counter, a, b string, also func()) {
 	column := func(h int) string { return f.r(mr*sh.regs + h) }
 	first := (mr + 1) * sh.regs
 	f.kLoop(sh.prefix, k, counter, func(i int) {
@@ -248,6 +249,9 @@ func (f *function) product(instruction string, sh shape, k, counter, a, b string
 				f.v(instruction, x, column(h), f.acc(sh, r, h))
 			}
 		}
+		if also != nil {
+			also()
+		}
 	}, func(by int) {
 		f.i("ADDQ", by*mr*f.p.size, a)
 		f.i("ADDQ", by*piece, b)
@@ -256,8 +260,8 @@ func (f *function) product(instruction string, sh shape, k, counter, a, b string
 
 // gemm emits the micro-kernel of matrix products.
 func gemm(f *file, p precision) {
-	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements",
-		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"n", "int"}, param{"keep", "int"}, param{"alpha", "T"})
+	fn := f.begin(p, "gemm", "c[r·ldc + j] = alpha·Σ a[l][r]·b[l][j] over k for one row panel and n > 0 column panels, plus the old value if keep is not 0. ldc counts elements. A column panel that is needed later is at next",
+		param{"k", "int"}, param{"a", "*T"}, param{"b", "*T"}, param{"next", "*T"}, param{"c", "*T"}, param{"ldc", "int"}, param{"n", "int"}, param{"keep", "int"}, param{"alpha", "T"})
 	for _, l := range [][2]string{{"k", "AX"}, {"b", "DI"}, {"c", "DX"}, {"ldc", "R8"}, {"n", "CX"}, {"keep", "R11"}} {
 		fn.load(l[0], l[1])
 	}
@@ -274,7 +278,15 @@ func gemm(f *file, p precision) {
 			fn.i("PREFETCHT0", mem("R9", piece*sh.panels-8)) // if it ends in another line
 			fn.i("ADDQ", "R8", "R9")
 		}
-		fn.product("VFMADD231", sh, "AX", "R10", "SI", "DI")
+		var prefetch func()
+		if f.panels > 1 {
+			fn.load("next", "BX")
+			prefetch = func() {
+				fn.i("PREFETCHT1", mem("BX", 0))
+				fn.i("ADDQ", piece, "BX")
+			}
+		}
+		fn.product("VFMADD231", sh, "AX", "R10", "SI", "DI", prefetch)
 		if sh.panels > 1 {
 			fn.i("ADDQ", "R13", "DI")
 		}
@@ -324,7 +336,7 @@ func trsm(f *file, p precision) {
 				fn.move(at(r, h), fn.acc(sh, r, h))
 			}
 		}
-		fn.product("VFNMADD231", sh, "AX", "R10", "SI", "DI")
+		fn.product("VFNMADD231", sh, "AX", "R10", "SI", "DI", nil)
 		free := mr * sh.regs
 		for c := range mr {
 			fn.bcast(mem("SI", (c*mr+c)*p.size), f.r(free))
@@ -579,6 +591,92 @@ func transpose(f *file, p precision) {
 	fn.i("ADDQ", width, "DX")
 	fn.i("DECQ", "CX")
 	fn.i("JNZ", "loop")
+	fn.end()
+}
+
+// widen loads 4 numbers of a precision as float64.
+func (f *function) widen(from precision, at, to string) {
+	if from == f32 {
+		f.i("VCVTPS2PD", at, to)
+		return
+	}
+	f.i("VMOVUPD", at, to)
+}
+
+// center emits the first step of packing a row of numbers of another precision.
+func center(f *file, p, from precision) {
+	fn := f.begin(p, fmt.Sprint("center", from.bits), "dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0",
+		param{"dst", "*T"}, param{"src", "*" + from.typ()}, param{"mean", "*float64"}, param{"scale", "*float64"}, param{"n", "int"})
+	for _, l := range [][2]string{{"dst", "DI"}, {"src", "SI"}, {"mean", "DX"}, {"scale", "BX"}, {"n", "CX"}} {
+		fn.load(l[0], l[1])
+	}
+	x := avx2.r(0)
+	fn.label("loop")
+	fn.widen(from, "(SI)", x)
+	fn.i("VSUBPD", "(DX)", x, x)
+	fn.i("VMULPD", "(BX)", x, x)
+	if p == f32 {
+		fn.i("VCVTPD2PSY", x, "X0")
+		fn.i("VMOVUPS", "X0", "(DI)")
+	} else {
+		fn.i("VMOVUPD", x, "(DI)")
+	}
+	for _, step := range []struct {
+		pointer string
+		size    int
+	}{{"SI", from.size}, {"DI", p.size}, {"DX", 8}, {"BX", 8}} {
+		fn.i("ADDQ", 4*step.size, step.pointer)
+	}
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "loop")
+	fn.end()
+}
+
+// halves emits the squares of the 6 rows of a row panel. The sums of even and of odd
+// coordinates are apart.
+func halves(f *file, p precision) {
+	fn := f.begin(p, "halves", "h[r] = −½ Σ a[l][r]² over k > 0 for 6 rows r, in float64, each product rounded, the even l apart from the odd",
+		param{"k", "int"}, param{"a", "*T"}, param{"h", "*T"})
+	for _, l := range [][2]string{{"k", "AX"}, {"a", "SI"}, {"h", "DI"}} {
+		fn.load(l[0], l[1])
+	}
+	starts := []int{0, 2} // of groups of 4 rows, which overlap
+	sum := func(i, odd int) string { return avx2.r(2*i + odd) }
+	fn.zero(0, 4)
+	add := func(l, odd int) {
+		for i, r := range starts {
+			x := avx2.r(4 + 2*i + odd)
+			fn.widen(p, mem("SI", (l*mr+r)*p.size), x)
+			fn.i("VMULPD", x, x, x)
+			fn.i("VADDPD", x, sum(i, odd), sum(i, odd))
+		}
+	}
+	fn.i("MOVQ", "AX", "CX")
+	fn.i("SHRQ", 1, "CX")
+	fn.i("JZ", "last")
+	fn.label("two")
+	add(0, 0)
+	add(1, 1)
+	fn.i("ADDQ", 2*mr*p.size, "SI")
+	fn.i("DECQ", "CX")
+	fn.i("JNZ", "two")
+	fn.label("last")
+	fn.i("ANDQ", 1, "AX")
+	fn.i("JZ", "summed")
+	add(0, 0)
+	fn.label("summed")
+	fn.i("VBROADCASTSD", (&function{file: f, p: f64}).constant(f64.float(-0.5)), avx2.r(8))
+	for i, r := range starts {
+		fn.i("VADDPD", sum(i, 1), sum(i, 0), sum(i, 0))
+		fn.i("VMULPD", avx2.r(8), sum(i, 0), sum(i, 0))
+		if p == f32 {
+			low := fmt.Sprintf("X%d", 2*i)
+			fn.i("VCVTPD2PSY", sum(i, 0), low)
+			fn.i("VMOVUPS", low, mem("DI", r*p.size))
+		} else {
+			fn.i("VMOVUPD", sum(i, 0), mem("DI", r*p.size))
+		}
+	}
 	fn.end()
 }
 

@@ -243,7 +243,7 @@ func (b *Block[T]) choose(p int, k []T) {
 func packRows[T, S Float](b *Block[T], x Rows[S], i0 int) {
 	for p := 0; p < b.rows; p += simd.Rows {
 		n := min(simd.Rows, b.rows-p)
-		packPanel(b.c, b.c.plan.scaleX, x, i0+p, n, simd.Rows, b.a[p*b.c.d:], b.start[p:], b.norms[p:], b.flat)
+		packPanel(b.c, x, i0+p, n, simd.Rows, b.a[p*b.c.d:], b.start[p:], b.norms[p:], b.flat)
 		b.sides[p/simd.Rows] = allNear
 		if b.c.far != nil {
 			packFar(b, x, i0, p, n)
@@ -264,7 +264,7 @@ func packFar[T, S Float](b *Block[T], x Rows[S], i0, p, n int) {
 	if beyond == 0 && b.c.beyond == nil {
 		return
 	}
-	packPanel(b.c.far, b.c.far.plan.scaleX, x, i0+p, n, simd.Rows, b.afar[p*b.c.d:], nil, nil, b.flat)
+	packPanel(b.c.far, x, i0+p, n, simd.Rows, b.afar[p*b.c.d:], nil, nil, b.flat)
 	switch beyond {
 	case 0:
 	case simd.Rows:

@@ -18,7 +18,7 @@ type Columns[T Float] struct {
 	b     []T       // [tiles][d][nr]
 	start []T       // [tiles][nr], where the sums start
 	norms []float64 // |y_j| if the function asks for norms
-	mean  []float64 // subtracted from all inputs, or nil
+	mean  []float64 // subtracted from all inputs
 	chunk int       // tiles whose columns fill a quarter of L2
 
 	// With a reach, far has the same with direct differences. It is for rows with |a|²/2
@@ -87,8 +87,8 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 	if f.Phase != nil && len(f.Phase) != y.N {
 		panic("panel: precondition: one phase for each column")
 	}
-	if c.plan.center && y.N > 0 {
-		c.mean = make([]float64, y.D)
+	c.mean = make([]float64, y.D)
+	if c.plan.center {
 		for i := range y.N {
 			for l, v := range y.row(i) {
 				c.mean[l] += float64(v) / float64(y.N)
@@ -108,7 +108,7 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 		if c.plan.unit {
 			norms = c.norms[j:]
 		}
-		packPanel(c, c.plan.scaleY, y, j, min(nr, y.N-j), nr, c.b[j*y.D:], c.start[j:], norms, flat)
+		packPanel(c, y, j, min(nr, y.N-j), nr, c.b[j*y.D:], c.start[j:], norms, flat)
 	}
 	for j, phase := range f.Phase {
 		c.start[j] = T(phase)
@@ -119,59 +119,45 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 // packPanel packs n ≤ width rows of x from i on side by side, with their starting sums and,
 // if the function needs them, their norms. The last row replaces missing ones, so that no
 // finite number becomes infinite.
-func packPanel[T, S Float](c *Columns[T], scale []float64, x Rows[S], i, n, width int, dst, start []T, norms []float64, flat []T) {
-	d := c.d
+func packPanel[T, S Float](c *Columns[T], x Rows[S], i, n, width int, dst, start []T, norms []float64, flat []T) {
+	d, kern := c.d, simd.For[T]()
+	inRows := width == simd.Rows && d > 0 // which have a kernel for their squares
 	for r := range width {
-		row := flat[r*d:][:d]
-		norm := pack(&c.plan, c.mean, scale, x.row(i+min(r, n-1)), row)
-		if c.plan.half {
+		row, v := flat[r*d:][:d], x.row(i+min(r, n-1))
+		if c.plan.unit {
+			norms[r] = normalise(c.plan.scale, v, row)
+		} else {
+			pack(kern, c.mean, c.plan.scale, v, row)
+		}
+		if c.plan.half && !inRows {
 			start[r] = halfSquare(row)
 		}
-		if c.plan.unit {
-			norms[r] = norm
-		}
 	}
-	interleave(simd.For[T](), dst[:width*d], flat, d, width)
+	interleave(kern, dst[:width*d], flat, d, width)
+	if c.plan.half && inRows {
+		kern.Halves(d, &dst[0], &start[0])
+	}
 }
 
-// pack centres, scales and, if the plan says so, normalises one vector, in float64. In that
-// case it returns its norm.
-func pack[T, S Float](p *plan, mean, scale []float64, v []S, out []T) (norm float64) {
-	out = out[:len(v)]
-	switch {
-	case p.unit:
-		return normalise(scale, v, out)
-	case mean == nil && scale == nil:
-		for l, x := range v {
-			out[l] = T(x)
-		}
-	case scale == nil:
-		mean = mean[:len(v)]
-		for l, x := range v {
-			out[l] = T(float64(x) - mean[l])
-		}
-	case mean == nil:
-		scale = scale[:len(v)]
-		for l, x := range v {
-			out[l] = T(float64(x) * scale[l])
-		}
-	default:
-		mean, scale = mean[:len(v)], scale[:len(v)]
-		for l, x := range v {
-			out[l] = T((float64(x) - mean[l]) * scale[l])
+// pack centres and scales one vector, in float64.
+func pack[T, S Float](kern *simd.Kernels[T], mean, scale []float64, v []S, out []T) {
+	n := len(v) / 4
+	if n > 0 {
+		switch from := any(&v[0]).(type) {
+		case *float32:
+			kern.Center32(&out[0], from, &mean[0], &scale[0], n)
+		case *float64:
+			kern.Center64(&out[0], from, &mean[0], &scale[0], n)
 		}
 	}
-	return 1
+	for l := 4 * n; l < len(v); l++ {
+		out[l] = T((float64(v[l]) - mean[l]) * scale[l])
+	}
 }
 
 // normalise divides a scaled vector by its norm, unless that is 0.
 func normalise[T, S Float](scale []float64, v []S, out []T) (norm float64) {
-	at := func(l int) float64 {
-		if scale == nil {
-			return float64(v[l])
-		}
-		return float64(v[l]) * scale[l]
-	}
+	at := func(l int) float64 { return float64(v[l]) * scale[l] }
 	for l := range v {
 		norm += at(l) * at(l)
 	}

@@ -53,10 +53,9 @@ type Function struct {
 type plan struct {
 	statistic simd.Statistic
 	fn        simd.Func
-	scaleX    []float64 // factors of coordinates, nil for 1
-	scaleY    []float64
-	half      bool // the sums start at −|a|²/2 − |b|²/2
-	unit      bool // rows and columns are divided by their norms
+	scale     []float64 // factors of coordinates
+	half      bool      // the sums start at −|a|²/2 − |b|²/2
+	unit      bool      // rows and columns are divided by their norms
 	center    bool
 }
 
@@ -107,15 +106,12 @@ func (f *Function) plan(d int, small bool) plan {
 // scales puts the weights into the coordinates, and P0 too if distances are expanded. The
 // argument of the function is then a·b − |a|²/2 − |b|²/2, or its negative.
 func (p *plan) scales(f *Function, d int) {
-	if f.Weights == nil && !f.Expand {
-		return
-	}
-	p.scaleX = make([]float64, d)
+	p.scale = make([]float64, d)
 	common := 1.0
 	if f.Expand {
 		common = math.Sqrt(2 * f.unit())
 	}
-	for c := range p.scaleX {
+	for c := range p.scale {
 		w := 1.0
 		if f.Weights != nil {
 			w = f.Weights[c]
@@ -123,9 +119,8 @@ func (p *plan) scales(f *Function, d int) {
 		if f.Statistic != simd.Manhattan {
 			w = math.Sqrt(w)
 		}
-		p.scaleX[c] = w * common
+		p.scale[c] = w * common
 	}
-	p.scaleY = p.scaleX
 }
 
 // unit returns the factor of an expanded distance. It is |P0|, times log₂ e where the

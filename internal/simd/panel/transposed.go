@@ -25,7 +25,7 @@ func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok b
 	t = &Transposed[T]{c: c, a: simd.Aligned[T](padded * max(1, c.d)), start: simd.Aligned[T](padded)}
 	flat := make([]T, simd.Rows*c.d)
 	for j := 0; j < y.N; j += simd.Rows {
-		packPanel(c, c.plan.scaleY, y, j, min(simd.Rows, y.N-j), simd.Rows, t.a[j*c.d:], t.start[j:], nil, flat)
+		packPanel(c, y, j, min(simd.Rows, y.N-j), simd.Rows, t.a[j*c.d:], t.start[j:], nil, flat)
 	}
 	return t, true
 }
@@ -54,7 +54,7 @@ func EvaluateTransposed[T, S Float](t *Transposed[T], dst []T, x Rows[S], i0, i1
 		n := min(group, i1-i)
 		panels := (n + nr - 1) / nr
 		for q := range panels {
-			packPanel(c, c.plan.scaleX, x, i+q*nr, min(nr, n-q*nr), nr, b[q*nr*c.d:], start[q*nr:], nil, flat)
+			packPanel(c, x, i+q*nr, min(nr, n-q*nr), nr, b[q*nr*c.d:], start[q*nr:], nil, flat)
 		}
 		for p := 0; p < padded; p += simd.Rows {
 			kern.Tile[c.plan.statistic](c.d, &t.a[p*c.d], &t.start[p], &buffer[0], &start[0], &dst[p*nr], padded*nr, panels)
