@@ -12,8 +12,22 @@ import (
 )
 
 // onDevice returns K on the devices of the process, or nil if the CPU computes its products.
-// It returns K to be filled if fills is set.
-func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows, fills bool) gpu.Matrix {
+func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows) gpu.Matrix {
+	problem, ok := deviceProblem(p, opts, precision, x)
+	if !ok {
+		return nil
+	}
+	m, err := gpu.NewMatrix(problem)
+	if err != nil {
+		gpu.Warn(err)
+		return nil
+	}
+	return m
+}
+
+// deviceProblem returns K as a problem for the devices of the process. ok is false if it
+// belongs on the CPU.
+func deviceProblem(p *panelPrepared, opts Options, precision Precision, x Rows) (problem gpu.Problem, ok bool) {
 	single := precision == Float32
 	reach := float64(reach64)
 	if single {
@@ -22,30 +36,25 @@ func onDevice(p *panelPrepared, opts Options, precision Precision, x Rows, fills
 	f := p.expand(opts.Distances, reach)
 	g, scale, ok := deviceFunction(f, p.y.D)
 	if !ok || x == nil {
-		return nil
+		return problem, false
 	}
 	shift := make([]float64, p.y.D)
-	problem := gpu.Problem{Function: g, Single: single, Fills: fills, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
+	problem = gpu.Problem{Function: g, Single: single, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
 	switch x := x.(type) {
 	case *Points[float64]:
 		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
 	case *Points[float32]:
 		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
 	default:
-		return nil
+		return problem, false
 	}
 	if !gpu.Wanted(problem) {
-		return nil
+		return problem, false
 	}
 	if g.Statistic != gpu.Dot {
 		copy(shift, centre(p.y)) // of M·d steps, which small products on the CPU need not pay
 	}
-	m, err := gpu.NewMatrix(problem)
-	if err != nil {
-		gpu.Warn(err)
-		return nil
-	}
-	return m
+	return problem, true
 }
 
 // centre returns the mean of the rows.
@@ -189,33 +198,116 @@ func (o *Operator) deviceForward(ctx context.Context, dst, v []float64, c int) e
 	return o.pass(ctx, request{forward: true, dst: dst, v: v}, c)
 }
 
-// LargeGramian is [Gramian] for learners, whose matrices can be large enough for a device
-// (docs/gpu.md). Results of the device differ in rounding. They are exactly symmetric too,
-// with Diag on the diagonal.
-func LargeGramian(k Kernel, x Rows) ([]float64, error) {
+// Gram is K(X, X) for learners, whose matrices can be large enough for a device
+// (docs/gpu.md). There it is computed when it is needed, and factored without being copied.
+// Results of the device differ in rounding. They are exactly symmetric too, with Diag on the
+// diagonal.
+type Gram struct {
+	kernel   Kernel
+	x        Rows
+	diagonal []float64
+	device   gpu.Gramian // or nil
+}
+
+// NewGram returns K(X, X), which the caller closes. The errors are those of [Gramian].
+func NewGram(k Kernel, x Rows) (*Gram, error) {
 	if err := checkPair(k, x, x); err != nil {
 		return nil, err
 	}
-	n := x.Len()
-	size := gpu.Rows{N: n, D: x.Dim()}
+	g := &Gram{kernel: k, x: x, diagonal: make([]float64, x.Len())}
+	for i := range g.diagonal {
+		g.diagonal[i] = k.Diag(x, i)
+	}
+	size := gpu.Rows{N: x.Len(), D: x.Dim()}
 	if !gpu.Wanted(gpu.Problem{X: size, Y: size}) {
-		return Gramian(k, x) // which prepares its own panels
+		return g, nil // the CPU prepares its own panels
 	}
-	p, ok := Prepare(k, x).(*panelPrepared)
-	if !ok {
-		return Gramian(k, x)
+	if p, ok := Prepare(k, x).(*panelPrepared); ok {
+		if problem, ok := deviceProblem(p, Options{Distances: DirectDistances}, Float64, x); ok {
+			m, err := gpu.NewGramian(problem)
+			g.keep(m, err)
+		}
 	}
-	m := onDevice(p, Options{Distances: DirectDistances}, Float64, x, true)
-	if m == nil {
-		return Gramian(k, x)
-	}
-	out := make([]float64, n*n)
-	if err := errors.Join(m.Fill(out), m.Close()); err != nil {
+	return g, nil
+}
+
+// keep sets the device, unless there was an error.
+func (g *Gram) keep(m gpu.Gramian, err error) {
+	if err != nil {
 		gpu.Warn(err)
-		return Gramian(k, x)
+		return
 	}
-	for i := range n {
-		out[i*n+i] = k.Diag(x, i)
+	g.device = m
+}
+
+// Diagonal returns the diagonal of K. Do not change it.
+func (g *Gram) Diagonal() []float64 { return g.diagonal }
+
+// Matrix returns K, n×n row-major.
+func (g *Gram) Matrix() ([]float64, error) {
+	n := len(g.diagonal)
+	if g.device != nil {
+		out := make([]float64, n*n)
+		err := g.device.Fill(out)
+		if err == nil {
+			for i, v := range g.diagonal {
+				out[i*n+i] = v
+			}
+			return out, checkFiniteMatrix("K(X, X)", out, n, 0)
+		}
+		g.leave(err)
 	}
-	return out, checkFiniteMatrix("K(X, X)", out, n, 0)
+	return Gramian(g.kernel, g.x)
+}
+
+// Factor factors K + shift·I on the device that has K, as gpu.NewFactor does. It sets the
+// lower triangle of l, n×n. K is computed again if it is needed later. done is false if K is
+// on the CPU, does not fit on the device, or has numbers that are not finite, and if the
+// device failed.
+func (g *Gram) Factor(shift, tolerance float64, perm []int) (l []float64, f gpu.Factor, rank int, done bool) {
+	n := len(g.diagonal)
+	if g.device == nil || !g.device.Stored() || checkFiniteMatrix("the diagonal", g.diagonal, n, 0) != nil {
+		return nil, nil, 0, false
+	}
+	diagonal := make([]float64, n)
+	for i, v := range g.diagonal {
+		diagonal[i] = v + shift
+	}
+	l = make([]float64, n*n)
+	f, rank, err := g.device.Factor(l, diagonal, tolerance, perm)
+	g.leave(err)
+	if err != nil {
+		return nil, nil, 0, false
+	}
+	if f != nil && checkFiniteMatrix("L", l, n, 0) != nil {
+		if err := f.Close(); err != nil {
+			gpu.Warn(err)
+		}
+		return nil, nil, 0, false
+	}
+	return l, f, rank, true
+}
+
+// leave frees the memory of the device, after an error or at the end.
+func (g *Gram) leave(err error) {
+	if g.device == nil {
+		return
+	}
+	if err = errors.Join(err, g.device.Close()); err != nil {
+		gpu.Warn(err)
+	}
+	g.device = nil
+}
+
+// Close frees the memory on a device. A factor stays.
+func (g *Gram) Close() { g.leave(nil) }
+
+// LargeGramian is the matrix of a [Gram].
+func LargeGramian(k Kernel, x Rows) ([]float64, error) {
+	g, err := NewGram(k, x)
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	return g.Matrix()
 }

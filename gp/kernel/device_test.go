@@ -5,6 +5,7 @@ package kernel_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -193,6 +194,123 @@ func TestDeviceGramian(t *testing.T) {
 	cudatest.Use(t, "cuda:0")
 	if !slices.Equal(gramian(kernel.LargeGramian(k, x)), gramian(kernel.Gramian(k, x))) {
 		t.Error("without memory the bits are not those of the CPU")
+	}
+}
+
+func value[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// K is factored where it is. Only L is copied from the device, and nothing of its size to it.
+func TestDeviceFactorsInPlace(t *testing.T) {
+	const n, shift = 128, 0.5
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(4)(rng, n)
+	k := must(kernel.NewGaussian(1))
+	want := value(kernel.Gramian(k, x))
+	cudatest.Fault(t, "FAKE_CUDA_BYTES", "")
+	gpu.OnWarning(func(m string) { t.Error(m) })
+	defer gpu.OnWarning(nil)
+	for _, pivot := range []bool{false, true} {
+		cudatest.Use(t, "cuda:0")
+		left := cudatest.Left(t, 0)
+		g := value(kernel.NewGram(k, x))
+		perm, order := make([]int, n), make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		if pivot {
+			order = perm
+		} else {
+			perm = nil
+		}
+		os.Setenv("FAKE_CUDA_BYTES", fmt.Sprint(8*n*n*5/4))
+		l, f, rank, done := g.Factor(shift, 1e-10, perm)
+		if !done || rank != n {
+			t.Fatalf("pivot %t: rank %d, done %t, want %d on the device", pivot, rank, done, n)
+		}
+		for i := range n {
+			for j := range i + 1 {
+				s := -want[order[i]*n+order[j]]
+				if i == j {
+					s -= shift
+				}
+				for c := range j + 1 {
+					s += l[i*n+c] * l[j*n+c]
+				}
+				if math.Abs(s) > 1e-12 {
+					t.Fatalf("pivot %t: LLᵀ is %g off at %d, %d", pivot, s, i, j)
+				}
+			}
+		}
+		os.Setenv("FAKE_CUDA_BYTES", fmt.Sprint(8*n*n*5/4))
+		r, err := f.Gram(make([]float64, n*n), make([]float64, n), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Setenv("FAKE_CUDA_BYTES", "")
+		if err := errors.Join(r.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		g.Close()
+		left(fmt.Sprintf("pivot %t", pivot))
+		// K is gone, so that the CPU computes it.
+		if _, _, _, done := g.Factor(shift, 0, nil); done || !slices.Equal(value(g.Matrix()), want) {
+			t.Errorf("pivot %t: K is still on the device", pivot)
+		}
+	}
+}
+
+// Without a factor on the device, the matrix is that of the CPU, and nothing is left there.
+func TestDeviceFactorFails(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 0))
+	x := gaussianRows(4)(rng, 150)
+	gauss := must(kernel.NewGaussian(1))
+	huge := must(kernel.NewPolynomial(64, 1e10, 1)) // overflows
+	cudatest.Fault(t, "FAKE_CUDA_FAIL_ALLOC", "")
+	var warnings []string
+	defer gpu.OnWarning(nil)
+	for name, c := range map[string]struct {
+		k     kernel.Kernel
+		fault string
+		done  bool // there is no factor, and no reason for a warning
+		err   bool
+	}{
+		"no memory":    {k: gauss, fault: "1"},
+		"not definite": {k: gauss, done: true},
+		"not finite":   {k: huge, err: true},
+	} {
+		warnings = nil
+		gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
+		cudatest.Use(t, "cuda:0")
+		left := cudatest.Left(t, 0)
+		g := value(kernel.NewGram(c.k, x))
+		os.Setenv("FAKE_CUDA_FAIL_ALLOC", c.fault)
+		shift := 0.0
+		if c.done {
+			shift = -2
+		}
+		_, f, rank, done := g.Factor(shift, 0, nil)
+		if f != nil || done != c.done && !c.err {
+			t.Errorf("%s: factor %v of rank %d, done %t, want done %t", name, f, rank, done, c.done)
+		}
+		if (len(warnings) > 0) != (c.fault != "") {
+			t.Errorf("%s: warnings %q", name, warnings)
+		}
+		os.Setenv("FAKE_CUDA_FAIL_ALLOC", "")
+		got, err := g.Matrix()
+		var nonFinite *kernel.NonFiniteError
+		if c.err != errors.As(err, &nonFinite) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if !c.err && !slices.Equal(got, value(kernel.Gramian(c.k, x))) {
+			t.Errorf("%s: the matrix is not that of the CPU", name)
+		}
+		g.Close()
+		left(name)
 	}
 }
 

@@ -102,7 +102,7 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	o.prepared, o.tileRows, o.taskRows = Prepare(k, centers), tileRows(o.m), taskRows
 	if p, ok := o.prepared.(*panelPrepared); ok {
 		o.panels, o.precision = newPanels(p, opts)
-		o.gpu = onDevice(p, opts, o.precision, o.resident, false)
+		o.gpu = onDevice(p, opts, o.precision, o.resident)
 		o.prepared = p.other // for rows that are not dense
 		o.tileRows = o.panels.height()
 		o.taskRows = (taskRows + o.tileRows - 1) / o.tileRows * o.tileRows

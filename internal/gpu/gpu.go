@@ -66,9 +66,6 @@ type Problem struct {
 	// Batches, if it is not 0, says that X is the first of so many batches of at most as
 	// many rows, see Matrix.SetX. They stay on one device.
 	Batches int
-	// Fills says that Matrix.Fill will be called. If K does not fit on the device, it is
-	// then computed a few rows at a time.
-	Fills bool
 }
 
 // Matrix is K on one or more devices. Vectors are row-major, with c columns. Calls take
@@ -78,14 +75,26 @@ type Matrix interface {
 	Apply(dst, v []float64, c int) error
 	// ApplyT sets dst = Kᵀ·u, M×c.
 	ApplyT(dst, u []float64, c int) error
-	// Fill sets dst to K, n×M. It panics unless the problem is in float64 and has Fills.
-	Fill(dst []float64) error
 	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
 	// first.
 	SetX(x Rows) error
 	// Stored reports whether K is in memory and not computed for each product.
 	Stored() bool
 	// Close frees the memory on the device. A closed matrix must not be used.
+	Close() error
+}
+
+// Gramian is K(X, X) in float64 on a device.
+type Gramian interface {
+	// Fill sets dst to K, n×n. What does not fit on the device is computed a few rows at a
+	// time.
+	Fill(dst []float64) error
+	// Stored reports whether K fits, which Factor needs.
+	Stored() bool
+	// Factor factors K with another diagonal, as NewFactor does, and sets the lower triangle
+	// of l, n×n, if there is a factor. K is lost.
+	Factor(l, diagonal []float64, tolerance float64, perm []int) (Factor, int, error)
+	// Close frees the memory on the device that no factor has taken.
 	Close() error
 }
 
@@ -118,6 +127,7 @@ type Device interface {
 	Properties() Info
 	Info() (Info, error)
 	NewMatrix(p Problem) (Matrix, error)
+	NewGramian(p Problem) (Gramian, error)
 	// NewFactor factors as the function of the same name does.
 	NewFactor(a []float64, n int, tolerance float64, perm []int) (Factor, int, error)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// stub is a backend with devices that record the problems they get.
-type stub struct {
+// recorder is a backend with devices that record the problems they get.
+type recorder struct {
 	n       int
 	err     error
 	slower  int
@@ -20,25 +20,25 @@ type stub struct {
 	parts   [][2]int // device, rows
 }
 
-type stubDevice struct {
-	s      *stub
+// recordingDevice makes matrices of ones. Products need nothing else of a device, so its
+// other methods panic.
+type recordingDevice struct {
+	Device
+	s      *recorder
 	number int
 }
 
-func (s *stub) Count() (int, error)             { return s.n, s.err }
-func (s *stub) Open(number int) (Device, error) { s.opened++; return stubDevice{s, number}, nil }
-
-func (d stubDevice) NewFactor([]float64, int, float64, []int) (Factor, int, error) {
-	return nil, 0, errors.New("a stub factors nothing")
+func (s *recorder) Count() (int, error) { return s.n, s.err }
+func (s *recorder) Open(number int) (Device, error) {
+	s.opened++
+	return recordingDevice{s: s, number: number}, nil
 }
 
-func (d stubDevice) Properties() Info {
+func (d recordingDevice) Properties() Info {
 	return Info{Name: fmt.Sprintf("cuda:%d", d.number), SlowerFloat64: d.s.slower}
 }
 
-func (d stubDevice) Info() (Info, error) { panic("products do not wait for a device") }
-
-func (d stubDevice) NewMatrix(p Problem) (Matrix, error) {
+func (d recordingDevice) NewMatrix(p Problem) (Matrix, error) {
 	if d.s.refused != nil && d.number == 1 {
 		return nil, d.s.refused
 	}
@@ -52,7 +52,6 @@ type ones struct{ n, m int }
 func (o *ones) Apply(dst, v []float64, _ int) error  { return fillSum(dst, v) }
 func (o *ones) ApplyT(dst, u []float64, _ int) error { return fillSum(dst, u) }
 func (o *ones) Stored() bool                         { return true }
-func (o *ones) Fill(dst []float64) error             { return fillSum(dst, []float64{1}) }
 func (o *ones) SetX(Rows) error                      { return nil }
 func (o *ones) Close() error                         { return nil }
 
@@ -94,7 +93,7 @@ func TestAuto(t *testing.T) {
 	small, large := sized(1000, 100, 5), sized(100_000, 1000, 50)
 	single := large
 	single.Single = true
-	s := &stub{n: 1, slower: 2}
+	s := &recorder{n: 1, slower: 2}
 	with(t, s)
 	if m, err := NewMatrix(small); m != nil || err != nil || s.opened != 0 || Wanted(small) {
 		t.Errorf("a small product: %v, %v, and %d devices were opened", m, err, s.opened)
@@ -131,9 +130,9 @@ func TestAutoWithoutDevice(t *testing.T) {
 		warnings int
 	}{
 		{nil, 0},
-		{&stub{err: &DriverError{Reason: "no CUDA driver", Absent: true}}, 0},
-		{&stub{err: &DriverError{Reason: "too old"}}, 1},
-		{&stub{}, 0}, // a driver without devices
+		{&recorder{err: &DriverError{Reason: "no CUDA driver", Absent: true}}, 0},
+		{&recorder{err: &DriverError{Reason: "too old"}}, 1},
+		{&recorder{}, 0}, // a driver without devices
 	} {
 		warnings := with(t, c.backend)
 		for range 2 {
@@ -153,7 +152,7 @@ func TestUse(t *testing.T) {
 	if err := Use("cuda:0"); !errors.As(err, &unavailable) || err.Error() != "device cuda:0: this program was built without CUDA, which needs the build tag cuda; use auto or cpu to compute on the CPU" {
 		t.Errorf("error %v without a backend", err)
 	}
-	with(t, &stub{n: 1})
+	with(t, &recorder{n: 1})
 	if err := Use("cuda:1"); !errors.As(err, &unavailable) {
 		t.Errorf("error %v of a device that is not there", err)
 	}
@@ -175,7 +174,7 @@ func TestUse(t *testing.T) {
 
 // Batches count together, but each must be worth its copies.
 func TestBatches(t *testing.T) {
-	s := &stub{n: 2}
+	s := &recorder{n: 2}
 	with(t, s)
 	for _, c := range []struct {
 		n, batches int
@@ -194,7 +193,7 @@ func TestBatches(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	s := &stub{n: 3}
+	s := &recorder{n: 3}
 	with(t, s)
 	if err := Use("cuda"); err != nil {
 		t.Fatal(err)
@@ -223,7 +222,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestWarnOnce(t *testing.T) {
-	warnings := with(t, &stub{n: 1})
+	warnings := with(t, &recorder{n: 1})
 	if err := Use("cuda:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +235,7 @@ func TestWarnOnce(t *testing.T) {
 
 // A lost device gets no more products. Others do.
 func TestLost(t *testing.T) {
-	s := &stub{n: 3}
+	s := &recorder{n: 3}
 	with(t, s)
 	if err := Use("cuda"); err != nil {
 		t.Fatal(err)
@@ -260,19 +259,19 @@ func TestLost(t *testing.T) {
 
 // slow is a backend whose devices take long to open.
 type slow struct {
-	*stub
+	*recorder
 	started, opened chan struct{}
 }
 
 func (s slow) Open(number int) (Device, error) {
 	close(s.started)
 	<-s.opened
-	return s.stub.Open(number)
+	return s.recorder.Open(number)
 }
 
 // A small product does not wait for devices that are being opened for a large one.
 func TestSmallDoesNotWait(t *testing.T) {
-	s := slow{&stub{n: 1}, make(chan struct{}), make(chan struct{})}
+	s := slow{&recorder{n: 1}, make(chan struct{}), make(chan struct{})}
 	with(t, s)
 	large := make(chan int)
 	go func() { large <- len(devices(1e12, false)) }()
@@ -295,7 +294,7 @@ func TestSmallDoesNotWait(t *testing.T) {
 
 // The choice auto prevails over the environment.
 func TestAutoOverEnvironment(t *testing.T) {
-	s := &stub{n: 1}
+	s := &recorder{n: 1}
 	with(t, s)
 	t.Setenv(Variable, "cpu")
 	if err := Use("auto"); err != nil {

@@ -59,6 +59,16 @@ func NewMatrix(p Problem) (Matrix, error) {
 	return s, nil
 }
 
+// NewGramian returns K(X, X) on the first of the chosen devices, which has the factors too. It
+// returns nil if the problem belongs on the CPU.
+func NewGramian(p Problem) (Gramian, error) {
+	devices := problemDevices(p)
+	if len(devices) == 0 {
+		return nil, nil
+	}
+	return devices[0].NewGramian(p)
+}
+
 // split is a matrix by rows on several devices.
 type split struct {
 	n, m  int
@@ -98,10 +108,6 @@ func (s *split) ApplyT(dst, u []float64, c int) error {
 		}
 	}
 	return nil
-}
-
-func (s *split) Fill(dst []float64) error {
-	return s.each(func(i int, m Matrix) error { return m.Fill(dst[s.from[i]*s.m : s.from[i+1]*s.m]) })
 }
 
 func (s *split) SetX(Rows) error { panic("gpu: precondition: batches are on one device") }

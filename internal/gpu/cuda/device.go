@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -119,7 +120,7 @@ type device struct {
 // modules are the PTX with the names of its kernels.
 var modules = []struct{ ptx, kernels string }{
 	{kernels.Product, "product_float_1 product_float_4 product_double_1 product_double_4 fill_float fill_double collect"},
-	{kernels.Algebra, "update factor_block solve_block pivot column"},
+	{kernels.Algebra, "update diagonal factor_block solve_block pivot column"},
 }
 
 func open(number, version int) (*device, error) {
@@ -245,6 +246,14 @@ func (a *arena) alloc(n int64) (cu.DevicePtr, error) {
 	a.bytes += n
 	a.d.held += n
 	return p, nil
+}
+
+// move gives a block of a known size to another arena.
+func (a *arena) move(p cu.DevicePtr, n int64, to *arena) {
+	a.blocks = slices.DeleteFunc(a.blocks, func(q cu.DevicePtr) bool { return q == p })
+	to.blocks = append(to.blocks, p)
+	a.bytes -= n
+	to.bytes += n
 }
 
 // free frees all. It tries each block, even if one fails.

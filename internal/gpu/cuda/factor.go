@@ -38,19 +38,29 @@ func (d *device) NewFactor(a []float64, n int, tolerance float64, perm []int) (g
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := d.do(func() error { return upload(d, f.l, a[:n*n]) }); err != nil {
+		return nil, 0, errors.Join(err, f.release())
+	}
+	diagonal := make([]float64, n)
+	for i := range diagonal {
+		diagonal[i] = a[i*n+i]
+	}
+	return f.factor(a, diagonal, tolerance, perm)
+}
+
+// factor factors the matrix on the device, and copies L to the lower triangle of a. It
+// releases f if there is no factor.
+func (f *factor) factor(a, diagonal []float64, tolerance float64, perm []int) (gpu.Factor, int, error) {
 	var order []int64
-	err = d.do(func() (err error) {
-		if err := upload(d, f.l, a[:n*n]); err != nil {
-			return err
-		}
+	err := f.d.do(func() (err error) {
 		if perm != nil {
-			order, err = f.pivoted(a, tolerance)
+			order, err = f.pivoted(diagonal, tolerance)
 			return err
 		}
 		return f.cholesky()
 	})
 	if err == nil && f.rank > 0 && (perm != nil || f.rank == f.n) {
-		err = d.do(func() error { return f.lower(a) })
+		err = f.d.do(func() error { return f.lower(a) })
 	}
 	switch {
 	case err != nil:
@@ -78,15 +88,20 @@ func (d *device) newFactor(n int64) (*factor, error) {
 		if f.l, err = f.all.alloc(8 * n * n); err != nil {
 			return err
 		}
-		if f.status, err = f.all.alloc(8); err != nil {
-			return err
-		}
-		return upload(d, f.status, []int64{-1})
+		return f.begin()
 	})
 	if err != nil {
 		return nil, errors.Join(err, f.release())
 	}
 	return f, nil
+}
+
+// begin makes the status.
+func (f *factor) begin() (err error) {
+	if f.status, err = f.all.alloc(8); err != nil {
+		return err
+	}
+	return upload(f.d, f.status, []int64{-1})
 }
 
 // release is Close without an error of a device that is lost already.
@@ -152,14 +167,14 @@ func (f *factor) cholesky() error {
 }
 
 // pivoted is the algorithm of blocked.PivotedCholesky. It returns the order of the rows.
-func (f *factor) pivoted(a []float64, tolerance float64) ([]int64, error) {
+func (f *factor) pivoted(diagonal []float64, tolerance float64) ([]int64, error) {
 	n := f.n
-	left, numbers := make([]float64, n), make([]int64, n)
+	numbers := make([]int64, n)
 	largest := 0.0
-	for i := range left {
-		left[i], numbers[i] = a[i*int(n)+i], int64(i)
-		if left[i] > largest {
-			largest = left[i]
+	for i := range numbers {
+		numbers[i] = int64(i)
+		if diagonal[i] > largest {
+			largest = diagonal[i]
 		}
 	}
 	scratch := arena{d: f.d}
@@ -172,7 +187,7 @@ func (f *factor) pivoted(a []float64, tolerance float64) ([]int64, error) {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(upload(f.d, rest, left), upload(f.d, order, numbers)); err != nil {
+		if err := errors.Join(upload(f.d, rest, diagonal[:n]), upload(f.d, order, numbers)); err != nil {
 			return err
 		}
 		for from := int64(0); from < n; from += pivots {
@@ -208,7 +223,7 @@ const lowerRows = 256
 func (f *factor) lower(a []float64) error {
 	diagonal := make([]float64, f.n)
 	for i := range diagonal {
-		diagonal[i] = a[int64(i)*(f.stride+1)]
+		diagonal[i] = a[int64(i)*(f.n+1)]
 	}
 	block := make([]float64, min(lowerRows, f.n)*f.stride)
 	for i0 := int64(0); i0 < f.n; i0 += lowerRows {
@@ -216,14 +231,14 @@ func (f *factor) lower(a []float64) error {
 		if err := download(f.d, block[:(i1-i0)*f.stride], f.at(i0, 0)); err != nil {
 			for i := range i0 {
 				for j := range i {
-					a[i*f.stride+j] = a[j*f.stride+i]
+					a[i*f.n+j] = a[j*f.n+i]
 				}
-				a[i*f.stride+i] = diagonal[i]
+				a[i*f.n+i] = diagonal[i]
 			}
 			return err
 		}
 		for i := i0; i < i1; i++ {
-			copy(a[i*f.stride:][:i+1], block[(i-i0)*f.stride:])
+			copy(a[i*f.n:][:i+1], block[(i-i0)*f.stride:])
 		}
 	}
 	return nil
@@ -307,21 +322,12 @@ func (f *factor) gram(of *factor, weights cu.DevicePtr, w []float64, lambda floa
 	if err := upload(f.d, weights, w[:of.n]); err != nil {
 		return err
 	}
-	// The update reads the matrix, which begins as λI, a block of rows at a time.
-	block := make([]float64, min(lowerRows, f.n)*f.stride)
-	for i0 := int64(0); i0 < f.n; i0 += lowerRows {
-		i1 := min(i0+lowerRows, f.n)
-		clear(block)
-		for i := i0; i < i1; i++ {
-			block[(i-i0)*f.stride+i] = lambda
-		}
-		if err := upload(f.d, f.at(i0, 0), block[:(i1-i0)*f.stride]); err != nil {
-			return err
-		}
-	}
 	tiles := (f.n + edge - 1) / edge
 	if err := f.d.launch("update", tiles, tiles, f.l, f.stride, f.n, f.n, of.l, int64(1), of.stride, of.l, int64(1), of.stride,
-		weights, of.n, 1.0, 1.0, int64(1), int64(1)); err != nil {
+		weights, of.n, 1.0, 0.0, int64(1), int64(1)); err != nil {
+		return err
+	}
+	if err := f.d.launch("diagonal", (f.n+255)/256, 1, f.l, f.stride, f.n, none, lambda); err != nil {
 		return err
 	}
 	return f.cholesky()

@@ -89,7 +89,7 @@ type matrix struct {
 	d      *device
 	first  layout // n and np can be less in a batch
 	fused  bool   // the kernel computes products without K in memory
-	fills  bool   // Fill will be called
+	fills  bool   // it is a Gramian
 	cosine bool   // norms are phases
 	all    arena
 	sized  arena // for vectors of up to c columns
@@ -130,9 +130,29 @@ func specOf(f gpu.Function) spec {
 
 // NewMatrix copies X and Y to the device.
 func (d *device) NewMatrix(p gpu.Problem) (gpu.Matrix, error) {
+	m, err := d.newMatrix(p, false)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// NewGramian does so for K(X, X).
+func (d *device) NewGramian(p gpu.Problem) (gpu.Gramian, error) {
+	if p.Single || p.X.N != p.Y.N {
+		panic("cuda: precondition: a Gramian is in float64 and of equal X and Y")
+	}
+	m, err := d.newMatrix(p, true)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (d *device) newMatrix(p gpu.Problem, fills bool) (*matrix, error) {
 	l := newLayout(p)
 	m := &matrix{layout: l, d: d, all: arena{d: d}, sized: arena{d: d}}
-	m.first, m.cosine, m.fills = l, p.Function.Profile == gpu.Cosine, p.Fills
+	m.first, m.cosine, m.fills = l, p.Function.Profile == gpu.Cosine, fills
 	m.fused = p.Function.Statistic == gpu.Squared && p.Function.Profile == gpu.Decay
 	err := d.do(func() error { return m.plan() })
 	if err == nil {
@@ -297,9 +317,6 @@ func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0,
 }
 
 func (m *matrix) Fill(dst []float64) error {
-	if m.size != 8 || !m.fills {
-		panic("cuda: precondition: only matrices in float64 with Fills are copied back")
-	}
 	return m.d.do(func() error {
 		row := make([]float64, m.side*m.columns()) // of panels
 		for p0 := int64(0); p0 < m.np; p0 += m.panels {
@@ -320,6 +337,40 @@ func (m *matrix) Fill(dst []float64) error {
 		return nil
 	})
 }
+
+// Factor takes the memory of K. Its rows may be further apart than they are long.
+func (m *matrix) Factor(l, diagonal []float64, tolerance float64, perm []int) (gpu.Factor, int, error) {
+	if !m.Stored() {
+		panic("cuda: precondition: a Gramian is factored in memory, and once")
+	}
+	f := &factor{d: m.d, all: arena{d: m.d}, sized: arena{d: m.d}, n: m.n, stride: m.columns()}
+	err := m.d.do(func() (err error) {
+		if err := m.fill(0, m.np); err != nil {
+			return err
+		}
+		if err := f.begin(); err != nil {
+			return err
+		}
+		scratch := arena{d: m.d}
+		d, err := scratch.alloc(8 * m.n)
+		if err == nil {
+			err = upload(m.d, d, diagonal[:m.n])
+		}
+		if err == nil {
+			err = m.d.launch("diagonal", (m.n+255)/256, 1, m.k, f.stride, m.n, d, 0.0)
+		}
+		m.all.move(m.k, m.bytes(), &f.all)
+		f.l, m.k = m.k, 0
+		return errors.Join(err, scratch.free())
+	})
+	if err != nil {
+		return nil, 0, errors.Join(err, f.release())
+	}
+	return f.factor(l, diagonal, tolerance, perm)
+}
+
+// bytes is the memory of the stored part of K.
+func (m *matrix) bytes() int64 { return m.side * m.columns() * m.size * m.panels }
 
 func (m *matrix) SetX(x gpu.Rows) error {
 	if int64(x.N) > m.first.n {

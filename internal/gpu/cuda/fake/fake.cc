@@ -12,6 +12,7 @@
 //	FAKE_CUDA_LOSE=5            the launch, counted from now, after which the device is lost
 //	FAKE_CUDA_LOSE_DOWN=5       the copy to the host, counted from now, in which the device is lost
 //	FAKE_CUDA_LOSE_UP=5         the copy to the device, counted from now, in which it is lost
+//	FAKE_CUDA_BYTES=1000000     bytes that can be copied from now, in both directions, before it is lost
 #define DEV_HOST 1
 #include "../kernels/product.cu"
 #include "../kernels/algebra.cu"
@@ -45,6 +46,16 @@ bool count(const char *name) {
 	snprintf(text, sizeof text, "%ld", left - 1);
 	setenv(name, text, 1);
 	return left == 1;
+}
+
+// spend takes bytes from a setting, and tells whether there were too few.
+bool spend(const char *name, size_t bytes) {
+	long left = setting(name, -1) - (long)bytes;
+	if (setting(name, -1) < 0) return false;
+	char text[32];
+	snprintf(text, sizeof text, "%ld", left > 0 ? left : 0);
+	setenv(name, text, 1);
+	return left < 0;
 }
 
 std::mutex lock;
@@ -89,7 +100,7 @@ template <class... A> void call(void (*f)(A...), void **p) {
 struct entry { const char *name; wrapper run; } entries[] = {
 	ENTRY(product_float_1), ENTRY(product_float_4), ENTRY(product_double_1), ENTRY(product_double_4),
 	ENTRY(fill_float), ENTRY(fill_double), ENTRY(collect),
-	ENTRY(update), ENTRY(factor_block), ENTRY(solve_block), ENTRY(pivot), ENTRY(column),
+	ENTRY(update), ENTRY(diagonal), ENTRY(factor_block), ENTRY(solve_block), ENTRY(pivot), ENTRY(column),
 };
 
 void body() {
@@ -198,7 +209,7 @@ int cuMemFree_v2(unsigned long long p) {
 }
 
 int cuMemcpyHtoD_v2(unsigned long long d, const void *s, size_t n) {
-	if (count("FAKE_CUDA_LOSE_UP")) lost[current] = true;
+	if (count("FAKE_CUDA_LOSE_UP") || spend("FAKE_CUDA_BYTES", n)) lost[current] = true;
 	LIVE;
 	if (!inside(d, n)) return INVALID;
 	memcpy((void *)d, s, n);
@@ -206,7 +217,7 @@ int cuMemcpyHtoD_v2(unsigned long long d, const void *s, size_t n) {
 }
 
 int cuMemcpyDtoH_v2(void *d, unsigned long long s, size_t n) {
-	if (count("FAKE_CUDA_LOSE_DOWN")) lost[current] = true;
+	if (count("FAKE_CUDA_LOSE_DOWN") || spend("FAKE_CUDA_BYTES", n)) lost[current] = true;
 	LIVE;
 	if (!inside(s, n)) return INVALID;
 	memcpy(d, (void *)s, n);

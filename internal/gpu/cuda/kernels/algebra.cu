@@ -56,6 +56,12 @@ KERNEL void update(double *c, long cs, long rows, long columns, const double *a,
 		}
 }
 
+// diagonal sets element (i, i) to d[i] + shift, or adds shift to it if d is null.
+KERNEL void diagonal(double *a, long stride, long n, const double *d, double shift) {
+	long i = BLOCK_X * 256 + THREAD;
+	if (i < n) a[i * (stride + 1)] = (d ? d[i] : a[i * (stride + 1)]) + shift;
+}
+
 // factor_block factors the block of order n <= 64 on the diagonal. *status becomes first + the
 // index of the first pivot that is not positive, if it was negative.
 KERNEL void factor_block(double *a, long stride, long n, long first, long *status) {
