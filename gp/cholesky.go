@@ -33,6 +33,7 @@ type Cholesky struct {
 	n, stride int
 	data      []float64 // length n·stride
 	packed    atomic.Pointer[triangle]
+	outdated  atomic.Pointer[triangle] // memory for packed
 }
 
 // NewCholesky factors the n×n row-major matrix a. It reads only the lower triangle and

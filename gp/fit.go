@@ -39,6 +39,9 @@ type FitOptions struct {
 	Starts int
 	// MaxIterations limits the iterations of each start. If 0, it is 60.
 	MaxIterations int
+	// Tolerance is the rise of the log posterior below which two iterations in a row end
+	// a start. If 0, it is the limit of rounding.
+	Tolerance float64
 	// Workers is as in [Options].
 	Workers int
 }
@@ -53,7 +56,7 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 	for _, v := range []struct {
 		name  string
 		value float64
-	}{{"noise variance", o.NoiseVariance}, {"least noise variance", o.MinNoise}} {
+	}{{"noise variance", o.NoiseVariance}, {"least noise variance", o.MinNoise}, {"tolerance", o.Tolerance}} {
 		if !(v.value >= 0) || !isFinite(v.value) {
 			return valueError(v.name, -1, v.value, "> 0, or 0 for the default")
 		}
@@ -108,7 +111,13 @@ type FitTrace struct {
 	Values       []float64 // after every iteration
 	Iterations   int
 	Evaluations  int
-	Converged    bool // a maximum up to rounding, not the iteration limit
+	Converged    bool // a stationary point up to rounding or Tolerance, not the iteration limit
+	// Flat names the parameters of a converged run that stayed on a plateau. Their slope is
+	// 0 up to rounding at the start, and a factor of e does not lower the log posterior at
+	// the end. Either the data say nothing about them, as one row says nothing about length
+	// scales, or the start is too far from a maximum, as with a length scale of a millionth
+	// of the spread.
+	Flat []string
 }
 
 // Standardise returns (y − Shift)/Scale.
@@ -148,13 +157,14 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		if ctx.Err() != nil {
 			break
 		}
-		d := minimise(ctx, f.objective, x0, f.lo, f.hi, f.opts.MaxIterations)
+		d := minimise(ctx, f.objective, x0, f.lo, f.hi, f.opts.MaxIterations, f.opts.Tolerance)
 		for j := range d.values {
 			d.values[j] = -d.values[j]
 		}
+		flat := f.flat(&d)
 		f.result.Starts = append(f.result.Starts, FitTrace{
 			Start: x0, End: d.x, LogPosterior: -d.value,
-			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged,
+			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged, Flat: flat,
 		})
 		if -d.value > f.result.LogPosterior {
 			f.result.LogPosterior, f.result.Best, best, found = -d.value, i, d.x, true
@@ -170,6 +180,37 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		return nil, err
 	}
 	return f.result, ctx.Err()
+}
+
+// flat returns FitTrace.Flat of a run. Runs that do not start on a plateau need no
+// evaluation for it.
+func (f *fitting) flat(d *descent) (names []string) {
+	if !d.converged {
+		return nil
+	}
+	grad := make([]float64, len(d.x))
+	for i, slope := range d.first {
+		if math.Abs(slope) >= flatTolerance {
+			continue
+		}
+		x := slices.Clone(d.x)
+		if x[i]++; x[i] > f.hi[i] {
+			x[i] = max(d.x[i]-1, f.lo[i])
+		}
+		if x[i] == d.x[i] {
+			continue // its bounds are equal
+		}
+		d.evaluations++
+		if v := f.objective(x, grad); !(v <= d.value+valueTolerance*(1+math.Abs(d.value))) {
+			continue
+		}
+		name := "noise variance"
+		if i < len(f.params) {
+			name = f.params[i].Name
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // ErrFit says that the evidence could not be computed at any start.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -187,6 +188,56 @@ func TestFitOfDegenerateData(t *testing.T) {
 	}
 }
 
+// Where the log posterior does not depend on a parameter, the slope ends the fit, which says
+// nothing of a maximum. Such parameters are named.
+func TestFitOnAPlateau(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 9)) // one draw, where all maxima are within the limits
+	x := uniform(rng, 30, 2)
+	y := make([]float64, 30)
+	for i := range y {
+		y[i] = math.Sin(5*x.Row(i)[0]) + 0.1*rng.NormFloat64()
+	}
+	wave, constant := gp.Data{X: x, Y: y}, gp.Data{X: x, Y: slices.Repeat([]float64{3}, 30)}
+	twice := make([]int, 30)
+	for i := range twice {
+		twice[i] = i % 15
+	}
+	both, one := []string{"length_scale[0]", "length_scale[1]"}, []string{"length_scale[0]"}
+	for name, c := range map[string]struct {
+		data   gp.Data
+		l0, l1 float64
+		want   []string
+	}{
+		"usual":                   {wave, 0.5, 0.5, nil},
+		"tiny length scales":      {wave, 1e-9, 1e-9, both},
+		"huge length scales":      {wave, 1e9, 1e9, both},
+		"one huge length scale":   {wave, 1e9, 0.5, one},
+		"constant":                {constant, 0.5, 0.5, nil},
+		"constant and tiny":       {constant, 1e-9, 1e-9, both},
+		"one row":                 {gp.Data{X: x.Slice(0, 1), Y: y[:1]}, 0.5, 0.5, both},
+		"30 equal rows":           {gp.Data{X: x.Select(make([]int, 30)), Y: y}, 0.5, 0.5, both},
+		"15 rows, two times each": {gp.Data{X: x.Select(twice), Y: slices.Repeat(y[:15], 2)}, 0.5, 0.5, nil},
+	} {
+		k := must(kernel.NewMatern52(c.l0, c.l1))
+		fit := must(gp.Fit(context.Background(), k, c.data, gp.FitOptions{Starts: 1}))
+		s := fit.Starts[0]
+		if !s.Converged || !slices.Equal(s.Flat, c.want) {
+			t.Errorf("%s: converged %t, flat in %v, want %v: %+v", name, s.Converged, s.Flat, c.want, s)
+		}
+		// A start at the end of the fit stays there, and is not called flat for that.
+		o := gp.FitOptions{Starts: 1, NoiseVariance: fit.NoiseVariance}
+		if again := must(gp.Fit(context.Background(), fit.Kernel, c.data, o)).Starts[0]; !again.Converged || !slices.Equal(again.Flat, c.want) {
+			t.Errorf("%s: from its end: flat in %v, want %v: %+v", name, again.Flat, c.want, again)
+		}
+	}
+	// The other starts are scaled to the data, so the plateau of the first is no harm.
+	r := must(gp.Fit(context.Background(), must(kernel.NewMatern52(1e-9, 1e-9)), wave, gp.FitOptions{}))
+	near := must(gp.Fit(context.Background(), must(kernel.NewMatern52(0.5, 0.5)), wave, gp.FitOptions{}))
+	if best := r.Starts[r.Best]; r.Best == 0 || len(best.Flat) > 0 || math.Abs(r.LogPosterior-near.LogPosterior) > 1e-3 {
+		t.Errorf("start %d with %g, want %g: %+v", r.Best, r.LogPosterior, near.LogPosterior, best)
+	}
+}
+
 // Multiplying targets by a number, or adding one, gives the same fit.
 func TestFitIsEquivariant(t *testing.T) {
 	racetest.Alone(t)
@@ -206,6 +257,28 @@ func TestFitIsEquivariant(t *testing.T) {
 		ends = append(ends, append(r.Starts[r.Best].End, r.Scale/f, r.Shift/f))
 	}
 	near(t, "fit", ends[1], ends[0], 0)
+}
+
+// A tolerance saves iterations and loses about as much of the log posterior.
+func TestFitTolerance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	x := uniform(rng, 80, 3)
+	y := drawn(rng, must(kernel.NewMatern52(0.3, 1, 5)), x, 0.01)
+	fit := func(tolerance float64) *gp.FitResult {
+		o := gp.FitOptions{Starts: 1, Tolerance: tolerance}
+		return must(gp.Fit(context.Background(), must(kernel.NewScaled(1, must(kernel.NewMatern52(1, 1, 1)))), gp.Data{X: x, Y: y}, o))
+	}
+	exact, near := fit(0), fit(0.05)
+	if lost := exact.LogPosterior - near.LogPosterior; lost < 0 || lost > 0.5 {
+		t.Errorf("the log posterior is %g lower", lost)
+	}
+	if e, n := exact.Starts[0], near.Starts[0]; !n.Converged || 4*n.Evaluations > 3*e.Evaluations {
+		t.Errorf("%d evaluations, %d without a tolerance, converged %t", n.Evaluations, e.Evaluations, n.Converged)
+	}
+	_, err := gp.Fit(context.Background(), must(kernel.NewMatern52(1)), gp.Data{X: x, Y: y}, gp.FitOptions{Tolerance: -1})
+	if bad := (*gp.ValueError)(nil); !errors.As(err, &bad) || bad.What != "tolerance" {
+		t.Errorf("a negative tolerance: %v", err)
+	}
 }
 
 func TestFitStops(t *testing.T) {

@@ -17,6 +17,7 @@ type descent struct {
 	iterations  int
 	evaluations int
 	converged   bool
+	first       []float64 // slopes at the start
 }
 
 // These are the settings of minimise, in the units of log likelihoods and log
@@ -24,6 +25,7 @@ type descent struct {
 const (
 	lbfgsMemory     = 10
 	gradTolerance   = 1e-5
+	flatTolerance   = 1e-9 // of slopes on a plateau, far below those that end a run
 	valueTolerance  = 1e-9
 	longestStep     = 3.0
 	sufficientSlope = 1e-4
@@ -34,8 +36,9 @@ const (
 // beyond which the gradient points are held. The others take a quasi-Newton step, which
 // is projected to the box and halved until f falls enough (Bertsekas, Projected Newton
 // methods, 1982, with the memory of Nocedal 1980). Values that are not finite count as
-// too large a step.
-func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int) descent {
+// too large a step. Two iterations in a row that lower f by less than tolerance, or only
+// by rounding, end it.
+func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int, tolerance float64) descent {
 	p := len(x0)
 	r := descent{x: project(append([]float64(nil), x0...), lo, hi)}
 	grad := make([]float64, p)
@@ -53,6 +56,7 @@ func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterati
 	if r.value = eval(r.x, grad); math.IsInf(r.value, 1) {
 		return r
 	}
+	r.first = grad
 	var mem memory
 	small := 0
 	for r.iterations < maxIterations && ctx.Err() == nil {
@@ -71,7 +75,7 @@ func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterati
 			return r
 		}
 		mem.add(r.x, x, grad, g)
-		if small++; r.value-v > valueTolerance*(1+math.Abs(v)) {
+		if small++; r.value-v > max(tolerance, valueTolerance*(1+math.Abs(v))) {
 			small = 0
 		}
 		r.x, grad, r.value = x, g, v

@@ -16,7 +16,7 @@ func TestMinimiseOnABox(t *testing.T) {
 	}
 	lo, hi := []float64{-1, -5, -5}, []float64{1, 5, 5}
 	for _, x0 := range [][]float64{{0, 0, 1}, {1, 5, 5}, {-1, -5, -5}, {9, 9, 9}} {
-		r := minimise(context.Background(), f, x0, lo, hi, 100)
+		r := minimise(context.Background(), f, x0, lo, hi, 100, 0)
 		want := []float64{1, -0.9, 0}
 		for i, w := range want {
 			if math.Abs(r.x[i]-w) > 1e-4 {
@@ -38,15 +38,15 @@ func TestMinimiseAvoidsWhatIsNotFinite(t *testing.T) {
 		return x[0] - math.Log(x[0])
 	}
 	lo, hi := []float64{-10}, []float64{10}
-	r := minimise(context.Background(), f, []float64{9}, lo, hi, 100)
+	r := minimise(context.Background(), f, []float64{9}, lo, hi, 100, 0)
 	if math.Abs(r.x[0]-1) > 1e-3 || !r.converged {
 		t.Errorf("%+v", r)
 	}
-	if r := minimise(context.Background(), f, []float64{-1}, lo, hi, 100); !math.IsInf(r.value, 1) {
+	if r := minimise(context.Background(), f, []float64{-1}, lo, hi, 100, 0); !math.IsInf(r.value, 1) {
 		t.Errorf("%+v", r)
 	}
 	nan := func(x, g []float64) float64 { g[0] = math.NaN(); return 0 }
-	if r := minimise(context.Background(), nan, []float64{0}, lo, hi, 100); !math.IsInf(r.value, 1) {
+	if r := minimise(context.Background(), nan, []float64{0}, lo, hi, 100, 0); !math.IsInf(r.value, 1) {
 		t.Errorf("%+v", r)
 	}
 }

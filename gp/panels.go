@@ -26,15 +26,28 @@ func (c *Cholesky) panels() triangle {
 	if t := c.packed.Load(); t != nil {
 		return *t
 	}
-	t := packTriangle(c)
+	t := packTriangle(c, c.outdated.Swap(nil))
 	c.packed.Store(&t)
 	return t
 }
 
-func packTriangle(c *Cholesky) triangle {
+// change drops the packed L, because L changes. It keeps the memory for the next one.
+func (c *Cholesky) change() {
+	if t := c.packed.Swap(nil); t != nil {
+		c.outdated.Store(t)
+	}
+}
+
+// packTriangle packs L, into the memory of an outdated triangle if that has the size.
+func packTriangle(c *Cholesky, outdated *triangle) triangle {
 	const rows = simd.Rows
 	padded := (c.n + rows - 1) / rows * rows
-	t := triangle{n: c.n, padded: padded, data: simd.Aligned[float64](offset(padded))}
+	t := triangle{n: c.n, padded: padded}
+	if outdated != nil && outdated.n == c.n {
+		t.data = outdated.data // all else is overwritten
+	} else {
+		t.data = simd.Aligned[float64](offset(padded))
+	}
 	for i := range padded {
 		p := i / rows * rows
 		panel := t.data[offset(p)+i-p:]
@@ -107,13 +120,14 @@ func (t triangle) squares(dst, panels []float64) {
 // with the bits of gonum's Dot. It leaves out rows from n on.
 func roundedDots(dst, w, panels []float64, n, padded int) {
 	kern := simd.For[float64]()
+	var sums [4 * lanes]float64
 	for i := 0; i < len(dst); i += lanes {
 		panel := panels[i*padded:][:padded*lanes]
 		if kern.ColumnDots == nil {
 			gatheredDots(dst[i:min(i+lanes, len(dst))], w, panel, n)
 			continue
 		}
-		var sums [4 * lanes]float64
+		clear(sums[:])
 		fours := n / 4
 		switch {
 		case fours == 0:

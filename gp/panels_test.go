@@ -82,9 +82,11 @@ func TestPanelsAfterChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := slices.Clone(c.panels().data)
-	c.rankOne(z, 0.5, make([]float64, n), make([]float64, n))
-	if after := c.panels().data; !slices.Equal(after, packTriangle(c).data) || slices.Equal(after, before) {
-		t.Error("the packed triangle is not that of the factor after an update")
+	for range 3 { // from the second change on in the memory of an earlier triangle
+		before := slices.Clone(c.panels().data)
+		c.rankOne(z, 0.5, make([]float64, n), make([]float64, n))
+		if after := c.panels().data; !slices.Equal(after, packTriangle(c, nil).data) || slices.Equal(after, before) {
+			t.Error("the packed triangle is not that of the factor after an update")
+		}
 	}
 }

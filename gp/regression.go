@@ -86,7 +86,7 @@ func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
 func (c *Cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
 	m, root := c.n, math.Sqrt(omega)
 	ratio = 1
-	c.packed.Store(nil)
+	c.change()
 	var t [4]float64
 	for i := 0; i < m; i += len(t) {
 		n := min(len(t), m-i)

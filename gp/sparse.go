@@ -510,9 +510,10 @@ func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
 func (s *Sparse) Kernel() kernel.Kernel { return s.k }
 
 // Inducing returns the inducing points, m×d, and their indices in the dictionary from
-// which they were chosen. The indices of later points count on from its length.
+// which they were chosen. The indices of later points count on from its length. Change
+// neither.
 func (s *Sparse) Inducing() (points kernel.Rows, kept []int) {
-	return s.emb.rows, slices.Clone(s.emb.kept)
+	return s.emb.rows, slices.Clip(s.emb.kept)
 }
 
 // Points returns the different inputs that were observed or pulled, in the order of
