@@ -83,7 +83,7 @@ func TestVarianceRatioLemma(t *testing.T) {
 			}
 		}
 	})
-	if worst < 0.99 {
+	if worst < 0.99 && !testing.Short() { // few draws may have no batch of one pull
 		t.Errorf("the lemma is tight, but the largest ratio seen is %v of it", worst)
 	}
 }

@@ -2,11 +2,8 @@ package bandit
 
 import (
 	"cmp"
-	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/sobol"
@@ -40,8 +37,8 @@ type Surface interface {
 	// Score returns the score of every row of x, where larger is better, and the mean
 	// and variance from which it was computed.
 	Score(x *kernel.Points[float64]) (Scores, error)
-	// Probe returns a way to climb. It is nil where the score has no gradient. With more
-	// than one climber, probes are used at the same time.
+	// Probe returns a way to climb, for one climb. It is nil where the score has no
+	// gradient. Climbs take turns, and some may go on at the same time.
 	Probe() *Probe
 }
 
@@ -176,129 +173,27 @@ func (s *Search) climb(p *Pool) error {
 	if s.Starts == 0 {
 		return nil
 	}
-	var found [][]float64
-	var frees [][]bool
+	var climbs []*climb
 	for _, x := range p.top(s.Starts) {
-		y, free := slices.Clone(x), make([]bool, len(x))
-		if s.Domain.Free(y, free) {
-			found, frees = append(found, y), append(frees, free)
+		c := s.newClimb(x)
+		if !s.Domain.Free(c.x, c.free) {
+			continue
 		}
+		if c.probe = s.Surface.Probe(); c.probe == nil {
+			return nil // the first one, so that no climb has begun
+		}
+		climbs = append(climbs, c)
 	}
-	// Each climber has a probe of its own and takes every so many of the starts.
-	climbers := min(max(s.Climbers, 1), len(found))
-	errs := make([]error, len(found))
-	var work sync.WaitGroup
-	for c := range climbers {
-		probe := s.Surface.Probe()
-		if probe == nil {
-			return nil // the first one, so that no climber has begun
-		}
-		climb := func() {
-			for i := c; i < len(found) && errs[i] == nil; i += climbers {
-				errs[i] = s.ascend(probe, found[i], frees[i], s.Budget/s.Starts)
-			}
-		}
-		if c == climbers-1 {
-			climb()
-			break
-		}
-		work.Go(climb)
-	}
-	work.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := ascend(climbs, max(s.Climbers, 1)); err != nil {
 		return err
 	}
 	low, _ := s.Domain.Box()
-	x := kernel.NewPoints[float64](len(found), len(low), nil)
-	for i, y := range found {
-		copy(x.Row(i), y)
+	x := kernel.NewPoints[float64](len(climbs), len(low), nil)
+	for i, c := range climbs {
+		copy(x.Row(i), c.x)
 	}
 	s.Domain.Snap(x)
 	return p.Add(s.Surface, x)
-}
-
-// These are the lengths of steps uphill, in units of the domain.
-const (
-	firstStep   = 0.1
-	longestStep = 1.0
-	leastStep   = 1e-7
-)
-
-// ascend moves x uphill within the box, by projected gradient steps that grow while
-// they help and shrink while they do not.
-func (s *Search) ascend(t *Probe, x []float64, free []bool, budget int) error {
-	value, err := t.value(x)
-	if err != nil {
-		return err
-	}
-	low, high := s.Domain.Box()
-	next, g := make([]float64, len(x)), make([]float64, len(x))
-	keeper, keeps := s.Domain.(Keeper)
-	size, stale := firstStep, true
-	norm := 0.0
-	for budget--; budget > 0 && size > leastStep; budget-- {
-		if stale {
-			if norm, err = s.direction(t, x, free, g); err != nil {
-				return err
-			}
-			stale = false
-		}
-		moved := false
-		for c := range x {
-			if norm == 0 {
-				break
-			}
-			next[c] = min(max(x[c]+size*g[c]/norm, low[c]), high[c])
-			moved = moved || next[c] != x[c]
-		}
-		if moved && keeps {
-			keeper.Keep(next)
-			if moved = !slices.Equal(next, x); !moved { // the step was undone
-				size /= 4
-				continue
-			}
-		}
-		if !moved {
-			return nil
-		}
-		v, err := t.value(next)
-		if err != nil {
-			return err
-		}
-		if v > value {
-			copy(x, next)
-			value, stale = v, true
-			size = min(2*size, longestStep)
-		} else {
-			size /= 4
-		}
-	}
-	return nil
-}
-
-// direction fills g with the gradient at x, the point of the probe's last value. It
-// leaves out components that point out of the box. It returns the norm, and both are in
-// units of the domain.
-func (s *Search) direction(t *Probe, x []float64, free []bool, g []float64) (norm float64, err error) {
-	mean, sd, err := t.Slope.Gradient()
-	if err != nil {
-		return 0, err
-	}
-	low, high := s.Domain.Box()
-	unit := s.Domain.Unit()
-	for c, ok := range free {
-		g[c] = 0
-		if !ok {
-			continue
-		}
-		v := (mean[c] + t.Width*sd[c]) * unit[c]
-		if x[c] <= low[c] && v < 0 || x[c] >= high[c] && v > 0 {
-			continue
-		}
-		norm += v * v
-		g[c] = v * unit[c]
-	}
-	return math.Sqrt(norm), nil
 }
 
 // Pool holds candidates with their scores, in the order in which they were found.

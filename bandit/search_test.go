@@ -46,7 +46,6 @@ func (s *steps) Free(_ []float64, free []bool) bool {
 // prediction is the score itself.
 type peak struct {
 	top  []float64
-	at   []float64
 	asks int
 	fail int // the call that fails
 }
@@ -65,22 +64,32 @@ func (p *peak) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	return out, nil
 }
 
-func (p *peak) Probe() *bandit.Probe { return &bandit.Probe{Slope: p, Width: 1} }
+func (p *peak) Probe() *bandit.Probe { return &bandit.Probe{Slope: &flank{peak: p}, Width: 1} }
 
 func (p *peak) Value(u []float64) (mean, sd float64, err error) {
 	if p.asks++; p.asks == p.fail {
 		return 0, 0, errAsked
 	}
-	p.at = slices.Clone(u)
 	for c, v := range u {
 		mean -= (v - p.top[c]) * (v - p.top[c])
 	}
 	return mean, 0, nil
 }
 
-func (p *peak) Gradient() (mean, sd []float64, err error) {
-	for c, v := range p.at {
-		mean, sd = append(mean, -2*(v-p.top[c])), append(sd, 0)
+// flank is a peak at one point after another.
+type flank struct {
+	*peak
+	at []float64
+}
+
+func (f *flank) Value(u []float64) (mean, sd float64, err error) {
+	f.at = slices.Clone(u)
+	return f.peak.Value(u)
+}
+
+func (f *flank) Gradient() (mean, sd []float64, err error) {
+	for c, v := range f.at {
+		mean, sd = append(mean, -2*(v-f.top[c])), append(sd, 0)
 	}
 	return append(mean, 1e9), append(sd, 1e9), nil // values beyond the coordinates of the point do not count
 }
