@@ -48,7 +48,7 @@ func ExampleStore() {
 		log.Fatal(err)
 	}
 	events := []study.Event{{Time: now, Body: study.Paused{}}, {Time: now, Body: study.Resumed{}}}
-	if err := st.Commit(ctx, info.ID, info.Head, events); err != nil {
+	if err := st.Commit(ctx, info.ID, info.Head, events, nil); err != nil {
 		log.Fatal(err)
 	}
 	if _, err := follow(ctx, st, "digits", seen); err != nil {

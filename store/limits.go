@@ -8,4 +8,5 @@ const (
 	MaxRecordBytes   = 20 << 20  // one encoded event
 	MaxCommitBytes   = 64 << 20  // all encoded events of one commit
 	MaxSnapshotBytes = 256 << 20 // a snapshot's data
+	MaxSummaryBytes  = 80 << 10  // a summary's data, which has all attributes of a study
 )

@@ -148,7 +148,7 @@ func BenchmarkReadLog(b *testing.B) {
 	head := info.Head
 	for i := range trials {
 		events := typicalTrial(i)
-		if err := s.Commit(b.Context(), info.ID, head, events[:]); err != nil {
+		if err := s.Commit(b.Context(), info.ID, head, events[:], nil); err != nil {
 			b.Fatal(err)
 		}
 		head += 3

@@ -64,7 +64,7 @@ type Shared interface {
 	Release(ctx context.Context, c Claim) error
 	// CommitAs is [Store.Commit] under a claim. It returns a [FencedError] if the claim is
 	// void.
-	CommitAs(ctx context.Context, c Claim, expected study.Position, events []study.Event) error
+	CommitAs(ctx context.Context, c Claim, expected study.Position, events []study.Event, summary []byte) error
 	// DeleteAs is [Store.Delete] under a claim. It returns a [FencedError] if the claim is
 	// void.
 	DeleteAs(ctx context.Context, c Claim) error

@@ -84,7 +84,10 @@ type Store interface {
 	// It returns a [ConflictError], a [NotFoundError], a [LimitError], or [ErrInvalid]
 	// if there are no events or [study.Created] is among them. If several apply, it may
 	// return any of them.
-	Commit(ctx context.Context, id StudyID, expected study.Position, events []study.Event) error
+	//
+	// summary describes the study after the events, see [Summary]. It is stored together
+	// with them. If it is nil, the study has no summary afterwards.
+	Commit(ctx context.Context, id StudyID, expected study.Position, events []study.Event, summary []byte) error
 
 	// Read yields the records from a position on, in order and without gaps. Position 0
 	// means 1. A sequence that ends without an error holds whole commits, at least all
@@ -109,6 +112,17 @@ type Store interface {
 	// it vanished, is damaged or is ahead of the log. In that case read the log from
 	// its beginning. It returns a [NotFoundError] if there is no such study.
 	LoadSnapshot(ctx context.Context, id StudyID) (s Snapshot, ok bool, err error)
+
+	// Summaries returns the summaries of studies, in the order of the ids. It leaves out
+	// studies that do not exist and studies without a sound summary at the head of their
+	// log. Read the logs of these.
+	Summaries(ctx context.Context, ids []StudyID) ([]Summary, error)
+
+	// SaveSummaries stores summaries that were computed from logs, for example from those
+	// that an earlier program wrote. It leaves out a summary whose position is not the
+	// head of its log. It need not be durable, and you may ignore the error. It returns a
+	// [LimitError].
+	SaveSummaries(ctx context.Context, list []Summary) error
 
 	// Close waits for calls in progress and releases the resources of the store. All
 	// later calls return [ErrClosed], but a sequence that is being read may end without

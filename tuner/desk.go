@@ -107,8 +107,8 @@ func (d *desk) yield() {
 }
 
 // commit implements [backing]. A commit is not interrupted when the Tuner ends.
-func (d *desk) commit(expected study.Position, events []study.Event) error {
-	err := d.t.store.Commit(context.WithoutCancel(d.t.ctx), d.id, expected, events)
+func (d *desk) commit(expected study.Position, events []study.Event, summary []byte) error {
+	err := d.t.store.Commit(context.WithoutCancel(d.t.ctx), d.id, expected, events, summary)
 	if err == nil {
 		d.t.notices.changed(d.name)
 	}

@@ -24,8 +24,8 @@ type Measured struct {
 	Values []float64
 }
 
-// observe notes an event that the study s already contains.
-func (d *digest) observe(s *study.Study, e study.Event) {
+// observe notes the next event.
+func (d *digest) observe(e study.Event) {
 	switch b := e.Body.(type) {
 	case study.Created:
 		*d = digest{objectives: b.Spec.Objectives, keeps: propose.Keeps(b.Spec.Proposer)}

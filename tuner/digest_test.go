@@ -111,7 +111,16 @@ func TestRecent(t *testing.T) {
 // counting counts how often each study is read.
 type counting struct {
 	store.Store
-	reads map[store.StudyID]int
+	reads   map[store.StudyID]int
+	without bool // it has no summaries
+}
+
+// Summaries implements [store.Store].
+func (c *counting) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Summary, error) {
+	if c.without {
+		return nil, nil
+	}
+	return c.Store.Summaries(ctx, ids)
 }
 
 func (c *counting) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
@@ -126,9 +135,20 @@ func shown(s Study) string {
 	return fmt.Sprintf("%+v %s", s, text)
 }
 
-// TestListsReadStudiesOnce checks that a list reads a study only if it has changed, and
-// that a list shows what the study itself shows.
+// TestListsReadStudiesOnce checks that a list reads a study without a summary only if it
+// has changed, and one with a summary not at all. The list shows what the study itself
+// shows.
 func TestListsReadStudiesOnce(t *testing.T) {
+	for _, without := range []bool{true, false} {
+		t.Run(fmt.Sprint("without=", without), func(t *testing.T) { testListsReadStudiesOnce(t, without) })
+	}
+}
+
+func testListsReadStudiesOnce(t *testing.T, without bool) {
+	perList := 0
+	if without {
+		perList = 1
+	}
 	s := memory.New()
 	tn := open(t, s, Options{}, func(*study.Spec) {})
 	for i := range 3 {
@@ -136,7 +156,7 @@ func TestListsReadStudiesOnce(t *testing.T) {
 		tell(t, tn, asked.Trials[0].Number, loss(float64(i)))
 	}
 	want := must(tn.Study(t.Context(), "s"))
-	c := &counting{s, make(map[store.StudyID]int)}
+	c := &counting{s, make(map[store.StudyID]int), without}
 	other := Open(c, Options{})
 	list := func() []Study {
 		t.Helper()
@@ -151,7 +171,7 @@ func TestListsReadStudiesOnce(t *testing.T) {
 			t.Errorf("the list shows %+v, want %+v", got, want)
 		}
 	}
-	if n := c.reads[want.ID]; n != 1 {
+	if n := c.reads[want.ID]; n != perList {
 		t.Errorf("three lists read the study %d times", n)
 	}
 	tell(t, tn, must(tn.Ask(t.Context(), "s", study.Ask{New: true})).Trials[0].Number, loss(-1)) // another writer of the store
@@ -159,7 +179,7 @@ func TestListsReadStudiesOnce(t *testing.T) {
 	if got := list()[0]; got.BestMeasured.Trial != 3 || shown(got) != shown(want) {
 		t.Errorf("after a change the list shows %+v, want %+v", got, want)
 	}
-	if n := c.reads[want.ID]; n != 2 {
+	if n := c.reads[want.ID]; n != 2*perList {
 		t.Errorf("after a change the study was read %d times", n)
 	}
 	// A study that is dropped from memory is not read again.

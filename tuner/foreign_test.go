@@ -215,7 +215,7 @@ func TestForeignSpoiled(t *testing.T) {
 	if err := tn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Commit(t.Context(), s.ID, 1, []study.Event{{Time: time.Now(), Body: study.Foreign{Trial: study.OfStudy, Change: []byte("spoiled")}}}); err != nil {
+	if err := st.Commit(t.Context(), s.ID, 1, []study.Event{{Time: time.Now(), Body: study.Foreign{Trial: study.OfStudy, Change: []byte("spoiled")}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	tn = Open(st, Options{Foreign: newTape})

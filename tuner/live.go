@@ -51,7 +51,7 @@ func readLive(ctx context.Context, st store.Store, id store.StudyID, name string
 	if v.study, err = fold(ctx, st, id, func(s *study.Study, e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
-		v.digest.observe(s, e)
+		v.digest.observe(e)
 		v.touched.observe(e)
 		position++
 		if err := v.observe(id, e, o); err != nil {
@@ -84,7 +84,7 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	}
 	v.leases.observe(e, now)
 	v.held.add(e)
-	v.digest.observe(v.study, e)
+	v.digest.observe(e)
 	v.touched.observe(e)
 	if v.foreign != nil {
 		return v.foreign.Apply(e)

@@ -31,8 +31,9 @@ var errDiscarded = errors.New("the study was read again")
 
 // backing stores the events of a log.
 type backing interface {
-	// commit stores events after those at positions up to expected.
-	commit(expected study.Position, events []study.Event) error
+	// commit stores events after those at positions up to expected, with a summary of the
+	// study after them, if any.
+	commit(expected study.Position, events []study.Event, summary []byte) error
 	// read reads the study from its stored events.
 	read() (*live, error)
 	// lost is called when the log ends because of a commit that failed.
@@ -336,10 +337,14 @@ func (l *eventLog) commit() {
 		b := l.queue[0]
 		b.taken = true
 		expected := l.committed
+		var summary []byte
+		if l.live.study.Position() == expected+study.Position(len(b.events)) { // it is ahead if more batches wait
+			summary = l.live.summary()
+		}
 		l.mu.Unlock()
 
 		begun := time.Now()
-		err := l.backing.commit(expected, b.events)
+		err := l.backing.commit(expected, b.events, summary)
 		if err == nil {
 			l.observer.stored(b.events, time.Since(begun))
 		}

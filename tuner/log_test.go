@@ -27,7 +27,7 @@ type shelf struct {
 	endings []error       // the errors with which the log was lost
 }
 
-func (s *shelf) commit(expected study.Position, events []study.Event) error {
+func (s *shelf) commit(expected study.Position, events []study.Event, _ []byte) error {
 	s.mu.Lock()
 	hold := s.hold
 	s.mu.Unlock()

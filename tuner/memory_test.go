@@ -107,7 +107,7 @@ func TestMemoryOfStudies(t *testing.T) {
 			defer m.mu.Unlock()
 			return looks
 		}
-		tn := Open(st, Options{LongLived: true, Memory: m})
+		tn := Open(&counting{st, make(map[store.StudyID]int), true}, Options{LongLived: true, Memory: m})
 		defer tn.Close()
 		if _, err := tn.Study(t.Context(), "other"); err != nil {
 			t.Fatal(err)

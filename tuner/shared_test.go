@@ -39,11 +39,11 @@ func (u *undying) lose(answer func(late func() error) error) {
 	u.lost = answer
 }
 
-func (u *undying) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+func (u *undying) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
 	u.mu.Lock()
 	lost := u.lost
 	u.mu.Unlock()
-	commit := func() error { return u.Store.CommitAs(ctx, c, expected, events) }
+	commit := func() error { return u.Store.CommitAs(ctx, c, expected, events, summary) }
 	if lost != nil {
 		return lost(commit)
 	}

@@ -86,8 +86,6 @@ type Tuner struct {
 	fatal   error
 
 	unreadNoted time.Time
-
-	elsewhere func(context.Context, store.Info) (Study, bool)
 }
 
 var _ Service = (*Tuner)(nil)
@@ -400,15 +398,33 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 	if limit <= 0 || limit > MaxPage {
 		limit = MaxPage
 	}
-	begun := time.Now()
-	for info, err := range t.store.List(ctx, after) {
-		if err != nil {
+	for begun := time.Now(); ; {
+		infos, more, err := t.page(ctx, after, limit)
+		if err != nil || len(infos) == 0 {
 			return nil, false, err
 		}
-		if len(studies) == limit {
-			return studies, true, nil
+		studies, late, err := t.list(ctx, infos, begun)
+		if err != nil || len(studies) > 0 || !more {
+			return studies, more || late, err
 		}
-		s, err := t.listed(ctx, info)
+		after = infos[len(infos)-1].Name // all of the page were deleted in the meantime
+	}
+}
+
+// list returns the studies among infos that still exist. late says that time was short, so
+// that the last ones are missing.
+func (t *Tuner) list(ctx context.Context, infos []store.Info, begun time.Time) (studies []Study, late bool, err error) {
+	known, err := t.recall(ctx, infos)
+	if err != nil {
+		return nil, false, err
+	}
+	var missing []store.Summary
+	defer func() { t.saveSummaries(ctx, missing) }()
+	for _, info := range infos {
+		s, sum, err := t.listed(ctx, info, known)
+		if sum.Data != nil {
+			missing = append(missing, sum)
+		}
 		if large := (*MemoryError)(nil); errors.As(err, &large) {
 			s, err = t.unread(info, large), nil
 			if time.Since(begun) > patience {
@@ -429,16 +445,31 @@ func (t *Tuner) Studies(ctx context.Context, after string, limit int) (studies [
 	return studies, false, nil
 }
 
-// listed returns a study for a list. One that is damaged or of a newer format says so.
-func (t *Tuner) listed(ctx context.Context, info store.Info) (Study, error) {
-	s, err := t.glance(ctx, info)
+// page returns up to limit studies after a name.
+func (t *Tuner) page(ctx context.Context, after string, limit int) (infos []store.Info, more bool, err error) {
+	for info, err := range t.store.List(ctx, after) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(infos) == limit {
+			return infos, true, nil
+		}
+		infos = append(infos, info)
+	}
+	return infos, false, nil
+}
+
+// listed returns a study for a list. One that is damaged or of a newer format says so. If
+// its log had to be read, missing is its summary.
+func (t *Tuner) listed(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s Study, missing store.Summary, err error) {
+	s, missing, err = t.glance(ctx, info, known)
 	if damaged := (*store.CorruptError)(nil); errors.As(err, &damaged) {
-		return t.unread(info, damaged), nil
+		return t.unread(info, damaged), missing, nil
 	}
 	if newer := (*store.NewerFormatError)(nil); errors.As(err, &newer) {
-		return t.unread(info, newer), nil
+		return t.unread(info, newer), missing, nil
 	}
-	return s, err
+	return s, missing, err
 }
 
 // patience is how long a page of studies may wait for room in memory.
@@ -459,33 +490,27 @@ func (t *Tuner) unread(info store.Info, why error) Study {
 	return Study{Name: info.Name, ID: info.ID, Unread: why.Error()}
 }
 
-// glance returns the current state of a study and does not keep it in memory. A study
-// that has not changed since an earlier glance is not read again.
-func (t *Tuner) glance(ctx context.Context, info store.Info) (Study, error) {
+// glance returns the current state of a study and does not keep the study in memory. known
+// has the studies whose state is known. If the log had to be read, missing is the summary.
+func (t *Tuner) glance(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s Study, missing store.Summary, err error) {
 	t.mu.Lock()
 	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
-	g, known := t.glances[info.ID]
 	t.mu.Unlock()
 	if busy {
 		s, err := t.Study(ctx, info.Name)
 		if !errors.As(err, new(*MemoryError)) && !errors.As(err, new(*store.FencedError)) {
-			return s, err
+			return s, missing, err
 		}
 		// It has left memory since, and there is no room for it or another server has it.
 	}
-	if !known || g.study.Position != info.Head {
-		if t.elsewhere != nil {
-			if s, ok := t.elsewhere(ctx, info); ok && s.ID == info.ID {
-				return s, nil
-			}
-		}
-		var err error
-		if g, err = t.read(ctx, info); err != nil {
-			return Study{}, err
+	g, ok := known[info.ID]
+	if !ok {
+		if g, missing, err = t.read(ctx, info); err != nil {
+			return Study{}, missing, err
 		}
 		t.keepGlance(g)
 	}
-	return g.show(info.Name, t.options.Now()), nil
+	return g.show(info.Name, t.options.Now()), missing, nil
 }
 
 // glance is a study as a list shows it, with the digest at its position.
@@ -502,21 +527,23 @@ func (g glance) show(name string, now time.Time) Study {
 	return s
 }
 
-// read reads a study from its first event.
-func (t *Tuner) read(ctx context.Context, info store.Info) (glance, error) {
+// read reads a study from its first event. sum is its summary, without data if there is
+// none.
+func (t *Tuner) read(ctx context.Context, info store.Info) (g glance, sum store.Summary, err error) {
 	var d digest
 	fits := t.options.Memory.reading(false)
-	s, err := fold(ctx, t.store, info.ID, func(s *study.Study, e study.Event) error {
-		d.observe(s, e)
+	s, err := fold(ctx, t.store, info.ID, func(_ *study.Study, e study.Event) error {
+		d.observe(e)
 		return fits(e)
 	})
 	if err != nil {
-		return glance{}, err
+		return glance{}, sum, err
 	}
 	if s.Position() == 0 {
-		return glance{}, &store.NotFoundError{Study: info.ID} // deleted in the meantime
+		return glance{}, sum, &store.NotFoundError{Study: info.ID} // deleted in the meantime
 	}
-	return glance{view(info.Name, info.ID, s), d}, nil
+	sum = store.Summary{Study: info.ID, Position: s.Position(), Data: summarize(s, &d)}
+	return glance{view(info.Name, info.ID, s), d}, sum, nil
 }
 
 // maxGlances is the largest number of studies whose state is kept for lists.
@@ -533,13 +560,6 @@ func (t *Tuner) keepGlance(g glance) {
 		delete(t.glances, id)
 	}
 	t.glances[g.study.ID] = g
-}
-
-// SetElsewhere sets a function for lists that returns a study that another server of the
-// store has. If ok is false, the study is read from the store. Call it before any other
-// method.
-func (t *Tuner) SetElsewhere(find func(ctx context.Context, info store.Info) (s Study, ok bool)) {
-	t.elsewhere = find
 }
 
 // Backuper is a store that can copy itself while in use.

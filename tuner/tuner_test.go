@@ -43,7 +43,7 @@ func (f *faulty) on(commit func(n int) error) {
 	f.mu.Unlock()
 }
 
-func (f *faulty) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (f *faulty) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	f.mu.Lock()
 	n, commit := f.n, f.commit
 	f.n++
@@ -53,7 +53,7 @@ func (f *faulty) Commit(ctx context.Context, id store.StudyID, expected study.Po
 			return err
 		}
 	}
-	if err := f.Store.Commit(ctx, id, expected, events); err != nil {
+	if err := f.Store.Commit(ctx, id, expected, events, summary); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -551,7 +551,7 @@ func TestReplayFindsTampering(t *testing.T) {
 			space.Assignment{Name: "x", Value: space.Float(0.5)}, space.Assignment{Name: "n", Value: space.Int(3)},
 			space.Assignment{Name: "kind", Value: space.String("a")})},
 	}}
-	if err := st.Commit(t.Context(), view.ID, view.Position, []study.Event{forged}); err != nil {
+	if err := st.Commit(t.Context(), view.ID, view.Position, []study.Event{forged}, nil); err != nil {
 		t.Fatal(err)
 	}
 	tn = Open(st, Options{})

@@ -180,25 +180,59 @@ func (t *Tuner) moved(ctx context.Context, known map[string]store.Info) (names [
 
 // changes returns the studies with these names, and those known before that are gone.
 func (t *Tuner) changes(ctx context.Context, names []string, known map[string]store.Info) (news StudyNews, err error) {
+	infos := make(map[string]store.Info)
 	for _, name := range names {
-		before, had := known[name]
 		info, err := t.store.Lookup(ctx, name)
-		var s Study
 		if err == nil {
-			s, err = t.listed(ctx, info)
-		}
-		gone := CodeOf(err) == NotFound
-		if err != nil && !gone {
+			infos[name] = info
+		} else if CodeOf(err) != NotFound {
 			return news, err
 		}
-		if had && (gone || s.ID != before.ID) {
+	}
+	var missing []store.Summary
+	defer func() { t.saveSummaries(ctx, missing) }()
+	for part := range slices.Chunk(names, MaxPage) {
+		if err := t.changesOf(ctx, part, infos, known, &news, &missing); err != nil {
+			return news, err
+		}
+	}
+	return news, nil
+}
+
+// changesOf adds the studies with these names to the news. infos has those that exist.
+func (t *Tuner) changesOf(ctx context.Context, names []string, infos, known map[string]store.Info, news *StudyNews, missing *[]store.Summary) error {
+	var present []store.Info
+	for _, name := range names {
+		if info, ok := infos[name]; ok {
+			present = append(present, info)
+		}
+	}
+	recalled, err := t.recall(ctx, present)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		before, had := known[name]
+		info, exists := infos[name]
+		var s Study
+		if exists {
+			var sum store.Summary
+			s, sum, err = t.listed(ctx, info, recalled)
+			if sum.Data != nil {
+				*missing = append(*missing, sum)
+			}
+			if exists = CodeOf(err) != NotFound; err != nil && exists {
+				return err
+			}
+		}
+		if had && (!exists || s.ID != before.ID) {
 			news.Deleted = append(news.Deleted, before.ID)
 			delete(known, name)
 		}
-		if !gone {
+		if exists {
 			known[name] = store.Info{ID: s.ID, Name: name, Head: max(info.Head, s.Position)}
 			news.Studies = append(news.Studies, s)
 		}
 	}
-	return news, nil
+	return nil
 }

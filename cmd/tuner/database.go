@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/spf13/cobra"
@@ -168,7 +169,7 @@ func (g *globals) checkDatabase(cmd *cobra.Command, address string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	report, err := st.Check(cmd.Context(), nil)
+	report, err := st.Check(cmd.Context(), &verify.Options{Summaries: tuner.CheckSummary})
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (g *globals) offlinePlace(cmd *cobra.Command, args []string) (string, error
 }
 
 func check(ctx context.Context, out io.Writer, path string) error {
-	report, err := bolt.Check(ctx, path, nil)
+	report, err := bolt.Check(ctx, path, &verify.Options{Summaries: tuner.CheckSummary})
 	if err != nil {
 		return offlineError(err, path)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 )
 
@@ -34,7 +35,7 @@ func killedAfter(t *testing.T, life time.Duration, args ...string) (ended bool) 
 
 func sound(t *testing.T, path string) {
 	t.Helper()
-	report, err := bolt.Check(context.Background(), path, nil)
+	report, err := bolt.Check(context.Background(), path, &verify.Options{Summaries: tuner.CheckSummary})
 	if err != nil || !report.OK() {
 		t.Errorf("%s: %v, %+v", path, err, report)
 	}

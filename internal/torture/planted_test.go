@@ -74,8 +74,12 @@ var hunts = []struct {
 	{planted.MemoryUnchecked, "memory limit", byTest("./internal/torture", "TestMemoryLimit")},
 }
 
-// mostRuns is the number of runs within which a bug must be found.
-const mostRuns = 200
+// mostRuns is the number of runs within which a bug must be found. A run of a simulation
+// takes milliseconds, so a bug may need seedsPerRun times as many seeds.
+const (
+	mostRuns    = 200
+	seedsPerRun = 10
+)
 
 // TestPlanted plants each bug and expects the harness to notice.
 func TestPlanted(t *testing.T) {
@@ -119,23 +123,21 @@ func TestNothingPlanted(t *testing.T) {
 }
 
 func bySimulation(t *testing.T, most int) (int, string) {
-	first := seed(t)
-	for i := range most {
-		if s := simulate(t, first+uint64(i)); s.fault != "" {
-			return i + 1, s.fault
-		}
-	}
-	return most, ""
+	return bySeeds(t, most, 0)
 }
 
 func bySimulationOfServers(t *testing.T, most int) (int, string) {
+	return bySeeds(t, most, simServers)
+}
+
+func bySeeds(t *testing.T, most, servers int) (int, string) {
 	first := seed(t)
-	for i := range most {
-		if s := simulateFleet(t, first+uint64(i), simServers); s.fault != "" {
+	for i := range most * seedsPerRun {
+		if s := simulateFleet(t, first+uint64(i), servers); s.fault != "" {
 			return i + 1, s.fault
 		}
 	}
-	return most, ""
+	return most * seedsPerRun, ""
 }
 
 func byKills(t *testing.T, most int) (int, string) {

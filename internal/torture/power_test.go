@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -165,7 +166,7 @@ func (p *power) judge(image string, there bool, known []*call) (*judgement, erro
 	if !there {
 		return judge(nil, known), nil
 	}
-	report, err := bolt.Check(context.Background(), image, nil)
+	report, err := bolt.Check(context.Background(), image, &verify.Options{Summaries: tuner.CheckSummary})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (p *power) judge(image string, there bool, known []*call) (*judgement, erro
 	for name, log := range h { // writing continues
 		info, err := s.Lookup(context.Background(), name)
 		if err == nil {
-			err = s.Commit(context.Background(), info.ID, info.Head, []study.Event{{Time: log[0].Time, Body: study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"power": "back"}}}})
+			err = s.Commit(context.Background(), info.ID, info.Head, []study.Event{{Time: log[0].Time, Body: study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"power": "back"}}}}, nil)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("writing after the cut: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -75,26 +76,27 @@ func TestServers(t *testing.T) {
 		f.keep(t)
 		return
 	}
-	figures(t, "%d kills, %d stops, %d freezes (%d ended with %d), %d outages of the database, %d failovers in %s with %d servers and %d clients; %d acknowledged trials, %d acknowledged calls, 0 lost, 0 doubled; %d operations linearizable; longest silence of a study after a kill %v, a stop %v, a freeze %v, an outage %v, a failover %v",
+	figures(t, "%d kills, %d stops, %d freezes (%d ended with %d), %d outages of the database, %d failovers in %s with %d servers and %d clients; %d acknowledged trials, %d acknowledged calls, 0 lost, 0 doubled; %d operations linearizable; %d summaries equal to their logs; longest silence of a study after a kill %v, a stop %v, a freeze %v, an outage %v, a failover %v",
 		plan["kill"], plan["term"], plan["freeze"], f.buried, exitBuried, plan["outage"], plan["failover"], lasted.Round(time.Second), servers, clients,
-		f.crowd.tells.Load(), f.acked, f.ordered,
+		f.crowd.tells.Load(), f.acked, f.ordered, f.summaries,
 		f.silences["kill"], f.silences["term"], f.silences["freeze"], f.silences["outage"], f.silences["failover"])
 }
 
 // fleet is the servers of a test with their database.
 type fleet struct {
-	folder   string
-	random   *rand.Rand
-	crowd    *crowd
-	log      *syncBuffer
-	pg       []*pgtest.Server // the primary and its standby, if there is one
-	store    string           // address of the database
-	look     *postgres.Store  // to find the owners of studies
-	address  []string
-	silences map[string][]time.Duration
-	buried   int
-	acked    int
-	ordered  int
+	folder    string
+	random    *rand.Rand
+	crowd     *crowd
+	log       *syncBuffer
+	pg        []*pgtest.Server // the primary and its standby, if there is one
+	store     string           // address of the database
+	look      *postgres.Store  // to find the owners of studies
+	address   []string
+	silences  map[string][]time.Duration
+	buried    int
+	acked     int
+	ordered   int
+	summaries int
 
 	mu      sync.Mutex
 	servers []*serving
@@ -378,6 +380,12 @@ func (f *fleet) judge(t *testing.T) {
 		t.Error(fault)
 	}
 	f.acked = verdict.acked
+	report, err := f.look.Check(t.Context(), &verify.Options{Summaries: tuner.CheckSummary})
+	if err != nil || !report.OK() || report.Summaries == 0 {
+		t.Errorf("the check of the database: %v, %+v", err, report)
+		return
+	}
+	f.summaries = report.Summaries
 	var faults []string
 	f.ordered, faults = linearizable(f.folder, calls)
 	for _, fault := range faults {

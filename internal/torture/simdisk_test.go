@@ -135,13 +135,13 @@ func (l *simLife) Delete(ctx context.Context, id store.StudyID) error {
 }
 
 // Commit implements store.Store.
-func (l *simLife) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (l *simLife) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	info, err := l.disk.disk.Stat(ctx, id)
 	if err != nil {
 		return err
 	}
 	return l.write("commit", info.Name, func() error {
-		err := l.disk.disk.Commit(context.WithoutCancel(ctx), id, expected, events)
+		err := l.disk.disk.Commit(context.WithoutCancel(ctx), id, expected, events, summary)
 		if err == nil {
 			l.disk.s.book.committed(info.Name, events)
 		}
@@ -201,6 +201,22 @@ func (l *simLife) Read(ctx context.Context, id store.StudyID, from study.Positio
 		return func(yield func(store.Record, error) bool) { yield(store.Record{}, errAway) }
 	}
 	return l.disk.disk.Read(ctx, id, from)
+}
+
+// Summaries implements store.Store.
+func (l *simLife) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Summary, error) {
+	if l.away.Load() {
+		return nil, errAway
+	}
+	return l.disk.disk.Summaries(ctx, ids)
+}
+
+// SaveSummaries implements store.Store.
+func (l *simLife) SaveSummaries(ctx context.Context, list []store.Summary) error {
+	if err := l.reach(); err != nil {
+		return err
+	}
+	return l.disk.disk.SaveSummaries(ctx, list)
 }
 
 // SaveSnapshot implements store.Store.

@@ -135,13 +135,13 @@ func (l *simShared) Create(ctx context.Context, name string, events []study.Even
 }
 
 // CommitAs implements store.Shared.
-func (l *simShared) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+func (l *simShared) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
 	info, err := l.disk.disk.Stat(ctx, c.Study)
 	if err != nil {
 		return err
 	}
 	return l.one(c.Study, l.write("commit", info.Name, func() error {
-		err := l.disk.disk.CommitAs(context.WithoutCancel(ctx), c, expected, events)
+		err := l.disk.disk.CommitAs(context.WithoutCancel(ctx), c, expected, events, summary)
 		if err == nil {
 			l.disk.s.book.committed(info.Name, events)
 		}

@@ -180,6 +180,7 @@ func (s *simulation) run(t *testing.T) {
 		s.disk.end(v.life)
 		v.Close()
 	}
+	time.Sleep(time.Second) // calls that sleep before they try again meet the closed service
 	synctest.Wait()
 }
 

@@ -26,6 +26,9 @@ type fataler interface {
 
 const clients = 64
 
+// summaryBytes is about the size of the summary of a study without attributes.
+const summaryBytes = 100
+
 // benchTrials lists the numbers of trials to store beforehand. BKB_BENCH_TRIALS=1000000
 // adds more.
 func benchTrials(b *testing.B) []int {
@@ -91,7 +94,7 @@ func tellAll(b *testing.B, path string, batch, tells int) time.Duration {
 		wg.Go(func() {
 			for i := range tells {
 				pos := info.Head + study.Position(i)
-				if err := s.Commit(b.Context(), info.ID, pos, []study.Event{told(i)}); err != nil {
+				if err := s.Commit(b.Context(), info.ID, pos, []study.Event{told(i)}, make([]byte, summaryBytes)); err != nil {
 					failed.Store(err)
 					return
 				}

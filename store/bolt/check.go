@@ -26,7 +26,7 @@ type Report struct {
 //
 // It does not wait for other processes. While a server has the file open, use
 // [Store.Check].
-func Check(ctx context.Context, path string, progress verify.Progress) (*Report, error) {
+func Check(ctx context.Context, path string, o *verify.Options) (*Report, error) {
 	s, err := Open(path, Options{ReadOnly: true, MustExist: true})
 	if errors.Is(err, ErrDamaged) {
 		return checkBroken(ctx, path, err)
@@ -34,7 +34,7 @@ func Check(ctx context.Context, path string, progress verify.Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	report, err := s.Check(ctx, progress)
+	report, err := s.Check(ctx, o)
 	return report, errors.Join(err, s.Close())
 }
 
@@ -71,7 +71,7 @@ func (r *Report) flawed(f flaw) bool {
 }
 
 // Check checks an open store. Reading and writing continue meanwhile.
-func (s *Store) Check(ctx context.Context, progress verify.Progress) (*Report, error) {
+func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
 	report := &Report{Identity: *s.identity.Load()}
 	if err := s.checkPages(ctx, report); err != nil || !report.OK() {
 		return report, err
@@ -80,7 +80,7 @@ func (s *Store) Check(ctx context.Context, progress verify.Progress) (*Report, e
 	if err != nil {
 		return report, err
 	}
-	return report, report.Report.Check(ctx, s, studies, progress)
+	return report, report.Report.Check(ctx, s, studies, o)
 }
 
 // checkPages checks the structure as one transaction sees it.

@@ -80,7 +80,7 @@ func writeTrials(s *Store, name string, acks *acks) error {
 	}
 	acks.print("head", name, uint64(info.Head))
 	for trial := 0; ; trial++ {
-		if err := s.Commit(ctx, info.ID, info.Head, trials(trial, 1)); err != nil {
+		if err := s.Commit(ctx, info.ID, info.Head, trials(trial, 1), nil); err != nil {
 			return err
 		}
 		info.Head += 3
@@ -124,7 +124,7 @@ func writeFew(path, tag string) error {
 	}
 	acks := newAcks(os.Stdout)
 	for range n {
-		err := s.Commit(ctx, info.ID, info.Head, trials(int(info.Head-1)/3, 1))
+		err := s.Commit(ctx, info.ID, info.Head, trials(int(info.Head-1)/3, 1), nil)
 		switch {
 		case err == nil:
 			info.Head += 3

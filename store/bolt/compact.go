@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/bkbtuner/bkb/store/verify"
 	"go.etcd.io/bbolt"
@@ -101,8 +102,11 @@ func (c *copier) copy(from *bbolt.Tx) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	graves := from.Bucket(bucketGraves)
-	for _, name := range buckets {
+	graves, copied := from.Bucket(bucketGraves), buckets
+	if from.Bucket(bucketSummaries) != nil {
+		copied = append(slices.Clip(buckets), bucketSummaries)
+	}
+	for _, name := range copied {
 		if _, err := c.tx.CreateBucket(name); err != nil {
 			return err
 		}
@@ -110,6 +114,9 @@ func (c *copier) copy(from *bbolt.Tx) error {
 		err := bucket.ForEach(func(key, value []byte) error {
 			if graves.Get(key) != nil || bytes.Equal(name, bucketGraves) {
 				return nil
+			}
+			if bytes.Equal(name, bucketSummaries) && from.Bucket(bucketStudies).Get(key) == nil {
+				return nil // an earlier program deleted the study
 			}
 			if value != nil {
 				return c.put([][]byte{name}, 0, key, value)
@@ -179,7 +186,7 @@ func (s *Store) compare(ctx context.Context, path string, progress verify.Progre
 		return err
 	}
 	defer func() { _ = other.Close() }()
-	report, err := other.Check(ctx, progress)
+	report, err := other.Check(ctx, &verify.Options{Progress: progress})
 	if err != nil {
 		return err
 	}

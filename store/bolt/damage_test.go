@@ -167,7 +167,7 @@ func flipped(t *testing.T, path string, held holding) (clean, opened bool) {
 		t.Error("the check found nothing")
 	}
 	info := held.infos[len(held.infos)-1]
-	err = s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 1))
+	err = s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 1), nil)
 	if err == nil {
 		err = s.Delete(t.Context(), info.ID)
 	}
@@ -255,7 +255,7 @@ func TestCheckReplays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{})
 	info := fill(t, s, "mnist", 4)
-	if err := s.Commit(t.Context(), info.ID, info.Head, []study.Event{told(77)}); err != nil {
+	if err := s.Commit(t.Context(), info.ID, info.Head, []study.Event{told(77)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	report, err := s.Check(t.Context(), nil)

@@ -40,11 +40,11 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	event := study.Event{Time: now, Body: study.Paused{}}
-	if err := file.Commit(ctx, info.ID, info.Head, []study.Event{event}); err != nil {
+	if err := file.Commit(ctx, info.ID, info.Head, []study.Event{event}, nil); err != nil {
 		log.Fatal(err)
 	}
 	var conflict *store.ConflictError
-	err = file.Commit(ctx, info.ID, info.Head, []study.Event{event})
+	err = file.Commit(ctx, info.ID, info.Head, []study.Event{event}, nil)
 	fmt.Println(errors.As(err, &conflict))
 	for record, err := range file.Read(ctx, info.ID, 1) {
 		if err != nil {

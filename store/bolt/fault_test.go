@@ -60,7 +60,7 @@ func TestCommitErrors(t *testing.T) {
 			}}})
 			info := fill(t, s, "mnist", 5)
 			fault = test.err
-			err := s.Commit(t.Context(), info.ID, info.Head, trials(5, 1))
+			err := s.Commit(t.Context(), info.ID, info.Head, trials(5, 1), nil)
 			if full := errors.Is(err, store.ErrFull); full != test.full || errors.Is(err, store.ErrUnknownOutcome) == full {
 				t.Fatalf("error is %v; want full: %t", err, test.full)
 			}
@@ -131,7 +131,7 @@ func TestQuota(t *testing.T) {
 	other := fill(t, s, "other", 2000)
 	var full bool
 	for !full {
-		err := s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 100))
+		err := s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 100), nil)
 		if full = errors.Is(err, store.ErrFull); !full && err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestQuota(t *testing.T) {
 	if err := s.Delete(t.Context(), other.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 100)); err != nil {
+	if err := s.Commit(t.Context(), info.ID, info.Head, trials(int(info.Head-1)/3, 100), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -203,7 +203,7 @@ func fillUp(path, when string) error {
 		return err
 	}
 	commit := func() error {
-		err := s.Commit(ctx, info.ID, info.Head, trials(int(info.Head-1)/3, 100))
+		err := s.Commit(ctx, info.ID, info.Head, trials(int(info.Head-1)/3, 100), nil)
 		if err == nil {
 			info.Head += 300
 		}

@@ -38,7 +38,7 @@ func TestCutInUse(t *testing.T) {
 				calls.Go(func() {
 					for s.Failure() == nil {
 						_, _ = s.Stat(t.Context(), in.ID)
-						_ = s.Commit(t.Context(), in.ID, in.Head, trials(1000*i, 1))
+						_ = s.Commit(t.Context(), in.ID, in.Head, trials(1000*i, 1), nil)
 						for range s.Read(t.Context(), in.ID, 1) {
 						}
 					}

@@ -16,7 +16,7 @@ const (
 )
 
 // Commit implements [store.Store].
-func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err
 	}
@@ -32,12 +32,17 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	if err != nil {
 		return err
 	}
-	return s.committer.submit(ctx, size(records), func(tx *transaction) error {
+	shown, err := store.EncodeSummary(id, expected+study.Position(len(events)), summary)
+	if err != nil {
+		return err
+	}
+	return s.committer.submit(ctx, size(records)+len(shown), func(tx *transaction) error {
 		log, err := logAt(tx.Tx, id, expected)
 		if err != nil {
 			return err
 		}
 		appendRecords(log, expected, records)
+		tx.summarize(id, shown)
 		return nil
 	})
 }

@@ -100,7 +100,7 @@ func fill(t fataler, s *Store, name string, n int) store.Info {
 		t.Fatal(err)
 	}
 	for _, events := range all[1:] {
-		if err := s.Commit(t.Context(), info.ID, info.Head, events); err != nil {
+		if err := s.Commit(t.Context(), info.ID, info.Head, events, nil); err != nil {
 			t.Fatal(err)
 		}
 		info.Head += study.Position(len(events))

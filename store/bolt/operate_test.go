@@ -110,7 +110,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		heads[w].Store(uint64(info.Head))
 		wg.Go(func() {
 			for trial := 1; ctx.Err() == nil; trial++ {
-				if err := s.Commit(t.Context(), info.ID, headOf(trial), trials(trial, 1)); err != nil {
+				if err := s.Commit(t.Context(), info.ID, headOf(trial), trials(trial, 1), nil); err != nil {
 					t.Error(err)
 					return
 				}
@@ -316,7 +316,7 @@ func TestManyClients(t *testing.T) {
 				return
 			}
 			for i := range commits {
-				if err := s.Commit(t.Context(), own.ID, headOf(i), trials(i, 1)); err != nil {
+				if err := s.Commit(t.Context(), own.ID, headOf(i), trials(i, 1), nil); err != nil {
 					t.Error(err)
 				}
 				winPosition(t, s, shared.ID)
@@ -341,7 +341,7 @@ func winPosition(t *testing.T, s *Store, id store.StudyID) {
 	head := info.Head
 	for {
 		if err == nil {
-			err = s.Commit(t.Context(), id, head, trials(int(head-1)/3, 1))
+			err = s.Commit(t.Context(), id, head, trials(int(head-1)/3, 1), nil)
 		}
 		conflict, ok := errors.AsType[*store.ConflictError](err)
 		if !ok {

@@ -214,7 +214,7 @@ func TestReadOnly(t *testing.T) {
 	_, createErr := a.Create(t.Context(), "other", []study.Event{opened()})
 	for call, err := range map[string]error{
 		"Create": createErr,
-		"Commit": a.Commit(t.Context(), info.ID, info.Head, trials(3, 1)),
+		"Commit": a.Commit(t.Context(), info.ID, info.Head, trials(3, 1), nil),
 		"Delete": a.Delete(t.Context(), info.ID),
 		"Save":   a.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: 1}),
 	} {

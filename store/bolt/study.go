@@ -215,6 +215,7 @@ func (tx *transaction) delete(id store.StudyID, atOnce uint64) (grave bool, err 
 	if tx.Bucket(bucketSnapshots).Bucket(key) != nil {
 		must(tx.Bucket(bucketSnapshots).DeleteBucket(key))
 	}
+	tx.summarize(id, nil)
 	if grave = log.Sequence() > atOnce; grave {
 		must(tx.Bucket(bucketGraves).Put(key, seal(bucketGraves, key, name)))
 	} else {

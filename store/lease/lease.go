@@ -110,11 +110,6 @@ func (m *Member) TTL() time.Duration { return m.options.TTL }
 // Servers returns all servers that share the store.
 func (m *Member) Servers(ctx context.Context) ([]store.Server, error) { return m.shared.Servers(ctx) }
 
-// Owner returns the server that has a study, or the zero Server if none has.
-func (m *Member) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
-	return m.shared.Owner(ctx, id)
-}
-
 // Alive tells whether the lease of this server is in force. While it is not, other
 // servers may have taken over its studies, and what it has in memory may be old.
 func (m *Member) Alive() bool {
@@ -239,12 +234,12 @@ func (m *Member) drop(c store.Claim) {
 }
 
 // Commit implements [store.Store] for a study that was acquired.
-func (m *Member) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (m *Member) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	c, ok := m.claim(id)
 	if !ok {
 		return &store.FencedError{Study: id}
 	}
-	return m.fenced(c, m.shared.CommitAs(ctx, c, expected, events))
+	return m.fenced(c, m.shared.CommitAs(ctx, c, expected, events, summary))
 }
 
 // Delete implements [store.Store]. It acquires a study that this server does not have.

@@ -102,7 +102,7 @@ type acquiring struct {
 	once sync.Mutex
 }
 
-func (a *acquiring) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (a *acquiring) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	a.once.Lock()
 	_, has := a.claim(id)
 	var err error
@@ -113,20 +113,20 @@ func (a *acquiring) Commit(ctx context.Context, id store.StudyID, expected study
 	if err != nil {
 		return err
 	}
-	return a.Member.Commit(ctx, id, expected, events)
+	return a.Member.Commit(ctx, id, expected, events, summary)
 }
 
 func TestTakeOver(t *testing.T) {
 	bubble(t, func(t *testing.T, s *faulty) {
 		a, b := join(t, s, "a:1"), join(t, s, "b:1")
 		id := create(t, a, "s")
-		wantFenced(t, a.Commit(t.Context(), id, 1, paused())) // not acquired
+		wantFenced(t, a.Commit(t.Context(), id, 1, paused(), nil)) // not acquired
 		if err := a.Acquire(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3*ttl + ttl/50) // renewals keep it
 		wantFenced(t, b.Acquire(t.Context(), id))
-		if err := a.Commit(t.Context(), id, 1, paused()); err != nil {
+		if err := a.Commit(t.Context(), id, 1, paused(), nil); err != nil {
 			t.Fatal(err)
 		}
 		freeze(a)
@@ -139,9 +139,9 @@ func TestTakeOver(t *testing.T) {
 		if err := b.Acquire(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		wantFenced(t, a.Commit(t.Context(), id, 2, paused()))
+		wantFenced(t, a.Commit(t.Context(), id, 2, paused(), nil))
 		wantFenced(t, a.Delete(t.Context(), id))
-		if err := b.Commit(t.Context(), id, 2, paused()); err != nil {
+		if err := b.Commit(t.Context(), id, 2, paused(), nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -194,7 +194,7 @@ func TestOutage(t *testing.T) {
 		if !a.Alive() || !b.Alive() {
 			t.Error("servers are not alive after the outage")
 		}
-		if err := a.Commit(t.Context(), id, 1, paused()); err != nil {
+		if err := a.Commit(t.Context(), id, 1, paused(), nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -235,7 +235,7 @@ func TestYield(t *testing.T) {
 		if err := a.Yield(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		wantFenced(t, a.Commit(t.Context(), id, 1, paused()))
+		wantFenced(t, a.Commit(t.Context(), id, 1, paused(), nil))
 		if err := b.Acquire(t.Context(), id); err != nil {
 			t.Error(err)
 		}
@@ -260,8 +260,8 @@ func TestAcquireAgain(t *testing.T) {
 		if err := a.Acquire(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		wantFenced(t, s.CommitAs(t.Context(), old, 1, paused()))
-		if err := a.Commit(t.Context(), id, 1, paused()); err != nil {
+		wantFenced(t, s.CommitAs(t.Context(), old, 1, paused(), nil))
+		if err := a.Commit(t.Context(), id, 1, paused(), nil); err != nil {
 			t.Error(err)
 		}
 		if err := a.Delete(t.Context(), id); err != nil {

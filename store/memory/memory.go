@@ -46,6 +46,7 @@ type log struct {
 	name     string
 	records  [][]byte
 	snapshot []byte // encoded, nil if there is none
+	summary  []byte // encoded, nil if there is none
 	owner    store.ServerID
 	epoch    uint64
 }
@@ -194,16 +195,20 @@ func (s *Store) remove(ctx context.Context, c store.Claim) error {
 }
 
 // Commit implements [store.Store].
-func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
-	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events)
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
+	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events, summary)
 }
 
 // CommitAs implements [store.Shared].
-func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
 	if err := s.appendable(ctx, c, expected); err != nil {
 		return err
 	}
 	records, err := store.EncodeCommit(c.Study, expected, events)
+	if err != nil {
+		return err
+	}
+	shown, err := store.EncodeSummary(c.Study, expected+study.Position(len(events)), summary)
 	if err != nil {
 		return err
 	}
@@ -213,7 +218,7 @@ func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Posi
 	if err != nil {
 		return err
 	}
-	l.records = append(l.records, records...)
+	l.records, l.summary = append(l.records, records...), shown
 	return nil
 }
 
@@ -308,6 +313,44 @@ func (s *Store) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snaps
 	s.mu.RUnlock()
 	snapshot, ok := store.DecodeSnapshot(id, head, encoded)
 	return snapshot, ok, nil
+}
+
+// Summaries implements [store.Store].
+func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		l := s.studies[id]
+		if l == nil {
+			continue
+		}
+		if sum, ok := store.DecodeSummary(id, l.head(), l.summary, l.records[0]); ok {
+			list = append(list, sum)
+		}
+	}
+	return list, nil
+}
+
+// SaveSummaries implements [store.Store].
+func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	for _, sum := range list {
+		encoded, err := store.EncodeSummary(sum.Study, sum.Position, sum.Data)
+		if err != nil {
+			return err
+		}
+		if l := s.studies[sum.Study]; l != nil && l.head() == sum.Position {
+			l.summary = encoded
+		}
+	}
+	return nil
 }
 
 // Close implements [store.Store] and forgets all studies.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -40,7 +39,14 @@ type target struct {
 	warnings []string // about the connection
 }
 
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+// maxName is the length of the longest name in PostgreSQL.
+const maxName = 63
+
+// isName tells whether a schema has a name that needs no quotes.
+func isName(s string) bool {
+	digitFirst := s != "" && s[0] <= '9'
+	return s != "" && len(s) <= maxName && !digitFirst && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
 
 // parse reads an address. Its errors name no part of the address that may be a password.
 func parse(address string) (target, error) {
@@ -69,8 +75,8 @@ func parse(address string) (target, error) {
 		t.schema = q.Get("schema")
 		q.Del("schema")
 	}
-	if !schemaName.MatchString(t.schema) {
-		return target{}, wrong("the schema %q must have lower-case letters, digits and '_' only, and at most 63", t.schema)
+	if !isName(t.schema) {
+		return target{}, wrong("the schema %q must have at most 63 lower-case letters, digits and '_', and no digit in front", t.schema)
 	}
 	tls := q.Has("sslmode") || os.Getenv("PGSSLMODE") != "" || q.Has("service") || os.Getenv("PGSERVICE") != ""
 	u.RawQuery = q.Encode()

@@ -61,6 +61,9 @@ func BenchmarkTell(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// summaryLength is about the size of the summary of a study without attributes.
+const summaryLength = 100
+
 // tellAll lets a client for each study tell outcomes, and returns the time it took.
 func tellAll(b *testing.B, s store.Store, infos []store.Info, tells int) time.Duration {
 	var wg sync.WaitGroup
@@ -72,7 +75,7 @@ func tellAll(b *testing.B, s store.Store, infos []store.Info, tells int) time.Du
 				told := study.Event{Time: time.Now(), Request: study.Request{ID: fmt.Sprintf("%032d", n)}, Body: study.Told{
 					Trial: n, Epoch: 1, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{0.5}}}},
 				}}
-				if err := s.Commit(b.Context(), infos[i].ID, infos[i].Head, []study.Event{told}); err != nil {
+				if err := s.Commit(b.Context(), infos[i].ID, infos[i].Head, []study.Event{told}, make([]byte, summaryLength)); err != nil {
 					failed.Store(err)
 					return
 				}

@@ -192,7 +192,7 @@ func commitUntil(t *testing.T, s, direct *Store, info store.Info, deadline time.
 	head := info.Head
 	for n := 0; time.Now().Before(deadline); n++ {
 		id := fmt.Sprint(info.Name, "/", n)
-		err := s.Commit(t.Context(), info.ID, head, []study.Event{{Time: time.Now(), Request: study.Request{ID: id}, Body: study.Paused{}}})
+		err := s.Commit(t.Context(), info.ID, head, []study.Event{{Time: time.Now(), Request: study.Request{ID: id}, Body: study.Paused{}}}, nil)
 		switch {
 		case err == nil:
 			acknowledged[id] = true

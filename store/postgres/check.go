@@ -20,7 +20,7 @@ type Report struct {
 // Check reads every log, checks the checksum and place of every record, and checks each
 // log against the rules of package study. It also looks for records without a study.
 // Reading and writing continue meanwhile.
-func (s *Store) Check(ctx context.Context, progress verify.Progress) (*Report, error) {
+func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
 	report := &Report{Identity: s.identity}
 	var err error
 	if report.Durability, err = s.Durability(ctx); err != nil {
@@ -36,7 +36,7 @@ func (s *Store) Check(ctx context.Context, progress verify.Progress) (*Report, e
 		}
 		studies = append(studies, info)
 	}
-	if err := report.Report.Check(ctx, s, studies, progress); err != nil {
+	if err := report.Report.Check(ctx, s, studies, o); err != nil {
 		return report, err
 	}
 	return report, s.checkOrphans(ctx, report)

@@ -32,6 +32,7 @@ type write struct {
 	epoch    int64 // of the owner's claim, or anyEpoch
 	expected study.Position
 	records  [][]byte
+	summary  []byte // encoded
 	bytes    int
 
 	found, moved bool           // whether there is such a study, and whether this write appended to it
@@ -43,12 +44,12 @@ type write struct {
 }
 
 // Commit implements [store.Store].
-func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
-	return s.commit(ctx, store.Claim{Study: id}, expected, events)
+func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
+	return s.commit(ctx, store.Claim{Study: id}, expected, events, summary)
 }
 
 // commit appends to a log under a claim, or without one if the claim has no server.
-func (s *Store) commit(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
+func (s *Store) commit(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
 	id := c.Study
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -65,9 +66,16 @@ func (s *Store) commit(ctx context.Context, c store.Claim, expected study.Positi
 	if err != nil {
 		return err
 	}
+	shown, err := store.EncodeSummary(id, expected+study.Position(len(events)), summary)
+	if err != nil {
+		return err
+	}
 	for {
 		owner, epoch := rights(c)
-		w := &write{id: id, owner: owner, epoch: epoch, expected: expected, records: records, bytes: size(records), done: make(chan struct{})}
+		w := &write{
+			id: id, owner: owner, epoch: epoch, expected: expected, records: records, summary: shown,
+			bytes: size(records) + len(shown), done: make(chan struct{}),
+		}
 		select {
 		case s.queue <- w:
 		case <-ctx.Done():
@@ -235,11 +243,12 @@ func (s *Store) append(batch []*write) error {
 	owners, epochs := make([]int64, len(batch)), make([]int64, len(batch))
 	var of, positions []int64
 	var records [][]byte
+	summaries := make([][]byte, len(batch))
 	byID := make(map[store.StudyID]*write, len(batch))
 	size := 0
 	for i, w := range batch {
 		ids[i], expected[i], counts[i] = int64(w.id), int64(w.expected), int64(len(w.records))
-		owners[i], epochs[i] = w.owner, w.epoch
+		owners[i], epochs[i], summaries[i] = w.owner, w.epoch, w.summary
 		byID[w.id] = w
 		size += w.bytes
 		for j, r := range w.records {
@@ -247,7 +256,7 @@ func (s *Store) append(batch []*write) error {
 		}
 	}
 	return s.try(context.Background(), size, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records, owners, epochs)
+		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records, owners, epochs, summaries)
 		type row struct {
 			id           store.StudyID
 			head         study.Position

@@ -140,7 +140,7 @@ func TestAnotherStore(t *testing.T) {
 	if _, err := s.Stat(t.Context(), 1); !errors.Is(err, ErrOtherStore) {
 		t.Errorf("Stat: %v", err)
 	}
-	err := s.Commit(t.Context(), 1, 1, []study.Event{{Body: study.Paused{}}})
+	err := s.Commit(t.Context(), 1, 1, []study.Event{{Body: study.Paused{}}}, nil)
 	if !errors.Is(err, ErrOtherStore) || errors.Is(err, store.ErrUnknownOutcome) {
 		t.Errorf("Commit: %v", err)
 	}

@@ -46,6 +46,7 @@
 // over the loss of the primary.
 //
 // The store uses no session state, no advisory locks but in [Init] and [Upgrade], and no
-// LISTEN, so a pooler can stand in between. A pooler that does not support prepared
-// statements needs default_query_exec_mode=exec in the address.
+// LISTEN, so a pooler of sessions or transactions can stand in between. One of transactions
+// that does not support prepared statements needs default_query_exec_mode=exec in the
+// address, and [Open] and the other calls say so with [ErrPooler].
 package postgres

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +20,7 @@ var (
 	ErrDenied      = errors.New("the database denies access")
 	ErrUnsafe      = errors.New("the settings of the database would lose acknowledged data")
 	ErrOtherStore  = errors.New("the address leads to another store than before")
+	ErrPooler      = errors.New("the pooler in front of the database does not keep the state of a session")
 )
 
 // Error names the problem with a database and the remedy. It never has the password.
@@ -95,6 +97,9 @@ func (s *Store) refusal(err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
+	if err := poolerError(s.database, err); err != nil {
+		return err
+	}
 	switch c := code(err); {
 	case c == "53100" || c == "53200" || c == "54000": // disk, memory, a limit of the program
 		return fmt.Errorf("%w: %s: %w", store.ErrFull, s.database, err)
@@ -108,6 +113,22 @@ func (s *Store) refusal(err error) error {
 	default:
 		return fmt.Errorf("%s refused a statement: %w", s.database, err)
 	}
+}
+
+// poolerError is the error for a pooler that needs another setting, or nil if err has
+// another cause. Nothing was written.
+func poolerError(database string, err error) error {
+	e := &Error{Database: database, Reason: ErrPooler}
+	switch c := code(err); {
+	case c == "26000" || c == "42P05": // a prepared statement of another session is there, or ours is not
+		e.Remedy = "add default_query_exec_mode=exec to the address, or set max_prepared_statements in PgBouncer 1.21 or later"
+	case c == "08P01" && strings.Contains(last(err), "statement pooling mode"):
+		e.Remedy = "set pool_mode to transaction or session in PgBouncer"
+	default:
+		return nil
+	}
+	e.Detail = last(err)
+	return e
 }
 
 // away is the error of a call for which the database could not be reached in time.

@@ -142,7 +142,7 @@ func commitThrough(t *testing.T, s *Store, info store.Info, stop *atomic.Bool) (
 	head := info.Head
 	for n := 0; !stop.Load(); n++ {
 		id := fmt.Sprint(info.Name, "/", n)
-		err := s.Commit(t.Context(), info.ID, head, []study.Event{{Time: time.Now(), Request: study.Request{ID: id}, Body: study.Paused{}}})
+		err := s.Commit(t.Context(), info.ID, head, []study.Event{{Time: time.Now(), Request: study.Request{ID: id}, Body: study.Paused{}}}, nil)
 		if err == nil {
 			marks = append(marks, id)
 			head++
@@ -188,7 +188,7 @@ func TestInterruptedWait(t *testing.T) {
 	for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
 		for what, write := range map[string]func(s *Store, info store.Info) error{
 			"commit": func(s *Store, info store.Info) error {
-				return s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}})
+				return s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}, nil)
 			},
 			"create": func(s *Store, info store.Info) error {
 				_, err := s.Create(t.Context(), info.Name+"-more", storetest.Examples()[:1])

@@ -141,7 +141,7 @@ func TestUpgradeFormat1(t *testing.T) {
 		t.Fatalf("Upgrade = %+v from %d, %v", id, from, err)
 	}
 	s := mustOpen(t, address, Options{})
-	if err := s.Commit(t.Context(), 7, 1, []study.Event{{Body: study.Paused{}}}); err != nil {
+	if err := s.Commit(t.Context(), 7, 1, []study.Event{{Body: study.Paused{}}}, nil); err != nil {
 		t.Error(err)
 	}
 	server, err := s.Register(t.Context(), "", time.Minute)
@@ -150,6 +150,49 @@ func TestUpgradeFormat1(t *testing.T) {
 	}
 	if _, err := s.Claim(t.Context(), 7, server); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestUpgradeFormat2 brings a store of the format without summaries to this one, and back
+// by the statements of docs/deploy.md.
+func TestUpgradeFormat2(t *testing.T) {
+	address := pgtest.Address(t)
+	old := InitOptions{Program: "old", migrations: migrations[:2]}
+	if _, _, err := Init(t.Context(), address, old); err != nil {
+		t.Fatal(err)
+	}
+	records, err := store.EncodeCommit(7, 0, storetest.Examples()[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(t, address, "INSERT INTO @.study (id, name, head) VALUES (7, 'kept', 1)")
+	exec(t, address, fmt.Sprintf("INSERT INTO @.event (study, position, record) VALUES (7, 1, '\\x%x')", records[0]))
+	for range 2 {
+		if _, err := Open(t.Context(), address, Options{UnsafeNoSync: true}); !errors.Is(err, ErrOlderFormat) {
+			t.Errorf("opened before the upgrade: %v", err)
+		}
+		if _, from, err := Upgrade(t.Context(), address, InitOptions{Program: "new"}); err != nil || from != 2 {
+			t.Fatalf("Upgrade from %d, %v", from, err)
+		}
+		s := mustOpen(t, address, Options{})
+		ids := []store.StudyID{7}
+		if list, err := s.Summaries(t.Context(), ids); err != nil || len(list) != 0 {
+			t.Errorf("after the upgrade there are the summaries %v, %v", list, err)
+		}
+		if err := s.SaveSummaries(t.Context(), []store.Summary{{Study: 7, Position: 1, Data: []byte("saved")}}); err != nil {
+			t.Error(err)
+		}
+		if list, err := s.Summaries(t.Context(), ids); err != nil || len(list) != 1 || string(list[0].Data) != "saved" {
+			t.Errorf("after one was saved there are the summaries %v, %v", list, err)
+		}
+		if report, err := s.Check(t.Context(), nil); err != nil || !report.OK() {
+			t.Errorf("%+v, %v", report, err)
+		}
+		exec(t, address, "ALTER TABLE @.study DROP COLUMN summary")
+		exec(t, address, "UPDATE @.meta SET format = 2")
+		if id, made, err := Init(t.Context(), address, old); err != nil || made || id.Format != 2 {
+			t.Errorf("the earlier program found %+v, %t, %v", id, made, err)
+		}
 	}
 }
 
@@ -175,7 +218,7 @@ func TestGrant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}); err != nil {
+	if err := s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}, nil); err != nil {
 		t.Error(err)
 	}
 	if err := s.Delete(t.Context(), info.ID); err != nil {
@@ -329,6 +372,30 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// TestSchemaName checks which schemas an address may name.
+func TestSchemaName(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ok   bool
+	}{
+		{"s", true},
+		{"_", true},
+		{"team_2", true},
+		{strings.Repeat("a", 63), true},
+		{strings.Repeat("a", 64), false},
+		{"", false},
+		{"2teams", false},
+		{"Team", false},
+		{"team-2", false},
+		{"täm", false},
+		{"a\n", false},
+	} {
+		if _, err := parse("postgres://u@localhost/db?schema=" + url.QueryEscape(c.name)); (err == nil) != c.ok {
+			t.Errorf("schema %q: %v, want it allowed: %v", c.name, err, c.ok)
+		}
+	}
+}
+
 // TestUnreachable closes the way to the database. Calls fail as unavailable within the
 // time to settle, and go on when the way is open again.
 func TestUnreachable(t *testing.T) {
@@ -353,7 +420,7 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 	// By now no connection is left, so that nothing can have been sent.
-	if err := s.Commit(t.Context(), info.ID, 1, event); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome) {
+	if err := s.Commit(t.Context(), info.ID, 1, event, nil); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome) {
 		t.Errorf("Commit without a database: %v", err)
 	}
 	if _, err := s.Create(t.Context(), "b", storetest.Examples()[:1]); !errors.Is(err, store.ErrUnavailable) {
@@ -373,7 +440,7 @@ func TestUnreachable(t *testing.T) {
 	if err := server.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), info.ID, 1, event); err != nil {
+	if err := s.Commit(t.Context(), info.ID, 1, event, nil); err != nil {
 		t.Errorf("Commit after the database is back: %v", err)
 	}
 }
@@ -392,11 +459,11 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first commit prepares the statement.
-	if err := s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}); err != nil {
+	if err := s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	deaf.fall()
-	err = s.Commit(t.Context(), info.ID, 2, []study.Event{{Body: study.Paused{}}})
+	err = s.Commit(t.Context(), info.ID, 2, []study.Event{{Body: study.Paused{}}}, nil)
 	unknown, ok := errors.AsType[*store.UnknownError](err)
 	if !ok || unknown.Study != info.ID || !errors.Is(err, store.ErrUnknownOutcome) {
 		t.Errorf("Commit without an answer: %v", err)

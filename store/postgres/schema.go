@@ -14,7 +14,7 @@ import (
 )
 
 // Format is the version of the tables that this program writes and reads.
-const Format = 2
+const Format = 3
 
 // magic marks the tables of this program.
 const magic = "BKBstore"
@@ -64,6 +64,8 @@ CREATE TABLE @.server (
 );
 ALTER TABLE @.study ADD COLUMN owner bigint NOT NULL DEFAULT 0;
 ALTER TABLE @.study ADD COLUMN epoch bigint NOT NULL DEFAULT 0;
+`, `
+ALTER TABLE @.study ADD COLUMN summary bytea;
 `}
 
 // anyTable tells whether a schema has a table of ours or one in its place.
@@ -199,6 +201,9 @@ func migrate(ctx context.Context, address string, o InitOptions, f func(tx pgx.T
 		}
 		return grant(ctx, tx, m.schema, o.Grant)
 	})
+	if pooler := poolerError(t.database, err); pooler != nil {
+		return pooler
+	}
 	switch {
 	case err == nil, errors.As(err, new(*Error)):
 		return err
@@ -278,6 +283,9 @@ func checkFormat(database string, id Identity, newest int) error {
 func connectError(database string, err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
+	}
+	if err := poolerError(database, err); err != nil {
+		return err
 	}
 	switch c := code(err); {
 	case strings.HasPrefix(c, "28"):

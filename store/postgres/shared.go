@@ -158,8 +158,8 @@ func (s *Store) Release(ctx context.Context, c store.Claim) error {
 }
 
 // CommitAs implements [store.Shared].
-func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event) error {
-	return s.commit(ctx, c, expected, events)
+func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
+	return s.commit(ctx, c, expected, events, summary)
 }
 
 // DeleteAs implements [store.Shared].

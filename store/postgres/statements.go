@@ -16,6 +16,7 @@ type statements struct {
 	commit, records, page             string
 	saveSnapshot, loadSnapshot, sizes string
 	orphans                           string
+	summaries, saveSummaries          string
 
 	register, renew, unregister, servers string
 	bury, gone, owner, claim, release    string
@@ -57,9 +58,9 @@ func newStatements(schema string) statements {
 		// The rows are locked in the order of their ids, so that two batches never wait for
 		// each other. Their heads are those after the wait.
 		commit: in(`
-			WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $7::bigint[], $8::bigint[]) w(id, expected, n, owner, epoch)),
+			WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $7::bigint[], $8::bigint[], $9::bytea[]) w(id, expected, n, owner, epoch, summary)),
 			locked AS MATERIALIZED (SELECT s.id, s.head, s.owner, s.epoch FROM @.study s WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE),
-			moved AS (UPDATE @.study s SET head = s.head + w.n FROM wanted w, locked l
+			moved AS (UPDATE @.study s SET head = s.head + w.n, summary = w.summary FROM wanted w, locked l
 				WHERE s.id = w.id AND l.id = s.id AND s.head = w.expected AND s.owner = w.owner AND (w.epoch < 0 OR s.epoch = w.epoch) RETURNING s.id),
 			stored AS (INSERT INTO @.event (study, position, record) SELECT r.id, r.position, r.record
 				FROM unnest($4::bigint[], $5::bigint[], $6::bytea[]) r(id, position, record) JOIN moved USING (id))
@@ -79,6 +80,14 @@ func newStatements(schema string) statements {
 			+ pg_total_relation_size('@.snapshot') + pg_total_relation_size('@.grave')`),
 		orphans: in(`SELECT DISTINCT study FROM @.event WHERE NOT EXISTS (SELECT FROM @.study WHERE id = event.study)
 			AND NOT EXISTS (SELECT FROM @.grave g WHERE g.study = event.study) LIMIT $1`),
+
+		summaries: in(`SELECT s.id, s.head, s.summary, e.record FROM @.study s JOIN @.event e ON e.study = s.id AND e.position = 1
+			WHERE s.id = ANY($1) AND s.summary IS NOT NULL`),
+		// The rows are locked in the order of their ids, as those of a commit are.
+		saveSummaries: in(`
+			WITH locked AS MATERIALIZED (SELECT id FROM @.study WHERE id = ANY($1) ORDER BY id FOR UPDATE)
+			UPDATE @.study s SET summary = w.summary FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) w(id, head, summary), locked l
+			WHERE s.id = w.id AND l.id = s.id AND s.head = w.head`),
 
 		// Leases go by the clock of the database. clock_timestamp is the time of the
 		// statement, and now would be that of its transaction's start.

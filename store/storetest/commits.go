@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
@@ -26,7 +28,7 @@ func testCommit(t *testing.T, f *fixture) {
 func testConflict(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 3)
 	for _, expected := range []study.Position{1, 3, 5, 1 << 40, math.MaxUint64} {
-		err := f.Commit(t.Context(), info.ID, expected, []study.Event{marked("x"), marked("y")})
+		err := f.Commit(t.Context(), info.ID, expected, []study.Event{marked("x"), marked("y")}, nil)
 		want := store.ConflictError{Study: info.ID, Expected: expected, Actual: 4}
 		if e := wantError[*store.ConflictError](t, "Commit", err); e != nil && *e != want {
 			t.Errorf("the error is %+v, want %+v", *e, want)
@@ -36,7 +38,7 @@ func testConflict(t *testing.T, f *fixture) {
 		t.Errorf("refused commits left %d events, want 4", len(got))
 	}
 	f.commit(t, info.ID, 4, marked("5"))
-	err := f.Commit(t.Context(), info.ID, 4, []study.Event{marked("5")})
+	err := f.Commit(t.Context(), info.ID, 4, []study.Event{marked("5")}, nil)
 	wantError[*store.ConflictError](t, "the same commit again", err)
 }
 
@@ -45,7 +47,7 @@ func testAllOrNothing(t *testing.T, f *fixture) {
 	for at := range 4 {
 		events := []study.Event{marked("2"), marked("3"), marked("4"), marked("5")}
 		events[at].Body = study.Told{} // has no state
-		wantIs(t, "Commit", f.Commit(t.Context(), info.ID, 1, events), store.ErrInvalid)
+		wantIs(t, "Commit", f.Commit(t.Context(), info.ID, 1, events, nil), store.ErrInvalid)
 		if head := f.head(t, info.ID); head != 1 {
 			t.Fatalf("a commit refused for its event %d moved the head to %d", at, head)
 		}
@@ -61,7 +63,7 @@ func testCommitInvalid(t *testing.T, f *fixture) {
 		"no body":   {{}},
 		"bad UTF-8": {{Body: study.Finished{Reason: study.FinishedUser, Detail: "\xff"}}},
 	} {
-		wantIs(t, "Commit of "+what, f.Commit(t.Context(), info.ID, 1, events), store.ErrInvalid)
+		wantIs(t, "Commit of "+what, f.Commit(t.Context(), info.ID, 1, events, nil), store.ErrInvalid)
 	}
 	if head := f.head(t, info.ID); head != 1 {
 		t.Errorf("refused commits moved the head to %d", head)
@@ -104,9 +106,9 @@ func testLarge(t *testing.T, f *fixture) {
 	}
 
 	huge := study.Event{Body: study.Anchored{Model: make([]byte, store.MaxRecordBytes)}}
-	err := f.Commit(t.Context(), info.ID, 3, []study.Event{huge})
+	err := f.Commit(t.Context(), info.ID, 3, []study.Event{huge}, nil)
 	wantError[*store.LimitError](t, "Commit of a huge event", err)
-	err = f.Commit(t.Context(), info.ID, 3, []study.Event{large[0], large[0], large[0], large[0], large[0]})
+	err = f.Commit(t.Context(), info.ID, 3, []study.Event{large[0], large[0], large[0], large[0], large[0]}, nil)
 	wantError[*store.LimitError](t, "Commit of many large events", err)
 	if head := f.head(t, info.ID); head != 3 {
 		t.Errorf("refused commits moved the head to %d", head)
@@ -220,7 +222,7 @@ func testCancelled(t *testing.T, f *fixture) {
 	for call, err := range map[string]error{
 		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr, "List": listErr,
 		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}),
+		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
 		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
 	} {
 		wantIs(t, call+" with a cancelled context", err, context.Canceled)
@@ -248,7 +250,7 @@ func testCancelledMidway(t *testing.T, f *fixture) {
 		if i%2 == 0 {
 			<-started
 		}
-		err := f.Commit(ctx, info.ID, head, []study.Event{marked("%d.0", i), marked("%d.1", i)})
+		err := f.Commit(ctx, info.ID, head, []study.Event{marked("%d.0", i), marked("%d.1", i)}, nil)
 		cancel()
 		switch {
 		case err == nil:
@@ -298,5 +300,91 @@ func testSnapshots(t *testing.T, f *fixture) {
 	other := f.create(t, "other", 9)
 	if _, ok, err := f.LoadSnapshot(t.Context(), other.ID); ok || err != nil {
 		t.Errorf("another study has the snapshot too (%v)", err)
+	}
+}
+
+// summaries returns the data of the summaries of studies.
+func (f *fixture) summaries(t *testing.T, ids ...store.StudyID) map[store.StudyID]string {
+	t.Helper()
+	list, err := f.Summaries(t.Context(), ids)
+	if err != nil {
+		t.Fatalf("Summaries: %v", err)
+	}
+	got := make(map[store.StudyID]string)
+	for _, sum := range list {
+		got[sum.Study] = string(sum.Data)
+		if head := f.head(t, sum.Study); sum.Position != head {
+			t.Errorf("the summary of study %d is at %d, and its head at %d", sum.Study, sum.Position, head)
+		}
+		if diff := Diff(created(), sum.Created); diff != "" {
+			t.Errorf("the first event of study %d differs (-want +got):\n%s", sum.Study, diff)
+		}
+	}
+	return got
+}
+
+func testSummaries(t *testing.T, f *fixture) {
+	a, b, c := f.create(t, "a", 1).ID, f.create(t, "b", 1).ID, f.create(t, "c", 1).ID
+	want := func(what string, list map[store.StudyID]string) {
+		t.Helper()
+		if got := f.summaries(t, c, b, c+1, a, math.MaxUint64); !maps.Equal(got, list) {
+			t.Errorf("%s: the summaries are %v, want %v", what, got, list)
+		}
+	}
+	want("new studies", map[store.StudyID]string{})
+	commit := func(id store.StudyID, expected study.Position, data []byte) error {
+		return f.Commit(t.Context(), id, expected, []study.Event{marked("x"), marked("y")}, data)
+	}
+	long := strings.Repeat("l", store.MaxSummaryBytes)
+	for _, err := range []error{commit(a, 2, []byte("one")), commit(b, 2, []byte(long)), commit(c, 2, []byte{})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("commits with summaries", map[store.StudyID]string{a: "one", b: long, c: ""})
+	wantError[*store.ConflictError](t, "a late commit", commit(a, 2, []byte("late")))
+	wantError[*store.LimitError](t, "a long summary", commit(a, 4, []byte(long+"l")))
+	if head := f.head(t, a); head != 4 {
+		t.Errorf("a refused commit moved the head to %d", head)
+	}
+	want("refused commits", map[store.StudyID]string{a: "one", b: long, c: ""})
+	if err := commit(a, 4, []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	f.commit(t, b, 4, marked("z"))
+	want("a commit without a summary", map[store.StudyID]string{a: "two", c: ""})
+	if err := f.Delete(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	want("a deleted study", map[store.StudyID]string{c: ""})
+	list, err := f.Summaries(t.Context(), []store.StudyID{c, c})
+	if err != nil || len(list) != 2 {
+		t.Errorf("a study named twice has %d summaries (%v)", len(list), err)
+	}
+	if f.reopen != nil {
+		f.Store = f.reopen(t)
+		want("after opening again", map[store.StudyID]string{c: ""})
+	}
+}
+
+func testSavedSummaries(t *testing.T, f *fixture) {
+	a, b := f.create(t, "a", 1).ID, f.create(t, "b", 1).ID
+	save := func(list ...store.Summary) error { return f.SaveSummaries(t.Context(), list) }
+	if err := errors.Join(save(), save(
+		store.Summary{Study: b, Position: 2, Data: []byte("b")}, store.Summary{Study: a, Position: 1, Data: []byte("old")},
+		store.Summary{Study: b + 7, Position: 2, Data: []byte("none")}, store.Summary{Study: a, Position: 3, Data: []byte("new")},
+	)); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.summaries(t, a, b); !maps.Equal(got, map[store.StudyID]string{b: "b"}) {
+		t.Errorf("the summaries are %v", got)
+	}
+	wantError[*store.LimitError](t, "a long summary", save(store.Summary{Study: a, Position: 2, Data: make([]byte, store.MaxSummaryBytes+1)}))
+	if err := save(store.Summary{Study: a, Position: 2, Data: []byte("a")}); err != nil {
+		t.Fatal(err)
+	}
+	f.commit(t, b, 2, marked("x"))
+	if got := f.summaries(t, a, b); !maps.Equal(got, map[store.StudyID]string{a: "a"}) {
+		t.Errorf("the summaries are %v", got)
 	}
 }

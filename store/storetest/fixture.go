@@ -54,7 +54,7 @@ func (f *fixture) create(t *testing.T, name string, n int) store.Info {
 
 func (f *fixture) commit(t *testing.T, id store.StudyID, expected study.Position, events ...study.Event) {
 	t.Helper()
-	if err := f.Commit(t.Context(), id, expected, events); err != nil {
+	if err := f.Commit(t.Context(), id, expected, events, nil); err != nil {
 		t.Fatalf("Commit(%d, %d): %v", id, expected, err)
 	}
 }

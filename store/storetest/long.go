@@ -64,7 +64,7 @@ func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 		})...)
 		pending = append(pending, do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{bowl}}}}})...)
 		if len(pending) > 2000 || i == n-1 {
-			if err := st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending); err != nil {
+			if err := st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending, nil); err != nil {
 				b.Fatal(err)
 			}
 			pending = pending[:0]

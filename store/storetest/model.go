@@ -24,6 +24,7 @@ type modelStudy struct {
 	name     string
 	events   []study.Event
 	snapshot *store.Snapshot
+	summary  []byte // nil for none
 }
 
 func (m *model) named(name string) (id store.StudyID, ok bool) {
@@ -49,7 +50,7 @@ func testModel(t *testing.T, open func(t *testing.T) Harness) {
 		defer func() { _ = m.Close() }()
 		actions := map[string]func(*rapid.T){
 			"create": m.create, "delete": m.delete, "commit": m.commit, "conflict": m.conflict,
-			"read": m.read, "list": m.list, "save": m.save, "load": m.load, "": m.check,
+			"read": m.read, "list": m.list, "save": m.save, "load": m.load, "summarize": m.summarize, "": m.check,
 		}
 		if m.reopen != nil {
 			actions["reopen"] = func(*rapid.T) { m.Store = m.reopen(t) }
@@ -115,12 +116,34 @@ func (m *machine) delete(t *rapid.T) {
 func (m *machine) commit(t *rapid.T) {
 	id, s := m.pick(t)
 	if s == nil {
-		failed[*store.NotFoundError](t, m.Commit(m.t.Context(), id, 1, m.events(t, 2)))
+		failed[*store.NotFoundError](t, m.Commit(m.t.Context(), id, 1, m.events(t, 2), nil))
 		return
 	}
 	events := m.events(t, study.Position(len(s.events)+1))
-	passed(t, m.Commit(m.t.Context(), id, study.Position(len(s.events)), events))
-	s.events = append(s.events, events...)
+	summary := []byte(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "summary"))
+	if len(summary) == 0 {
+		summary = nil
+	}
+	passed(t, m.Commit(m.t.Context(), id, study.Position(len(s.events)), events, summary))
+	s.events, s.summary = append(s.events, events...), summary
+}
+
+func (m *machine) summarize(t *rapid.T) {
+	id, s := m.pick(t)
+	position := study.Position(rapid.IntRange(1, 12).Draw(t, "position"))
+	passed(t, m.SaveSummaries(m.t.Context(), []store.Summary{{Study: id, Position: position, Data: []byte("saved")}}))
+	if s != nil && int(position) == len(s.events) {
+		s.summary = []byte("saved")
+	}
+}
+
+// checkSummary compares the summary of a study.
+func (m *machine) checkSummary(t *rapid.T, id store.StudyID, s *modelStudy) {
+	list, err := m.Summaries(m.t.Context(), []store.StudyID{id})
+	passed(t, err)
+	if (s.summary != nil) != (len(list) == 1) || len(list) == 1 && !bytes.Equal(list[0].Data, s.summary) {
+		t.Fatalf("study %d has the summaries %+v, want %q", id, list, s.summary)
+	}
 }
 
 func (m *machine) conflict(t *rapid.T) {
@@ -132,7 +155,7 @@ func (m *machine) conflict(t *rapid.T) {
 	if int(expected) == len(s.events) {
 		t.Skip("the head")
 	}
-	e := failed[*store.ConflictError](t, m.Commit(m.t.Context(), id, expected, m.events(t, expected+1)))
+	e := failed[*store.ConflictError](t, m.Commit(m.t.Context(), id, expected, m.events(t, expected+1), nil))
 	if e.Actual != study.Position(len(s.events)) {
 		t.Fatalf("the conflict is with %d, the head is at %d", e.Actual, len(s.events))
 	}
@@ -217,6 +240,7 @@ func (m *machine) check(t *rapid.T) {
 		if got, err := m.Lookup(m.t.Context(), s.name); err != nil || got != want {
 			t.Fatalf("Lookup = %+v, %v; want %+v", got, err, want)
 		}
+		m.checkSummary(t, id, s)
 	}
 }
 

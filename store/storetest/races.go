@@ -65,7 +65,7 @@ func compete(ctx context.Context, s store.Store, id store.StudyID, writer int, w
 		for rest := c % 3; rest >= 0; rest-- {
 			events = append(events, marked("%d/%d/%d", writer, c, rest))
 		}
-		err := s.Commit(ctx, id, head, events)
+		err := s.Commit(ctx, id, head, events, nil)
 		if conflict, ok := errors.AsType[*store.ConflictError](err); ok {
 			if conflict.Actual <= head {
 				return fmt.Errorf("a conflict at %d although the head was at %d", head, conflict.Actual)

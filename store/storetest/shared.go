@@ -170,7 +170,7 @@ func testOneOwner(t *testing.T, f *sharedFixture) {
 		(other.Study != info.ID || other.Server != store.Server{ID: a, Address: "a:1", Expired: true}) {
 		t.Errorf("owner %+v, want a:1", other)
 	}
-	if err := f.shared.CommitAs(t.Context(), first, 1, []study.Event{marked("2")}); err != nil {
+	if err := f.shared.CommitAs(t.Context(), first, 1, []study.Event{marked("2")}, nil); err != nil {
 		t.Errorf("commit by an owner that was not buried: %v", err)
 	}
 	wantServer(store.Server{ID: a, Address: "a:1", Expired: true})
@@ -220,7 +220,7 @@ func testClaimRace(t *testing.T, f *sharedFixture) {
 		if len(winners) != 1 {
 			t.Fatalf("%d servers own the study: %v", len(winners), winners)
 		}
-		if err := f.shared.CommitAs(t.Context(), winners[0], 1, []study.Event{marked("2")}); err != nil {
+		if err := f.shared.CommitAs(t.Context(), winners[0], 1, []study.Event{marked("2")}, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -235,19 +235,19 @@ func testEpochs(t *testing.T, f *sharedFixture) {
 		t.Errorf("epoch %d after %d", c.Epoch, old.Epoch)
 	}
 	f.wantFenced(t, old, 1)
-	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}); err != nil {
+	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}, nil); err != nil {
 		t.Error(err)
 	}
 	// A claim in force still meets conflicts.
-	err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("3")})
+	err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("3")}, nil)
 	wantError[*store.ConflictError](t, "CommitAs", err)
-	wantIs(t, "CommitAs", f.shared.CommitAs(t.Context(), c, 2, nil), store.ErrInvalid)
+	wantIs(t, "CommitAs", f.shared.CommitAs(t.Context(), c, 2, nil, nil), store.ErrInvalid)
 }
 
 // wantFenced checks that a claim writes nothing.
 func (f *sharedFixture) wantFenced(t *testing.T, c store.Claim, head study.Position) {
 	t.Helper()
-	err := f.shared.CommitAs(t.Context(), c, head, []study.Event{marked("void")})
+	err := f.shared.CommitAs(t.Context(), c, head, []study.Event{marked("void")}, nil)
 	if e := wantError[*store.FencedError](t, "CommitAs", err); e != nil && e.Study != c.Study {
 		t.Errorf("fenced from study %d, want %d", e.Study, c.Study)
 	}
@@ -265,14 +265,14 @@ func testFenced(t *testing.T, f *sharedFixture) {
 		t.Fatal(err)
 	}
 	// A server that was removed keeps what no other one claims.
-	if err := f.shared.CommitAs(t.Context(), old, 1, []study.Event{marked("2")}); err != nil {
+	if err := f.shared.CommitAs(t.Context(), old, 1, []study.Event{marked("2")}, nil); err != nil {
 		t.Error(err)
 	}
 	c := f.claim(t, info.ID, b)
 	f.wantFenced(t, old, 2)
 	f.wantFenced(t, store.Claim{Study: info.ID, Server: b, Epoch: old.Epoch}, 2)
 	f.wantFenced(t, store.Claim{Study: info.ID, Server: a, Epoch: c.Epoch}, 2)
-	if err := f.shared.CommitAs(t.Context(), c, 2, []study.Event{marked("3")}); err != nil {
+	if err := f.shared.CommitAs(t.Context(), c, 2, []study.Event{marked("3")}, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -295,7 +295,7 @@ func testRelease(t *testing.T, f *sharedFixture) {
 	f.wantFenced(t, now, 1)
 	c := f.claim(t, info.ID, b)
 	release(now)
-	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}); err != nil {
+	if err := f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}, nil); err != nil {
 		t.Error(err)
 	}
 	release(store.Claim{Study: info.ID + 100, Server: a, Epoch: 1})
@@ -307,7 +307,7 @@ func testUnclaimed(t *testing.T, f *sharedFixture) {
 	f.commit(t, info.ID, 1, marked("2"))
 	a := f.register(t, "a:1", longLease)
 	c := f.claim(t, info.ID, a)
-	err := f.Commit(t.Context(), info.ID, 2, []study.Event{marked("3")})
+	err := f.Commit(t.Context(), info.ID, 2, []study.Event{marked("3")}, nil)
 	if e := wantError[*store.FencedError](t, "Commit", err); e != nil && (e.Server != store.Server{ID: a, Address: "a:1"}) {
 		t.Errorf("owner %+v, want a:1", e.Server)
 	}
@@ -321,7 +321,7 @@ func testUnclaimed(t *testing.T, f *sharedFixture) {
 	f.claim(t, info.ID, expired)
 	time.Sleep(10 * time.Millisecond)
 	// A lease that was over only now is respected.
-	err = f.Commit(t.Context(), info.ID, 3, []study.Event{marked("4")})
+	err = f.Commit(t.Context(), info.ID, 3, []study.Event{marked("4")}, nil)
 	wantError[*store.FencedError](t, "Commit", err)
 	abandoned := f.register(t, "c:1", -2*store.AbandonedAfter)
 	f.bury(t, expired)
@@ -353,7 +353,7 @@ func testMixed(t *testing.T, f *sharedFixture) {
 		}
 		all.Go(func() {
 			for n := range commits {
-				err := f.shared.CommitAs(context.Background(), c, study.Position(n+1), []study.Event{marked("%d", n)})
+				err := f.shared.CommitAs(context.Background(), c, study.Position(n+1), []study.Event{marked("%d", n)}, nil)
 				if void {
 					wantError[*store.FencedError](t, "CommitAs", err)
 				} else if err != nil {
@@ -386,7 +386,7 @@ func testOwnedDelete(t *testing.T, f *sharedFixture) {
 		t.Fatal(err)
 	}
 	wantError[*store.NotFoundError](t, "DeleteAs", f.shared.DeleteAs(t.Context(), c))
-	wantError[*store.NotFoundError](t, "CommitAs", f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}))
+	wantError[*store.NotFoundError](t, "CommitAs", f.shared.CommitAs(t.Context(), c, 1, []study.Event{marked("2")}, nil))
 	_, err := f.shared.Claim(t.Context(), info.ID, a)
 	wantError[*store.NotFoundError](t, "Claim", err)
 	again := f.create(t, "s", 0)
@@ -410,7 +410,7 @@ func testSharedClosed(t *testing.T, f *sharedFixture) {
 		"Owner":      func() error { _, err := f.shared.Owner(ctx, info.ID); return err },
 		"Claim":      func() error { _, err := f.shared.Claim(ctx, info.ID, a); return err },
 		"Release":    func() error { return f.shared.Release(ctx, c) },
-		"CommitAs":   func() error { return f.shared.CommitAs(ctx, c, 1, []study.Event{marked("2")}) },
+		"CommitAs":   func() error { return f.shared.CommitAs(ctx, c, 1, []study.Event{marked("2")}, nil) },
 		"DeleteAs":   func() error { return f.shared.DeleteAs(ctx, c) },
 	} {
 		wantIs(t, name, call(), store.ErrClosed)

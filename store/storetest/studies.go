@@ -135,7 +135,7 @@ func wantGone(t *testing.T, f *fixture, info store.Info) {
 	for call, err := range map[string]error{
 		"Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr,
 		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, info.Head, []study.Event{marked("late")}),
+		"Commit":       f.Commit(ctx, info.ID, info.Head, []study.Event{marked("late")}, nil),
 		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
 	} {
 		wantError[*store.NotFoundError](t, call+" of a deleted study", err)
@@ -213,13 +213,15 @@ func testClosed(t *testing.T, f *fixture) {
 	_, statErr := f.Stat(ctx, info.ID)
 	_, readErr := collect(ctx, f, info.ID, 1)
 	_, _, loadErr := f.LoadSnapshot(ctx, info.ID)
+	_, summariesErr := f.Summaries(ctx, []store.StudyID{info.ID})
 	var listErr error
 	for _, listErr = range f.List(ctx, "") {
 	}
 	for call, err := range map[string]error{
 		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr, "List": listErr,
+		"Summaries": summariesErr, "SaveSummaries": f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: 1}}),
 		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}),
+		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
 		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
 	} {
 		if !errors.Is(err, store.ErrClosed) {

@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"CancelledContextHasNoEffect", testCancelled},
 		{"CancelledMidwayIsOneOrTheOther", testCancelledMidway},
 		{"Snapshots", testSnapshots},
+		{"Summaries", testSummaries},
+		{"SavedSummaries", testSavedSummaries},
 		{"Closed", testClosed},
 		{"Survives", testSurvives},
 	} {

@@ -83,11 +83,11 @@ func (h *handle) Delete(ctx context.Context, id store.StudyID) error {
 	return h.Store.Delete(ctx, id)
 }
 
-func (h *handle) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (h *handle) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	return h.Store.Commit(ctx, id, expected, events)
+	return h.Store.Commit(ctx, id, expected, events, summary)
 }
 
 func (h *handle) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
@@ -95,6 +95,20 @@ func (h *handle) Read(ctx context.Context, id store.StudyID, from study.Position
 		return func(yield func(store.Record, error) bool) { yield(store.Record{}, err) }
 	}
 	return h.Store.Read(ctx, id, from)
+}
+
+func (h *handle) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Summary, error) {
+	if err := h.usable(); err != nil {
+		return nil, err
+	}
+	return h.Store.Summaries(ctx, ids)
+}
+
+func (h *handle) SaveSummaries(ctx context.Context, list []store.Summary) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	return h.Store.SaveSummaries(ctx, list)
 }
 
 func (h *handle) SaveSnapshot(ctx context.Context, id store.StudyID, s store.Snapshot) error {

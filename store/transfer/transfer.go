@@ -72,7 +72,7 @@ func appendRest(ctx context.Context, from, to store.Store, info store.Info, targ
 		case target.Head == 0:
 			*target, err = to.Create(ctx, info.Name, batch)
 		default:
-			if err = to.Commit(ctx, target.ID, target.Head, batch); err == nil {
+			if err = to.Commit(ctx, target.ID, target.Head, batch, nil); err == nil {
 				target.Head += study.Position(len(batch))
 			}
 		}

@@ -75,11 +75,11 @@ type breaking struct {
 	left int
 }
 
-func (b *breaking) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event) error {
+func (b *breaking) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	if b.left--; b.left < 0 {
 		return store.ErrFull
 	}
-	return b.Store.Commit(ctx, id, expected, events)
+	return b.Store.Commit(ctx, id, expected, events, summary)
 }
 
 // TestInterrupted continues a copy that stopped in the middle.

@@ -18,6 +18,7 @@ type Report struct {
 	Events    uint64
 	Trials    int
 	Snapshots int       // without the damaged ones
+	Summaries int       // that were compared with their logs
 	Problems  []Problem // at most [MaxProblems]
 	More      int       // number of problems beyond MaxProblems
 }
@@ -58,19 +59,42 @@ func (p Problem) String() string {
 	}
 }
 
+// Summarizer compares the summary of one study with its log.
+type Summarizer interface {
+	// Observe takes the next event of the log.
+	Observe(study.Event)
+	// Compare returns an error if data are not the summary of the study.
+	Compare(s *study.Study, data []byte) error
+}
+
 // Progress receives the number of studies done, the number of all studies and the name
 // of the next one. It may be nil.
 type Progress func(done, of int, next string)
 
+// Options are the settings of a check. Nil Options are the zero ones.
+type Options struct {
+	Progress Progress
+	// Summaries makes a Summarizer for each study. If it is nil, summaries are not checked.
+	Summaries func() Summarizer
+}
+
 // Check reads and replays the logs of studies. An error means that the store cannot
 // be read now.
-func (r *Report) Check(ctx context.Context, s store.Store, studies []store.Info, progress Progress) error {
+func (r *Report) Check(ctx context.Context, s store.Store, studies []store.Info, options *Options) error {
+	o := Options{}
+	if options != nil {
+		o = *options
+	}
+	progress := o.Progress
 	if progress == nil {
 		progress = func(int, int, string) {}
 	}
+	if o.Summaries == nil {
+		o.Summaries = func() Summarizer { return ignored{} }
+	}
 	for i, info := range studies {
 		progress(i, len(studies), info.Name)
-		if err := r.study(ctx, s, info); err != nil {
+		if err := r.study(ctx, s, info, o.Summaries()); err != nil {
 			return err
 		}
 	}
@@ -79,13 +103,13 @@ func (r *Report) Check(ctx context.Context, s store.Store, studies []store.Info,
 }
 
 // study reads one log and replays it.
-func (r *Report) study(ctx context.Context, s store.Store, info store.Info) error {
+func (r *Report) study(ctx context.Context, s store.Store, info store.Info, summary Summarizer) error {
 	problem := func(pos study.Position, err error) {
 		r.Add(Problem{Study: info.ID, Name: info.Name, Position: pos, Err: err})
 	}
 	var position study.Position
 	var readErr error
-	replayed, err := study.Replay(events(ctx, s, info.ID, &position, &readErr))
+	replayed, err := study.Replay(events(ctx, s, info.ID, summary, &position, &readErr))
 	r.Events += uint64(position)
 	switch gone := (*store.NotFoundError)(nil); {
 	case errors.As(readErr, &gone): // deleted after it was listed
@@ -102,9 +126,33 @@ func (r *Report) study(ctx context.Context, s store.Store, info store.Info) erro
 		if err := replayed.Check(); err != nil {
 			problem(0, err)
 		}
+		if err := r.summary(ctx, s, replayed, info.ID, summary); err != nil {
+			if err := fatal(ctx, err); err != nil {
+				return err
+			}
+			problem(0, err)
+		}
 	}
 	r.Studies++
 	return r.snapshot(ctx, s, info)
+}
+
+// ignored is a [Summarizer] that compares nothing.
+type ignored struct{}
+
+func (ignored) Observe(study.Event)                {}
+func (ignored) Compare(*study.Study, []byte) error { return nil }
+
+// summary compares the summary of a study with its log. A missing or damaged one is not a
+// problem, because a list then reads the log. Nor is one of events that were committed
+// after the log was read.
+func (r *Report) summary(ctx context.Context, s store.Store, replayed *study.Study, id store.StudyID, with Summarizer) error {
+	list, err := s.Summaries(ctx, []store.StudyID{id})
+	if err != nil || len(list) == 0 || list[0].Position != replayed.Position() {
+		return err
+	}
+	r.Summaries++
+	return with.Compare(replayed, list[0].Data)
 }
 
 // snapshot counts the sound snapshots. A damaged one is not a problem, because it
@@ -120,9 +168,9 @@ func (r *Report) snapshot(ctx context.Context, s store.Store, info store.Info) e
 	return nil
 }
 
-// events yields the events of a log. It sets last to the last position, and err to the
-// error that ended reading.
-func events(ctx context.Context, s store.Store, id store.StudyID, last *study.Position, err *error) iter.Seq[study.Event] {
+// events yields the events of a log, and shows them to a Summarizer. It sets last to the
+// last position, and err to the error that ended reading.
+func events(ctx context.Context, s store.Store, id store.StudyID, summary Summarizer, last *study.Position, err *error) iter.Seq[study.Event] {
 	return func(yield func(study.Event) bool) {
 		for r, readErr := range s.Read(ctx, id, 1) {
 			if readErr != nil {
@@ -130,6 +178,7 @@ func events(ctx context.Context, s store.Store, id store.StudyID, last *study.Po
 				return
 			}
 			*last = r.Position
+			summary.Observe(r.Event)
 			if !yield(r.Event) {
 				return
 			}

@@ -31,8 +31,6 @@ type Member interface {
 	TTL() time.Duration
 	// Servers returns all servers.
 	Servers(ctx context.Context) ([]store.Server, error)
-	// Owner returns the server that has a study, or the zero Server if none has.
-	Owner(ctx context.Context, id store.StudyID) (store.Server, error)
 }
 
 // Options are the settings of a [Service].
@@ -65,32 +63,6 @@ type Service struct {
 
 var _ Node = (*Service)(nil)
 
-// lister is a local service that lists the studies of all servers. A study of another
-// server changes all the time, and asking that server costs less than reading the log.
-type lister interface {
-	SetElsewhere(find func(ctx context.Context, info store.Info) (tuner.Study, bool))
-}
-
-// elsewhere returns a study from the server that has it.
-func (s *Service) elsewhere(ctx context.Context, info store.Info) (found tuner.Study, ok bool) {
-	if s.options.Forwarded(ctx) {
-		return found, false
-	}
-	v, far := s.place(info.Name)
-	if !far {
-		var err error
-		if v, err = s.member.Owner(ctx, info.ID); err != nil || v.Address == "" || v.Expired || v.ID == s.member.ID() {
-			return found, false
-		}
-		s.learn(info.Name, v)
-	}
-	found, err := there(ctx, s, v, info.Name, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Study(ctx, info.Name) })
-	if code := tuner.CodeOf(err); code == tuner.Unavailable || code == tuner.Unknown {
-		s.forget(info.Name, v)
-	}
-	return found, err == nil
-}
-
 // peer is another server that this one forwards calls to.
 type peer struct {
 	store.Server
@@ -119,9 +91,6 @@ func New(local Node, m Member, o Options) *Service {
 		places: make(map[string]store.Server), peers: make(map[store.ServerID]*peer),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if l, ok := local.(lister); ok {
-		l.SetElsewhere(s.elsewhere)
-	}
 	go s.lookAfter()
 	return s
 }

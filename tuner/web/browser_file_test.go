@@ -43,7 +43,7 @@ func TestBrowserFile(t *testing.T) {
 		{"parameters", digits + "#parameters", ".slices canvas", "lr"},
 		{"trials", digits + "#trials", "table.trials td", "254 of 254"},
 		{"curves", digits + "#curves", ".view canvas", "10 of the next best"},
-		{"model", digits + "#model", ".words li", "The model knows"},
+		{"model", digits + "#model", ".words li", "are infeasible or failed. Suggestions"},
 		{"cost", digits + "#cost", ".view td", "completed"},
 		{"settings", digits + "#settings", "main pre", "<b>note</b>"},
 		{"front", two + "#front", ".view canvas", "of 121 completed trials"},

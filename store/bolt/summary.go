@@ -1,0 +1,78 @@
+package bolt
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/store"
+	"go.etcd.io/bbolt"
+)
+
+// summarize replaces the summary of a study. Nil removes it.
+func (tx *transaction) summarize(id store.StudyID, encoded []byte) {
+	summaries, key := tx.Bucket(bucketSummaries), idKey(id)
+	if encoded == nil {
+		if summaries != nil {
+			must(summaries.Delete(key))
+		}
+		return
+	}
+	if summaries == nil {
+		var err error
+		summaries, err = tx.CreateBucket(bucketSummaries)
+		must(err)
+	}
+	must(summaries.Put(key, encoded))
+}
+
+// Summaries implements [store.Store].
+func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		summaries := tx.Bucket(bucketSummaries)
+		if summaries == nil {
+			return nil
+		}
+		for _, id := range ids {
+			encoded := summaries.Get(idKey(id))
+			if encoded == nil || tx.Bucket(bucketStudies).Get(idKey(id)) == nil {
+				continue
+			}
+			log, head, err := logOf(tx, id)
+			if err != nil {
+				continue // reading the log says what is wrong
+			}
+			if sum, ok := store.DecodeSummary(id, head, encoded, log.Get(posKey(1))); ok {
+				list = append(list, sum)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// SaveSummaries implements [store.Store]. It changes nothing in a file of an earlier
+// format, so that listing its studies does not give it the format of this program.
+func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
+	if err := s.beginWrite(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if len(list) == 0 || s.identity.Load().Format < s.options.tuning.format {
+		return nil
+	}
+	bytes, encoded := 0, make([][]byte, len(list))
+	for i, sum := range list {
+		var err error
+		if encoded[i], err = store.EncodeSummary(sum.Study, sum.Position, sum.Data); err != nil {
+			return err
+		}
+		bytes += len(encoded[i])
+	}
+	return s.committer.submit(ctx, bytes, func(tx *transaction) error {
+		for i, sum := range list {
+			if _, err := logAt(tx.Tx, sum.Study, sum.Position); err == nil {
+				tx.summarize(sum.Study, encoded[i])
+			}
+		}
+		return nil
+	})
+}
