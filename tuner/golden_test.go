@@ -29,7 +29,9 @@ var goldenPaths = []string{"avx2", "avx512"}
 // conditional spaces, reports and pruning, several objectives, constraints, failures,
 // costs, replicates at a binding cap, late results, and spaces that run out. Those of version
 // 5 add branches with a far model, outliers, limits of metrics, constraints between parameters
-// and a repeated best trial.
+// and a repeated best trial. Those of version 6 have failures beside an optimum and at random, far
+// models of few coordinates and of branches, told standard errors of a limited metric, and eight
+// workers.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; !slices.Contains(goldenPaths, path) {
 		t.Skipf("these tests compute by %s; golden logs replay by one of %v", path, goldenPaths)

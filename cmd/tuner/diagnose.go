@@ -26,8 +26,10 @@ Quantities:
   width of bounds      half width of the confidence bounds
   width by theory      half width that the theory asks for
   coverage             last outcomes within the 95 % interval predicted for them
-  calibration          factor of the intervals with which 95 % would have been
+  calibration          factor of the intervals, which tracks 95 % of outcomes
   outliers             results left out, far worse than their neighbours
+  failures             infeasible or failed results, and whether suggestions
+                       avoid places like theirs
   METRIC kept          results that keep the limits of a metric
   METRIC noise         standard deviation of repeated measurements of it
   stuck for            results since the last improvement
@@ -152,6 +154,8 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 			Predicted          int             `json:"predicted"`
 			Calibration        float64         `json:"calibration"`
 			Outliers           int             `json:"outliers"`
+			Failures           int             `json:"failures"`
+			AvoidsFailures     bool            `json:"avoids_failures"`
 			Idle               int             `json:"idle"`
 			Stuck              bool            `json:"stuck"`
 			Metrics            []limitedMetric `json:"metrics,omitempty"`
@@ -159,7 +163,7 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 			Draw               *draw           `json:"draw,omitempty"`
 		}{
 			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
-			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Idle, d.Stuck, metricsOf(d.Metrics), d.Warnings, drawOf(d.Draw),
+			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Failures, d.AvoidsFailures, d.Idle, d.Stuck, metricsOf(d.Metrics), d.Warnings, drawOf(d.Draw),
 		})
 	}
 	const deviations = "standard deviations of the model"
@@ -192,6 +196,13 @@ func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, object
 	}
 	if d.Outliers > 0 {
 		t.row("outliers", fmt.Sprint(d.Outliers), "results left out")
+	}
+	if d.Failures > 0 {
+		effect := "their places are not avoided"
+		if d.AvoidsFailures {
+			effect = "their places are avoided"
+		}
+		t.row("failures", fmt.Sprint(d.Failures), effect)
 	}
 	for _, m := range d.Metrics {
 		t.row(m.Metric+" kept", fmt.Sprintf("%d of %d", m.Results-m.Broken, m.Results), "results")

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import REPOSITORY
 
 import bkb
 from bkb import _lease, _study
@@ -568,7 +571,7 @@ def test_ctrl_c_during_an_ask(
     once = Transport._once
     interrupted: list[str] = []
 
-    def interrupt(self: Transport, method: str, *args: Any) -> bytes:
+    def interrupt(self: Transport, method: str, *args: Any) -> dict[str, Any]:
         if method == "Ask" and not interrupted:
             interrupted.append(method)
             if arrived:
@@ -707,10 +710,61 @@ def test_diagnosis_of_outliers_and_coverage(shared: bkb.Client, name: str) -> No
     assert d.idle == int(message.get("idle", 0)) < 40
     assert d.stuck == message.get("stuck", False)
     assert any("1 result as an outlier" in w for w in d.warnings)
+    assert d.state == "ready" and d.missing_results == 0
+    assert d.position == int(message["position"]) and d.event_results <= d.results
+    assert set(d.length_scales) == {"x", "y"} and min(d.length_scales.values()) > 0
+    assert d.draw is not None and d.draw.sampler == message["draw"]["sampler"]
     full = {"covered": "3", "predicted": "4", "calibration": 2.5, "outliers": "1", "idle": "7"}
     d = bkb.Diagnosis.decode({**full, "stuck": True})
     assert (d.covered, d.predicted, d.calibration, d.outliers) == (3, 4, 2.5, 1)
     assert (d.idle, d.stuck) == (7, True)
+
+
+def test_diagnosis_without_a_model(shared: bkb.Client, name: str) -> None:
+    d = make(shared, name).diagnosis()
+    assert d.state == "waiting" and d.missing_results > 0 and d.draw is None
+
+
+def test_diagnosis_of_a_limit(shared: bkb.Client, name: str) -> None:
+    study = shared.create_study(
+        name, {"x": bkb.Float(0, 1)}, minimize="loss", constraints=["latency <= 0.5"]
+    )
+    for _ in range(12):
+        trial = study.ask()
+        x = float(trial.params["x"])
+        trial.tell({"loss": x * x, "latency": 1 - x})
+    (latency,) = study.diagnosis().metrics
+    assert latency.metric == "latency" and latency.results == 12
+    assert 0 < latency.broken < 12 and latency.noise >= 0
+
+
+@pytest.mark.parametrize("explained", [True, False])
+def test_diagnosis_of_failures(shared: bkb.Client, name: str, explained: bool) -> None:
+    """Failures in a region are avoided, and those at random are not."""
+    study = shared.create_study(name, {"x": bkb.Float(0, 1)}, minimize="loss", seed=3)
+    points = [((n * 7) % 40 + 0.5) / 40 for n in range(40)]
+    failed = [x > 0.7 if explained else n % 4 == 0 for n, x in enumerate(points)]
+    study.add_trials(
+        {"params": {"x": x}, "state": "failed"} if bad else {"params": {"x": x}, "value": x}
+        for x, bad in zip(points, failed, strict=True)
+    )
+    study.ask()
+    d = study.diagnosis()
+    assert d.failures == sum(failed) and d.avoids_failures is explained
+
+
+def test_diagnosis_has_every_field() -> None:
+    """The names are those of the .proto."""
+    draw = {"sampler": "bless", "lambda": 0.5, "rows": "9", "rowsRead": "8"}
+    step = {"lambda": "Infinity", "inducingPoints": "2", "effectiveDimension": 1.5}
+    d = bkb.Diagnosis.decode({"draw": {**draw, "path": [step]}, "position": "7"})
+    assert d.draw is not None and d.position == 7
+    assert (d.draw.sampler, d.draw.lambda_, d.draw.rows, d.draw.rows_read) == ("bless", 0.5, 9, 8)
+    assert [(s.lambda_, s.inducing_points) for s in d.draw.path] == [(float("inf"), 2)]
+    proto = (REPOSITORY / "proto/tuner/v1/tuner.proto").read_text()
+    (body,) = re.findall(r"\nmessage Diagnosis \{(.*?)\n\}", proto, re.S)
+    names = re.findall(r"(\w+) = \d+;", body)
+    assert set(names) == {f.name for f in dataclasses.fields(bkb.Diagnosis)}
 
 
 def test_notebook(shared: bkb.Client, name: str) -> None:

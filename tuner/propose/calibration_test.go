@@ -12,9 +12,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Of the outcomes after the first 40, 90 to 99 % are within the 95 % intervals that were
+// Of the outcomes after the first 40, 90 to 98 % are within the 95 % intervals that were
 // shown with the suggestions, on smooth, rough and noisy objectives, although the model's
-// own intervals have 40 to 100 %.
+// own intervals have 40 to 100 %. The test accepts up to 98.5 %, because a share of 320
+// outcomes has a standard error of 1 %.
 func TestIntervalsCoverOutcomes(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, labtest.Square)
@@ -58,7 +59,7 @@ func TestIntervalsCoverOutcomes(t *testing.T) {
 		}
 		share := float64(inside) / float64(n)
 		t.Logf("%s: %.3f of %d inside, %.3f of the model's own", c.name, share, n, float64(own)/float64(n))
-		if share < 0.9 || share > 0.99 && c.name != "smooth" { // which is solved, up to rounding
+		if share < 0.9 || share > 0.985 {
 			t.Errorf("%s: %.3f of the outcomes are in their 95 %% interval", c.name, share)
 		}
 	}

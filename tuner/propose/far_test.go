@@ -2,7 +2,9 @@ package propose
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,28 +71,38 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 }
 
 // There is a far model from 40 results of one objective on, without reports and costs, and
-// not in the model events of earlier versions.
+// not in the model events of earlier versions. By default there is one from version 6 on where
+// there are three coordinates or more, and too few for a trust region.
 func TestFarModelIsMade(t *testing.T) {
 	for _, c := range []struct {
 		options string
 		n       int
 		version int
+		square  bool
 		want    bool
 	}{
-		{`{"far": "on"}`, 60, 5, true},
-		{`{"far": "on"}`, 39, 5, false},
-		{`{"far": "on"}`, 60, 4, false},
-		{`{"far": "on", "cost": "told"}`, 60, 5, false},
-		{"", 60, 5, false},
+		{`{"far": "on"}`, 60, 6, true, true},
+		{`{"far": "on"}`, 60, 5, true, true},
+		{`{"far": "on"}`, 39, 6, true, false},
+		{`{"far": "on"}`, 60, 4, true, false},
+		{`{"far": "on", "cost": "told"}`, 60, 6, true, false},
+		{`{"far": "off"}`, 60, 6, false, false},
+		{`{"trust_region": 1}`, 60, 6, false, false},
+		{"", 60, 6, false, true},
+		{"", 60, 6, true, false},
+		{"", 60, 5, false, false},
 	} {
-		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
+		spec := labtest.SpecOf(labtest.Parse(t, threeParts), 3)
+		if c.square {
+			spec = labtest.SpecOf(labtest.Parse(t, labtest.Square), 3)
+		}
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec).(*bkb)
 		l.Scatter(c.n, labtest.Wavy)
 		if c.options != "" {
 			for i := range 3 {
 				o := labtest.Completed(spec, 1)
 				o.Cost = float64(i + 1)
-				l.Do(study.Add{Config: l.Decode(0.1, float64(i)/3), Outcome: o})
+				l.Do(study.Add{Config: l.Decode(slices.Repeat([]float64{float64(i+1) / 4}, spec.Space.Dim())...), Outcome: o})
 			}
 		}
 		a, due, err := p.Anchor(context.Background(), l.S)
@@ -101,9 +113,9 @@ func TestFarModelIsMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Version = c.version; c.version == 4 {
+		if c.version < 6 {
 			old := study.Anchored(a)
-			old.Model = []byte(`{"version": 4, "results": 50}`)
+			old.Model = fmt.Appendf(nil, `{"version": %d, "results": 50}`, c.version)
 			text, err := p.Remake(context.Background(), l.S, old)
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -58,7 +57,7 @@ func TestFrozen(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, _ := e.Past().Explain(x.Row(i), nil)
-				want.Noise[0] = model.Beyond(e.Past().Outcome(x.Row(i)), want.StdDev[0])
+				want.Noise[0] = e.Calibration.Noise(e.Past().Outcome(x.Row(i)), want.StdDev[0])
 				got := first[i]
 				if !near(got.Mean[0], want.Mean[0]) || !near(got.StdDev[0], want.StdDev[0]) || !near(got.Noise[0], want.Noise[0]) {
 					t.Errorf("%s: at %s it is %v, by the model itself %v", name, c, got, want)

@@ -26,6 +26,25 @@ func branches(sp *space.Space) bool {
 	return slices.ContainsFunc(sp.Parameters(), func(p space.Parameter) bool { return len(p.When) > 0 })
 }
 
+// finest is the number of configurations up to which a finite space is small, so that the start
+// design and the bounds cover it.
+const finest = 1e5
+
+// leastFar is the number of ordered coordinates from which on other basins need a model. In two
+// it delays the search for the best of one, and Sobol' points find the basins.
+const leastFar = 3
+
+// low reports whether a large space has few ordered coordinates, and too few for a trust region.
+func low(sp *space.Space, trust int) bool {
+	n := 0
+	for _, a := range sp.Axes() {
+		if a.Ordered {
+			n++
+		}
+	}
+	return n >= leastFar && n < trust && sp.Cardinality() > finest
+}
+
 func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	o := study.ReadOptions("proposer.options", text)
 	var b BKBOptions
@@ -40,13 +59,14 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")
 	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
+	c.Trust = int(o.Whole("trust_region", 5, 0, 10_000))
 	far := o.Choice("far", "auto", "on", "off")
 	m.Far = far == "on" || far == "auto" && branches(spec.Space)
+	m.FarToo = far == "auto" && low(spec.Space, c.Trust)
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"
 	c.Coarse = o.Choice("refine", "gradient", "mutations") == "mutations"
-	c.Trust = int(o.Whole("trust_region", 5, 0, 10_000))
 	c.Recommend = acquire.Recommendation(o.Choice("recommend", string(acquire.Plausible), string(acquire.ByMean), string(acquire.ByLower)))
 	m.Constraints = model.ReadConstraints(o)
 	m.IgnoreFailures = o.Choice("failures", "learn", "ignore") == "ignore"

@@ -19,6 +19,7 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 		State: pb.ModelState(d.State), MissingResults: int64(d.Missing), Position: uint64(d.Position), EventResults: int64(d.EventResults),
 		LengthScales: d.LengthScales, Covered: int64(d.Covered), Predicted: int64(d.Predicted), Calibration: d.Calibration,
 		Outliers: int64(d.Outliers), Idle: int64(d.Idle), Stuck: d.Stuck, Metrics: metrics,
+		Failures: int64(d.Failures), AvoidsFailures: d.AvoidsFailures,
 	}
 }
 
@@ -48,6 +49,7 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		LengthScales: orNil(m.GetLengthScales()), Calibration: m.GetCalibration(),
 		Covered: number[int](&d, "covered", m.GetCovered()), Predicted: number[int](&d, "predicted", m.GetPredicted()),
 		Outliers: number[int](&d, "outliers", m.GetOutliers()), Idle: number[int](&d, "idle", m.GetIdle()), Stuck: m.GetStuck(),
+		Failures: number[int](&d, "failures", m.GetFailures()), AvoidsFailures: m.GetAvoidsFailures(),
 	}
 	for _, k := range m.GetMetrics() {
 		out.Metrics = append(out.Metrics, propose.LimitedMetric{

@@ -4209,9 +4209,14 @@ type Diagnosis struct {
 	Idle  int64 `protobuf:"varint,21,opt,name=idle,proto3" json:"idle,omitempty"`
 	Stuck bool  `protobuf:"varint,22,opt,name=stuck,proto3" json:"stuck,omitempty"`
 	// The models of the metrics with a limit, in order of name.
-	Metrics       []*LimitedMetric `protobuf:"bytes,23,rep,name=metrics,proto3" json:"metrics,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Metrics []*LimitedMetric `protobuf:"bytes,23,rep,name=metrics,proto3" json:"metrics,omitempty"`
+	// Results that are infeasible, crashed or NaN, and whether suggestions avoid places like
+	// theirs. They do while the parameters predict failures better than a constant rate does,
+	// and always if a trial was told as infeasible. Crashes do not count with failures=ignore.
+	Failures       int64 `protobuf:"varint,24,opt,name=failures,proto3" json:"failures,omitempty"`
+	AvoidsFailures bool  `protobuf:"varint,25,opt,name=avoids_failures,json=avoidsFailures,proto3" json:"avoids_failures,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Diagnosis) Reset() {
@@ -4403,6 +4408,20 @@ func (x *Diagnosis) GetMetrics() []*LimitedMetric {
 		return x.Metrics
 	}
 	return nil
+}
+
+func (x *Diagnosis) GetFailures() int64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *Diagnosis) GetAvoidsFailures() bool {
+	if x != nil {
+		return x.AvoidsFailures
+	}
+	return false
 }
 
 // LimitedMetric describes the model of a metric with a limit.
@@ -6134,7 +6153,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xe2\x06\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xa7\a\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -6160,7 +6179,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\boutliers\x18\x14 \x01(\x03R\boutliers\x12\x12\n" +
 	"\x04idle\x18\x15 \x01(\x03R\x04idle\x12\x14\n" +
 	"\x05stuck\x18\x16 \x01(\bR\x05stuck\x121\n" +
-	"\ametrics\x18\x17 \x03(\v2\x17.tuner.v1.LimitedMetricR\ametrics\x1a?\n" +
+	"\ametrics\x18\x17 \x03(\v2\x17.tuner.v1.LimitedMetricR\ametrics\x12\x1a\n" +
+	"\bfailures\x18\x18 \x01(\x03R\bfailures\x12'\n" +
+	"\x0favoids_failures\x18\x19 \x01(\bR\x0eavoidsFailures\x1a?\n" +
 	"\x11LengthScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"o\n" +

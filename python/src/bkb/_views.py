@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -240,11 +240,103 @@ class StudyStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """State of the model of a study's proposer. Without a model all is 0.
+class LimitedMetric:
+    """Model of a metric with a limit.
 
     Attributes
     ----------
+    results, broken : int
+        Results that have the metric, and those of them that break the limit.
+    noise : float
+        Standard deviation of repeated measurements, 0 without a model.
+
+    """
+
+    metric: str
+    results: int
+    broken: int
+    noise: float
+
+    @classmethod
+    def decode(cls, m: JSON) -> LimitedMetric:
+        """Read a message."""
+        return cls(
+            m.get("metric", ""),
+            int(m.get("results", 0)),
+            int(m.get("broken", 0)),
+            decode_float(m.get("noise", 0.0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InducingPointStep:
+    """One step of the path on which bless drew the inducing points."""
+
+    lambda_: float
+    inducing_points: int
+    effective_dimension: float
+
+    @classmethod
+    def decode(cls, m: JSON) -> InducingPointStep:
+        """Read a message."""
+        return cls(
+            decode_float(m.get("lambda", 0.0)),
+            int(m.get("inducingPoints", 0)),
+            decode_float(m.get("effectiveDimension", 0.0)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class InducingPointDraw:
+    """How the inducing points were drawn.
+
+    Attributes
+    ----------
+    sampler : str
+        all, rls, bless or uniform.
+    lambda_ : float
+        Regularisation per sample at which the draw ended, 0 for all.
+    rows, rows_read : int
+        Rows of the history, which are outcomes and reports, and how many were read.
+    path : tuple of InducingPointStep
+        Path of bless, from coarse to fine.
+
+    """
+
+    sampler: str
+    lambda_: float
+    rows: int
+    rows_read: int
+    path: tuple[InducingPointStep, ...]
+
+    @classmethod
+    def decode(cls, m: JSON) -> InducingPointDraw:
+        """Read a message."""
+        return cls(
+            m.get("sampler", ""),
+            decode_float(m.get("lambda", 0.0)),
+            int(m.get("rows", 0)),
+            int(m.get("rowsRead", 0)),
+            tuple(InducingPointStep.decode(s) for s in m.get("path", [])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """State of the model of a study's proposer.
+
+    Without a model only ``state`` and ``missing_results`` tell something.
+
+    Attributes
+    ----------
+    state : str
+        none, waiting, at_next_ask or ready.
+    missing_results : int
+        How many more results a model needs, while it is waiting.
+    position, event_results : int
+        Position of the event that made the model, and number of results in it.
+    length_scales : dict of str to float
+        Length scale of each ordered parameter, as a part of its range.
     covered, predicted : int
         Number of the last outcomes that are within the 95 % interval predicted for them,
         and of how many.
@@ -256,6 +348,17 @@ class Diagnosis:
         Results since the last improvement.
     stuck : bool
         Whether they are so many that suggestions look for other basins.
+    failures : int
+        Results that are infeasible, crashed or NaN. Crashes do not count with
+        ``failures=ignore``.
+    avoids_failures : bool
+        Whether suggestions avoid places like theirs. They do while the parameters predict
+        failures better than a constant rate does, and always if a trial was told as
+        infeasible.
+    metrics : tuple of LimitedMetric
+        Models of the metrics with a limit.
+    draw : InducingPointDraw, optional
+        How the inducing points were drawn.
 
     """
 
@@ -275,6 +378,15 @@ class Diagnosis:
     outliers: int = 0
     idle: int = 0
     stuck: bool = False
+    failures: int = 0
+    avoids_failures: bool = False
+    state: str = ""
+    missing_results: int = 0
+    position: int = 0
+    event_results: int = 0
+    length_scales: dict[str, float] = field(default_factory=dict)
+    metrics: tuple[LimitedMetric, ...] = ()
+    draw: InducingPointDraw | None = None
 
     @classmethod
     def decode(cls, m: JSON) -> Diagnosis:
@@ -284,22 +396,31 @@ class Diagnosis:
             return decode_float(m.get(name, 0.0))
 
         return cls(
-            int(m.get("results", 0)),
-            int(m.get("inducingPoints", 0)),
-            bool(m.get("capped", False)),
-            real("effectiveDimension"),
-            real("informationGain"),
-            real("noise"),
-            real("beta"),
-            real("theoryBeta"),
-            real("gap"),
-            tuple(m.get("warnings", [])),
-            int(m.get("covered", 0)),
-            int(m.get("predicted", 0)),
-            real("calibration"),
-            int(m.get("outliers", 0)),
-            int(m.get("idle", 0)),
-            bool(m.get("stuck", False)),
+            results=int(m.get("results", 0)),
+            inducing_points=int(m.get("inducingPoints", 0)),
+            capped=bool(m.get("capped", False)),
+            effective_dimension=real("effectiveDimension"),
+            information_gain=real("informationGain"),
+            noise=real("noise"),
+            beta=real("beta"),
+            theory_beta=real("theoryBeta"),
+            gap=real("gap"),
+            warnings=tuple(m.get("warnings", [])),
+            covered=int(m.get("covered", 0)),
+            predicted=int(m.get("predicted", 0)),
+            calibration=real("calibration"),
+            outliers=int(m.get("outliers", 0)),
+            idle=int(m.get("idle", 0)),
+            stuck=bool(m.get("stuck", False)),
+            failures=int(m.get("failures", 0)),
+            avoids_failures=bool(m.get("avoidsFailures", False)),
+            state=_word(m.get("state", ""), "MODEL_STATE_"),
+            missing_results=int(m.get("missingResults", 0)),
+            position=int(m.get("position", 0)),
+            event_results=int(m.get("eventResults", 0)),
+            length_scales={k: decode_float(v) for k, v in m.get("lengthScales", {}).items()},
+            metrics=tuple(LimitedMetric.decode(x) for x in m.get("metrics", [])),
+            draw=InducingPointDraw.decode(m["draw"]) if "draw" in m else None,
         )
 
 

@@ -22,7 +22,7 @@ const fewLooked = 16
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
-	redundant, crowded := a.known(w, pool), a.crowded(pool)
+	redundant, crowded := a.known(w, pool), a.crowded(w, pool)
 	known := func(i int) bool { return redundant(i) || crowded(i) }
 	// One of the first few is nearly always chosen. Then the others need no order.
 	order := bandit.Largest(pool.Score, fewLooked)
@@ -107,15 +107,20 @@ const (
 )
 
 // spaced is the distance in length scales that suggestions keep from pending trials of one
-// objective. A trust region is smaller, and the distance is a share of its length there.
+// objective. A trust region is smaller, and the distance is a share of its length there. Where the
+// best results are close to each other, suggestions that exploit keep a share of their extent. A
+// constant distance would keep all workers but one away from an optimum that is known better.
 const (
 	spaced      = 0.1
+	leastSpaced = 1e-4
 	spacedShare = 1.0 / 8
+	extentShare = 1.0 / 4
+	extentOf    = 5 // best configurations
 )
 
 // crowded reports for candidate i whether it is close to a pending trial. The mean does not
 // know of pending trials, so that several suggestions that exploit would be one.
-func (a *acquisition) crowded(pool *bandit.Pool) func(i int) bool {
+func (a *acquisition) crowded(w wish, pool *bandit.Pool) func(i int) bool {
 	pending := slices.Clone(a.chosen)
 	for _, p := range a.engine.Results.Pending {
 		pending = append(pending, p.X)
@@ -127,9 +132,33 @@ func (a *acquisition) crowded(pool *bandit.Pool) func(i int) bool {
 	if a.options.Trusts(a.spec) {
 		distance = min(distance, spacedShare*a.region.length)
 	}
+	if w.exploit && a.engine.Event.Closes() {
+		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
+	}
 	return func(i int) bool {
 		return slices.ContainsFunc(pending, func(x []float64) bool { return a.outlook.Within(pool.X[i], x, distance) })
 	}
+}
+
+// extent returns the largest distance of the best different measured configurations from the best
+// one, in length scales. It is +Inf if one has other categories, or if there are too few.
+func (a *acquisition) extent() float64 {
+	if len(a.elite.members) == 0 {
+		return math.Inf(1)
+	}
+	most, list := 0.0, a.engine.Results.List
+	best := [][]float64{list[a.elite.members[0]].X}
+	for _, m := range a.elite.members[1:] {
+		x := list[m].X
+		if slices.ContainsFunc(best, func(y []float64) bool { return slices.Equal(x, y) }) {
+			continue // measured again
+		}
+		most = max(most, a.outlook.Distance(best[0], x))
+		if best = append(best, x); len(best) == extentOf {
+			return most
+		}
+	}
+	return math.Inf(1)
 }
 
 // known reports for candidate i whether running it would teach nothing. That is so if an

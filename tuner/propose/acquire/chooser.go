@@ -54,7 +54,7 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 	p.UsefulWorkers, p.Warnings, p.Capped, p.Noise = a.usefulWorkers(), e.Warnings(), e.Capped(), a.noise
 	if gap, ok := a.gap(); ok && len(e.Results.Pending) == 0 {
 		p.Gap = gap
-		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter && !e.Calibration.Poor()
+		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter && e.Calibration.Known() && !e.Calibration.Poor()
 	}
 	return p, nil
 }
@@ -72,6 +72,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 	return Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
 		Idle: c.region.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
+		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),

@@ -45,3 +45,11 @@ func TestStopGapNeedsCoverage(t *testing.T) {
 		}
 	}
 }
+
+// Suggestions after constant outcomes show an uncertain mean.
+func TestConstantOutcomesAreUncertain(t *testing.T) {
+	l, _ := worked(t, nil, 1, 12, func([]float64, *rand.Rand) []float64 { return []float64{3} })
+	if p := l.propose(1); !(p.Suggestions[0].StdDev[0] > 0) || p.Noise[0] != 0 {
+		t.Errorf("a mean of %v ± %v with noise %v", p.Suggestions[0].Mean, p.Suggestions[0].StdDev, p.Noise)
+	}
+}

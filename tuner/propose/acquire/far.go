@@ -45,7 +45,8 @@ type far struct {
 	outlook *model.Outlook
 	engine  *model.Engine
 	kept    *kernel.Points[float64]
-	best    float64 // mean, of results that keep the limits
+	good    *kernel.Points[float64] // results to improve on, which keep the limits
+	best    float64                 // mean, of results that keep the limits
 	parents [][]float64
 	pending [][]float64
 }
@@ -67,24 +68,32 @@ func (a *acquisition) newFar() *far {
 		f.outlook.Pull(x)
 		f.pending = append(f.pending, x)
 	}
-	good := f.kept
+	f.good = f.kept
 	if e.Limited() { // thinned results may break the limits
-		good = a.elite.now().x
+		f.good = a.elite.now().x
 	}
-	mean := e.Means(0, good)
+	f.improve(f.good)
+	return f
+}
+
+// improve makes the search improve on the best of some results, and mutate these.
+func (f *far) improve(good *kernel.Points[float64]) {
+	mean := f.engine.Means(0, good)
 	top := bandit.Largest(mean, parents)
-	f.best = mean[top[0]]
+	f.best, f.parents = mean[top[0]], nil
 	for _, i := range top {
 		f.parents = append(f.parents, good.Row(i))
 	}
-	return f
 }
 
 // search returns the candidates, all of one branch or of any.
 func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
-	m := f.outlook.InducingPoints()
+	m, branch := f.outlook.InducingPoints(), f.branch(rng)
+	if branch != nil && f.acquisition.engine.Event.Branches() {
+		f.restrict(branch)
+	}
 	s := bandit.Search{
-		Surface: f, Domain: newDomain(f.spec.Space, f.outlook.Lengths(), f.branch(rng)),
+		Surface: f, Domain: newDomain(f.spec.Space, f.outlook.Lengths(), branch),
 		Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: f.parents, Refine: refining,
 		Starts: climbs, Climbers: 1, Budget: min(max(4_000_000/max(m*m, 1), 16), 120),
 	}
@@ -121,6 +130,45 @@ func (f *far) branch(rng *rand.Rand) *box {
 		b.high[c] = b.low[c]
 	}
 	return b
+}
+
+// restrict makes the search improve on the best result of a branch, also if others are better.
+// Otherwise a branch whose first results are bad is searched where nothing is known, and never
+// where it is best. If the branch has no result to improve on, that of all others stays.
+func (f *far) restrict(b *box) {
+	var inside []int
+	for i := range f.good.Len() {
+		if f.sameBranch(f.good.Row(i), b) {
+			inside = append(inside, i)
+		}
+	}
+	if len(inside) == 0 {
+		return
+	}
+	x := kernel.NewPoints[float64](len(inside), f.spec.Space.Dim(), nil)
+	for n, i := range inside {
+		copy(x.Row(n), f.good.Row(i))
+	}
+	f.improve(x)
+}
+
+// sameBranch reports whether a point has the categories of a branch.
+func (f *far) sameBranch(x []float64, b *box) bool {
+	y := slices.Clone(x)
+	for c := range y {
+		if b.low[c] == b.high[c] {
+			y[c] = b.low[c]
+		}
+	}
+	if f.spec.Space.Snap(y) != nil {
+		return false
+	}
+	for c := range y {
+		if b.low[c] == b.high[c] && y[c] != x[c] {
+			return false
+		}
+	}
+	return true
 }
 
 // Score implements [bandit.Surface].

@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"math"
 	"testing"
 
 	"github.com/bkbtuner/bkb/bandit"
@@ -55,7 +56,38 @@ func TestCrowdedByALongQueue(t *testing.T) {
 		t.Fatalf("%d trials are pending, want %d", got, queued)
 	}
 	pool := new(bandit.Pool)
-	if n := testing.AllocsPerRun(3, func() { a.crowded(pool) }); n > 50 {
+	if n := testing.AllocsPerRun(3, func() { a.crowded(wish{exploit: true}, pool) }); n > 50 {
 		t.Errorf("%v allocations for %d pending trials", n, queued)
+	}
+}
+
+// The extent is that of the five best different configurations.
+func TestExtent(t *testing.T) {
+	l := newSubject(t, labtest.SpecOf(labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b"]}}`), 7), nil)
+	tell := func(x, k, loss float64) {
+		l.Do(study.Add{Config: l.Decode(x, k), Outcome: labtest.Completed(l.S.Spec(), loss)})
+	}
+	for i := range 20 { // as far from each other as from the best
+		tell(float64(i)/20, 0.25, 2+float64(i))
+	}
+	for range 9 {
+		tell(0.5, 0.25, 0)
+	}
+	extent := func() float64 {
+		l.anchor()
+		return l.ahead().extent()
+	}
+	scale := func() float64 { return l.at().Past().Lengths()[0] }
+	for i, c := range []struct{ x, k, loss, want float64 }{
+		{0.501, 0.25, 0.1, 0.5}, // 0, 0.05 and 0.1 are the next
+		{0.502, 0.25, 0.2, 0.5},
+		{0.503, 0.25, 0.3, 0.5},
+		{0.504, 0.25, 0.4, 0.004},
+		{0.505, 0.75, 0.01, math.Inf(1)},
+	} {
+		tell(c.x, c.k, c.loss)
+		if got := extent() * scale(); math.Abs(got-c.want) > 1e-9 && got != c.want {
+			t.Errorf("case %d: the extent is %v, want %v", i, got, c.want)
+		}
 	}
 }

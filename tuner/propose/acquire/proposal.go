@@ -52,10 +52,14 @@ type Diagnosis struct {
 	Warnings           []string // see Proposal
 	// Covered of the last Predicted outcomes of the first objective are within the 95 %
 	// interval that was predicted for them. Calibration is the factor of standard
-	// deviations of outcomes with which 95 % would have been.
+	// deviations of outcomes that tracks 95 % (see [model.Calibration.Factor]).
 	Covered, Predicted int
 	Calibration        float64
 	Outliers           int // results that the model leaves out
+	// Failures is the number of results that failed. AvoidsFailures reports whether suggestions
+	// avoid places like theirs (see [model.Engine.Blames]).
+	Failures       int
+	AvoidsFailures bool
 	// Metrics are the models of the metrics with a limit.
 	Metrics []model.LimitedMetric
 	// Idle is the number of results since the last improvement. Stuck reports that they are

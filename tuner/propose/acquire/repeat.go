@@ -27,7 +27,7 @@ func (a *acquisition) repetition() []float64 {
 		}
 	}
 	if !a.options.Repeat || !a.engine.Event.Repeats() || len(a.spec.Objectives) > 1 ||
-		max(r.Repeats.Freedom, r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
+		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
 		return nil
 	}
 	x := r.List[a.elite.members[0]].X

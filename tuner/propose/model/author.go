@@ -59,13 +59,21 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 		if j < len(before.Surfaces) {
 			old = &before.Surfaces[j]
 		}
-		s, err := a.surface(ctx, data, a.quantity(j), old, earlier, refit)
+		fits := refit || a.quantity(j).labels() && a.version >= blameVersion
+		s, err := a.surface(ctx, data, a.quantity(j), old, earlier, fits)
 		if err != nil {
 			return e, err
 		}
 		e.Surfaces = append(e.Surfaces, s)
 	}
 	var err error
+	if len(e.Surfaces) > a.objectives && a.version >= blameVersion {
+		gain, err := a.explained(list, &e.Surfaces[a.objectives])
+		if err != nil {
+			return e, err
+		}
+		e.Explained = &gain
+	}
 	if e.Limited, err = a.limited(ctx, list, before.Limited, refit); err != nil {
 		return e, err
 	}
@@ -143,11 +151,11 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old, ea
 		}
 	}
 	if i, ok := q.limit(); ok {
-		s.bound(a.options.Constraints[i])
+		s.bound(a.options.Constraints[i], a.version)
 	}
 	s.Theta, s.Mean = k.Theta(), 0
 	if refit {
-		f := fitter{dim: a.space.Dim(), seed: a.seed, minNoise: a.options.MinNoise}
+		f := fitter{dim: a.space.Dim(), seed: a.seed, minNoise: a.options.MinNoise, failures: a.version >= blameVersion}
 		if err := f.fit(ctx, list, q, &s, k); err != nil {
 			return s, err
 		}

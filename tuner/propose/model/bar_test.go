@@ -63,7 +63,7 @@ func measuredAt(u []float64, spec study.Spec) study.Outcome {
 // oracle draws outcomes of each metric from its posterior.
 func TestLogFeasible(t *testing.T) {
 	_, e := limitedLab(t, 60, measuredAt)
-	if len(e.Event.Surfaces) != 1 || len(e.Event.Limited) != 2 || e.Event.Version != limitedVersion {
+	if len(e.Event.Surfaces) != 1 || len(e.Event.Limited) != 2 || e.Event.Version < limitedVersion {
 		t.Fatalf("%d surfaces, %d limits, version %d", len(e.Event.Surfaces), len(e.Event.Limited), e.Event.Version)
 	}
 	edge := math.Log(20) / 7 // of time
@@ -231,7 +231,7 @@ func TestManyLimited(t *testing.T) {
 	}
 	list := l.m.Results.List[:e.Event.Results]
 	s := e.Event.Limited[0]
-	s.bound(l.m.options.Constraints[0])
+	s.bound(l.m.options.Constraints[0], modelVersion)
 	places := make([]int, len(list))
 	for i := range places {
 		places[i] = i
@@ -247,5 +247,42 @@ func TestManyLimited(t *testing.T) {
 		if !slices.Contains(s.Dictionary, list[i].Trial) {
 			t.Errorf("trial %d, %v from the limit, is no inducing point", list[i].Trial, away(i))
 		}
+	}
+}
+
+// The standard error of a metric with a limit is that of its target, however far the value is
+// from the others. Up to version 5 it was that at the knee, which is larger.
+func TestStandardErrorsBeyondTheKnee(t *testing.T) {
+	var values []float64
+	for i := range 60 {
+		values = append(values, -math.Exp(float64(i)/4))
+	}
+	c := Constraint{"time", math.Inf(-1), 20}
+	s := Surface{Target: newTarget(values, false), Noise: 0.01}
+	far := -math.Exp(60)
+	m := Measure{Value: far, StdErr: -far * 1e-3, Count: 3}
+	if s.Target.Of(far) == s.Target.exact(far) {
+		t.Fatalf("%v is not beyond the knee", far)
+	}
+	around := (s.Target.exact(far*(1-1e-3)) - s.Target.exact(far*(1+1e-3))) / 2
+	extra := make(map[int]float64)
+	for _, version := range []int{metricVersion - 1, metricVersion} {
+		s.bound(c, version)
+		extra[version] = math.Sqrt(s.samples(&Result{X: []float64{0}, Limited: []Measure{m}}, limitOf(0))[0].extra)
+	}
+	if math.Abs(extra[metricVersion]-around) > 0.02*around || extra[metricVersion-1] < 1.5*around {
+		t.Errorf("standard errors %v of targets by version, want %v", extra, around)
+	}
+}
+
+// The cap binds if only a metric with a limit has more inputs than inducing points.
+func TestCappedLimit(t *testing.T) {
+	_, e := limitedLab(t, 40, measuredAt)
+	if e.Capped() != 0 {
+		t.Fatalf("capped at %d", e.Capped())
+	}
+	e.Event.Limited[1].Capped = true
+	if e.Capped() != e.author.options.Cap {
+		t.Errorf("capped at %d, want %d", e.Capped(), e.author.options.Cap)
 	}
 }

@@ -27,6 +27,9 @@ type Engine struct {
 	distant  *distant     // nil for none
 	outliers []int        // results, ascending
 	told     int          // results that the surfaces have received
+	failures int          // among them
+	unfit    bool         // one of them was told as infeasible
+	gained   float64      // since the event (see Blames)
 }
 
 // newEngine returns the model of an event after the first n results.
@@ -34,6 +37,9 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	a.version = event.Version
 	e := &Engine{Event: event, Results: r, author: a, told: n}
 	list := r.List[:n]
+	for i := range list {
+		e.count(&list[i])
+	}
 	regular := event.Outliers.regular(list)
 	for j := range event.Surfaces {
 		data := list
@@ -51,7 +57,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 			e.limited = append(e.limited, nil)
 			continue
 		}
-		s.bound(a.options.Constraints[i])
+		s.bound(a.options.Constraints[i], event.Version)
 		p, err := s.posterior(a.space, list, limitOf(i), a.options.Cap, false)
 		if err != nil {
 			return nil, err
@@ -80,6 +86,7 @@ func (e *Engine) follow() {
 		if outlier {
 			e.outliers = append(e.outliers, e.told)
 		}
+		e.hearSuccess(r)
 		for j, p := range e.surfaces {
 			if outlier && j < e.author.objectives {
 				continue
@@ -131,8 +138,14 @@ func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 // Capped returns the option cap if a surface would have more inducing points without it,
 // else 0.
 func (e *Engine) Capped() int {
-	for j := range e.surfaces {
-		if !e.exact(j) {
+	capped := func(s *Surface, p *posterior) bool { return s.Capped || p.rank() >= p.room }
+	for j, p := range e.surfaces {
+		if capped(&e.Event.Surfaces[j], p) {
+			return e.author.options.Cap
+		}
+	}
+	for i, p := range e.limited {
+		if p != nil && capped(e.Event.Limited[i], p) {
 			return e.author.options.Cap
 		}
 	}

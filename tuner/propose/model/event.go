@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // modelVersion is the version of the encoding of model events. Version 2 has Knee of target
@@ -14,10 +15,23 @@ import (
 // Samplers of package sketch, which the event names, draw the inducing points. From version
 // 5 on, suggestions repeat the best trial to learn whether there is noise, and keep a
 // distance from pending trials. There may be a far model and outliers. Metrics with a limit
-// have surfaces of their own, and the surface of feasibility is about failures only. So the
-// log explains every suggestion.
+// have surfaces of their own, and the surface of feasibility is about failures only. From
+// version 6 on, a slope of bad values has no outliers, pruned trials are no repetitions, and
+// standard errors of a metric with a limit are those of its target. Failures count as far as
+// parameters explain them, and the first one and several in a row make a model event due.
+// Spaces with few coordinates have a far model, far suggestions improve on the best of their
+// branch, standard deviations shown may be narrower than the model's, and suggestions that
+// exploit may be closer to pending trials. So the log explains every suggestion.
 const (
-	modelVersion   = 5
+	modelVersion   = 6
+	slopeVersion   = 6
+	metricVersion  = 6
+	prunedVersion  = 6
+	blameVersion   = 6
+	branchVersion  = 6
+	narrowVersion  = 6
+	farTooVersion  = 6
+	closeVersion   = 6
 	limitedVersion = 5
 	repeatVersion  = 5
 	farVersion     = 5
@@ -39,6 +53,9 @@ type Event struct {
 	// Surfaces are one for each objective, then that of feasibility if there have been
 	// infeasible trials.
 	Surfaces []Surface `json:"surfaces"`
+	// Explained is the gain of the model of success over a constant rate, where it is among
+	// the surfaces (see [Engine.Blames]). It is nil up to version 5.
+	Explained *float64 `json:"explained,omitempty"`
 	// Limited are the models of the metrics with a limit, in the order of the constraints.
 	// It is nil for a metric that is known of fewer than two results.
 	Limited []*Surface `json:"limited,omitempty"`
@@ -54,6 +71,34 @@ type Event struct {
 // effect.
 func (e *Event) deaf() bool { return e.Version > 0 && e.Version < lateVersion }
 
+// failuresInRow is how many failures in a row make a model event due. The hyper-parameters of
+// the event before may not explain them, and each one costs a trial. If that event was made
+// after as many, the next one needs at least a share of the results, as regular ones do in long
+// studies.
+const failuresInRow = 4
+
+// blind reports whether there are failures among later results and no model of success, or
+// many failures in a row.
+func (e *Event) blind(list []Result, objectives int) bool {
+	if e.Version < blameVersion || len(list) <= e.Results {
+		return false
+	}
+	later := list[e.Results:]
+	if len(e.Surfaces) == objectives {
+		return slices.ContainsFunc(later, func(r Result) bool { return r.Failed })
+	}
+	needed := failuresInRow
+	if failed(list[:e.Results], failuresInRow) {
+		needed = max(needed, e.Results/stepShare)
+	}
+	return failed(later, needed)
+}
+
+// failed reports whether the last n results are failures.
+func failed(list []Result, n int) bool {
+	return len(list) >= n && !slices.ContainsFunc(list[len(list)-n:], func(r Result) bool { return !r.Failed })
+}
+
 // limited reports whether metrics with a limit are modelled while the event is in effect.
 func (e *Event) limited() bool { return len(e.Limited) > 0 }
 
@@ -68,6 +113,18 @@ func (e *Event) Repeats() bool { return e.Version >= repeatVersion }
 // Spaces reports whether suggestions keep a distance from pending trials while the event is
 // in effect.
 func (e *Event) Spaces() bool { return e.Version >= spacedVersion }
+
+// Closes reports whether that distance is less for suggestions that exploit where the best
+// results are close to each other, while the event is in effect.
+func (e *Event) Closes() bool { return e.Version >= closeVersion }
+
+// Branches reports whether far suggestions improve on the best of their branch while the event
+// is in effect.
+func (e *Event) Branches() bool { return e.Version >= branchVersion }
+
+// Narrows reports whether the standard deviations that suggestions show are at most those of
+// an outcome while the event is in effect, if intervals have been too wide.
+func (e *Event) Narrows() bool { return e.Version >= narrowVersion }
 
 // Decode reads the content of a model event.
 func Decode(text []byte) (Event, error) {

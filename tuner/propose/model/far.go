@@ -22,7 +22,8 @@ const (
 // hasFar reports whether there is a far model. Reports, costs and several objectives have
 // not been measured with one.
 func (a *author) hasFar(e *Event, c int) bool {
-	return a.options.Far && a.version >= farVersion && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
+	wanted := a.options.Far && a.version >= farVersion || a.options.FarToo && a.version >= farTooVersion
+	return wanted && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
 }
 
 // far makes the far model.

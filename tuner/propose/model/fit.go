@@ -23,6 +23,7 @@ type fitter struct {
 	dim      int
 	seed     uint64
 	minNoise float64
+	failures bool // count as the best of labels
 }
 
 // fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
@@ -33,7 +34,7 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	for _, it := range f.toFit(list, q, s) {
 		spread := 0.0
 		if it.m.Count > 1 && math.IsNaN(it.m.StdErr) {
-			spread = math.Sqrt(it.m.Within/float64(it.m.Count-1)) * s.Target.slope(it.m.Value)
+			spread = math.Sqrt(it.m.Within/float64(it.m.Count-1)) * s.slope(it.m.Value)
 		}
 		for _, e := range replicates(it.m.Count, min(spread, 1e3)) {
 			x = append(append(x, it.x...), make([]float64, warm.Dim()-len(it.x))...)
@@ -78,8 +79,9 @@ type fitted struct {
 
 // toFit returns the samples to fit to. They are all that were measured, or if there are
 // more than fitPoints, the best third of that number and others drawn by the study's seed.
-// Of a metric, those nearest to its limit count as the best. It leaves out values that the model inferred for stopped trials, because they would only
-// confirm the present hyper-parameters.
+// Of a metric, those nearest to its limit count as the best, and of labels failures do, because
+// they are few. It leaves out values that the model inferred for stopped trials, because they
+// would only confirm the present hyper-parameters.
 func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 	var items []fitted
 	for i := range list {
@@ -98,6 +100,8 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 		key := func(y float64) float64 { return y }
 		if _, ok := q.limit(); ok {
 			key = func(y float64) float64 { return -s.distance(y) }
+		} else if q.labels() && f.failures {
+			key = func(y float64) float64 { return -y }
 		}
 		items = byKey(items, key)
 		rng := stream.New(stream.Derive(f.seed, "bkb fit", uint64(len(list))))

@@ -38,10 +38,11 @@ type Surfaces struct{ past *Outlook }
 
 // Detach returns the surfaces as they are now. It costs O(m²).
 func (e *Engine) Detach() *Surfaces {
-	o := &Outlook{engine: &Engine{Event: e.Event, author: e.author}, own: true}
+	o := &Outlook{engine: &Engine{Event: e.Event, author: e.author, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
 	for _, p := range e.surfaces {
 		o.surfaces = append(o.surfaces, p.detach())
 	}
+	o.engine.surfaces = o.surfaces
 	for _, p := range e.limited {
 		if p != nil {
 			p = p.detach()
@@ -93,7 +94,7 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 			out[i].Mean = append(out[i].Mean, f.show(j, m))
 			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
 			if j == 0 {
-				n = Beyond(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
+				n = f.calibration.Noise(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
 			}
 			out[i].StdDev, out[i].Noise = append(out[i].StdDev, sd), append(out[i].Noise, n)
 		}
@@ -104,8 +105,12 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 
 // limits adds the metrics with a limit and the probability to be feasible at the rows of x.
 func (f *Frozen) limits(out []Prediction, x *kernel.Points[float64]) {
+	e, succeeds := f.past.engine, 1.0
+	if e.success() != nil && !e.Blames() { // by no parameter
+		succeeds = 1 - rate(e.failures, e.told)
+	}
 	for i, l := range f.past.LogFeasible(x) {
-		out[i].Feasible = math.Exp(l)
+		out[i].Feasible = succeeds * math.Exp(l)
 	}
 	for k, p := range f.past.limited {
 		if p == nil {
@@ -120,15 +125,6 @@ func (f *Frozen) limits(out []Prediction, x *kernel.Points[float64]) {
 			})
 		}
 	}
-}
-
-// Beyond returns the noise with which outcomes have the given standard deviation, where
-// that of the mean is sd.
-func Beyond(outcome, sd float64) float64 {
-	if !(outcome > sd) {
-		return 0
-	}
-	return outcome * math.Sqrt((1-sd/outcome)*(1+sd/outcome))
 }
 
 // Targets returns the mean of an objective at every row of x, in units of targets, where

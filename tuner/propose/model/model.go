@@ -125,6 +125,9 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	if c == 0 && before.deaf() && len(m.Results.heardOf) > 0 && first(list, m.options.Start) > 0 {
 		c = len(list)
 	}
+	if c == 0 && before.blind(list, len(m.spec.Objectives)) {
+		c = len(list)
+	}
 	if c == 0 {
 		return study.Anchor{}, false, nil
 	}

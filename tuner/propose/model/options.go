@@ -20,8 +20,9 @@ type Options struct {
 	MinNoise float64
 	// Far ("far", "auto", the default, "on" or "off"), with one objective, looks for other
 	// basins with a second model. With auto it does in spaces where some parameters depend
-	// on others. Elsewhere it has cost more than it gained.
-	Far bool
+	// on others, and in large ones with three ordered coordinates or more, and fewer than a
+	// trust region needs, which are those with FarToo. Elsewhere it has cost more than it gained.
+	Far, FarToo bool
 	// KeepTail ("tail", "test", the default, or "keep") leaves values as they are even if
 	// the tail test fires, up to a million robust standard deviations.
 	KeepTail bool
@@ -35,8 +36,8 @@ type Options struct {
 	// objective. It is recommended only if no other is.
 	Constraints []Constraint
 	// IgnoreFailures ("failures", "learn", the default, or "ignore") leaves out crashed
-	// trials. By default they count as infeasible. Expired and cancelled trials never
-	// count.
+	// trials. By default they count as infeasible as far as parameters explain them (see
+	// [Engine.Blames]). Expired and cancelled trials never count.
 	IgnoreFailures bool
 	// MaxStep ("max_step", default 0, inferred) is the step at which a report equals an
 	// outcome. If inferred, it is the median of the last steps of completed trials.

@@ -8,17 +8,23 @@ import "slices"
 type Outliers struct {
 	// Limit is the value below which a result may be an outlier. Larger is better.
 	Limit float64 `json:"limit"`
+	// Center is the value from which badness is measured, and Jump how many times as bad as
+	// its neighbours an outlier is at least. Both are 0 up to version 5.
+	Center float64 `json:"center,omitempty"`
+	Jump   float64 `json:"jump,omitempty"`
 	// Results are those of the model event, as numbers in the order of the log.
 	Results []int `json:"results,omitempty"`
 }
 
 // A result is an outlier if it is outlierAt robust standard deviations of thinned results
 // below their median, and if at most aliens of its outlierNear nearest results are. So a
-// region of bad values is none. Thinned results are spread over the space, and values of
-// one basin do not make the others extreme. There is no outlier among fewer than
-// outlierFrom thinned results.
+// region of bad values is none. It must also be outlierJump times as far below the median as
+// the worst of the others among these, so that a steep slope has none. Thinned results are
+// spread over the space, and values of one basin do not make the others extreme. There is no
+// outlier among fewer than outlierFrom thinned results.
 const (
 	outlierAt   = 50
+	outlierJump = 30
 	outlierNear = 8
 	aliens      = 1
 	outlierFrom = 6
@@ -40,6 +46,9 @@ func (a *author) outliers(list []Result) *Outliers {
 	}
 	t := newTarget(values, true)
 	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread)}
+	if a.version >= slopeVersion {
+		o.Center, o.Jump = t.Center, outlierJump
+	}
 	for i := range list {
 		if o.includes(a, list, i) {
 			o.Results = append(o.Results, i)
@@ -75,13 +84,16 @@ func (o *Outliers) includes(a *author, list []Result, i int) bool {
 	if len(near) < outlierNear {
 		return false
 	}
-	bad := 0
+	bad, worst := 0, o.Center
 	for _, n := range near {
-		if list[n.at].Y[0].Value < o.Limit {
+		if v := list[n.at].Y[0].Value; v < o.Limit {
 			bad++
+		} else {
+			worst = min(worst, v)
 		}
 	}
-	return bad <= aliens
+	steep := o.Jump > 0 && o.Center/2-clampFinite(list[i].Y[0].Value)/2 < o.Jump*(o.Center/2-worst/2)
+	return bad <= aliens && !steep
 }
 
 // distance returns the squared distance of two points, where categories that differ are 1

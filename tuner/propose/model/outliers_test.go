@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -94,3 +95,46 @@ func TestNeighboursByDefinition(t *testing.T) {
 		t.Errorf("%d outliers and %d others are too few", both[true], both[false])
 	}
 }
+
+// A steep slope has no outliers, and up to version 5 it had. A lost measurement on it is one.
+func TestSlopesAreNoOutliers(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		value func(x []float64) float64
+	}{
+		{"exponential", func(x []float64) float64 { return math.Exp(10*x[0] + 6*x[1]) }},
+		{"logarithmic scale", func(x []float64) float64 { return math.Pow(10, 6*math.Hypot(x[0]-0.3, x[1]-0.4)) }},
+		{"pole", func(x []float64) float64 { return 1 / (0.01 + apart(x, []float64{0.9, 0.9})) }},
+	} {
+		a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
+		before, now := 0, 0
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, 8))
+			var list []Result
+			for i := range 40 {
+				x := []float64{rng.Float64(), rng.Float64()}
+				list = append(list, Result{Trial: i, X: x, Feasible: true, Y: []Measure{{Value: -c.value(x), Count: 1}}})
+			}
+			a.version = slopeVersion - 1
+			before += len(a.outliers(list).Results)
+			a.version = slopeVersion
+			now += len(a.outliers(list).Results)
+			best := 0 // others may be among bad ones
+			for i := range list {
+				if list[i].Y[0].Value > list[best].Y[0].Value {
+					best = i
+				}
+			}
+			list[best].Y[0].Value = -1e30
+			if o := a.outliers(list); !slices.Contains(o.Results, best) {
+				t.Errorf("%s: a lost measurement is no outlier of %v", c.name, o)
+			}
+		}
+		t.Logf("%s: %d outliers of 800 in version 5, now %d", c.name, before, now)
+		if now > 4 || now > before {
+			t.Errorf("%s: a slope has %d outliers of 800, in version 5 it had %d", c.name, now, before)
+		}
+	}
+}
+
+func apart(x, y []float64) float64 { return (x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) }

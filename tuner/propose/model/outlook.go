@@ -94,8 +94,8 @@ func (o *Outlook) Predict(j int, x *kernel.Points[float64]) (mean, variance []fl
 // Doubts reports whether some configurations may be infeasible, by the model.
 func (o *Outlook) Doubts() bool { return o.labelled() || o.engine.Event.limited() }
 
-// labelled reports whether there is a surface of feasibility.
-func (o *Outlook) labelled() bool { return len(o.surfaces) > o.engine.author.objectives }
+// labelled reports whether there is a surface of feasibility that counts.
+func (o *Outlook) labelled() bool { return o.engine.Blames() }
 
 // LogFeasible returns the logarithm of the probability that the configuration at each row
 // of x is feasible. Where metrics with a limit are modelled, it is the sum of that of
@@ -152,9 +152,18 @@ func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0
 // Within reports whether two points have the same categories and are within a distance in
 // length scales of the first objective.
 func (o *Outlook) Within(x, y []float64, distance float64) bool {
+	return o.Distance(x, y) < distance
+}
+
+// Distance returns the distance of two points in length scales of the first objective, +Inf if
+// they have different categories.
+func (o *Outlook) Distance(x, y []float64) float64 {
 	p := o.surfaces[0]
 	s, h := p.k.Apart(p.rows(x).Row(0), p.rows(y).Row(0))
-	return s < distance*distance && h == 0
+	if h != 0 {
+		return math.Inf(1)
+	}
+	return math.Sqrt(s)
 }
 
 // Probe returns a Probe of the first objective. Where metrics with a limit are modelled, it
@@ -189,8 +198,9 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 
 // Prediction is the prediction of every objective for one configuration. StdDev is the
 // standard deviation of the mean, and Noise that of the rest of an outcome. For the
-// first objective of a [Frozen] model their squares add up to a calibrated variance. Metrics
-// and Feasible are those of a [Frozen] model only.
+// first objective of a [Frozen] model their squares add up to a calibrated variance, or Noise
+// is 0 if that is less than the variance of the mean. Metrics and Feasible are those of a
+// [Frozen] model only.
 type Prediction struct {
 	Mean, StdDev, Noise []float64
 	Metrics             []MetricPrediction // of the modelled metrics with a limit

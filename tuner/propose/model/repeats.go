@@ -20,6 +20,14 @@ type Repeats struct {
 // moments are those of the measurements of one configuration.
 type moments struct{ count, mean float64 }
 
+// Repeated returns how often something was repeated, in degrees of freedom.
+func (e *Engine) Repeated() int {
+	if e.Event.Version < prunedVersion {
+		return e.Results.repeated.Freedom
+	}
+	return e.Results.Repeats.Freedom
+}
+
 // add counts a measurement of a configuration.
 func (r *Repeats) add(configuration uint64, m Measure) {
 	if math.IsInf(m.Value, 0) {
@@ -53,7 +61,7 @@ func (r *Results) RepeatsWithout(v View, left []int) Repeats {
 	var out Repeats
 	for i := range r.List {
 		a := &r.List[i]
-		if _, skipped := slices.BinarySearch(left, i); skipped || a.Y == nil {
+		if _, skipped := slices.BinarySearch(left, i); skipped || a.Y == nil || a.Pruned {
 			continue
 		}
 		t, _ := v.Trial(a.Trial)

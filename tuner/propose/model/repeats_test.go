@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // The sum of squares and the degrees of freedom are those of all replicates of each
@@ -59,5 +62,24 @@ func TestRepeatsByDefinition(t *testing.T) {
 	told.add(2, Measure{Value: 1, StdErr: math.NaN()})
 	if told.Freedom != 1 {
 		t.Errorf("an infinity was compared: %+v", told)
+	}
+}
+
+// The values of pruned trials are no repetitions, because they were told before the end. Model
+// events up to version 5 counted them.
+func TestPrunedTrialsAreNoRepetitions(t *testing.T) {
+	l, _ := worked(t, nil, 1, 10, func(u []float64, _ *rand.Rand) []float64 { return []float64{u[0]} })
+	for _, state := range []study.TrialState{study.Completed, study.Pruned, study.Pruned} {
+		n := l.run(0.25, 0.75)
+		o := labtest.Completed(l.S.Spec(), 0.5)
+		o.State = state
+		l.Do(study.Tell{Trial: n, Outcome: o})
+	}
+	e := l.ready()
+	if e.Repeated() != 0 || e.Results.Repeats.Freedom != 0 || e.Results.RepeatsWithout(l.S, []int{0}).Freedom != 0 {
+		t.Errorf("two pruned trials count as %d, %d and %d repetitions", e.Repeated(), e.Results.Repeats.Freedom, e.Results.RepeatsWithout(l.S, []int{0}).Freedom)
+	}
+	if e.Event.Version = prunedVersion - 1; e.Repeated() != 2 {
+		t.Errorf("an event of version %d counts %d repetitions, want 2", e.Event.Version, e.Repeated())
 	}
 }

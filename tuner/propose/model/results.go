@@ -19,6 +19,8 @@ type Result struct {
 	X        []float64      // encoded configuration
 	Feasible bool           // keeps the constraints
 	Failed   bool           // infeasible by itself, crashed, NaN, or a metric with a limit is missing
+	Unfit    bool           // told as infeasible
+	Pruned   bool           // stopped early
 	Guided   bool           // A model suggested it, and this is its first result.
 	Cost     float64        // 0 if not known
 	Y        []Measure      // outcome, each objective, nil if there is none
@@ -49,7 +51,7 @@ type Results struct {
 	Pending []Pending // by Trial
 	Spent   float64   // told costs, as they count towards the study's MaxCost
 	Costly  int       // results told with a cost, whether or not it counts
-	Repeats Repeats   // measurements of one configuration
+	Repeats Repeats   // outcomes of one configuration
 	Again   int       // suggestions that repeat the best trial, however they ended
 	// Begun counts how often the digest began again. A fold of List begins again with it.
 	Begun int
@@ -62,6 +64,8 @@ type Results struct {
 	seen     map[uint64]struct{}
 
 	constrained []int // results told with the metric of each constraint
+
+	repeated Repeats // those and the told values of pruned trials, as up to version 5
 
 	counting bool             // late results are among List
 	late     int              // digested late results
@@ -196,7 +200,11 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 	}
 	r.List = append(r.List, res)
 	if res.Y != nil {
-		r.Repeats.add(Fingerprint(t.Config), res.Y[0])
+		configuration := Fingerprint(t.Config)
+		r.repeated.add(configuration, res.Y[0])
+		if !res.Pruned {
+			r.Repeats.add(configuration, res.Y[0])
+		}
 	}
 	if t.Outcome.Cost > 0 {
 		r.Costly++
@@ -259,7 +267,7 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
-		out.Feasible, out.Failed = false, true
+		out.Feasible, out.Failed, out.Unfit = false, true, t.State == study.Infeasible
 	case t.State == study.Completed:
 		out.Y, out.Low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
 		out.Feasible = Kept(r.options.Constraints, t.Outcome)
@@ -271,6 +279,7 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 			out.Limited = append(out.Limited, c.measured(m))
 		}
 	case t.State == study.Pruned:
+		out.Pruned = true
 		if out.Low = rungsOf(t, r.spec.Objectives); out.Low == nil {
 			out.Y = r.measures(t.Outcome)
 		}

@@ -26,7 +26,8 @@ type Surface struct {
 	// Draw describes how the inducing points were drawn, from version 4 on.
 	Draw *Draw `json:"draw,omitempty"`
 
-	low, top float64 // limits of a metric as targets, ∓Inf for none (see bound)
+	low, top  float64 // limits of a metric as targets, ∓Inf for none (see bound)
+	unbounded bool    // standard errors are those of targets without a limit on the bad side
 }
 
 // dimension returns an upper bound of the effective dimension at the noise of the surface.
@@ -127,12 +128,20 @@ func (s *Surface) samples(r *Result, q quantity) []sample {
 func (s *Surface) outcome(x []float64, m Measure) sample {
 	out := sample{x: x, y: s.Target.Of(m.Value)}
 	if !math.IsNaN(m.StdErr) {
-		se := min(m.StdErr*s.Target.slope(m.Value), 1e3)
+		se := min(m.StdErr*s.slope(m.Value), 1e3)
 		out.extra = se * se
 	} else if m.Count > 1 {
 		out.extra = s.Noise/float64(m.Count) - s.Noise
 	}
 	return out
+}
+
+// slope returns the derivative of targets, for standard errors.
+func (s *Surface) slope(y float64) float64 {
+	if s.unbounded {
+		return s.Target.exactSlope(y)
+	}
+	return s.Target.slope(y)
 }
 
 // kernel returns the kernel of encoded configurations and fidelities.

@@ -56,6 +56,11 @@ export function words(/** @type {any} */ d, /** @type {{name: string, best: numb
     if (d.capped) out.push([`The option cap limits the model to ${count(m)} inducing points. A larger cap would make it more precise and slower. The effective dimension was ${number(d.effectiveDimension, 3)} when the points were drawn.`, true]);
     else if (d.effectiveDimension) out.push([`The effective dimension of the results is ${number(d.effectiveDimension, 3)}, so the inducing points suffice.`, false]);
     if (d.noise !== undefined) out.push([`It takes ${number(d.noise, 3)} for the standard deviation of the noise of an outcome.`, false]);
+    const failed = Number(d.failures ?? 0);
+    if (failed > 0) {
+      const effect = d.avoidsFailures ? "Suggestions avoid places like theirs." : "Suggestions do not avoid their places.";
+      out.push([`${failed === 1 ? "One result is" : `${count(failed)} results are`} infeasible or failed. ${effect}`, false]);
+    }
     if (d.gap !== undefined) {
       const g = Number(d.gap);
       out.push([Number.isFinite(g) ? `By its confidence bounds, no configuration is better than the best by more than ${number(g, 3)} in ${objective.name}.` : "Its confidence bounds do not yet limit how much better a configuration could be.", false]);

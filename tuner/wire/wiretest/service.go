@@ -352,7 +352,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagno
 			Results: int(seed), InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
 			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
 			Warnings: []string{"no cost", fmt.Sprint("seed ", seed)}, Covered: 7, Predicted: int(seed) + 8, Calibration: x + 4,
-			Outliers: int(seed) + 2, Idle: int(seed) + 6, Stuck: true,
+			Outliers: int(seed) + 2, Idle: int(seed) + 6, Stuck: true, Failures: int(seed) + 5, AvoidsFailures: true,
 			Metrics: []propose.LimitedMetric{{Metric: "latency", Results: int(seed), Broken: 2, Noise: x + 5}, {Metric: "size"}},
 			Draw: propose.Draw{
 				Sampler: "bless", Lambda: x * 1e-6, Rows: int(seed) + 9, Read: int(seed) + 4,
