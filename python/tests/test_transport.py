@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -275,7 +276,7 @@ def test_each_thread_has_its_own_connection(scripted: Scripted) -> None:
 
     def work() -> None:
         t.call("GetStudy", {})
-        used.append(t._local.connection)
+        used.append(t._local.line)
 
     threads = [threading.Thread(target=work) for _ in range(3)]
     for th in threads:
@@ -283,7 +284,7 @@ def test_each_thread_has_its_own_connection(scripted: Scripted) -> None:
     for th in threads:
         th.join()
     t.call("GetStudy", {})
-    used.append(t._local.connection)
+    used.append(t._local.line)
     assert len(scripted.seen) == 4 and len({id(c) for c in used}) == 4
 
 
@@ -345,3 +346,37 @@ def test_tls(tmp_path: Path, name: str) -> None:
         assert server.stdin is not None
         server.stdin.close()
         server.wait(20)
+
+
+def test_an_answer_cut_off_is_asked_for_again(scripted: Scripted) -> None:
+    scripted.answers = [lambda h, _: reply(h, 200, b'{"na')]
+    assert transport(scripted).call("Tell", {}, writes=True) == {}
+    first, second = scripted.seen
+    assert first == second
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers of signals")
+def test_a_call_in_a_signal_handler(scripted: Scripted) -> None:
+    """The call that it interrupts is sent again, as its connection is used."""
+    t = transport(scripted)
+    t.call("GetStudy", {})
+
+    def slow(h: BaseHTTPRequestHandler, _: dict[str, Any]) -> None:
+        time.sleep(0.5)
+        reply(h, 200, {"slow": 1})
+
+    scripted.answers = [slow]
+    inside: list[Any] = []
+
+    def handle(*_: Any) -> None:
+        inside.append(t.call("GetStudy", {"in": "handler"}))
+
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        answer = t.call("GetStudy", {"in": "main"})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert inside == [{}]
+    assert answer in ({}, {"slow": 1})

@@ -5,7 +5,6 @@ Each thread has one connection. A child process after a fork makes its own.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import threading
@@ -19,6 +18,8 @@ from ._errors import DOMAIN, Error, InvalidRequest
 
 if TYPE_CHECKING:
     import http.client
+
+    from ._line import Answer, Line
 
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
@@ -57,6 +58,11 @@ class Endpoint:
             self._parse_host(address)
         if not self.tls and (ca or cert):
             raise InvalidRequest(f"server {address!r} has no TLS, leave out ca, cert and key")
+        if token and not (token.isascii() and token.isprintable() and " " not in token):
+            raise InvalidRequest(
+                "the token has a blank or a character outside of ASCII, give it without quotes "
+                "and line ends"
+            )
         if token and not self.tls and not self._local():
             raise InvalidRequest(
                 f"server {address!r} is on another machine without TLS, "
@@ -262,7 +268,7 @@ def _certificate_fault(e: BaseException) -> bool:
     )
 
 
-class _Line:
+class _End:
     """Closes the connection of a thread when the thread or the program ends."""
 
 
@@ -309,8 +315,7 @@ class Transport:
         failed: Endpoint | None = None
         while True:
             try:
-                answer: JSON = json.loads(self._once(method, body, failed))
-                return answer
+                return self._once(method, body, failed)
             except Failure as f:
                 uncertain = uncertain or writes and f.may_have_happened()
                 if f.stale:
@@ -363,44 +368,45 @@ class Transport:
         used: Endpoint | None = getattr(self._local, "endpoint", None)
         return used
 
-    def _connection(self, failed: Endpoint | None) -> tuple[http.client.HTTPConnection, Endpoint]:
+    def _line(self, failed: Endpoint | None) -> tuple[Line, Endpoint]:
         local = self._local
         mine = getattr(local, "pid", None) == os.getpid()
-        if mine and getattr(local, "connection", None) is not None:
-            return local.connection, local.endpoint
+        if mine and getattr(local, "line", None) is not None:
+            return local.line, local.endpoint
         local.endpoint = None
         endpoint = self.dialer.endpoint(failed)
+        from ._line import Line  # here, since http.client takes long to import
+
         local.pid, local.endpoint = os.getpid(), endpoint
-        local.connection = endpoint.connection(CONNECT_TIMEOUT)
-        local.line = _Line()
+        local.line = Line(endpoint.connection(CONNECT_TIMEOUT), endpoint.token)
+        local.end = _End()
         import weakref  # here, since it takes long to import
 
-        weakref.finalize(local.line, local.connection.close)
-        return local.connection, endpoint
+        weakref.finalize(local.end, local.line.close)
+        return local.line, endpoint
 
     def _drop(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        self._local.connection = None
-        if connection is not None:
-            connection.close()
+        line = getattr(self._local, "line", None)
+        self._local.line = None
+        if line is not None:
+            line.close()
 
     def close(self) -> None:
         """Close the connection of this thread. The next call makes a new one."""
         self._drop()
 
-    def _once(self, method: str, body: bytes, failed: Endpoint | None) -> bytes:
-        import http.client
-
-        connection, endpoint = self._connection(failed)
-        reused = connection.sock is not None
+    def _once(self, method: str, body: bytes, failed: Endpoint | None) -> JSON:
+        line, endpoint = self._line(failed)
+        reused = line.opened
         sent = False
         try:
             if not reused:
-                self._connect(connection, READ_TIMEOUT)
+                line.open(READ_TIMEOUT)
             sent = True
-            response = self._send(connection, endpoint, method, body)
-            data = response.read()
+            answer = line.post(SERVICE + method, body)
         except BaseException as e:
+            import http.client
+
             self._drop()
             if not isinstance(e, (OSError, http.client.HTTPException)):
                 raise
@@ -411,37 +417,25 @@ class Transport:
                 if endpoint.speaks_grpc():
                     f.blame_grpc()
             raise f from e
-        if response.will_close:
+        if not line.opened:
             self._drop()
-        return self._read(response, data)
+        return self._read(answer)
 
-    @staticmethod
-    def _connect(connection: http.client.HTTPConnection, timeout: float) -> None:
-        connection.connect()
-        connection.sock.settimeout(timeout)
-
-    @staticmethod
-    def _send(
-        connection: http.client.HTTPConnection, endpoint: Endpoint, method: str, body: bytes
-    ) -> http.client.HTTPResponse:
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-        if endpoint.token:
-            headers["Authorization"] = "Bearer " + endpoint.token
-        # A server that refuses a request may answer before it read all of the body.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request("POST", SERVICE + method, body, headers)
-        return connection.getresponse()
-
-    def _read(self, response: http.client.HTTPResponse, data: bytes) -> bytes:
-        if response.headers.get("Content-Encoding") == "gzip":
+    def _read(self, answer: Answer) -> JSON:
+        data = answer.data
+        if answer.fields.get("content-encoding") == "gzip":
             import gzip
 
             data = gzip.decompress(data)
         if not self._checked:
-            self._check_version(response.headers.get("Tuner-Version"))
-        if response.status != 200:
-            raise Failure.answered(response.status, data)
-        return data
+            self._check_version(answer.fields.get("tuner-version"))
+        if answer.status != 200:
+            raise Failure.answered(answer.status, data)
+        try:
+            message: JSON = json.loads(data)
+        except ValueError as e:  # something before the server cut it off
+            raise Failure.unreachable(e, True) from e
+        return message
 
     def _check_version(self, version: str | None) -> None:
         """Refuse a server of another major version. Development builds have none."""
@@ -465,9 +459,14 @@ class Transport:
         endpoint = self.dialer.endpoint(None)
         connection = endpoint.connection(CONNECT_TIMEOUT)
         try:
+            headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+            if endpoint.token:
+                headers["Authorization"] = "Bearer " + endpoint.token
             try:
-                self._connect(connection, timeout)
-                response = self._send(connection, endpoint, method, dumps(request))
+                connection.connect()
+                connection.sock.settimeout(timeout)
+                connection.request("POST", SERVICE + method, dumps(request), headers)
+                response = connection.getresponse()
             except (OSError, http.client.HTTPException) as e:
                 raise Failure.unreachable(e, False) from e
             if response.status != 200:
