@@ -24,9 +24,6 @@ var _ Linked = (*Calibrated)(nil)
 // are those of the rows, or nil. It returns a *DataError if the rows lack one of the two
 // classes of an output, or if the model has probabilities already.
 func Calibrate(ctx context.Context, m Model, held data.Source, weights []float64) (*Calibrated, error) {
-	if LinkOf(m) != Expected {
-		return nil, &DataError{Data: "the model", Reason: "it has probabilities already, and only scores of the squared loss need calibration"}
-	}
 	y, err := Targets(ctx, held)
 	if err != nil {
 		return nil, err
@@ -34,6 +31,15 @@ func Calibrate(ctx context.Context, m Model, held data.Source, weights []float64
 	f := make([]float64, len(y))
 	if err := m.Predict(ctx, f, held); err != nil {
 		return nil, err
+	}
+	return CalibrateOn(m, f, y, weights)
+}
+
+// CalibrateOn is Calibrate for outputs and targets, n×c, of held-out rows. The outputs may
+// be those of other models of the same kind, such as the models of a cross-validation.
+func CalibrateOn(m Model, f, y, weights []float64) (*Calibrated, error) {
+	if LinkOf(m) != Expected {
+		return nil, &DataError{Data: "the model", Reason: "it has probabilities already, and only scores of the squared loss need calibration"}
 	}
 	c := m.Outputs()
 	out := &Calibrated{base: m, slope: make([]float64, c), offset: make([]float64, c)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -36,6 +37,9 @@ type Sampling struct {
 	Lambda float64
 	// Most is the largest number of centres, or 0 for no limit.
 	Most int
+	// Weights are those of the rows, or nil if all count alike. They count in the trial of
+	// a [Tried] sampler alone.
+	Weights []float64
 }
 
 const (
@@ -52,9 +56,13 @@ const (
 //
 // A [sketch.Budgeted] sampler fills Most if only that is given. Without both it draws
 // what λ needs, and at most the usual number. The λ of another sampler is 100λ, and
-// κ²/√n if λ = 0.
+// κ²/√n if λ = 0. A [Tried] sampler learns λ.
 func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
 	_, budgeted := s.Sampler.(sketch.Budgeted)
+	if t, ok := s.Sampler.(Tried); ok && s.Lambda == 0 {
+		t.lambda = max(lambda, leastRatio*kappaSq)
+		s.Sampler = t
+	}
 	switch {
 	case s.Sampler != nil && s.Lambda > 0:
 	case budgeted && s.Most >= n:
@@ -108,7 +116,17 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	if s.Sampler != nil {
 		c.Notes = []string{fmt.Sprintf("the sampler chose %d centres for λ = %.3g, having read %d of %d rows", c.Len(), d.Lambda, d.Rows, d.N)}
 	}
-	return c, nil
+	t, tried := s.Sampler.(Tried)
+	pairs, ok := src.(data.Source)
+	if !tried || !ok || t.lambda == 0 || c.gains(ctx, k, pairs, s.Weights, t.lambda, seed) {
+		return c, ctx.Err()
+	}
+	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because in a trial they were as good as those of the sampler", c.Len()))
+	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len()}, seed)
+	if err == nil {
+		c.Notes = notes
+	}
+	return c, err
 }
 
 // thinned returns the chosen points of a level. It multiplies their probabilities of being

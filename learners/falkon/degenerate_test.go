@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
 // Repeated centres, in any order, do not change the function.
@@ -31,7 +32,7 @@ func TestRepeatedCenters(t *testing.T) {
 	want := direct(k, x, x.Select(different), train.Targets(), nil, 1, 1e-4, test)
 	for _, f := range factorizations {
 		for name, idx := range map[string][]int{"different": different, "repeated": repeated, "shuffled": shuffled} {
-			p := Params{Kernel: k, Lambda: 1e-4, Sampler: fixed{indices: idx}, Factorization: f, Iterations: 200, Tolerance: 1e-12}
+			p := Params{Kernel: k, Lambda: 1e-4, Sampler: learnerstest.Fixed(idx), Factorization: f, Iterations: 200, Tolerance: 1e-12}
 			m := must(p.Fit(background, train, learners.Options{}))
 			requireNear(t, fmt.Sprintf("%s, factor %q", name, f), predict(t, m, test), want, 1e-7)
 			if u := m.(*learners.Expansion).Centers().Len(); (f == FactorPivoted || f == FactorCholesky) && u != len(different) {

@@ -3,6 +3,7 @@ package falkon
 import (
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/gpu"
 )
@@ -69,6 +70,35 @@ func newFactor(how Factorization, workers int, gram []float64, m int, epsilon fl
 	}
 }
 
+// factorGram is newFactor for a matrix that may be on a device, where it is factored without
+// being copied.
+func factorGram(how Factorization, workers int, gram *kernel.Gram, epsilon float64) (f factor, ok bool, err error) {
+	m := len(gram.Diagonal())
+	switch how {
+	case FactorCholesky:
+		trace := 0.0
+		for _, v := range gram.Diagonal() {
+			trace += v
+		}
+		if l, device, q, done := gram.Factor(epsilon*trace, 0, nil); done {
+			f, ok = fullRank(workers, blocked.New(m, m, l), q, device)
+			return f, ok, nil
+		}
+	case FactorPivoted:
+		perm := make([]int, m)
+		if l, device, q, done := gram.Factor(0, epsilon, perm); done {
+			f, ok = withPivots(workers, blocked.New(m, m, l), perm, q, device)
+			return f, ok, nil
+		}
+	}
+	data, err := gram.Matrix()
+	if err != nil {
+		return nil, false, err
+	}
+	f, ok = newFactor(how, workers, data, m, epsilon)
+	return f, ok, nil
+}
+
 // triangle is F = L with LLᵀ = K_MM of the different centres. The row of a centre equal
 // to an earlier one repeats the row of that one.
 type triangle struct {
@@ -92,10 +122,15 @@ func newCholesky(workers int, gram []float64, m int, epsilon float64) (factor, b
 	if !done {
 		q = blocked.Cholesky(workers, a)
 	}
-	if q < m {
+	return fullRank(workers, a, q, device)
+}
+
+// fullRank returns the factor l if it has q = m rows.
+func fullRank(workers int, l blocked.Matrix[float64], q int, device gpu.Factor) (factor, bool) {
+	if q < l.Rows {
 		return nil, false
 	}
-	return &triangle{workers, a, newSolver(a, device), upTo(m)}, true
+	return &triangle{workers, l, newSolver(l, device), upTo(q)}, true
 }
 
 func (t *triangle) rank() int    { return t.l.Cols }
@@ -145,12 +180,17 @@ func newPivoted(workers int, gram []float64, m int, epsilon float64) (factor, bo
 	if !done {
 		q = blocked.PivotedCholesky(workers, a, epsilon, perm)
 	}
+	return withPivots(workers, a, perm, q, device)
+}
+
+// withPivots returns the factor a of rank q, unless that is 0.
+func withPivots(workers int, a blocked.Matrix[float64], perm []int, q int, device gpu.Factor) (factor, bool) {
 	if q == 0 {
 		return nil, false
 	}
 	l := a.Sub(0, 0, q, q)
 	pivots := triangle{workers, l, newSolver(l, device), perm[:q]}
-	return &pivoted{pivots, a.Sub(0, 0, m, q), perm}, true
+	return &pivoted{pivots, a.Sub(0, 0, a.Rows, q), perm}, true
 }
 
 func (p *pivoted) order() []int { return p.perm }

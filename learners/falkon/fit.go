@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -110,7 +111,9 @@ func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, erro
 
 // choose returns the centres.
 func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error) {
-	c, err := learners.ChooseCenters(ctx, f.Kernel, f.train, f.sampling(), seed)
+	s := f.sampling()
+	s.Weights = f.rows
+	c, err := learners.ChooseCenters(ctx, f.Kernel, f.train, s, seed)
 	if err == nil {
 		f.notes = append(f.notes, c.Notes...)
 	}
@@ -192,24 +195,25 @@ func (f *fit) rowWeight(i int) float64 {
 	return f.rows[i]
 }
 
-// precondition makes the preconditioner with the present λ and ε. ok is false if
-// ε is too small.
-func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
-	m := f.centers.Len()
-	gram, err := kernel.LargeGramian(f.Kernel, f.centers.Points)
+// factorise factors K_MM with the present ε. ok is false if ε is too small.
+func (f *fit) factorise() (factor factor, ok bool, err error) {
+	gram, err := kernel.NewGram(f.Kernel, f.centers.Points)
 	if err != nil {
 		return nil, false, err
 	}
-	largest := 0.0
-	for i := range m {
-		largest = max(largest, gram[i*m+i])
-	}
-	if largest == 0 {
+	defer gram.Close()
+	if slices.Max(gram.Diagonal()) <= 0 {
 		return nil, false, &learners.DataError{Data: "training data", Reason: "the kernel is 0 at all centres, so only the function 0 can be learned"}
 	}
-	factor, ok := newFactor(f.Factorization, f.workers, gram, m, f.epsilon)
-	if !ok {
-		return nil, false, nil
+	return factorGram(f.Factorization, f.workers, gram, f.epsilon)
+}
+
+// precondition makes the preconditioner with the present λ and ε. ok is false if
+// ε is too small.
+func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
+	factor, ok, err := f.factorise()
+	if !ok || err != nil {
+		return nil, false, err
 	}
 	pre = newPreconditioner(factor, f.workers)
 	if ok = pre.set(f.perRow(), f.Lambda); !ok {

@@ -12,7 +12,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 var background = context.Background()
@@ -52,24 +51,6 @@ func (s stream) Open(ctx context.Context) (kernel.Cursor, error) {
 
 func (s stream) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	return s.m.OpenPairs(ctx)
-}
-
-// fixed is a sampler that returns given rows with given weights A.
-type fixed struct {
-	indices []int
-	weights []float64
-}
-
-func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
-	points, err := kernel.Select(ctx, src, f.indices)
-	w := f.weights
-	if w == nil {
-		w = make([]float64, len(f.indices))
-		for i := range w {
-			w[i] = float64(len(f.indices)) / float64(src.Len())
-		}
-	}
-	return &sketch.Dictionary{Level: sketch.Level{Lambda: lambda, Indices: f.indices, Weights: w, Points: points}, N: src.Len()}, err
 }
 
 // direct returns the values of Nyström-KRR at the rows of at. It uses the

@@ -8,6 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
 // Every fact that the user should know of a fit is noted once, and nothing else.
@@ -16,7 +17,7 @@ func TestNotes(t *testing.T) {
 	train, smooth := regression(rng, 300, 2, 2), regression(rng, 300, 1, 1)
 	labels := classes(rng, 200, 2, 1)
 	rough := kerneltest.Gaussian(0.3)
-	repeated := fixed{indices: []int{1, 1, 2, 3}}
+	repeated := learnerstest.Fixed{1, 1, 2, 3}
 	for name, c := range map[string]struct {
 		e     learners.Estimator
 		train data.Source

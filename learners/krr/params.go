@@ -50,25 +50,11 @@ func (p Params) Validate() error {
 // K is computed. It reads train into memory. The objective is that of the package,
 // summed over outputs. Its errors include *SizeError and *NotPSDError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
-	if err := p.Validate(); err != nil {
+	data, rows, err := p.prepare(ctx, train, o)
+	if err != nil {
 		return nil, err
 	}
 	m, err := learners.NewMonitor(ctx, algorithm, 1, train, o)
-	if err != nil {
-		return nil, err
-	}
-	most := p.MaxRows
-	if most == 0 {
-		most = DefaultMaxRows
-	}
-	if train.Len() > most {
-		return nil, &SizeError{train.Len(), most}
-	}
-	rows, err := learners.RowWeights(algorithm, train, o)
-	if err != nil {
-		return nil, err
-	}
-	data, err := load(ctx, train)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +73,30 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	}
 	_, err = m.Step(ctx, it)
 	return m.Finish(err)
+}
+
+// prepare checks parameters and data, and returns the data in memory with the weights of the
+// rows, of mean 1 or nil.
+func (p Params) prepare(ctx context.Context, train data.Source, o learners.Options) (*data.Memory, []float64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if err := learners.Check(train, o); err != nil {
+		return nil, nil, err
+	}
+	most := p.MaxRows
+	if most == 0 {
+		most = DefaultMaxRows
+	}
+	if train.Len() > most {
+		return nil, nil, &SizeError{train.Len(), most}
+	}
+	rows, err := learners.RowWeights(algorithm, train, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := load(ctx, train)
+	return m, rows, err
 }
 
 // load is data.Load with a check of the targets.

@@ -3,10 +3,28 @@ package learnerstest
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/sketch"
 )
+
+// Fixed is a sampler of given rows, which may repeat. Their weights are those of uniform
+// rows.
+type Fixed []int
+
+// Sample implements sketch.Sampler.
+func (f Fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
+	points, err := kernel.Select(ctx, src, f)
+	if err != nil {
+		return nil, err
+	}
+	weights := slices.Repeat([]float64{float64(len(f)) / float64(src.Len())}, len(f))
+	return &sketch.Dictionary{N: src.Len(), Level: sketch.Level{Lambda: lambda, Indices: f, Weights: weights, Points: points}}, nil
+}
 
 // Ending returns src as a source that calls end when rows from at on are read. end ends
 // a context.

@@ -68,7 +68,7 @@ func TestNormalEquations(t *testing.T) {
 	const n, m = 60, 24
 	data, test := learnerstest.Data(t, n, 1, 3, false), learnerstest.Data(t, 20, 1, 4, false)
 	x := data.Rows().(*kernel.Points[float64])
-	idx := fixed{}
+	idx := learnerstest.Fixed{}
 	for i := range m {
 		idx = append(idx, 2*i)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -62,21 +61,6 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
-}
-
-// fixed is a sampler of given rows, which may repeat.
-type fixed []int
-
-func (f fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
-	rows, err := kernel.Select(ctx, src, f)
-	if err != nil {
-		return nil, err
-	}
-	weights := make([]float64, len(f))
-	for i := range weights {
-		weights[i] = 1
-	}
-	return &sketch.Dictionary{N: src.Len(), Level: sketch.Level{Lambda: lambda, Indices: f, Weights: weights, Points: rows}}, nil
 }
 
 func fit(t *testing.T, e learners.Estimator, data data.Source) learners.Model {
@@ -157,7 +141,7 @@ func least(t *testing.T, k kernel.Kernel, data *data.Memory, centers, x kernel.R
 func TestDirect(t *testing.T) {
 	for seed := range uint64(3) {
 		data, test := learnerstest.Data(t, 90, 2, seed, false), learnerstest.Data(t, 40, 2, seed+100, false)
-		centers := fixed{}
+		centers := learnerstest.Fixed{}
 		for i := 0; i < 90; i += 3 {
 			centers = append(centers, i)
 		}
@@ -203,7 +187,7 @@ func TestCenters(t *testing.T) {
 	} {
 		p.Kernel = k
 		var want []float64
-		for name, centers := range map[string]fixed{
+		for name, centers := range map[string]learnerstest.Fixed{
 			"once":     {1, 5, 9, 20, 33, 34, 50, 60, 61},
 			"reversed": {61, 60, 50, 34, 33, 20, 9, 5, 1},
 			"repeated": {1, 1, 5, 9, 5, 20, 20, 20, 33, 34, 50, 60, 61, 61},
@@ -260,7 +244,7 @@ func TestLimits(t *testing.T) {
 func TestNYTRO(t *testing.T) {
 	const n = 60
 	data, test := learnerstest.Data(t, n, 2, 9, false), learnerstest.Data(t, 30, 2, 10, false)
-	centers := fixed{0, 4, 8, 15, 16, 23, 42, 55}
+	centers := learnerstest.Fixed{0, 4, 8, 15, 16, 23, 42, 55}
 	k := kerneltest.Gaussian(1)
 	points := data.Rows().Select(centers)
 	for _, lambda := range []float64{0, 1e-2} {
@@ -447,7 +431,7 @@ func TestDivergence(t *testing.T) {
 func TestNotes(t *testing.T) {
 	data := learnerstest.Data(t, 30, 1, 15, false)
 	var notes []string
-	_, err := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-3, Sampler: fixed{1, 1, 2, 3}, Solver: CG, Iterations: 3}.Fit(
+	_, err := Params{Kernel: kerneltest.Gaussian(1), Lambda: 1e-3, Sampler: learnerstest.Fixed{1, 1, 2, 3}, Solver: CG, Iterations: 3}.Fit(
 		context.Background(), data, learners.Options{Progress: func(p learners.Progress) error {
 			notes = append(notes, p.Notes...)
 			return nil

@@ -165,7 +165,9 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, p.sampling(), o.Seed)
+	s := p.sampling()
+	s.Weights = rows
+	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, s, o.Seed)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,9 @@ type Dimension struct {
 	// more centres than rows, for example. Both are included if Integer, and excluded
 	// if not.
 	Least, Most float64
+	// Floor, if not 0, is a value below which results differ by rounding errors only. A
+	// range may extend below it.
+	Floor float64
 	// Step, if not 0, is the distance of values, such as 2 where they must be even.
 	Step float64
 	// Choices are the values for Scale Choice. The first is the one to start from.
@@ -56,9 +59,12 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //
 //	all           kernel: Gaussian, Matérn-5/2, Matérn-3/2, Laplace, by smoothness;
 //	              length-scale in [0.1, 10] median distances
-//	krr, falkon   λ ∈ [1e-10, 1e-1], from Lambda(n, {½, 0}) = 1/n. The Gaussian
-//	              kernel has α ≈ 0, and 1/n is about the value in the tables of
-//	              Carratino (2020), 1e-6 at n = 5·10⁵
+//	krr, falkon,  λ ∈ [1e-12, 1e-1], from Lambda(n, {½, 0}) = 1/n. The Gaussian
+//	nystrom       kernel has α ≈ 0, and 1/n is about the value in the tables of
+//	              Carratino (2020), 1e-6 at n = 5·10⁵. length-scale up to 300 median
+//	              distances. Smooth functions have the best fits of Matérn and Laplace
+//	              kernels there, with λ near the lower end
+//	log-falkon    λ ∈ [1e-10, 1e-1]
 //	falkon        M from 500 to 10√n, or to 4000 where n allows it and that is more.
 //	              These take M² numbers of memory and M³ operations, which are fewer
 //	              than those of 20 iterations from n = 30 000 on. Centres are uniform or
@@ -93,9 +99,19 @@ func Space(algorithm string, d Data) ([]Dimension, error) {
 	}
 	kernel := []Dimension{
 		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}, Ordered: true}, // by smoothness
-		logs("length-scale", "", 0.1*d.MedianDistance, 10*d.MedianDistance, d.MedianDistance),
+		logs("length-scale", "", 0.1*d.MedianDistance, widest(algorithm)*d.MedianDistance, d.MedianDistance),
 	}
 	return append(kernel, d.own(algorithm)...), nil
+}
+
+// widest returns the largest length scale in median distances. Gradients converge slowly
+// with long ones.
+func widest(algorithm string) float64 {
+	switch algorithm {
+	case "krr", "falkon", "nystrom":
+		return 300
+	}
+	return 10
 }
 
 // own returns the dimensions of only this algorithm.
@@ -104,10 +120,14 @@ func (d Data) own(algorithm string) []Dimension {
 	root := math.Sqrt(float64(n))
 	switch algorithm {
 	case "krr":
-		return []Dimension{d.lambda()}
+		return []Dimension{d.lambda(leastLambda)}
 	case "falkon", "log-falkon", "nystrom":
 		high := max(10*root, min(float64(n), mostCenters))
-		dims := []Dimension{d.lambda(), counts("centers", min(500, 10*root), high, 10*root, n)}
+		least := leastLambda
+		if algorithm == "log-falkon" {
+			least = 1e-10 // it decreases λ in steps, so a smaller one takes more of them
+		}
+		dims := []Dimension{d.lambda(least), counts("centers", min(500, 10*root), high, 10*root, n)}
 		if algorithm == "falkon" {
 			dims = append(dims, fidelity("iterations", 100, 20))
 		}
@@ -148,9 +168,14 @@ func (d Data) own(algorithm string) []Dimension {
 // mostCenters is the largest number of centres that is searched where 10√n is less.
 const mostCenters = 4000
 
-func (d Data) lambda() Dimension {
+// leastLambda is the λ in units of κ² below which rounding errors decide.
+const leastLambda = 1e-12
+
+func (d Data) lambda(least float64) Dimension {
 	start, _ := Lambda(d.Rows, Regularity{R: 0.5, Alpha: 0}) // n ≥ 1
-	return logs("lambda", "κ²", 1e-10, 0.1, start)
+	l := logs("lambda", "κ²", least, 0.1, start)
+	l.Floor = leastLambda
+	return l
 }
 
 // evens rounds up to even numbers, because features come in pairs.

@@ -44,6 +44,11 @@ type learnSizes struct {
 
 var usualSizes = learnSizes{start: 250, exact: 1000, rows: 6000, centers: 300}
 
+// learnTolerance is the rise of the log evidence that ends a fit. A smaller change of the
+// length scales is far within their uncertainty, and reaching the maximum up to rounding
+// takes two to five times as many iterations.
+const learnTolerance = 0.05
+
 // learnInputs is the largest number of inputs of Learn.
 const learnInputs = 2000
 
@@ -72,6 +77,8 @@ func (e *LearnError) Error() string {
 // Of several outputs it fits one random combination, in which all classes differ. Rows
 // and combination follow from seed. It costs O(nm² + nmd) for an evaluation of the bound,
 // and takes up to 30 iterations.
+//
+// src may be the rows of p that count, see [Counted]. Ridge is for all rows of p.
 func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, seed uint64, workers int) (*Learned, error) {
 	switch d := src.Dim(); {
 	case !slices.Contains(learnable, kernelName):
@@ -82,7 +89,30 @@ func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, s
 		return nil, &LearnError{"there is no target", "name a column as target"}
 	}
 	l := learning{learnSizes: usualSizes, name: kernelName, seed: seed, workers: workers}
-	return l.learn(ctx, src, p)
+	out, err := l.learn(ctx, src, p)
+	if err == nil && src.Len() < p.Rows {
+		// Weights have the mean 1, so the weights of the rows that count are larger.
+		out.Ridge *= float64(p.Rows) / float64(src.Len())
+	}
+	return out, err
+}
+
+// Counted returns the rows with a weight above 0, or all if there are none or if weights is
+// nil.
+func Counted(src data.Source, weights []float64) (data.Source, error) {
+	if !slices.Contains(weights, 0) {
+		return src, nil
+	}
+	var rows []int
+	for i, s := range weights {
+		if s > 0 {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) == 0 {
+		return src, nil // which the fit refuses
+	}
+	return data.Subset(src, rows)
 }
 
 // learning is a call of Learn.
@@ -247,7 +277,7 @@ func (l *learning) fit(ctx context.Context, rows scalar, lengths []float64, fact
 	if err != nil {
 		return nil, err
 	}
-	o.Workers = l.workers
+	o.Workers, o.Tolerance = l.workers, learnTolerance
 	fit, err := gp.Fit(ctx, k, gp.Data{X: rows.x, Y: rows.y}, o)
 	switch {
 	case ctx.Err() != nil:

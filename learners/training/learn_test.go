@@ -53,6 +53,60 @@ func TestLearnFindsRelevantInputs(t *testing.T) {
 	}
 }
 
+// Rows of the weight 0 have no effect on length scales. λ is that of the other rows alone,
+// because their weights have the mean 1.
+func TestLearnFromTheRowsThatCount(t *testing.T) {
+	const n = 120
+	train := relevant(t, n, 6, 0.1, stream.New(6), nil)
+	weights, y := make([]float64, n), slices.Clone(train.Targets())
+	for i := range n {
+		if weights[i] = 1; i%3 == 0 {
+			weights[i], y[i] = 0, 1e3*float64(i%2)
+		}
+	}
+	wrong, err := data.NewMemory(train.Rows(), y, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problemOf(t, train)
+	learn := func(src data.Source) *Learned {
+		counted, err := Counted(src, weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if counted.Len() != n*2/3 {
+			t.Errorf("%d rows count", counted.Len())
+		}
+		l, err := Learn(t.Context(), "gaussian", counted, p, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	a, b := learn(train), learn(wrong)
+	if !slices.Equal(a.Lengths, b.Lengths) || a.Ridge != b.Ridge {
+		t.Errorf("%v with ridge %v, and with wrong rows of the weight 0 %v with ridge %v", a.Lengths, a.Ridge, b.Lengths, b.Ridge)
+	}
+	alone, err := Counted(train, weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := p
+	q.Rows = alone.Len()
+	l, err := Learn(t.Context(), "gaussian", alone, q, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := a.Ridge/float64(p.Rows), l.Ridge/float64(q.Rows); math.Abs(got-want) > 1e-12*want {
+		t.Errorf("λ is %v, and for the other rows alone %v", got, want)
+	}
+	for _, none := range [][]float64{nil, make([]float64, n)} {
+		if src, err := Counted(train, none); err != nil || src.Len() != n {
+			t.Errorf("weights %v: %d rows, %v", none != nil, src.Len(), err)
+		}
+	}
+}
+
 // Many rows have a fit with centres. No bit depends on the number of workers.
 func TestLearnWithCenters(t *testing.T) {
 	const n = 600

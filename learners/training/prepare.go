@@ -53,6 +53,14 @@ func (d *Data) Known() (data.Source, error) {
 	return data.Subset(d.all, d.known)
 }
 
+// KnownWeights returns the weights of the rows of Known, or nil if all count alike.
+func (d *Data) KnownWeights() []float64 {
+	if d.Validation == nil {
+		return d.Weights
+	}
+	return weightsOf(d.weights, d.known)
+}
+
 // weightsOf returns the weights of some rows, or nil if there are none.
 func weightsOf(weights []float64, rows []int) []float64 {
 	if weights == nil {

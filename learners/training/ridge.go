@@ -85,8 +85,12 @@ func SamplerNamed(name string) (s sketch.Sampler, ok bool) {
 	return nil, false
 }
 
+// sampler returns the sampler, with a trial if its λ follows from the number of centres.
 func (r reader) sampler() sketch.Sampler {
 	s, _ := SamplerNamed(r.text("sampler"))
+	if b, ok := s.(sketch.Budgeted); ok {
+		return learners.Tried{Budgeted: b}
+	}
 	return s
 }
 
@@ -141,8 +145,9 @@ var falkonAlgorithm = Algorithm{
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
-Where few rows matter much, fewer centres then give the same error. With --loss huber or
-quantile it takes Newton steps of up to --iterations iterations each.`,
+Where few rows matter much, fewer centres then give the same error. Where they do not in
+a trial, the centres are uniform. There is no trial with --sampler-lambda. With --loss
+huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: slices.Concat(withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},

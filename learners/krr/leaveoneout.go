@@ -1,0 +1,67 @@
+package krr
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+// LeaveOneOut returns the outputs f_{−i}(x_i) for the n rows of train, n×c, where f_{−i} is
+// fitted to all rows except i with the same ridge λn. It is
+//
+//	f_{−i}(x_i) = y_i − c_i/G_ii,   G = (K + λnI)⁻¹,   c = Gy,
+//
+// and takes 2n³/3 operations, twice those of a fit. [Decomposition.LeaveOneOut] has several
+// λ. Its errors are those of Fit.
+func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error) {
+	o.Validation = nil
+	m, rows, err := p.prepare(ctx, train, o)
+	if err != nil {
+		return nil, err
+	}
+	n, c, workers := m.Len(), m.Outputs(), learners.Workers(o.Workers)
+	for i, s := range rows {
+		rows[i] = max(s, 1e-24) // c_i is divided by its root, and such a row has no effect
+	}
+	gram, err := gramian(ctx, p.Kernel, m.Rows(), m.Targets(), c)
+	if err != nil {
+		return nil, err
+	}
+	scale(gram, n, rows)
+	a, diagonal := blocked.New(n, n, gram), make([]float64, n)
+	for i := range n {
+		diagonal[i] = gram[i*n+i]
+	}
+	if _, err := factor(a, diagonal, sketch.Ridge(p.Lambda, n), workers); err != nil {
+		return nil, err
+	}
+	coefficients := append([]float64(nil), m.Targets()...)
+	scaleRows(coefficients, c, rows)
+	blocked.SolveLower(workers, false, a, blocked.New(n, c, coefficients))
+	blocked.SolveLower(workers, true, a, blocked.New(n, c, coefficients))
+	root := blocked.New[float64](n, n, nil)
+	blocked.Inverse(workers, a, root)
+	inverse := make([]float64, n) // the diagonal of G
+	for i := range n {
+		for j, v := range root.Data[i*n:][:i+1] {
+			inverse[j] += v * v
+		}
+	}
+	for i := range coefficients {
+		coefficients[i] /= inverse[i/c]
+	}
+	if rows != nil {
+		for i, s := range rows {
+			rows[i] = 1 / s
+		}
+		scaleRows(coefficients, c, rows)
+	}
+	out := append([]float64(nil), m.Targets()...)
+	for i, r := range coefficients {
+		out[i] -= r
+	}
+	return out, ctx.Err()
+}

@@ -1,0 +1,222 @@
+package learners
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/sketch"
+)
+
+const (
+	// trialRows is the number of rows that a trial fits for each centre. It measures on
+	// as many others.
+	trialRows = 8
+	// trialCenters is the largest number of centres that a trial fits, which bounds its
+	// cost. docs/reproductions.md has its share of a fit.
+	trialCenters = 250
+	// leastTrial is the smallest number of centres that a trial fits.
+	leastTrial = 5
+	// trialGain is the ratio of root mean square errors that makes a sampler's centres
+	// worth taking. Draws of one kind differ by about 5 %.
+	trialGain = 0.93
+)
+
+// Tried is a sampler whose centres are used only if they have clearly less error than
+// uniform ones in a trial. Otherwise the fit has as many uniform centres.
+//
+// Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
+// gains much if few rows matter, and loses some per cent if the function is rough in dense
+// regions. Inputs alone do not tell which, so the trial fits the targets. It fits half of
+// the centres, and as many uniform ones, to 8 rows or more for each of them. It measures
+// the squared error on other rows. Fewer centres would not show a gain in rare rows, because
+// the other rows then have the larger error.
+//
+// The trial needs rows with targets, and the λ that [Sampling.For] sets. There is none if
+// the λ of the sampler is given. Then the sampler works as in its papers. The centres of an
+// output depend on the other outputs.
+type Tried struct {
+	sketch.Budgeted
+	lambda float64 // of the trial, 0 for none
+}
+
+// gains reports whether the centres pass the trial. They do if there is none because of
+// too few rows, or because of an error. Such an error is for the fit to report.
+//
+// Rows count by their weights. Those of the weight 0 have no part, except as centres.
+func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, weights []float64, lambda float64, seed uint64) bool {
+	m := c.Len()
+	size := min(m/2, trialCenters)
+	if size < leastTrial || src.Outputs() == 0 {
+		return true
+	}
+	weights, err := RowWeights("the trial of centres", src, Options{Weights: weights})
+	if err != nil {
+		return true
+	}
+	rng := stream.New(stream.Derive(seed, "centers trial", 0))
+	own := pick(c.Indices, some(m, size, rng))
+	order := others(own, src.Len(), 2*trialRows*size, weights, rng.Uint64())
+	fitted := len(order) / 2
+	if fitted < size {
+		return true
+	}
+	order = order[:2*fitted]
+	uniform := slices.Sorted(slices.Values(order[:size]))
+	fit := slices.Sorted(slices.Values(slices.Concat(own, order[:fitted])))
+	test := slices.Sorted(slices.Values(order[fitted:]))
+	t := trial{ctx: ctx, k: k, lambda: lambda, c: src.Outputs()}
+	if weights != nil {
+		counted := 0
+		for _, s := range weights {
+			if s > 0 {
+				counted++
+			}
+		}
+		for i := range weights { // so that λ is that of the fit
+			weights[i] *= float64(counted) / float64(len(weights))
+		}
+		t.weights, t.testWeights = pick(weights, fit), pick(weights, test)
+	}
+	rows, err := t.read(src, fit)
+	if err != nil {
+		return true
+	}
+	t.x, t.y = rows.Rows(), rows.Targets()
+	if rows, err = t.read(src, test); err != nil {
+		return true
+	}
+	t.testX, t.testY = rows.Rows(), rows.Targets()
+	chosen, err := t.error(t.among(fit, own))
+	if err != nil {
+		return true
+	}
+	other, err := t.error(t.among(fit, uniform))
+	return err != nil || !(other < math.Inf(1)) || chosen < trialGain*trialGain*other
+}
+
+// some returns m of the numbers below n, in increasing order.
+func some(n, m int, rng *rand.Rand) []int {
+	out := rng.Perm(n)[:m]
+	slices.Sort(out)
+	return out
+}
+
+// others returns up to m numbers below n, in random order, that are not in the increasing
+// list except and have no weight 0. Nil weights are 1.
+func others(except []int, n, m int, weights []float64, seed uint64) []int {
+	order := stream.NewPermutation(seed, uint64(n))
+	out := make([]int, 0, min(m, n))
+	for i := uint64(0); len(out) < m && i < uint64(n); i++ {
+		v := int(order.At(i))
+		if weights != nil && weights[v] == 0 {
+			continue
+		}
+		if _, found := slices.BinarySearch(except, v); !found {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func pick[T any](from []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, v := range at {
+		out[i] = from[v]
+	}
+	return out
+}
+
+// trial fits centres to a few rows by Nyström regression.
+type trial struct {
+	ctx      context.Context
+	k        kernel.Kernel
+	lambda   float64
+	x, testX kernel.Rows
+	y, testY []float64
+	// weights are those of x and testX, nil if all count alike
+	weights, testWeights []float64
+	c                    int
+}
+
+// read returns rows of src in memory.
+func (t *trial) read(src data.Source, idx []int) (*data.Memory, error) {
+	part, err := data.Subset(src, idx)
+	if err != nil {
+		return nil, err
+	}
+	return data.Load(t.ctx, part)
+}
+
+// among returns rows of t.x, by their indices in the source. fit are those of t.x.
+func (t *trial) among(fit, idx []int) kernel.Rows {
+	at := make([]int, len(idx))
+	for i, v := range idx {
+		at[i], _ = slices.BinarySearch(fit, v)
+	}
+	return t.x.Select(at)
+}
+
+// error returns the sum of the squared errors on the rows for testing.
+func (t *trial) error(centers kernel.Rows) (float64, error) {
+	e, err := sketch.NewEmbedding(t.k, centers, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	r, n := e.Rank(), t.x.Len()
+	features := make([]float64, n*r)
+	if err := e.Apply(t.ctx, features, nil, kernel.FromRows(t.x), 1); err != nil {
+		return 0, err
+	}
+	y := t.y
+	if t.weights != nil {
+		y = slices.Clone(y)
+		for i, s := range t.weights {
+			root := math.Sqrt(s)
+			for j := range r {
+				features[i*r+j] *= root
+			}
+			for j := range t.c {
+				y[i*t.c+j] *= root
+			}
+		}
+	}
+	z, gram, w := blocked.New(n, r, features), blocked.New(r, r, make([]float64, r*r)), blocked.New(r, t.c, make([]float64, r*t.c))
+	blocked.Syrk(1, true, z, 1, 0, gram)
+	largest := 0.0
+	for j := range r {
+		largest = max(largest, gram.Data[j*r+j])
+	}
+	for j := range r {
+		gram.Data[j*r+j] += max(sketch.Ridge(t.lambda, n), float64(r)*0x1p-50*largest)
+	}
+	if blocked.Cholesky(1, gram) < r {
+		return math.Inf(1), nil
+	}
+	blocked.Gemm(1, true, z, false, blocked.New(n, t.c, y), 1, 0, w)
+	blocked.SolveLower(1, false, gram, w)
+	blocked.SolveLower(1, true, gram, w)
+	blocked.SolveLower(1, true, blocked.New(r, r, e.Factor()), w)
+	model, err := NewExpansion(t.k, e.Points(), w.Data, t.c)
+	if err != nil {
+		return math.Inf(1), nil // the targets are too large
+	}
+	f := make([]float64, len(t.testY))
+	if err := model.Predict(t.ctx, f, kernel.FromRows(t.testX)); err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for i, v := range f {
+		s := 1.0
+		if t.testWeights != nil {
+			s = t.testWeights[i/t.c]
+		}
+		sum += s * (v - t.testY[i]) * (v - t.testY[i])
+	}
+	return sum, nil
+}
