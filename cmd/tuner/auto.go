@@ -35,15 +35,12 @@ func newAuto(g *globals) *cobra.Command {
 		Use:   "auto ALGORITHM --data FILE",
 		Short: "Tune a kernel learner on a file of data",
 		Long: `Auto tunes the hyper-parameters of a bundled learner on a file of data, and writes the
-best model to a file.
+best model to a file. ALGORITHM is one of those of tuner train.
 
-It creates a study. Its trials train on training rows and are compared on validation
-rows, or on five folds of both below 2000 rows. The first trial has the settings of
-theory, and another learned length scales. At the end auto trains the best configuration
-on both.
-
-ALGORITHM is one of those of tuner train. Ranges come from theory and the data. If the
-best value lies at an end of its range, stderr says so. --range sets a wider one.
+Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
+row instead, with all rows as centres, and longer searches start with each kernel. Others
+use five folds. Ranges come from theory and the data. If the best value is at an end of
+its range, stderr says so. At the end auto fits the best trial to all but the test rows.
 
 Ctrl-C loses nothing. The same command continues the study, which several machines
 share with --server. --from continues a finished one.`,
@@ -85,6 +82,8 @@ type autoRun struct {
 	png       string
 	logDir    string
 	lease     time.Duration
+	classes   string
+	calibrate bool
 	proposer  string
 	pruner    string
 	format    *format
@@ -97,10 +96,16 @@ func (a *autoRun) flags(g *globals, cmd *cobra.Command) {
 	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
 		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse or class-error)")
 		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
-		f.IntVar(&a.folds, "folds", 0, "number of `folds` to compare trials on, 1 for the validation rows alone (default 5 below 2000 rows, else 1)")
+		f.IntVar(&a.folds, "folds", 0, "number of `folds`, 1 for the validation rows alone")
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
 		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
 	})
+	a.data.addWeights(cmd, group{title: "Data"})
+	flagGroup(cmd, group{title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringVar(&a.classes, "class-weight", "", "`weights` of classes, balanced or as in yes=3,no=1")
+		f.BoolVar(&a.calibrate, "calibrate", false, "probabilities of classes by Platt scaling")
+	})
+	register(cmd, "class-weight", words(training.Balanced))
 	flagGroup(cmd, group{title: "Study"}, func(f *pflag.FlagSet) {
 		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
 		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m")
@@ -202,7 +207,10 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
 		return o, usagef("--measure: %w", err)
 	}
-	o = autotune.Options{Measure: a.measure, Folds: a.folds, Seed: a.split.Seed, Workers: a.threads}
+	o = autotune.Options{
+		Measure: a.measure, Folds: a.folds, ClassWeights: a.classes, Calibrate: a.calibrate,
+		Seed: a.split.Seed, Workers: a.threads,
+	}
 	return o, a.parameters(&o)
 }
 
@@ -277,14 +285,19 @@ func (a *autoRun) prepare(ctx context.Context, g *globals, cmd *cobra.Command, o
 		return nil, refused(err)
 	}
 	g.noteTable(cmd, table, data.Encoding)
-	if known, err := data.Known(); err != nil {
+	known, err := data.Known()
+	if err != nil {
 		return nil, err
-	} else if o.Folds == 0 {
-		o.Folds = autotune.DefaultFolds(known.Len())
+	}
+	if o.Folds == 0 {
+		o.Folds = autotune.DefaultFolds(a.algorithm, o.Fixed, known.Len())
 	} else if o.Folds > known.Len() {
 		return nil, usagef("--folds %d: must be at most %d, the number of rows that are not for testing", o.Folds, known.Len())
 	}
 	tn, err := autotune.New(ctx, a.algorithm, data, o)
+	if option := (*autotune.OptionError)(nil); errors.As(err, &option) {
+		return nil, usagef("--%s: %w", option.Option, reworded(option.Err))
+	}
 	return tn, refused(err)
 }
 

@@ -226,6 +226,8 @@ var remedies = strings.NewReplacer(
 	"set ZeroBased", "give --zero-based",
 	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
 	"see Options.Target", "--target overrules",
+	"hold out more validation rows", "raise --validation",
+	"use fewer folds", "use fewer --folds",
 	"or a larger max rows", "or a larger --max-rows",
 )
 

@@ -34,12 +34,15 @@ const groupKey = "tuner_group"
 
 // flagGroup calls define and puts the flags that it adds into a group of the help page.
 func flagGroup(cmd *cobra.Command, g group, define func(fs *pflag.FlagSet)) {
-	fs := pflag.NewFlagSet(g.title, pflag.ContinueOnError)
+	fs, earlier := cmd.Flags(), 0
 	fs.SortFlags = false
+	fs.VisitAll(func(*pflag.Flag) { earlier++ })
 	define(fs)
-	fs.VisitAll(func(f *pflag.Flag) { assign(f, g) })
-	cmd.Flags().SortFlags = false
-	cmd.Flags().AddFlagSet(fs)
+	fs.VisitAll(func(f *pflag.Flag) {
+		if earlier--; earlier < 0 {
+			assign(f, g)
+		}
+	})
 }
 
 // assign puts a flag into a group.

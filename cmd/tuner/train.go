@@ -200,8 +200,16 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	if err != nil {
 		return dataError(err)
 	}
+	weights, err := training.ClassWeights(ctx, t.classes, data.Encoding, data.Train, data.Weights)
+	if err != nil {
+		return usagef("--class-weight: %w", err)
+	}
+	counted, err := training.Counted(data.Train, weights)
+	if err != nil {
+		return dataError(err)
+	}
 	var notes []string
-	if err := t.algorithm.Learn(ctx, values, data.Train, &problem, t.split.Seed, t.options.Workers); err != nil {
+	if err := t.algorithm.Learn(ctx, values, counted, &problem, t.split.Seed, t.options.Workers); err != nil {
 		return dataError(err)
 	}
 	if l := problem.Learned; l != nil {
@@ -219,10 +227,7 @@ func (t *trainer) fit(ctx context.Context, g *globals, cmd *cobra.Command, data 
 	if err != nil {
 		return usagef("--measure: %w", err)
 	}
-	o.Measure = measure
-	if o.Weights, err = training.ClassWeights(ctx, t.classes, data.Encoding, data.Train, data.Weights); err != nil {
-		return usagef("--class-weight: %w", err)
-	}
+	o.Measure, o.Weights = measure, weights
 	progress := newFitProgress(newStatusLine(g, cmd), t.algorithm.Name, name)
 	o.Progress = progress.report
 	model, fitErr := estimator.Fit(ctx, data.Train, o)

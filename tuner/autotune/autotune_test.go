@@ -45,6 +45,16 @@ func wave(t *testing.T, n int, classes bool) *training.Data {
 	return prepared(t, b.String(), dataset.Options{Target: []string{"y"}})
 }
 
+// knownOf returns the training and validation rows.
+func knownOf(t *testing.T, d *training.Data) data.Source {
+	t.Helper()
+	known, err := d.Known()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
 func prepared(t *testing.T, text string, o dataset.Options) *training.Data {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.csv")
@@ -342,7 +352,7 @@ func TestStudyOfSomethingElse(t *testing.T) {
 		{tuning(t, "falkon", d, autotune.Options{}), "tunes krr, not falkon"},
 		{tuning(t, "krr", d, autotune.Options{Measure: "mae"}), "another objective than validation-mae"},
 		{tuning(t, "krr", wave(t, 61, false), autotune.Options{}), "other data"},
-		{tuning(t, "krr", d, autotune.Options{Seed: 9}), "other data, or another split, encoding or seed"},
+		{tuning(t, "krr", d, autotune.Options{Seed: 9}), "other data or weights, or another split, encoding, seed or number of folds, or of an earlier version"},
 		{tuning(t, "krr", d, autotune.Options{Fixed: training.Values{"lambda": "0.1"}}), "another search space"},
 	} {
 		_, _, err := c.tn.Study(t.Context(), svc, "s", study.Spec{})
@@ -372,9 +382,9 @@ func TestStudyInOtherRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrow := tuning(t, "krr", d, autotune.Options{Ranges: map[string]autotune.Range{"lambda": {Low: 1e-12, High: 1e-8}}})
+	narrow := tuning(t, "krr", d, autotune.Options{Ranges: map[string]autotune.Range{"lambda": {Low: 1e-13, High: 1e-8}}})
 	mismatch := (*autotune.MismatchError)(nil)
-	if _, _, err := narrow.Study(t.Context(), svc, "s", study.Spec{}); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "another search space (lambda: 1e-10…0.1 there, 1e-12…1e-08 here)") {
+	if _, _, err := narrow.Study(t.Context(), svc, "s", study.Spec{}); !errors.As(err, &mismatch) || !strings.Contains(err.Error(), "another search space (lambda: 1e-12…0.1 there, 1e-13…1e-08 here)") {
 		t.Error(err)
 	}
 	if err := narrow.CheckSource(source); err != nil {
@@ -397,6 +407,44 @@ func TestStudyInOtherRanges(t *testing.T) {
 	}
 	if theory, _, err := autotune.Default(t.Context(), svc, "s"); err != nil || theory.State != study.Queued {
 		t.Errorf("%v is not taken for theory's", theory)
+	}
+}
+
+// In closed form, a study with a range of centres and one without take over each other's trials.
+// One with a fixed number takes over only those of that number.
+func TestStudyInOtherCenters(t *testing.T) {
+	d := wave(t, 60, false)
+	known := knownOf(t, d)
+	n := known.Len()
+	withRange := func(low, high int) autotune.Options {
+		return autotune.Options{Ranges: map[string]autotune.Range{"centers": {Low: float64(low), High: float64(high)}}}
+	}
+	fixed := func(m int) autotune.Options {
+		return autotune.Options{Fixed: training.Values{"centers": strconv.Itoa(m)}}
+	}
+	for _, c := range []struct {
+		from, to autotune.Options
+		ok       bool
+	}{
+		{autotune.Options{}, withRange(5, n), true},
+		{autotune.Options{}, withRange(5, 20), true},
+		{withRange(5, n), autotune.Options{}, true},
+		{withRange(5, n), fixed(n), false},
+		{fixed(20), autotune.Options{}, false},
+		{fixed(20), withRange(5, n), false},
+		{autotune.Options{}, fixed(20), false},
+	} {
+		c.from.Folds, c.to.Folds = n, n
+		svc := newStudy(t, tuning(t, "falkon", d, c.from), 3, nil)
+		source, err := svc.Study(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := tuning(t, "falkon", d, c.to)
+		mismatch := (*autotune.MismatchError)(nil)
+		if err := to.CheckSource(source); (err == nil) != c.ok || err != nil && !errors.As(err, &mismatch) {
+			t.Errorf("from %+v to %+v: %v", c.from, c.to, err)
+		}
 	}
 }
 
@@ -583,6 +631,109 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 		p, ok := tn.Space().Lookup("relevance")
 		if searched := ok && p.Type == space.TypeCategorical; searched != c.want {
 			t.Errorf("%s, %v: relevance is searched: %v", c.algorithm, c.fixed, searched)
+		}
+	}
+}
+
+// Where rows are left out in closed form, the space is that of training and validation rows
+// together, and all of them are centres unless a range says otherwise.
+func TestClosedFormHasAllRowsAsCenters(t *testing.T) {
+	d := wave(t, 60, false)
+	known := knownOf(t, d)
+	n := int64(known.Len())
+	for _, c := range []struct {
+		folds  int
+		ranges map[string]autotune.Range
+		want   []string // the first and the last value
+	}{
+		{int(n), nil, []string{fmt.Sprint(n)}},
+		{int(n), map[string]autotune.Range{"centers": {Low: 5, High: float64(n)}}, []string{"5", fmt.Sprint(n)}},
+		{5, nil, []string{fmt.Sprint(d.Train.Len()), fmt.Sprint(d.Train.Len())}},
+	} {
+		p, ok := tuning(t, "falkon", d, autotune.Options{Folds: c.folds, Ranges: c.ranges}).Space().Lookup("centers")
+		if !ok {
+			t.Fatal("centers are not in the space")
+		}
+		got := []string{p.Low.String(), p.High.String()}
+		if p.Type == space.TypeConstant {
+			got = []string{p.Values[0].String()}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d folds, %v: %v, want %v", c.folds, c.ranges, got, c.want)
+		}
+	}
+}
+
+// In closed form a study with enough trials starts with each kernel and relevance. One with few
+// trials or only a time budget does not.
+func TestClosedFormStartsWithEachKernel(t *testing.T) {
+	d := wave(t, 60, false)
+	known := knownOf(t, d)
+	tn := tuning(t, "krr", d, autotune.Options{Folds: known.Len()})
+	if n := len(tn.Starts()); n != 3+16 {
+		t.Fatalf("%d starts, want theory's, half its length scale, learned length scales, and 4 kernels of 2 relevances at 2 settings: %v", n, tn.Starts())
+	}
+	for _, c := range []struct {
+		trials int
+		budget float64
+		want   int
+	}{{2, 0, 2}, {56, 0, 3}, {57, 0, 19}, {0, 0, 19}, {0, 600, 3}, {2, 600, 2}, {57, 600, 19}} {
+		want := c.want
+		svc := newStudy(t, tn, c.trials, func(s *study.Spec) { s.MaxCost = c.budget })
+		queued, _, err := svc.Trials(t.Context(), "s", tuner.Filter{States: []study.TrialState{study.Queued}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := map[string]bool{}
+		for _, trial := range queued {
+			v := autotune.Values(trial.Config)
+			cells[v["kernel"]+" "+v["relevance"]] = true
+		}
+		if len(queued) != want || want == 19 && len(cells) != 8 {
+			t.Errorf("%d trials in %g s begin with %d, want %d: %v", c.trials, c.budget, len(queued), want, cells)
+		}
+	}
+	if n := len(tuning(t, "krr", d, autotune.Options{Folds: 5}).Starts()); n != 3 {
+		t.Errorf("%d starts with five folds, want 3", n)
+	}
+	fixed := autotune.Options{Folds: known.Len(), Fixed: training.Values{"kernel": "laplace"}}
+	if n := len(tuning(t, "krr", d, fixed).Starts()); n != 3 {
+		t.Errorf("%d starts with one kernel, want 3", n)
+	}
+}
+
+// If all training rows of the best trial are centres, all rows of the final fit are. Fewer
+// centres, and a number that was set, stay.
+func TestRefitHasAllRowsAsCenters(t *testing.T) {
+	d := wave(t, 60, false)
+	known := knownOf(t, d)
+	n, all := d.Train.Len(), known.Len()
+	for _, c := range []struct {
+		o             autotune.Options
+		centers, want int
+	}{
+		{autotune.Options{}, n, all},
+		{autotune.Options{Ranges: map[string]autotune.Range{"centers": {Low: 5, High: float64(n)}}}, n - 1, n - 1},
+		{autotune.Options{Fixed: training.Values{"centers": strconv.Itoa(n)}}, n, n},
+	} {
+		tn := tuning(t, "falkon", d, c.o)
+		var values []space.Assignment
+		for name, v := range tn.Starts()[0].All() {
+			if name == "centers" {
+				v = space.Int(int64(c.centers))
+			}
+			values = append(values, space.Assignment{Name: name, Value: v})
+		}
+		f, err := tn.Refit(t.Context(), study.Trial{Config: space.NewConfig(values...)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var used map[string]any
+		if err := json.Unmarshal(f.File.Params, &used); err != nil {
+			t.Fatal(err)
+		}
+		if want := strconv.Itoa(c.want); f.Values["centers"] != want || fmt.Sprint(used["centers"]) != want {
+			t.Errorf("%d centers of %v: %s, in the file %v, want %s", c.centers, c.o, f.Values["centers"], used["centers"], want)
 		}
 	}
 }

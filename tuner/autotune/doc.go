@@ -23,7 +23,10 @@
 // theory's settings and the same with half the length scale, because the median is larger
 // than the length scales in the tables of the papers. Where inputs are several, a third has
 // the length scales and λ that [training.Learn] fits to the training rows, and the parameter
-// relevance chooses between one length scale and these proportions.
+// relevance chooses between one length scale and these proportions. Where a trial leaves out
+// rows in closed form, and the study has three trials for each start, the others have each
+// kernel and each relevance, with two length scales. Without them a search may end beside
+// the best kernel. A study with only a time budget has no such starts.
 //
 // [Options.Ranges] replace theory's ranges. They may exclude theory's settings. The first
 // trial is then the nearest configuration. Ranges are fixed for a study, as its space is. A
@@ -31,7 +34,8 @@
 // [Tuning.Continue]). Even counts follow theory's progression within and beyond theory's
 // range, so a wider range contains all values of a narrower one. [Edges] reports where the
 // best trial lies at an end of a range. It leaves out limits that the learner sets, such as
-// n centres. The study stores these limits in an attribute.
+// n centres, and a λ below which rounding errors decide. The study stores these limits in an
+// attribute.
 //
 // # Objective
 //
@@ -50,9 +54,16 @@
 // A fit that diverges, or whose error is not finite, is infeasible, and the proposer learns
 // to avoid such configurations. Any other error, including a panic, fails that trial only.
 //
-// Few rows have folds in place of one split ([Options].Folds, [DefaultFolds]). A trial then
-// fits once for each fold of training and validation rows together, with classes in equal
-// shares. The objective is the mean error of the folds. Each fold is a report, so the pruner
+// Few rows have folds in place of one split ([Options].Folds, [DefaultFolds]). The squared
+// loss of falkon and krr leaves out one row at a time in closed form, in the time of one
+// fit. The objective is the error of these n outputs. It counts all n rows in the ridge λn
+// and is that of the exact solution. The space and the learned length scales are then those
+// of all n rows. All of them are centres, or as many as theory searches if that is less,
+// because fewer lose accuracy and save little time. A range of centres or a sampler changes
+// that. Other learners have k folds, as does falkon in single precision, or with a fixed
+// solver, tolerance or number of iterations. A trial fits once for each fold of training and
+// validation rows together, with classes in equal shares. The objective is the mean error of
+// the folds. Each fold is a report, so the pruner
 // ends trials between folds, and a trial that was interrupted continues with the next fold.
 // Each fold takes the error of its own best step where steps regularise. The final fit then
 // ends at the mean of these steps.

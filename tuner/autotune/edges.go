@@ -15,7 +15,8 @@ func Is(s study.Spec) bool { return s.Attributes[attributeAlgorithm] != "" }
 
 // Edges returns the ends of ranges at which a configuration of any study lies, as
 // [space.Space.Edges] does. For a study that a [Tuning] made, it leaves out ends that the
-// learner cannot exceed, such as the number of rows for centres.
+// learner cannot exceed, such as the number of rows for centres, and a λ below which
+// rounding errors decide.
 func Edges(s study.Spec, c space.Config) []space.Edge {
 	var out []space.Edge
 	limits := limitsOf(s)
@@ -49,8 +50,8 @@ func Wider(s study.Spec, e space.Edge) string {
 		high = (high + l.High) / 2
 	case e.Upper:
 		high = rounded(min(100*high, math.MaxFloat64))
-	default:
-		low = rounded(max(low/100, math.SmallestNonzeroFloat64))
+	default: // The lower end may already be below the limit.
+		low = min(low, rounded(max(low/100, l.Low, math.SmallestNonzeroFloat64)))
 	}
 	return e.Parameter + "=" + Range{low, high}.String()
 }
@@ -66,8 +67,8 @@ func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 	return t.counted, t.steps, true
 }
 
-// limitsOf returns the ranges that the learner cannot exceed, by name. They are stored in
-// the study. For a study of an earlier program they are the limits that hold for any data.
+// limitsOf returns the ranges beyond which there is nothing to search, by name. They are
+// stored in the study. For a study of an earlier program they are the limits that hold for any data.
 func limitsOf(s study.Spec) map[string]Range {
 	limits := map[string]Range{}
 	text, ok := s.Attributes[attributeLimits]
@@ -87,8 +88,8 @@ func limitsOf(s study.Spec) map[string]Range {
 func limitTexts(dims []theory.Dimension) []string {
 	var out []string
 	for _, d := range dims {
-		if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 {
-			out = append(out, fmt.Sprintf("%s=%s", d.Name, Range{d.Least, min(d.Most, math.MaxInt32)}))
+		if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 || d.Floor > 0 {
+			out = append(out, fmt.Sprintf("%s=%s", d.Name, Range{max(d.Least, d.Floor), min(d.Most, math.MaxInt32)}))
 		}
 	}
 	return out

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -31,24 +33,72 @@ const (
 
 // DefaultFolds returns the number of folds for n training and validation rows. Many rows
 // have one split. A fifth of few rows is too small a sample to compare configurations on.
-func DefaultFolds(n int) int {
-	if n >= foldRows || n < 2*usualFolds {
+// The squared loss of falkon and krr has the errors of leaving out each row in closed form,
+// which take the time of one fit or two. They are those of the exact solution, so falkon in
+// single precision, or with a fixed solver, tolerance or number of iterations, has five folds.
+// Other learners have five folds too.
+func DefaultFolds(a training.Algorithm, fixed training.Values, n int) int {
+	switch {
+	case n >= foldRows || n < 2*usualFolds:
 		return 1
+	case closed(a, fixed):
+		return n
 	}
 	return usualFolds
 }
 
-// fold is a part of the training and validation rows, and the rest.
-type fold struct {
+// exact reports whether a fit may reach the exact solution, because the fixed hyper-parameters
+// do not say where it ends, and it has all digits.
+func exact(fixed training.Values) bool {
+	return fixed["precision"] != "float32" && !slices.ContainsFunc([]string{"solver", "iterations", "tolerance"}, func(name string) bool {
+		_, ok := fixed[name]
+		return ok
+	})
+}
+
+// part is rows to fit to and rows to judge on.
+type part struct {
 	train, validation data.Source
+	weights, judged   []float64 // of their rows, nil if all count alike
+}
+
+// leaveOneOuter is an estimator with the outputs for each row of a fit without it.
+type leaveOneOuter interface {
+	LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error)
+}
+
+// closed reports whether a learner leaves out rows in closed form.
+func closed(a training.Algorithm, fixed training.Values) bool {
+	return a.Name == "krr" || a.Name == "falkon" && a.Scoring(fixed, training.Problem{}).Loss == learners.SquaredLoss && exact(fixed)
+}
+
+// leaveOneOut is Trial in closed form.
+func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.Writer) error {
+	outputs, err := e.(leaveOneOuter).LeaveOneOut(ctx, t.known, learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Weights: t.weights})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case impossible(err):
+		return infeasible(out, err)
+	case err != nil:
+		return err
+	}
+	y, err := learners.Targets(ctx, t.known)
+	if err != nil {
+		return err
+	}
+	result := t.measure(t.data.KnownWeights())(outputs, y, t.known.Outputs())
+	if result-result != 0 {
+		return infeasible(out, errors.New("the error of leaving out a row is not finite"))
+	}
+	_, err = fmt.Fprintf(out, "%s=%s\n", t.Objective(), strconv.FormatFloat(result, 'g', 8, 64))
+	return err
 }
 
 // divide sets the folds of the training and validation rows, with classes in equal shares.
 func (t *Tuning) divide(ctx context.Context, k int) error {
-	known, err := t.data.Known()
-	if err != nil {
-		return err
-	}
+	var err error
+	known, judged := t.known, t.data.KnownWeights()
 	if n := known.Len(); k > n {
 		return fmt.Errorf("autotune: there are %d folds for %d training and validation rows; use at most %[2]d", k, n)
 	}
@@ -65,8 +115,14 @@ func (t *Tuning) divide(ctx context.Context, k int) error {
 	} else if parts, err = data.KFold(known.Len(), k, t.options.Seed); err != nil {
 		return err
 	}
-	for _, p := range parts {
-		f := fold{}
+	for i, p := range parts {
+		f := part{weights: pick(t.weights, p.Train), judged: pick(judged, p.Test)}
+		if err := t.positive(fmt.Sprintf("rows outside fold %d", i+1), f.weights, fewerFolds); err != nil {
+			return err
+		}
+		if err := t.positive(fmt.Sprintf("rows of fold %d", i+1), f.judged, fewerFolds); err != nil {
+			return err
+		}
 		if f.train, err = data.Subset(known, p.Train); err != nil {
 			return err
 		}
@@ -78,6 +134,20 @@ func (t *Tuning) divide(ctx context.Context, k int) error {
 	return nil
 }
 
+const fewerFolds = "use fewer folds"
+
+// pick returns the weights of some rows.
+func pick(weights []float64, rows []int) []float64 {
+	if weights == nil {
+		return nil
+	}
+	out := make([]float64, len(rows))
+	for k, i := range rows {
+		out[k] = weights[i]
+	}
+	return out
+}
+
 // folded is the result of a fold.
 type folded struct {
 	err        float64 // of the best step, or of the last where steps do not regularise
@@ -86,7 +156,7 @@ type folded struct {
 }
 
 // crossValidate is Trial with folds. The objective is the mean error of the folds, weighted
-// by rows. Each fold is reported, and the trial can end between folds. A later run of the
+// by the weights of their rows. Each fold is reported, and the trial can end between folds. A later run of the
 // trial takes the folds that were reported, so that an interruption costs at most a fold.
 func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name string, trial study.Trial, e learners.Estimator, out io.Writer) error {
 	done, err := t.reported(ctx, svc, name, trial)
@@ -94,7 +164,7 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 		return err
 	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective()}
-	sum, rows, best, last := 0.0, 0, 0, 0
+	sum, rows, best, last := 0.0, 0.0, 0, 0
 	for i, part := range t.folds {
 		r, known := done[i]
 		if !known {
@@ -109,10 +179,16 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 		if r.err-r.err != 0 {
 			return infeasible(out, fmt.Errorf("the error of fold %d is not finite", i+1))
 		}
-		n := part.validation.Len()
-		sum, rows, best, last = sum+float64(n)*r.err, rows+n, best+r.best, max(last, r.last)
+		n := float64(part.validation.Len())
+		if part.judged != nil {
+			n = 0
+			for _, s := range part.judged {
+				n += s
+			}
+		}
+		sum, rows, best, last = sum+n*r.err, rows+n, best+r.best, max(last, r.last)
 		values := []study.NamedValue{
-			{Name: t.Objective(), Value: sum / float64(rows)},
+			{Name: t.Objective(), Value: sum / rows},
 			{Name: foldError, Value: r.err},
 			{Name: foldBest, Value: float64(r.best)},
 			{Name: foldSteps, Value: float64(r.last)},
@@ -129,15 +205,15 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 	if t.stepsRegularise() {
 		text = fmt.Sprintf(" %s=%d", bestStep, int(math.Round(float64(best)/float64(len(t.folds)))))
 	}
-	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", t.Objective(), strconv.FormatFloat(sum/float64(rows), 'g', 8, 64), text, lastStep, last)
+	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", t.Objective(), strconv.FormatFloat(sum/rows, 'g', 8, 64), text, lastStep, last)
 	return err
 }
 
 // fitFold fits to the other folds.
-func (t *Tuning) fitFold(ctx context.Context, e learners.Estimator, part fold) (folded, error) {
+func (t *Tuning) fitFold(ctx context.Context, e learners.Estimator, part part) (folded, error) {
 	r, least := folded{}, math.Inf(1)
 	o := learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers, Validation: part.validation, Measure: t.measure,
+		Seed: t.options.Seed, Workers: t.options.Workers, Weights: part.weights, Validation: part.validation, Measure: t.measure(part.judged),
 		Progress: func(p learners.Progress) error {
 			r.last, r.err = p.Iteration, p.ValidationError
 			if p.ValidationError < least {

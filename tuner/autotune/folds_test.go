@@ -2,6 +2,7 @@ package autotune_test
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -26,15 +27,29 @@ func TestFoldsAreCrossValidation(t *testing.T) {
 		t.Fatalf("%d reports of %d folds", len(trial.Reports), k)
 	}
 
-	known, err := d.Known()
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := knownOf(t, d)
 	folds, err := data.KFold(known.Len(), k, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := training.Find("krr")
+	e := firstEstimator(t, "krr", d, trial, nil)
+	sum := 0.0
+	for i, f := range folds {
+		want := errorOf(t, e, d, f.Train, f.Test)
+		sum += want * float64(len(f.Test))
+		if got := valueOf(trial.Reports[i], "fold-error"); math.Abs(got-want) > 1e-9 {
+			t.Errorf("fold %d has the error %v, want %v", i, got, want)
+		}
+	}
+	if got, want := objective(t, tn, trial), sum/float64(known.Len()); math.Abs(got-want) > 1e-7*want {
+		t.Errorf("the objective is %v, want %v", got, want)
+	}
+}
+
+// firstEstimator returns the estimator of the first trial, with some other values.
+func firstEstimator(t *testing.T, algorithm string, d *training.Data, trial study.Trial, other training.Values) learners.Estimator {
+	t.Helper()
+	a, err := training.Find(algorithm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,36 +59,35 @@ func TestFoldsAreCrossValidation(t *testing.T) {
 	}
 	v := autotune.Values(trial.Config)
 	delete(v, "relevance") // equal in the first start
+	maps.Copy(v, other)
 	e, err := a.Estimator(v, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := 0.0
-	for i, f := range folds {
-		train, err := data.Subset(known, f.Train)
-		if err != nil {
-			t.Fatal(err)
-		}
-		test, err := data.Subset(known, f.Test)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := e.Fit(t.Context(), train, learners.Options{Seed: 3, Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		scores, err := training.Evaluate(t.Context(), m, d.Encoding, test, learners.Scoring{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += scores[0].Value * float64(test.Len())
-		if got := valueOf(trial.Reports[i], "fold-error"); math.Abs(got-scores[0].Value) > 1e-9 {
-			t.Errorf("fold %d has the error %v, want %v", i, got, scores[0].Value)
-		}
+	return e
+}
+
+// errorOf returns the error on some known rows of a fit to others.
+func errorOf(t *testing.T, e learners.Estimator, d *training.Data, train, test []int) float64 {
+	t.Helper()
+	known := knownOf(t, d)
+	fitted, err := data.Subset(known, train)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got, want := objective(t, tn, trial), sum/float64(known.Len()); math.Abs(got-want) > 1e-7*want {
-		t.Errorf("the objective is %v, want %v", got, want)
+	judged, err := data.Subset(known, test)
+	if err != nil {
+		t.Fatal(err)
 	}
+	m, err := e.Fit(t.Context(), fitted, learners.Options{Seed: 3, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := training.Evaluate(t.Context(), m, d.Encoding, judged, learners.Scoring{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scores[0].Value
 }
 
 func valueOf(r study.Report, name string) float64 {
@@ -82,6 +96,63 @@ func valueOf(r study.Report, name string) float64 {
 		return math.NaN()
 	}
 	return r.Values[i].Value
+}
+
+// As many folds as rows are closed-form, and close to fits without one row each, of which
+// the ridge λ(n−1) is slightly smaller.
+func TestAsManyFoldsAsRowsLeaveOneOut(t *testing.T) {
+	d := wave(t, 90, false)
+	known := knownOf(t, d)
+	n := known.Len()
+	for _, name := range []string{"krr", "falkon"} {
+		tn := tuning(t, name, d, autotune.Options{Seed: 3, Folds: n})
+		svc := newStudy(t, tn, 1, nil)
+		work(t.Context(), t, tn, svc, "w")
+		trial := trialsOf(t, svc)[0]
+		more := training.Values{}
+		if name == "falkon" {
+			more["iterations"] = "500"
+		}
+		e := firstEstimator(t, name, d, trial, more)
+		sum := 0.0
+		for i := range n {
+			rmse := errorOf(t, e, d, slices.Delete(upTo(n), i, i+1), []int{i})
+			sum += rmse * rmse
+		}
+		if got, want := objective(t, tn, trial), math.Sqrt(sum/float64(n)); math.Abs(got-want) > 0.01*want {
+			t.Errorf("%s: the objective is %v, of %d fits %v", name, got, n, want)
+		}
+	}
+}
+
+// The closed form is of the exact solution of the squared loss. Other losses, and a fit that
+// ends early or has single precision, are fitted once for each row.
+func TestAsManyFoldsAsRowsFitWhereNoClosedFormIs(t *testing.T) {
+	d := wave(t, 24, false)
+	known := knownOf(t, d)
+	for _, fixed := range []training.Values{
+		{"loss": "quantile", "quantile": "0.9"},
+		{"loss": "huber"},
+		{"iterations": "1"},
+		{"tolerance": "0.1"},
+		{"solver": "gradient"},
+		{"precision": "float32"},
+	} {
+		tn := tuning(t, "falkon", d, autotune.Options{Seed: 3, Folds: known.Len(), Fixed: fixed})
+		svc := newStudy(t, tn, 1, nil)
+		work(t.Context(), t, tn, svc, "w")
+		if trial := trialsOf(t, svc)[0]; len(trial.Reports) != known.Len() {
+			t.Errorf("%v: %d fits for %d rows (%s)", fixed, len(trial.Reports), known.Len(), trial.Outcome)
+		}
+	}
+}
+
+func upTo(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }
 
 // Each class has its share of every fold, so that a rare class can be learned in each.
@@ -194,9 +265,33 @@ func TestFoldsRefused(t *testing.T) {
 	if _, _, err := several.Study(t.Context(), svc, "s", study.Spec{}); err == nil {
 		t.Error("a study of one split was continued with folds")
 	}
-	for n, want := range map[int]int{5: 1, 10: 5, 1999: 5, 2000: 1} {
-		if got := autotune.DefaultFolds(n); got != want {
-			t.Errorf("%d rows have %d folds, want %d", n, got, want)
+	for _, c := range []struct {
+		algorithm string
+		fixed     training.Values
+		n, want   int
+	}{
+		{"sgdrf", nil, 9, 1},
+		{"sgdrf", nil, 10, 5},
+		{"sgdrf", nil, 1999, 5},
+		{"falkon", nil, 9, 1},
+		{"falkon", nil, 1999, 1999},
+		{"falkon", training.Values{"loss": "huber"}, 1999, 5},
+		{"falkon", training.Values{"lambda": "1e-3"}, 1999, 1999},
+		{"falkon", training.Values{"iterations": "1"}, 1999, 5},
+		{"falkon", training.Values{"tolerance": "1e-3"}, 1999, 5},
+		{"falkon", training.Values{"solver": "gradient"}, 1999, 5},
+		{"falkon", training.Values{"precision": "float32"}, 1999, 5},
+		{"falkon", training.Values{"precision": "float64"}, 1999, 1999},
+		{"falkon", training.Values{"epsilon": "1e-6"}, 1999, 1999},
+		{"krr", nil, 300, 300},
+		{"krr", nil, 2000, 1},
+	} {
+		a, err := training.Find(c.algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := autotune.DefaultFolds(a, c.fixed, c.n); got != c.want {
+			t.Errorf("%s with %v: %d rows have %d folds, want %d", c.algorithm, c.fixed, c.n, got, c.want)
 		}
 	}
 }

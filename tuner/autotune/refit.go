@@ -3,6 +3,7 @@ package autotune
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/bkbtuner/bkb/learners"
@@ -12,12 +13,14 @@ import (
 
 // Fitted is a configuration that was fitted to training and validation rows.
 type Fitted struct {
-	Trial  int             `json:"trial"`
+	Trial int `json:"trial"`
+	// Values are those of the fit. Where all rows of a trial were centres, and there are more
+	// rows now, the trial had fewer centres.
 	Values training.Values `json:"values"`
 	// Step is the step at which the fit ended, which is the best step of the trial. It is 0
 	// if the fit went to the end.
 	Step int `json:"step,omitempty"`
-	// Validation is the error of the trial, which was fitted to training rows only.
+	// Validation is the error of the trial. Its fits left out the rows that it was judged on.
 	Validation float64 `json:"validation"`
 	// Test has the errors on the test rows. It is empty if there are no test rows.
 	Test []training.Score `json:"test,omitempty"`
@@ -28,8 +31,9 @@ type Fitted struct {
 
 // Refit fits the configuration of a completed trial to training and validation rows
 // together and measures it on the test rows. Where steps regularise, it fits up to the best
-// step of the trial. The encoding stays that of the training rows. Refit returns the error
-// of ctx if ctx ends.
+// step of the trial. Where all rows that a trial fits to are centres, all rows of this fit
+// are. In closed form these are the same rows. The encoding stays that of the training rows.
+// Refit returns the error of ctx if ctx ends.
 func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}
 	m, _ := trial.Outcome.Metric(t.Objective())
@@ -38,17 +42,16 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 	if ok {
 		f.Step = int(m.Mean())
 	}
-	known, err := t.data.Known()
-	if err != nil {
-		return nil, err
+	if _, fixed := t.options.Fixed["centers"]; !fixed && f.Values["centers"] == strconv.Itoa(t.problem.Rows) {
+		f.Values["centers"] = strconv.Itoa(t.known.Len())
 	}
 	e, err := t.algorithm.Estimator(f.Values, t.problem)
 	if err != nil {
 		return nil, err
 	}
 	began, last := time.Now(), 0
-	model, err := e.Fit(ctx, known, learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers,
+	model, err := e.Fit(ctx, t.known, learners.Options{
+		Seed: t.options.Seed, Workers: t.options.Workers, Weights: t.weights,
 		Progress: func(p learners.Progress) error {
 			last = p.Iteration
 			if progress != nil {
@@ -56,10 +59,7 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 					return err
 				}
 			}
-			if p.Iteration == f.Step {
-				return learners.ErrStop
-			}
-			return nil
+			return endAt(f.Step, p)
 		},
 	})
 	if err != nil {
@@ -69,15 +69,71 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 	if err != nil {
 		return nil, err
 	}
+	if t.options.Calibrate {
+		if model, err = t.calibrate(ctx, e, model, f.Step); err != nil {
+			return nil, err
+		}
+	}
 	f.File = &learners.File{
 		Algorithm: t.algorithm.Name, Params: params, Seed: t.options.Seed, Encoding: t.data.Encoding, Model: model,
 		Report: &learners.Report{
-			Rows: known.Len(), Iterations: last, Best: last, Seconds: time.Since(began).Seconds(),
+			Rows: t.known.Len(), Iterations: last, Best: last, Seconds: time.Since(began).Seconds(),
 			Measure: t.name, ValidationError: &f.Validation,
 		},
 	}
 	if t.data.Test != nil {
-		f.Test, err = training.Evaluate(ctx, model, t.data.Encoding, t.data.Test, t.algorithm.Scoring(f.Values, t.problem))
+		s := t.algorithm.Scoring(f.Values, t.problem)
+		s.Weights = t.data.TestWeights
+		f.Test, err = training.Evaluate(ctx, model, t.data.Encoding, t.data.Test, s)
 	}
 	return f, err
+}
+
+// endAt ends a fit at a step, or never if it is 0.
+func endAt(step int, p learners.Progress) error {
+	if p.Iteration == step {
+		return learners.ErrStop
+	}
+	return nil
+}
+
+// calibrate adds probabilities to a model. The scores are those of leaving out each row, or
+// those of the validation rows after a fit to the training rows alone.
+func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners.Model, step int) (learners.Model, error) {
+	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers}
+	if t.alone {
+		o.Weights = t.weights
+		f, err := e.(leaveOneOuter).LeaveOneOut(ctx, t.known, o)
+		if err != nil {
+			return nil, err
+		}
+		y, err := learners.Targets(ctx, t.known)
+		if err != nil {
+			return nil, err
+		}
+		return calibrated(learners.CalibrateOn(m, f, y, t.data.KnownWeights()))
+	}
+	s := t.single
+	o.Weights, o.Progress = s.weights, func(p learners.Progress) error { return endAt(step, p) }
+	other, err := e.Fit(ctx, s.train, o)
+	if err != nil {
+		return nil, err
+	}
+	y, err := learners.Targets(ctx, s.validation)
+	if err != nil {
+		return nil, err
+	}
+	f := make([]float64, len(y))
+	if err := other.Predict(ctx, f, s.validation); err != nil {
+		return nil, err
+	}
+	return calibrated(learners.CalibrateOn(m, f, y, s.judged))
+}
+
+// calibrated is not a *Calibrated that is nil.
+func calibrated(m *learners.Calibrated, err error) (learners.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }

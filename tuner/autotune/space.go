@@ -28,15 +28,23 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 		return nil, err
 	}
 	a, fixed := t.algorithm, t.options.Fixed
-	if err := a.Learn(ctx, fixed, t.data.Train, &t.problem, t.options.Seed, t.options.Workers); err != nil {
+	rows, weights := t.data.Train, t.single.weights
+	if t.alone {
+		rows, weights = t.known, t.weights
+	}
+	counted, err := training.Counted(rows, weights)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Learn(ctx, fixed, counted, &t.problem, t.options.Seed, t.options.Workers); err != nil {
 		return nil, err
 	}
 	_, scaled := fixed["length-scale"]
 	_, related := fixed["relevance"]
-	if scaled || related || t.problem.Dim < 2 || t.problem.Rows < leastLearnt || t.problem.Outputs == 0 {
+	if scaled || related || t.problem.Dim < 2 || counted.Len() < leastLearnt || t.problem.Outputs == 0 {
 		return dims, nil
 	}
-	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), t.data.Train, t.problem, t.options.Seed, t.options.Workers)
+	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), counted, t.problem, t.options.Seed, t.options.Workers)
 	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
 		return dims, nil // the kernel or the inputs do not allow it
 	} else if err != nil {
@@ -59,6 +67,14 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	for _, d := range dims {
 		if _, fixed := t.options.Fixed[d.Name]; fixed {
 			continue
+		}
+		if d.Name == "centers" && t.alone {
+			t.most = int64(min(d.Most, d.High))
+			if _, ranged := t.options.Ranges[d.Name]; !ranged && !t.samples() {
+				v := space.Int(t.most)
+				parameters, start[d.Name] = append(parameters, space.NewConstant(d.Name, v)), v
+				continue
+			}
 		}
 		p, v := parameterOf(d, t.searched(d))
 		t.limits = append(t.limits, limitTexts([]theory.Dimension{d})...)
@@ -116,7 +132,51 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		}
 		t.start(start, startLearned)
 	}
+	if t.alone {
+		for _, at := range spreadAt {
+			number("length-scale", at.length*t.problem.MedianDistance)
+			number("lambda", at.lambda)
+			t.spread(start)
+		}
+	}
 	return nil
+}
+
+// samples reports whether a fixed hyper-parameter asks for a sampler of centres. It has no
+// effect if all rows are centres.
+func (t *Tuning) samples() bool {
+	name, named := t.options.Fixed["sampler"]
+	_, sized := t.options.Fixed["sampler-lambda"]
+	return (named || sized) && name != "uniform"
+}
+
+// spreadAt are settings at which each kernel can be compared with the others, the length scale
+// in median distances and λ in units of κ².
+var spreadAt = []struct{ length, lambda float64 }{{1, 1e-7}, {15, 1e-10}}
+
+// spread adds the configuration with each kernel and each relevance. Without them a search
+// may end beside the best kernel.
+func (t *Tuning) spread(start map[string]space.Value) {
+	choices := func(name string) []space.Value {
+		if p, ok := t.space.Lookup(name); ok {
+			return p.Values
+		}
+		return nil
+	}
+	kernels, relevances := choices("kernel"), choices("relevance")
+	if len(kernels) < 2 {
+		return
+	}
+	for _, k := range kernels {
+		start["kernel"] = k
+		if len(relevances) == 0 {
+			t.start(start, startSpread)
+		}
+		for _, r := range relevances {
+			start["relevance"] = r
+			t.start(start, startSpread)
+		}
+	}
 }
 
 // start adds a starting configuration that none equals.

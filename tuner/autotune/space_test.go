@@ -115,6 +115,49 @@ func withRanges(t *testing.T, algorithm string, n int, ranges map[string]Range) 
 	return tn, tn.build(dims)
 }
 
+// In closed form, the number of centres is the largest that theory searches. A sampler is
+// searched only where it has an effect, and one that is fixed has theory's centres.
+func TestCentersInClosedForm(t *testing.T) {
+	a, err := training.Find("falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		n       int
+		fixed   training.Values
+		centers string
+		sampler bool
+	}{
+		{1, nil, "constant 1", false},
+		{300, nil, "constant 300", false},
+		{300, training.Values{"sampler": "uniform"}, "constant 300", true},
+		{300, training.Values{"sampler": "bless"}, "174…300", true},
+		{300, training.Values{"sampler-lambda": "1e-3"}, "174…300", false},
+		{300, training.Values{"centers": "20"}, "constant 20", false},
+		{4000, nil, "constant 4000", false},
+		{5000, nil, "constant 4000", true},
+		{5000, training.Values{"sampler": "bless"}, "500…4000", true},
+		{1_000_000, nil, "constant 10000", true},
+	} {
+		p := training.Problem{Rows: c.n, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: 2}
+		tn := &Tuning{algorithm: a, problem: p, alone: true, options: Options{Fixed: c.fixed}}
+		dims, err := theory.Space("falkon", theory.Data{Rows: c.n, MedianDistance: 2})
+		if err == nil {
+			err = tn.build(dims)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := searchedIn(tn.space, "centers")
+		if q, _ := tn.space.Lookup("centers"); q.Type == space.TypeConstant {
+			got = "constant " + got
+		}
+		if _, sampler := tn.space.Lookup("sampler"); got != c.centers || sampler != c.sampler {
+			t.Errorf("%d rows, %v: centers %s, sampler %v, want %s, %v", c.n, c.fixed, got, sampler, c.centers, c.sampler)
+		}
+	}
+}
+
 // The space has the ranges that were given, to the last digit, and contains the starts.
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
@@ -192,7 +235,7 @@ func TestWiderRangesHaveAll(t *testing.T) {
 						t.Fatalf("%s, n = %d: %v", a.Name, n, err)
 					}
 				}
-				if err := (&Tuning{space: wide.space}).alikeTo(theirs.space); err != "" {
+				if err := wide.alikeTo(theirs.space); err != "" {
 					t.Errorf("%s, n = %d: %s", a.Name, n, err)
 				}
 			}
@@ -201,7 +244,7 @@ func TestWiderRangesHaveAll(t *testing.T) {
 }
 
 func (t *Tuning) alikeTo(s *space.Space) string {
-	if alike(s, t.space) {
+	if t.alike(s, t.space) {
 		return ""
 	}
 	return "not alike" + differs(s, t.space)
@@ -278,7 +321,7 @@ func TestBadRanges(t *testing.T) {
 		{"falkon", "kernel=1..2", "it has choices instead of a range, gaussian, matern52, matern32, laplace; set one of them"},
 		{"falkon", "lambda=2..1", "the lower end is above the upper one; swap them"},
 		{"falkon", "lambda=1..1", "it has one value; set lambda=1"},
-		{"falkon", "lambda=0..1", "it must be above 0, because it is searched on a logarithmic scale; choose a small lower end, such as 1e-10"},
+		{"falkon", "lambda=0..1", "it must be above 0, because it is searched on a logarithmic scale; choose a small lower end, such as 1e-12"},
 		{"falkon", "lambda=-1..1", "it must be above 0"},
 		{"falkon", "centers=10..1001", "it must be from 1 to 1000; choose both ends from 1 to 1000"},
 		{"falkon", "centers=0..10", "it must be from 1 to 1000"},
@@ -313,7 +356,11 @@ func TestEdgesOfLearners(t *testing.T) {
 		ranges          map[string]Range
 		low, high       bool // are edges
 	}{
-		{"falkon", "lambda", nil, true, true},
+		{"falkon", "lambda", nil, false, true}, // below 1e-12 all is rounding
+		{"krr", "lambda", nil, false, true},
+		{"log-falkon", "lambda", nil, true, true},
+		{"krr", "lambda", map[string]Range{"lambda": {1e-14, 1}}, false, true},
+		{"krr", "lambda", map[string]Range{"lambda": {1e-11, 1}}, true, true},
 		{"falkon", "centers", nil, true, false}, // of all rows
 		{"falkon", "centers", map[string]Range{"centers": {1, 200}}, false, true},
 		{"sgdrf", "batch-size", nil, false, true},
@@ -362,7 +409,10 @@ func TestLimitsOfEarlierPrograms(t *testing.T) {
 		{"sgdrf", "step-scale", true, "step-scale=0.05..1.75", "step-scale=0.05..1.75"},
 		{"sgdrf", "random-features", false, "random-features=2..278", "random-features=2..278"},
 		{"sgdrf", "batch-size", true, "batch-size=1..280", "batch-size=1..280"},
-		{"falkon", "lambda", true, "lambda=1e-10..10", "lambda=1e-10..10"},
+		{"falkon", "lambda", true, "lambda=1e-12..10", "lambda=1e-12..10"},
+		{"falkon", "lambda", false, "", ""},
+		{"log-falkon", "lambda", false, "lambda=1e-12..0.1", "lambda=1e-12..0.1"},
+		{"nystrom", "length-scale", false, "length-scale=0.002..600", "length-scale=0.002..600"},
 		{"falkon", "centers", true, "centers=174..1200", ""},
 	} {
 		tn, err := withRanges(t, c.algorithm, 300, nil)

@@ -18,7 +18,7 @@ const (
 	attributeAlgorithm = "autotune.algorithm"
 	attributeData      = "autotune.data"
 	attributeStart     = "autotune.start"
-	attributeLimits    = "autotune.limits" // of the learner, for example batch-size=1..3600
+	attributeLimits    = "autotune.limits" // of the learner, for example batch-size=1..3600, see [Edges]
 )
 
 // These name the starting configurations.
@@ -27,7 +27,12 @@ const (
 	startNear    = "near theory"
 	startHalf    = "half the length scale"
 	startLearned = "learned length scales"
+	startSpread  = "each kernel"
 )
+
+// spreadShare is how many trials a study needs for each starting configuration, if it has
+// those of each kernel.
+const spreadShare = 3
 
 // MismatchError reports a study that does not belong to this tuning.
 type MismatchError struct{ Study, What string }
@@ -89,7 +94,7 @@ func (t *Tuning) Check(s tuner.Study) error { return t.check(s, (*space.Space).E
 
 // CheckSource is Check for a study whose trials another study takes over. Its ranges may
 // differ.
-func (t *Tuning) CheckSource(s tuner.Study) error { return t.check(s, alike) }
+func (t *Tuning) CheckSource(s tuner.Study) error { return t.check(s, t.alike) }
 
 func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 	have, mine := s.Spec.Attributes, s.Spec.Objectives
@@ -101,7 +106,7 @@ func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 	case len(mine) != 1 || mine[0].Name != t.Objective():
 		return &MismatchError{s.Name, "and has another objective than " + t.Objective()}
 	case have[attributeData] != t.print:
-		return &MismatchError{s.Name, "with other data, or another split, encoding or seed"}
+		return &MismatchError{s.Name, "with other data or weights, or another split, encoding, seed or number of folds, or of an earlier version"}
 	case !same(s.Spec.Space, t.space):
 		return &MismatchError{s.Name, "with another search space" + differs(s.Spec.Space, t.space)}
 	}
@@ -109,13 +114,16 @@ func (t *Tuning) check(s tuner.Study, same func(a, b *space.Space) bool) error {
 }
 
 // alike reports whether spaces are equal except for their ranges.
-func alike(a, b *space.Space) bool {
+func (t *Tuning) alike(a, b *space.Space) bool {
 	return slices.EqualFunc(a.Parameters(), b.Parameters(), func(p, q space.Parameter) bool {
-		return withoutRange(p).Equal(withoutRange(q))
+		return t.withoutRange(p).Equal(t.withoutRange(q))
 	})
 }
 
-func withoutRange(p space.Parameter) space.Parameter {
+func (t *Tuning) withoutRange(p space.Parameter) space.Parameter {
+	if p.Type == space.TypeConstant && p.Name == "centers" && p.Values[0] == space.Int(t.most) {
+		p = space.NewInt(p.Name, 1, t.most).WithScale(space.Log).WithStep(space.Int(1)) // a range of one value
+	}
 	p.Low, p.High = space.Value{}, space.Value{}
 	if p.Type == space.TypeOrdinal && p.Values[0].Kind() == space.KindInt {
 		p.Values = nil
@@ -156,7 +164,7 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 		return view, made, err
 	}
 	for i, start := range t.starts {
-		if spec := view.Spec; spec.MaxTrials > 0 && i >= spec.MaxTrials {
+		if most := view.Spec.MaxTrials; most > 0 && i >= most || start.name == startSpread && !t.spreads(view.Spec) {
 			break
 		}
 		// The id makes repeated calls of any worker have no effect.
@@ -169,6 +177,15 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 	}
 	view, err = svc.Study(ctx, name)
 	return view, made, err
+}
+
+// spreads reports whether a study has enough trials to start with each kernel. Of a time budget
+// the number of trials is not known.
+func (t *Tuning) spreads(s study.Spec) bool {
+	if s.MaxTrials == 0 {
+		return s.MaxCost == 0
+	}
+	return s.MaxTrials >= spreadShare*len(t.starts)
 }
 
 // Continue is Study for a study that takes over the trials of another. It puts nothing into

@@ -42,15 +42,22 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	if err != nil {
 		return infeasible(out, err)
 	}
+	if t.alone {
+		return t.leaveOneOut(ctx, e, out)
+	}
 	if len(t.folds) > 0 {
 		return t.crossValidate(ctx, svc, name, trial, e, out)
 	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective(), best: math.Inf(1)}
-	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Validation: t.data.Validation, Measure: t.measure, Progress: f.step}
+	s := t.single
+	o := learners.Options{
+		Seed: t.options.Seed, Workers: t.options.Workers, Weights: s.weights,
+		Validation: s.validation, Measure: t.measure(s.judged), Progress: f.step,
+	}
 	if t.stepsRegularise() {
 		o.Patience = t.patience()
 	}
-	_, err = e.Fit(ctx, t.data.Train, o)
+	_, err = e.Fit(ctx, s.train, o)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -23,13 +25,30 @@ type Options struct {
 	// Ranges replace theory's ranges, by name.
 	Ranges map[string]Range
 	// Folds is the number of folds of a cross-validation of training and validation rows
-	// together, or 0 or 1 for the validation rows alone. See [DefaultFolds].
+	// together, or 0 or 1 for the validation rows alone. As many folds as rows leave out one
+	// row at a time, in closed form where the learner has one. See [DefaultFolds].
 	Folds int
+	// ClassWeights are weights of classes in every fit, see [training.ClassWeights].
+	ClassWeights string
+	// Calibrate adds probabilities of classes to the final model, by Platt scaling of its
+	// scores. The scores are those of rows that a fit of the same configuration left out.
+	Calibrate bool
 	// Seed is the seed of every fit.
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
 	Workers int
 }
+
+// OptionError reports an option that does not suit the data or the learner. Option is the name
+// of its flag.
+type OptionError struct {
+	Option string
+	Err    error
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("autotune: %s: %v", e.Option, e.Err) }
+
+func (e *OptionError) Unwrap() error { return e.Err }
 
 // Tuning is a learner with the data to tune it on. It is safe for concurrent use.
 type Tuning struct {
@@ -38,13 +57,19 @@ type Tuning struct {
 	problem   training.Problem
 	options   Options
 	name      string // of the measure
-	measure   learners.Measure
+	scoring   learners.Scoring
 
-	folds  []fold // nil for one split
+	known   data.Source // training and validation rows
+	weights []float64   // of known in a fit, nil if all rows count alike
+	single  part        // training and validation rows apart
+	folds   []part      // nil for one split
+	alone   bool        // Rows are left out one at a time, in closed form.
+
 	space  *space.Space
 	starts []starting
 	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
-	limits []string // limits that the learner sets for the searched hyper-parameters, as ranges
+	most   int64    // of the centres in closed form, 0 if they are fixed
+	limits []string // ranges beyond which the learner has nothing to search, by hyper-parameter
 	// estimator has the starting settings.
 	estimator learners.Estimator
 	steps     int    // of an iterative learner, 0 if not known
@@ -54,7 +79,8 @@ type Tuning struct {
 
 // New returns the tuning of an algorithm on data that have validation rows. It returns the
 // errors of [training.Algorithm.Estimator] for Fixed and for the kind of target, a
-// *[RangeError] for Ranges, an error for an unknown measure, and errors of reading data.
+// *[RangeError] for Ranges, an *[OptionError] for Calibrate and for weights, an error for an
+// unknown measure, and errors of reading data.
 func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
 	if d.Validation == nil || d.Validation.Len() == 0 {
 		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
@@ -64,10 +90,30 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	}
 	t := &Tuning{algorithm: a, data: d, options: o}
 	var err error
-	if t.problem, err = training.NewProblem(ctx, d, o.Seed); err != nil {
+	if t.known, err = d.Known(); err != nil {
 		return nil, err
 	}
-	if t.name, t.measure, err = training.MeasureNamed(o.Measure, d.Encoding, a.Scoring(o.Fixed, t.problem)); err != nil {
+	if t.alone = o.Folds > 1 && o.Folds == t.known.Len() && closed(a, o.Fixed); t.alone {
+		whole := *d
+		whole.Train = t.known
+		t.problem, err = training.NewProblem(ctx, &whole, o.Seed)
+	} else {
+		t.problem, err = training.NewProblem(ctx, d, o.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.scoring = a.Scoring(o.Fixed, t.problem)
+	if t.name, _, err = training.MeasureNamed(o.Measure, d.Encoding, t.scoring); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Calibrate && d.Encoding.Task != data.Classification:
+		return nil, &OptionError{"calibrate", errors.New("the target is a number, and only classes have probabilities; leave it out")}
+	case o.Calibrate && t.scoring.Link != learners.Expected:
+		return nil, &OptionError{"calibrate", fmt.Errorf("%s has probabilities already; leave it out", a.Name)}
+	}
+	if err := t.weigh(ctx); err != nil {
 		return nil, err
 	}
 	dims, err := t.dimensions(ctx)
@@ -80,11 +126,6 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if err := t.build(dims); err != nil {
 		return nil, err
 	}
-	if o.Folds > 1 {
-		if err := t.divide(ctx, o.Folds); err != nil {
-			return nil, err
-		}
-	}
 	// A fault that would fail every trial is refused at once.
 	if t.problem.Outputs == 0 {
 		return nil, &learners.DataError{Data: "training data", Reason: "there is no target; name a column as target"}
@@ -92,8 +133,106 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if t.estimator, err = a.Estimator(Values(t.starts[0].config), t.problem); err != nil {
 		return nil, err
 	}
+	switch {
+	case t.alone:
+	case o.Folds > 1:
+		if err := t.divide(ctx, o.Folds); err != nil {
+			return nil, err
+		}
+	default:
+		if err := t.countedSplit(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Calibrate {
+		if err := t.calibratable(ctx); err != nil {
+			return nil, err
+		}
+	}
 	t.print, err = t.fingerprint(ctx)
 	return t, err
+}
+
+// weigh sets the parts of the data with the weights of their rows.
+func (t *Tuning) weigh(ctx context.Context) (err error) {
+	d, classes := t.data, t.options.ClassWeights
+	if t.weights, err = training.ClassWeights(ctx, classes, d.Encoding, t.known, d.KnownWeights()); err != nil {
+		return &OptionError{"class-weight", err}
+	}
+	t.single = part{train: d.Train, validation: d.Validation, judged: d.ValidationWeights}
+	if t.single.weights, err = training.ClassWeights(ctx, classes, d.Encoding, d.Train, d.Weights); err != nil {
+		return err
+	}
+	if slices.Contains([]string{"landweber", "avgsgd", "doublyonline"}, t.algorithm.Name) {
+		if err := learners.Unweighted(t.algorithm.Name, learners.Options{Weights: t.weights}); err != nil {
+			return &OptionError{t.weighting(), err}
+		}
+	}
+	return nil
+}
+
+// weighting is the option that gives rows their weights.
+func (t *Tuning) weighting() string {
+	if t.data.KnownWeights() == nil {
+		return "class-weight"
+	}
+	return "weights"
+}
+
+// positive returns an *OptionError unless one of the rows has a weight above 0.
+func (t *Tuning) positive(rows string, weights []float64, remedy string) error {
+	if weights == nil || slices.ContainsFunc(weights, func(s float64) bool { return s > 0 }) {
+		return nil
+	}
+	return &OptionError{t.weighting(), fmt.Errorf("all %s have the weight 0, so no trial could have an error; %s", rows, remedy)}
+}
+
+// countedSplit refuses a split that would fail every trial.
+func (t *Tuning) countedSplit() error {
+	if err := t.positive("training rows", t.single.weights, "give one a weight above 0"); err != nil {
+		return err
+	}
+	return t.positive("validation rows", t.single.judged, moreRows)
+}
+
+// moreRows is the remedy for a sample that is too small.
+const moreRows = "hold out more validation rows"
+
+// calibratable returns an *OptionError if a class has no row to calibrate with. Without the
+// check the last step of a tuning would fail.
+func (t *Tuning) calibratable(ctx context.Context) error {
+	rows, weights := t.single.validation, t.single.judged
+	if t.alone {
+		rows, weights = t.known, t.data.KnownWeights()
+	} else if err := t.countedSplit(); err != nil {
+		return err
+	}
+	y, err := learners.Targets(ctx, rows)
+	if err != nil {
+		return err
+	}
+	classes := t.data.Encoding.Classes
+	found := make([]bool, len(classes))
+	for i, k := range data.Classes(y, rows.Outputs()) {
+		if weights == nil || weights[i] > 0 {
+			found[k] = true
+		}
+	}
+	if k := slices.Index(found, false); k >= 0 {
+		return &OptionError{"calibrate", fmt.Errorf("no validation row of the class %q has a weight above 0, and probabilities need one of each class; %s, or leave it out", classes[k], moreRows)}
+	}
+	return nil
+}
+
+// measure returns the error on rows with these weights.
+func (t *Tuning) measure(weights []float64) learners.Measure {
+	s := t.scoring
+	s.Weights = weights
+	_, m, err := training.MeasureNamed(t.name, t.data.Encoding, s)
+	if err != nil {
+		panic(err) // New has checked the name
+	}
+	return m
 }
 
 // Space returns the search space.
@@ -152,11 +291,14 @@ func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d %d %d %d", t.algorithm.Name, t.name, t.options.Seed,
 		t.problem.Rows, t.problem.Dim, t.problem.Outputs, t.data.Validation.Len())
-	if len(t.folds) > 0 {
+	switch {
+	case t.alone:
+		fmt.Fprint(h, " leave-one-out")
+	case len(t.folds) > 0:
 		fmt.Fprintf(h, " %d folds", len(t.folds))
 	}
 	var b [8]byte
-	for _, v := range append(y, t.problem.MedianDistance) {
+	for _, v := range slices.Concat(y, []float64{t.problem.MedianDistance}, t.weights) {
 		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
 		h.Write(b[:])
 	}
