@@ -462,6 +462,68 @@ class SmacBlackBox(Smac):
         return self.smac.BlackBoxFacade
 
 
+# ---- CMA-ES ----------------------------------------------------------------------
+
+
+class Cma(Peer):
+    """pycma in the unit cube, from a uniform point with a step of a quarter. Where it stops by
+    itself, it restarts from another point with twice the population (IPOP, Auger and Hansen,
+    2005). Ints are rounded. A failed trial has the worst value so far when its
+    generation ends, and 0 if none has succeeded."""
+
+    def start(self):
+        import cma
+        import numpy
+
+        if any(p.kind == "choice" for p in self.space.free):
+            raise Unsupported("choices without order")
+        self.cma, self.random = cma, numpy.random.RandomState(self.seed)
+        self.version = "cma " + importlib.metadata.version("cma")
+        self.population = None  # the default
+        self.restart()
+
+    def restart(self):
+        d = len(self.space.free)
+        options = {"bounds": [[0] * d, [1] * d], "seed": self.random.randint(1, 2**31 - 1), "verbose": -9, "verb_log": 0}
+        if self.population is not None:
+            options["popsize"] = self.population
+        self.strategy = self.cma.CMAEvolutionStrategy(self.random.uniform(size=d), 0.25, options)
+        self.population = 2 * self.strategy.popsize
+        self.generation, self.values = [], []
+
+    def span(self, p):
+        margin = 0.5 if p.kind == "whole" else 0
+        low, high = p.low - margin, p.high + margin
+        return (math.log(low), math.log(high)) if p.log else (low, high)
+
+    def ask(self):
+        if not self.generation:
+            self.generation = self.strategy.ask()
+            self.values = []
+        x = self.generation[len(self.values)]
+
+        def coordinate(p):
+            low, high = self.span(p)
+            v = low + (high - low) * x[self.space.free.index(p)]
+            return math.exp(v) if p.log else v
+
+        return self.space.config(coordinate), True
+
+    def tell(self, token, config, value):
+        if token is None:
+            return  # a strategy learns from its own samples only
+        if value is not None:
+            self.worst = value if self.worst is None else max(value, self.worst)
+        self.values.append(value)
+        if len(self.values) < len(self.generation):
+            return
+        bad = 0.0 if self.worst is None else self.worst
+        self.strategy.tell(self.generation, [bad if v is None else v for v in self.values])
+        self.generation, self.values = [], []
+        if self.strategy.stop():
+            self.restart()
+
+
 # ---- Ax, on BoTorch --------------------------------------------------------------
 
 
@@ -557,6 +619,7 @@ PEERS = {
     "hebo": Hebo,
     "smac": Smac,
     "smac-bb": SmacBlackBox,
+    "cma-es": Cma,
     "ax": Ax,
     "vizier": Vizier,
 }

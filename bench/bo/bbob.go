@@ -85,20 +85,29 @@ const (
 const addedNoise = 0.05
 
 func bbobProblem(tier Tier, function, d int, n noise) Listed {
-	name := fmt.Sprintf("bbob/f%02d-d%02d-i1", function, d)
-	if n != noNoise {
-		name = fmt.Sprintf("bbob-noisy/f%02d-d%02d-i1-%s", function, d, n)
+	if n == noNoise {
+		return bbobInstance("bbob", tier, function, d, 1)
 	}
+	name := fmt.Sprintf("bbob-noisy/f%02d-d%02d-i1-%s", function, d, n)
 	return Listed{name, tier, func(string) (Problem, error) {
 		f, err := bbob.New(function, d, 1)
 		if err != nil {
 			return nil, err
 		}
 		b, err := newBox(name, slices.Repeat([]float64{-bbob.Bound}, d), slices.Repeat([]float64{bbob.Bound}, d), f.Value, f.Minimum())
-		if err != nil || n == noNoise {
-			return b, err
+		return &withNoise{b, n}, err
+	}}
+}
+
+// bbobInstance is a function of BBOB without noise, as a problem of a suite.
+func bbobInstance(suite string, tier Tier, function, d, instance int) Listed {
+	name := fmt.Sprintf("%s/f%02d-d%02d-i%d", suite, function, d, instance)
+	return Listed{name, tier, func(string) (Problem, error) {
+		f, err := bbob.New(function, d, instance)
+		if err != nil {
+			return nil, err
 		}
-		return &withNoise{b, n}, nil
+		return newBox(name, slices.Repeat([]float64{-bbob.Bound}, d), slices.Repeat([]float64{bbob.Bound}, d), f.Value, f.Minimum())
 	}}
 }
 

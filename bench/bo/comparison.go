@@ -24,6 +24,7 @@ type Comparison struct {
 	Suites, Problems, Optimisers []string
 	Variants                     []Contestant // further ones, which need not be chosen
 	Seeds, Trials                int
+	SkipSeeds                    int // seeds left out, so that the first is SkipSeeds + 1
 	Jobs                         int // runs at a time, 0 for 1. CPU time is measured only with 1.
 	// Progress, if not nil, receives the progress, from one goroutine at a time.
 	Progress func(bench.Progress)
@@ -47,7 +48,7 @@ func (e *SelectionError) Error() string {
 type plan struct {
 	suites      []Suite // with the chosen problems
 	contestants []Contestant
-	seeds       int
+	seeds, skip int
 	trials      int
 }
 
@@ -72,7 +73,10 @@ func (c *Comparison) plan() (*plan, error) {
 			return nil, bench.NewValueError(v.what, v.value, "1 or more (0: the tier's own)")
 		}
 	}
-	p := &plan{seeds: c.Seeds, trials: c.Trials}
+	if c.SkipSeeds < 0 {
+		return nil, bench.NewValueError("skip-seeds", c.SkipSeeds, "0 or more")
+	}
+	p := &plan{seeds: c.Seeds, skip: c.SkipSeeds, trials: c.Trials}
 	if p.seeds == 0 {
 		p.seeds = []int{2, 10, 10}[at]
 	}
@@ -197,6 +201,9 @@ func (p *plan) seedsOf(k Contestant) int {
 	return p.seeds
 }
 
+// seed returns a seed by its number from 0 on.
+func (p *plan) seed(n int) uint64 { return uint64(p.skip + n + 1) }
+
 // job is a run to be done.
 type job struct {
 	listed     Listed
@@ -213,7 +220,7 @@ func (p *plan) jobs() []job {
 			for _, l := range s.Problems {
 				for _, k := range p.contestants {
 					if seed < p.seedsOf(k) {
-						out = append(out, job{l, k, uint64(seed + 1)})
+						out = append(out, job{l, k, p.seed(seed)})
 					}
 				}
 			}

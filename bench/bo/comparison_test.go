@@ -114,6 +114,7 @@ func TestSelection(t *testing.T) {
 		{Comparison{Problems: []string{"f99*"}}, `problem "f99*"`},
 		{Comparison{Optimisers: []string{"tpe2"}}, `optimiser "tpe2"`},
 		{Comparison{Seeds: -1}, "seeds is -1"},
+		{Comparison{SkipSeeds: -1}, "skip-seeds is -1"},
 		{Comparison{Jobs: -2}, "jobs is -2"},
 	} {
 		if _, err := c.c.Execute(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -14,6 +14,7 @@
 //     noise that is added.
 //   - classic: Branin, Hartmann, Ackley, Levy, Rastrigin; a mixed space with
 //     conditions; a design with steps and constraints.
+//   - multimodal: functions with many local optima, of three instances each.
 //   - generated: problems drawn from numbers, with several basins, a misleading
 //     branch, outliers, rough tables, and failures beside the optimum.
 //   - limits: problems whose best value lies at the limit of a metric.
@@ -47,12 +48,20 @@
 //     mean. They are averaged over seeds, then over problems. All optimisers of a row
 //     are ranked on the same problems and seeds, which all of them have. An optimiser
 //     with less than a third of the runs of another is left out, except in duels.
+//   - A run is stuck if its regret is above the median regret of random search on the same
+//     problem after as many trials.
 //   - A problem is won or lost if the signed-rank test of the paired differences
 //     over seeds says so at 5 %. Fewer than six seeds cannot decide it. There is no
 //     correction for the number of problems. p is of the same test over the
 //     problems' mean differences.
 //   - The interval against random is of the mean over problems of the mean over
 //     seeds. Seeds are resampled within each problem, 4,000 times.
+//   - Coverage is the share of outcomes inside the interval that was predicted when the
+//     trial was suggested, mean ± 1.96 standard deviations of an outcome for 95 %. All
+//     successful trials with a prediction count, from the first one on.
+//   - With several workers, a worker asks as soon as its trial has ended. A trial takes
+//     between 1/2 and 3/2 units of time, at random, and trials count in the order in which
+//     they end.
 //   - Seconds of an ask are CPU time, of this process alone or as a peer's process
 //     reports it. They include the model events and fits that an ask waits for. With
 //     several runs at a time they are wall time, and labelled so.

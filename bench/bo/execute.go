@@ -196,7 +196,7 @@ func (e *execution) run(ctx context.Context, j job) error {
 			Problem: j.listed.Name, Optimiser: j.contestant.Name, Version: version, Seed: j.seed,
 			Best: problem.Best(), Median: problem.Median(),
 		},
-		problem: problem, optimiser: o, cpu: e.c.Jobs <= 1,
+		problem: problem, optimiser: o, workers: j.contestant.Workers, cpu: e.c.Jobs <= 1,
 	}
 	_, timed := o.(Timed)
 	if r.run.Clock = "wall"; timed || r.cpu {

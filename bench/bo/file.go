@@ -15,7 +15,10 @@ import (
 )
 
 // columns are the columns of a run's file.
-var columns = []string{"trial", "value", "ok", "true", "best_true", "ask_s", "recommended_true"}
+var columns = []string{"trial", "value", "ok", "true", "best_true", "ask_s", "recommended_true", "mean", "sd"}
+
+// earliest is the number of columns of the first version. Later ones append columns.
+const earliest = 6
 
 // runPath returns the file of a run in directory out.
 func runPath(out, problem, optimiser string, seed uint64) string {
@@ -60,7 +63,7 @@ func (r *Run) encode(out io.Writer) error {
 	rows := [][]string{columns}
 	for i, t := range r.Trials {
 		rows = append(rows, []string{
-			strconv.Itoa(i), g(t.Value), strconv.FormatBool(t.OK), g(t.True), g(t.BestTrue), strconv.FormatFloat(t.AskSeconds, 'g', 4, 64), g(t.Recommended),
+			strconv.Itoa(i), g(t.Value), strconv.FormatBool(t.OK), g(t.True), g(t.BestTrue), strconv.FormatFloat(t.AskSeconds, 'g', 4, 64), g(t.Recommended), g(t.Mean), g(t.StdDev),
 		})
 	}
 	if err := w.WriteAll(rows); err != nil {
@@ -123,17 +126,18 @@ func decodeRun(text string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := columns[:len(columns)-1] // a file without recommendations, of an earlier version
-	if len(rows) == 0 || !slices.Equal(rows[0], columns) && !slices.Equal(rows[0], old) {
+	if len(rows) == 0 || len(rows[0]) < earliest || len(rows[0]) > len(columns) || !slices.Equal(rows[0], columns[:len(rows[0])]) {
 		return nil, fmt.Errorf("its columns are not %s", strings.Join(columns, ", "))
 	}
 	for _, row := range rows[1:] {
 		t := Trial{
 			Value: p.float(row[1]), OK: row[2] == "true", True: p.float(row[3]), BestTrue: p.float(row[4]), AskSeconds: p.float(row[5]),
-			Recommended: math.NaN(),
+			Recommended: math.NaN(), Mean: math.NaN(), StdDev: math.NaN(),
 		}
-		if len(row) > len(old) {
-			t.Recommended = p.float(row[6])
+		for i, v := range []*float64{&t.Recommended, &t.Mean, &t.StdDev} {
+			if earliest+i < len(row) {
+				*v = p.float(row[earliest+i])
+			}
 		}
 		r.Trials = append(r.Trials, t)
 	}

@@ -20,7 +20,10 @@ import (
 //     branch that is mostly the worst.
 //   - outliers are bowls where one of 20 measurements returns 1e30.
 //   - rough are exact tables with an effect of each cell that no neighbour shares.
-//   - cliff is a bowl that fails beside its optimum.
+//   - cliff is a bowl that fails beside its optimum. In wedge, the optimum is in the corner
+//     between two regions that fail, and in pocket a ball beside the optimum fails. In
+//     cliff-mixed, large values fail with one of three categories.
+//   - flaky is a bowl of which a quarter fails at random, as does valley, a narrow one.
 var generated = Suite{
 	Name: "generated", Title: "Generated", Source: "package bench/bo", Log: true,
 	Problems: generatedProblems(),
@@ -41,6 +44,11 @@ func generatedProblems() []Listed {
 		{"outliers-d04", outliers},
 		{"rough", rough},
 		{"cliff-d03", cliff},
+		{"wedge-d05", wedge},
+		{"pocket-d04", pocket},
+		{"cliff-mixed", mixedCliff},
+		{"flaky-d04", flaky},
+		{"valley-d03", valley},
 	} {
 		for i := range instances {
 			tier := Full
@@ -209,13 +217,83 @@ func rough(name string, rng *rand.Rand) (Problem, error) {
 	}, parameters...)
 }
 
-func cliff(name string, rng *rand.Rand) (Problem, error) {
-	const d = 3
+// failing is a bowl around a random point of the unit cube. It fails where the function says so.
+func failing(name string, d int, rng *rand.Rand, where func(x, at []float64) bool) (Problem, error) {
 	at := place(d, 0.2, rng)
 	return unitBox(name, d, func(x []float64) float64 {
-		if x[0] > at[0]+1e-3 { // half of the directions from the optimum
+		if where(x, at) {
 			return math.Inf(1)
 		}
 		return apart(x, at)
+	}, 0)
+}
+
+func cliff(name string, rng *rand.Rand) (Problem, error) {
+	return failing(name, 3, rng, func(x, at []float64) bool {
+		return x[0] > at[0]+1e-3 // half of the directions from the optimum
+	})
+}
+
+func wedge(name string, rng *rand.Rand) (Problem, error) {
+	return failing(name, 5, rng, func(x, at []float64) bool {
+		return x[0]-at[0] > 1e-3+0.5*(x[1]-at[1]) || x[1]-at[1] > 1e-3+0.5*(x[2]-at[2])
+	})
+}
+
+func pocket(name string, rng *rand.Rand) (Problem, error) {
+	const d, radius = 4, 0.35
+	at := place(d, 0.3, rng)
+	middle, norm := make([]float64, d), 0.0
+	for c := range middle {
+		middle[c] = rng.NormFloat64()
+		norm += middle[c] * middle[c]
+	}
+	for c := range middle {
+		middle[c] = at[c] + (radius+1e-3)*middle[c]/math.Sqrt(norm)
+	}
+	return unitBox(name, d, func(x []float64) float64 {
+		if apart(x, middle) < radius*radius {
+			return math.Inf(1)
+		}
+		return apart(x, at)
+	}, 0)
+}
+
+// mixedCliff resembles a network that runs out of memory with one optimiser.
+func mixedCliff(name string, rng *rand.Rand) (Problem, error) {
+	at := place(3, 0.2, rng)
+	return newFormula(name, 0, func(c space.Config) float64 {
+		x := []float64{number(c, "x"), number(c, "y"), number(c, "z")}
+		extra := map[string]float64{"a": 0, "b": 0.05, "c": 0.2}[word(c, "kind")]
+		if word(c, "kind") == "a" && x[0]+x[1] > at[0]+at[1]+1e-3 {
+			return math.Inf(1)
+		}
+		return extra + apart(x, at)
+	}, space.NewCategorical("kind", texts("a", "b", "c")...), space.NewFloat("x", 0, 1), space.NewFloat("y", 0, 1), space.NewFloat("z", 0, 1))
+}
+
+// fails reports whether a point of the unit cube is among a share of them that is spread
+// like random numbers.
+func fails(x []float64, share float64) bool {
+	h := uint64(0)
+	for _, v := range x {
+		h = stream.Derive(h, "fails", math.Float64bits(v))
+	}
+	return float64(h>>11)/(1<<53) < share
+}
+
+func flaky(name string, rng *rand.Rand) (Problem, error) {
+	return failing(name, 4, rng, func(x, at []float64) bool { return fails(x, 0.25) && apart(x, at) > 0 })
+}
+
+func valley(name string, rng *rand.Rand) (Problem, error) {
+	const d = 3
+	at := place(d, 0.2, rng)
+	return unitBox(name, d, func(x []float64) float64 {
+		if fails(x, 0.25) && apart(x, at) > 0 {
+			return math.Inf(1)
+		}
+		u, v, w := x[0]-at[0], x[1]-at[1], x[2]-at[2]
+		return math.Pow(u+v+2*w*w, 2) + 0.1*v*v + 0.01*w*w
 	}, 0)
 }

@@ -112,7 +112,7 @@ func TestLimitedRuns(t *testing.T) {
 		if err := r.do(t.Context(), s.Trials); err != nil {
 			t.Fatal(err)
 		}
-		s2 := &suiteResults{Suite: limits, seeds: 1, runs: map[cell]map[string]*Run{{p.Name(), 1}: {k.Name: &r.run}}}
+		s2 := &suiteResults{Suite: limits, plan: &plan{seeds: 1}, runs: map[cell]map[string]*Run{{p.Name(), 1}: {k.Name: &r.run}}}
 		return s2.successShare(p.Name(), k.Name, s.Trials)
 	}
 	random := share(baselines[0])

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -34,7 +35,15 @@ var ours = []Contestant{
 	bkb("bkb-no-trust", Ablation, "no trust region, whatever the dimension", `{"trust_region": 0}`),
 	bkb("bkb-patience", Ablation, "bounds twice as wide after every eight suggestions in vain", `{"patience": 8}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
+	parallel(4, bkb("bkb-workers4", Ablation, "BKB with four asynchronous workers", "")),
+	parallel(8, bkb("bkb-workers8", Ablation, "BKB with eight asynchronous workers", "")),
 	library(),
+}
+
+// parallel lets a form of BKB with defaults run several trials at a time.
+func parallel(workers int, k Contestant) Contestant {
+	k.Workers, k.Base = workers, "bkb"
+	return k
 }
 
 var baselines = []Contestant{
@@ -103,11 +112,17 @@ func Version() string {
 // served is a study of a service over a store in memory.
 type served struct {
 	service *tuner.Tuner
-	running *study.Trial // asked for and not told, nil if there is none
-	metrics []string     // that the proposer has limits on
+	running []study.Trial // asked for and not told
+	metrics []string      // that the proposer has limits on
+	// mean and sd predict the outcome of the last trial asked for, where sd is 0 without a
+	// model.
+	mean, sd float64
 }
 
-var _ Limiter = (*served)(nil)
+var (
+	_ Limiter   = (*served)(nil)
+	_ Predictor = (*served)(nil)
+)
 
 const studyName, objective = "bench", "value"
 
@@ -162,13 +177,19 @@ func (o *served) Ask(ctx context.Context) (space.Config, error) {
 	if trial.Suggestion.Phase == "fallback" {
 		return space.Config{}, fmt.Errorf("trial %d is a fallback: the proposer failed", trial.Number)
 	}
-	o.running = &trial
+	o.running = append(o.running, trial)
+	if o.mean, o.sd = 0, 0; len(asked.Noise) > 0 && len(trial.Suggestion.Mean) > 0 {
+		o.mean, o.sd = trial.Suggestion.Mean[0], math.Hypot(trial.Suggestion.StdDev[0], asked.Noise[0])
+	}
 	return trial.Config, nil
 }
 
+// Predicted implements [Predictor].
+func (o *served) Predicted() (mean, sd float64, ok bool) { return o.mean, o.sd, o.sd > 0 }
+
 // Tell implements [Optimiser].
 func (o *served) Tell(ctx context.Context, c space.Config, value float64, ok bool) error {
-	outcome := study.Outcome{State: study.Infeasible}
+	outcome := study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 	if ok {
 		outcome = study.Measured(objective, value)
 	}
@@ -188,14 +209,15 @@ func (o *served) TellLimited(ctx context.Context, c space.Config, value float64,
 	return o.put(ctx, c, outcome)
 }
 
-// put tells the running trial's outcome, or adds a trial.
+// put tells the outcome of the running trial with the configuration, or adds a trial.
 func (o *served) put(ctx context.Context, c space.Config, outcome study.Outcome) error {
-	if o.running == nil || !o.running.Config.Equal(c) {
+	at := slices.IndexFunc(o.running, func(t study.Trial) bool { return t.Config.Equal(c) })
+	if at < 0 {
 		_, err := o.service.Add(ctx, studyName, study.Add{Config: c, Outcome: outcome})
 		return err
 	}
-	n := o.running.Number
-	o.running = nil
+	n := o.running[at].Number
+	o.running = slices.Delete(o.running, at, at+1)
 	_, err := o.service.Tell(ctx, studyName, study.Tell{Trial: n, Outcome: outcome})
 	return err
 }

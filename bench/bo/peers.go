@@ -22,6 +22,7 @@ var peers = []Contestant{
 	peer("hebo", "hebo", "HEBO", true),
 	peer("smac", "smac", "SMAC3's facade for hyper-parameters, with random forest and log EI", true),
 	peer("smac-bb", "smac", "SMAC3's facade for black boxes, with GP and EI", true),
+	peer("cma-es", "cma-es", "pycma, CMA-ES with restarts of growing populations (IPOP)", false),
 	peer("ax", "ax", "Ax with the BoTorch method that it chooses", true),
 	peer("vizier", "vizier", "GP-UCB-PE, the default designer of OSS Vizier", true),
 }

@@ -36,8 +36,9 @@ type Optimiser interface {
 	// Ask returns the next configuration to evaluate, valid in the space. The error
 	// is [ErrEnded] if there is none.
 	Ask(ctx context.Context) (space.Config, error)
-	// Tell gives the value of the configuration that was asked for last, or of one that was
-	// never asked for. If it failed, ok is false and value is 0.
+	// Tell gives the value of a configuration that was asked for, or of one that was never
+	// asked for. If it failed, ok is false and value is 0. With one worker it is the
+	// configuration that was asked for last.
 	Tell(ctx context.Context, c space.Config, value float64, ok bool) error
 	// Close releases its resources.
 	Close() error
@@ -48,6 +49,14 @@ type Recommender interface {
 	Optimiser
 	// Recommend returns a configuration that was told. If there is none yet, ok is false.
 	Recommend(ctx context.Context) (c space.Config, ok bool, err error)
+}
+
+// Predictor is an Optimiser that predicts outcomes.
+type Predictor interface {
+	Optimiser
+	// Predicted returns the mean and the standard deviation of the outcome of the last Ask. If
+	// there was no prediction, ok is false.
+	Predicted() (mean, sd float64, ok bool)
 }
 
 // Limiter is an Optimiser that learns from metrics with limits. Others are told that a trial
@@ -75,6 +84,10 @@ type Contestant struct {
 	Title string
 	// Slow halves the number of seeds.
 	Slow bool
+	// Workers is how many trials run at a time, 0 for 1. Base is the name of the same one with
+	// one worker.
+	Workers int
+	Base    string
 	// New starts one. The errors are [*UnsupportedError] and [*MissingError].
 	New func(ctx context.Context, s Setup) (Optimiser, error)
 	// Version returns the version of the program that it runs, "" if it is part of this
@@ -106,7 +119,7 @@ const (
 
 // Suite is a family of problems that are reported together.
 type Suite struct {
-	Name   string // "bbob", "bbob-noisy", "classic", "generated", "table"
+	Name   string // "bbob", "bbob-noisy", "classic", "multimodal", …
 	Title  string
 	Source string // paper or data
 	// Log is true if regrets span orders of magnitude, so that means are of log10.

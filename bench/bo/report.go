@@ -3,6 +3,7 @@ package bo
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func (c *Comparison) Report() (*figure.Result, error) {
 	}
 	r.duels(out)
 	r.againstRandom(out)
+	r.stuck(out)
+	r.coverage(out)
+	r.workers(out)
 	r.curves(out)
 	r.problems(out)
 	r.successes(out)
@@ -240,6 +244,72 @@ func (r *results) againstRandom(out *figure.Result) {
 			}
 		}
 	}
+}
+
+// stuck adds the share of runs that are worse than random search, for each class of problems.
+func (r *results) stuck(out *figure.Result) {
+	const reference = "random"
+	for _, s := range r.suite {
+		names := s.names(r.plan, Ours, Ablation, Peer)
+		if len(names) == 0 || !s.took(reference) {
+			continue
+		}
+		t := out.Table("stuck-"+s.Name, s.Title+", share of runs whose regret is above the median of random search",
+			append([]figure.Column{{Name: "problems"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
+		for _, class := range s.classes() {
+			for _, n := range r.plan.budgets() {
+				values, found := make([]float64, len(names)), false
+				for i, name := range names {
+					values[i] = s.stuckShare(class, name, reference, n)
+					found = found || !math.IsNaN(values[i])
+				}
+				if found {
+					t.Add(append([]any{class, n}, spread(names, names, values)...)...)
+				}
+			}
+		}
+	}
+}
+
+// instance is the end of a problem's name that tells instances of one class apart.
+var instance = regexp.MustCompile(`-[is][0-9]+$`)
+
+// classOf returns the name of a problem without its suite and instance.
+func (s *suiteResults) classOf(problem string) string {
+	return instance.ReplaceAllString(strings.TrimPrefix(problem, s.Name+"/"), "")
+}
+
+// classes returns the classes of the suite's problems, in order.
+func (s *suiteResults) classes() []string {
+	var out []string
+	for _, l := range s.Problems {
+		if c := s.classOf(l.Name); !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// stuckShare returns the share of an optimiser's runs of a class whose regret after n trials
+// is above the median of the reference on the same problem, NaN without such runs.
+func (s *suiteResults) stuckShare(class, name, reference string, n int) float64 {
+	bars := make(map[string][]float64)
+	for _, at := range s.cells(n, reference) {
+		bars[at.problem] = append(bars[at.problem], s.regret(at, reference, n, measured))
+	}
+	stuck, of := 0, 0
+	for _, at := range s.cells(n, name) {
+		if bars[at.problem] == nil || s.classOf(at.problem) != class {
+			continue
+		}
+		if of++; s.regret(at, name, n, measured) > bench.Quantiles(bars[at.problem], 0.5)[0] {
+			stuck++
+		}
+	}
+	if of == 0 {
+		return math.NaN()
+	}
+	return float64(stuck) / float64(of)
 }
 
 // verdict describes an interval of differences in words.

@@ -16,8 +16,8 @@ type results struct {
 // suiteResults are the runs of one suite.
 type suiteResults struct {
 	Suite
-	seeds int                      // from 1 on
-	runs  map[cell]map[string]*Run // by the optimiser's name
+	plan *plan
+	runs map[cell]map[string]*Run // by the optimiser's name
 }
 
 // cell is the unit in which optimisers are paired.
@@ -30,10 +30,11 @@ type cell struct {
 func (p *plan) read(out string) (*results, error) {
 	r := &results{plan: p}
 	for _, s := range p.suites {
-		have := &suiteResults{s, p.seeds, make(map[cell]map[string]*Run)}
+		have := &suiteResults{s, p, make(map[cell]map[string]*Run)}
 		for _, l := range s.Problems {
 			for _, k := range p.contestants {
-				for seed := uint64(1); seed <= uint64(p.seedsOf(k)); seed++ {
+				for n := range p.seedsOf(k) {
+					seed := p.seed(n)
 					run, err := readRun(out, l.Name, k.Name, seed)
 					if errors.Is(err, fs.ErrNotExist) {
 						continue
@@ -78,8 +79,8 @@ func (s *suiteResults) names(p *plan, kinds ...Kind) []string {
 func (s *suiteResults) cells(n int, names ...string) []cell {
 	var out []cell
 	for _, l := range s.Problems {
-		for seed := range s.seeds {
-			at := cell{l.Name, uint64(seed + 1)}
+		for seed := range s.plan.seeds {
+			at := cell{l.Name, s.plan.seed(seed)}
 			if !slices.ContainsFunc(names, func(name string) bool { return !s.runs[at][name].has(n) }) {
 				out = append(out, at)
 			}

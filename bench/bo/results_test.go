@@ -23,7 +23,7 @@ func drawn(rng *rand.Rand, log bool) (*results, *suiteResults, []string) {
 		}
 		p.contestants = append(p.contestants, Contestant{Name: names[i], Kind: kind})
 	}
-	s := &suiteResults{Suite: Suite{Name: "s", Title: "S", Log: log}, seeds: p.seeds, runs: make(map[cell]map[string]*Run)}
+	s := &suiteResults{Suite: Suite{Name: "s", Title: "S", Log: log}, plan: p, runs: make(map[cell]map[string]*Run)}
 	for i := range 1 + rng.IntN(5) {
 		l := Listed{Name: fmt.Sprintf("s/p%d", i)}
 		s.Problems = append(s.Problems, l)
@@ -88,7 +88,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 		problems := 0
 		for _, l := range s.Problems {
 			sum, cells := make([]float64, len(names)), 0
-			for at := uint64(1); at <= uint64(s.seeds); at++ {
+			for at := uint64(1); at <= uint64(s.plan.seeds); at++ {
 				v, all := make([]float64, len(names)), true
 				for i, name := range names {
 					var ok bool
@@ -132,7 +132,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 		at, mean := 0, 0.0
 		for _, l := range s.Problems {
 			var group []float64
-			for seed := uint64(1); seed <= uint64(s.seeds); seed++ {
+			for seed := uint64(1); seed <= uint64(s.plan.seeds); seed++ {
 				_, a, okA := lossOf(s, l.Name, seed, names[0], n)
 				if _, b, okB := lossOf(s, l.Name, seed, names[1], n); okA && okB {
 					group = append(group, a-b)
@@ -165,7 +165,7 @@ func TestStatisticsByTheirDefinitions(t *testing.T) {
 
 // An optimiser with a few runs does not reduce the runs on which the others are ranked.
 func TestRanksLeaveOutWhoHasFewRuns(t *testing.T) {
-	s := &suiteResults{Suite: Suite{Name: "s"}, seeds: 6, runs: make(map[cell]map[string]*Run)}
+	s := &suiteResults{Suite: Suite{Name: "s"}, plan: &plan{seeds: 6}, runs: make(map[cell]map[string]*Run)}
 	p := &plan{seeds: 6, trials: 2}
 	s.Problems = []Listed{{Name: "s/p"}}
 	for _, k := range []string{"all", "third", "few"} {
@@ -202,6 +202,8 @@ func TestTablesOfAnyRuns(t *testing.T) {
 		r.againstRandom(out)
 		r.curves(out)
 		r.problems(out)
+		r.coverage(out)
+		r.workers(out)
 		r.asks(out)
 		r.who(out)
 		for _, table := range out.Tables {

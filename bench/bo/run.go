@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/bench"
@@ -35,6 +36,9 @@ type Trial struct {
 	// Recommended is True of the optimiser's recommendation after this trial, NaN if it was
 	// not asked.
 	Recommended float64
+	// Mean and StdDev are the optimiser's prediction of Value when it asked for the trial, NaN
+	// if it made none.
+	Mean, StdDev float64
 }
 
 // choice selects one of the configurations tried.
@@ -81,12 +85,25 @@ type runner struct {
 	run       Run
 	problem   Problem
 	optimiser Optimiser
+	workers   int  // trials running at a time, 0 for 1
 	cpu       bool // the process does nothing else, so its CPU time is that of the asks
+
+	running []running
+	clock   float64 // of the simulated workers
 }
 
-// do runs the trials.
+// running is a trial that was asked for. It ends at a time of the runner's clock.
+type running struct {
+	config space.Config
+	trial  Trial // without outcome
+	end    float64
+}
+
+// do runs the trials, which are recorded in the order in which they end. A trial takes between
+// 1/2 and 3/2 units of time, at random.
 func (r *runner) do(ctx context.Context, trials int) error {
 	noise := stream.New(stream.Derive(r.run.Seed, "bench bo noise "+r.run.Problem, 0))
+	durations := stream.New(stream.Derive(r.run.Seed, "bench bo durations "+r.run.Problem, 0))
 	least, bestTrue := math.Inf(1), math.Inf(1)
 	for n := range trials {
 		if err := ctx.Err(); err != nil {
@@ -96,25 +113,23 @@ func (r *runner) do(ctx context.Context, trials int) error {
 			r.run.Ended = fmt.Sprintf("an ask costs %.2g s", r.dear())
 			return nil
 		}
-		watch := bench.StartWatch()
-		c, err := r.optimiser.Ask(ctx)
-		if errors.Is(err, ErrEnded) {
-			r.run.Ended = ErrEnded.Error()
+		for len(r.running) < min(max(r.workers, 1), trials-n) && r.run.Ended == "" {
+			if err := r.ask(ctx, durations); errors.Is(err, ErrEnded) {
+				r.run.Ended = ErrEnded.Error()
+			} else if err != nil {
+				return fmt.Errorf("ask of trial %d: %w", n+len(r.running), err)
+			}
+		}
+		if len(r.running) == 0 {
 			return nil
-		} else if err != nil {
-			return fmt.Errorf("ask of trial %d: %w", n, err)
 		}
-		seconds := r.seconds(watch)
-		if err := r.problem.Space().Validate(c); err != nil {
-			return fmt.Errorf("trial %d: %s is not in the space: %w", n, c, err)
-		}
+		c, t := r.next()
 		value, ok := r.problem.Evaluate(c, noise)
 		truth := r.problem.True(c)
 		if err := r.check(c, value, ok, truth); err != nil {
 			return err
 		}
-		t := Trial{Value: value, OK: ok, True: truth, AskSeconds: seconds, Recommended: math.NaN()}
-		if !ok {
+		if t.Value, t.OK, t.True = value, ok, truth; !ok {
 			value, t.Value = 0, math.NaN()
 		} else if value < least {
 			least, bestTrue = value, truth
@@ -124,6 +139,7 @@ func (r *runner) do(ctx context.Context, trials int) error {
 			return fmt.Errorf("tell of trial %d: %w", n, err)
 		}
 		if slices.Contains(budgetsOf(trials), n+1) {
+			var err error
 			if t.Recommended, err = r.recommended(ctx); err != nil {
 				return fmt.Errorf("recommendation after trial %d: %w", n, err)
 			}
@@ -131,6 +147,39 @@ func (r *runner) do(ctx context.Context, trials int) error {
 		r.run.Trials = append(r.run.Trials, t)
 	}
 	return nil
+}
+
+// ask starts a trial.
+func (r *runner) ask(ctx context.Context, durations *rand.Rand) error {
+	watch := bench.StartWatch()
+	c, err := r.optimiser.Ask(ctx)
+	if err != nil {
+		return err
+	}
+	t := Trial{AskSeconds: r.seconds(watch), Recommended: math.NaN(), Mean: math.NaN(), StdDev: math.NaN()}
+	if err := r.problem.Space().Validate(c); err != nil {
+		return fmt.Errorf("%s is not in the space: %w", c, err)
+	}
+	if o, can := r.optimiser.(Predictor); can {
+		if mean, sd, ok := o.Predicted(); ok {
+			t.Mean, t.StdDev = mean, sd
+		}
+	}
+	r.running = append(r.running, running{c, t, r.clock + 0.5 + durations.Float64()})
+	return nil
+}
+
+// next ends the running trial that ends first.
+func (r *runner) next() (space.Config, Trial) {
+	first := 0
+	for i, o := range r.running {
+		if o.end < r.running[first].end {
+			first = i
+		}
+	}
+	o := r.running[first]
+	r.running, r.clock = slices.Delete(r.running, first, first+1), o.end
+	return o.config, o.trial
 }
 
 // tell tells the optimiser a trial, with its metrics if it learns from them.

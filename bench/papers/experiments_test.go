@@ -154,8 +154,11 @@ func TestTimesOfSamplers(t *testing.T) {
 // Uniform centres miss far blobs, and BLESS finds them.
 func TestCentersForError(t *testing.T) {
 	r := table(t, quick(t, "bless", bench.Env{Seed: 1, Only: []string{"blobs"}}), "bless")
-	if ratio := one(t, r, "ratio", "data", "blobs"); !(ratio < 0.95) {
-		t.Errorf("the error with BLESS is %.3f of that with uniform centres", ratio)
+	for _, column := range []string{"plain ratio", "tried ratio"} {
+		ratios := r.Where("data", "blobs").Float(column)
+		if len(ratios) != 2 || !(max(ratios[0], ratios[1]) < 0.95) {
+			t.Errorf("%s: the errors with BLESS are %.3f of those with uniform centres", column, ratios)
+		}
 	}
 	sizes, errs := []float64{1, 2, 4}, []float64{0.8, 0.9, 0.2}
 	for want, size := range map[float64]float64{0.9: 1, 0.4: 2 * math.Sqrt2, 0.2: 4, 0.1: 4} {

@@ -1,0 +1,56 @@
+package bo
+
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/figure"
+)
+
+// workers adds the comparison of optimisers with several workers with the same ones with one.
+func (r *results) workers(out *figure.Result) {
+	var t *figure.Table
+	for _, s := range r.suite {
+		for _, k := range r.plan.contestants {
+			for _, n := range r.plan.budgets() {
+				if k.Workers < 2 {
+					continue
+				}
+				one, several := s.paired(k.Base, k.Name, n)
+				if len(one) == 0 {
+					continue
+				}
+				if t == nil {
+					t = out.Table("workers", "Normalised regret of several asynchronous workers and of one, after as many trials of the same problems and seeds. Ratios are of means and of geometric means, the latter with regrets of at least 1e-8",
+						figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "workers"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
+						figure.Column{Name: "better"}, figure.Column{Name: "equal"}, figure.Column{Name: "worse"},
+						figure.Column{Name: "median of one", Format: "%.3g"}, figure.Column{Name: "median", Format: "%.3g"},
+						figure.Column{Name: "ratio of means", Format: "%.2f"}, figure.Column{Name: "geometric", Format: "%.2f"})
+				}
+				better, equal, worse, logs := 0, 0, 0, 0.0
+				for i, v := range several {
+					switch {
+					case v < one[i]:
+						better++
+					case v > one[i]:
+						worse++
+					default:
+						equal++
+					}
+					logs += math.Log(max(v, nearRegret) / max(one[i], nearRegret))
+				}
+				mean := means([][]float64{one, several})
+				t.Add(s.Name, k.Name, k.Workers, n, len(one), better, equal, worse,
+					bench.Quantiles(one, 0.5)[0], bench.Quantiles(several, 0.5)[0], mean[1]/mean[0], math.Exp(logs/float64(len(one))))
+			}
+		}
+	}
+}
+
+// paired returns the regrets of two optimisers after n trials on the same problems and seeds.
+func (s *suiteResults) paired(a, b string, n int) (x, y []float64) {
+	for _, at := range s.cells(n, a, b) {
+		x, y = append(x, s.regret(at, a, n, measured)), append(y, s.regret(at, b, n, measured))
+	}
+	return x, y
+}
