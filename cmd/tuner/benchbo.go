@@ -47,6 +47,7 @@ measures the time and memory of an ask after many trials instead.`,
 	})
 	flagGroup(cmd, group{title: "Runs"}, func(fs *pflag.FlagSet) {
 		fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds of each problem (default the tier's)")
+		fs.IntVar(&b.c.SkipSeeds, "skip-seeds", 0, "`number` of seeds to leave out, such as those that settings were chosen on")
 		fs.IntVar(&b.c.Trials, "trials", 0, "trials of each run (default the tier's)")
 		fs.IntVar(&b.c.Jobs, "jobs", 1, "runs at a time")
 		fs.StringVar(&b.c.Out, "out", "bench-bo", "`directory` of the runs")

@@ -199,6 +199,7 @@ type kubernetesFlags struct {
 	workerFlags
 	image, tuner      string
 	secret, namespace string
+	user              int
 }
 
 func newKubernetes(g *globals) *cobra.Command {
@@ -210,7 +211,8 @@ func newKubernetes(g *globals) *cobra.Command {
 has finished, in an image of yours. An init container copies this program into the pod.
 
 A pod that the cluster evicts is replaced, and its trial is handed out again when its
-lease expires. The pods need no access to the API of Kubernetes.
+lease expires. The pods need no access to the API of Kubernetes. In a namespace with the
+Pod Security level restricted, give --user.
 
 The Secret has the token of the workers as token. Without --insecure it also
 has the CA certificate of the server as ca.pem:
@@ -237,6 +239,7 @@ has the CA certificate of the server as ca.pem:
 		fs.StringVar(&k.tuner, "tuner-image", "bkb-tuner", "`image` with this program as /tuner")
 		fs.StringVar(&k.secret, "secret", "tuner", "`name` of the Secret with the token")
 		fs.StringVar(&k.namespace, "namespace", "", "`namespace` of the Job (default that of kubectl)")
+		fs.IntVar(&k.user, "user", 0, "`id` of the user that runs the command, without capabilities (default the image's user)")
 	})
 	return cmd
 }
@@ -273,6 +276,9 @@ func (k *kubernetesFlags) job(g *globals, server string) (string, error) {
 		if f.path != "" {
 			return "", usagef("--%s has no effect in a pod; leave it out, and put the file into the Secret %s", f.name, k.secret)
 		}
+	}
+	if k.user < 0 {
+		return "", usagef("--user %d: must be above 0, such as 1000", k.user)
 	}
 	command := []string{"/bkb/tuner", "--server", server}
 	if g.insecure {
@@ -326,7 +332,11 @@ func (k *kubernetesFlags) job(g *globals, server string) (string, error) {
 	line(10, "env:")
 	line(12, "- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}")
 	line(12, "- {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: %s, key: token}}}", yamlText(k.secret))
-	line(10, "securityContext: {allowPrivilegeEscalation: false}")
+	security := "allowPrivilegeEscalation: false"
+	if k.user > 0 {
+		security = fmt.Sprintf("runAsNonRoot: true, runAsUser: %d, %s, capabilities: {drop: [ALL]}", k.user, security)
+	}
+	line(10, "securityContext: {%s}", security)
 	if limits := k.limits(); len(limits) > 0 {
 		line(10, "resources: {limits: {%s}}", strings.Join(limits, ", "))
 	}
