@@ -151,14 +151,32 @@ katib: ## test tuner katib with the stubs of Katib's own Python package (30 seco
 NFPM = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 packages: export VERSION = $(shell sed -nE 's/^\#\# \[([0-9.]+)\].*/\1/p' CHANGELOG.md | head -n 1)
 packages: export ARCH = $(shell go env GOARCH)
-packages: ## build a deb and an rpm in dist/, and check them, the unit and the manifests of deploy/
+packages: ## build a deb and an rpm in dist/, check and install them in a copy of this machine, and check the unit and the manifests of deploy/ (root installs)
 	mkdir -p bin/package dist && CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags='-s -w' -o bin/package/tuner ./cmd/tuner
 	$(NFPM) package --config deploy/package/nfpm.yaml --packager deb --target dist/
 	$(NFPM) package --config deploy/package/nfpm.yaml --packager rpm --target dist/
-	deploy/package/check.sh dist/bkb-tuner_$(VERSION)_$(ARCH).deb
+	deploy/package/check.sh dist/bkb-tuner_$(VERSION)_$(ARCH).deb "$$(ls -t dist/bkb-tuner-$(VERSION)-1.*.rpm | head -n 1)"
 
 slurm: ## run the script of tuner workers slurm in a Slurm of one node (needs root and Debian's slurmctld, slurmd, slurm-client, munge)
 	BKB_SLURM=1 go test -count=1 -v -run TestSlurm ./cmd/tuner
+
+RECIPES ?= $(HOME)/.cache/bkb-recipes
+recipes: ## run the recipes of docs/parallel.md with submitit, Dask, Ray and ssh (needs root, sshd and what make slurm needs; 8 minutes)
+	test -e $(RECIPES)/ready || { python3 -m venv $(RECIPES) && $(RECIPES)/bin/pip install -q distributed ray submitit && touch $(RECIPES)/ready; }
+	BKB_RECIPES=$(RECIPES) go test -count=1 -v -run TestRecipes ./cmd/tuner
+
+# The programs are built from their published modules, by a module of its own.
+KUBE ?= $(HOME)/.cache/bkb-kube
+KUBEVERSION = $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' deploy/kubernetes/test/go.mod)
+KUBEBUILD = cd deploy/kubernetes/test && CGO_ENABLED=0 go build -p 2 -ldflags='-s -w -X k8s.io/component-base/version.gitVersion=$(KUBEVERSION)'
+$(KUBE)/$(KUBEVERSION): deploy/kubernetes/test/go.mod
+	mkdir -p $(KUBE)
+	$(KUBEBUILD) -o $(KUBE)/etcd go.etcd.io/etcd/server/v3
+	$(KUBEBUILD) -o $(KUBE)/ k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kubectl
+	touch $@
+
+kube: $(KUBE)/$(KUBEVERSION) ## run the commands for Kubernetes of the docs with a real API server and controllers (needs root; 20 minutes from nothing)
+	BKB_KUBE=$(KUBE) go test -count=1 -v -run TestKube ./cmd/tuner
 
 # The version in the names is that of the newest heading of the changelog, or the tag.
 SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -184,6 +202,12 @@ bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, sciki
 bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)
 	go run ./bench/products -python $(PEERS)/bin/python falkon
 
+# Each run is a file of $(TUNED_RUNS). Interrupted, the same command goes on.
+TUNED_RUNS ?= $(HOME)/.cache/bkb-peers/tuned-runs
+bench-tuned: export BKB_DATA ?= $(wildcard ../shared/data)
+bench-tuned: $(PEERS)/ready ## compare tuner auto falkon with tuned learners of scikit-learn on real data (hours)
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go run ./bench/products -python $(PEERS)/bin/python tuned -runs $(TUNED_RUNS)
+
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above
 # all. What cannot be had is left out and named. HEBO asks for versions of 2022, which
@@ -192,7 +216,7 @@ BO_PEERS ?= $(HOME)/.cache/bkb-peers/bo
 START = {"op": "start", "seed": 1, "trials": 1, "space": {"parameters": {"x": {"type": "float", "low": 0.0, "high": 1.0}}}}
 bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner bench bo; says which could not be
 	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
-	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
+	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'cma-es cma' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
 	  'hebo pymoo==0.6.1.3 GPy gpytorch catboost disjoint-set pandas'; do \
 	  set -- $$peer; name=$$1; shift; env=$(BO_PEERS)/$$name; \
 	  if [ -e $$env/ready ]; then echo "$$name: there"; continue; fi; \
@@ -243,7 +267,7 @@ planted: ## plant each bug of internal/planted; each must be found
 	$(TORTURE) -tags planted -v -run 'Planted' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|found by|noticed'
 
 # The server is the one at $BKB_POSTGRES, or else one that the tests start from the
-# programs of the machine (apt-get install postgresql).
+# programs of the machine (apt-get install postgresql pgbouncer).
 CHAOS ?= 60s
 FAILOVERS ?= 10
 postgres: SHELL := /bin/bash
@@ -251,7 +275,7 @@ postgres: .SHELLFLAGS := -o pipefail -c
 postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and the benchmark of store/postgres on a real PostgreSQL
 	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
 	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
-	BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$|TestDatabaseTLS' ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
 
 servers: SHELL := /bin/bash
 servers: .SHELLFLAGS := -o pipefail -c

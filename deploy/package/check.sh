@@ -1,11 +1,37 @@
 #!/bin/sh
-# Checks a deb and the other files of deploy/, and names each check that the machine cannot do.
+# Checks a deb, an rpm and the other files of deploy/, and names each check that the machine
+# cannot do.
 #
-# Usage: check.sh PACKAGE.deb, from the root of the source
+# Usage: check.sh PACKAGE.deb PACKAGE.rpm, from the root of the source
 set -eu
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 has() { command -v "$1" >/dev/null || { echo "skipped: no $1"; return 1; }; }
+
+# installs PACKAGE INSTALL REMOVE runs both commands with the package as $1 in a copy of this
+# machine, an overlay in memory that ends with them. In between it checks what is there.
+installs() {
+	[ "$(id -u)" = 0 ] || { echo "skipped: only root can install $1"; return 0; }
+	mkdir -p "$root/copy"
+	copy=$root/copy unshare --mount --propagation private sh -eu -c '
+		mount -t tmpfs copy "$copy"
+		mkdir "$copy/upper" "$copy/work" "$copy/root"
+		mount -t overlay copy -o "lowerdir=/,upperdir=$copy/upper,workdir=$copy/work" "$copy/root"
+		mount -t tmpfs copy "$copy/root/run"
+		mount --bind /dev "$copy/root/dev"
+		mount -t proc proc "$copy/root/proc"
+		cp "$1" deploy/tuner.service "$copy/root/run"
+		chroot "$copy/root" sh -eu -c "$2
+			tuner version
+			cmp /run/tuner.service /usr/lib/systemd/system/tuner.service
+			stat -c \"%U:%G %a %n\" /usr/bin/tuner /etc/tuner /var/lib/tuner /var/backups/tuner
+			$3
+			! test -e /usr/bin/tuner" sh "/run/${1##*/}"' sh "$@" >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }
+	for line in 'root:root 755 /usr/bin/tuner' 'root:root 755 /etc/tuner' 'tuner:tuner 700 /var/lib/tuner' 'tuner:tuner 700 /var/backups/tuner'; do
+		grep -qxF "$line" "$root/log" || { echo "$1 leaves no $line:"; cat "$root/log"; exit 1; }
+	done
+	echo "$1 was installed and removed"
+}
 
 if has dpkg-deb; then
 	dpkg-deb --extract "$1" "$root"
@@ -26,9 +52,17 @@ if has dpkg-deb; then
 		systemd-sysusers --root="$root" bkb-tuner.conf
 		grep '^tuner:' "$root/etc/passwd"
 	fi
+	installs "$1" 'dpkg --install "$1"' 'dpkg --purge bkb-tuner'
+fi
+if has rpm; then
+	rpm --checksig --nosignature "$2"
+	rpm --query --list --package "$2" | sort >"$root/rpm-files"
+	sed -n 's/.*dst: \([^,}]*\).*/\1/p' deploy/package/nfpm.yaml | sort | diff - "$root/rpm-files"
+	# The database of rpm does not have the packages of Debian.
+	installs "$2" 'rpm --install --nodeps "$1"; rpm --verify --nodeps bkb-tuner' 'rpm --erase bkb-tuner'
 fi
 if has kubectl; then
 	kubectl kustomize deploy/kubernetes >"$root/objects"
 	echo "$(grep -c '^kind:' "$root/objects") objects of Kubernetes"
 fi
-echo "$(basename "$1") is complete"
+echo "$(basename "$1") and $(basename "$2") are complete"
