@@ -457,6 +457,15 @@ func TestBrowserPages(t *testing.T) {
 	if text := b.text(t, ".view .readout"); !strings.HasPrefix(text, fmt.Sprintf("%d of 121 completed trials", len(best))) {
 		t.Errorf("the front has %d trials, but the page says %q", len(best), text)
 	}
+	diagnosis, err := s.Diagnose(t.Context(), "digits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.open(t, "/studies/digits#model", ".words li")
+	want := fmt.Sprintf("%d of the last %d outcomes are in the 95 %% intervals", diagnosis.Covered, diagnosis.Predicted)
+	if text := b.text(t, ".words"); diagnosis.Predicted == 0 || !strings.Contains(text, want) || !strings.Contains(text, "Under the model") {
+		t.Errorf("the model is %q, want %q", text, want)
+	}
 	var injected bool
 	b.open(t, "/studies/digits#settings", "main pre")
 	b.do(t, chromedp.Evaluate(`document.querySelector("main img, main b") !== null`, &injected))

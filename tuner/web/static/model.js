@@ -63,8 +63,10 @@ export function words(/** @type {any} */ d, /** @type {{name: string, best: numb
     }
     if (d.gap !== undefined) {
       const g = Number(d.gap);
-      out.push([Number.isFinite(g) ? `By its confidence bounds, no configuration is better than the best by more than ${number(g, 3)} in ${objective.name}.` : "Its confidence bounds do not yet limit how much better a configuration could be.", false]);
+      out.push([Number.isFinite(g) ? `Under the model no configuration is better than the best by more than ${number(g, 3)} in ${objective.name}.` : "Its confidence bounds do not yet limit how much better a configuration could be.", false]);
     }
+    const predicted = Number(d.predicted ?? 0);
+    if (predicted > 0) out.push([`${count(Number(d.covered ?? 0))} of the last ${count(predicted)} outcomes are in the 95 % intervals that were predicted for them.`, false]);
     if (d.beta !== undefined && d.theoryBeta) out.push([`The confidence bounds are ${number(d.beta, 3)} standard deviations wide. Theory asks for ${number(d.theoryBeta, 3)}.`, false]);
   }
   for (const w of d.warnings ?? []) out.push([w, true]);
@@ -92,7 +94,8 @@ export function diagnosis(s, signal) {
     s.diagnosis = d;
     facts = [["results in the model", Number(d.results ?? 0)], ["inducing points", `${count(Number(d.inducingPoints ?? 0))}${d.capped ? " (capped)" : ""}`],
       ["effective dimension", d.capped ? `${number(d.effectiveDimension, 4)} (the number of points is capped)` : d.effectiveDimension ?? NaN], ["information gain", d.informationGain ?? NaN], ["noise (standard deviation)", d.noise ?? NaN],
-      ["width of the bounds, used", d.beta ?? NaN], ["width of the bounds, by theory", d.theoryBeta ?? NaN], ["possible improvement", d.gap === undefined ? NaN : Number(d.gap)],
+      ["width of the bounds, used", d.beta ?? NaN], ["width of the bounds, by theory", d.theoryBeta ?? NaN], ["possible improvement under the model", d.gap === undefined ? NaN : Number(d.gap)],
+      ["outcomes in 95 % intervals", d.predicted ? `${count(Number(d.covered ?? 0))} of ${count(Number(d.predicted))}` : NaN],
       ...Object.entries(d.lengthScales ?? {}).map(([k, v]) => [`length scale of ${k}`, v])];
     body.replaceChildren(
       h("ul", { class: "words" }, words(d, { name: s.objective().name, best: undefined }).map(([text, warning]) => h("li", { class: warning ? "warning" : "" }, warning && h("strong", {}, "Note. "), text))),
