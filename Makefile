@@ -242,6 +242,12 @@ bench-bo-full: ## the same with everything there is (days)
 bench-bo-ask: ## what an ask of Optuna costs after 500 trials in 8 dimensions, and one of ours (20 minutes)
 	mkdir -p $(BO_PEERS) && go run ./cmd/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-uni,optuna-gp --sizes 500
 
+FIDELITY ?= $(HOME)/.cache/bkb-peers/fidelity
+bench-fidelity: ## compare pruners on learning curves with Optuna and SMAC (an hour; goes on where it was)
+	test -e $(FIDELITY)/ready || { python3 -m venv $(FIDELITY) && $(FIDELITY)/bin/pip install -q optuna smac && touch $(FIDELITY)/ready; }
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	PYTHONPATH=python/src $(FIDELITY)/bin/python bench/fidelity.py --out $(FIDELITY)/runs.jsonl
+
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
 	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q $$old $(REF) && \
