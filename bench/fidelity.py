@@ -28,6 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass
@@ -410,61 +411,50 @@ def at(path: list[tuple[int, float]], spent: float) -> float:
     return min((v for s, v in path if s <= spent), default=math.inf)
 
 
-def report(tasks: list[Task], runs: dict[tuple[str, str, int], dict], seeds: list[int], budgets: list[int]) -> None:
-    """Print medians, and geometric means over the tasks."""
-    shares: dict[tuple[str, int], list[float]] = {}
-    speed: dict[str, list[float]] = {}
+FLOOR = 1e-4  # of the regret in units of random search's, below which nothing counts
+
+
+def report(
+    tasks: list[Task], runs: dict[tuple[str, str, int], dict[str, Any]], seeds: list[int], budgets: list[int]
+) -> None:
+    """Print medians for each task, and ranks over the tasks and seeds that all methods have."""
+    methods = [m for m in METHODS if any(m == known for _, known, _ in runs)]
+    columns = " | ".join(f"{b} trainings" for b in budgets)
+    rule = "---:|" * (len(budgets) + 1)
+    ranks: dict[tuple[str, int], list[float]] = {(m, b): [] for m in methods for b in budgets}
+    logs: dict[tuple[str, int], list[float]] = {(m, b): [] for m in methods for b in budgets}
     for task in tasks:
-        done = {m: [runs[task.name, m, s] for s in seeds if (task.name, m, s) in runs] for m in METHODS}
-        done = {m: r for m, r in done.items() if r}
-        if "random" not in done:
+        whole = [s for s in seeds if all((task.name, m, s) in runs for m in methods)]
+        if not whole or "random" not in methods:
             continue
         last = task.steps[-1]
-        best = (
-            task.best if task.best is not None else min(v for r in done.values() for one in r for _, v in one["path"])
-        )
-        base = statistics.median(at(one["path"], budgets[-1] * last) for one in done["random"])
+        paths = {m: [runs[task.name, m, s]["path"] for s in whole] for m in methods}
+        best = task.best if task.best is not None else min(v for some in paths.values() for p in some for _, v in p)
+        base = statistics.median(at(p, budgets[-1] * last) for p in paths["random"])
         print(f"\n### {task.name}\n\nThe least known loss is {best:.5g}, and random search ends with {base:.5g}.\n")
-        print(
-            "| method | runs | "
-            + " | ".join(f"{b} trainings" for b in budgets)
-            + " | trainings to random's end |\n|---|---:|"
-            + "---:|" * (len(budgets) + 1)
-        )
-        for m, some in done.items():
-            cells = []
-            for b in budgets:
-                values = [at(one["path"], b * last) for one in some]
-                middle = statistics.median(values)
-                cells.append(f"{middle:.5g}")
-                shares.setdefault((m, b), []).extend(
-                    max(v - best, 1e-9 * abs(base - best)) / (base - best) if math.isfinite(v) else 10 for v in values
-                )
-            reached = [next((s / last for s, v in one["path"] if v <= base), math.inf) for one in some]
-            speed.setdefault(m, []).extend(reached)
-            cells.append(f"{statistics.median(reached):.3g}")
-            print(f"| {m} | {len(some)} | " + " | ".join(cells) + " |")
-    print(
-        "\n### All\n\nThe geometric mean of the regret in units of random search's after "
-        f"{budgets[-1]} trainings, its standard error in per cent, and the median of the trainings to random's end.\n"
-    )
-    print(
-        "| method | runs | "
-        + " | ".join(f"{b} trainings" for b in budgets)
-        + " | trainings to random's end |\n|---|---:|"
-        + "---:|" * (len(budgets) + 1)
-    )
-    for m in METHODS:
-        if (m, budgets[0]) not in shares:
-            continue
-        cells = []
+        print(f"| method | runs | {columns} | trainings to random's end |\n|---|---:|---:|{rule}")
+        for m in methods:
+            cells = [f"{statistics.median(at(p, b * last) for p in paths[m]):.5g}" for b in budgets]
+            reached = [next((s / last for s, v in p if v <= base), math.inf) for p in paths[m]]
+            print(f"| {m} | {len(whole)} | {' | '.join(cells)} | {statistics.median(reached):.3g} |")
         for b in budgets:
-            logs = [math.log(v) for v in shares[m, b]]
-            error = statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.nan
-            cells.append(f"{math.exp(statistics.mean(logs)):.3g} ± {100 * error:.0f} %")
-        print(
-            f"| {m} | {len(shares[m, budgets[0]])} | " + " | ".join(cells) + f" | {statistics.median(speed[m]):.3g} |"
-        )
+            for i in range(len(whole)):
+                regrets = {
+                    m: min(10.0, max(FLOOR, (at(paths[m][i], b * last) - best) / (base - best))) for m in methods
+                }
+                for m, r in regrets.items():
+                    below = sum(v < r for v in regrets.values())
+                    equal = sum(v == r for v in regrets.values())
+                    ranks[m, b].append(below + (equal + 1) / 2)
+                    logs[m, b].append(math.log10(r))
+    print("\n### All\n\nThe mean rank, and the mean of log10 of the regret in units of random search's at the end.\n")
+    print(f"| method | runs | {columns} |\n|---|{rule}")
+    for m in methods:
+        cells = [
+            f"{statistics.mean(ranks[m, b] or [math.nan]):.2f}, {statistics.mean(logs[m, b] or [math.nan]):+.2f}"
+            for b in budgets
+        ]
+        print(f"| {m} | {len(ranks[m, budgets[0]])} | {' | '.join(cells)} |")
 
 
 def main() -> None:
