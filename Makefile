@@ -279,14 +279,19 @@ FAILOVERS ?= 10
 postgres: SHELL := /bin/bash
 postgres: .SHELLFLAGS := -o pipefail -c
 postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and the benchmark of store/postgres on a real PostgreSQL
-	BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
 	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
-	BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$|TestDatabaseTLS' ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$|TestDatabaseTLS' ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
+
+postgres-ci: SHELL := /bin/bash
+postgres-ci: .SHELLFLAGS := -o pipefail -c
+postgres-ci: ## what CI does of postgres: the suite by each way, three servers, 20 s of broken connections (3 minutes)
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=20s go test -count=1 -v -run 'TestStore$$|TestPooler$$|TestChaos|TestServers$$|TestDatabaseTLS' ./store/postgres ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
 
 servers: SHELL := /bin/bash
 servers: .SHELLFLAGS := -o pipefail -c
 servers: ## minutes: three servers on one PostgreSQL with 20 kills, 5 stops, 5 freezes, 3 failovers and an outage of 30 s
-	BKB_POSTGRES_MUST=1 BKB_TORTURE_SERVER_KILLS=20 BKB_TORTURE_SERVER_TERMS=5 BKB_TORTURE_SERVER_FREEZES=5 BKB_TORTURE_SERVER_FAILOVERS=3 BKB_TORTURE_SERVER_OUTAGES=1 \
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_TORTURE_SERVER_KILLS=20 BKB_TORTURE_SERVER_TERMS=5 BKB_TORTURE_SERVER_FREEZES=5 BKB_TORTURE_SERVER_FAILOVERS=3 BKB_TORTURE_SERVER_OUTAGES=1 \
 	  BKB_TORTURE_SERVER_OUTAGE_SECONDS=30 BKB_TORTURE_SERVER_TRIALS=20000 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} \
 	  go test -count=1 -timeout 30m -v -run 'TestServers$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 

@@ -98,6 +98,14 @@ func Skip(t testing.TB, err error) {
 	t.Skip(err)
 }
 
+// Long skips a test that takes long with a database, unless BKB_LONG is set.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("BKB_LONG") == "" {
+		t.Skip("half a minute; make postgres runs it, and make postgres-ci does for CI")
+	}
+}
+
 // ErrNone is wrapped by the error for a machine without the programs of PostgreSQL.
 var ErrNone = errors.New("PostgreSQL is not installed (apt-get install postgresql), and BKB_POSTGRES is not set")
 

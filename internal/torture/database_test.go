@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,18 +101,18 @@ func TestDatabaseTLS(t *testing.T) {
 	restart(ca.IssueFor(t, "old", now.Add(-2*time.Hour), now.Add(-time.Hour), "localhost"))
 	fails("an expired certificate", right, store.ErrUnavailable, "expired")
 	restart(ca.Issue(t, "renewed", "localhost"))
-	if os.Getenv("BKB_POSTGRES_MUST") == "" {
-		return // make postgres runs the suite
-	}
-	stores := 0
-	storetest.Run(t, func(t *testing.T) storetest.Harness {
-		stores++
-		own := right + fmt.Sprintf("&schema=s%d", stores)
-		initialise(own, "")
-		s, err := open(own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return storetest.Harness{Store: s}
+	t.Run("suite", func(t *testing.T) {
+		pgtest.Long(t)
+		stores := 0
+		storetest.Run(t, func(t *testing.T) storetest.Harness {
+			stores++
+			own := right + fmt.Sprintf("&schema=s%d", stores)
+			initialise(own, "")
+			s, err := open(own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return storetest.Harness{Store: s}
+		})
 	})
 }

@@ -44,9 +44,7 @@ const (
 // data once, and an order of the calls explains all answers.
 func TestServers(t *testing.T) {
 	heavy(t)
-	if os.Getenv("BKB_POSTGRES_MUST") == "" {
-		t.Skip("half a minute; make postgres runs it, and make servers runs more of it")
-	}
+	pgtest.Long(t)
 	plan := map[string]int{
 		"kill": often(t, "SERVER_KILLS", 2), "term": often(t, "SERVER_TERMS", 1), "freeze": often(t, "SERVER_FREEZES", 1),
 		"outage": often(t, "SERVER_OUTAGES", 0), "failover": often(t, "SERVER_FAILOVERS", 0),

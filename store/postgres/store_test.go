@@ -15,9 +15,10 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func TestStore(t *testing.T) {
 	for name, tuning := range map[string]tuning{"batches": {}, "alone": {batch: 1, writers: 8}} {
 		t.Run(name, func(t *testing.T) {
-			if name == "alone" && os.Getenv("BKB_POSTGRES_MUST") == "" {
-				t.Skip("half a minute; make postgres runs it")
+			if name == "alone" {
+				pgtest.Long(t)
 			}
+			storetest.Histories(t, 25)
 			storetest.Run(t, func(t *testing.T) storetest.Harness {
 				address := newStore(t)
 				current := mustOpen(t, address, Options{tuning: tuning})

@@ -1,6 +1,9 @@
 package storetest
 
 import (
+	"flag"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
@@ -12,6 +15,22 @@ type Harness struct {
 	// Reopen closes the store and opens the same data again. It is nil for a store that
 	// does not keep its data when it is closed.
 	Reopen func(t *testing.T) store.Store
+}
+
+// Histories makes the suite check n random histories in the rest of a test, and not 100,
+// for stores that need 0.1 s for one. It changes nothing if BKB_LONG is set, or
+// -rapid.checks is.
+func Histories(t testing.TB, n int) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks").Value
+	const usual = "100"
+	if os.Getenv("BKB_LONG") != "" || checks.String() != usual {
+		return
+	}
+	if err := checks.Set(strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = checks.Set(usual) })
 }
 
 // Run runs the whole suite. Each test gets its own store from open and closes it. If
