@@ -104,6 +104,11 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
 test-long: ## tests that take too long for every day: tune on real files, one killed in the middle (a minute)
 	BKB_LONG=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
 
+test-ci: SHELL := /bin/bash
+test-ci: .SHELLFLAGS := -o pipefail -c
+test-ci: ## what CI does of tests that take too long for every day: the page in each size and scheme, 64 clients for longer (3 minutes)
+	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$' ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
 

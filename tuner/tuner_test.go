@@ -1107,7 +1107,7 @@ func TestCloseTellsTheTruth(t *testing.T) {
 func TestCreateAmongLookers(t *testing.T) {
 	tn := Open(memory.New(), Options{LongLived: true})
 	defer tn.Close()
-	studies := 300
+	studies := 100
 	if testing.Short() {
 		studies = 30
 	}

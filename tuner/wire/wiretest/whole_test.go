@@ -3,6 +3,7 @@ package wiretest_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -104,12 +105,15 @@ func drain(t testing.TB, services []tuner.Service, workers int) (numbers []int, 
 	return numbers, asks, tells
 }
 
-// TestManyClients has 64 workers with a connection each, which run 500 trials each on one
-// study. Each number comes up exactly once.
+// TestManyClients has 64 workers with a connection each, which run 100 trials each on one
+// study, and 500 if BKB_LONG is set. Each number comes up exactly once.
 func TestManyClients(t *testing.T) {
-	trials := 64 * 500
-	if testing.Short() {
+	trials := 64 * 100
+	switch {
+	case testing.Short():
 		trials = 64 * 20
+	case os.Getenv("BKB_LONG") != "":
+		trials = 64 * 500
 	}
 	services := whole(t, 64, func(c *study.Spec) { c.MaxTrials = trials })
 	numbers, _, _ := drain(t, services, 64)
