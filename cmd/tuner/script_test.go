@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 type stopping struct{ *testing.M }
 
 func (s stopping) Run() int {
+	// Scripts wait for trials and servers more than they compute. A flag counts more.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	code := s.M.Run()
 	if scripted.Load() {
 		if server, err := database(); err == nil {
