@@ -16,7 +16,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/web"
 )
 
-// TestBrowserFile opens a study in one file with the network off.
+// TestBrowserFile opens a study in one file with the network off. Each view has one of the
+// appearances, or all if BKB_LONG is set.
 func TestBrowserFile(t *testing.T) {
 	chromium(t)
 	s := lively(t)
@@ -38,7 +39,7 @@ func TestBrowserFile(t *testing.T) {
 	}
 	digits, two, empty := address("digits"), address("two"), address("empty")
 	b.do(t, network.OverrideNetworkState(true, 0, 0, 0))
-	for _, v := range []struct{ name, path, ready, text string }{
+	for i, v := range []struct{ name, path, ready, text string }{
 		{"overview", digits, ".history canvas", "last result"},
 		{"parameters", digits + "#parameters", ".slices canvas", "lr"},
 		{"trials", digits + "#trials", "table.trials td", "254 of 254"},
@@ -49,10 +50,12 @@ func TestBrowserFile(t *testing.T) {
 		{"front", two + "#front", ".view canvas", "of 121 completed trials"},
 		{"empty", empty, ".empty-page", "No trial yet"},
 	} {
-		for i, scheme := range []string{"light", "dark"} {
-			width := []int64{1280, 390}[i]
-			b.look(t, width, 900, scheme)
-			name := fmt.Sprintf("file-%s-%d-%s", v.name, width, scheme)
+		for k, a := range appearances() {
+			if os.Getenv("BKB_LONG") == "" && i%2 != k {
+				continue
+			}
+			b.look(t, a.width, 900, a.scheme)
+			name := fmt.Sprintf("file-%s-%s", v.name, a)
 			b.open(t, v.path, v.ready)
 			b.until(t, fmt.Sprintf(`document.querySelector("main").textContent.includes(%q)`, v.text))
 			b.settle(t)

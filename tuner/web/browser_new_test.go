@@ -80,21 +80,18 @@ func TestBrowserNew(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
-	for _, l := range []struct {
-		name   string
-		width  int64
-		scheme string
-	}{{"new-1280-light", 1280, "light"}, {"new-1280-dark", 1280, "dark"}, {"new-390-light", 390, "light"}, {"new-390-dark", 390, "dark"}} {
-		b.look(t, l.width, 900, l.scheme)
+	for _, a := range appearances() {
+		name := "new-" + a.String()
+		b.look(t, a.width, 900, a.scheme)
 		b.open(t, "/new", ".samples td")
 		var wide bool
 		b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
 		if wide {
-			t.Errorf("%s: the page scrolls sideways", l.name)
+			t.Errorf("%s: the page scrolls sideways", name)
 		}
-		b.shoot(t, l.name)
-		b.clean(t, l.name)
-		b.accessible(t, l.name)
+		b.shoot(t, name)
+		b.clean(t, name)
+		b.accessible(t, name)
 	}
 	b.look(t, 1280, 900, "light")
 	b.open(t, "/", ".empty-page")

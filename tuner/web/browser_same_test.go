@@ -35,7 +35,7 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "tuner"), "../../cmd/tuner").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "tuner"), "../../cmd/tuner").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building cmd/tuner: %w: %s", err, out)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/chromedp"
 
 	"github.com/bkbtuner/bkb/store/memory"
@@ -42,12 +43,19 @@ type browser struct {
 	bytes    float64
 }
 
-// chromium is the path of the browser. CI installs one, and sets the variable.
-func chromium(t testing.TB) string {
+// chromium skips a test where there is no browser. CI installs one.
+func chromium(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes a minute, and the race detector sees nothing of the browser")
 	}
+	if chromiumPath() == "" {
+		t.Skip("no chromium in PATH; install it with apt-get install chromium, or set BKB_CHROMIUM")
+	}
+}
+
+// chromiumPath is the path of the browser, or empty.
+func chromiumPath() string {
 	if path := os.Getenv("BKB_CHROMIUM"); path != "" {
 		return path
 	}
@@ -56,29 +64,44 @@ func chromium(t testing.TB) string {
 			return path
 		}
 	}
-	t.Skip("no chromium in PATH; install it with apt-get install chromium, or set BKB_CHROMIUM")
 	return ""
 }
 
-// openBrowser starts a browser for a server.
-func openBrowser(t testing.TB, r *running) *browser {
-	t.Helper()
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)))
+// oneBrowser starts the browser of all tests.
+var oneBrowser = sync.OnceValues(func() (context.Context, error) {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromiumPath()))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	limited, end := context.WithTimeout(context.Background(), 6*time.Minute)
-	allocator, stop := chromedp.NewExecAllocator(limited, options...)
-	tab, closeTab := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // it logs events that it does not know
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	first, closeFirst := chromedp.NewContext(allocator, chromedp.WithErrorf(func(string, ...any) {})) // it logs events that it does not know
+	atEnd = append(atEnd, func() {
+		closeFirst()
+		stop()
+	})
+	return first, chromedp.Run(first)
+})
+
+// openBrowser opens a tab for a server. It has nothing of the tabs before: cookies do not
+// depend on the port, and a port may come again.
+func openBrowser(t testing.TB, r *running) *browser {
+	t.Helper()
+	chromium(t)
+	first, err := oneBrowser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, end := context.WithTimeout(first, 6*time.Minute)
+	tab, closeTab := chromedp.NewContext(limited)
 	b := &browser{Context: tab, origin: "http://" + r.http}
 	t.Cleanup(func() {
 		closeTab()
-		stop()
 		end()
-		chromedp.FromContext(tab).Allocator.Wait()
 	})
 	chromedp.ListenTarget(tab, b.note)
-	b.do(t, log.Enable(), network.Enable(), performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
+	b.do(t, page.BringToFront(), // a page that is hidden follows nothing
+		network.ClearBrowserCookies(), network.ClearBrowserCache(), storage.ClearDataForOrigin(b.origin, "all"),
+		log.Enable(), network.Enable(), performance.Enable().WithTimeDomain(performance.EnableTimeDomainThreadTicks))
 	return b
 }
 
@@ -346,12 +369,15 @@ func lively(t testing.TB) *tuner.Tuner {
 	ctx := t.Context()
 	imported(t, s, "digits", 240)
 	r := rand.New(rand.NewPCG(2, 2))
+	var trials []study.Trial // all asked for before one is told, after which the model is fitted again
 	for k := range 14 {
 		asked, err := s.Ask(ctx, "digits", study.Ask{Worker: fmt.Sprintf("gpu-%d", k%4), New: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		trial := asked.Trials[0]
+		trials = append(trials, asked.Trials[0])
+	}
+	for k, trial := range trials {
 		final := loss(trial.Config, r)
 		var reports []study.Report
 		for step := range 12 {
@@ -383,8 +409,25 @@ func lively(t testing.TB) *tuner.Tuner {
 	return s
 }
 
-// TestBrowserPages opens each view at two sizes and in both schemes. Views without charts are
-// opened light and wide, and dark and narrow, unless BKB_LONG is set.
+// appearance is a size and scheme of the page.
+type appearance struct {
+	width  int64
+	scheme string
+}
+
+func (a appearance) String() string { return fmt.Sprintf("%d-%s", a.width, a.scheme) }
+
+// appearances are light and wide, and dark and narrow, and also the other two if BKB_LONG is
+// set.
+func appearances() []appearance {
+	all := []appearance{{1280, "light"}, {390, "dark"}, {1280, "dark"}, {390, "light"}}
+	if os.Getenv("BKB_LONG") == "" {
+		return all[:2]
+	}
+	return all
+}
+
+// TestBrowserPages opens each view in all appearances.
 func TestBrowserPages(t *testing.T) {
 	chromium(t)
 	s := lively(t)
@@ -409,36 +452,30 @@ func TestBrowserPages(t *testing.T) {
 		{"empty", "/studies/empty", ".empty-page"},
 		{"none", "/studies/none", ".failure"},
 	}
-	charts := []string{"overview", "parameters", "front", "running", "curves", "cost", "compare"}
-	for _, width := range []int64{1280, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			b.look(t, width, 900, scheme)
-			for _, v := range views {
-				if same := (width == 1280) == (scheme == "light"); !same && !slices.Contains(charts, v.name) && os.Getenv("BKB_LONG") == "" {
-					continue
-				}
-				name := fmt.Sprintf("%s-%d-%s", v.name, width, scheme)
-				b.open(t, v.path, v.ready)
-				if v.name == "none" { // the failed requests are the point
-					b.mu.Lock()
-					b.faults = slices.DeleteFunc(b.faults, func(f string) bool { return strings.Contains(f, "404") })
-					b.mu.Unlock()
-				}
-				var wide bool
-				b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
-				if wide {
-					t.Errorf("%s: the page scrolls sideways", name)
-				}
-				var odd []string
-				b.do(t, chromedp.Evaluate(`document.body.innerText.split("\n").filter(l => /\b(false|undefined|null|NaN)\b/.test(l))`, &odd))
-				if len(odd) > 0 {
-					t.Errorf("%s: the page says %q", name, odd)
-				}
-				b.shoot(t, name)
-				b.clean(t, name)
-				b.accessible(t, name)
-				b.clean(t, name+" with axe")
+	for _, a := range appearances() {
+		b.look(t, a.width, 900, a.scheme)
+		for _, v := range views {
+			name := fmt.Sprintf("%s-%s", v.name, a)
+			b.open(t, v.path, v.ready)
+			if v.name == "none" { // the failed requests are the point
+				b.mu.Lock()
+				b.faults = slices.DeleteFunc(b.faults, func(f string) bool { return strings.Contains(f, "404") })
+				b.mu.Unlock()
 			}
+			var wide bool
+			b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth`, &wide))
+			if wide {
+				t.Errorf("%s: the page scrolls sideways", name)
+			}
+			var odd []string
+			b.do(t, chromedp.Evaluate(`document.body.innerText.split("\n").filter(l => /\b(false|undefined|null|NaN)\b/.test(l))`, &odd))
+			if len(odd) > 0 {
+				t.Errorf("%s: the page says %q", name, odd)
+			}
+			b.shoot(t, name)
+			b.clean(t, name)
+			b.accessible(t, name)
+			b.clean(t, name+" with axe")
 		}
 	}
 	b.open(t, "/studies/digits#curves", ".view canvas")

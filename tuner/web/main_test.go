@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,12 +29,17 @@ import (
 var atEnd []func()
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		for _, f := range atEnd {
-			f()
+	code := m.Run()
+	for _, f := range atEnd {
+		f()
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
 		}
-		os.Exit(code)
-	}))
+	}
+	os.Exit(code)
 }
 
 // running is a server with both faces that runs until its test ends.
