@@ -21,6 +21,11 @@ func budgeted(m, c int) []namedSampler {
 	return []namedSampler{{"BLESS", BLESS{MaxPoints: m, MaxCandidates: c}}, {"BLESSR", BLESSR{MaxPoints: m, MaxCandidates: c}}}
 }
 
+// filling are budgeted and BLESS as learners use it.
+func filling(m, c int) []namedSampler {
+	return append(budgeted(m, c), namedSampler{"BLESS, leaping", BLESS{MaxCandidates: c}.Budget(m)})
+}
+
 func matern(lengthScale float64) kernel.Kernel { return must(kernel.NewMatern52(lengthScale)) }
 
 func TestMaxPointsEndsThePath(t *testing.T) {
@@ -66,12 +71,12 @@ func TestMaxPointsEndsThePath(t *testing.T) {
 // the same bits.
 func TestBudgetsOnAnyData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{1, 2, 10, 60, 150}).Draw(t, "n")
+		n := rapid.SampledFrom([]int{1, 2, 10, 60, 150, 400}).Draw(t, "n")
 		seed := rapid.Uint64().Draw(t, "seed")
 		lambda := math.Pow(10, float64(rapid.IntRange(-9, 4).Draw(t, "log λ")))
-		most := rapid.SampledFrom([]int{1, 2, 7, 40, 150, 200}).Draw(t, "MaxPoints")
+		most := rapid.SampledFrom([]int{1, 2, 7, 40, 150, 200, 210}).Draw(t, "MaxPoints")
 		candidates := rapid.SampledFrom([]int{0, 1, 20, 80, 500}).Draw(t, "MaxCandidates")
-		which := rapid.IntRange(0, 1).Draw(t, "sampler")
+		which := rapid.IntRange(0, 2).Draw(t, "sampler")
 		x := kerneltest.Points(rand.New(rand.NewPCG(seed, 0)), n, 2)
 		switch rapid.IntRange(0, 2).Draw(t, "rows") {
 		case 1: // all equal
@@ -85,7 +90,7 @@ func TestBudgetsOnAnyData(t *testing.T) {
 				}
 			}
 		}
-		s := budgeted(most, candidates)[which]
+		s := filling(most, candidates)[which]
 		sample := func(src kernel.Source) *Dictionary {
 			return must(s.Sample(background, kerneltest.Gaussian(0.5), src, lambda, rand.New(rand.NewPCG(seed, 1))))
 		}
@@ -159,6 +164,49 @@ func TestBudgetLambda(t *testing.T) {
 	}
 }
 
+// A leap ends the path after fewer levels, at a larger λ. Each level before the last has at
+// most leapLevel of the budget. A λ that needs less than the budget is reached.
+func TestLeap(t *testing.T) {
+	racetest.Alone(t)
+	const n, most = 500, leapBudget
+	blobs, _ := sketchtest.Blobs(n, kerneltest.Seeded(t, 76))
+	_, su := susy(n, 77)
+	for _, c := range []struct {
+		name string
+		k    kernel.Kernel
+		x    *kernel.Points[float64]
+	}{{"susy", kerneltest.Gaussian(4), su}, {"crowded", matern(0.5), sketchtest.Crowded(n, kerneltest.Seeded(t, 78))}, {"blobs", kerneltest.Gaussian(1), blobs}} {
+		src := kernel.FromRows(c.x)
+		sp, counted := newSpectrum(c.k, c.x), 0.0
+		for seed := range uint64(4) {
+			leapt := must(BLESS{}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
+			walked := must(BLESS{Step: budgetStep}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
+			exact := sp.dimension(leapt.Lambda)
+			t.Logf("%-7s seed %d: %d points at λ = %.2g by %d levels, %d at %.2g by %d; d_eff %.1f of %.1f", c.name, seed,
+				leapt.Len(), leapt.Lambda, len(leapt.Path), walked.Len(), walked.Lambda, len(walked.Path), leapt.EffectiveDimension, exact)
+			if leapt.Len() < 190 || leapt.Len() > most || len(leapt.Path) > len(walked.Path) {
+				t.Errorf("%s: %d points, %d and %d levels", c.name, leapt.Len(), len(leapt.Path), len(walked.Path))
+			}
+			if r := leapt.EffectiveDimension / exact; r < 0.75 || r > 1.25 {
+				t.Errorf("%s: d_eff is %.2f times the exact one", c.name, r)
+			}
+			counted += sum(leapt.InverseWeights()) / 4
+			for _, l := range leapt.Path[:len(leapt.Path)-1] {
+				if l.Len() > leapLevel*most {
+					t.Errorf("%s: a level before the last has %d points", c.name, l.Len())
+				}
+			}
+			const enough = 0.02
+			if d := must(BLESS{}.Budget(most).Sample(background, c.k, src, enough, rand.New(rand.NewPCG(80, seed)))); d.Lambda != enough || d.Len() >= most {
+				t.Errorf("%s: %d points at λ = %g, where %g needs fewer", c.name, d.Len(), d.Lambda, enough)
+			}
+		}
+		if math.Abs(counted/n-1) > 0.1 {
+			t.Errorf("%s: the weights count %.0f rows of %d", c.name, counted, n)
+		}
+	}
+}
+
 // Weights count the rows without bias when a budget ends the path, and when few rows
 // are candidates.
 func TestBudgetWeightsCountTheRows(t *testing.T) {
@@ -216,7 +264,7 @@ func TestBudgetReadsFewRows(t *testing.T) {
 // are limited.
 func TestBudgetBeatsUniform(t *testing.T) {
 	racetest.Alone(t)
-	const n, most, seeds = 4000, 150, 5
+	const n, most, seeds = 4000, leapBudget, 5
 	rng := kerneltest.Seeded(t, 74)
 	blobs, _ := sketchtest.Blobs(n, rng)
 	for _, c := range []struct {
@@ -239,7 +287,7 @@ func TestBudgetBeatsUniform(t *testing.T) {
 		mean, largest := residuals(Uniform{Points: most})
 		t.Logf("%-7s uniform               mean residual %.4f, largest %.3f", c.name, mean, largest)
 		for _, candidates := range []int{0, 1500} {
-			for _, s := range budgeted(most, candidates) {
+			for _, s := range filling(most, candidates) {
 				m, l := residuals(s)
 				t.Logf("%-7s %-6s %4d candidates mean residual %.4f, largest %.3f", c.name, s.name, candidates, m, l)
 				if m >= mean || l >= largest {

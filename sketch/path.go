@@ -18,6 +18,8 @@ type path struct {
 	limit   int // MaxCandidates
 	workers int
 	seen    []int // the rows that levels have read, increasing
+	leaps   bool  // levels before the last are small
+	leapt   bool  // the last level is that of leap
 
 	// gathered are the rows that any level may need, in the order of index, of
 	// a source that is not resident.
@@ -132,17 +134,25 @@ func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][
 // room is the largest number of points of a level, or 0 for no limit. enough is the
 // expected number of points that fills the room and ends the path. Before the last
 // level, enough is less than all. Another level would score as many candidates again
-// for the few points that are left.
+// for the few points that are left. before is the largest number of points of a level
+// that does not end the path.
 type room struct {
 	most   int
 	enough float64
+	before int
 }
 
 func (p *path) room(h int) room {
-	if h == len(p.lambdas)-1 {
-		return room{p.budget, float64(p.budget)}
+	r := room{p.budget, full * float64(p.budget), p.budget}
+	switch last := h == len(p.lambdas)-1; {
+	case p.leapt: // its excess is that of a sample
+		r.enough /= 2
+	case last:
+		r.enough = float64(p.budget)
+	case p.leaps:
+		r.before = int(leapLevel * float64(p.budget))
 	}
-	return room{p.budget, full * float64(p.budget)}
+	return r
 }
 
 const full = 0.95
@@ -203,7 +213,7 @@ func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []in
 func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn, error)) (*Dictionary, error) {
 	var levels []Level
 	var before *drawn
-	for h := range p.lambdas {
+	for h := 0; h < len(p.lambdas); h++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
