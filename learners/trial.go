@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	// trialRows is the number of rows that a trial fits for each centre. It measures on
-	// as many others.
+	// trialRows is the number of rows that a trial fits for each centre, up to mostRows in
+	// all. It measures on as many others.
 	trialRows = 8
+	mostRows  = 1000
 	// trialCenters is the largest number of centres that a trial fits, which bounds its
 	// cost. docs/reproductions.md has its share of a fit.
 	trialCenters = 250
@@ -33,7 +34,7 @@ const (
 // Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
 // gains much if few rows matter, and loses some per cent if the function is rough in dense
 // regions. Inputs alone do not tell which, so the trial fits the targets. It fits half of
-// the centres, and as many uniform ones, to 8 rows or more for each of them. It measures
+// the centres, and as many uniform ones, to 4 to 8 rows for each of them. It measures
 // the squared error on other rows. Fewer centres would not show a gain in rare rows, because
 // the other rows then have the larger error.
 //
@@ -61,7 +62,7 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 	}
 	rng := stream.New(stream.Derive(seed, "centers trial", 0))
 	own := pick(c.Indices, some(m, size, rng))
-	order := others(own, src.Len(), 2*trialRows*size, weights, rng.Uint64())
+	order := others(own, src.Len(), 2*min(trialRows*size, mostRows), weights, rng.Uint64())
 	fitted := len(order) / 2
 	if fitted < size {
 		return true
