@@ -27,22 +27,24 @@ type Learned struct {
 	// Relevance is the spread of each input in length scales, over the largest. An input
 	// with a relevance near 0 has no effect on the kernel.
 	Relevance []float64
-	// Rows and Centers are the size of the last fit. Centers is 0 for an exact one.
-	Rows, Centers int
+	// Rows is the number of rows of the last fit.
+	Rows int
 }
 
 // Effect is the least relevance of an input that has an effect.
 const Effect = 0.02
 
-// learnSizes are the sizes of the fits of Learn.
-type learnSizes struct {
-	start   int // rows of the first fit, which is exact
-	exact   int // rows of the last fit up to which it is exact
-	rows    int // rows of the last fit
-	centers int
-}
+// learnFit is a fit of Learn to some rows, which starts from the result of the fit before.
+type learnFit struct{ rows, iterations int }
 
-var usualSizes = learnSizes{start: 250, exact: 1000, rows: 6000, centers: 300}
+// learnStart is the number of rows of the first fit.
+const learnStart = 250
+
+// learnFits follow the first. The last one has few iterations, because each takes as long as
+// eight of the one before. The lower bound of the evidence for 300 centres (Titsias, 2009) on
+// 6000 rows takes as long, but the errors of models are larger, see docs/benchmarks.md. It
+// prefers functions that few centres can express.
+var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
 // learnTolerance is the rise of the log evidence that ends a fit. A smaller change of the
 // length scales is far within their uncertainty, and reaching the maximum up to rounding
@@ -66,17 +68,13 @@ func (e *LearnError) Error() string {
 // Learn fits a length scale for each input and λ to rows of src, by gradients.
 //
 // The objective is the evidence of a Gaussian process with kernel s²k, noise ξ² and
-// λn = ξ²/s². A fit to 250 rows starts from the median distance. A second fit starts from
-// its result. It is exact up to 1000 rows. Beyond, it maximises the lower bound of the
-// evidence for 300 centres (Titsias, 2009) on up to 6000 rows. The bound is differentiable
-// in all length scales and in λ. Like the complexity-regularised objective of Meanti,
-// Carratino, De Vito and Rosasco (2022) it adds to the regularised loss the effective
-// dimension (as a log determinant) and the trace of K minus its approximation. It weighs
-// them by the noise that it fits, so it needs no noise level.
+// λn = ξ²/s². It is differentiable in all length scales and in λ. A fit to 250 rows starts
+// from the median distance. A second fit, to 1000 rows, starts from its result, and a third
+// one, to 2000 rows, from that.
 //
 // Of several outputs it fits one random combination, in which all classes differ. Rows
-// and combination follow from seed. It costs O(nm² + nmd) for an evaluation of the bound,
-// and takes up to 30 iterations.
+// and combination follow from seed. It costs O(m³ + m²d) for an evaluation on m rows, and
+// the last two fits take up to 30 and 10 iterations.
 //
 // src may be the rows of p that count, see [Counted]. Ridge is for all rows of p.
 func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, seed uint64, workers int) (*Learned, error) {
@@ -88,7 +86,7 @@ func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, s
 	case src.Outputs() == 0:
 		return nil, &LearnError{"there is no target", "name a column as target"}
 	}
-	l := learning{learnSizes: usualSizes, name: kernelName, seed: seed, workers: workers}
+	l := learning{start: learnStart, fits: learnFits, name: kernelName, seed: seed, workers: workers}
 	out, err := l.learn(ctx, src, p)
 	if err == nil && src.Len() < p.Rows {
 		// Weights have the mean 1, so the weights of the rows that count are larger.
@@ -117,33 +115,34 @@ func Counted(src data.Source, weights []float64) (data.Source, error) {
 
 // learning is a call of Learn.
 type learning struct {
-	learnSizes
+	start   int
+	fits    []learnFit
 	name    string
 	seed    uint64
 	workers int
 }
 
 func (l *learning) learn(ctx context.Context, src data.Source, p Problem) (*Learned, error) {
-	rows, err := l.sample(ctx, src, min(src.Len(), l.rows))
-	if err != nil {
-		return nil, err
-	}
-	start := slices.Repeat([]float64{p.MedianDistance}, src.Dim())
-	fit, err := l.fit(ctx, rows.part(min(rows.len(), l.start)), start, 1, gp.FitOptions{Starts: 2})
+	rows, err := l.sample(ctx, src, min(src.Len(), l.fits[len(l.fits)-1].rows))
 	if err != nil {
 		return nil, err
 	}
 	out := &Learned{Kernel: l.name, Rows: min(rows.len(), l.start)}
-	if n := rows.len(); n > l.start {
-		o := gp.FitOptions{Starts: 1, MaxIterations: 30, NoiseVariance: fit.NoiseVariance}
-		if n > l.exact {
-			o.Inducing, out.Centers = rows.x.Slice(0, l.centers), l.centers
+	start := slices.Repeat([]float64{p.MedianDistance}, src.Dim())
+	fit, err := l.fit(ctx, rows.part(out.Rows), start, 1, gp.FitOptions{Starts: 2})
+	if err != nil {
+		return nil, err
+	}
+	for _, next := range l.fits {
+		if rows.len() == out.Rows {
+			break
 		}
+		out.Rows = min(rows.len(), next.rows)
 		factor, lengths := parts(fit)
-		if fit, err = l.fit(ctx, rows, lengths, factor, o); err != nil {
+		o := gp.FitOptions{Starts: 1, MaxIterations: next.iterations, NoiseVariance: fit.NoiseVariance}
+		if fit, err = l.fit(ctx, rows.part(out.Rows), lengths, factor, o); err != nil {
 			return nil, err
 		}
-		out.Rows = n
 	}
 	factor, lengths := parts(fit)
 	out.Lengths, out.Ridge = lengths, fit.NoiseVariance/factor
@@ -152,11 +151,7 @@ func (l *learning) learn(ctx context.Context, src data.Source, p Problem) (*Lear
 
 // Notes describe the fit and the inputs without effect, of which names has the names.
 func (l *Learned) Notes(names []string) []string {
-	how := fmt.Sprintf("%d rows", l.Rows)
-	if l.Centers > 0 {
-		how += fmt.Sprintf(" and %d centres", l.Centers)
-	}
-	notes := []string{fmt.Sprintf("learned %d length scales from %s", len(l.Lengths), how)}
+	notes := []string{fmt.Sprintf("learned %d length scales from %d rows", len(l.Lengths), l.Rows)}
 	if idle := l.Idle(names); len(idle) > 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d inputs have little effect: %s", len(idle), len(l.Lengths), strings.Join(idle, ", ")))
 	}

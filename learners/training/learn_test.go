@@ -107,13 +107,13 @@ func TestLearnFromTheRowsThatCount(t *testing.T) {
 	}
 }
 
-// Many rows have a fit with centres. No bit depends on the number of workers.
-func TestLearnWithCenters(t *testing.T) {
+// Of many rows a random sample is fitted. No bit depends on the number of workers.
+func TestLearnFromManyRows(t *testing.T) {
 	const n = 600
 	train := relevant(t, n, 6, 0.3, stream.New(4), nil)
 	p := problemOf(t, train)
 	learn := func(workers int) *Learned {
-		l := learning{learnSizes: learnSizes{start: 100, exact: 500, rows: 550, centers: 60}, name: "matern52", seed: 1, workers: workers}
+		l := learning{start: 100, fits: []learnFit{{200, 30}, {300, 5}}, name: "matern52", seed: 1, workers: workers}
 		out, err := l.learn(t.Context(), train, p)
 		if err != nil {
 			t.Fatal(err)
@@ -121,8 +121,8 @@ func TestLearnWithCenters(t *testing.T) {
 		return out
 	}
 	l, again := learn(1), learn(3)
-	if l.Rows != 550 || l.Centers != 60 {
-		t.Errorf("%d rows and %d centres", l.Rows, l.Centers)
+	if l.Rows != 300 {
+		t.Errorf("%d rows", l.Rows)
 	}
 	if r := l.Relevance[5]; r > 0.1 {
 		t.Errorf("the irrelevant input has relevance %v of %v", r, l.Relevance)
