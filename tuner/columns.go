@@ -198,7 +198,7 @@ func labels[T interface {
 }
 
 // phases are the phases of suggestions.
-var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, PhaseFallback, propose.PhaseRepeat}
+var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, PhaseFallback, propose.PhaseRepeat, propose.PhaseEvolve}
 
 // seconds is a time as seconds since 1970, NaN for none.
 func seconds(t time.Time) float64 {

@@ -30,8 +30,8 @@ var goldenPaths = []string{"avx2", "avx512"}
 // costs, replicates at a binding cap, late results, and spaces that run out. Those of version
 // 5 add branches with a far model, outliers, limits of metrics, constraints between parameters
 // and a repeated best trial. Those of version 6 have failures beside an optimum and at random, far
-// models of few coordinates and of branches, told standard errors of a limited metric, and eight
-// workers.
+// models of few coordinates and of branches, told standard errors of a limited metric, eight
+// workers, and samples of an evolution.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; !slices.Contains(goldenPaths, path) {
 		t.Skipf("these tests compute by %s; golden logs replay by one of %v", path, goldenPaths)

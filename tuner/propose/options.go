@@ -63,6 +63,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	far := o.Choice("far", "auto", "on", "off")
 	m.Far = far == "on" || far == "auto" && branches(spec.Space)
 	m.FarToo = far == "auto" && low(spec.Space, c.Trust)
+	c.EvolveFrom = int(o.Whole("evolve_from", 200, 0, 1_000_000))
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"

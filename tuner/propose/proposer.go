@@ -112,6 +112,7 @@ const (
 	PhaseModel   = model.PhaseModel   // upper confidence bound
 	PhaseExploit = model.PhaseExploit // posterior mean
 	PhaseExplore = model.PhaseExplore // wide upper confidence bound
+	PhaseEvolve  = model.PhaseEvolve  // sample of an evolution strategy
 	PhaseRepeat  = model.PhaseRepeat  // the best trial again
 )
 

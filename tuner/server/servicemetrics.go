@@ -60,7 +60,7 @@ func NewServiceMetrics(byStudy bool) *ServiceMetrics {
 		batch:     histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
 	}
 	// A scrape has these series from the start, so that rates over the first events are right.
-	for _, phase := range []string{propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, propose.PhaseRepeat, tuner.PhaseFallback} {
+	for _, phase := range []string{propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, propose.PhaseRepeat, propose.PhaseEvolve, tuner.PhaseFallback} {
 		m.suggestions.WithLabelValues(phase)
 	}
 	for _, kind := range []string{"created", "started", "told", "expired"} {

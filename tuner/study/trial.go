@@ -116,7 +116,7 @@ type Suggestion struct {
 	Config space.Config
 	Seed   uint64   // of the random numbers that made it
 	Seen   Position // position up to which the proposer had read the log
-	Phase  string   // start, model, exploit, explore or fallback
+	Phase  string   // start, model, exploit, explore, evolve, repeat or fallback
 	// Mean and StdDev are the model's prediction for each objective, empty if the
 	// proposer has no model.
 	Mean, StdDev []float64

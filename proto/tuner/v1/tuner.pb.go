@@ -1544,7 +1544,7 @@ func (x *Trial) GetLastSeenTime() *timestamppb.Timestamp {
 // Suggestion is the proposer's information about a configuration that it made.
 type Suggestion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// start, model, exploit, explore or fallback
+	// start, model, exploit, explore, evolve, repeat or fallback
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
 	Seed  uint64 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
 	// The position of the study's log up to which the proposer had read.

@@ -75,6 +75,12 @@ func (a *acquisition) pick(w *wish, trial int, seed uint64, rng *rand.Rand) (spa
 		c, err := a.decode(x)
 		return c, x, err
 	}
+	if a.evolves(trial, w) {
+		if c, x, err := a.sample(trial); x != nil || err != nil {
+			w.evolve = true
+			return c, x, err
+		}
+	}
 	if a.goesFar(trial, w) {
 		if f := a.newFar(); f != nil {
 			if c, x, err := f.pick(trial); x != nil || err != nil {

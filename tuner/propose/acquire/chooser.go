@@ -14,16 +14,17 @@ import (
 // Chooser chooses the next configurations of one study, and the best trials. Its state are
 // folds of the results, which are computed again when they are missing.
 type Chooser struct {
-	spec    study.Spec
-	options Options
-	whole   whole
-	elite   elite
-	region  region
+	spec      study.Spec
+	options   Options
+	whole     whole
+	elite     elite
+	region    region
+	evolution evolution
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}}
+	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}, evolution: evolution{dim: spec.Space.Dim()}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
@@ -31,7 +32,7 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
-	if c.options.StopGap > 0 && (c.options.Trusts(c.spec) || e.Event.Far != nil) {
+	if c.options.StopGap > 0 && (c.options.Trusts(c.spec) || e.Event.Far != nil || c.mayEvolve(e)) {
 		a.survey(trial) // since the suggestion may not look everywhere under this model
 	}
 	var p Proposal

@@ -3,8 +3,8 @@
 //
 // A [Chooser] makes suggestions ([Chooser.Propose]), recommends the best trials
 // ([Chooser.Recommend]), and describes the state of the model ([Chooser.Diagnose]). It
-// keeps two folds of the results, the elite, near which it searches, and the size of the
-// trust region.
+// keeps three folds of the results, the elite, near which it searches, the size of the
+// trust region, and the evolution.
 //
 //	wish: exploit, explore, weights, trust region, thrift
 //	  └─► scorer: μ + b·σ, or what stands for it
@@ -47,6 +47,12 @@
 // double it, max(4, d) suggestions in a row without one halve it, and below 1/128 it starts
 // again. There, every 15 suggestions in a row without an improvement double b, up to
 // eightfold (option patience).
+//
+// # Evolution
+//
+// From 200 results on (option evolve_from), while suggestions of the model do not improve on the
+// best, some suggestions are samples of CMA-ES, whose state is a fold of the results. A rugged
+// function is noise to the model, and CMA-ES only compares values.
 //
 // # Gap
 //

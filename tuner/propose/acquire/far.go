@@ -19,13 +19,17 @@ const (
 )
 
 // stuck reports whether results have not improved for a while.
-func (c *Chooser) stuck() bool { return c.region.idle >= max(leastStuck, c.region.dim) }
+func (c *Chooser) stuck() bool { return c.region.idle >= c.inVain() }
+
+// inVain is the number of results without an improvement after which suggestions are made in
+// other ways.
+func (c *Chooser) inVain() int { return max(leastStuck, c.region.dim) }
 
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
 	c.region.follow(e.Results)
 	c.elite.follow(e)
-	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
+	return c.stuck() && (e.Event.Far != nil && !c.unkept(e) || c.mayEvolve(e))
 }
 
 // unkept reports whether metrics have limits and no result keeps them. Then there is nothing to

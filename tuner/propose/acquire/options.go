@@ -34,6 +34,10 @@ type Options struct {
 	// results.
 	StopGap   float64
 	StopAfter int
+	// EvolveFrom ("evolve_from", 0 to a million, default 200), with one objective, is the number
+	// of results from which on an evolution strategy makes every second suggestion while those of
+	// the model do not improve on the best. 0 means never.
+	EvolveFrom int
 	// Coarse ("refine", "gradient", the default, or "mutations") searches for suggestions
 	// without the gradient.
 	Coarse bool

@@ -14,6 +14,7 @@ type wish struct {
 	explore bool
 	repeat  bool      // the best trial
 	far     bool      // another basin, by the far model
+	evolve  bool      // a sample of the evolution
 	width   float64   // of the confidence bounds, in units of beta
 	weights []float64 // of several objectives
 	ideal   []float64
@@ -58,6 +59,8 @@ func (w *wish) phase() string {
 	switch {
 	case w.repeat:
 		return model.PhaseRepeat
+	case w.evolve:
+		return model.PhaseEvolve
 	case w.exploit:
 		return model.PhaseExploit
 	case w.explore, w.far:

@@ -20,8 +20,8 @@ import (
 // standard errors of a metric with a limit are those of its target. Failures count as far as
 // parameters explain them, and the first one and several in a row make a model event due.
 // Spaces with few coordinates have a far model, far suggestions improve on the best of their
-// branch, standard deviations shown may be narrower than the model's, and suggestions that
-// exploit may be closer to pending trials. So the log explains every suggestion.
+// branch, standard deviations shown may be narrower than the model's, suggestions that
+// exploit may be closer to pending trials, and an evolution strategy makes some. So the log explains every suggestion.
 const (
 	modelVersion   = 6
 	slopeVersion   = 6
@@ -32,6 +32,7 @@ const (
 	narrowVersion  = 6
 	farTooVersion  = 6
 	closeVersion   = 6
+	evolveVersion  = 6
 	limitedVersion = 5
 	repeatVersion  = 5
 	farVersion     = 5
@@ -117,6 +118,9 @@ func (e *Event) Spaces() bool { return e.Version >= spacedVersion }
 // Closes reports whether that distance is less for suggestions that exploit where the best
 // results are close to each other, while the event is in effect.
 func (e *Event) Closes() bool { return e.Version >= closeVersion }
+
+// Evolves reports whether an evolution strategy may make suggestions while the event is in effect.
+func (e *Event) Evolves() bool { return e.Version >= evolveVersion }
 
 // Branches reports whether far suggestions improve on the best of their branch while the event
 // is in effect.

@@ -22,6 +22,7 @@ type Result struct {
 	Unfit    bool           // told as infeasible
 	Pruned   bool           // stopped early
 	Guided   bool           // A model suggested it, and this is its first result.
+	Evolved  bool           // An evolution strategy suggested it, and this is its first result.
 	Cost     float64        // 0 if not known
 	Y        []Measure      // outcome, each objective, nil if there is none
 	Low      []Rung         // reports, ascending steps
@@ -190,7 +191,8 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 		return err
 	}
 	_, before := r.heardOf[t.Number]
-	res.Guided = res.Guided && first && !(before && r.counting)
+	once := first && !(before && r.counting)
+	res.Guided, res.Evolved = res.Guided && once, res.Evolved && once
 	if late != nil {
 		r.heardOf[t.Number] = struct{}{}
 		if !r.counting {
@@ -265,6 +267,7 @@ func (r *Results) blames(reason study.FailReason) bool {
 func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
 	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
+	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseEvolve
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
 		out.Feasible, out.Failed, out.Unfit = false, true, t.State == study.Infeasible

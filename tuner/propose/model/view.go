@@ -44,5 +44,6 @@ const (
 	PhaseModel   = "model"   // upper confidence bound
 	PhaseExploit = "exploit" // posterior mean
 	PhaseExplore = "explore" // wide upper confidence bound
+	PhaseEvolve  = "evolve"  // sample of an evolution strategy
 	PhaseRepeat  = "repeat"  // the best trial again, to learn whether outcomes have noise
 )

@@ -1,0 +1,230 @@
+package acquire
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+)
+
+// oracle is CMA-ES by the equations of Hansen's tutorial with matrices of gonum, which share no
+// code with a strategy. Its root of C is the Cholesky factor.
+type oracle struct {
+	mean, path, stepPath *mat.VecDense
+	cov                  *mat.SymDense
+	step                 float64
+	generations          int
+}
+
+func (o *oracle) update(samples []niche) {
+	d := o.mean.Len()
+	n, lambda := float64(d), len(samples)
+	var w []float64
+	sum, squares := 0.0, 0.0
+	for i := 1; i <= lambda/2; i++ {
+		w = append(w, math.Log((float64(lambda)+1)/2/float64(i)))
+		sum += w[i-1]
+	}
+	for i := range w {
+		w[i] /= sum
+		squares += w[i] * w[i]
+	}
+	mu := 1 / squares
+	sorted := slices.Clone(samples)
+	for i := range sorted { // insertion
+		for k := i; k > 0 && sorted[k].y > sorted[k-1].y; k-- {
+			sorted[k], sorted[k-1] = sorted[k-1], sorted[k]
+		}
+	}
+	moved, rank := mat.NewVecDense(d, nil), mat.NewDense(d, d, nil)
+	for i, a := range w {
+		var y mat.VecDense
+		y.SubVec(mat.NewVecDense(d, slices.Clone(sorted[i].x)), o.mean)
+		y.ScaleVec(1/o.step, &y)
+		moved.AddScaledVec(moved, a, &y)
+		var outer mat.Dense
+		outer.Outer(a, &y, &y)
+		rank.Add(rank, &outer)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(o.cov) {
+		panic("not positive definite")
+	}
+	var root mat.TriDense
+	chol.LTo(&root)
+	var white mat.VecDense
+	if err := white.SolveVec(&root, moved); err != nil {
+		panic(err)
+	}
+	cs := (mu + 2) / (n + mu + 5)
+	ds := 1 + 2*math.Max(0, math.Sqrt((mu-1)/(n+1))-1) + cs
+	cc := (4 + mu/n) / (n + 4 + 2*mu/n)
+	c1 := 2 / (math.Pow(n+1.3, 2) + mu)
+	cmu := math.Min(1-c1, 2*(mu-2+1/mu)/(math.Pow(n+2, 2)+mu))
+	chi := math.Sqrt(n) * (1 - 1/(4*n) + 1/(21*n*n))
+	o.generations++
+	o.mean.AddScaledVec(o.mean, o.step, moved)
+	o.stepPath.ScaleVec(1-cs, o.stepPath)
+	o.stepPath.AddScaledVec(o.stepPath, math.Sqrt(cs*(2-cs)*mu), &white)
+	norm := mat.Norm(o.stepPath, 2)
+	h := 0.0
+	if norm/math.Sqrt(1-math.Pow(1-cs, 2*float64(o.generations))) < (1.4+2/(n+1))*chi {
+		h = 1
+	}
+	o.path.ScaleVec(1-cc, o.path)
+	o.path.AddScaledVec(o.path, h*math.Sqrt(cc*(2-cc)*mu), moved)
+	var one mat.Dense
+	one.Outer(c1, o.path, o.path)
+	for i := range d {
+		for j := i; j < d; j++ {
+			o.cov.SetSym(i, j, (1-c1-cmu+(1-h)*c1*cc*(2-cc))*o.cov.At(i, j)+one.At(i, j)+cmu*rank.At(i, j))
+		}
+	}
+	o.step *= math.Exp(math.Min(1, cs/ds*(norm/chi-1)))
+}
+
+// A generation moves the distribution as the equations say, whatever the values are.
+func TestStrategyFollowsTheTutorial(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		d := leastDim + rng.IntN(mostDim-leastDim+1)
+		start := make([]float64, d)
+		for i := range start {
+			start[i] = rng.Float64()
+		}
+		s := newStrategy(start, firstStep)
+		eye := mat.NewSymDense(d, nil)
+		for i := range d {
+			eye.SetSym(i, i, 1)
+		}
+		o := &oracle{mean: mat.NewVecDense(d, slices.Clone(start)), path: mat.NewVecDense(d, nil), stepPath: mat.NewVecDense(d, nil), cov: eye, step: firstStep}
+		for range 30 {
+			var all []niche
+			for range s.population() {
+				x := s.sample(rng)
+				y := -math.Abs(x[0]-0.3) - 10*math.Pow(x[d-1]-x[0], 2) + 0.1*rng.NormFloat64()
+				if rng.IntN(8) == 0 {
+					y = math.Inf(-1) // a failure
+				}
+				all = append(all, niche{x, y})
+				s.tell(x, y)
+			}
+			o.update(all)
+			for i := range d {
+				close(t, seed, s.mean[i], o.mean.AtVec(i))
+				close(t, seed, s.path[i], o.path.AtVec(i))
+				close(t, seed, s.stepPath[i], o.stepPath.AtVec(i))
+				for j := range d {
+					close(t, seed, s.cov[i][j], o.cov.At(i, j))
+				}
+			}
+			close(t, seed, s.step, o.step)
+		}
+	}
+}
+
+func close(t *testing.T, seed uint64, got, want float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= 1e-8*(1+math.Abs(want))) {
+		t.Fatalf("seed %d: %v, by the equations %v", seed, got, want)
+	}
+}
+
+// A run converges on a turned ellipsoid, and says that it is over.
+func TestStrategyConverges(t *testing.T) {
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		d := 2 + rng.IntN(7)
+		turn, best := mat.NewDense(d, d, nil), make([]float64, d)
+		for i := range d {
+			best[i] = 0.2 + 0.6*rng.Float64()
+			for j := range d {
+				turn.Set(i, j, rng.NormFloat64())
+			}
+		}
+		var qr mat.QR
+		qr.Factorize(turn)
+		qr.QTo(turn)
+		value := func(x []float64) float64 {
+			sum := 0.0
+			for i := range d {
+				z := 0.0
+				for j := range d {
+					z += turn.At(i, j) * (x[j] - best[j])
+				}
+				sum += math.Pow(1e4, float64(i)/float64(d-1)) * z * z
+			}
+			return -sum
+		}
+		s, n := newStrategy(slices.Repeat([]float64{0.5}, d), firstStep), 0
+		for ; !s.over(math.Inf(-1)) && n < 3000*d; n++ {
+			x := s.sample(rng)
+			s.tell(x, value(x))
+		}
+		if !s.over(math.Inf(-1)) || s.top < -1e-6 {
+			t.Errorf("seed %d, d = %d: after %d samples the best is %g below the optimum, over %t", seed, d, n, -s.top, s.over(math.Inf(-1)))
+		}
+	}
+}
+
+// A run ends where all values are equal, and where its distribution has no volume left.
+func TestStrategyEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	s := newStrategy([]float64{0.5, 0.5}, firstStep)
+	for range s.population() {
+		s.tell(s.sample(rng), 1)
+	}
+	if !s.over(math.Inf(-1)) {
+		t.Error("it goes on where all values are equal")
+	}
+	s = newStrategy([]float64{0.5, 0.5}, firstStep)
+	for i := range 40 * s.population() {
+		s.tell([]float64{0.25, 0.25}, float64(i)) // one point
+	}
+	if !s.over(math.Inf(1)) {
+		t.Error("it goes on without a volume")
+	}
+	for _, v := range s.sample(rng) {
+		if !(v >= 0 && v <= 1) {
+			t.Errorf("a sample at %v", v)
+		}
+	}
+}
+
+// Niches are the best results that are apart from better ones. The oracle looks at all results
+// at once.
+func TestNiches(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		v := &evolution{dim: 2}
+		var list []model.Result
+		for range 20 {
+			x := []float64{rng.Float64() / 2, rng.Float64() / 2}
+			list = append(list, model.Result{X: x, Feasible: true, Y: []model.Measure{{Value: float64(rng.IntN(30)), Count: 1}}})
+			v.tell(&list[len(list)-1], seed)
+		}
+		for i, n := range v.niches {
+			if i > 0 && v.niches[i-1].y < n.y {
+				t.Errorf("seed %d: niche %d is better than the one before", seed, i)
+			}
+			for _, m := range v.niches[:i] {
+				if apart(m.x, n.x) < nicheApart {
+					t.Errorf("seed %d: niches %v and %v", seed, m, n)
+				}
+			}
+		}
+		for _, r := range list { // each result has a niche close that is as good, or is one
+			if !slices.ContainsFunc(v.niches, func(n niche) bool { return apart(n.x, r.X) < 2*nicheApart && n.y >= r.Y[0].Value }) {
+				t.Errorf("seed %d: %v is lost", seed, r.X)
+			}
+		}
+		best := slices.MaxFunc(list, func(a, b model.Result) int { return int(a.Y[0].Value - b.Y[0].Value) })
+		if v.niches[0].y != best.Y[0].Value {
+			t.Errorf("seed %d: the best niche has %v, the best result %v", seed, v.niches[0].y, best.Y[0].Value)
+		}
+	}
+}
