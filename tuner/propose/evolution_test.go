@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/racetest"
@@ -177,4 +178,31 @@ func TestEvolutionIsMade(t *testing.T) {
 			t.Errorf("%+v: stuck is %t: %v", c, d.Stuck, err)
 		}
 	}
+}
+
+// BenchmarkEvolution compares suggestions that are samples with those of the model in the same
+// study. The ratio is the time of a sample over that of the other.
+func BenchmarkEvolution(b *testing.B) {
+	ask := func(options string) func() {
+		spec := labtest.SpecOf(labtest.Parse(b, threeFloats), 5)
+		l, p := newLab(b, spec), must(b, study.Component{Name: BKB, Options: options}, spec)
+		l.Scatter(300, labtest.Wavy)
+		for n := 0; n < 32 || l.S.Trials()%8 != 4; n++ { // a lane of the evolution
+			l.Do(study.Tell{Trial: l.step(p), Outcome: labtest.Completed(spec, 1e3)})
+		}
+		if phase := l.once(p).Suggestions[0].Phase; (phase == PhaseEvolve) != (options == "") {
+			b.Fatalf("%q: the phase is %s", options, phase)
+		}
+		return func() { l.once(p) }
+	}
+	sample, other := ask(""), ask(`{"evolve_from": 0}`)
+	var times [2]time.Duration
+	for b.Loop() {
+		for i, f := range []func(){sample, other} {
+			begin := time.Now()
+			f()
+			times[i] += time.Since(begin)
+		}
+	}
+	b.ReportMetric(float64(times[0])/float64(times[1]), "sample/other")
 }
