@@ -23,10 +23,12 @@ import (
 //
 // Memory grows with the data read, not with the lengths that a header claims.
 const (
-	magic         = "BKBMODEL"
-	formatVersion = 1
+	magic = "BKBMODEL"
+	// Version 2 adds averages. Other models are written as version 1, so that earlier
+	// programs read them.
+	formatVersion = 2
 	maxHeader     = 1 << 26
-	maxArrays     = 8
+	maxArrays     = 8 // of a model, or of a member of an average
 	// maxElements limits the lengths that a header may claim, before anything is
 	// computed from them.
 	maxElements = 1 << 48
@@ -76,13 +78,14 @@ func newArray[T element](name string, data []T) array {
 	return array{Name: name, Type: fmt.Sprintf("%T", *new(T)), Count: len(data), data: data}
 }
 
-// writeContainer writes a header, which must be JSON, and arrays.
-func writeContainer(w io.Writer, header []byte, arrays []array) error {
+// writeContainer writes a header, which must be JSON, and arrays. version is the least that
+// knows them.
+func writeContainer(w io.Writer, version uint32, header []byte, arrays []*array) error {
 	if len(header) > maxHeader {
 		return &FormatError{Reason: fmt.Sprintf("a header of %d bytes, at most %d can be written", len(header), maxHeader)}
 	}
 	head := append(make([]byte, 0, len(header)+20), magic...)
-	head = binary.LittleEndian.AppendUint32(head, formatVersion)
+	head = binary.LittleEndian.AppendUint32(head, version)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
 	head = append(head, header...)
 	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
@@ -170,12 +173,8 @@ func readHeader(r io.Reader) (json.RawMessage, error) {
 
 // readArrays fills in the data of the listed arrays, and verifies that nothing
 // follows.
-func readArrays(r io.Reader, arrays []array) error {
-	if len(arrays) > maxArrays {
-		return &FormatError{Reason: fmt.Sprintf("%d arrays, at most %d are possible", len(arrays), maxArrays)}
-	}
-	for i := range arrays {
-		a := &arrays[i]
+func readArrays(r io.Reader, arrays []*array) error {
+	for _, a := range arrays {
 		if a.Count < 0 || a.Count > maxElements {
 			return &FormatError{Reason: fmt.Sprintf("array %q of %d elements", a.Name, a.Count)}
 		}

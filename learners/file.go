@@ -29,7 +29,8 @@ type File struct {
 	Encoding *data.Encoding
 	// Report describes the fit, or is nil.
 	Report *Report
-	// Model is an *Expansion, a *Linear, or a *Calibrated of one of them.
+	// Model is an *Expansion, a *Linear, a *Calibrated of one of them, or an *Average of
+	// some of them.
 	Model Model
 }
 
@@ -50,7 +51,7 @@ type Report struct {
 
 // fileHeader is the JSON header of a model file.
 type fileHeader struct {
-	Kind      string              `json:"kind"` // expansion, linear
+	Kind      string              `json:"kind"` // expansion, linear, average
 	Dim       int                 `json:"dim"`
 	Outputs   int                 `json:"outputs"`
 	Link      Link                `json:"link,omitempty"`
@@ -60,6 +61,8 @@ type fileHeader struct {
 	Rows      int                 `json:"rows,omitempty"`    // M of the centres
 	Features  *sketch.FeatureSpec `json:"features,omitempty"`
 	Arrays    []array             `json:"arrays"`
+	Members   []fileHeader        `json:"members,omitempty"` // of an average, each with its shape and arrays
+	Weights   []float64           `json:"weights,omitempty"`
 	Algorithm string              `json:"algorithm,omitempty"`
 	Params    json.RawMessage     `json:"params,omitempty"`
 	Seed      uint64              `json:"seed,omitempty"`
@@ -84,26 +87,74 @@ func (f *File) Write(w io.Writer) error {
 	if isCalibrated {
 		model = outer.base
 	}
-	var err error
-	switch m := model.(type) {
-	case *Expansion:
-		err = h.expansion(m)
-	case *Linear:
-		h.linear(m)
-	default:
-		err = &UnsavableError{fmt.Sprintf("a model of type %T", model)}
+	if err := h.model(model); err != nil {
+		return err
 	}
 	if isCalibrated {
 		h.Link, h.Platt = calibrated, &calibration{outer.slope, outer.offset}
-	}
-	if err != nil {
-		return err
 	}
 	header, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	return writeContainer(w, header, h.Arrays)
+	arrays, err := h.sections()
+	if err != nil {
+		return err
+	}
+	version := uint32(1)
+	if h.Kind == average {
+		version = 2
+	}
+	return writeContainer(w, version, header, arrays)
+}
+
+// model describes a model that is not a *Calibrated.
+func (h *fileHeader) model(m Model) error {
+	switch m := m.(type) {
+	case *Expansion:
+		return h.expansion(m)
+	case *Linear:
+		h.linear(m)
+	case *Average:
+		h.Kind, h.Dim, h.Outputs, h.Weights = average, m.Dim(), m.Outputs(), m.weights
+		h.Members = make([]fileHeader, len(m.members))
+		for i, member := range m.members {
+			if err := h.Members[i].model(member); err != nil {
+				return err
+			}
+			if h.Members[i].Kind == average {
+				return &UnsavableError{"an average of averages"}
+			}
+		}
+	default:
+		return &UnsavableError{fmt.Sprintf("a model of type %T", m)}
+	}
+	return nil
+}
+
+// average is the kind of an [Average].
+const average = "average"
+
+// sections returns the arrays in the order of the file, which is that of the members in an
+// average.
+func (h *fileHeader) sections() ([]*array, error) {
+	parts := h.Members
+	if h.Kind != average {
+		parts = []fileHeader{*h}
+	}
+	if len(parts) > mostMembers {
+		return nil, &FormatError{Reason: fmt.Sprintf("%d members, at most %d are possible", len(parts), mostMembers)}
+	}
+	var out []*array
+	for _, p := range parts {
+		if len(p.Arrays) > maxArrays {
+			return nil, &FormatError{Reason: fmt.Sprintf("%d arrays, at most %d are possible", len(p.Arrays), maxArrays)}
+		}
+		for i := range p.Arrays {
+			out = append(out, &p.Arrays[i])
+		}
+	}
+	return out, nil
 }
 
 // check verifies that the encoding fits the model.
@@ -184,7 +235,11 @@ func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, &FormatError{Reason: "its header", Err: err}
 	}
-	if err := readArrays(r, h.Arrays); err != nil {
+	arrays, err := h.sections()
+	if err != nil {
+		return nil, err
+	}
+	if err := readArrays(r, arrays); err != nil {
 		return nil, err
 	}
 	f := &File{Algorithm: h.Algorithm, Params: h.Params, Seed: h.Seed, Encoding: h.Encoding, Report: h.Report}
@@ -192,16 +247,7 @@ func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 	if isCalibrated {
 		h.Link = Expected
 	}
-	switch {
-	case !h.Link.valid():
-		err = &FormatError{Reason: fmt.Sprintf("the unknown link %q", h.Link)}
-	case h.Kind == "expansion":
-		f.Model, err = h.readExpansion(resolve)
-	case h.Kind == "linear":
-		f.Model, err = h.readLinear()
-	default:
-		err = &FormatError{Reason: fmt.Sprintf("a model of the unknown kind %q", h.Kind)}
-	}
+	f.Model, err = h.readModel(resolve)
 	if err == nil && isCalibrated {
 		f.Model, err = h.Platt.apply(f.Model)
 	}
@@ -209,6 +255,40 @@ func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 		return nil, err
 	}
 	return f, f.check()
+}
+
+// readModel returns the model whose arrays have been read.
+func (h *fileHeader) readModel(resolve kernel.Resolver) (Model, error) {
+	switch {
+	case !h.Link.valid():
+		return nil, &FormatError{Reason: fmt.Sprintf("the unknown link %q", h.Link)}
+	case h.Kind == "expansion":
+		return h.readExpansion(resolve)
+	case h.Kind == "linear":
+		return h.readLinear()
+	case h.Kind == average:
+		return h.readAverage(resolve)
+	}
+	return nil, &FormatError{Reason: fmt.Sprintf("a model of the unknown kind %q", h.Kind)}
+}
+
+func (h *fileHeader) readAverage(resolve kernel.Resolver) (Model, error) {
+	members := make([]Model, len(h.Members))
+	for i := range h.Members {
+		m := &h.Members[i]
+		if m.Kind == average {
+			return nil, &FormatError{Reason: "an average of averages"}
+		}
+		var err error
+		if members[i], err = m.readModel(resolve); err != nil {
+			return nil, err
+		}
+	}
+	a, err := NewAverage(members, h.Weights)
+	if err != nil {
+		return nil, &FormatError{Reason: "the average", Err: err}
+	}
+	return a, nil
 }
 
 func (h *fileHeader) readExpansion(resolve kernel.Resolver) (Model, error) {

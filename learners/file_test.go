@@ -162,9 +162,9 @@ func TestDamage(t *testing.T) {
 		t.Errorf("another file: %v", err)
 	}
 	newer := bytes.Clone(whole)
-	newer[8] = 2
-	if _, err := read(newer); !errors.As(err, &version) || version.Got != 2 {
-		t.Errorf("version 2: %v", err)
+	newer[8] = 3
+	if _, err := read(newer); !errors.As(err, &version) || version.Got != 3 {
+		t.Errorf("version 3: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "model")
 	if err := os.WriteFile(path, whole[:40], 0o600); err != nil {
@@ -204,6 +204,11 @@ var hostile = []string{
 	`{"kind":"expansion","dim":1,"outputs":1,"rows":1,"kernel":{"name":"nonsense"},"centers":"dense","arrays":[]}`,
 	`{"kind":"expansion","dim":1,"outputs":1,"rows":1,"link":"other","arrays":[]}`,
 	`{"arrays":[{},{},{},{},{},{},{},{},{}]}`,
+	`{"kind":"average"}`, `{"kind":"average","weights":[1],"members":[{}]}`,
+	`{"kind":"average","dim":1,"outputs":1,"weights":[1],"members":[{"kind":"average"}]}`,
+	`{"kind":"average","dim":1,"outputs":1,"weights":[1],"members":[{"kind":"linear","dim":1,"outputs":1,"arrays":[{"name":"weights","type":"float64","count":1000000000000}]}]}`,
+	`{"kind":"average","dim":1,"outputs":1,"weights":[],"members":[{"kind":"linear","link":"calibrated","dim":0,"outputs":1,"arrays":[{"name":"weights","type":"float64","count":0}]}]}`,
+	`{"kind":"average","members":[` + strings.Repeat("{},", 64) + `{}]}`,
 	`{"kind":"linear","encoding":{"version":99}}`,
 }
 

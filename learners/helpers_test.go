@@ -96,7 +96,14 @@ func models(tb testing.TB, rng *rand.Rand) map[string]struct {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	average := func(weights []float64, members ...learners.Model) learners.Model {
+		return must(learners.NewAverage(members, weights))
+	}
 	return map[string]entry{
+		"average": {average([]float64{0.7, -0.1, 0.4},
+			must(learners.NewExpansion(scaled, points[float64](7, 3, rng), normals(14, rng), 2)),
+			must(learners.NewExpansion(k, sparse, normals(14, rng), 2)),
+			must(learners.NewLinear(spec(sketch.Fourier, 16), 3, normals(32, rng), 2))), x},
 		"dense":      {must(learners.NewExpansion(scaled, points[float64](7, 3, rng), normals(14, rng), 2)), x},
 		"dense32":    {must(learners.NewExpansion(k, points[float32](7, 3, rng), normals(7, rng), 1)), x32},
 		"strided":    {must(learners.NewExpansion(k, strided, normals(7, rng), 1)), x},
