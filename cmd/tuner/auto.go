@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,10 @@ func newAuto(g *globals) *cobra.Command {
 best model to a file. ALGORITHM is one of those of tuner train.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
-row instead, with all rows as centres, and longer searches start with each kernel. Others
-use five folds. Ranges come from theory and the data. If the best value is at an end of
-its range, stderr says so. At the end auto fits the best trial to all but the test rows.
+row instead, with all rows as centres. Longer searches then start with each kernel, and a
+model of numbers averages kernels. Others use five folds. Ranges come from theory and data.
+If the best value is at an end of its range, stderr says so. At the end auto fits the best
+trial to all but the test rows.
 
 Ctrl-C loses nothing. The same command continues the study, which several machines
 share with --server. --from continues a finished one.`,
@@ -462,19 +464,26 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	}
 	line := newStatusLine(g, cmd)
 	defer line.end()
-	refit := func(what string, t study.Trial) (*autotune.Fitted, error) {
-		return tn.Refit(ctx, t, func(p learners.Progress) error {
+	fitting := func(what string) func(learners.Progress) error {
+		return func(p learners.Progress) error {
 			line.draw(p.Iteration == 1, func() string {
 				return fmt.Sprintf("fitting %s to training and validation rows: %d/%d", what, p.Iteration, p.Iterations)
 			})
 			return nil
-		})
+		}
 	}
 	var err error
-	if r.Best, err = refit("the best configuration", best); err != nil {
+	if r.Best, err = tn.Refit(ctx, best, fitting("the best configuration")); err != nil {
 		return err
 	}
-	if err := r.Best.File.Save(a.out); err != nil {
+	if r.Average, err = tn.Average(ctx, svc, a.study, r.Best, fitting("an average")); err != nil {
+		return err
+	}
+	file := r.Best.File
+	if r.Average != nil {
+		file = r.Average.File
+	}
+	if err := file.Save(a.out); err != nil {
 		return err
 	}
 	r.Idle = tn.Idle(r.Best.Values)
@@ -485,7 +494,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	case ok && theory.Number == best.Number:
 		r.Theory = r.Best
 	case ok:
-		if r.Theory, err = refit("theory's configuration", theory); err != nil {
+		if r.Theory, err = tn.Refit(ctx, theory, fitting("theory's configuration")); err != nil {
 			return err
 		}
 	case theory.State == 0:
@@ -525,8 +534,10 @@ type tuned struct {
 	Trials    int              `json:"trials"`
 	Measure   string           `json:"measure"`
 	Best      *autotune.Fitted `json:"best"`
-	Theory    *autotune.Fitted `json:"theory,omitempty"`
-	Edges     []record.Edge    `json:"edges,omitempty"` // ends of ranges at which the best lies
+	// Average is the model in the file, or nil if that is Best.
+	Average *autotune.Averaged `json:"average,omitempty"`
+	Theory  *autotune.Fitted   `json:"theory,omitempty"`
+	Edges   []record.Edge      `json:"edges,omitempty"` // ends of ranges at which the best lies
 	// Idle are the inputs that have little effect in the best.
 	Idle []string `json:"inputs_without_effect,omitempty"`
 }
@@ -536,24 +547,36 @@ func (r tuned) write(cmd *cobra.Command, form string) error {
 	if form == "json" {
 		return writeJSON(out, r)
 	}
-	w := newTable(out, "CONFIGURATION", "BEST", "THEORY")
-	row := func(name string, of func(*autotune.Fitted) string) {
-		theory := "-"
-		if r.Theory != nil {
-			theory = of(r.Theory)
-		}
-		w.row(name, of(r.Best), theory)
+	heads := []string{"CONFIGURATION", "BEST", "THEORY"}
+	if r.Average != nil {
+		heads = slices.Insert(heads, 1, "AVERAGE")
 	}
-	row("trial", func(f *autotune.Fitted) string { return fmt.Sprint(f.Trial) })
+	w := newTable(out, heads...)
+	row := func(name, average string, of func(*autotune.Fitted) string) {
+		cells := []string{name, of(r.Best), "-"}
+		if r.Theory != nil {
+			cells[2] = of(r.Theory)
+		}
+		if r.Average != nil {
+			cells = slices.Insert(cells, 1, average)
+		}
+		w.row(cells...)
+	}
+	average := cmp.Or(r.Average, &autotune.Averaged{})
+	row("trial", trialsText(len(average.Members)), func(f *autotune.Fitted) string { return fmt.Sprint(f.Trial) })
 	for _, name := range slices.Sorted(maps.Keys(r.Best.Values)) {
-		row(name, func(f *autotune.Fitted) string { return f.Values[name] })
+		row(name, "-", func(f *autotune.Fitted) string { return f.Values[name] })
 	}
 	if r.Best.Step > 0 {
-		row("best step", func(f *autotune.Fitted) string { return fmt.Sprint(f.Step) })
+		row("best step", "-", func(f *autotune.Fitted) string { return fmt.Sprint(f.Step) })
 	}
-	row("validation "+r.Measure, func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", f.Validation) })
+	row("validation "+r.Measure, fmt.Sprintf("%.6g", average.Validation), func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", f.Validation) })
 	for i, s := range r.Best.Test {
-		row("test "+s.Name, func(f *autotune.Fitted) string { return scoreText(f.Test[i]) })
+		text := ""
+		if r.Average != nil {
+			text = scoreText(average.Test[i])
+		}
+		row("test "+s.Name, text, func(f *autotune.Fitted) string { return scoreText(f.Test[i]) })
 	}
 	return w.end()
 }
@@ -572,6 +595,9 @@ func (a *autoRun) next(g *globals, cmd *cobra.Command, r tuned) {
 		where = " --db " + shellQuote(g.db)
 	}
 	g.note(cmd, "\nThe model is in %s.", r.Model)
+	if r.Average != nil {
+		g.note(cmd, "%s", membersText(r.Average.Members))
+	}
 	if text := r.verdict(); text != "" {
 		g.note(cmd, "%s", text)
 	}
@@ -582,17 +608,31 @@ func (a *autoRun) next(g *globals, cmd *cobra.Command, r tuned) {
 	})
 }
 
-// verdict compares the best configuration with theory's settings.
+// membersText names the trials of an average with their weights.
+func membersText(members []autotune.Member) string {
+	words := make([]string, len(members))
+	for i, m := range members {
+		words[i] = fmt.Sprintf("%d (%.0f%%)", m.Trial, 100*m.Weight)
+	}
+	last := len(words) - 1
+	return fmt.Sprintf("It averages trials %s and %s.", strings.Join(words[:last], ", "), words[last])
+}
+
+// verdict compares the model with theory's settings.
 func (r tuned) verdict() string {
 	if r.Theory == nil || r.Theory.Validation <= 0 {
 		return ""
 	}
-	if r.Theory == r.Best {
+	if r.Theory == r.Best && r.Average == nil {
 		return "No trial was better than theory's settings."
 	}
-	what, best, theory := "validation "+r.Measure, r.Best.Validation, r.Theory.Validation
-	if i := slices.IndexFunc(r.Best.Test, func(s training.Score) bool { return s.Name == r.Measure }); i >= 0 && r.Theory.Test[i].Value > 0 {
-		what, best, theory = "test "+r.Measure, r.Best.Test[i].Value, r.Theory.Test[i].Value
+	what, best, test := "validation "+r.Measure, r.Best.Validation, r.Best.Test
+	if r.Average != nil {
+		best, test = r.Average.Validation, r.Average.Test
+	}
+	theory := r.Theory.Validation
+	if i := slices.IndexFunc(test, func(s training.Score) bool { return s.Name == r.Measure }); i >= 0 && r.Theory.Test[i].Value > 0 {
+		what, best, theory = "test "+r.Measure, test[i].Value, r.Theory.Test[i].Value
 	}
 	change := 100 * (1 - best/theory)
 	if change < 0 {

@@ -28,6 +28,29 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// The model in the file is the average, which is compared with theory's settings.
+func TestVerdictOfAverage(t *testing.T) {
+	f := &autotune.Fitted{Validation: 1, Test: []training.Score{{Name: "rmse", Value: 4}}}
+	a := &autotune.Averaged{
+		Members:    []autotune.Member{{Trial: 12, Weight: 0.625}, {Trial: 3, Weight: 0.25}, {Trial: 40, Weight: 0.125}},
+		Validation: 0.9, Test: []training.Score{{Name: "rmse", Value: 3}},
+	}
+	r := tuned{Measure: "rmse", Best: f, Theory: f, Average: a}
+	if got, want := r.verdict(), "Its test rmse is 25% below that of theory's settings."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	a.Test = nil
+	if got, want := r.verdict(), "Its validation rmse is 10% below that of theory's settings."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := membersText(a.Members), "It averages trials 12 (62%), 3 (25%) and 40 (12%)."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := membersText(a.Members[:2]), "It averages trials 12 (62%) and 3 (25%)."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestSuccessor(t *testing.T) {
 	for name, want := range map[string]string{"a": "a-2", "a-2": "a-3", "a-9": "a-10", "falkon-2024": "falkon-2024-2", "a-b": "a-b-2", "a-1": "a-1-2", "-7": "-7-2"} {
 		if got := successor(name); got != want {

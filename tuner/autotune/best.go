@@ -16,20 +16,29 @@ import (
 // model of few trials takes part of that difference for noise.
 func (t *Tuning) Best(ctx context.Context, svc tuner.Service, name string) (best study.Trial, ok bool, err error) {
 	least := 0.0
-	for f := (tuner.Filter{States: []study.TrialState{study.Completed}}); ; {
-		trials, more, err := svc.Trials(ctx, name, f)
+	err = t.completed(ctx, svc, name, func(trial study.Trial, x float64) {
+		if !ok || x < least {
+			best, least, ok = trial, x, true
+		}
+	})
+	return best, ok, err
+}
+
+// completed calls f for each completed trial with its error, in the order of their numbers.
+func (t *Tuning) completed(ctx context.Context, svc tuner.Service, name string, f func(trial study.Trial, x float64)) error {
+	for filter := (tuner.Filter{States: []study.TrialState{study.Completed}}); ; {
+		trials, more, err := svc.Trials(ctx, name, filter)
 		if err != nil {
-			return study.Trial{}, false, err
+			return err
 		}
 		for _, trial := range trials {
-			m, measured := trial.Outcome.Metric(t.Objective())
-			if x := m.Mean(); measured && (!ok || x < least) {
-				best, least, ok = trial, x, true
+			if m, measured := trial.Outcome.Metric(t.Objective()); measured {
+				f(trial, m.Mean())
 			}
-			f.First = trial.Number + 1
+			filter.First = trial.Number + 1
 		}
 		if !more {
-			return best, ok, nil
+			return nil
 		}
 	}
 }

@@ -68,6 +68,10 @@
 // Each fold takes the error of its own best step where steps regularise. The final fit then
 // ends at the mean of these steps.
 //
+// Where trials leave out rows in closed form and the target is a number, the final model is
+// an average of the best trials of several kernels ([Tuning.Average]). It had less error than
+// the best trial on most small sets (docs/benchmarks.md, "Tuned learners").
+//
 // # What trials share
 //
 // The data, the split, the encoding and the median distance are computed once. A trial only

@@ -35,6 +35,26 @@ type Fitted struct {
 // are. In closed form these are the same rows. The encoding stays that of the training rows.
 // Refit returns the error of ctx if ctx ends.
 func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
+	f, err := t.refit(ctx, trial, progress)
+	if err != nil {
+		return nil, err
+	}
+	f.Test, err = t.test(ctx, f.File.Model, f.Values)
+	return f, err
+}
+
+// test returns the errors of a model on the test rows, if there are any.
+func (t *Tuning) test(ctx context.Context, m learners.Model, v training.Values) ([]training.Score, error) {
+	if t.data.Test == nil {
+		return nil, nil
+	}
+	s := t.algorithm.Scoring(v, t.problem)
+	s.Weights = t.data.TestWeights
+	return training.Evaluate(ctx, m, t.data.Encoding, t.data.Test, s)
+}
+
+// refit is Refit without the errors on the test rows.
+func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}
 	m, _ := trial.Outcome.Metric(t.Objective())
 	f.Validation = m.Mean()
@@ -81,12 +101,7 @@ func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(lea
 			Measure: t.name, ValidationError: &f.Validation,
 		},
 	}
-	if t.data.Test != nil {
-		s := t.algorithm.Scoring(f.Values, t.problem)
-		s.Weights = t.data.TestWeights
-		f.Test, err = training.Evaluate(ctx, model, t.data.Encoding, t.data.Test, s)
-	}
-	return f, err
+	return f, nil
 }
 
 // endAt ends a fit at a step, or never if it is 0.
@@ -102,8 +117,7 @@ func endAt(step int, p learners.Progress) error {
 func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners.Model, step int) (learners.Model, error) {
 	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers}
 	if t.alone {
-		o.Weights = t.weights
-		f, err := e.(leaveOneOuter).LeaveOneOut(ctx, t.known, o)
+		f, err := t.leftOut(ctx, e)
 		if err != nil {
 			return nil, err
 		}
