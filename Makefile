@@ -213,6 +213,11 @@ bench-tuned: export BKB_DATA ?= $(wildcard ../shared/data)
 bench-tuned: $(PEERS)/ready ## compare tuner auto falkon with tuned learners of scikit-learn on real data (hours)
 	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go run ./bench/products -python $(PEERS)/bin/python tuned -runs $(TUNED_RUNS)
 
+ARD_RUNS ?= $(HOME)/.cache/bkb-peers/ard-runs
+bench-ard: export BKB_DATA ?= $(wildcard ../shared/data)
+bench-ard: $(PEERS)/ready ## compare learned length scales with those of scikit-learn's Gaussian process (an hour)
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go run ./bench/products -python $(PEERS)/bin/python ard -runs $(ARD_RUNS)
+
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above
 # all. What cannot be had is left out and named. HEBO asks for versions of 2022, which

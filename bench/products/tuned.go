@@ -104,7 +104,7 @@ func (t *tuned) check() error {
 		return fmt.Errorf("-splits %d, -rows %d, -tests %d, -trials %d: must be at least 1, 20, 1 and 1", t.splits, t.rows, t.tests, t.trials)
 	}
 	for _, name := range t.names {
-		if name != tunedOurs && !slices.Contains(tunedPeers, name) {
+		if t.command(name) == nil && !slices.Contains(tunedPeers, name) {
 			return fmt.Errorf("-learners: there is no %q; choose from %s, %s", name, tunedOurs, strings.Join(tunedPeers, ", "))
 		}
 	}
@@ -145,7 +145,7 @@ func (t *tuned) runAll() error {
 // scikit-learn is in the file, and the report prints it.
 func (t *tuned) path(set string, split int, name string) (string, error) {
 	program := t.script
-	if name == tunedOurs {
+	if t.command(name) != nil {
 		program = t.tuner
 	}
 	sum := sha256.New()
@@ -203,8 +203,8 @@ func (t *tuned) run(set string, split int, name string) (*outcome, error) {
 		return nil, err
 	}
 	o := &outcome{}
-	if name == tunedOurs {
-		err = t.ours(o, dir, split)
+	if command := t.command(name); command != nil {
+		err = t.ours(o, dir, split, command)
 	} else {
 		folds := 5
 		if len(train) >= 2000 { // as in tuner auto
@@ -240,29 +240,39 @@ func (t *tuned) deal(lines []string, split int) (train, test []string, err error
 	return take(parts[0], t.rows), take(parts[1], t.tests), nil
 }
 
-// ours runs tuner auto and tuner evaluate as a user would, with one thread.
-func (t *tuned) ours(o *outcome, dir string, split int) error {
+// command returns the arguments of tuner for a learner of ours, or nil for one in Python.
+func (t *tuned) command(name string) []string {
+	switch name {
+	case tunedOurs:
+		return []string{"auto", "falkon", "--trials", fmt.Sprint(t.trials), "-j", "1", "--threads", "1", "--db", "tuner.db"}
+	case ardOurs:
+		return []string{"train", "falkon", "--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--workers", "1"}
+	}
+	return nil
+}
+
+// ours runs tuner, and tuner evaluate, as a user would, with one thread.
+func (t *tuned) ours(o *outcome, dir string, split int, args []string) error {
 	tuner, err := filepath.Abs(t.tuner) // it runs in another folder
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	cpu, out, err := execute(dir, tuner, "auto", "falkon", "--data", "train.csv", "--header", "no", "--target", "-1", "--test", "0",
-		"--trials", fmt.Sprint(t.trials), "--seed", fmt.Sprint(split+1), "-j", "1", "--threads", "1",
-		"--db", "tuner.db", "--out", "best.model", "--format", "json", "-q")
+	cpu, out, err := execute(dir, tuner, append(slices.Clone(args), "--data", "train.csv", "--header", "no", "--target", "-1", "--test", "0",
+		"--seed", fmt.Sprint(split+1), "--out", "best.model", "--format", "json", "-q")...)
 	if err != nil {
 		return err
 	}
 	o.CPU, o.Seconds = cpu, time.Since(began).Seconds()
-	var tuning struct {
-		Best struct {
-			Values json.RawMessage `json:"values"`
-		} `json:"best"`
+	var result struct {
+		Best struct{ Values json.RawMessage } // of auto
 	}
-	if err := json.Unmarshal(out, &tuning); err != nil {
-		return err
+	if args[0] == "auto" {
+		if err := json.Unmarshal(out, &result); err != nil {
+			return err
+		}
+		o.Params = result.Best.Values
 	}
-	o.Params = tuning.Best.Values
 	if _, out, err = execute(dir, tuner, "version"); err != nil {
 		return err
 	}
@@ -356,25 +366,11 @@ func (t *tuned) report(w io.Writer) error {
 func (t *tuned) read(set string) ([][]outcome, error) {
 	all := make([][]outcome, len(t.names))
 	for split := range t.splits {
-		var row []outcome
-		for _, name := range t.names {
-			path, err := t.path(set, split, name)
-			if err != nil {
-				return nil, err
-			}
-			text, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				break
-			} else if err != nil {
-				return nil, err
-			}
-			var o outcome
-			if err := json.Unmarshal(text, &o); err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			row = append(row, o)
+		row, err := t.outcomes(set, split)
+		if err != nil {
+			return nil, err
 		}
-		if len(row) < len(t.names) {
+		if row == nil {
 			continue
 		}
 		for i, o := range row {
@@ -385,6 +381,27 @@ func (t *tuned) read(set string) ([][]outcome, error) {
 		return nil, nil
 	}
 	return all, nil
+}
+
+// outcomes returns those of all learners on a split, or nil if one is missing.
+func (t *tuned) outcomes(set string, split int) ([]outcome, error) {
+	row := make([]outcome, len(t.names))
+	for i, name := range t.names {
+		path, err := t.path(set, split, name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(text, &row[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return row, nil
 }
 
 // significant has n significant digits, or those of a larger whole number, and no exponent.
