@@ -115,19 +115,19 @@ func TestStrategyFollowsTheTutorial(t *testing.T) {
 			}
 			o.update(all)
 			for i := range d {
-				close(t, seed, s.mean[i], o.mean.AtVec(i))
-				close(t, seed, s.path[i], o.path.AtVec(i))
-				close(t, seed, s.stepPath[i], o.stepPath.AtVec(i))
+				agree(t, seed, s.mean[i], o.mean.AtVec(i))
+				agree(t, seed, s.path[i], o.path.AtVec(i))
+				agree(t, seed, s.stepPath[i], o.stepPath.AtVec(i))
 				for j := range d {
-					close(t, seed, s.cov[i][j], o.cov.At(i, j))
+					agree(t, seed, s.cov[i][j], o.cov.At(i, j))
 				}
 			}
-			close(t, seed, s.step, o.step)
+			agree(t, seed, s.step, o.step)
 		}
 	}
 }
 
-func close(t *testing.T, seed uint64, got, want float64) {
+func agree(t *testing.T, seed uint64, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-8*(1+math.Abs(want))) {
 		t.Fatalf("seed %d: %v, by the equations %v", seed, got, want)
