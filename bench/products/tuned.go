@@ -246,7 +246,7 @@ func (t *tuned) command(name string) []string {
 	case tunedOurs:
 		return []string{"auto", "falkon", "--trials", fmt.Sprint(t.trials), "-j", "1", "--threads", "1", "--db", "tuner.db"}
 	case ardOurs:
-		return []string{"train", "falkon", "--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--workers", "1"}
+		return []string{"train", "falkon", "--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--validation", "0", "--workers", "1"}
 	}
 	return nil
 }
