@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +61,8 @@ func TestEvolutionGoesOn(t *testing.T) {
 
 const threeFloats = `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 1e-5, "high": 0.1, "scale": "log"}, "z": {"type": "int", "low": 1, "high": 100}}`
 
-// On a study whose trials are told in another order than they were asked in, some failed and some
-// late, the proposer restarts after every event. All samples of the evolution and their
+// On a study whose trials are told in another order than they were asked in, some failed, the
+// proposer restarts after every event. All samples of the evolution and their
 // predictions stay the same, also in batches, and they differ from each other.
 func TestEvolutionSurvivesRestarts(t *testing.T) {
 	for _, options := range []string{`{"cap": 16, "evolve_from": 15}`, `{"cap": 16, "evolve_from": 15, "trust_region": 3, "stop_gap": 1e-9}`} {
@@ -118,9 +119,9 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 
 // There are samples from evolve_from results on, of one objective, in spaces of several ordered
 // and nearly continuous coordinates, and not while a model event of an earlier version is in
-// effect. Without samples diagnose does not say that suggestions look elsewhere.
+// effect.
 func TestEvolutionIsMade(t *testing.T) {
-	const fine, mixed = `{"evolve_from": 15, "far": "off"}`, `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b"]}}`
+	const fine = `{"evolve_from": 15, "far": "off"}`
 	for _, c := range []struct {
 		space, options string
 		version        int
@@ -132,10 +133,6 @@ func TestEvolutionIsMade(t *testing.T) {
 		{threeFloats, `{"evolve_from": 0, "far": "off"}`, 6, false},
 		{threeFloats, `{"far": "off"}`, 6, false},
 		{threeFloats, `{"evolve_from": 15, "far": "off", "cost": "told"}`, 6, false},
-		{mixed, fine, 6, false},
-		{`{"x": {"type": "float", "low": 0, "high": 1}}`, fine, 6, false},
-		{`{"x": {"type": "float", "low": 0, "high": 1}, "n": {"type": "int", "low": 1, "high": 60}}`, fine, 6, false},
-		{labtest.Spaces["conditional"], fine, 6, false},
 	} {
 		spec := labtest.SpecOf(labtest.Parse(t, c.space), 3)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec)
@@ -174,9 +171,28 @@ func TestEvolutionIsMade(t *testing.T) {
 		if (samples > 10) != c.want || (samples > 0) != c.want {
 			t.Errorf("%+v: %d samples", c, samples)
 		}
-		if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || d.Stuck != c.want {
-			t.Errorf("%+v: stuck is %t: %v", c, d.Stuck, err)
+	}
+}
+
+// The option is refused where it cannot have an effect. The default is not.
+func TestEvolutionIsRefused(t *testing.T) {
+	for _, space := range []string{
+		`{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b"]}}`,
+		`{"x": {"type": "float", "low": 0, "high": 1}}`,
+		`{"x": {"type": "float", "low": 0, "high": 1}, "n": {"type": "int", "low": 1, "high": 60}}`,
+		labtest.Spaces["conditional"],
+	} {
+		spec := labtest.SpecOf(labtest.Parse(t, space), 3)
+		if _, err := New(study.Component{Name: BKB, Options: `{"evolve_from": 15}`}, spec); err == nil || !strings.Contains(err.Error(), "proposer.options.evolve_from") {
+			t.Errorf("%s: %v", space, err)
 		}
+		must(t, study.Component{Name: BKB, Options: `{"evolve_from": 0}`}, spec)
+		must(t, study.Component{Name: BKB}, spec)
+	}
+	spec := labtest.SpecOf(labtest.Parse(t, threeFloats), 3)
+	spec.Objectives = append(spec.Objectives, study.Objective{Name: "other"})
+	if _, err := New(study.Component{Name: BKB, Options: `{"evolve_from": 15}`}, spec); err == nil || !strings.Contains(err.Error(), "one objective") {
+		t.Errorf("two objectives: %v", err)
 	}
 }
 

@@ -30,6 +30,9 @@ func branches(sp *space.Space) bool {
 // design and the bounds cover it.
 const finest = 1e5
 
+// evolveFrom is the default of evolve_from.
+const evolveFrom = 200
+
 // leastFar is the number of ordered coordinates from which on other basins need a model. In two
 // it delays the search for the best of one, and Sobol' points find the basins.
 const leastFar = 3
@@ -63,7 +66,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	far := o.Choice("far", "auto", "on", "off")
 	m.Far = far == "on" || far == "auto" && branches(spec.Space)
 	m.FarToo = far == "auto" && low(spec.Space, c.Trust)
-	c.EvolveFrom = int(o.Whole("evolve_from", 200, 0, 1_000_000))
+	c.EvolveFrom = int(o.Whole("evolve_from", evolveFrom, 0, 1_000_000))
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"
@@ -81,6 +84,10 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	}
 	c.Patience = int(o.Whole("patience", patience, 0, 10_000))
 
+	evolves := c.EvolveFrom != evolveFrom && c.EvolveFrom > 0
+	if evolves && !acquire.Evolvable(spec.Space) {
+		o.Fail("proposer.options.evolve_from", fmt.Sprint(c.EvolveFrom), "needs 2 to 16 parameters that are always present, are continuous or have more than 64 values, and have no constraints", "leave it out")
+	}
 	for _, one := range []struct {
 		name, value string
 		asked       bool
@@ -89,6 +96,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		{"stop_gap", fmt.Sprint(c.StopGap), c.StopGap > 0},
 		{"noise", noise, c.Exact},
 		{"cost", cost, m.Cost != model.CostIgnored},
+		{"evolve_from", fmt.Sprint(c.EvolveFrom), evolves},
 	} {
 		if one.asked && len(spec.Objectives) != 1 {
 			o.Fail("proposer.options."+one.name, one.value, "is for studies with one objective", "leave it out")

@@ -8,19 +8,21 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // evolution is a search beside the model, as a fold of the results in the order of the log. A
 // run of an evolution strategy begins at the best result and ends where it has converged. The
-// next one begins at the best result of another niche. It learns from its own suggestions only.
+// next one begins at the best result of another niche. A run learns from its own samples only.
 type evolution struct {
 	dim         int // coordinates
 	begun, told int // of the results that were followed
 	niches      []niche
-	run         *strategy   // nil before the first result of one
-	first       []float64   // where the next run begins, nil for the best result
-	ended       [][]float64 // where the last runs ended
-	runs        int         // that have ended
+	run         *strategy      // nil before the first result of one
+	since       study.Position // of the result that ended the run before
+	first       []float64      // where the next run begins, nil for the best result
+	past        [][]float64    // where the last runs began and ended
+	runs        int            // that have ended
 }
 
 // niche is a good result, without a better one close to it.
@@ -34,15 +36,17 @@ const (
 	mostDim    = 16  // coordinates up to which there is one
 	nicheApart = 0.1 // root mean square distance between niches
 	mostNiches = 64
+	mostPast   = 2 * mostNiches
 	firstStep  = 0.15  // standard deviation of a run's first samples
 	leastStep  = 1e-9  // at which a run ends
 	poorStep   = 0.003 // at which a run ends that is worse than the best result
 	redraws    = 10    // of a sample outside of the cube
+	patience   = 10    // generations in vain that end a run, besides 30d over the population
 )
 
-// evolvable reports whether an evolution can search a space. All coordinates that vary are
-// ordered, unconditional, and continuous or nearly so.
-func evolvable(sp *space.Space) bool {
+// Evolvable reports whether an evolution can search a space. All coordinates are ordered,
+// unconditional, and continuous or nearly so.
+func Evolvable(sp *space.Space) bool {
 	if d := sp.Dim(); d < leastDim || d > mostDim || len(sp.Constraints()) > 0 {
 		return false
 	}
@@ -56,7 +60,7 @@ func evolvable(sp *space.Space) bool {
 func (c *Chooser) mayEvolve(e *model.Engine) bool {
 	from := c.options.EvolveFrom
 	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && len(c.spec.Objectives) == 1 &&
-		evolvable(c.spec.Space) && !e.Limited() && !e.Blames() && e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
+		Evolvable(c.spec.Space) && !e.Limited() && !e.Blames() && e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
 }
 
 // evolves reports whether the suggestion for a trial is a sample of the evolution, while those of
@@ -87,11 +91,11 @@ func (v *evolution) tell(r *model.Result, seed uint64) {
 	if r.Y != nil && r.Feasible {
 		y = min(max(r.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
 	}
-	if r.Evolved && len(v.niches) > 0 {
+	if r.Evolved && r.Seen >= v.since && len(v.niches) > 0 { // else it is a sample of an earlier run
 		if v.run == nil {
 			v.run = newStrategy(v.start(), firstStep)
 		}
-		v.run.tell(r.X, y)
+		v.run.tell(r.X, y, r.Seen, r.End)
 	}
 	if !math.IsInf(y, 0) {
 		v.keep(niche{r.X, y})
@@ -99,10 +103,10 @@ func (v *evolution) tell(r *model.Result, seed uint64) {
 	if v.run == nil || !v.run.over(v.niches[0].y) {
 		return
 	}
-	if v.ended = append(v.ended, v.run.mean); len(v.ended) > mostNiches {
-		v.ended = v.ended[1:]
+	if v.past = append(v.past, v.run.start, v.run.mean); len(v.past) > mostPast {
+		v.past = v.past[2:]
 	}
-	v.run, v.runs = nil, v.runs+1
+	v.run, v.runs, v.since = nil, v.runs+1, r.End
 	v.first = v.elsewhere(seed)
 }
 
@@ -114,10 +118,10 @@ func (v *evolution) start() []float64 {
 	return v.niches[0].x
 }
 
-// elsewhere returns the best niche where no run has ended, or a random point if there is none.
+// elsewhere returns the best niche where no run has begun or ended, or a random point if there is none.
 func (v *evolution) elsewhere(seed uint64) []float64 {
 	for _, n := range v.niches {
-		if !slices.ContainsFunc(v.ended, func(x []float64) bool { return apart(x, n.x) < nicheApart }) {
+		if !slices.ContainsFunc(v.past, func(x []float64) bool { return apart(x, n.x) < nicheApart }) {
 			return n.x
 		}
 	}
@@ -183,22 +187,30 @@ func (a *acquisition) sample(trial int) (space.Config, []float64, error) {
 }
 
 // strategy is a run of CMA-ES (Hansen, The CMA evolution strategy: a tutorial, 2016, with its
-// default parameters) that maximises. The covariance is σ²AAᵀ with a triangular A, which also
-// takes the place of its symmetric root in the path of the step (Krause, Arbonès and Igel, 2016).
+// default parameters but without negative weights) that maximises. The covariance is σ²AAᵀ with
+// a triangular A, which also takes the place of its symmetric root in the path of the step
+// (Krause, Arbonès and Igel, 2016).
 type strategy struct {
+	start                []float64
 	mean, path, stepPath []float64
 	cov, root            [][]float64 // C and A
 	step                 float64     // σ
 	generations          int
-	samples              []niche // of the generation
+	since                study.Position // of the result that ended the generation before
+	samples              []niche        // of the generation
 	weights              []float64
 	top                  float64 // best value
+	best                 float64 // of earlier generations
+	vain                 int     // generations since it rose
 	done                 bool
 }
 
 func newStrategy(mean []float64, step float64) *strategy {
 	d := len(mean)
-	s := &strategy{mean: slices.Clone(mean), path: make([]float64, d), stepPath: make([]float64, d), step: step, top: math.Inf(-1)}
+	s := &strategy{
+		start: mean, mean: slices.Clone(mean), path: make([]float64, d), stepPath: make([]float64, d),
+		step: step, top: math.Inf(-1), best: math.Inf(-1),
+	}
 	for i := range d {
 		s.cov, s.root = append(s.cov, make([]float64, d)), append(s.root, make([]float64, d))
 		s.cov[i][i], s.root[i][i] = 1, 1
@@ -243,12 +255,17 @@ func (s *strategy) sample(rng *rand.Rand) []float64 {
 	return x
 }
 
-// tell adds the value of a sample. A full generation moves the distribution.
-func (s *strategy) tell(x []float64, y float64) {
-	s.top = max(s.top, y)
+// tell adds the value of a sample that was drawn at position seen and told at end. A full
+// generation moves the distribution. A sample of an earlier generation can be many of today's
+// steps away, so its move is bounded as that of an injected solution (Hansen, 2011).
+func (s *strategy) tell(x []float64, y float64, seen, end study.Position) {
+	if s.top = max(s.top, y); seen < s.since {
+		x = s.bounded(x)
+	}
 	if s.samples = append(s.samples, niche{x, y}); len(s.samples) < s.population() {
 		return
 	}
+	s.since = end
 	slices.SortStableFunc(s.samples, func(a, b niche) int {
 		switch {
 		case a.y > b.y:
@@ -261,10 +278,34 @@ func (s *strategy) tell(x []float64, y float64) {
 	s.done = s.samples[0].y == s.samples[len(s.weights)].y
 	s.update()
 	s.samples = nil
-	s.done = s.done || !s.factor()
+	if s.vain++; s.top > s.best {
+		s.best, s.vain = s.top, 0
+	}
+	s.done = s.done || !s.factor() || s.vain > patience+30*len(s.mean)/s.population()
 }
 
-// update moves the distribution towards the better half of the samples, equations 42 to 51 of the tutorial.
+// bounded returns x, or the point between it and the mean whose Mahalanobis distance is √d + 2d/(d+2).
+func (s *strategy) bounded(x []float64) []float64 {
+	d, move, square := float64(len(x)), make([]float64, len(x)), 0.0
+	for i, v := range x {
+		move[i] = (v - s.mean[i]) / s.step
+	}
+	for _, v := range s.solve(move) {
+		square += v * v
+	}
+	bound := math.Sqrt(d) + 2*d/(d+2)
+	if square <= bound*bound {
+		return x
+	}
+	shrink := s.step * bound / math.Sqrt(square)
+	for i, v := range move {
+		move[i] = s.mean[i] + shrink*v
+	}
+	return move
+}
+
+// update moves the distribution towards the better half of the samples, equations 42 to 51 of the tutorial
+// of 2016.
 func (s *strategy) update() {
 	d, n, square := len(s.mean), float64(len(s.mean)), 0.0
 	for _, w := range s.weights {
@@ -347,11 +388,17 @@ func (s *strategy) factor() bool {
 	return true
 }
 
-// over reports whether the run has converged, or has nearly and is worse than the best value.
-func (s *strategy) over(best float64) bool {
+// width is the largest standard deviation of a coordinate.
+func (s *strategy) width() float64 {
 	width := 0.0
 	for i := range s.cov {
 		width = max(width, s.step*math.Sqrt(s.cov[i][i]))
 	}
+	return width
+}
+
+// over reports whether the run has converged, or has nearly and is worse than the best value.
+func (s *strategy) over(best float64) bool {
+	width := s.width()
 	return s.done || width < leastStep || width < poorStep && s.top < best
 }

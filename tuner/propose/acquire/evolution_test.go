@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // oracle is CMA-ES by the equations of Hansen's tutorial with matrices of gonum, which share no
@@ -111,7 +112,7 @@ func TestStrategyFollowsTheTutorial(t *testing.T) {
 					y = math.Inf(-1) // a failure
 				}
 				all = append(all, niche{x, y})
-				s.tell(x, y)
+				s.tell(x, y, 0, 0)
 			}
 			o.update(all)
 			for i := range d {
@@ -163,7 +164,7 @@ func TestStrategyConverges(t *testing.T) {
 		s, n := newStrategy(slices.Repeat([]float64{0.5}, d), firstStep), 0
 		for ; !s.over(math.Inf(-1)) && n < 3000*d; n++ {
 			x := s.sample(rng)
-			s.tell(x, value(x))
+			s.tell(x, value(x), 0, 0)
 		}
 		if !s.over(math.Inf(-1)) || s.top < -1e-6 {
 			t.Errorf("seed %d, d = %d: after %d samples the best is %g below the optimum, over %t", seed, d, n, -s.top, s.over(math.Inf(-1)))
@@ -176,14 +177,14 @@ func TestStrategyEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	s := newStrategy([]float64{0.5, 0.5}, firstStep)
 	for range s.population() {
-		s.tell(s.sample(rng), 1)
+		s.tell(s.sample(rng), 1, 0, 0)
 	}
 	if !s.over(math.Inf(-1)) {
 		t.Error("it goes on where all values are equal")
 	}
 	s = newStrategy([]float64{0.5, 0.5}, firstStep)
 	for i := range 40 * s.population() {
-		s.tell([]float64{0.25, 0.25}, float64(i)) // one point
+		s.tell([]float64{0.25, 0.25}, float64(i), 0, 0) // one point
 	}
 	if !s.over(math.Inf(1)) {
 		t.Error("it goes on without a volume")
@@ -225,6 +226,108 @@ func TestNiches(t *testing.T) {
 		best := slices.MaxFunc(list, func(a, b model.Result) int { return int(a.Y[0].Value - b.Y[0].Value) })
 		if v.niches[0].y != best.Y[0].Value {
 			t.Errorf("seed %d: the best niche has %v, the best result %v", seed, v.niches[0].y, best.Y[0].Value)
+		}
+	}
+}
+
+// However many workers there are, each run learns from its own samples. So runs that begin in
+// another basin end there, and no run begins where one has begun or ended.
+func TestEvolutionWithWorkers(t *testing.T) {
+	const d = 3
+	value := func(x []float64) float64 { // two bowls, at 0.2 and, worse, at 0.8
+		return -min(apart(x, []float64{0.2, 0.2, 0.2}), 0.05+apart(x, []float64{0.8, 0.8, 0.8}))
+	}
+	for _, workers := range []int{1, 2, 8} {
+		begun, stayed := 0, 0
+		for seed := range uint64(10) {
+			rng := rand.New(rand.NewPCG(seed, 5))
+			v, end := &evolution{dim: d}, study.Position(0)
+			hear := func(x []float64, evolved bool, seen study.Position) {
+				end++
+				v.tell(&model.Result{X: x, Feasible: true, Evolved: evolved, Seen: seen, End: end, Y: []model.Measure{{Value: value(x), Count: 1}}}, seed)
+			}
+			for range 20 {
+				hear([]float64{rng.Float64(), rng.Float64(), rng.Float64()}, false, 0)
+			}
+			type sample struct {
+				x    []float64
+				seen study.Position
+			}
+			var running []sample
+			for runs := 0; v.runs < 8; {
+				for len(running) < workers {
+					s := v.run
+					if s == nil {
+						s = newStrategy(v.start(), firstStep)
+					}
+					running = append(running, sample{s.sample(rng), end})
+				}
+				i := rng.IntN(len(running))
+				hear(running[i].x, true, running[i].seen)
+				running = slices.Delete(running, i, i+1)
+				if v.runs == runs {
+					continue
+				}
+				runs = v.runs
+				last := v.past[len(v.past)-2:]
+				for k := 0; k < len(v.past)-2; k += 2 {
+					if apart(v.past[k], last[0]) == 0 {
+						t.Errorf("%d workers, seed %d: run %d begins where run %d did", workers, seed, runs, 1+k/2)
+					}
+				}
+				if apart(last[0], []float64{0.8, 0.8, 0.8}) < 0.15 {
+					if begun++; apart(last[1], []float64{0.8, 0.8, 0.8}) < 0.2 {
+						stayed++
+					}
+				}
+			}
+		}
+		if begun < 5 || stayed < begun {
+			t.Errorf("%d workers: of %d runs that begin in the second basin %d end there", workers, begun, stayed)
+		}
+	}
+}
+
+// A sample of an earlier generation, far away by now, does not blow up the distribution.
+func TestStrategyBoundsOldSamples(t *testing.T) {
+	for _, d := range []int{2, 4, 8} {
+		for seed := range uint64(5) {
+			rng := rand.New(rand.NewPCG(seed, 6))
+			s, old, end := newStrategy(slices.Repeat([]float64{0.5}, d), firstStep), []float64(nil), study.Position(0)
+			for end < 5000 && s.width() > 1e-4 {
+				x := s.sample(rng)
+				if old == nil {
+					old = x
+				}
+				end++
+				s.tell(x, -apart(x, slices.Repeat([]float64{0.5}, d)), end, end)
+			}
+			before := s.width()
+			for range s.population() {
+				s.tell(old, 1, 0, end)
+				for range s.population() - 1 {
+					x := s.sample(rng)
+					s.tell(x, -apart(x, slices.Repeat([]float64{0.5}, d)), end, end)
+				}
+				if now := s.width(); before > 1e-4 || now > 1e3*before {
+					t.Fatalf("d = %d, seed %d: the width was %g and is %g", d, seed, before, now)
+				}
+			}
+		}
+	}
+}
+
+// A run ends where noise hides what is left to gain.
+func TestStrategyEndsInNoise(t *testing.T) {
+	for seed := range uint64(5) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		s, n := newStrategy(slices.Repeat([]float64{0.4}, 4), firstStep), 0
+		for ; n < 4000 && !s.over(math.Inf(-1)); n++ {
+			x := s.sample(rng)
+			s.tell(x, -apart(x, slices.Repeat([]float64{0.5}, 4))+0.05*rng.NormFloat64(), 0, 0)
+		}
+		if n == 4000 {
+			t.Errorf("seed %d: it goes on", seed)
 		}
 	}
 }

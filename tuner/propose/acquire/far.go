@@ -29,7 +29,7 @@ func (c *Chooser) inVain() int { return max(leastStuck, c.region.dim) }
 func (c *Chooser) seeks(e *model.Engine) bool {
 	c.region.follow(e.Results)
 	c.elite.follow(e)
-	return c.stuck() && (e.Event.Far != nil && !c.unkept(e) || c.mayEvolve(e))
+	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
 }
 
 // unkept reports whether metrics have limits and no result keeps them. Then there is nothing to

@@ -35,8 +35,8 @@ type Options struct {
 	StopGap   float64
 	StopAfter int
 	// EvolveFrom ("evolve_from", 0 to a million, default 200), with one objective, is the number
-	// of results from which on an evolution strategy makes every second suggestion while those of
-	// the model do not improve on the best. 0 means never.
+	// of results from which on an evolution strategy makes many suggestions while those of the
+	// model do not improve on the best. 0 means never.
 	EvolveFrom int
 	// Coarse ("refine", "gradient", the default, or "mutations") searches for suggestions
 	// without the gradient.

@@ -23,6 +23,7 @@ type Result struct {
 	Pruned   bool           // stopped early
 	Guided   bool           // A model suggested it, and this is its first result.
 	Evolved  bool           // An evolution strategy suggested it, and this is its first result.
+	Seen     study.Position // of the suggestion, see study.Suggestion
 	Cost     float64        // 0 if not known
 	Y        []Measure      // outcome, each objective, nil if there is none
 	Low      []Rung         // reports, ascending steps
@@ -268,6 +269,7 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
 	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
 	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseEvolve
+	out.Seen = t.Suggestion.Seen
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
 		out.Feasible, out.Failed, out.Unfit = false, true, t.State == study.Infeasible
