@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -1103,13 +1104,17 @@ func TestCloseTellsTheTruth(t *testing.T) {
 	}
 }
 
-// TestCreateAmongLookers creates studies while others look them up.
+// TestCreateAmongLookers creates 100 studies while others look them up, and 300 if BKB_LONG
+// is set.
 func TestCreateAmongLookers(t *testing.T) {
 	tn := Open(memory.New(), Options{LongLived: true})
 	defer tn.Close()
 	studies := 100
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		studies = 30
+	case os.Getenv("BKB_LONG") != "":
+		studies = 300
 	}
 	for i := range studies {
 		name := fmt.Sprint("s", i)

@@ -44,12 +44,15 @@ func overBoth(t *testing.T, above bool, f func(t *testing.T, secure bool)) {
 	heavy(t)
 	t.Run("plain", func(t *testing.T) { f(t, false) })
 	t.Run("TLS", func(t *testing.T) {
-		if above && os.Getenv("BKB_LONG") == "" {
+		if above && !long() {
 			t.Skip("the same as without TLS but for the bytes on the way; make torture and make torture-ci run it")
 		}
 		f(t, true)
 	})
 }
+
+// long says that the tests run at full size.
+func long() bool { return os.Getenv("BKB_LONG") != "" }
 
 // attack starts a server to attack. It has the study s.
 func attack(t *testing.T, secure bool, flags ...string) *attacked {
@@ -128,7 +131,8 @@ func showing(ctx context.Context, token wire.Token) context.Context {
 }
 
 // others calls as an admin during an attack, over an old connection and over new ones,
-// and fails if a call does. It logs the longest wait.
+// and fails if a call does. It logs the longest wait. It calls for a second after the
+// attack has begun, or for two if BKB_LONG is set.
 func (a *attacked) others(t *testing.T, during func()) {
 	t.Helper()
 	old := a.dial(t)
@@ -145,7 +149,11 @@ func (a *attacked) others(t *testing.T, during func()) {
 	during()
 	var worst time.Duration
 	n := 0
-	for end := time.Now().Add(time.Second); time.Now().Before(end) && !t.Failed(); n += 2 {
+	watch := time.Second
+	if long() {
+		watch = 2 * time.Second
+	}
+	for end := time.Now().Add(watch); time.Now().Before(end) && !t.Failed(); n += 2 {
 		worst = max(worst, call(old), call(a.dial(t)))
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -269,11 +277,16 @@ func watchesOfOneToken(t *testing.T, secure bool) {
 }
 
 // TestReportFlood has a worker report without pause. It fills only its own study. Its
-// trials can still be told, and other studies continue.
+// trials can still be told, and other studies continue. The study may hold 5 MB, or 20 MB
+// if BKB_LONG is set.
 func TestReportFlood(t *testing.T) { overBoth(t, true, reportFlood) }
 
 func reportFlood(t *testing.T, secure bool) {
-	a := attack(t, secure, "--max-study-bytes", "5000000")
+	limit := "5000000"
+	if long() {
+		limit = "20000000"
+	}
+	a := attack(t, secure, "--max-study-bytes", limit)
 	before := memoryMB(t, a.cmd.Process.Pid)
 	c := a.dial(t)
 	a.create(t, "flooded")
@@ -296,7 +309,7 @@ func reportFlood(t *testing.T, secure bool) {
 			}
 			told++
 		}
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "one study may hold 5000000 (tuner serve --max-study-bytes)") {
+		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "one study may hold "+limit+" (tuner serve --max-study-bytes)") {
 			t.Errorf("after %d trials: %v", told, err)
 		}
 		figures(t, "the study was full after %d trials, memory went from %.0f to %.0f MB", told, before, memoryMB(t, a.cmd.Process.Pid))
