@@ -110,5 +110,9 @@ func TestBrowserPeer(t *testing.T) {
 		b.mu.Lock()
 		t.Logf("%s, %d trials: %.2f MB in %d requests, %.2f s of main thread CPU, points after %.2f s", p.name, n, b.bytes/1e6, b.requests, used, points.Seconds())
 		b.mu.Unlock()
+		// All pages are in one browser, and this one would cost the next time.
+		if err := chromedp.Cancel(b.Context); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
