@@ -4,10 +4,13 @@ Hyperband and the median rule, and SMAC's multi-fidelity facade.
     PYTHONPATH=python/src python bench/fidelity.py --tuner bin/tuner --data ../shared/data
 
 Costs are counted in steps of training, and a budget is a number of full trainings. What is
-trained again to a higher step costs only the steps that are new. The result of a method is
+trained again to a higher step costs only the steps that are new, and a training that has
+diverged costs nothing more. The result of a method is
 the value of the best configuration that it trained to the last step, without noise where
-that is known. A run is a line of JSON in --out, and runs that are there are not repeated.
-Methods whose package is missing are left out and named.
+that is known. A run is a line of JSON in --out, and runs that are there are not repeated,
+whatever their version. Delete the file after a change of a program or of this script.
+Methods whose package is missing are left out and named. Random search always runs, because
+the report is in its units.
 """
 
 from __future__ import annotations
@@ -16,15 +19,16 @@ import argparse
 import csv
 import gzip
 import hashlib
+import importlib.metadata
 import json
 import math
 import os
+import platform
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -248,16 +252,22 @@ class Run:
         self.spent, self.best = 0, math.inf
         self.path: list[tuple[int, float]] = []
         self.trained: dict[str, int] = {}
+        self.diverged: dict[str, int] = {}  # the step at which a training was not finite
 
     def train(self, params: dict[str, float], step: int) -> float:
-        """Train to a step. What was trained before is not paid again."""
+        """Train to a step. What was trained before is not paid again, nor what follows a divergence."""
         key = json.dumps(params, sort_keys=True)
+        if step >= self.diverged.get(key, math.inf):
+            return math.inf
         new = max(0, step - self.trained.get(key, 0))
         if self.spent + new > self.budget:
             raise Spent
         self.spent += new
         self.trained[key] = max(step, self.trained.get(key, 0))
         loss = self.task.loss(params, step, self.seed)
+        if not math.isfinite(loss):
+            self.diverged[key] = step
+            return math.inf
         if step == self.task.steps[-1]:
             final = self.task.final(params, self.seed)
             if final < self.best:
@@ -411,7 +421,26 @@ def at(path: list[tuple[int, float]], spent: float) -> float:
     return min((v for s, v in path if s <= spent), default=math.inf)
 
 
-FLOOR = 1e-4  # of the regret in units of random search's, below which nothing counts
+def version(method: str, tuner: str) -> str:
+    """Return the version of what runs a method."""
+    if method.startswith("bkb"):
+        return subprocess.run([tuner, "version"], capture_output=True, text=True, check=True).stdout.strip()
+    for prefix, package in (("tpe", "optuna"), ("smac", "smac")):
+        if method.startswith(prefix):
+            return f"{package} {importlib.metadata.version(package)}"
+    return f"python {platform.python_version()}"
+
+
+FLOOR, CAP = 1e-4, 10.0  # of the regret in units of random search's, beyond which nothing counts
+
+
+def regret(value: float, best: float, base: float) -> float:
+    """Return the regret in units of random search's, which ends with base."""
+    if value <= best:
+        return FLOOR
+    if not math.isfinite(value) or base <= best:
+        return CAP
+    return min(CAP, max(FLOOR, (value - best) / (base - best)))  # FLOOR where random search has no result
 
 
 def report(
@@ -429,7 +458,11 @@ def report(
             continue
         last = task.steps[-1]
         paths = {m: [runs[task.name, m, s]["path"] for s in whole] for m in methods}
-        best = task.best if task.best is not None else min(v for some in paths.values() for p in some for _, v in p)
+        best = (
+            task.best
+            if task.best is not None
+            else min((v for some in paths.values() for p in some for _, v in p), default=math.inf)
+        )
         base = statistics.median(at(p, budgets[-1] * last) for p in paths["random"])
         print(f"\n### {task.name}\n\nThe least known loss is {best:.5g}, and random search ends with {base:.5g}.\n")
         print(f"| method | runs | {columns} | trainings to random's end |\n|---|---:|---:|{rule}")
@@ -439,9 +472,7 @@ def report(
             print(f"| {m} | {len(whole)} | {' | '.join(cells)} | {statistics.median(reached):.3g} |")
         for b in budgets:
             for i in range(len(whole)):
-                regrets = {
-                    m: min(10.0, max(FLOOR, (at(paths[m][i], b * last) - best) / (base - best))) for m in methods
-                }
+                regrets = {m: regret(at(paths[m][i], b * last), best, base) for m in methods}
                 for m, r in regrets.items():
                     below = sum(v < r for v in regrets.values())
                     equal = sum(v == r for v in regrets.values())
@@ -464,11 +495,14 @@ def main() -> None:
     parser.add_argument("--out", default="fidelity.jsonl")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--methods", default="", help="parts of names, separated by ;")
-    parser.add_argument("--tasks", default="", help="the same")
-    parser.add_argument("--trainings", type=int, nargs="+", default=[15, 30], help="budgets, the largest last")
+    parser.add_argument("--methods", default="", help="parts of names, separated by ; (random always runs)")
+    parser.add_argument("--tasks", default="", help="parts of names, separated by ;")
+    parser.add_argument("--trainings", type=int, nargs="+", default=[15, 30], help="budgets, ascending")
     parser.add_argument("--report", action="store_true", help="report on what is there")
     args = parser.parse_args()
+    if args.trainings[0] < 1 or any(a >= b for a, b in zip(args.trainings, args.trainings[1:])):
+        given = " ".join(map(str, args.trainings))
+        parser.error(f"--trainings {given}: budgets are at least 1 and ascend; give the least first, as in 15 30")
     os.environ["BKB_TUNER"] = os.path.abspath(args.tuner)
     warnings.simplefilter("ignore")
     tasks = generated()
@@ -493,10 +527,11 @@ def main() -> None:
                 if (
                     (task.name, method, seed) in runs
                     or method in missing
-                    or not (wanted(task.name, args.tasks) and wanted(method, args.methods))
+                    or not wanted(task.name, args.tasks)
+                    or not (method == "random" or wanted(method, args.methods))
                 ):
                     continue
-                run, begun = Run(task, seed, args.trainings[-1]), time.process_time()
+                run = Run(task, seed, args.trainings[-1])
                 try:
                     go(run)
                 except Spent:
@@ -512,15 +547,17 @@ def main() -> None:
                     "trainings": args.trainings[-1],
                     "path": run.path,
                     "trained": len(run.trained),
-                    "cpu": time.process_time() - begun,
+                    "version": version(method, os.environ["BKB_TUNER"]),
                 }
                 runs[task.name, method, seed] = r
                 with open(args.out, "a") as f:
                     f.write(json.dumps(r) + "\n")
                 print(
-                    f"{task.name}, {method}, seed {seed}: {run.best:.5g}, {len(run.trained)} configurations, {r['cpu']:.1f} s",
+                    f"{task.name}, {method}, seed {seed}: {run.best:.5g}, {len(run.trained)} configurations",
                     file=sys.stderr,
                 )
+    if not any(method == "random" for _, method, _ in runs):
+        parser.error(f"--out {args.out}: the report needs runs of random; run without --report first")
     report(tasks, runs, seeds, args.trainings)
 
 
