@@ -341,7 +341,11 @@ def run_tpe(pruner: str) -> Callable[[Run], None]:
             "hyperband": lambda: optuna.pruners.HyperbandPruner(min_resource=1, max_resource=last, reduction_factor=3),
             "median": optuna.pruners.MedianPruner,
         }
-        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=run.seed), pruner=rules[pruner]())
+        study = optuna.create_study(
+            study_name=f"seed {run.seed}",  # Hyperband takes brackets by the name, which is random otherwise
+            sampler=optuna.samplers.TPESampler(seed=run.seed),
+            pruner=rules[pruner](),
+        )
         while True:
             trial = study.ask()
             params = {
