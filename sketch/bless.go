@@ -63,8 +63,7 @@ type BLESS struct {
 // Step is 0, it is 10, so that the levels before the last cost little. From 200 points on,
 // a level of 15 to 25 % of them then scores the last one. The λ of that is where these
 // scores let it fill the budget. They are upper bounds, so this λ is larger than at the end
-// of a path of many levels (1 to 3 times on real data, up to 100 times where d_eff hardly
-// grows).
+// of a path of many levels.
 func (b BLESS) Budget(points int) Sampler {
 	if b.Step == 0 {
 		b.Step, b.leap = budgetStep, true

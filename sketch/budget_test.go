@@ -196,6 +196,11 @@ func TestLeap(t *testing.T) {
 					t.Errorf("%s: a level before the last has %d points", c.name, l.Len())
 				}
 			}
+			for h, l := range leapt.Path[1:] {
+				if !(l.Lambda < leapt.Path[h].Lambda) {
+					t.Errorf("%s: λ goes from %g to %g", c.name, leapt.Path[h].Lambda, l.Lambda)
+				}
+			}
 			const enough = 0.02
 			if d := must(BLESS{}.Budget(most).Sample(background, c.k, src, enough, rand.New(rand.NewPCG(80, seed)))); d.Lambda != enough || d.Len() >= most {
 				t.Errorf("%s: %d points at λ = %g, where %g needs fewer", c.name, d.Len(), d.Lambda, enough)
@@ -204,6 +209,40 @@ func TestLeap(t *testing.T) {
 		if math.Abs(counted/n-1) > 0.1 {
 			t.Errorf("%s: the weights count %.0f rows of %d", c.name, counted, n)
 		}
+	}
+}
+
+// If the number of draws is a power of λ, the λ that a level reaches is the one that asks for
+// its draws. The level before a leap may have ended early, so that λ falls by less than the
+// path would, or not at all.
+func TestReached(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 81))
+	above := 0
+	for range 1000 {
+		power, walked := 0.1+rng.Float64(), math.Exp(-10*rng.Float64()) // walked is λ_{h−1}
+		ask := func(lambda float64) float64 { return 100 * math.Pow(lambda, -power) }
+		early := walked * math.Exp(5*rng.Float64()) // where the level before ended
+		goal := early * math.Exp(-6*rng.Float64()-0.01)
+		end := early * math.Pow(goal/early, 0.06+0.94*rng.Float64())
+		if goal > walked {
+			above++
+		}
+		before := &drawn{want: ask(walked), got: ask(early)}
+		before.Lambda, before.Indices = early, make([]int, 50)
+		level := &drawn{want: ask(goal), got: ask(end)}
+		p := &path{lambdas: []float64{walked, goal}, leapt: true}
+		if got := p.reached(1, before, level); math.Abs(math.Log(got/end)) > 1e-9 || got < goal*(1-1e-12) {
+			t.Errorf("λ = %g from %g to %g, want %g", got, early, goal, end)
+		}
+		level.got = level.want
+		if got := p.reached(1, before, level); got != goal {
+			t.Errorf("a whole draw reaches %g, want %g", got, goal)
+		}
+	}
+	if above < 100 {
+		t.Errorf("%d leaps of 1000 end above the path", above)
 	}
 }
 

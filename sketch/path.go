@@ -246,13 +246,18 @@ func (p *path) reached(h int, before, level *drawn) float64 {
 		return lambda
 	case h == 0:
 		return lambda * (level.want / level.got)
-	case level.want <= before.want: // by chance, and then little is missing
+	}
+	from, asked := p.lambdas[h-1], before.want
+	if p.leapt { // the draw before may have ended early, above λ_{h−1}, and λ_h lies anywhere below it
+		from, asked = before.Lambda, min(before.want, before.got)
+	}
+	if level.want <= asked { // by chance, and then little is missing
 		return lambda
 	}
-	step := p.lambdas[h-1] / lambda
+	step := from / lambda
 	share := math.Log(level.want/level.got) / math.Log(step)
 	if before.Len() > 0 {
-		share = math.Log(level.want/level.got) / math.Log(level.want/before.want)
+		share = math.Log(level.want/level.got) / math.Log(level.want/asked)
 	}
 	return lambda * math.Pow(step, min(share, full)) // the path decreases strictly
 }
