@@ -42,14 +42,18 @@ const (
 	leastWeight    = 0.02
 )
 
+// squares are the measures that are functions of the squared error.
+var squares = []string{"rmse", "mse", "1-r2", "normalised-error"}
+
 // Average averages models where trials leave out rows in closed form and the target is a
 // number. The candidates are the best trial of each kernel with each relevance. Their errors
 // are alike on small sets and their models are not, so the average has less variance than the
 // best of them. [learners.AverageWeights] has the weights. best is the [Tuning.Refit] of the
 // best trial. Average returns nil if there is nothing to average, and the error of ctx if ctx
-// ends.
+// ends. The weights are those of least squares, so there is nothing to average for a measure
+// of anything else. There an average may be worse than the best trial.
 func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, progress func(learners.Progress) error) (*Averaged, error) {
-	if !t.alone || t.data.Encoding.Task != data.Regression {
+	if !t.alone || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
 		return nil, nil
 	}
 	trials, err := t.candidates(ctx, svc, name)

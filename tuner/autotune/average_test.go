@@ -166,7 +166,7 @@ type leaveOneOuter interface {
 	LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error)
 }
 
-// Classes, folds, one split and one kernel have no average.
+// Classes, folds, one split, one kernel and other measures than squares have no average.
 func TestNoAverage(t *testing.T) {
 	numbers, classes := wave(t, 80, false), wave(t, 80, true)
 	for name, c := range map[string]struct {
@@ -178,9 +178,16 @@ func TestNoAverage(t *testing.T) {
 		"one split":  {"krr", numbers, autotune.Options{}},
 		"folds":      {"nystrom", numbers, autotune.Options{Folds: 3}},
 		"one kernel": {"krr", numbers, autotune.Options{Folds: knownOf(t, numbers).Len(), Fixed: training.Values{"kernel": "matern52", "relevance": "equal"}}},
+		"mae":        {"krr", numbers, autotune.Options{Folds: knownOf(t, numbers).Len(), Measure: "mae"}},
 	} {
 		if a, _ := averaged(t, c.algorithm, c.d, c.o, 6); a != nil {
 			t.Errorf("%s: an average of %v", name, a.Members)
+		}
+	}
+	for _, name := range []string{"mse", "1-r2"} {
+		o := autotune.Options{Folds: knownOf(t, numbers).Len(), Measure: name}
+		if a, _ := averaged(t, "krr", numbers, o, 40); a == nil {
+			t.Errorf("%s: no average", name)
 		}
 	}
 }

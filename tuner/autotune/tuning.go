@@ -280,9 +280,16 @@ func Values(c space.Config) training.Values {
 	return v
 }
 
+// These are the numbers of the rules by which length scales are learned and by which centres
+// are drawn. Count one up if the same values give another model from then on.
+const (
+	learnRule   = 2 // exact evidence on up to 2000 rows
+	samplerRule = 2 // BLESS leaps to its budget
+)
+
 // fingerprint identifies data, split, measure and seed. A worker with another fingerprint
-// measures something else. It has the shapes, the targets of the validation rows and the
-// median distance of the training rows.
+// measures something else. It has the shapes, the targets of the validation rows, the
+// median distance of the training rows, and the rules for what trials use.
 func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 	y, err := learners.Targets(ctx, t.data.Validation)
 	if err != nil {
@@ -296,6 +303,12 @@ func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 		fmt.Fprint(h, " leave-one-out")
 	case len(t.folds) > 0:
 		fmt.Fprintf(h, " %d folds", len(t.folds))
+	}
+	if t.problem.Learned != nil {
+		fmt.Fprintf(h, " length scales %d", learnRule)
+	}
+	if p, searched := t.space.Lookup("sampler"); t.samples() || searched && len(p.Values) > 1 {
+		fmt.Fprintf(h, " sampler %d", samplerRule)
 	}
 	var b [8]byte
 	for _, v := range slices.Concat(y, []float64{t.problem.MedianDistance}, t.weights) {
