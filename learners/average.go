@@ -31,10 +31,14 @@ func NewAverage(members []Model, weights []float64) (*Average, error) {
 	}
 	first := members[0]
 	for i, m := range members {
-		if m.Dim() != first.Dim() || m.Outputs() != first.Outputs() {
-			return nil, &kernel.ShapeError{
-				In: "learners", What: fmt.Sprintf("inputs and outputs of member %d", i), Got: m.Dim(),
-				Want: fmt.Sprintf("%d and %d, as those of the first", first.Dim(), first.Outputs()),
+		for _, c := range []struct {
+			what      string
+			got, want int
+		}{{"inputs", m.Dim(), first.Dim()}, {"outputs", m.Outputs(), first.Outputs()}} {
+			if c.got != c.want {
+				return nil, &kernel.ShapeError{
+					In: "learners", What: fmt.Sprintf("%s of member %d", c.what, i), Got: c.got, Want: fmt.Sprintf("%d, as of the first", c.want),
+				}
 			}
 		}
 		if LinkOf(m) != Expected {
@@ -92,7 +96,8 @@ const (
 //
 // This is stacking (Breiman, 1996) with a penalty that draws the weights of good models to
 // each other. s are the weights of the residuals, or nil. It exchanges weight between two
-// models at a time, by an exact line search. A weight below least is then 0, and the others
+// models at a time, by an exact line search. After 10,000 steps it ends, which happens on fewer
+// rows than models. A weight below least is then 0, and the others
 // are found again.
 func AverageWeights(residuals [][]float64, s []float64, rho, least float64) []float64 {
 	k := len(residuals)
