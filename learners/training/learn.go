@@ -41,9 +41,8 @@ type learnFit struct{ rows, iterations int }
 const learnStart = 250
 
 // learnFits follow the first. The last one has few iterations, because each takes as long as
-// eight of the one before. The lower bound of the evidence for 300 centres (Titsias, 2009) on
-// 6000 rows takes as long, but the errors of models are larger, see docs/benchmarks.md. It
-// prefers functions that few centres can express.
+// eight of the one before. With the lower bound of the evidence for 300 centres (Titsias, 2009)
+// on 6000 rows the errors of models are larger, see docs/benchmarks.md.
 var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
 // learnTolerance is the rise of the log evidence that ends a fit. A smaller change of the

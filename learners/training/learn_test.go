@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -129,6 +130,26 @@ func TestLearnFromManyRows(t *testing.T) {
 	}
 	if !slices.Equal(l.Lengths, again.Lengths) || l.Ridge != again.Ridge {
 		t.Errorf("with three workers %v, want %v", again, l)
+	}
+}
+
+// The last fit has up to 2000 rows. One iteration of each is enough to tell.
+func TestLearnedRows(t *testing.T) {
+	fits := slices.Clone(learnFits)
+	for i := range fits {
+		fits[i].iterations = 1
+	}
+	racetest.Alone(t)
+	for n, want := range map[int]int{200: 200, 1100: 1100, 3000: 2000} {
+		train := relevant(t, n, 5, 0.3, stream.New(4), nil)
+		l := learning{start: learnStart, fits: fits, name: "gaussian", seed: 1}
+		out, err := l.learn(t.Context(), train, problemOf(t, train))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Rows != want {
+			t.Errorf("of %d rows %d are used, want %d", n, out.Rows, want)
+		}
 	}
 }
 
