@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import stat
 import subprocess
 import warnings
@@ -183,6 +184,18 @@ def test_auto() -> None:
     again = clone(model).fit(X, Y)
     assert again.settings_ == model.settings_
     assert BKBAutoClassifier(n_trials=100_000, timeout=0.5).fit(FLOWERS, KINDS).n_trials_ < 100_000
+
+
+def test_auto_average() -> None:
+    rows, targets = X[:120], Y[:120]
+    average = BKBAutoRegressor("krr", n_trials=50, random_state=0).fit(rows, targets)
+    weights = [w for w, _ in average.members_]
+    assert len(weights) > 1 and sum(weights) == pytest.approx(1)
+    assert len({(v["kernel"], v["relevance"]) for _, v in average.members_}) == len(weights)
+    report = re.search(rb'"validation_error":([0-9.e+-]+)', average.model_)
+    assert report and float(report[1]) == pytest.approx(average.validation_error_)
+    single = BKBAutoRegressor("nystrom", n_trials=3, random_state=0).fit(X, Y)
+    assert single.members_ == [(1.0, single.settings_)]
 
 
 def test_seeds() -> None:

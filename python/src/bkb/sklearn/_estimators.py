@@ -569,8 +569,14 @@ class _Auto(_Learner):
         return command
 
     def _learned(self, summary: Mapping[str, Any]) -> None:
-        self.settings_: dict[str, str] = summary["best"]["values"]
-        self.validation_error_: float = summary["best"]["validation"]
+        best = summary["best"]
+        model = summary.get("average") or best
+        self.settings_: dict[str, str] = best["values"]
+        self.validation_error_: float = model["validation"]
+        self.members_: list[tuple[float, dict[str, str]]] = [
+            (m["weight"], m["values"])
+            for m in model.get("members", [{"weight": 1.0, "values": best["values"]}])
+        ]
         self.n_trials_: int = summary["trials"]
 
 
@@ -578,7 +584,8 @@ class BKBAutoRegressor(_Regressor, _Auto):
     """A kernel learner whose hyper-parameters BKB tunes in ``fit``.
 
     Each trial trains on a part of the rows and is compared on the rest. The best
-    configuration is then trained on all rows. The first trial has the settings of theory.
+    configuration is then trained on all rows. On few rows the model may be an average of
+    the best trials of several kernels. The first trial has the settings of theory.
 
     Parameters
     ----------
@@ -604,7 +611,10 @@ class BKBAutoRegressor(_Regressor, _Auto):
     settings_ : dict
         Hyper-parameters of the best trial, by the flags of ``tuner train``.
     validation_error_ : float
-        Validation error of the best trial.
+        Validation error of the model, which is that of the average if there is one.
+    members_ : list of (float, dict)
+        Weights and hyper-parameters of the averaged models. If there is no average, it is
+        the best trial with the weight 1.
     n_trials_ : int
         Trials that ran.
 
