@@ -39,10 +39,10 @@ func newAuto(g *globals) *cobra.Command {
 best model to a file. ALGORITHM is one of those of tuner train.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
-row instead, with all rows as centres. Longer searches then start with each kernel, and a
-model of numbers averages kernels. Others use five folds. Ranges come from theory and data.
-If the best value is at an end of its range, stderr says so. At the end auto fits the best
-trial to all but the test rows.
+row, with all rows as centres, and others use five folds. Longer searches then start with
+each kernel. For regression the model then averages the best trial of each kernel.
+Otherwise auto fits the best trial to all but the test rows. Ranges come from theory and
+data. Stderr says if the best is at an end.
 
 Ctrl-C loses nothing. The same command continues the study, which several machines
 share with --server. --from continues a finished one.`,
@@ -476,14 +476,10 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	if r.Best, err = tn.Refit(ctx, best, fitting("the best configuration")); err != nil {
 		return err
 	}
-	if r.Average, err = tn.Average(ctx, svc, a.study, r.Best, fitting("an average")); err != nil {
-		return err
+	average := func() (*autotune.Averaged, error) {
+		return tn.Average(ctx, svc, a.study, r.Best, fitting("an average"))
 	}
-	file := r.Best.File
-	if r.Average != nil {
-		file = r.Average.File
-	}
-	if err := file.Save(a.out); err != nil {
+	if r.Average, err = a.save(g, cmd, r.Best.File, average); err != nil {
 		return err
 	}
 	r.Idle = tn.Idle(r.Best.Values)
@@ -524,6 +520,22 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 	}
 	a.next(g, cmd, r)
 	return nil
+}
+
+// save writes the average to the file of the model, or best if there is none. If the average
+// fails, it writes best and returns the error.
+func (a *autoRun) save(g *globals, cmd *cobra.Command, best *learners.File, average func() (*autotune.Averaged, error)) (*autotune.Averaged, error) {
+	averaged, err := average()
+	if err == nil && averaged != nil {
+		return averaged, averaged.File.Save(a.out)
+	}
+	if failed := best.Save(a.out); failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	if err != nil {
+		g.note(cmd, "The model in %s is that of the best trial, because the average did not end. The same command repeats it.", a.out)
+	}
+	return nil, err
 }
 
 // tuned is the result of a tuning.

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
 )
 
 func TestVerdict(t *testing.T) {
@@ -48,6 +54,48 @@ func TestVerdictOfAverage(t *testing.T) {
 	}
 	if got, want := membersText(a.Members[:2]), "It averages trials 12 (62%) and 3 (25%)."; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The model of the best trial is saved if an average fails, or is interrupted, or has no members.
+func TestModelWithoutAverage(t *testing.T) {
+	file := func(slope float64) *learners.File {
+		m, err := learners.NewLinear(nil, 1, []float64{slope}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &learners.File{Algorithm: "krr", Model: m}
+	}
+	failure := errors.New("too few")
+	for _, c := range []struct {
+		averaged *autotune.Averaged
+		err      error
+		slope    float64
+	}{
+		{&autotune.Averaged{File: file(2)}, nil, 2},
+		{nil, nil, 1},
+		{nil, failure, 1},
+		{nil, context.Canceled, 1},
+	} {
+		g, cmd := &globals{}, &cobra.Command{}
+		var notes strings.Builder
+		cmd.SetErr(&notes)
+		a := &autoRun{out: filepath.Join(t.TempDir(), "a.model")}
+		got, err := a.save(g, cmd, file(1), func() (*autotune.Averaged, error) { return c.averaged, c.err })
+		if got != c.averaged || !errors.Is(err, c.err) {
+			t.Errorf("%v, %v, want %v, %v", got, err, c.averaged, c.err)
+		}
+		if said := strings.Contains(notes.String(), "is that of the best trial"); said != (c.err != nil) {
+			t.Errorf("error %v: %q", c.err, notes.String())
+		}
+		saved, err := learners.Load(a.out, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := make([]float64, 1)
+		if err := saved.Model.Predict(t.Context(), f, kernel.FromRows(kernel.NewPoints(1, 1, []float64{1}))); err != nil || f[0] != c.slope {
+			t.Errorf("error %v: the model has the slope %v, want %v (%v)", c.err, f[0], c.slope, err)
+		}
 	}
 }
 
