@@ -477,6 +477,7 @@ func (a *autoRun) conclude(ctx context.Context, g *globals, cmd *cobra.Command, 
 		return err
 	}
 	average := func() (*autotune.Averaged, error) {
+		defer line.end() // a note may follow
 		return tn.Average(ctx, svc, a.study, r.Best, fitting("an average"))
 	}
 	if r.Average, err = a.save(g, cmd, r.Best.File, average); err != nil {
