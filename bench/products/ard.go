@@ -50,7 +50,7 @@ func compareARD(python, dir string, args []string) {
 	report := flags.Bool("report", false, "only print the table of the runs there are")
 	_ = flags.Parse(args) // exits on an error
 	t.sets, t.data = strings.Split(sets, ","), t.runs
-	rows, err := threadCounts(sizes)
+	rows, err := parseCounts(sizes)
 	if err != nil {
 		log.Fatalf("-rows is %q, want numbers of training rows", sizes)
 	}

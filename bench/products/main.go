@@ -56,7 +56,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	counts, err := threadCounts(*threads)
+	counts, err := parseCounts(*threads)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func main() {
 	}
 }
 
-// threadCounts reads numbers separated by commas.
-func threadCounts(text string) (counts []int, err error) {
+// parseCounts reads numbers separated by commas.
+func parseCounts(text string) (counts []int, err error) {
 	for _, s := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {

@@ -332,11 +332,11 @@ func TestStartPython(t *testing.T) {
 }
 
 func TestThreadCounts(t *testing.T) {
-	if got, err := threadCounts("1,2,16"); err != nil || !slices.Equal(got, []int{1, 2, 16}) {
+	if got, err := parseCounts("1,2,16"); err != nil || !slices.Equal(got, []int{1, 2, 16}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, bad := range []string{"", "0", "1,", "-1", "1,x", "1 2"} {
-		if _, err := threadCounts(bad); err == nil || !strings.Contains(err.Error(), "want numbers ≥ 1") {
+		if _, err := parseCounts(bad); err == nil || !strings.Contains(err.Error(), "want numbers ≥ 1") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -45,7 +45,7 @@ func overBoth(t *testing.T, above bool, f func(t *testing.T, secure bool)) {
 	t.Run("plain", func(t *testing.T) { f(t, false) })
 	t.Run("TLS", func(t *testing.T) {
 		if above && !long() {
-			t.Skip("the same as without TLS but for the bytes on the way; make torture and make torture-ci run it")
+			t.Skip("takes seconds, and differs from the test without TLS only by the encryption; make torture and make torture-ci run it")
 		}
 		f(t, true)
 	})

@@ -50,7 +50,7 @@ func TestPooler(t *testing.T) {
 			}
 			t.Run("suite", func(t *testing.T) {
 				if mode == "session" {
-					t.Skip("in transaction mode more can go wrong")
+					t.Skip("the case transaction runs the suite, and its rules are the stricter ones")
 				}
 				pgtest.Long(t)
 				storetest.Run(t, func(t *testing.T) storetest.Harness {

@@ -190,6 +190,8 @@ func (a *acquisition) sample(trial int) (space.Config, []float64, error) {
 // default parameters but without negative weights) that maximises. The covariance is σ²AAᵀ with
 // a triangular A, which also takes the place of its symmetric root in the path of the step
 // (Krause, Arbonès and Igel, 2016).
+// Its algebra is in plain loops, since a library may round
+// differently with other vector instructions, and suggestions must not depend on these.
 type strategy struct {
 	start                []float64
 	mean, path, stepPath []float64
