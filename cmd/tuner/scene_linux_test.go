@@ -125,6 +125,11 @@ func (s *scene) serve() {
 	s.start("./tuner", "serve", "--db", "studies.db", "--listen", "0.0.0.0:"+s.port, "--http", "0.0.0.0:"+page,
 		"--cert", "server.pem", "--key", "server.key", "--tokens", "tokens.json")
 	s.asks = []string{"--server", s.server, "--ca", "ca.pem", "--token-file", "admin.token"}
+	s.t.Cleanup(func() { // before the server stops
+		if s.t.Failed() {
+			s.t.Logf("trials that have not completed:\n%s", strings.Join(s.open("digits"), "\n"))
+		}
+	})
 	s.until("server", func() bool { return strings.Contains(s.tryTuner("--retry-for", "0", "health"), "SERVING") })
 }
 
@@ -166,6 +171,13 @@ func (s *scene) mustTuner(args ...string) string {
 // completed is how many trials of a study have completed.
 func (s *scene) completed(study string) int {
 	return strings.Count(s.tryTuner("trials", study, "-f", "csv"), "completed")
+}
+
+// open are the lines of the other trials, under the names of the columns.
+func (s *scene) open(study string) []string {
+	return slices.DeleteFunc(strings.Split(s.tryTuner("trials", study, "-f", "csv"), "\n"), func(line string) bool {
+		return strings.Contains(line, "completed")
+	})
 }
 
 // starts are the lines of the file to which the command of a test appends one at its start,

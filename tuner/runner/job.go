@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -172,6 +173,20 @@ func (j *job) over() bool {
 func (j *job) exited(status int) bool {
 	exit := (*exec.ExitError)(nil)
 	return errors.As(j.err, &exit) && exit.ExitCode() == status
+}
+
+// asked tells whether a signal ended the command that asks programs to end, or a program that
+// the command called. A shell returns 128 and the number of the signal then.
+func (j *job) asked() bool {
+	exit := (*exec.ExitError)(nil)
+	if !errors.As(j.err, &exit) {
+		return false
+	}
+	status := exit.ExitCode()
+	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		status = 128 + int(w.Signal())
+	}
+	return slices.Contains([]int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGINT), 128 + int(syscall.SIGHUP)}, status)
 }
 
 // lastWords is the last line of stderr.

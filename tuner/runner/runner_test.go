@@ -241,6 +241,40 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
+// A scheduler ends a job with a signal to all of its processes. If the command gets it before the
+// run does, the trial is interrupted all the same. Without a signal to the run it has crashed.
+func TestSignalToAllProcesses(t *testing.T) {
+	for script, interrupts := range map[string]bool{"kill -TERM $$": true, "exit 143": true, "kill -INT $$": true, "exit 1": false} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			for _, interrupted := range []bool{true, false} {
+				svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 1 })
+				ctx, interrupt := context.WithCancel(t.Context())
+				defer interrupt()
+				ends := filepath.Join(t.TempDir(), "ends")
+				if interrupted {
+					go func() { // after the command
+						for _, err := os.Stat(ends); err != nil && ctx.Err() == nil; _, err = os.Stat(ends) {
+							time.Sleep(time.Millisecond)
+						}
+						time.Sleep(100 * time.Millisecond)
+						interrupt()
+					}()
+				}
+				o := runner.Options{Study: "s", Worker: "w", Command: shell(": >'" + ends + "'; " + script)}
+				if _, err := runner.Run(ctx, svc, o); err != nil && !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				want := map[string]int{"failed crash": 1}
+				if interrupted && interrupts {
+					want = map[string]int{"running": 1}
+				}
+				expect(t, svc, want)
+			}
+		})
+	}
+}
+
 func TestFunction(t *testing.T) {
 	svc := newStudy(t, nil)
 	_, err := runner.Run(t.Context(), svc, runner.Options{

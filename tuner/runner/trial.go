@@ -54,9 +54,10 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		timeout = timer.C
 	}
 	var v verdict
-	ended, timedOut := false, false
+	ended, timedOut, interrupted := false, false, false
 	select {
 	case <-job.done:
+		interrupted = job.asked() && endsWithin(ctx, settling)
 	case v = <-verdicts:
 		if v.lost && r.endsBy(ctx, job, settling) { // its result counts
 			v = verdict{}
@@ -68,12 +69,15 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		timedOut = true
 		r.stop(job)
 	case <-ctx.Done():
+		interrupted = !job.over() || job.asked()
+	}
+	if interrupted {
+		leave()
 		if !job.over() {
-			leave()
 			r.stop(job)
-			<-attended
-			return study.Trial{}, nil // the trial stays with the worker of this run
 		}
+		<-attended
+		return study.Trial{}, nil // the trial stays with the worker of this run
 	}
 	close(over)
 	r.await(ctx, attended, leave)
@@ -105,9 +109,14 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	return r.tell(ctx, t, o)
 }
 
-// settling is how long a command may continue after another worker got its trial. When a
-// machine wakes up, the end of a command is known only some moments later.
+// settling is how long one of two events may take to be known after the other. A command may
+// continue after another worker got its trial, because the end of a command is known only some
+// moments later when a machine wakes up. And a scheduler that ends a job sends a signal to all of
+// its processes, which may reach the command before the run.
 const settling = time.Second
+
+// endsWithin waits for the end of ctx, and tells whether it came within a time.
+func endsWithin(ctx context.Context, limit time.Duration) bool { return !sleep(ctx, limit, nil) }
 
 // endsBy waits for a job to end by itself, and tells whether it did.
 func (r *run) endsBy(ctx context.Context, j *job, limit time.Duration) bool {
