@@ -2,6 +2,13 @@ package store
 
 import "fmt"
 
+// nameError is the refusal of a study's name.
+type nameError struct{ name, rule string }
+
+func (e *nameError) Error() string { return fmt.Sprintf("study name %q: %s", e.name, e.rule) }
+
+func (*nameError) Unwrap() error { return ErrInvalid }
+
 // CheckName returns an error that wraps [ErrInvalid] if name is not valid for a study.
 // A valid name has 1 to [MaxNameBytes] bytes out of a–z, 0–9, '-', '_' and '.', and
 // begins and ends with a letter or digit.
@@ -12,19 +19,19 @@ import "fmt"
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: a study's name must not be empty", ErrInvalid)
+		return &nameError{name, "must not be empty; give one such as digits-2"}
 	case len(name) > MaxNameBytes:
-		return fmt.Errorf("%w: a study's name has at most %d bytes, not %d", ErrInvalid, MaxNameBytes, len(name))
+		return &nameError{name, fmt.Sprintf("must have at most %d bytes, not %d; shorten it", MaxNameBytes, len(name))}
 	}
 	for i, c := range []byte(name) {
 		if alphanumeric(c) {
 			continue
 		}
 		if c != '-' && c != '_' && c != '.' {
-			return fmt.Errorf("%w: study name %q: only a-z, 0-9, '-', '_' and '.' are allowed", ErrInvalid, name)
+			return &nameError{name, "must have no other characters than a-z, 0-9, '-', '_' and '.'; rename it"}
 		}
 		if i == 0 || i == len(name)-1 {
-			return fmt.Errorf("%w: study name %q must begin and end with a letter or digit", ErrInvalid, name)
+			return &nameError{name, "must begin and end with a letter or digit; rename it"}
 		}
 	}
 	return nil

@@ -49,6 +49,9 @@ trials that were running. A second Ctrl-C does not wait for --grace.`,
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
     -- ./train {args}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.checkNumbers(); err != nil {
+				return err
+			}
 			if r.demo {
 				return runDemo(g, cmd, args, &r)
 			}
@@ -123,6 +126,19 @@ func (r *running) parse(cmd *cobra.Command, args []string) error {
 		return usagef("there is no command after the --")
 	}
 	r.options.Lease = r.spec.lease
+	return nil
+}
+
+// checkNumbers refuses numbers of trials that cannot be.
+func (r *running) checkNumbers() error {
+	switch o := r.options; {
+	case o.Parallel < 1:
+		return usagef("--parallel %d: must be at least 1", o.Parallel)
+	case o.Limit < 0:
+		return usagef("--limit %d: must be at least 1, or 0 for no limit", o.Limit)
+	case o.MaxFailures < 0:
+		return usagef("--max-failures %d: must be at least 1, or 0 for no limit", o.MaxFailures)
+	}
 	return nil
 }
 
