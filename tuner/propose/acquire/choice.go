@@ -47,7 +47,7 @@ func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.C
 		if err != nil {
 			return c, nil, err
 		}
-		if !a.has(c) {
+		if !a.repeats(c, x) {
 			return c, x, nil
 		}
 	}
@@ -74,7 +74,7 @@ func (a *acquisition) first(pool *bandit.Pool, order []int) (space.Config, []flo
 		if err != nil {
 			return c, nil, err
 		}
-		if a.options.OnDuplicate == Replicate || !a.has(c) {
+		if a.options.OnDuplicate == Replicate || !a.repeats(c, x) {
 			return c, x, nil
 		}
 	}
@@ -92,6 +92,12 @@ func (a *acquisition) untried() (c space.Config, found bool, err error) {
 	return c, found, err
 }
 
+// repeats reports whether the study has a configuration already, with the point x, or one that is
+// the same up to rounding.
+func (a *acquisition) repeats(c space.Config, x []float64) bool {
+	return a.has(c) || a.engine.Event.Differs() && a.same(x)
+}
+
 // has reports whether the study has a configuration already.
 func (a *acquisition) has(c space.Config) bool {
 	_, now := a.added[model.Fingerprint(c)]
@@ -105,6 +111,18 @@ const (
 	quietest = 1e-4 // noise variance from which on a near configuration is a useful replicate
 	sameTo   = 1e-6 // share of each range within which two configurations are the same
 )
+
+// rounding is how far two configurations that are the same may be apart in each coordinate.
+// Integers, steps and categories have no rounding.
+func rounding(axes []space.Axis) []float64 {
+	out := make([]float64, len(axes))
+	for c, axis := range axes {
+		if axis.Levels == 0 {
+			out[c] = sameTo
+		}
+	}
+	return out
+}
 
 // spaced is the distance in length scales that suggestions keep from pending trials of one
 // objective. A trust region is smaller, and the distance is a share of its length there. Where the
@@ -174,12 +192,18 @@ func (a *acquisition) known(w wish, pool *bandit.Pool) func(i int) bool {
 		return func(int) bool { return false }
 	}
 	if w.exploit {
-		return func(i int) bool {
-			return a.engine.Results.Near(pool.X[i], sameTo) || model.Near(a.chosen, pool.X[i], sameTo)
-		}
+		return func(i int) bool { return a.same(pool.X[i]) }
 	}
 	best, resolved := a.elite.now().best(), knownTo*math.Sqrt(noise)
 	return func(i int) bool {
 		return pool.Variance[i] < resolved*resolved && pool.Mean[i]-best < resolved && a.outlook.Near(pool.X[i], nearTo)
 	}
+}
+
+// same reports whether a point is that of a trial up to rounding.
+func (a *acquisition) same(x []float64) bool {
+	if a.rounding == nil {
+		a.rounding = rounding(a.spec.Space.Axes())
+	}
+	return a.engine.Results.Near(x, a.rounding) || model.Near(a.chosen, x, a.rounding)
 }

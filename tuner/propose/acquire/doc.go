@@ -70,11 +70,11 @@
 // ends instead, and no configuration is run twice. With replicate a configuration may be
 // suggested again at any time.
 //
-// With one objective and almost no noise (ξ² ≤ 1e-4) a candidate that is nearly a
-// repetition is treated the same, unless replicate. It is within 0.1 length scales of an
-// inducing point, has σ < 0.6ξ, and a mean that exceeds the best by less than 0.6ξ. The
-// best other candidate is suggested. Suggestions that exploit only skip candidates that are
-// within 1e-6 of a trial in each coordinate of the cube.
+// A candidate that is the same up to rounding, within 1e-6 of a trial in each coordinate of
+// the cube, is treated alike, unless replicate. With one objective and almost no noise (ξ² ≤
+// 1e-4) so is one that is nearly a repetition, apart from suggestions that exploit. It is
+// within 0.1 length scales of an inducing point, has σ < 0.6ξ, and a mean that exceeds the
+// best by less than 0.6ξ. The best other candidate is suggested.
 //
 // # Best trials
 //

@@ -2,14 +2,19 @@ package acquire
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Candidates near to a trial are skipped only where there is almost no noise.
+// Candidates near to a trial are skipped only where there is almost no noise. Those that are the
+// same up to rounding are skipped everywhere.
 func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	branin := labtest.Tasks(t)[0]
 	spec := labtest.SpecOf(branin.Space, 1)
@@ -21,25 +26,80 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	l.anchor()
 	e, a := l.at(), l.ahead()
 	a.widths()
-	w, pool := wish{width: 1}, new(bandit.Pool)
-	if err := pool.Add(&scorer{a, w}, a.elite.now().x); err != nil {
-		t.Fatal(err)
-	}
-	count := func() (n int) {
-		known := a.known(w, pool)
+	known := func(w wish, shift float64) (n, of int) {
+		x, pool := kernel.NewPoints[float64](a.elite.now().x.Len(), 2, nil), new(bandit.Pool)
+		for i := range x.Len() {
+			for c, v := range a.elite.now().x.Row(i) {
+				x.Row(i)[c] = v - math.Copysign(shift, v-0.5)
+			}
+		}
+		if err := pool.Add(&scorer{a, w}, x); err != nil {
+			t.Fatal(err)
+		}
+		redundant := a.known(w, pool)
 		for i := range pool.X {
-			if known(i) {
+			if redundant(i) {
 				n++
 			}
 		}
-		return n
+		return n, len(pool.X)
 	}
-	if n := count(); n == 0 {
-		t.Errorf("of %d of the best results none is known", len(pool.X))
+	explore, exploit := wish{width: 1}, wish{exploit: true}
+	const near, same = 1e-5, 1e-8
+	if n, of := known(explore, near); n == 0 {
+		t.Errorf("near %d of the best results none is known", of)
+	}
+	if n, _ := known(exploit, near); n != 0 {
+		t.Errorf("%d suggestions that exploit are known near the best results", n)
 	}
 	e.Event.Surfaces[0].Noise = 2 * quietest
-	if n := count(); n != 0 {
-		t.Errorf("with noise %d of the best results are known", n)
+	if n, _ := known(explore, near); n != 0 {
+		t.Errorf("with noise %d are known near the best results", n)
+	}
+	for i := range a.elite.now().x.Len() {
+		x := slices.Clone(a.elite.now().x.Row(i))
+		x[0] -= math.Copysign(same, x[0]-0.5)
+		c, err := a.decode(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.has(c) || !a.repeats(c, x) {
+			t.Errorf("result %d of the best is not repeated up to rounding: %v, %v", i, a.has(c), a.repeats(c, x))
+		}
+		e.Event.Version = 5
+		if a.repeats(c, x) {
+			t.Error("a suggestion is a repetition under an event that was made before the rule")
+		}
+		e.Event.Version = 6
+	}
+}
+
+// Integers next to each other are not the same, however many there are.
+func TestRounding(t *testing.T) {
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "n": {"type": "int", "low": 1, "high": 1000000000, "scale": "log"}, "k": {"type": "int", "low": 0, "high": 3}}`)
+	const most = 1_000_000_000
+	distance, u, v := rounding(sp.Axes()), make([]float64, 3), make([]float64, 3)
+	for _, c := range []struct {
+		x    float64
+		n    int64
+		want bool
+	}{{0.5, 7, true}, {0.5 + 1e-9, 7, true}, {0.5 + 1e-5, 7, false}, {0.5, 8, false}, {0.5, most - 1, false}} {
+		first := int64(7)
+		if c.n == most-1 {
+			first = most
+		}
+		for to, at := range map[*[]float64]struct {
+			x float64
+			n int64
+		}{&u: {0.5, first}, &v: {c.x, c.n}} {
+			config := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(at.x)}, space.Assignment{Name: "n", Value: space.Int(at.n)}, space.Assignment{Name: "k", Value: space.Int(1)})
+			if err := sp.Encode(config, *to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := model.Near([][]float64{u}, v, distance); got != c.want {
+			t.Errorf("x = %v and n = %d are the same as 0.5 and %d: %v", c.x, c.n, first, got)
+		}
 	}
 }
 

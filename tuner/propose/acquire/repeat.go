@@ -32,7 +32,7 @@ func (a *acquisition) repetition() []float64 {
 	}
 	x := r.List[a.elite.members[0]].X
 	running := slices.ContainsFunc(r.Pending, func(p model.Pending) bool { return slices.Equal(p.X, x) })
-	if running || model.Near(a.chosen, x, 0) {
+	if running || slices.ContainsFunc(a.chosen, func(y []float64) bool { return slices.Equal(x, y) }) {
 		return nil // one at a time
 	}
 	return slices.Clone(x)

@@ -21,7 +21,8 @@ import (
 // parameters explain them, and the first one and several in a row make a model event due.
 // Spaces with few coordinates have a far model, far suggestions improve on the best of their
 // branch, standard deviations shown may be narrower than the model's, suggestions that
-// exploit may be closer to pending trials, and an evolution strategy makes some. So the log explains every suggestion.
+// exploit may be closer to pending trials, and an evolution strategy makes some. No suggestion
+// of a model is the same as a trial up to rounding. So the log explains every suggestion.
 const (
 	modelVersion   = 6
 	slopeVersion   = 6
@@ -33,6 +34,7 @@ const (
 	farTooVersion  = 6
 	closeVersion   = 6
 	evolveVersion  = 6
+	sameVersion    = 6
 	limitedVersion = 5
 	repeatVersion  = 5
 	farVersion     = 5
@@ -121,6 +123,10 @@ func (e *Event) Closes() bool { return e.Version >= closeVersion }
 
 // Evolves reports whether an evolution strategy may make suggestions while the event is in effect.
 func (e *Event) Evolves() bool { return e.Version >= evolveVersion }
+
+// Differs reports whether all suggestions skip configurations that are the same as a trial up to
+// rounding while the event is in effect. Before, only those that exploit without noise did.
+func (e *Event) Differs() bool { return e.Version >= sameVersion }
 
 // Branches reports whether far suggestions improve on the best of their branch while the event
 // is in effect.
