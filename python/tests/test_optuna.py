@@ -29,7 +29,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 import bkb
 from bkb._scratch import scratch_client
-from bkb.optuna import ASKED, NEAR, BKBSampler
+from bkb.optuna import ASKED, NEAR, BKBSampler, _Axis
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -103,9 +103,10 @@ def test_every_outcome_is_told(own: bkb.Client) -> None:
     mirror = the_copy(own)
     assert mirror.directions == ("maximize",)
     views = {v.params["p0"]: v for v in mirror.iter_trials(reports=True)}
+    axis = _Axis("p0", FloatDistribution(0, 1))  # an end has another value in Optuna
+    ran = [views[axis.encode(t.params["x"])] for t in study.trials]  # type: ignore[index]
     assert mirror.status.running == 0
-    for t in study.trials:
-        view = views[t.params["x"]]
+    for t, view in zip(study.trials, ran, strict=True):
         if t.number in (3, 4):
             assert (view.state, view.reason) == ("failed", "crash")
         elif t.number == 5:
@@ -117,8 +118,7 @@ def test_every_outcome_is_told(own: bkb.Client) -> None:
             assert view.value == max(u.value for u in study.trials[:3] if u.value is not None)
         else:
             assert view.value == t.value and len(view.reports) == 5
-    origins = [views[t.params["x"]].origin for t in study.trials]
-    assert origins == ["added"] + ["suggested"] * 8
+    assert [v.origin for v in ran] == ["added"] + ["suggested"] * 8
 
 
 def test_infinity_at_first(own: bkb.Client) -> None:
@@ -377,7 +377,8 @@ def test_running_trials_of_others_are_known(own: bkb.Client, tmp_path: Path) -> 
     mine.optimize(sphere, n_trials=1)
     asked = theirs.trials[running.number].system_attrs[ASKED]
     (view,) = the_copy(own).iter_trials(states=["running"])
-    assert view.params == {f"p{i}": asked[f"x{i}"] for i in range(3)}
+    axis = _Axis("p0", FloatDistribution(-5, 5))  # an end has another value in Optuna
+    assert view.params == {f"p{i}": axis.encode(asked[f"x{i}"]) for i in range(3)}
     assert view.origin == "enqueued"
     for i in range(3):
         running.suggest_float(f"x{i}", -5, 5)
@@ -551,6 +552,29 @@ def test_ends_of_a_range_are_left_out(own: bkb.Client) -> None:
 
 
 @pytest.mark.parametrize(
+    "distribution", [FloatDistribution(-32, 48), FloatDistribution(1e-3, 1e3, log=True)]
+)
+def test_ends_return_as_ends(own: bkb.Client, distribution: FloatDistribution) -> None:
+    # Otherwise the end that another worker ran looks new, and every worker runs it.
+    axis = _Axis("p0", distribution)
+    for end in (distribution.low, distribution.high):
+        value = axis.decode(end)
+        assert distribution.low < value < distribution.high
+        assert axis.encode(value) == end
+    storage = optuna.storages.InMemoryStorage()
+    studies = [
+        optuna.create_study(study_name="s", storage=storage, sampler=s, load_if_exists=True)
+        for s in (BKBSampler(client=own, seed=1), BKBSampler(client=own, seed=2))
+    ]
+    for _ in range(20):
+        for study in studies:
+            study.optimize(lambda t: t._suggest("x", distribution), n_trials=1)
+    ran = [t.params["x"] for t in studies[0].trials]
+    assert axis.decode(distribution.low) in ran
+    assert len(set(ran)) == len(ran)
+
+
+@pytest.mark.parametrize(
     "distribution",
     [
         FloatDistribution(-10.2, 10.2, step=0.1),
@@ -561,8 +585,6 @@ def test_ends_of_a_range_are_left_out(own: bkb.Client) -> None:
     ],
 )
 def test_values_return_as_they_were(distribution: optuna.distributions.BaseDistribution) -> None:
-    from bkb.optuna import _Axis
-
     axis = _Axis("p0", distribution)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     for _ in range(50):

@@ -72,7 +72,11 @@ def test_other_forms_of_a_space(shared: bkb.Client, name: str, form: str, tmp_pa
         ({"timeout": 0}, "timeout is 0"),
         ({"space": {"x": 3, "y": bkb.Float(0, 1)}}, "parameter 'x' is 3"),
         ({"space": {"x": bkb.Float(1, 0)}}, "x"),
-        ({"space": {"x": bkb.Float(0, math.inf)}}, "space cannot be written"),
+        ({"space": {"x": bkb.Float(0, math.inf)}}, "high of parameter 'x' is inf"),
+        (
+            {"space": {"x": {"type": "float", "low": 0, "high": math.inf}}},
+            "space cannot be written",
+        ),
         ({"space": {"x": bkb.Float(0, 1, log=True, scale="linear")}}, "disagree"),
         ({"space": {"x": bkb.Categorical("abc")}}, "give a list"),
         ({"space": 3}, "space is of type int"),

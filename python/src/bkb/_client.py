@@ -16,6 +16,7 @@ from ._codec import (
     encode_duration,
     encode_float,
     encode_int,
+    integer,
     number,
 )
 from ._errors import InvalidRequest
@@ -80,13 +81,6 @@ def _encode_objectives(minimize: Names | None, maximize: Names | None) -> list[J
     return objectives
 
 
-def _count(value: Any, what: str) -> int:
-    n = number(value, what)
-    if n < 0 or not n.is_integer():
-        raise InvalidRequest(f"{what} is {value!r}, give an integer of 0 or more")
-    return int(n)
-
-
 class Client:
     """Handle on the studies of one server or file.
 
@@ -129,6 +123,7 @@ class Client:
         attributes: Mapping[str, Any] | None = None,
         constraints: Sequence[str] = (),
         exist_ok: bool = False,
+        warn: bool = True,
     ) -> Study:
         """Make a study.
 
@@ -162,15 +157,19 @@ class Client:
             the space.
         exist_ok : bool
             Whether to continue a study of this name with the same space and objectives.
+            It keeps its other settings, and a warning names those that differ. What is
+            left out or 0 is not compared, nor are attributes.
+        warn : bool
+            Whether to log warnings about the space and about settings that differ.
 
         """
         spec: JSON = {
             "space": "" if space is None else space_text(space),
             "objectives": _encode_objectives(minimize, maximize),
-            "maxTrials": encode_int(_count(max_trials, "max_trials")),
+            "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
             "maxCost": encode_float(number(max_cost, "max_cost")),
-            "maxRetries": _count(max_retries, "max_retries"),
-            "seed": encode_int(_count(seed, "seed")),
+            "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
+            "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
             "attributes": encode_attributes(attributes),
         }
         if timeout is not None:
@@ -201,8 +200,13 @@ class Client:
                     f"study {name!r} exists with {has} declared search space, take another name"
                 ) from None
             study.check_same(spec["objectives"], space if isinstance(space, Mapping) else None)
+            if warn and not is_open:
+                study.warn_of_others(spec)
             return study
-        return self._study(message)
+        study = self._study(message)
+        if warn:
+            study.warn(message.get("warnings", []))
+        return study
 
     def _study(self, message: JSON) -> Study:
         if not is_root(message):

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from ._errors import InvalidRequest
+
+MOST_TEXT = 4000  # bytes of a message
 
 ParamValue = float | int | str | bool
 JSON = dict[str, Any]
@@ -38,8 +41,51 @@ def number(value: Any, what: str) -> float:
         raise InvalidRequest(f"{what} is {v!r} of type {type(v).__name__}, give a number")
     try:
         return float(v)
+    except OverflowError as e:
+        raise InvalidRequest(f"{what} is too large for a float, give a smaller number") from e
     except (TypeError, ValueError) as e:
         raise InvalidRequest(f"{what} is {v!r} of type {type(v).__name__}, give a number") from e
+
+
+def integer(value: Any, what: str, low: int = 0, high: float = math.inf) -> int:
+    """Return a value as an integer of at least low and at most high."""
+    v = plain(value)
+    whole = isinstance(v, (int, float)) and not isinstance(v, bool) and v == v // 1
+    if not whole or not low <= v <= high:
+        most = "or more" if high == math.inf else f"to {high}"
+        has = "too large" if isinstance(v, int) and v.bit_length() > 256 else repr(value)
+        raise InvalidRequest(f"{what} is {has}, give an integer of {low} {most}")
+    return int(v)
+
+
+def text(value: Any) -> str:
+    """Return the text of a message, without what a message must not hold and not too long.
+
+    Control characters are left out, with the colours and titles of terminals, and so are
+    characters that change the direction of text. Halves of surrogate pairs become "?".
+    """
+    kept = _CONTROL.sub("", str(value)).encode(errors="replace")
+    return kept[:MOST_TEXT].decode(errors="ignore")
+
+
+def said(e: BaseException) -> str:
+    """Return the text of an exception as a message."""
+    try:
+        return text(e)
+    except Exception:  # its own method failed
+        return ""
+
+
+def described(e: BaseException) -> str:
+    """Return the class and text of an exception as a message."""
+    return f"{type(e).__name__}: {said(e)}".rstrip(": ")
+
+
+_CONTROL = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def encode_float(value: float) -> float | str:

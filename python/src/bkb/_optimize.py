@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from . import _errors
-from ._codec import JSON
+from ._codec import JSON, described, integer
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
 from ._trial import Trial, encode_outcome
@@ -55,11 +55,9 @@ class Run:
         executor: Executor | None,
         show_progress_bar: bool,
     ) -> None:
-        if n_trials is not None and n_trials < 0:
-            raise InvalidRequest(f"n_trials is {n_trials}, give an integer of 0 or more, or None")
         self.study, self.objective = study, objective
         self.stop = threading.Event()
-        self._left = n_trials
+        self._left = None if n_trials is None else integer(n_trials, "n_trials")
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._catch = exceptions(catch)
         self._callbacks, self._lease = callbacks, lease
@@ -72,10 +70,7 @@ class Run:
 
     def run(self, n_jobs: int) -> None:
         """Run trials, n_jobs at once."""
-        if n_jobs == -1:
-            n_jobs = os.cpu_count() or 1
-        if n_jobs < 1:
-            raise InvalidRequest(f"n_jobs is {n_jobs}, give an integer of 1 or more, or -1")
+        n_jobs = (os.cpu_count() or 1) if n_jobs == -1 else integer(n_jobs, "n_jobs", 1)
         try:
             if n_jobs == 1 and self._executor is None:
                 self._work()
@@ -171,16 +166,19 @@ class Run:
             pruned = isinstance(e, TrialPruned)
             failure = None if pruned or isinstance(e, self._catch) else e
             if not pruned and failure is None:
-                log.warning("trial %d failed, %s: %s", trial.number, type(e).__name__, e)
+                log.warning("trial %d failed, %s", trial.number, described(e))
         finally:
             heartbeats.remove(trial)
             with self._lock:
                 self._open.discard(trial)
                 cancelled = trial in self._cancelled
                 self._cancelled.discard(trial)
-        if not cancelled:
-            self._tell(trial, outcome)
-        if failure is not None and not cancelled:
+        if cancelled:
+            return
+        refusal = self._tell(trial, outcome)
+        if refusal is not None and not isinstance(refusal, self._catch):
+            failure = failure or refusal
+        if failure is not None:
             raise failure
 
     def _value(self, trial: Trial) -> Any:
@@ -195,12 +193,15 @@ class Run:
             raise InvalidRequest("value is None, return a number from the objective")
         return value
 
-    def _tell(self, trial: Trial, outcome: JSON) -> None:
+    def _tell(self, trial: Trial, outcome: JSON) -> InvalidRequest | None:
+        """Tell an outcome, and return why the server refused it."""
         try:
-            view = trial.tell_outcome(outcome)
+            view, refusal = trial.settle(outcome)
         except (_errors.AlreadyTold, _errors.LeaseLost) as e:
             log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
-            return
+            return None
+        if refusal is not None:
+            log.warning("trial %d failed, %s", trial.number, refusal)
         line = f"trial {view.number} {_summary(view)}"
         log.info("%s", line)
         with self._lock:
@@ -209,6 +210,7 @@ class Run:
                 self._bar.update()
         for callback in self._callbacks:
             callback(self.study, view)
+        return refusal
 
 
 def _evaluate(objective: Callable[[Trial], Any], trial: Trial) -> tuple[Any, Any]:

@@ -375,6 +375,11 @@ def space_text(space: SpaceLike) -> str:
         )
     if not isinstance(space, Space) and any(hasattr(p, "to_json") for p in space.values()):
         space = Space(space)
+    for name, p in space.items():
+        for end in ("low", "high", "step"):
+            v = plain(getattr(p, end, 0))
+            if isinstance(v, float) and not math.isfinite(v):
+                raise InvalidRequest(f"{end} of parameter {name!r} is {v}, give a finite number")
     try:
         return json.dumps(space.to_json() if isinstance(space, Space) else space, allow_nan=False)
     except (TypeError, ValueError) as e:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors
-from ._codec import JSON, dumps, encode_attributes, encode_duration, encode_int, encode_value
+from ._codec import (
+    JSON,
+    decode_duration,
+    dumps,
+    encode_attributes,
+    encode_duration,
+    encode_int,
+    encode_value,
+    integer,
+)
 from ._errors import InvalidRequest
 from ._space import Space, same
 from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
@@ -24,6 +34,18 @@ if TYPE_CHECKING:
     from ._optimize import Catch, Run
 
 log = logging.getLogger("bkb")
+
+# Settings of a study by their names on the wire.
+SETTINGS = {
+    "maxTrials": "max_trials",
+    "maxCost": "max_cost",
+    "maxRetries": "max_retries",
+    "timeout": "timeout",
+    "lease": "lease",
+    "seed": "seed",
+    "proposer": "proposer",
+    "pruner": "pruner",
+}
 
 TRIALS_PER_MESSAGE = 500
 BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
@@ -63,10 +85,11 @@ class Study:
         self.directions: tuple[str, ...] = tuple(
             o["direction"].removeprefix("DIRECTION_").lower() for o in spec["objectives"]
         )
+        self._limits: dict[str, dict[str, float]] = json.loads(
+            spec.get("proposer", {}).get("options") or "{}"
+        ).get("constraints", {})
         self._runs: list[Run] = []
         self._warned: set[str] = set()
-        for w in message.get("warnings", []):
-            log.warning("search space of %s, %s, %s", self.name, w["message"], w.get("remedy", ""))
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
@@ -106,6 +129,32 @@ class Study:
             raise _errors.StudyExists(
                 f"study {self.name!r} exists with another search space, "
                 f"{', '.join(map(repr, differ))} differ, take another name"
+            )
+
+    def warn(self, warnings: Iterable[JSON]) -> None:
+        """Log warnings about the search space."""
+        for w in warnings:
+            where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
+            advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
+            log.warning("%s of study %s, %s", where, self.name, advice)
+
+    def warn_of_others(self, given: JSON) -> None:
+        """Log which settings of a specification differ from those of this study.
+
+        Settings that are left out or 0 are not compared, nor are attributes.
+        """
+        spec, differ = self.spec(), []
+        for key, name in SETTINGS.items():
+            wanted, has = given.get(key), spec.get(key)
+            if key in ("timeout", "lease") and wanted:
+                wanted, has = decode_duration(wanted), decode_duration(has or "0s")
+            if isinstance(wanted, dict):
+                wanted, has = _components(wanted, has or {})
+            if wanted not in (None, 0, "0") and wanted != has:
+                differ.append(f"{name} {has or 0}, not {wanted}")
+        if differ:
+            log.warning(
+                "study %s exists and keeps its settings, which are %s", self.name, ", ".join(differ)
             )
 
     # What a study is now.
@@ -186,9 +235,7 @@ class Study:
         if count == "auto":
             request["autoCount"] = True
         elif count is not None:
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise InvalidRequest(f"count is {count!r}, give an integer of 1 or more or 'auto'")
-            request["count"] = count
+            request["count"] = integer(count, "count", 1, 2**31 - 1)
         if worker:
             request["worker"] = worker
         if lease is not None:
@@ -331,6 +378,8 @@ class Study:
             ``attributes``, and ``reports``, a dict from steps to values.
 
         """
+        if isinstance(trials, (Mapping, TrialView)):
+            raise InvalidRequest("trials is one trial, give a list of trials")
         return self.add_encoded(self.encode_new(trial) for trial in trials)
 
     def add_encoded(self, messages: Iterable[JSON]) -> list[int]:
@@ -454,6 +503,18 @@ class Study:
         best = self._best()
         if not best:
             raise _errors.NotFound(f"study {self.name!r} has no completed trial yet")
+        broken = [
+            f"{name} {side} {limit:g}"
+            for name, sides in self._limits.items()
+            for side, limit in sides.items()
+            if not _keeps(best[0].metrics.get(name, ()), side, limit)
+        ]
+        if broken:
+            log.warning(
+                "the best trial of study %s breaks a constraint, %s, as all completed trials do",
+                self.name,
+                ", ".join(broken),
+            )
         return best[0]
 
     @property
@@ -507,19 +568,21 @@ class Study:
 
         return to_optuna(self, storage, study_name)
 
-    def watch(self, after: int = 0) -> Iterator[Event]:
+    def watch(self, after: int = 0, *, until_finished: bool = False) -> Iterator[Event]:
         """Yield what happens in the study, and wait for more.
 
         Parameters
         ----------
         after : int
             Position of the last event that you know, 0 for all events.
+        until_finished : bool
+            Whether to end when the study has finished.
 
         """
         transport = self.client.transport
         position, pause = after, FIRST_PAUSE
         until = time.monotonic() + transport.retry_for
-        while True:
+        while not (until_finished and self._quiet(position)):
             request = {"parent": self._parent, "after": encode_int(position)}
             try:
                 for m in transport.stream("Watch", request):
@@ -527,12 +590,20 @@ class Study:
                     position, pause = event.position, FIRST_PAUSE
                     yield event
                     until = time.monotonic() + transport.retry_for
+                    finished = until_finished and event.study_state == "finished"
+                    if finished and self._quiet(position):
+                        return
                 return
             except Failure as f:
                 if not f.retryable() or time.monotonic() > until:
                     raise f.error() from f.__cause__
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _quiet(self, position: int) -> bool:
+        """Tell whether no more events are expected after a position."""
+        s = self.status
+        return s.state == "finished" and s.running == 0 and position >= s.position
 
     # Loops.
 
@@ -619,3 +690,26 @@ def as_dict(view: TrialView) -> dict[str, Any]:
     if view.reason:
         trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
     return trial
+
+
+def _keeps(values: Sequence[float], side: str, limit: float) -> bool:
+    """Tell whether the mean of a metric keeps a limit. A metric that is missing does not."""
+    if not values:
+        return False
+    mean = sum(values) / len(values)
+    return mean <= limit if side == "max" else mean >= limit
+
+
+def _components(given: JSON, stored: JSON) -> tuple[str, str]:
+    """Return the names of two components, and the given options that differ.
+
+    Other options have their defaults.
+    """
+    wanted, has = (json.loads(c.get("options") or "{}") for c in (given, stored))
+    keys = [k for k in wanted if wanted[k] != has.get(k)]
+    names = given["name"], stored.get("name", "none")
+    if not keys or names[0] != names[1]:
+        return names
+    options = ({k: o.get(k) for k in keys} for o in (wanted, has))
+    first, second = (f"{n} {json.dumps(o)}" for n, o in zip(names, options, strict=True))
+    return first, second

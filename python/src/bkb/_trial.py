@@ -11,12 +11,16 @@ from . import _errors
 from ._codec import (
     JSON,
     ParamValue,
+    described,
     encode_attributes,
     encode_duration,
     encode_float,
     encode_int,
+    integer,
     number,
     plain,
+    said,
+    text,
 )
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
@@ -103,7 +107,7 @@ def encode_outcome(
     if reason is not None:
         outcome["reason"] = "FAIL_REASON_" + reason.upper()
     if message:
-        outcome["message"] = message[:4000]
+        outcome["message"] = text(message)
     if metrics:
         outcome["metrics"] = metrics
     if cost is not None:
@@ -226,12 +230,13 @@ class Trial:
         if any(len(m["values"]) != 1 for m in metrics.values()):
             raise InvalidRequest(f"the report at step {step} has replicates, give one number")
         values = {name: m["values"][0] for name, m in metrics.items()}
+        at = integer(step, "step", -(2**63), 2**63 - 1)
         answer = self.study.client.transport.call(
             "Report",
             {
                 "name": self._name,
                 "epoch": encode_int(self.epoch),
-                "reports": [{"step": encode_int(int(step)), "values": values}],
+                "reports": [{"step": encode_int(at), "values": values}],
             },
             writes=True,
         )
@@ -305,6 +310,22 @@ class Trial:
         heartbeats.remove(self)
         return view
 
+    def settle(self, outcome: JSON) -> tuple[TrialView, InvalidRequest | None]:
+        """Tell an outcome. One that the server refuses makes the trial failed.
+
+        Returns
+        -------
+        TrialView
+            The trial as it was told.
+        InvalidRequest or None
+            Why the outcome was refused.
+
+        """
+        try:
+            return self.tell_outcome(outcome), None
+        except InvalidRequest as e:
+            return self.tell_outcome(self.outcome_of(e)), e
+
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes of the trial. An empty text removes one."""
         self.study.client.set_attributes(self._name, attributes)
@@ -340,11 +361,11 @@ class Trial:
             message = "the with block ended and told no outcome"
             return encode_outcome(objectives, state="failed", reason="crash", message=message)
         if isinstance(e, TrialPruned):
-            return encode_outcome(objectives, state="pruned", message=str(e))
+            return encode_outcome(objectives, state="pruned", message=said(e))
         ours = isinstance(e, Exception)
         return encode_outcome(
             objectives,
             state="failed",
             reason="crash" if ours else "cancelled",
-            message=f"{type(e).__name__}: {e}".rstrip(": "),
+            message=described(e),
         )

@@ -8,18 +8,21 @@ async def main():
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
 from . import _client, _errors, _study, _trial
-from ._codec import ParamValue
+from ._codec import ParamValue, integer
 from ._lease import heartbeats
 from ._optimize import Catch, exceptions
 from ._space import SpaceLike
 from ._views import Diagnosis, Event, StudyStatus, TrialView
 
 T = TypeVar("T")
+
+log = logging.getLogger("bkb")
 
 
 async def _steps(items: Iterator[T]) -> AsyncIterator[T]:
@@ -141,9 +144,9 @@ class Study:
         """End the study for good."""
         await asyncio.to_thread(self.sync.finish, detail)
 
-    def watch(self, after: int = 0) -> AsyncIterator[Event]:
-        """Yield what happens in the study, and wait for more."""
-        return _steps(self.sync.watch(after))
+    def watch(self, after: int = 0, *, until_finished: bool = False) -> AsyncIterator[Event]:
+        """Yield what happens in the study, and wait for more, or until it has finished."""
+        return _steps(self.sync.watch(after, until_finished=until_finished))
 
     async def optimize_async(
         self,
@@ -171,9 +174,9 @@ class Study:
             Seconds until another worker gets a trial if this process dies.
 
         """
-        if n_parallel < 1:
-            raise _errors.InvalidRequest(f"n_parallel is {n_parallel}, give an integer above 0")
-        left, caught = n_trials, exceptions(catch)
+        n_parallel = integer(n_parallel, "n_parallel", 1)
+        left = None if n_trials is None else integer(n_trials, "n_trials")
+        caught = exceptions(catch)
 
         async def work() -> None:
             nonlocal left
@@ -222,7 +225,13 @@ class Study:
                 failure = e
         finally:
             heartbeats.remove(trial.sync)
-        await asyncio.shield(asyncio.to_thread(trial.sync.tell_outcome, outcome))
+        try:
+            _, refusal = await asyncio.shield(asyncio.to_thread(trial.sync.settle, outcome))
+        except (_errors.AlreadyTold, _errors.LeaseLost) as e:
+            log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
+            refusal = None
+        if refusal is not None and not isinstance(refusal, catch):
+            failure = failure or refusal
         if failure is not None:
             raise failure
 

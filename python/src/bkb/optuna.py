@@ -65,7 +65,7 @@ MOST_REPORTS = 1000  # intermediate values of a trial that are told
 TRIES = 6  # of a proposal that another process makes too
 PAUSE = 0.02  # seconds between the first two at most
 NEAR = 1e-3  # of a range, what parallel workers must not propose at once
-EDGE = 1e-9  # of a range, how far continuous values are inside
+EDGE = 1e-9  # of a range, how far values that Optuna gets are inside
 EXACT = 2**53  # largest integer of an axis, beyond it doubles skip integers
 
 
@@ -364,7 +364,10 @@ class _Axis:
         assert isinstance(d, (FloatDistribution, IntDistribution))
         if self._stepped():
             return round((v - d.low) / (d.step or 1))
-        return int(v) if isinstance(d, IntDistribution) else float(v)
+        if isinstance(d, IntDistribution):
+            return int(v)
+        low, high = self._inside(d)  # what stands for an end is the end again
+        return d.low if v <= low else d.high if v >= high else float(v)
 
     def decode(self, value: ParamValue) -> Any:
         """Return a value of the copy as Optuna has it."""
@@ -374,24 +377,23 @@ class _Axis:
         assert isinstance(d, (FloatDistribution, IntDistribution))
         assert not isinstance(value, str)
         if isinstance(d, FloatDistribution) and d.step is None:
-            return self._inside(d, float(value))
+            low, high = self._inside(d)
+            return min(max(float(value), low), high)
         v = d.low + value * (d.step or 1) if self._stepped() else value
         v = min(max(v, d.low), d.high)
         return int(v) if isinstance(d, IntDistribution) else float(v)
 
     @staticmethod
-    def _inside(d: FloatDistribution, v: float) -> float:
-        """Move a value at an end of a range inside.
+    def _inside(d: FloatDistribution) -> tuple[float, float]:
+        """Return the values that Optuna gets for the ends of a range.
 
         BKB proposes the ends. The samplers of Optuna hardly ever do, and objectives that
         were written for them divide by a value or take its logarithm.
         """
         if d.log:
             share = math.exp(EDGE * (math.log(d.high) - math.log(d.low)))
-            low, high = d.low * share, d.high / share
-        else:
-            low, high = d.low + EDGE * (d.high - d.low), d.high - EDGE * (d.high - d.low)
-        return min(max(v, low), high)
+            return d.low * share, d.high / share
+        return d.low + EDGE * (d.high - d.low), d.high - EDGE * (d.high - d.low)
 
 
 class _History:

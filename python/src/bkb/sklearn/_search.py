@@ -239,6 +239,7 @@ class _Search:
             seed=int(seed),
             pruner=owner.pruner,
             exist_ok=True,
+            warn=False,  # the space has the indices of the values
         )
         try:
             yield study, self._stored(study)
