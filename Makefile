@@ -189,6 +189,7 @@ wheels: $(PYENV)/ready ## build the wheels of 6 systems and the sdist in python/
 	rm -f python/dist/*.whl python/dist/*.tar.gz
 	for system in $(SYSTEMS); do BKB_TARGET=$$system $(PYBUILD) --wheel --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }; done
 	$(PYBUILD) --sdist --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }
+	$(PYENV)/bin/pip install -q --force-reinstall --no-deps --no-index --find-links python/dist bkb-tuner
 	cd python && BKB_DIST=dist $(PYENV)/bin/pytest tests/test_package.py
 	ls -l python/dist
 
@@ -257,6 +258,11 @@ bench-fidelity: ## compare pruners on learning curves with Optuna and SMAC (an h
 	test -e $(FIDELITY)/ready || { python3 -m venv $(FIDELITY) && $(FIDELITY)/bin/pip install -q optuna smac && touch $(FIDELITY)/ready; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	PYTHONPATH=python/src $(FIDELITY)/bin/python bench/fidelity.py --out $(FIDELITY)/runs.jsonl
+
+WORKERS_RUNS ?= $(HOME)/.cache/bkb-python/workers.jsonl
+bench-workers: $(PYENV)/ready ## compare four processes of BKBSampler on one study of Optuna with one (40 minutes; goes on where it was)
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	PYTHONPATH=python/src $(PYENV)/bin/python bench/workers.py --out $(WORKERS_RUNS)
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each

@@ -130,8 +130,8 @@ def hartmann(u: list[float]) -> float:
     )
 
 
-def ackley(u: list[float]) -> float:
-    x = [65.536 * v - 32.768 - 1.3 for v in u]
+def ackley(u: list[float], low: float = -34.068, width: float = 65.536) -> float:
+    x = [low + width * v for v in u]
     return (
         -20 * math.exp(-0.2 * math.sqrt(sum(v * v for v in x) / len(x)))
         - math.exp(sum(math.cos(2 * math.pi * v) for v in x) / len(x))
