@@ -50,6 +50,12 @@ var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 // takes two to five times as many iterations.
 const learnTolerance = 0.05
 
+// learnReach is the largest length scale that the second fit starts from, in standard
+// deviations of the input. The evidence is almost flat beyond. An input that the first fit has
+// missed then stays without effect, because a larger noise explains its part sooner. From 30
+// some are still missed, see docs/benchmarks.md.
+const learnReach = 10
+
 // learnInputs is the largest number of inputs of Learn.
 const learnInputs = 2000
 
@@ -68,8 +74,9 @@ func (e *LearnError) Error() string {
 //
 // The objective is the evidence of a Gaussian process with kernel s²k, noise ξ² and
 // λn = ξ²/s². It is differentiable in all length scales and in λ. A fit to 250 rows starts
-// from the median distance. A second fit, to 1000 rows, starts from its result, and a third
-// one, to 2000 rows, from that.
+// from the median distance. A second fit, to 1000 rows, starts from its result with length
+// scales of at most 10 standard deviations, so that it finds inputs that the first one has
+// missed. A third one, to 2000 rows, starts from the result of that.
 //
 // Of several outputs it fits one random combination, in which all classes differ. Rows
 // and combination follow from seed. It costs O(m³ + m²d) for an evaluation on m rows, and
@@ -132,12 +139,19 @@ func (l *learning) learn(ctx context.Context, src data.Source, p Problem) (*Lear
 	if err != nil {
 		return nil, err
 	}
-	for _, next := range l.fits {
+	for i, next := range l.fits {
 		if rows.len() == out.Rows {
 			break
 		}
 		out.Rows = min(rows.len(), next.rows)
 		factor, lengths := parts(fit)
+		if i == 0 {
+			for c, s := range spreads(rows) {
+				if s > 0 {
+					lengths[c] = min(lengths[c], learnReach*s)
+				}
+			}
+		}
 		o := gp.FitOptions{Starts: 1, MaxIterations: next.iterations, NoiseVariance: fit.NoiseVariance}
 		if fit, err = l.fit(ctx, rows.part(out.Rows), lengths, factor, o); err != nil {
 			return nil, err
@@ -294,19 +308,15 @@ func parts(fit *gp.FitResult) (factor float64, lengths []float64) {
 func (l *Learned) measure(ctx context.Context, rows scalar, seed uint64) error {
 	n, d := rows.len(), len(l.Lengths)
 	divided := make([]float64, 0, n*d)
-	mean, spread := make([]float64, d), make([]float64, d)
 	for i := range n {
 		for c, v := range rows.x.Row(i) {
-			delta := v - mean[c]
-			mean[c] += delta / float64(i+1)
-			spread[c] += delta * (v - mean[c])
 			divided = append(divided, v/l.Lengths[c])
 		}
 	}
 	largest := 0.0
 	l.Relevance = make([]float64, d)
-	for c, s := range spread {
-		l.Relevance[c] = math.Sqrt(s/float64(n)) / l.Lengths[c]
+	for c, s := range spreads(rows) {
+		l.Relevance[c] = s / l.Lengths[c]
 		largest = max(largest, l.Relevance[c])
 	}
 	for c := range l.Relevance {
@@ -317,4 +327,21 @@ func (l *Learned) measure(ctx context.Context, rows scalar, seed uint64) error {
 	var err error
 	l.MedianDistance, err = MedianDistance(ctx, kernel.FromRows(kernel.NewPoints(n, d, divided)), seed)
 	return err
+}
+
+// spreads returns the standard deviation of each input.
+func spreads(rows scalar) []float64 {
+	n := rows.len()
+	mean, spread := make([]float64, rows.x.Dim()), make([]float64, rows.x.Dim())
+	for i := range n {
+		for c, v := range rows.x.Row(i) {
+			delta := v - mean[c]
+			mean[c] += delta / float64(i+1)
+			spread[c] += delta * (v - mean[c])
+		}
+	}
+	for c, s := range spread {
+		spread[c] = math.Sqrt(s / float64(n))
+	}
+	return spread
 }

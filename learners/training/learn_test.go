@@ -133,6 +133,25 @@ func TestLearnFromManyRows(t *testing.T) {
 	}
 }
 
+// A fit to 80 rows misses some of five relevant inputs among 40. The fit to 300 rows must find
+// them. Without a limit on the length scales that it starts from, five of 15 stay lost here, and
+// 10 of 40 on eight seeds.
+func TestLearnFindsInputsMissedBefore(t *testing.T) {
+	for seed := range uint64(3) {
+		train := relevant(t, 300, 40, 0.1, stream.New(seed+10), nil)
+		l := learning{start: 80, fits: []learnFit{{300, 30}}, name: "gaussian", seed: seed}
+		out, err := l.learn(t.Context(), train, problemOf(t, train))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, r := range out.Relevance[:5] {
+			if r < Effect {
+				t.Errorf("seed %d: input %d has the relevance %.2g", seed, c+1, r)
+			}
+		}
+	}
+}
+
 // The last fit has up to 2000 rows. One iteration of each is enough to tell.
 func TestLearnedRows(t *testing.T) {
 	fits := slices.Clone(learnFits)

@@ -283,7 +283,7 @@ func Values(c space.Config) training.Values {
 // These are the numbers of the rules by which length scales are learned and by which centres
 // are drawn. Count one up if the same values give another model from then on.
 const (
-	learnRule   = 2 // exact evidence on up to 2000 rows
+	learnRule   = 3 // exact evidence on up to 2000 rows, from at most 10 standard deviations
 	samplerRule = 2 // BLESS leaps to its budget
 )
 
