@@ -23,6 +23,10 @@ func (w *workspace) floats(n int) []float64 {
 	return w.tile[:n]
 }
 
+// workspaces keeps memory between passes. A choice of some hundred points makes a dozen
+// passes, and half of the memory that it allocates is of workspaces.
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
 // blocks is one pass over a source, shared by several goroutines. Of several errors it
 // keeps that of the first row.
 type blocks struct {
@@ -68,19 +72,22 @@ func (b *blocks) work(ctx context.Context, f func(w *workspace, row int, x kerne
 			b.crashed, b.stop = r, true
 		}
 	}()
-	w := new(workspace)
+	w := workspaces.Get().(*workspace)
 	for {
 		x, row, ok := b.take(ctx, w)
 		if !ok {
-			return
+			break
 		}
 		if err := f(w, row, x); err != nil {
 			b.mu.Lock()
 			b.fail(row, err)
 			b.mu.Unlock()
-			return
+			break
 		}
 	}
+	w.block = nil // rows of a source
+	w.Release(kernel.Mark{})
+	workspaces.Put(w) // not after a panic
 }
 
 func (b *blocks) take(ctx context.Context, w *workspace) (kernel.Rows, int, bool) {

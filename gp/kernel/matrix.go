@@ -49,11 +49,13 @@ func Gramian(k Kernel, x Rows) ([]float64, error) {
 	}
 	n := x.Len()
 	out := make([]float64, n*n)
-	var s Scratch
+	s := scratches.Get().(*Scratch)
 	for j0 := 0; j0 < n; j0 += panelRows {
 		j1 := min(j0+panelRows, n)
-		Prepare(k, x.Slice(j0, j1)).Fill(out[j0*n+j0:], n, x, j0, n, &s)
+		Prepare(k, x.Slice(j0, j1)).Fill(out[j0*n+j0:], n, x, j0, n, s)
 	}
+	s.Release(Mark{})
+	scratches.Put(s)
 	for i := range n {
 		out[i*n+i] = k.Diag(x, i)
 		for j := range i {

@@ -1,6 +1,13 @@
 package kernel
 
-import "github.com/bkbtuner/bkb/internal/simd/panel"
+import (
+	"sync"
+
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
+
+// scratches keeps temporary memory between calls.
+var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 
 // Scratch is temporary memory for block evaluations. It is a stack with Mark,
 // allocations and Release. A repeated evaluation uses the same memory again and
