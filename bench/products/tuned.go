@@ -111,33 +111,54 @@ func (t *tuned) check() error {
 	return os.MkdirAll(t.runs, 0o755)
 }
 
-// runAll does the missing runs, the first split of all sets before the second. A run that
-// fails leaves no file, and the next follows.
+// runAll does the missing runs. Sets of few rows come first, and of these the first split of
+// all sets before the second. A run that fails leaves no file, and the next follows.
 func (t *tuned) runAll() error {
 	var failed error
-	for split := range t.splits {
-		for _, set := range t.sets {
-			for _, name := range t.names {
-				path, err := t.path(set, split, name)
-				var o *outcome
-				if err == nil {
-					if _, err := os.Stat(path); err == nil {
-						continue
+	for _, sets := range t.bySize() {
+		for split := range t.splits {
+			for _, set := range sets {
+				for _, name := range t.names {
+					if err := t.runOnce(set, split, name); err != nil {
+						failed = errors.Join(failed, fmt.Errorf("%s, split %d, %s: %w", set, split+1, name, err))
 					}
-					o, err = t.run(set, split, name)
 				}
-				if err == nil {
-					err = keep(path, o)
-				}
-				if err != nil {
-					failed = errors.Join(failed, fmt.Errorf("%s, split %d, %s: %w", set, split+1, name, err))
-					continue
-				}
-				log.Printf("%s, split %d, %s: RMSE %.5g, %.1f s of CPU", set, split+1, name, o.RMSE, o.CPU)
 			}
 		}
 	}
 	return failed
+}
+
+// bySize returns the sets whose peers take minutes, and those whose peers take hours.
+func (t *tuned) bySize() (groups [2][]string) {
+	for _, set := range t.sets {
+		// A set that cannot be read fails later.
+		if lines, err := linesOf(t.set(set)); err != nil || len(lines) <= 2000 {
+			groups[0] = append(groups[0], set)
+		} else {
+			groups[1] = append(groups[1], set)
+		}
+	}
+	return groups
+}
+
+// runOnce does a run that has no file.
+func (t *tuned) runOnce(set string, split int, name string) error {
+	path, err := t.path(set, split, name)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	o, err := t.run(set, split, name)
+	if err == nil {
+		err = keep(path, o)
+	}
+	if err == nil {
+		log.Printf("%s, split %d, %s: RMSE %.5g, %.1f s of CPU", set, split+1, name, o.RMSE, o.CPU)
+	}
+	return err
 }
 
 // path is the file of a run. Its name has the settings, and a digest of the data and of the

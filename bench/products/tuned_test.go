@@ -13,6 +13,24 @@ import (
 	"testing"
 )
 
+// The splits of small sets come before sets of many rows.
+func TestTunedOrder(t *testing.T) {
+	u := tunedFixture(t)
+	var text bytes.Buffer
+	z := gzip.NewWriter(&text)
+	fmt.Fprint(z, strings.Repeat("1,2\n", 2001))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(u.set("long"), text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.sets = []string{"long", "line", "none"}
+	if got := u.bySize(); !slices.Equal(got[0], []string{"line", "none"}) || !slices.Equal(got[1], []string{"long"}) {
+		t.Errorf("the order is %v", got)
+	}
+}
+
 // tunedFixture has a set of 50 rows, and programs in place of tuner and Python that count
 // their calls.
 func tunedFixture(t *testing.T) *tuned {
