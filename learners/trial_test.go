@@ -141,8 +141,38 @@ func TestTriedWithoutTrial(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "uniform centres are used") {
+		if notes := strings.Join(c.Notes, "\n"); strings.Contains(notes, "in a trial") {
 			t.Errorf("%s: notes %q", name, notes)
 		}
+	}
+}
+
+// Points on a circle are all alike, so BLESS cannot gain, and there is no trial.
+func TestTriedWithEvenScores(t *testing.T) {
+	const n, m = 1000, 40
+	rng := rand.New(rand.NewPCG(4, 7))
+	x, y := kernel.NewPoints[float64](n, 2, nil), make([]float64, n)
+	for i := range n {
+		y[i] = rng.NormFloat64()
+		x.Row(i)[1], x.Row(i)[0] = math.Sincos(2 * math.Pi * float64(i) / n)
+	}
+	src, err := data.NewMemory(x, y, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	choose := func(s learners.Sampling) *learners.Centers {
+		t.Helper()
+		c, err := learners.ChooseCenters(t.Context(), kerneltest.Gaussian(0.1), src, s.For(1e-4, 1, m, n), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	tried := choose(learners.Sampling{Sampler: learners.Tried{Budgeted: sketch.BLESS{}}, Most: m})
+	if notes := strings.Join(tried.Notes, "\n"); !strings.Contains(notes, "draws no row much more often than others") {
+		t.Errorf("notes %q", notes)
+	}
+	if !slices.Equal(tried.Indices, choose(learners.Sampling{Most: tried.Len()}).Indices) {
+		t.Error("the centres are not the uniform ones")
 	}
 }
