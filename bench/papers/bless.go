@@ -30,7 +30,8 @@ means over the splits of the error with BLESS divided by that with uniform centr
 without and with the trial of learners.Tried. "kept" is the share of trials that BLESS
 passed. "centres" is the number of uniform centres that the error of "tried" takes,
 divided by M, from errors at M/4 to 2M. "BLESS" is the CPU time of choosing without the
-trial, divided by that of the fit, and "share" is that with the trial. The part blobs is
+trial, divided by that of the fit with it, and "share" is that with the trial. They are
+means over a tenth of a second at least. The part blobs is
 constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
 	Parts:   blessParts,
 	Repeats: 5,
@@ -86,9 +87,12 @@ func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.
 	s.rows = train.Len()
 	s.m = s.times * min(max(s.rows/20, 50), 400)
 	o := learners.Options{Workers: env.Workers, Seed: env.Derive("bless", rep)}
-	errorOf := func(m int, sampler sketch.Sampler) (float64, error) {
+	fit := func(m int, sampler sketch.Sampler) (learners.Model, error) {
 		p := falkon.Params{Kernel: k, Lambda: lambda, Centers: m, Sampler: sampler, Iterations: 40}
-		model, err := p.Fit(ctx, train, o)
+		return p.Fit(ctx, train, o)
+	}
+	errorOf := func(m int, sampler sketch.Sampler) (float64, error) {
+		model, err := fit(m, sampler)
 		if err != nil {
 			return 0, err
 		}
@@ -96,31 +100,35 @@ func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.
 	}
 	plain := sketch.BLESS{Workers: env.Workers}
 	tried := learners.Tried{Budgeted: plain}
-	watch := bench.StartWatch()
 	e, err := errorOf(s.m, tried)
 	if err != nil {
 		return err
 	}
-	s.fitted += watch.CPU()
 	p, err := errorOf(s.m, plain)
 	if err != nil {
 		return err
 	}
-	choose := func(sampler sketch.Sampler) (c *learners.Centers, cpu float64, err error) {
-		watch := bench.StartWatch()
-		c, err = learners.ChooseCenters(ctx, k, train, learners.Sampling{Sampler: sampler, Most: s.m}.For(lambda, 1, s.m, s.rows), o.Seed)
-		return c, watch.CPU(), err
+	choose := func(sampler sketch.Sampler) (*learners.Centers, error) {
+		return learners.ChooseCenters(ctx, k, train, learners.Sampling{Sampler: sampler, Most: s.m}.For(lambda, 1, s.m, s.rows), o.Seed)
 	}
-	_, cpu, err := choose(plain)
+	c, err := choose(tried)
 	if err != nil {
 		return err
 	}
-	s.plain += cpu
-	c, cpu, err := choose(tried)
-	if err != nil {
-		return err
+	for _, part := range []struct {
+		cpu *float64
+		run func() error
+	}{
+		{&s.fitted, func() error { _, err := fit(s.m, tried); return err }},
+		{&s.plain, func() error { _, err := choose(plain); return err }},
+		{&s.chosen, func() error { _, err := choose(tried); return err }},
+	} {
+		cpu, err := meanCPU(part.run)
+		if err != nil {
+			return err
+		}
+		*part.cpu += cpu
 	}
-	s.chosen += cpu
 	if c.Dictionary.Path != nil { // uniform dictionaries have no path
 		s.kept++
 	}
@@ -141,6 +149,20 @@ func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.
 	s.tried += e
 	s.logCenters += math.Log(sizeForError(sizes, errs, e))
 	return nil
+}
+
+// meanCPU returns the CPU seconds of run, as a mean over a tenth of a second at least. A run of
+// a millisecond alone shows how cold the caches are.
+func meanCPU(run func() error) (float64, error) {
+	watch := bench.StartWatch()
+	for n := 1.0; ; n++ {
+		if err := run(); err != nil {
+			return 0, err
+		}
+		if cpu := watch.CPU(); cpu > 0.1 {
+			return cpu / n, nil
+		}
+	}
 }
 
 // sizeForError returns the first size at which the running least error is at most want,
