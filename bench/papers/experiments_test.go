@@ -186,6 +186,19 @@ func TestSoftmaxOrRest(t *testing.T) {
 	}
 }
 
+// A descent ends after three values in a row without a gain, and then gains no more.
+func TestDescent(t *testing.T) {
+	d := descent{least: math.Inf(1)}
+	for i, v := range []struct {
+		value       float64
+		falls, over bool
+	}{{3, true, false}, {4, false, false}, {3, false, false}, {2, true, false}, {5, false, false}, {2, false, false}, {2.5, false, true}, {1, false, true}} {
+		if falls := d.falls(v.value); falls != v.falls || d.over() != v.over {
+			t.Errorf("value %d, %v: falls %v and over %v", i, v.value, falls, d.over())
+		}
+	}
+}
+
 func TestTenths(t *testing.T) {
 	var v []float64
 	for i := range 40 {
