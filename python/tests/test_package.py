@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import importlib.metadata
 import io
 import os
 import re
@@ -184,6 +185,12 @@ def test_import_leaves_out_what_takes_long() -> None:
     slow = {"decimal", "hashlib", "http.client", "pathlib", "random", "shutil", "socket", "ssl"}
     slow |= {"subprocess", "sysconfig", "tempfile", "urllib.parse"}
     assert not slow & set(out.split())
+
+
+def test_version() -> None:
+    assert bkb.__version__ == importlib.metadata.version("bkb-tuner")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        bkb.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_warnings_are_seen() -> None:

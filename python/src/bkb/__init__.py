@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._client import Client, connect, open_file
 from ._errors import (
@@ -92,6 +92,17 @@ __all__ = [
     "set_verbosity",
     "studies",
 ]
+
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "__version__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib.metadata import version  # takes as long as all the rest
+
+        return version("bkb-tuner")
 
 
 def create_study(
