@@ -27,10 +27,10 @@ var softmax = bench.Experiment{
 and Gaussian kernel. Each takes the λ of its least logarithmic loss on a fifth of the
 rows, from 1e-1 to 1e-8 in steps of √10. It goes from the largest down and ends after
 three in a row without a gain. Errors are those on the last fifth. "own" is the class
-error with the λ of the least class error instead. "CPU" is that of the fit with the λ of
-the logarithmic loss. "difference" is that of the multinomial loss from one against the
-rest on the same splits, with its standard error. "time" is the ratio of the times. The
-classes of the generator are noisy maxima of ten smooth functions. mnist is the test
+error with the λ of the least class error instead. "CPU" is that of the fit with the λ
+of the logarithmic loss. "difference" is that of the multinomial loss from one against
+the rest on the same splits, with its standard error. "time" is the ratio of the times.
+The classes of the generator are noisy maxima of ten smooth functions. mnist is the test
 file. The classes of the other data are the tenths of their target.`,
 	Parts:   softmaxParts,
 	Repeats: 5,
