@@ -120,7 +120,7 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	pairs, ok := src.(data.Source)
 	why := "the sampler draws no row much more often than others"
 	switch {
-	case !tried || !ok || t.lambda == 0:
+	case !tried || !ok || t.lambda == 0 || c.Len() == 0:
 		return c, ctx.Err()
 	case c.unevenness() < leastUneven:
 	case c.gains(ctx, k, pairs, s.Weights, t.lambda, seed):

@@ -100,9 +100,12 @@ else:
     def __getattr__(name: str) -> Any:
         if name != "__version__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib.metadata import version  # takes as long as all the rest
+        from importlib.metadata import PackageNotFoundError, version  # take as long as the rest
 
-        return version("bkb-tuner")
+        try:
+            return version("bkb-tuner")
+        except PackageNotFoundError as e:  # run from the source
+            raise AttributeError("bkb-tuner is not installed, so it has no version") from e
 
 
 def create_study(
