@@ -22,7 +22,8 @@ type Base struct {
 	scales []float64 // ℓ, or nil if the kernel has none
 	st     Statistic
 	phi    profile
-	dim    int // the only dimension it accepts, or 0 for any
+	dim    int     // the only dimension it accepts, or 0 for any
+	atZero float64 // φ(0)
 }
 
 // profile is the function φ of a Base kernel. For an inner-product statistic
@@ -66,7 +67,7 @@ func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*B
 	if len(scales) == 0 {
 		return nil, &ShapeError{In: "kernel", What: "length scales", Got: 0, Want: "1 or d"}
 	}
-	k := &Base{name: name, scales: slices.Clone(scales), phi: phi}
+	k := &Base{name: name, scales: slices.Clone(scales), phi: phi, atZero: phi.at(0, 0, 0)}
 	k.st = Statistic{Kind: kind, Weights: make([]float64, len(scales))}
 	for c, l := range scales {
 		w := 1 / l
@@ -83,7 +84,7 @@ func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*B
 
 // newUnscaled is for kernels without length scales.
 func newUnscaled(name string, kind StatisticKind, dim int, phi profile) *Base {
-	return &Base{name: name, st: Statistic{Kind: kind, Weights: []float64{1}}, phi: phi, dim: dim}
+	return &Base{name: name, st: Statistic{Kind: kind, Weights: []float64{1}}, phi: phi, dim: dim, atZero: phi.at(0, 0, 0)}
 }
 
 func scaleName(p, c int) string {
@@ -116,7 +117,7 @@ func (k *Base) Diag(x Rows, i int) float64 {
 	for _, e := range v.f32 {
 		s += float64(e - e)
 	}
-	return k.phi.at(s, 0, 0)
+	return k.atZero + s
 }
 
 func (k *Base) statistics(a, b vector) (s, xx, yy float64) {
@@ -213,7 +214,7 @@ func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
 	}
 	if k.scales == nil {
 		out := *k
-		out.phi = phi
+		out.phi, out.atZero = phi, phi.at(0, 0, 0)
 		return &out, nil
 	}
 	out, err := newBase(k.name, k.st.Kind, theta[:len(k.scales)], phi)
