@@ -118,17 +118,10 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	}
 	t, tried := s.Sampler.(Tried)
 	pairs, ok := src.(data.Source)
-	why := "the sampler draws no row much more often than others"
-	switch {
-	case !tried || !ok || t.lambda == 0 || c.Len() == 0:
+	if !tried || !ok || t.lambda == 0 || c.gains(ctx, k, pairs, s.Weights, t.lambda, seed) {
 		return c, ctx.Err()
-	case c.unevenness() < leastUneven:
-	case c.gains(ctx, k, pairs, s.Weights, t.lambda, seed):
-		return c, ctx.Err()
-	default:
-		why = "in a trial they were as good as those of the sampler"
 	}
-	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because %s", c.Len(), why))
+	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because in a trial they were as good as those of the sampler", c.Len()))
 	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len()}, seed)
 	if err == nil {
 		c.Notes = notes

@@ -24,18 +24,16 @@ const (
 	// leastTrial is the smallest number of centres that a trial fits.
 	leastTrial = 5
 	// trialGain is the ratio of root mean square errors that makes a sampler's centres
-	// worth taking. Draws of one kind differ by about 5 %.
-	trialGain = 0.93
-	// leastUneven is the unevenness below which there is no trial. Where centres passed it
-	// was 3.4 to 6.6 on the sets of docs/reproductions.md, and 2.3 to 3.2 in a test.
-	leastUneven = 2
+	// worth taking. Draws of one kind differ by about 5 %. docs/reproductions.md has what
+	// other ratios gain and lose.
+	trialGain = 0.9
+	// inMemory is the largest number of rows whose order is shuffled in memory, which is
+	// quicker than to compute it.
+	inMemory = 1 << 14
 )
 
 // Tried is a sampler whose centres are used only if they have clearly less error than
 // uniform ones in a trial. Otherwise the fit has as many uniform centres.
-//
-// If the sampler draws a centre on average less than twice as often as it is drawn
-// uniformly, there is little to gain, and the centres are uniform without a trial.
 //
 // Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
 // gains much if few rows matter, and loses some per cent if the function is rough in dense
@@ -50,19 +48,6 @@ const (
 type Tried struct {
 	sketch.Budgeted
 	lambda float64 // of the trial, 0 for none
-}
-
-// unevenness is how many times more often than a uniform sampler this one draws a centre,
-// on average over its centres. With row i drawn with the probability p_i that is
-// n∑p_i²/(∑p_i)². The centres estimate it by the product of the means of w and 1/w, as w is
-// 1/p up to a factor. It is 1 if all rows are alike.
-func (c *Centers) unevenness() float64 {
-	var w, inverse float64
-	for _, v := range c.Weights {
-		w += v / float64(c.Len())
-		inverse += 1 / (v * float64(c.Len()))
-	}
-	return w * inverse
 }
 
 // gains reports whether the centres pass the trial. They do if there is none because of
@@ -87,9 +72,11 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 		return true
 	}
 	order = order[:2*fitted]
-	uniform := slices.Sorted(slices.Values(order[:size]))
-	fit := slices.Sorted(slices.Values(slices.Concat(own, order[:fitted])))
-	test := slices.Sorted(slices.Values(order[fitted:]))
+	uniform := slices.Clone(order[:size])
+	slices.Sort(uniform)
+	fit, test := slices.Concat(own, order[:fitted]), order[fitted:]
+	slices.Sort(fit)
+	slices.Sort(test)
 	t := trial{ctx: ctx, k: k, lambda: lambda, c: src.Outputs()}
 	if weights != nil {
 		counted := 0
@@ -130,10 +117,14 @@ func some(n, m int, rng *rand.Rand) []int {
 // others returns up to m numbers below n, in random order, that are not in the increasing
 // list except and have no weight 0. Nil weights are 1.
 func others(except []int, n, m int, weights []float64, seed uint64) []int {
-	order := stream.NewPermutation(seed, uint64(n))
+	at := stream.NewPermutation(seed, uint64(n)).At
+	if n <= inMemory {
+		order := stream.New(seed).Perm(n)
+		at = func(i uint64) uint64 { return uint64(order[i]) }
+	}
 	out := make([]int, 0, min(m, n))
 	for i := uint64(0); len(out) < m && i < uint64(n); i++ {
-		v := int(order.At(i))
+		v := int(at(i))
 		if weights != nil && weights[v] == 0 {
 			continue
 		}
@@ -162,6 +153,7 @@ type trial struct {
 	// weights are those of x and testX, nil if all count alike
 	weights, testWeights []float64
 	c                    int
+	features             []float64 // memory
 }
 
 // read returns rows of src in memory.
@@ -189,7 +181,10 @@ func (t *trial) error(centers kernel.Rows) (float64, error) {
 		return 0, err
 	}
 	r, n := e.Rank(), t.x.Len()
-	features := make([]float64, n*r)
+	if cap(t.features) < n*r {
+		t.features = make([]float64, n*r)
+	}
+	features := t.features[:n*r]
 	if err := e.Apply(t.ctx, features, nil, kernel.FromRows(t.x), 1); err != nil {
 		return 0, err
 	}
@@ -218,16 +213,24 @@ func (t *trial) error(centers kernel.Rows) (float64, error) {
 	if blocked.Cholesky(1, gram) < r {
 		return math.Inf(1), nil
 	}
-	blocked.Gemm(1, true, z, false, blocked.New(n, t.c, y), 1, 0, w)
+	if t.c == 1 {
+		blocked.Gemv(1, true, z, y, 1, 0, w.Data)
+	} else {
+		blocked.Gemm(1, true, z, false, blocked.New(n, t.c, y), 1, 0, w)
+	}
 	blocked.SolveLower(1, false, gram, w)
 	blocked.SolveLower(1, true, gram, w)
 	blocked.SolveLower(1, true, blocked.New(r, r, e.Factor()), w)
-	model, err := NewExpansion(t.k, e.Points(), w.Data, t.c)
-	if err != nil {
+	if checkFinite("coefficients", w.Data, t.c) != nil {
 		return math.Inf(1), nil // the targets are too large
 	}
+	op, err := kernel.NewOperator(t.k, kernel.FromRows(t.testX), e.Points(), kernel.Options{Workers: 1})
+	if err != nil {
+		return 0, err
+	}
+	defer op.Close()
 	f := make([]float64, len(t.testY))
-	if err := model.Predict(t.ctx, f, kernel.FromRows(t.testX)); err != nil {
+	if err := op.Apply(t.ctx, f, w.Data); err != nil {
 		return 0, err
 	}
 	sum := 0.0

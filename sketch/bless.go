@@ -61,9 +61,10 @@ type BLESS struct {
 
 // Budget returns b for at most points points, which reads about 10 rows for each. If
 // Step is 0, it is 10, so that the levels before the last cost little. From 200 points on,
-// a level of 15 to 25 % of them then scores the last one. The λ of that is where these
-// scores let it fill the budget. They are upper bounds, so this λ is larger than at the end
-// of a path of many levels.
+// a level of 15 to 25 % of them then scores the last one. Of fewer points, the first level
+// of 30 or more does so, unless it has more than 40 % of them. The λ of the last level is
+// where these scores let it fill the budget. They are upper bounds, so this λ is larger than
+// at the end of a path of many levels.
 func (b BLESS) Budget(points int) Sampler {
 	if b.Step == 0 {
 		b.Step, b.leap = budgetStep, true
@@ -89,7 +90,7 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	if err != nil {
 		return nil, err
 	}
-	p.leaps = b.leap && b.MaxPoints >= leapBudget
+	p.leaps = b.leap && b.MaxPoints > 0
 	sizes := make([]int, len(p.lambdas))
 	for h, lambda := range p.lambdas {
 		sizes[h] = ceil(q1*bound/lambda, src.Len())
@@ -108,9 +109,9 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 		return nil, err
 	}
 	return p.walk(ctx, func(h int, before *drawn) (*drawn, error) {
-		u, times := counted(candidates[h])
+		u, times := counted(candidates[h], src.Len())
 		if p.leapsFrom(before) && h < len(p.lambdas)-1 {
-			rest, often := counted(candidates[len(candidates)-1])
+			rest, often := counted(candidates[len(candidates)-1], src.Len())
 			lambda, err := p.leap(ctx, before, rest, often, q2, rng)
 			if err != nil {
 				return nil, err

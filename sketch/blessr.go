@@ -67,7 +67,7 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 		case limited && h > 0 && len(candidates[h]) == len(candidates[h-1]):
 			candidates[h], betas[h] = candidates[h-1], betas[h-1]
 		case limited:
-			candidates[h], _ = counted(candidates[h])
+			candidates[h], _ = counted(candidates[h], src.Len())
 			betas[h] = float64(len(candidates[h])) / float64(n)
 		case h > 0 && beta == 1 && betas[h-1] == 1:
 			candidates[h] = candidates[h-1]

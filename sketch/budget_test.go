@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -164,51 +165,60 @@ func TestBudgetLambda(t *testing.T) {
 	}
 }
 
-// A leap ends the path after fewer levels, at a larger λ. Each level before the last has at
-// most leapLevel of the budget. A λ that needs less than the budget is reached.
+// A leap ends the path after fewer levels, at a larger λ. From leapBudget on, each level before
+// the last has at most leapLevel of the budget. A λ that needs less than the budget is reached.
 func TestLeap(t *testing.T) {
 	racetest.Alone(t)
-	const n, most = 500, leapBudget
+	const n = 500
 	blobs, _ := sketchtest.Blobs(n, kerneltest.Seeded(t, 76))
 	_, su := susy(n, 77)
+	shorter := 0
 	for _, c := range []struct {
 		name string
 		k    kernel.Kernel
 		x    *kernel.Points[float64]
 	}{{"susy", kerneltest.Gaussian(4), su}, {"crowded", matern(0.5), sketchtest.Crowded(n, kerneltest.Seeded(t, 78))}, {"blobs", kerneltest.Gaussian(1), blobs}} {
-		src := kernel.FromRows(c.x)
-		sp, counted := newSpectrum(c.k, c.x), 0.0
-		for seed := range uint64(4) {
-			leapt := must(BLESS{}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
-			walked := must(BLESS{Step: budgetStep}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
-			exact := sp.dimension(leapt.Lambda)
-			t.Logf("%-7s seed %d: %d points at λ = %.2g by %d levels, %d at %.2g by %d; d_eff %.1f of %.1f", c.name, seed,
-				leapt.Len(), leapt.Lambda, len(leapt.Path), walked.Len(), walked.Lambda, len(walked.Path), leapt.EffectiveDimension, exact)
-			if leapt.Len() < 190 || leapt.Len() > most || len(leapt.Path) > len(walked.Path) {
-				t.Errorf("%s: %d points, %d and %d levels", c.name, leapt.Len(), len(leapt.Path), len(walked.Path))
-			}
-			if r := leapt.EffectiveDimension / exact; r < 0.75 || r > 1.25 {
-				t.Errorf("%s: d_eff is %.2f times the exact one", c.name, r)
-			}
-			counted += sum(leapt.InverseWeights()) / 4
-			for _, l := range leapt.Path[:len(leapt.Path)-1] {
-				if l.Len() > leapLevel*most {
-					t.Errorf("%s: a level before the last has %d points", c.name, l.Len())
+		src, sp := kernel.FromRows(c.x), newSpectrum(c.k, c.x)
+		for _, most := range []int{leapBudget / 2, leapBudget} {
+			name, counted := fmt.Sprintf("%s, %d points", c.name, most), 0.0
+			for seed := range uint64(4) {
+				leapt := must(BLESS{}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
+				walked := must(BLESS{Step: budgetStep}.Budget(most).Sample(background, c.k, src, 1e-10, rand.New(rand.NewPCG(79, seed))))
+				exact := sp.dimension(leapt.Lambda)
+				t.Logf("%-7s seed %d: %d points at λ = %.2g by %d levels, %d at %.2g by %d; d_eff %.1f of %.1f", name, seed,
+					leapt.Len(), leapt.Lambda, len(leapt.Path), walked.Len(), walked.Lambda, len(walked.Path), leapt.EffectiveDimension, exact)
+				if leapt.Len() < most*19/20 || leapt.Len() > most || len(leapt.Path) > len(walked.Path) {
+					t.Errorf("%s: %d points, %d and %d levels", name, leapt.Len(), len(leapt.Path), len(walked.Path))
+				}
+				if most < leapBudget && len(leapt.Path) < len(walked.Path) {
+					shorter++
+				}
+				if r := leapt.EffectiveDimension / exact; r < 0.75 || r > 1.25 {
+					t.Errorf("%s: d_eff is %.2f times the exact one", name, r)
+				}
+				counted += sum(leapt.InverseWeights()) / 4
+				for _, l := range leapt.Path[:len(leapt.Path)-1] {
+					if most >= leapBudget && float64(l.Len()) > leapLevel*float64(most) {
+						t.Errorf("%s: a level before the last has %d points", name, l.Len())
+					}
+				}
+				for h, l := range leapt.Path[1:] {
+					if !(l.Lambda < leapt.Path[h].Lambda) {
+						t.Errorf("%s: λ goes from %g to %g", name, leapt.Path[h].Lambda, l.Lambda)
+					}
+				}
+				enough := 4.0 / float64(most)
+				if d := must(BLESS{}.Budget(most).Sample(background, c.k, src, enough, rand.New(rand.NewPCG(80, seed)))); d.Lambda != enough || d.Len() >= most {
+					t.Errorf("%s: %d points at λ = %g, where %g needs fewer", name, d.Len(), d.Lambda, enough)
 				}
 			}
-			for h, l := range leapt.Path[1:] {
-				if !(l.Lambda < leapt.Path[h].Lambda) {
-					t.Errorf("%s: λ goes from %g to %g", c.name, leapt.Path[h].Lambda, l.Lambda)
-				}
-			}
-			const enough = 0.02
-			if d := must(BLESS{}.Budget(most).Sample(background, c.k, src, enough, rand.New(rand.NewPCG(80, seed)))); d.Lambda != enough || d.Len() >= most {
-				t.Errorf("%s: %d points at λ = %g, where %g needs fewer", c.name, d.Len(), d.Lambda, enough)
+			if math.Abs(counted/n-1) > 0.1 {
+				t.Errorf("%s: the weights count %.0f rows of %d", name, counted, n)
 			}
 		}
-		if math.Abs(counted/n-1) > 0.1 {
-			t.Errorf("%s: the weights count %.0f rows of %d", c.name, counted, n)
-		}
+	}
+	if shorter == 0 {
+		t.Error("no small budget ends the path after fewer levels")
 	}
 }
 

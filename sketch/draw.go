@@ -184,8 +184,21 @@ func (c distribution) draw(rng *rand.Rand) int {
 	return min(sort.Search(len(c), func(i int) bool { return c[i] > u }), len(c)-1)
 }
 
-// counted returns the different values of a, increasing, and the count of each.
-func counted(a []int) (values, counts []int) {
+// counted returns the different values of a, all below n, increasing, and the count of each.
+func counted(a []int, n int) (values, counts []int) {
+	if n <= 8*len(a) { // as quick as to sort
+		each := make([]int32, n)
+		for _, v := range a {
+			each[v]++
+		}
+		values, counts = make([]int, 0, len(a)), make([]int, 0, len(a))
+		for v, count := range each {
+			if count > 0 {
+				values, counts = append(values, v), append(counts, int(count))
+			}
+		}
+		return values, counts
+	}
 	a = slices.Clone(a)
 	slices.Sort(a)
 	for i, v := range a {

@@ -53,7 +53,7 @@ func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.S
 	return float64(n) * mean, standardError, nil
 }
 
-// estimate sets the level's estimate of d_eff(λ) and its Gram matrix.
+// estimate sets the level's estimate of d_eff(λ), and its Gram matrix if the path goes on.
 //
 // The scores by which the level was drawn do not suit that. They come from the
 // dictionary of the previous level. It does not contain the row that is scored, and it
@@ -74,12 +74,16 @@ func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.S
 // 1 − d/M. A is computed from the scores of the draw, with ℓ̃/π for h, corrected by
 // their excess at q₂ = 3. More steps, from h to A and back, change the estimate by 2 %.
 // It uses only the level's points and costs 2M³/3 operations.
-func (l *drawn) estimate(k kernel.Kernel, n int) (err error) {
+func (l *drawn) estimate(k kernel.Kernel, n int) error {
 	if l.Len() == 0 {
 		return nil
 	}
-	if l.gram, err = kernel.Gramian(k, l.Points); err != nil {
+	gram, err := kernel.Gramian(k, l.Points)
+	if err != nil {
 		return err
+	}
+	if !l.last {
+		l.gram = slices.Clone(gram)
 	}
 	share := 0.85
 	if l.got < l.want {
@@ -90,7 +94,7 @@ func (l *drawn) estimate(k kernel.Kernel, n int) (err error) {
 		h := share * min(1, l.scores[j]/pi)
 		weights[j] = pi * (1 - h) / (1 - pi*h)
 	}
-	scores, err := selfScores(slices.Clone(l.gram), weights, Ridge(l.Lambda, n))
+	scores, err := selfScores(gram, weights, Ridge(l.Lambda, n))
 	if err != nil {
 		return err
 	}

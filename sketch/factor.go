@@ -27,7 +27,7 @@ func factorize(gram, ridge []float64) (jitter float64, err error) {
 				}
 			}
 		}
-		if blocked.Cholesky(runtime.GOMAXPROCS(0), blocked.New(m, m, gram)) == m {
+		if blocked.Cholesky(threads(m), blocked.New(m, m, gram)) == m {
 			return jitter, nil
 		}
 		if try == 4 {
@@ -35,6 +35,15 @@ func factorize(gram, ridge []float64) (jitter float64, err error) {
 		}
 		jitter = max(100*jitter, float64(m)*0x1p-52*largest)
 	}
+}
+
+// threads is the number of goroutines for m points. Below 512 a second one costs more than
+// it saves.
+func threads(m int) int {
+	if m < 512 {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // solveLower overwrites b, M×cols, by L⁻¹b. Columns do not affect each other,
@@ -86,7 +95,7 @@ func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 		return nil, err
 	}
 	if extreme {
-		blocked.SolveLower(runtime.GOMAXPROCS(0), false, blocked.New(m, m, gram), blocked.New(m, m, k))
+		blocked.SolveLower(threads(m), false, blocked.New(m, m, gram), blocked.New(m, m, k))
 		return columnScores(k, diag, ridge), nil
 	}
 	norms := inverseNorms(gram, m) // ((K + R)⁻¹)_jj = ‖L⁻¹e_j‖²
@@ -102,7 +111,7 @@ func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 // that a block of columns needs the rows from its first on, m³/3 operations in
 // all.
 func inverseNorms(l []float64, m int) []float64 {
-	const width = 256
+	const width = 64
 	norms := make([]float64, m)
 	whole := blocked.New(m, m, l)
 	unit := make([]float64, min(width, m)*m)
@@ -113,7 +122,7 @@ func inverseNorms(l []float64, m int) []float64 {
 		for i := range w {
 			b.Data[i*w+i] = 1
 		}
-		blocked.SolveLower(runtime.GOMAXPROCS(0), false, whole.Sub(j, j, m, m), b)
+		blocked.SolveLower(threads(m), false, whole.Sub(j, j, m, m), b)
 		addSquares(norms[j:j+w], b.Data)
 	}
 	return norms

@@ -14,9 +14,14 @@ const (
 	leapShare = 0.15
 	// leapLevel is the largest share of such a level. λ falls by steps of 10 before.
 	leapLevel = 0.25
-	// leapBudget is the least budget for a leap. Below it the path costs little, and levels
-	// of few points score rare groups worse.
+	// leapBudget is the budget from which on levels before the last end at leapLevel. Of a
+	// smaller budget that share is too few points to see rare groups.
 	leapBudget = 200
+	// leapLast is the largest share of a small budget. The step after a larger level would fill
+	// the budget by itself.
+	leapLast = 0.4
+	// leapLeast is the least number of points that score the last level.
+	leapLeast = 30
 	// leapSample is the number of candidates that tell the λ of the last level.
 	leapSample = 256
 	// leapExcess is how many times the budget the last level should expect, and leapMost
@@ -27,9 +32,14 @@ const (
 	leapTries = 8
 )
 
-// leapsFrom reports whether the level before is large enough for leap.
+// leapsFrom reports whether the level before is large enough to score the last one, and
+// small enough to save time.
 func (p *path) leapsFrom(before *drawn) bool {
-	return p.leaps && before != nil && float64(before.Len()) >= leapShare*float64(p.budget)
+	if !p.leaps || before == nil {
+		return false
+	}
+	m, budget := float64(before.Len()), float64(p.budget)
+	return m >= max(leapShare*budget, leapLeast) && m <= leapLast*budget
 }
 
 // leap returns λ of a last level that fills the budget, if the level before scores its

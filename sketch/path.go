@@ -149,7 +149,7 @@ func (p *path) room(h int) room {
 		r.enough /= 2
 	case last:
 		r.enough = float64(p.budget)
-	case p.leaps:
+	case p.leaps && p.budget >= leapBudget:
 		r.before = int(leapLevel * float64(p.budget))
 	}
 	return r
@@ -165,7 +165,7 @@ func (p *path) gather(ctx context.Context, candidates [][]int) error {
 	}
 	for h, u := range candidates {
 		if h == 0 || !sameSlice(u, candidates[h-1]) {
-			values, _ := counted(u)
+			values, _ := counted(u, p.src.Len())
 			p.index = union(p.index, values)
 		}
 	}

@@ -284,7 +284,7 @@ func Values(c space.Config) training.Values {
 // are drawn. Count one up if the same values give another model from then on.
 const (
 	learnRule   = 3 // exact evidence on up to 2000 rows, from at most 10 standard deviations
-	samplerRule = 3 // BLESS leaps to its budget, and even scores need no trial
+	samplerRule = 4 // BLESS leaps to small budgets too
 )
 
 // fingerprint identifies data, split, measure and seed. A worker with another fingerprint
