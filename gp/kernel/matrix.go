@@ -36,7 +36,10 @@ func Matrix(k Kernel, x, y Rows) ([]float64, error) {
 	if len(out) == 0 {
 		return out, nil
 	}
-	Prepare(k, y).Fill(out, m, x, 0, n, new(Scratch))
+	s := scratches.Get().(*Scratch)
+	Prepare(k, y).Fill(out, m, x, 0, n, s)
+	s.Release(Mark{})
+	scratches.Put(s)
 	return out, checkFiniteMatrix("K(X, Y)", out, m, 0)
 }
 

@@ -124,6 +124,9 @@ func (v *vector) element(k int) (col int, value float64) {
 func (v *vector) scatter(dst []float64) {
 	if v.sparse {
 		clear(dst)
+	} else if v.f64 != nil {
+		copy(dst, v.f64)
+		return
 	}
 	for k := range v.stored() {
 		c, x := v.element(k)

@@ -377,12 +377,18 @@ func (b *Block[T]) forTiles(f func(s0, n int)) {
 func (b *Block[T]) Copy(dst []float64, ld int) {
 	c := b.c
 	nr := simd.Columns[T]()
+	same, ok := any(b.k).([]float64)
+	ok = ok && c.scale == 1
 	for i := 0; i < b.rows && c.m > 0; i++ {
 		row := dst[i*ld:][:c.m]
-		at := b.k[(i/simd.Rows*c.tiles*simd.Rows+i%simd.Rows)*nr:]
+		start := (i/simd.Rows*c.tiles*simd.Rows + i%simd.Rows) * nr
 		for j := 0; j < c.m; j += nr {
-			from := at[j*simd.Rows:][:min(nr, c.m-j)]
-			for q, v := range from {
+			at, n := start+j*simd.Rows, min(nr, c.m-j)
+			if ok {
+				copy(row[j:], same[at:][:n])
+				continue
+			}
+			for q, v := range b.k[at:][:n] {
 				row[j+q] = float64(v) * c.scale
 			}
 		}
