@@ -153,7 +153,8 @@ type trial struct {
 	// weights are those of x and testX, nil if all count alike
 	weights, testWeights []float64
 	c                    int
-	features             []float64 // memory
+	scratch              kernel.Scratch
+	memory               []float64 // of matrix
 }
 
 // read returns rows of src in memory.
@@ -174,6 +175,17 @@ func (t *trial) among(fit, idx []int) kernel.Rows {
 	return t.x.Select(at)
 }
 
+// matrix returns k of the rows x and m centres. The next one overwrites it.
+func (t *trial) matrix(x kernel.Rows, centers kernel.Prepared, m int) blocked.Matrix[float64] {
+	n := x.Len()
+	if cap(t.memory) < n*m {
+		t.memory = make([]float64, n*m)
+	}
+	k := blocked.New(n, m, t.memory[:n*m])
+	centers.Fill(k.Data, m, x, 0, n, &t.scratch)
+	return k
+}
+
 // error returns the sum of the squared errors on the rows for testing.
 func (t *trial) error(centers kernel.Rows) (float64, error) {
 	e, err := sketch.NewEmbedding(t.k, centers, 0, 1)
@@ -181,27 +193,24 @@ func (t *trial) error(centers kernel.Rows) (float64, error) {
 		return 0, err
 	}
 	r, n := e.Rank(), t.x.Len()
-	if cap(t.features) < n*r {
-		t.features = make([]float64, n*r)
-	}
-	features := t.features[:n*r]
-	if err := e.Apply(t.ctx, features, nil, kernel.FromRows(t.x), 1); err != nil {
-		return 0, err
-	}
+	l := blocked.New(r, r, e.Factor())
+	columns := kernel.Prepare(t.k, e.Points()) // NewEmbedding has checked them
+	z := t.matrix(t.x, columns, r)
+	blocked.SolveLowerRight(1, true, l, z)
 	y := t.y
 	if t.weights != nil {
 		y = slices.Clone(y)
 		for i, s := range t.weights {
 			root := math.Sqrt(s)
 			for j := range r {
-				features[i*r+j] *= root
+				z.Data[i*r+j] *= root
 			}
 			for j := range t.c {
 				y[i*t.c+j] *= root
 			}
 		}
 	}
-	z, gram, w := blocked.New(n, r, features), blocked.New(r, r, make([]float64, r*r)), blocked.New(r, t.c, make([]float64, r*t.c))
+	gram, w := blocked.New(r, r, make([]float64, r*r)), blocked.New(r, t.c, make([]float64, r*t.c))
 	blocked.Syrk(1, true, z, 1, 0, gram)
 	largest := 0.0
 	for j := range r {
@@ -213,28 +222,17 @@ func (t *trial) error(centers kernel.Rows) (float64, error) {
 	if blocked.Cholesky(1, gram) < r {
 		return math.Inf(1), nil
 	}
-	if t.c == 1 {
-		blocked.Gemv(1, true, z, y, 1, 0, w.Data)
-	} else {
-		blocked.Gemm(1, true, z, false, blocked.New(n, t.c, y), 1, 0, w)
-	}
+	times(true, z, blocked.New(n, t.c, y), w)
 	blocked.SolveLower(1, false, gram, w)
 	blocked.SolveLower(1, true, gram, w)
-	blocked.SolveLower(1, true, blocked.New(r, r, e.Factor()), w)
+	blocked.SolveLower(1, true, l, w)
 	if checkFinite("coefficients", w.Data, t.c) != nil {
 		return math.Inf(1), nil // the targets are too large
 	}
-	op, err := kernel.NewOperator(t.k, kernel.FromRows(t.testX), e.Points(), kernel.Options{Workers: 1})
-	if err != nil {
-		return 0, err
-	}
-	defer op.Close()
-	f := make([]float64, len(t.testY))
-	if err := op.Apply(t.ctx, f, w.Data); err != nil {
-		return 0, err
-	}
+	f := blocked.New(t.testX.Len(), t.c, make([]float64, len(t.testY)))
+	times(false, t.matrix(t.testX, columns, r), w, f)
 	sum := 0.0
-	for i, v := range f {
+	for i, v := range f.Data {
 		s := 1.0
 		if t.testWeights != nil {
 			s = t.testWeights[i/t.c]
@@ -242,4 +240,13 @@ func (t *trial) error(centers kernel.Rows) (float64, error) {
 		sum += s * (v - t.testY[i]) * (v - t.testY[i])
 	}
 	return sum, nil
+}
+
+// times sets c = op(a)b. It takes a single column as a vector, which is quicker.
+func times(trans bool, a, b, c blocked.Matrix[float64]) {
+	if b.Cols == 1 {
+		blocked.Gemv(1, trans, a, b.Data, 1, 0, c.Data)
+		return
+	}
+	blocked.Gemm(1, trans, a, false, b, 1, 0, c)
 }
