@@ -31,7 +31,7 @@ var goldenPaths = []string{"avx2", "avx512"}
 // 5 add branches with a far model, outliers, limits of metrics, constraints between parameters
 // and a repeated best trial. Those of version 6 have failures beside an optimum and at random, far
 // models of few coordinates and of branches, told standard errors of a limited metric, eight
-// workers, and samples of an evolution.
+// workers, and samples of an evolution. That of version 7 has suggestions of quadratics.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; !slices.Contains(goldenPaths, path) {
 		t.Skipf("these tests compute by %s; golden logs replay by one of %v", path, goldenPaths)

@@ -506,7 +506,7 @@ func TestModelVersions(t *testing.T) {
 			t.Fatalf("no model: %v", err)
 		}
 		var m model.Event
-		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 6 || (m.Surfaces[0].Target.Knee > 0) != knee {
+		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 7 || (m.Surfaces[0].Target.Knee > 0) != knee {
 			t.Fatalf("the model is %s: %v", a.Model, err)
 		}
 		if m.Version = version; version == 1 {
@@ -534,18 +534,18 @@ func TestModelVersions(t *testing.T) {
 		}
 		return p, string(model) == string(a.Model), err
 	}
-	present, remade, err := suggest(6, false)
-	for version := 1; version <= 5; version++ {
+	present, remade, err := suggest(7, false)
+	for version := 1; version <= 6; version++ {
 		p, remadeToo, errToo := suggest(version, false)
 		if err != nil || errToo != nil || !remade || !remadeToo || !p.Suggestions[0].Config.Equal(present.Suggestions[0].Config) {
-			t.Errorf("version 6: %+v, %t, %v\nversion %d: %+v, %t, %v", present, remade, err, version, p, remadeToo, errToo)
+			t.Errorf("version 7: %+v, %t, %v\nversion %d: %+v, %t, %v", present, remade, err, version, p, remadeToo, errToo)
 		}
 	}
 	if _, remade, err := suggest(1, true); err != nil || remade { // this program has a knee there
 		t.Errorf("version 1, without a knee: remade the same is %t, %v", remade, err)
 	}
-	for _, version := range []int{-1, 0, 7} {
-		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 6", version)) {
+	for _, version := range []int{-1, 0, 8} {
+		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 7", version)) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}

@@ -67,6 +67,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	m.Far = far == "on" || far == "auto" && branches(spec.Space)
 	m.FarToo = far == "auto" && low(spec.Space, c.Trust)
 	c.EvolveFrom = int(o.Whole("evolve_from", evolveFrom, 0, 1_000_000))
+	c.Quadratic = o.Choice("quadratic", "on", "off") == "on"
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"

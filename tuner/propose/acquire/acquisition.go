@@ -83,6 +83,11 @@ func (a *acquisition) pick(w *wish, trial int, seed uint64, rng *rand.Rand) (spa
 			return c, x, err
 		}
 	}
+	if w.exploit && a.mayBend(a.engine) {
+		if c, x, err := a.vertex(*w); x != nil || err != nil {
+			return c, x, err
+		}
+	}
 	if a.goesFar(trial, w) {
 		if f := a.newFar(); f != nil {
 			if c, x, err := f.pick(trial); x != nil || err != nil {

@@ -22,8 +22,8 @@ const fewLooked = 16
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
-	redundant, crowded := a.known(w, pool), a.crowded(w, pool)
-	known := func(i int) bool { return redundant(i) || crowded(i) }
+	redundant, crowded := a.known(w, pool), a.crowded(w)
+	known := func(i int) bool { return redundant(i) || crowded(pool.X[i]) }
 	// One of the first few is nearly always chosen. Then the others need no order.
 	order := bandit.Largest(pool.Score, fewLooked)
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i >= 0 {
@@ -136,15 +136,15 @@ const (
 	extentOf    = 5 // best configurations
 )
 
-// crowded reports for candidate i whether it is close to a pending trial. The mean does not
+// crowded reports whether a candidate is close to a pending trial. The mean does not
 // know of pending trials, so that several suggestions that exploit would be one.
-func (a *acquisition) crowded(w wish, pool *bandit.Pool) func(i int) bool {
+func (a *acquisition) crowded(w wish) func(x []float64) bool {
 	pending := slices.Clone(a.chosen)
 	for _, p := range a.engine.Results.Pending {
 		pending = append(pending, p.X)
 	}
 	if len(pending) == 0 || !a.engine.Event.Spaces() || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
-		return func(int) bool { return false }
+		return func([]float64) bool { return false }
 	}
 	distance := spaced
 	if a.options.Trusts(a.spec) {
@@ -153,8 +153,8 @@ func (a *acquisition) crowded(w wish, pool *bandit.Pool) func(i int) bool {
 	if w.exploit && a.engine.Event.Closes() {
 		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
 	}
-	return func(i int) bool {
-		return slices.ContainsFunc(pending, func(x []float64) bool { return a.outlook.Within(pool.X[i], x, distance) })
+	return func(x []float64) bool {
+		return slices.ContainsFunc(pending, func(y []float64) bool { return a.outlook.Within(x, y, distance) })
 	}
 }
 

@@ -20,11 +20,12 @@ type Chooser struct {
 	elite     elite
 	region    region
 	evolution evolution
+	ranked    ranked
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}, evolution: evolution{dim: spec.Space.Dim()}}
+	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}, evolution: evolution{dim: spec.Space.Dim()}, ranked: ranked{most: mostRanked(spec.Space.Dim())}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at

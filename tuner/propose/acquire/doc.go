@@ -3,8 +3,8 @@
 //
 // A [Chooser] makes suggestions ([Chooser.Propose]), recommends the best trials
 // ([Chooser.Recommend]), and describes the state of the model ([Chooser.Diagnose]). It
-// keeps three folds of the results, the elite, near which it searches, the size of the
-// trust region, and the evolution.
+// keeps four folds of the results. They are the elite, near which it searches, the size of the
+// trust region, the results for quadratics, and the evolution.
 //
 //	wish: exploit, explore, weights, trust region, thrift
 //	  └─► scorer: μ + b·σ, or what stands for it
@@ -47,6 +47,11 @@
 // double it, max(4, d) suggestions in a row without one halve it, and below 1/128 it starts
 // again. There, every 15 suggestions in a row without an improvement double b, up to
 // eightfold (option patience).
+//
+// # Quadratics
+//
+// Where a quadratic regression explains the best results well, suggestions that exploit take its
+// best point (option quadratic). It sees a narrow valley across the coordinates sooner than the model.
 //
 // # Evolution
 //

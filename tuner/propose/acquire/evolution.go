@@ -55,12 +55,17 @@ func Evolvable(sp *space.Space) bool {
 	})
 }
 
-// mayEvolve reports whether an evolution may make suggestions in a study. Reports, costs, limits
-// and failures that parameters explain have not been measured with one.
+// mayEvolve reports whether an evolution may make suggestions in a study.
 func (c *Chooser) mayEvolve(e *model.Engine) bool {
 	from := c.options.EvolveFrom
-	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && len(c.spec.Objectives) == 1 &&
-		Evolvable(c.spec.Space) && !e.Limited() && !e.Blames() && e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
+	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && c.plain(e)
+}
+
+// plain reports whether a study only has outcomes of one objective on an [Evolvable] space. Reports,
+// costs, limits and failures that parameters explain have not been measured with what asks for it.
+func (c *Chooser) plain(e *model.Engine) bool {
+	return len(c.spec.Objectives) == 1 && Evolvable(c.spec.Space) && !e.Limited() && !e.Blames() &&
+		e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
 }
 
 // evolves reports whether the suggestion for a trial is a sample of the evolution, while those of
@@ -190,8 +195,6 @@ func (a *acquisition) sample(trial int) (space.Config, []float64, error) {
 // default parameters but without negative weights) that maximises. The covariance is σ²AAᵀ with
 // a triangular A, which also takes the place of its symmetric root in the path of the step
 // (Krause, Arbonès and Igel, 2016).
-// Its algebra is in plain loops, since a library may round
-// differently with other vector instructions, and suggestions must not depend on these.
 type strategy struct {
 	start                []float64
 	mean, path, stepPath []float64
@@ -360,34 +363,16 @@ func (s *strategy) update() {
 // solve returns A⁻¹y.
 func (s *strategy) solve(y []float64) []float64 {
 	x := slices.Clone(y)
-	for i := range x {
-		for j := range i {
-			x[i] -= s.root[i][j] * x[j]
-		}
-		x[i] /= s.root[i][i]
-	}
+	solve(s.root, x)
 	return x
 }
 
 // factor computes A. It returns false where C is singular in floats.
 func (s *strategy) factor() bool {
-	for i := range s.cov {
-		for j := range i + 1 {
-			v := s.cov[i][j]
-			for k := range j {
-				v -= s.root[i][k] * s.root[j][k]
-			}
-			switch {
-			case i != j:
-				s.root[i][j] = v / s.root[j][j]
-			case v > 0 && v < math.MaxFloat64:
-				s.root[i][i] = math.Sqrt(v)
-			default:
-				return false
-			}
-		}
+	for i, row := range s.cov {
+		copy(s.root[i], row[:i+1])
 	}
-	return true
+	return cholesky(s.root)
 }
 
 // width is the largest standard deviation of a coordinate.

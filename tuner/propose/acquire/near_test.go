@@ -115,8 +115,7 @@ func TestCrowdedByALongQueue(t *testing.T) {
 	if got := len(a.engine.Results.Pending); got != queued {
 		t.Fatalf("%d trials are pending, want %d", got, queued)
 	}
-	pool := new(bandit.Pool)
-	if n := testing.AllocsPerRun(3, func() { a.crowded(wish{exploit: true}, pool) }); n > 50 {
+	if n := testing.AllocsPerRun(3, func() { a.crowded(wish{exploit: true}) }); n > 50 {
 		t.Errorf("%v allocations for %d pending trials", n, queued)
 	}
 }

@@ -38,6 +38,10 @@ type Options struct {
 	// of results from which on an evolution strategy makes many suggestions while those of the
 	// model do not improve on the best. 0 means never.
 	EvolveFrom int
+	// Quadratic ("quadratic", "on", the default, or "off"), with one objective, lets suggestions
+	// that exploit take the best point of a quadratic through the best results, where one explains
+	// them well.
+	Quadratic bool
 	// Coarse ("refine", "gradient", the default, or "mutations") searches for suggestions
 	// without the gradient.
 	Coarse bool

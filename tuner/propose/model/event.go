@@ -22,9 +22,11 @@ import (
 // Spaces with few coordinates have a far model, far suggestions improve on the best of their
 // branch, standard deviations shown may be narrower than the model's, suggestions that
 // exploit may be closer to pending trials, and an evolution strategy makes some. No suggestion
-// of a model is the same as a trial up to rounding. So the log explains every suggestion.
+// of a model is the same as a trial up to rounding. From version 7 on, suggestions that exploit may
+// come from a quadratic. So the log explains every suggestion.
 const (
-	modelVersion   = 6
+	modelVersion   = 7
+	bendVersion    = 7
 	slopeVersion   = 6
 	metricVersion  = 6
 	prunedVersion  = 6
@@ -123,6 +125,10 @@ func (e *Event) Closes() bool { return e.Version >= closeVersion }
 
 // Evolves reports whether an evolution strategy may make suggestions while the event is in effect.
 func (e *Event) Evolves() bool { return e.Version >= evolveVersion }
+
+// Bends reports whether suggestions that exploit may come from a quadratic while the event is in
+// effect.
+func (e *Event) Bends() bool { return e.Version >= bendVersion }
 
 // Differs reports whether all suggestions skip configurations that are the same as a trial up to
 // rounding while the event is in effect. Before, only those that exploit without noise did.
