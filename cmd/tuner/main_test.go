@@ -174,7 +174,7 @@ func TestLuckText(t *testing.T) {
 	o := study.Objective{Name: "loss"}
 	best := study.Trial{Number: 10, State: study.Completed, Outcome: told(study.Completed, 1.9)}
 	measured := study.Trial{Number: 8, State: study.Completed, Outcome: told(study.Completed, 1)}
-	const plain = "Trial 10 is the best by the prediction of the model, which allows for luck. The best measured value is loss=1 (trial 8)."
+	const plain = "Trial 10 is the best by the prediction of the model, which allows for luck.\nThe best measured value is loss=1 (trial 8)."
 	if got := luckText(best, measured, o); got != plain {
 		t.Errorf("without late results: %q", got)
 	}
@@ -183,7 +183,7 @@ func TestLuckText(t *testing.T) {
 		{Epoch: 2, Outcome: told(study.Completed, 0.25)},
 	}
 	measured.Late = []study.LateResult{{Epoch: 1, Outcome: told(study.Completed, 3)}}
-	const late = plain + " The model knows late results too: loss=0.25 (trial 10), loss=3 (trial 8)."
+	const late = plain + "\nThe model knows late results too: loss=0.25 (trial 10), loss=3 (trial 8)."
 	if got := luckText(best, measured, o); got != late {
 		t.Errorf("with late results: %q", got)
 	}

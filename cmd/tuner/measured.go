@@ -45,10 +45,10 @@ func (g *globals) remarkMeasured(ctx context.Context, cmd *cobra.Command, svc tu
 	return nil
 }
 
-// luckText says why a trial is recommended and not another one that measured better. Late
-// results of the two are listed, because tables do not show them.
+// luckText says why a trial is recommended and not another one that measured better, in lines
+// that fit 80 columns. Late results of the two are listed, because tables do not show them.
 func luckText(best, measured study.Trial, o study.Objective) string {
-	text := fmt.Sprintf("Trial %d is the best by the prediction of the model, which allows for luck. The best measured value is %s.", best.Number, bestText(measured, o))
+	text := fmt.Sprintf("Trial %d is the best by the prediction of the model, which allows for luck.\nThe best measured value is %s.", best.Number, bestText(measured, o))
 	var late []string
 	for _, t := range []study.Trial{best, measured} {
 		for _, l := range t.Late {
@@ -58,7 +58,7 @@ func luckText(best, measured study.Trial, o study.Objective) string {
 		}
 	}
 	if len(late) > 0 {
-		text += " The model knows late results too: " + strings.Join(late, ", ") + "."
+		text += "\nThe model knows late results too: " + strings.Join(late, ", ") + "."
 	}
 	return text
 }
