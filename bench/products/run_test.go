@@ -295,6 +295,12 @@ func TestMeasure(t *testing.T) {
 	if r.peak32 < 0 || r.peak64 < 0 || math.IsNaN(r.peak64) {
 		t.Errorf("peaks %g, %g", r.peak32, r.peak64)
 	}
+
+	// With two threads a long case too first runs untimed, to wake the second core.
+	r.threads, m.ours[0], ours = 2, 2*short, 0
+	if r.take(m, false); ours != 2 {
+		t.Errorf("with two threads ours ran %d times", ours)
+	}
 }
 
 // A process is started with its number of threads, and one without output is an error.
