@@ -157,15 +157,17 @@ func (r *run) report(w io.Writer) {
 			fmt.Fprintf(w, ", at most %s", gates.judgeMost(1e3*mid, 1e3*m.most))
 		}
 		fmt.Fprint(w, " |")
+		share := 0.0 // of the peak
 		switch peak := r.peak(m.name); {
 		case m.c.flops > 0 && peak > 0:
 			rate := m.c.flops / mid
-			fmt.Fprintf(w, " %.1f | %.1f %% |", rate/1e9, 100*rate/peak)
+			share = rate / peak
+			fmt.Fprintf(w, " %.1f | %.1f %% |", rate/1e9, 100*share)
 			gate, aim := m.gate, m.aim
 			if r.threads > 1 {
 				gate, aim = 0, 0
 			}
-			fmt.Fprintf(w, " %s | %s |", gates.judge(rate/peak, gate, 100, " %"), aims.judge(rate/peak, aim, 100, " %"))
+			fmt.Fprintf(w, " %s | %s |", gates.judge(share, gate, 100, " %"), aims.judge(share, aim, 100, " %"))
 		default:
 			gates.leaveOut(m.gate)
 			fmt.Fprint(w, " | | | |")
@@ -185,7 +187,7 @@ func (r *run) report(w io.Writer) {
 			_, t, _ := quartiles(times)
 			low, ratio, high := quartiles(ratios)
 			fmt.Fprintf(w, " %s | %.3g | %.2f [%.2f %.2f] |", want.peer, 1e3*t, ratio, low, high)
-			fmt.Fprintf(w, " %s | %s |", gates.judge(ratio, gate, 1, ""), aims.judge(ratio, want.aim, 1, ""))
+			fmt.Fprintf(w, " %s%s | %s |", gates.judge(ratio, gate, 1, ""), needs(share, ratio, gate), aims.judge(ratio, want.aim, 1, ""))
 		}
 		if empty {
 			fmt.Fprint(w, " | | | | |")
@@ -221,6 +223,15 @@ func (t *tally) judge(value, bound, scale float64, unit string) string {
 	}
 	t.held++
 	return fmt.Sprintf("%.3g%s holds", scale*bound, unit)
+}
+
+// needs says which share of the peak a missed ratio would take, at the peer's present speed.
+// Over 100 % no program can reach it on this machine. share is that of ours, 0 if unknown.
+func needs(share, ratio, bound float64) string {
+	if share == 0 || !(ratio < bound) {
+		return ""
+	}
+	return fmt.Sprintf(", needs %.0f %% of peak", 100*share*bound/ratio)
 }
 
 // judgeMost is judge for an upper bound.

@@ -122,7 +122,7 @@ func TestReport(t *testing.T) {
 	r.report(&out)
 	want := [][]string{
 		{"gemm 64 10 20 30", "2 [1 4], at most 3 holds", "2.0", "66.7 %", "50 % holds", "90 % **missed**", "numpy", "5", "2.50 [2.00 3.00]", "2 holds", "4 **missed**"},
-		{"", "", "", "", "", "", "gonum", "5", "2.90 [2.90 2.90]", "3 **missed**", "3 **missed**"},
+		{"", "", "", "", "", "", "gonum", "5", "2.90 [2.90 2.90]", "3 **missed**, needs 69 % of peak", "3 **missed**"},
 		{"exp 32 100", "1e+03 [1e+03 1e+03]", "", "", "", "", "", "", "", "", ""},
 	}
 	if got := cells(t, out.String()); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -137,7 +137,7 @@ func TestReport(t *testing.T) {
 	out.Reset()
 	r.threads = 2
 	r.report(&out)
-	if got := cells(t, out.String())[0]; got[3] != "33.3 %" || got[4] != "" || got[9] != "5 **missed**" || got[10] != "4 **missed**" {
+	if got := cells(t, out.String())[0]; got[3] != "33.3 %" || got[4] != "" || got[9] != "5 **missed**, needs 67 % of peak" || got[10] != "4 **missed**" {
 		t.Errorf("with two threads the row is %q", got)
 	}
 	out.Reset()
