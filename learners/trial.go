@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
@@ -50,6 +51,21 @@ type Tried struct {
 	lambda float64 // of the trial, 0 for none
 }
 
+// Budget returns the sampler with a budget. BLESS and BLESSR do not estimate effective
+// dimensions then, because a fit has no use for them.
+func (t Tried) Budget(points int) sketch.Sampler {
+	s := t.Budgeted.Budget(points)
+	switch b := s.(type) {
+	case sketch.BLESS:
+		b.NoDimension = true
+		return b
+	case sketch.BLESSR:
+		b.NoDimension = true
+		return b
+	}
+	return s
+}
+
 // gains reports whether the centres pass the trial. They do if there is none because of
 // too few rows, or because of an error. Such an error is for the fit to report.
 //
@@ -71,13 +87,13 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 	if fitted < size {
 		return true
 	}
-	order = order[:2*fitted]
-	uniform := slices.Clone(order[:size])
-	slices.Sort(uniform)
-	fit, test := slices.Concat(own, order[:fitted]), order[fitted:]
-	slices.Sort(fit)
-	slices.Sort(test)
-	t := trial{ctx: ctx, k: k, lambda: lambda, c: src.Outputs()}
+	rows := append(own, order[:2*fitted]...)
+	t := trials.Get().(*trial)
+	defer t.end()
+	t.k, t.lambda, t.fitted, t.c = k, lambda, size+fitted, src.Outputs()
+	if err := t.read(ctx, src, rows); err != nil {
+		return true
+	}
 	if weights != nil {
 		counted := 0
 		for _, s := range weights {
@@ -85,26 +101,13 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 				counted++
 			}
 		}
-		for i := range weights { // so that λ is that of the fit
-			weights[i] *= float64(counted) / float64(len(weights))
+		t.weights = pick(weights, rows)
+		for i := range t.weights { // so that λ is that of the fit
+			t.weights[i] *= float64(counted) / float64(len(weights))
 		}
-		t.weights, t.testWeights = pick(weights, fit), pick(weights, test)
 	}
-	rows, err := t.read(src, fit)
-	if err != nil {
-		return true
-	}
-	t.x, t.y = rows.Rows(), rows.Targets()
-	if rows, err = t.read(src, test); err != nil {
-		return true
-	}
-	t.testX, t.testY = rows.Rows(), rows.Targets()
-	chosen, err := t.error(t.among(fit, own))
-	if err != nil {
-		return true
-	}
-	other, err := t.error(t.among(fit, uniform))
-	return err != nil || !(other < math.Inf(1)) || chosen < trialGain*trialGain*other
+	chosen, other := t.error(0, size), t.error(size, 2*size)
+	return !(other < math.Inf(1)) || chosen < trialGain*trialGain*other
 }
 
 // some returns m of the numbers below n, in increasing order.
@@ -145,101 +148,117 @@ func pick[T any](from []T, at []int) []T {
 
 // trial fits centres to a few rows by Nyström regression.
 type trial struct {
-	ctx      context.Context
-	k        kernel.Kernel
-	lambda   float64
-	x, testX kernel.Rows
-	y, testY []float64
-	// weights are those of x and testX, nil if all count alike
-	weights, testWeights []float64
-	c                    int
-	scratch              kernel.Scratch
-	memory               []float64 // of matrix
+	k      kernel.Kernel
+	lambda float64
+	// x and y are the rows in the order of the trial. The first ones are fitted, and the
+	// others measured.
+	x       kernel.Rows
+	y       []float64
+	weights []float64 // of these rows, nil if all count alike
+	fitted  int
+	c       int
+
+	scratch      kernel.Scratch
+	matrix, gram []float64
 }
 
-// read returns rows of src in memory.
-func (t *trial) read(src data.Source, idx []int) (*data.Memory, error) {
-	part, err := data.Subset(src, idx)
-	if err != nil {
-		return nil, err
-	}
-	return data.Load(t.ctx, part)
+// trials keeps the memory of trials between choices.
+var trials = sync.Pool{New: func() any { return new(trial) }}
+
+// end gives the memory back.
+func (t *trial) end() {
+	*t = trial{scratch: t.scratch, matrix: t.matrix, gram: t.gram}
+	trials.Put(t)
 }
 
-// among returns rows of t.x, by their indices in the source. fit are those of t.x.
-func (t *trial) among(fit, idx []int) kernel.Rows {
-	at := make([]int, len(idx))
-	for i, v := range idx {
-		at[i], _ = slices.BinarySearch(fit, v)
+// read reads rows of src in one pass.
+func (t *trial) read(ctx context.Context, src data.Source, rows []int) error {
+	at := rows
+	all, ok := src.(*data.Memory)
+	if !ok {
+		sorted := slices.Sorted(slices.Values(rows))
+		part, err := data.Subset(src, sorted)
+		if err != nil {
+			return err
+		}
+		if all, err = data.Load(ctx, part); err != nil {
+			return err
+		}
+		at = make([]int, len(rows))
+		for i, v := range rows {
+			at[i], _ = slices.BinarySearch(sorted, v)
+		}
 	}
-	return t.x.Select(at)
+	t.x = all.Rows().Select(at)
+	t.y = make([]float64, 0, len(rows)*t.c)
+	for _, i := range at {
+		t.y = append(t.y, all.Targets()[i*t.c:][:t.c]...)
+	}
+	return t.k.Check(t.x)
 }
 
-// matrix returns k of the rows x and m centres. The next one overwrites it.
-func (t *trial) matrix(x kernel.Rows, centers kernel.Prepared, m int) blocked.Matrix[float64] {
-	n := x.Len()
-	if cap(t.memory) < n*m {
-		t.memory = make([]float64, n*m)
+// error fits the rows with the centres from ≤ i < to, which are rows themselves, and returns
+// the sum of the squared errors on the rows to measure. It is infinite or NaN without a fit.
+//
+// The coefficients w solve (KᵀSK + λnK_MM)w = KᵀSy for the n rows. The diagonal grows by
+// what rounding asks for, which acts like a λ of at most 3e-8κ².
+func (t *trial) error(from, to int) float64 {
+	m, n, all := to-from, t.fitted, t.x.Len()
+	k := blocked.New(all, m, floats(&t.matrix, all*m))
+	kernel.Prepare(t.k, t.x.Slice(from, to)).Fill(k.Data, m, t.x, 0, all, &t.scratch)
+	gram := blocked.New(m, m, floats(&t.gram, m*m))
+	for i, v := range k.Data[from*m : to*m] {
+		gram.Data[i] = sketch.Ridge(t.lambda, n) * v
 	}
-	k := blocked.New(n, m, t.memory[:n*m])
-	centers.Fill(k.Data, m, x, 0, n, &t.scratch)
-	return k
-}
-
-// error returns the sum of the squared errors on the rows for testing.
-func (t *trial) error(centers kernel.Rows) (float64, error) {
-	e, err := sketch.NewEmbedding(t.k, centers, 0, 1)
-	if err != nil {
-		return 0, err
-	}
-	r, n := e.Rank(), t.x.Len()
-	l := blocked.New(r, r, e.Factor())
-	columns := kernel.Prepare(t.k, e.Points()) // NewEmbedding has checked them
-	z := t.matrix(t.x, columns, r)
-	blocked.SolveLowerRight(1, true, l, z)
-	y := t.y
+	fit, test := k.Sub(0, 0, n, m), k.Sub(n, 0, all, m)
+	y := t.y[:n*t.c]
 	if t.weights != nil {
 		y = slices.Clone(y)
-		for i, s := range t.weights {
+		for i, s := range t.weights[:n] {
 			root := math.Sqrt(s)
-			for j := range r {
-				z.Data[i*r+j] *= root
+			for j := range m {
+				fit.Data[i*m+j] *= root
 			}
 			for j := range t.c {
 				y[i*t.c+j] *= root
 			}
 		}
 	}
-	gram, w := blocked.New(r, r, make([]float64, r*r)), blocked.New(r, t.c, make([]float64, r*t.c))
-	blocked.Syrk(1, true, z, 1, 0, gram)
+	blocked.Syrk(1, true, fit, 1, 1, gram)
 	largest := 0.0
-	for j := range r {
-		largest = max(largest, gram.Data[j*r+j])
+	for j := range m {
+		largest = max(largest, gram.Data[j*m+j])
 	}
-	for j := range r {
-		gram.Data[j*r+j] += max(sketch.Ridge(t.lambda, n), float64(r)*0x1p-50*largest)
+	for j := range m {
+		gram.Data[j*m+j] += float64(m) * 0x1p-50 * largest
 	}
-	if blocked.Cholesky(1, gram) < r {
-		return math.Inf(1), nil
+	if blocked.Cholesky(1, gram) < m {
+		return math.Inf(1)
 	}
-	times(true, z, blocked.New(n, t.c, y), w)
+	w := blocked.New[float64](m, t.c, nil)
+	times(true, fit, blocked.New(n, t.c, y), w)
 	blocked.SolveLower(1, false, gram, w)
 	blocked.SolveLower(1, true, gram, w)
-	blocked.SolveLower(1, true, l, w)
-	if checkFinite("coefficients", w.Data, t.c) != nil {
-		return math.Inf(1), nil // the targets are too large
-	}
-	f := blocked.New(t.testX.Len(), t.c, make([]float64, len(t.testY)))
-	times(false, t.matrix(t.testX, columns, r), w, f)
+	f := blocked.New[float64](all-n, t.c, nil)
+	times(false, test, w, f)
 	sum := 0.0
 	for i, v := range f.Data {
 		s := 1.0
-		if t.testWeights != nil {
-			s = t.testWeights[i/t.c]
+		if t.weights != nil {
+			s = t.weights[n+i/t.c]
 		}
-		sum += s * (v - t.testY[i]) * (v - t.testY[i])
+		e := v - t.y[n*t.c+i]
+		sum += s * e * e
 	}
-	return sum, nil
+	return sum
+}
+
+// floats returns n numbers of unspecified value in the memory of at.
+func floats(at *[]float64, n int) []float64 {
+	if cap(*at) < n {
+		*at = make([]float64, n)
+	}
+	return (*at)[:n]
 }
 
 // times sets c = op(a)b. It takes a single column as a vector, which is quicker.

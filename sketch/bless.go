@@ -53,6 +53,9 @@ type BLESS struct {
 	// all n rows. So does the effective dimension, which is too small if the sample
 	// misses much. MaxCandidates should be many times MaxPoints.
 	MaxCandidates int
+	// NoDimension leaves out the estimates of effective dimensions, which are 0 then. They
+	// take up to a third of the time with some hundred points. Nothing else changes.
+	NoDimension bool
 	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 
@@ -86,6 +89,7 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	if err != nil {
 		return nil, err
 	}
+	p.noDimension = b.NoDimension
 	q2, err := orDefault("BLESS", "Oversampling", b.Oversampling, defaultOversampling, 0)
 	if err != nil {
 		return nil, err
@@ -182,6 +186,9 @@ func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room r
 	}
 	l := &drawn{want: float64(want), got: float64(m), last: last}
 	among := float64(len(u)) / float64(n) // the probability that a row is a candidate
+	memory := make([]float64, 3*different)
+	l.Indices, l.Weights = make([]int, 0, different), memory[:0:different]
+	l.chances, l.scores = memory[different:different:2*different], memory[2*different:2*different]
 	for i, count := range counts {
 		if count == 0 {
 			continue

@@ -32,6 +32,8 @@ type BLESSR struct {
 	// MaxCandidates is as in [BLESS], with one sample for all levels whenever it is
 	// below n. U_h is then ⌈β_h n⌉ rows, or all.
 	MaxCandidates int
+	// NoDimension is as in [BLESS].
+	NoDimension bool
 	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
 }
@@ -50,6 +52,7 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	if err != nil {
 		return nil, err
 	}
+	p.noDimension = b.NoDimension
 	q2, err := orDefault("BLESSR", "Oversampling", b.Oversampling, defaultOversampling, 0)
 	if err != nil {
 		return nil, err

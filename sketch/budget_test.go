@@ -346,3 +346,31 @@ func TestBudgetBeatsUniform(t *testing.T) {
 		}
 	}
 }
+
+// Without effective dimensions all else is the same.
+func TestNoDimension(t *testing.T) {
+	x, _ := sketchtest.Blobs(900, kerneltest.Seeded(t, 82))
+	src, k := kernel.FromRows(x), kerneltest.Gaussian(1)
+	draw := func(s Sampler) *Dictionary {
+		return must(s.Sample(background, k, src, 1e-4, rand.New(rand.NewPCG(83, 1))))
+	}
+	for name, s := range map[string][2]Sampler{
+		"BLESS":         {BLESS{}, BLESS{NoDimension: true}},
+		"BLESS, budget": {BLESS{}.Budget(90), BLESS{NoDimension: true}.Budget(90)},
+		"BLESSR":        {BLESSR{}, BLESSR{NoDimension: true}},
+	} {
+		with, without := draw(s[0]), draw(s[1])
+		if len(with.Path) != len(without.Path) || with.Rows != without.Rows {
+			t.Fatalf("%s: %d levels of %d rows, and %d of %d without dimensions", name, len(with.Path), with.Rows, len(without.Path), without.Rows)
+		}
+		for h, l := range without.Path {
+			w := with.Path[h]
+			if l.Lambda != w.Lambda || !slices.Equal(l.Indices, w.Indices) || !slices.Equal(l.Weights, w.Weights) {
+				t.Errorf("%s: level %d differs", name, h)
+			}
+			if l.EffectiveDimension != 0 || w.EffectiveDimension == 0 && w.Len() > 0 {
+				t.Errorf("%s: level %d has the dimension %v, and %v", name, h, w.EffectiveDimension, l.EffectiveDimension)
+			}
+		}
+	}
+}

@@ -18,17 +18,44 @@ func choose(n, m int, rng *rand.Rand) []int {
 		return prefix(rng.Perm(n), m)
 	}
 	// This is Floyd's method (Bentley and Floyd, 1987).
-	taken := make(map[int]bool, m)
-	out := make([]int, 0, m)
+	if n > sparseMarks*m {
+		taken := make(map[int]bool, m)
+		out := make([]int, 0, m)
+		floyd(n, m, rng, func(i int) bool { return taken[i] }, func(i int) {
+			taken[i] = true
+			out = append(out, i)
+		})
+		slices.Sort(out)
+		return out
+	}
+	taken := make([]bool, n)
+	floyd(n, m, rng, func(i int) bool { return taken[i] }, func(i int) { taken[i] = true })
+	return marked(taken, m)
+}
+
+// sparseMarks is n/m above which a set of m numbers below n costs less as a map than as n
+// marks.
+const sparseMarks = 100
+
+// floyd takes m different numbers below n.
+func floyd(n, m int, rng *rand.Rand, taken func(i int) bool, take func(i int)) {
 	for top := n - m; top < n; top++ {
 		i := rng.IntN(top + 1)
-		if taken[i] {
+		if taken(i) {
 			i = top
 		}
-		taken[i] = true
-		out = append(out, i)
+		take(i)
 	}
-	slices.Sort(out)
+}
+
+// marked returns the m numbers that are marked, increasing.
+func marked(marks []bool, m int) []int {
+	out := make([]int, 0, m)
+	for i, is := range marks {
+		if is {
+			out = append(out, i)
+		}
+	}
 	return out
 }
 
@@ -42,9 +69,11 @@ func upTo(n int) []int {
 
 // prefix returns the first m elements of perm, sorted.
 func prefix(perm []int, m int) []int {
-	out := slices.Clone(perm[:m])
-	slices.Sort(out)
-	return out
+	marks := make([]bool, len(perm))
+	for _, i := range perm[:m] {
+		marks[i] = true
+	}
+	return marked(marks, m)
 }
 
 // thin returns every number below n independently with probability p,

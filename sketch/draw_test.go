@@ -11,7 +11,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	rng := kerneltest.Seeded(t, 40)
-	for _, c := range [][2]int{{1, 1}, {10, 0}, {10, 2}, {10, 5}, {10, 10}, {10, 11}, {1 << 40, 100}} {
+	for _, c := range [][2]int{{1, 1}, {10, 0}, {10, 2}, {10, 5}, {10, 10}, {10, 11}, {9000, 100}, {1 << 40, 100}} {
 		got := choose(c[0], c[1], rng)
 		if len(got) != min(c[0], c[1]) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
 			t.Errorf("choose(%d, %d) = %v", c[0], c[1], got)

@@ -75,11 +75,10 @@ func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.S
 // their excess at q₂ = 3. More steps, from h to A and back, change the estimate by 2 %.
 // It uses only the level's points and costs 2M³/3 operations.
 func (l *drawn) estimate(k kernel.Kernel, n int) error {
-	if l.Len() == 0 {
-		return nil
-	}
-	gram, err := kernel.Gramian(k, l.Points)
-	if err != nil {
+	w := workspaces.Get().(*workspace)
+	defer workspaces.Put(w)
+	gram := w.floats(l.Len() * l.Len())
+	if err := kernel.GramianTo(gram, k, l.Points); err != nil {
 		return err
 	}
 	if !l.last {

@@ -114,7 +114,9 @@ func inverseNorms(l []float64, m int) []float64 {
 	const width = 64
 	norms := make([]float64, m)
 	whole := blocked.New(m, m, l)
-	unit := make([]float64, min(width, m)*m)
+	space := workspaces.Get().(*workspace)
+	defer workspaces.Put(space)
+	unit := space.floats(min(width, m) * m)
 	for j := 0; j < m; j += width {
 		w := min(width, m-j)
 		b := blocked.New(m-j, w, unit[:(m-j)*w])

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // Generator approximates leverage scores at one λ from a weighted subset J, by (5.3).
@@ -81,17 +83,22 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 		return nil, &EmptyError{What: "source"}
 	}
 	out := make([]float64, src.Len())
+	columns := g.columns()
 	err := eachBlock(ctx, g.k, src, blockRows(g.m), workers, func(w *workspace, row int, x kernel.Rows) error {
 		dst := out[row:][:x.Len()]
-		solved := project(w, g.k, g.points, g.l, g.m, x)
 		clear(dst)
-		addSquares(dst, solved)
+		if !columns.addSquares(w, dst, x) {
+			addSquares(dst, project(w, g.k, g.points, g.l, g.m, x))
+		}
+		defer w.Release(w.Mark())
+		diag := w.Floats(len(dst))
+		kernel.DiagonalTo(diag, g.k, x)
 		for i, s := range dst {
-			diag := g.k.Diag(x, i)
-			if residual := diag - s; residual-residual != 0 {
+			residual := diag[i] - s
+			if residual-residual != 0 {
 				return &kernel.NonFiniteError{What: "leverage score", Row: row + i, Col: -1, Value: residual}
 			}
-			dst[i] = score(diag-s, diag, g.ridge)
+			dst[i] = score(residual, diag[i], g.ridge)
 		}
 		return nil
 	})
@@ -99,6 +106,45 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 		return nil, err
 	}
 	return out, nil
+}
+
+// columns are the points in the layout of package blocked, so that k_J(x) is solved for where
+// it is evaluated, without copies. It has the bits of project.
+type columns struct {
+	fill     kernel.PanelFiller // nil if the kernel has none, or there are too many points
+	triangle *blocked.Triangle[float64]
+	m        int
+}
+
+func (g *Generator) columns() columns {
+	if g.m == 0 || g.m > blocked.Direct {
+		return columns{}
+	}
+	fill, _ := kernel.Prepare(g.k, g.points).(kernel.PanelFiller)
+	return columns{fill, blocked.NewTriangle(blocked.New(g.m, g.m, g.l)), g.m}
+}
+
+// addSquares adds ‖L⁻¹k_J(x)‖² to dst for the rows x. It returns false if it cannot do so.
+func (c columns) addSquares(w *workspace, dst []float64, x kernel.Rows) bool {
+	if c.fill == nil {
+		return false
+	}
+	const lanes = 8
+	size := (c.m + simd.Rows - 1) / simd.Rows * simd.Rows * lanes
+	n := (len(dst) + lanes - 1) / lanes
+	panels := w.floats(n * size)
+	if !c.fill.FillPanels(panels, x, 0, len(dst), &w.Scratch) {
+		return false
+	}
+	c.triangle.SolvePanels(panels)
+	for i := range n {
+		var sums [lanes]float64
+		addSquares(sums[:], panels[i*size:][:c.m*lanes])
+		for r := range dst[i*lanes : min((i+1)*lanes, len(dst))] {
+			dst[i*lanes+r] += sums[r]
+		}
+	}
+	return true
 }
 
 // blockRows is the number of rows whose columns of L⁻¹K_JU, M×rows, stay in the

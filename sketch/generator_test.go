@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 // The generator is compared with (5.3) as written, with a dense inverse.
@@ -79,6 +80,33 @@ func TestScoresAreDeterministic(t *testing.T) {
 
 // The scores of a dictionary's own points from the inverse equal those from the
 // generator, also far above and below the scale of K.
+func TestColumnsHaveTheBitsOfProject(t *testing.T) {
+	rng := kerneltest.Seeded(t, 81)
+	x := kernel.NewPoints[float64](500, 5, nil)
+	for i := range x.Data() {
+		x.Data()[i] = rng.NormFloat64()
+	}
+	for name, k := range map[string]kernel.Kernel{"Gaussian": kerneltest.Gaussian(1.5), "Matérn-5/2": matern(2), "Laplace": must(kernel.NewLaplace(1)), "ARD": must(kernel.NewGaussian(1, 2, 3, 4, 5))} {
+		for _, m := range []int{1, 6, 50, blocked.Direct, blocked.Direct + 1} {
+			g := must(NewGenerator(k, x.Slice(0, m), slices.Repeat([]float64{0.5}, m), 1e-4, 500))
+			from, w := 13, new(workspace)
+			part := x.Slice(from, from+250)
+			got, want := make([]float64, part.Len()), make([]float64, part.Len())
+			done := g.columns().addSquares(w, got, part)
+			if done != (m <= blocked.Direct) {
+				t.Fatalf("%s, %d points: columns were used %v", name, m, done)
+			}
+			if !done {
+				continue
+			}
+			addSquares(want, project(new(workspace), k, g.points, g.l, m, part))
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %d points: squared norms differ", name, m)
+			}
+		}
+	}
+}
+
 func TestSelfScores(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 52), 60, 2)
 	k := kerneltest.Gaussian(0.7)

@@ -17,9 +17,12 @@ type path struct {
 	budget  int // MaxPoints
 	limit   int // MaxCandidates
 	workers int
-	seen    []int // the rows that levels have read, increasing
-	leaps   bool  // levels before the last are small
-	leapt   bool  // the last level is that of leap
+	// noDimension leaves out effective dimensions.
+	noDimension bool
+
+	seen  []int // the rows that levels have read, increasing
+	leaps bool  // levels before the last are small
+	leapt bool  // the last level is that of leap
 
 	// gathered are the rows that any level may need, in the order of index, of
 	// a source that is not resident.
@@ -176,6 +179,9 @@ func (p *path) gather(ctx context.Context, candidates [][]int) error {
 
 // rows returns the given rows of the source.
 func (p *path) rows(ctx context.Context, idx []int) (kernel.Rows, error) {
+	if all, ok := p.src.(kernel.Resident); ok && len(idx) == p.src.Len() { // different rows, so all
+		return allRows(ctx, p.k, all)
+	}
 	if p.gathered == nil {
 		return selectRows(ctx, p.k, p.src, idx)
 	}
@@ -225,7 +231,7 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 		if level.Points, err = p.rows(ctx, level.Indices); err != nil {
 			return nil, err
 		}
-		if err := level.estimate(p.k, p.src.Len()); err != nil {
+		if err := p.complete(level); err != nil {
 			return nil, err
 		}
 		levels, before = append(levels, level.Level), level
@@ -234,6 +240,18 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 		}
 	}
 	return &Dictionary{Level: before.Level, N: p.src.Len(), Rows: len(p.seen), Path: levels}, nil
+}
+
+// complete sets the effective dimension of a level, and its Gram matrix if the path goes on.
+func (p *path) complete(l *drawn) (err error) {
+	switch {
+	case l.Len() == 0:
+	case !p.noDimension:
+		return l.estimate(p.k, p.src.Len())
+	case !l.last:
+		l.gram, err = kernel.Gramian(p.k, l.Points)
+	}
+	return err
 }
 
 // reached returns the λ of level h. That is λ_h, or the λ at which q₂ asks for the

@@ -98,7 +98,7 @@ func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.
 		}
 		return rmseOn(ctx, model, test)
 	}
-	plain := sketch.BLESS{Workers: env.Workers}
+	plain := sketch.BLESS{Workers: env.Workers, NoDimension: true} // as in a trial
 	tried := learners.Tried{Budgeted: plain}
 	e, err := errorOf(s.m, tried)
 	if err != nil {

@@ -1,5 +1,7 @@
 package kernel
 
+import "fmt"
+
 // panelRows is the number of rows that the dense helpers fill at once, and the
 // width of the column panels of Gramian.
 const panelRows = 64
@@ -47,11 +49,22 @@ func Matrix(k Kernel, x, y Rows) ([]float64, error) {
 // exactly symmetric, with Diag on the diagonal, and costs about half the evaluations of
 // Matrix. Its errors are those of [Matrix].
 func Gramian(k Kernel, x Rows) ([]float64, error) {
-	if err := checkPair(k, x, x); err != nil {
+	out := make([]float64, x.Len()*x.Len())
+	if err := GramianTo(out, k, x); err != nil {
 		return nil, err
 	}
+	return out, nil
+}
+
+// GramianTo is [Gramian] into out, n×n. After an error out is unspecified.
+func GramianTo(out []float64, k Kernel, x Rows) error {
 	n := x.Len()
-	out := make([]float64, n*n)
+	if len(out) != n*n {
+		return &ShapeError{In: "kernel", What: "K(X, X)", Got: len(out), Want: fmt.Sprintf("n² = %d", n*n)}
+	}
+	if err := checkPair(k, x, x); err != nil {
+		return err
+	}
 	s := scratches.Get().(*Scratch)
 	for j0 := 0; j0 < n; j0 += panelRows {
 		j1 := min(j0+panelRows, n)
@@ -66,9 +79,23 @@ func Gramian(k Kernel, x Rows) ([]float64, error) {
 		}
 	}
 	if n == 0 {
-		return out, nil
+		return nil
 	}
-	return out, checkFiniteMatrix("K(X, X)", out, n, 0)
+	return checkFiniteMatrix("K(X, X)", out, n, 0)
+}
+
+// DiagonalTo sets out to k(x_i, x_i) for every row of x, which must be finite and accepted by
+// k.Check.
+func DiagonalTo(out []float64, k Kernel, x Rows) {
+	if base, ok := k.(*Base); ok && (base.st.Kind == SquaredDistance || base.st.Kind == Manhattan) {
+		for i := range out {
+			out[i] = base.atZero
+		}
+		return
+	}
+	for i := range out {
+		out[i] = k.Diag(x, i)
+	}
 }
 
 // Diagonal returns k(x_i, x_i) for every row. Its errors are those of [Matrix].

@@ -222,6 +222,53 @@ func TestTriangleAtOnce(t *testing.T) {
 	all.Wait()
 }
 
+// Columns in panels have the solutions of Solve, and rows beyond them stay 0.
+func TestSolvePanels(t *testing.T) {
+	t.Run("float64", solvePanels[float64])
+	t.Run("float32", solvePanels[float32])
+}
+
+func solvePanels[T Float](t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 4))
+	nr := simd.Columns[T]()
+	for _, n := range []int{0, 1, 5, 6, 7, 64, 319, Direct} {
+		l, panels := triangle[T](rng, n), 3
+		b := random[T](rng, n, panels*nr, 0)
+		padded := (n + simd.Rows - 1) / simd.Rows * simd.Rows
+		at := func(i, j int) int { return j/nr*padded*nr + i*nr + j%nr }
+		packed := make([]T, panels*padded*nr)
+		for i := range n {
+			for j := range panels * nr {
+				packed[at(i, j)] = b.Data[i*b.Stride+j]
+			}
+		}
+		kept := NewTriangle(l)
+		kept.Solve(1, false, b)
+		kept.SolvePanels(packed)
+		for i := range padded {
+			for j := range panels * nr {
+				want := T(0)
+				if i < n {
+					want = b.Data[i*b.Stride+j]
+				}
+				if got := packed[at(i, j)]; got != want {
+					t.Fatalf("n = %d: element (%d, %d) is %v, not %v", n, i, j, got, want)
+				}
+			}
+		}
+	}
+	for name, b := range map[string]struct{ n, elements int }{"too large": {Direct + 1, 0}, "half a panel": {6, 3 * nr}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			NewTriangle(triangle[T](rng, b.n)).SolvePanels(make([]T, b.elements))
+		}()
+	}
+}
+
 // BenchmarkTriangle solves with one right-hand side.
 func BenchmarkTriangle(b *testing.B) {
 	rng := rand.New(rand.NewPCG(8, 8))

@@ -36,6 +36,30 @@ func (t *Triangle[T]) Solve(workers int, trans bool, b Matrix[T]) {
 	if b.empty() {
 		return
 	}
+	solve(workers, trans, t.l, b, false, t.packed(trans))
+}
+
+// SolvePanels sets b = l⁻¹·b as Solve, for columns in panels. A panel has the elements of
+// [simd.Columns] columns, row by row, and its rows are n rounded up to a multiple of
+// [simd.Rows], with zeros beyond n. The order n of l is at most [Direct].
+func (t *Triangle[T]) SolvePanels(b []T) {
+	n := t.l.Rows
+	padded := (n + simd.Rows - 1) / simd.Rows * simd.Rows
+	size := padded * simd.Columns[T]()
+	if n > Direct || size > 0 && len(b)%size != 0 {
+		panic("blocked: precondition: l is at most of order 320, and the panels are whole")
+	}
+	if n == 0 || len(b) == 0 {
+		return
+	}
+	triangle := t.packed(false)[0]
+	for p := 0; p < padded; p += simd.Rows {
+		simd.For[T]().Trsm(p, &triangle[panelOffset(p)], &b[0], &b[p*simd.Columns[T]()], size, len(b)/size)
+	}
+}
+
+// packed returns the packed triangles of a direction.
+func (t *Triangle[T]) packed(trans bool) map[int][]T {
 	p := &t.plain
 	if trans {
 		p = &t.transpose
@@ -45,7 +69,7 @@ func (t *Triangle[T]) Solve(workers int, trans bool, b Matrix[T]) {
 		s := solver[T]{kern: simd.For[T](), trans: trans}
 		s.pack(p.kept, 0, t.l)
 	})
-	solve(workers, trans, t.l, b, false, p.kept)
+	return p.kept
 }
 
 // pack packs the triangles that solve uses.

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -147,6 +148,11 @@ func (s suite) gramian(t *rapid.T, x kernel.Rows) {
 		t.Fatal(err)
 	}
 	n := x.Len()
+	to := make([]float64, n)
+	kernel.DiagonalTo(to, s.k, x)
+	if !slices.Equal(to, diag) {
+		t.Fatalf("DiagonalTo %v, Diagonal %v", to, diag)
+	}
 	scale := s.magnitude(x, x)
 	for i := range n {
 		if k[i*n+i] != diag[i] || diag[i] != s.k.Diag(x, i) {
