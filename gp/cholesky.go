@@ -172,12 +172,12 @@ func (c *Cholesky) LogDet() float64 {
 	return 2 * s
 }
 
-// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs 2n³ operations.
+// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs n³ operations or less.
 func (c *Cholesky) Inverse() []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
 	root, inv := blocked.New[float64](n, n, nil), blocked.New[float64](n, n, nil)
 	blocked.Inverse(workers, c.matrix(), root)
-	blocked.Syrk(workers, true, root, 1, 0, inv)
+	blocked.SyrkLower(workers, root, inv)
 	mirror(inv.Data, n)
 	return inv.Data
 }

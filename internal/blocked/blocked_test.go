@@ -313,6 +313,76 @@ func TestInverse(t *testing.T) {
 	}
 }
 
+// What is left out of an inverse and of its square are products with zeros. So both have the
+// bits of the solution with the unit matrix and of its product, for any number of workers.
+func TestInverseBits(t *testing.T) {
+	t.Run("float32", inverseBits[float32])
+	t.Run("float64", inverseBits[float64])
+}
+
+func inverseBits[T Float](t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	sizes := []int{1, 6, 7, 120, 121, 256, 257, 320, 321, 400, 640}
+	for range 20 {
+		sizes = append(sizes, 1+rng.IntN(150))
+	}
+	for _, n := range sizes {
+		l := triangle[T](rng, n)
+		want, square := random[T](rng, n, n, 2), random[T](rng, n, n, 1)
+		scale(0, want, false)
+		for i := range n {
+			want.row(i)[i] = 1
+		}
+		SolveLower(1, false, l, want)
+		Syrk(1, true, want, 1, 0, square)
+		for _, workers := range []int{1, 2, 3} {
+			inv, got := random[T](rng, n, n, 3), random[T](rng, n, n, 0)
+			above := slices.Clone(got.Data)
+			Inverse(workers, l, inv)
+			SyrkLower(workers, inv, got)
+			for i := range n {
+				if !slices.Equal(inv.row(i), want.row(i)) {
+					t.Fatalf("n = %d, %d workers: row %d of the inverse differs", n, workers, i)
+				}
+				if !slices.Equal(got.row(i)[:i+1], square.row(i)[:i+1]) {
+					t.Fatalf("n = %d, %d workers: row %d of the square differs", n, workers, i)
+				}
+				if !slices.Equal(got.row(i)[i+1:], above[i*n+i+1:(i+1)*n]) {
+					t.Fatalf("n = %d, %d workers: row %d was written above the diagonal", n, workers, i)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkInverse(b *testing.B) {
+	for _, n := range []int{160, 640, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l := triangle[float64](rand.New(rand.NewPCG(5, 6)), n)
+			inv, square := New[float64](n, n, nil), New[float64](n, n, nil)
+			rounds := 0
+			for b.Loop() {
+				Inverse(1, l, inv)
+				SyrkLower(1, inv, square)
+				rounds++
+			}
+			own := b.Elapsed().Seconds() / float64(rounds)
+			start := time.Now()
+			for range rounds {
+				scale(0, inv, false)
+				for i := range n {
+					inv.row(i)[i] = 1
+				}
+				SolveLower(1, false, l, inv)
+				Syrk(1, true, inv, 1, 0, square)
+			}
+			b.ReportMetric(time.Since(start).Seconds()/float64(rounds)/own, "dense/own")
+		})
+	}
+}
+
 // gramian is a·aᵀ of rank at most k, plus d on the diagonal, with arbitrary numbers above
 // it and between the rows.
 func gramian[T Float](rng *rand.Rand, n, k int, d float64) Matrix[T] {

@@ -42,6 +42,26 @@ func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix
 	multiply(workers, o, o.transposed(), n, n, k, alpha, beta, c, true)
 }
 
+// SyrkLower sets the lower triangle of c = lᵀ·l for a lower triangular l, which has zeros
+// above the diagonal. It takes a third of the operations of [Syrk] and has its bits. c must
+// not overlap l.
+func SyrkLower[T Float](workers int, l, c Matrix[T]) {
+	l.checkSquare("l")
+	c.checkSquare("c")
+	checkSame(l.Rows, c.Rows, "l and c")
+	n, o := l.Rows, l.operand(true)
+	if float64(n)*float64(n)*float64(n) < 1<<18 {
+		workers = 1
+	}
+	// Rows in the middle take the longest, so that halves are about the same work.
+	share(workers, n, blockM, func(from, to int) {
+		for i0 := from; i0 < to; i0 += blockM {
+			i1 := min(i0+blockM, to)
+			product(o.from(i0, 0), o.transposed(), i1-i0, i1, i0, n, 1, 0, c.Sub(i0, 0, i1, i1), true, i0)
+		}
+	})
+}
+
 // size returns the size of op(a).
 func size[T Float](trans bool, a Matrix[T], name string) (rows, cols int) {
 	a.check(name)
@@ -86,18 +106,18 @@ func multiply[T Float](workers int, a, b operand[T], m, n, k int, alpha, beta T,
 	}
 	switch {
 	case workers == 1:
-		product(a, b, m, n, k, alpha, beta, c, lower, 0)
+		product(a, b, m, n, 0, k, alpha, beta, c, lower, 0)
 	case lower:
 		stripes(workers, m, func(i0, i1 int) {
-			product(a.from(i0, 0), b, i1-i0, i1, k, alpha, beta, c.Sub(i0, 0, i1, i1), true, i0)
+			product(a.from(i0, 0), b, i1-i0, i1, 0, k, alpha, beta, c.Sub(i0, 0, i1, i1), true, i0)
 		})
 	case m >= n:
 		share(workers, m, simd.Rows, func(i0, i1 int) {
-			product(a.from(i0, 0), b, i1-i0, n, k, alpha, beta, c.Sub(i0, 0, i1, n), false, 0)
+			product(a.from(i0, 0), b, i1-i0, n, 0, k, alpha, beta, c.Sub(i0, 0, i1, n), false, 0)
 		})
 	default:
 		share(workers, n, simd.Columns[T](), func(j0, j1 int) {
-			product(a, b.from(0, j0), m, j1-j0, k, alpha, beta, c.Sub(0, j0, m, j1), false, 0)
+			product(a, b.from(0, j0), m, j1-j0, 0, k, alpha, beta, c.Sub(0, j0, m, j1), false, 0)
 		})
 	}
 }
@@ -118,17 +138,19 @@ func stripes(workers, n int, f func(i0, i1 int)) {
 }
 
 // product sets c = alpha·a·b + beta·c on one goroutine, for beta 0 or 1. With lower set,
-// only elements (i, j) with j ≤ i + shift are touched.
-func product[T Float](a, b operand[T], m, n, k int, alpha, beta T, c Matrix[T], lower bool, shift int) {
+// only elements (i, j) with j ≤ i + shift are touched. The columns of a before l1 are 0 and
+// are left out, which does not change the order of summation.
+func product[T Float](a, b operand[T], m, n, l1, k int, alpha, beta T, c Matrix[T], lower bool, shift int) {
 	kern := simd.For[T]()
 	nr := simd.Columns[T]()
 	buf := take[T]()
 	defer buf.give()
 	for j0 := 0; j0 < n; j0 += blockN {
 		nn := min(blockN, n-j0)
-		for l0 := 0; l0 < k; l0 += blockK[T]() {
-			kk, keep := min(blockK[T](), k-l0), 1
-			if l0 == 0 && beta == 0 {
+		for l0, kk := l1, 0; l0 < k; l0 += kk {
+			kk = min(blockK[T]()-l0%blockK[T](), k-l0)
+			keep := 1
+			if l0 == l1 && beta == 0 {
 				keep = 0
 			}
 			pb := sized(&buf.b, (nn+nr-1)/nr*nr*kk)
