@@ -32,6 +32,7 @@ var goldenPaths = []string{"avx2", "avx512"}
 // and a repeated best trial. Those of version 6 have failures beside an optimum and at random, far
 // models of few coordinates and of branches, told standard errors of a limited metric, eight
 // workers, and samples of an evolution. That of version 7 has suggestions of quadratics.
+// That of version 8 has eight workers and quadratics beside failures.
 func TestGoldenLogs(t *testing.T) {
 	if path := simd.For[float64]().Path; !slices.Contains(goldenPaths, path) {
 		t.Skipf("these tests compute by %s; golden logs replay by one of %v", path, goldenPaths)

@@ -484,7 +484,7 @@ func TestRemakeOfNothing(t *testing.T) {
 	}
 }
 
-// New model events have version 5. Events of versions 4 to 1, of which some lack later fields,
+// New model events have version 8. Events of versions 7 to 1, of which some lack later fields,
 // are read and remade in their own version. Others are refused.
 func TestModelVersions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 4)
@@ -506,7 +506,7 @@ func TestModelVersions(t *testing.T) {
 			t.Fatalf("no model: %v", err)
 		}
 		var m model.Event
-		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 7 || (m.Surfaces[0].Target.Knee > 0) != knee {
+		if err := json.Unmarshal(a.Model, &m); err != nil || m.Version != 8 || (m.Surfaces[0].Target.Knee > 0) != knee {
 			t.Fatalf("the model is %s: %v", a.Model, err)
 		}
 		if m.Version = version; version == 1 {
@@ -534,18 +534,18 @@ func TestModelVersions(t *testing.T) {
 		}
 		return p, string(model) == string(a.Model), err
 	}
-	present, remade, err := suggest(7, false)
-	for version := 1; version <= 6; version++ {
+	present, remade, err := suggest(8, false)
+	for version := 1; version <= 7; version++ {
 		p, remadeToo, errToo := suggest(version, false)
 		if err != nil || errToo != nil || !remade || !remadeToo || !p.Suggestions[0].Config.Equal(present.Suggestions[0].Config) {
-			t.Errorf("version 7: %+v, %t, %v\nversion %d: %+v, %t, %v", present, remade, err, version, p, remadeToo, errToo)
+			t.Errorf("version 8: %+v, %t, %v\nversion %d: %+v, %t, %v", present, remade, err, version, p, remadeToo, errToo)
 		}
 	}
 	if _, remade, err := suggest(1, true); err != nil || remade { // this program has a knee there
 		t.Errorf("version 1, without a knee: remade the same is %t, %v", remade, err)
 	}
-	for _, version := range []int{-1, 0, 8} {
-		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 7", version)) {
+	for _, version := range []int{-1, 0, 9} {
+		if _, _, err := suggest(version, false); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program knows 1 to 8", version)) {
 			t.Errorf("version %d: %v", version, err)
 		}
 	}

@@ -321,7 +321,7 @@ func TestLateInOldLogs(t *testing.T) {
 				}
 				before := (*out)[0]
 				l.anchor(p)
-				if m, err := model.Decode(a.Model); err != nil || m.Version != 7 || m.Results != 15 {
+				if m, err := model.Decode(a.Model); err != nil || m.Version != 8 || m.Results != 15 {
 					t.Errorf("seed %d: the model event is %s, %v", seed, a.Model, err)
 				}
 				if _, due, err := p.Anchor(context.Background(), l.S); err != nil || due {

@@ -126,8 +126,9 @@ func rounding(axes []space.Axis) []float64 {
 
 // spaced is the distance in length scales that suggestions keep from pending trials of one
 // objective. A trust region is smaller, and the distance is a share of its length there. Where the
-// best results are close to each other, suggestions that exploit keep a share of their extent. A
-// constant distance would keep all workers but one away from an optimum that is known better.
+// best results are close to each other, suggestions that exploit keep a share of their extent, and so
+// do others where trials may fail or break limits (see gatherEvery). A constant distance would keep
+// all workers but one away from an optimum that is known better.
 const (
 	spaced      = 0.1
 	leastSpaced = 1e-4
@@ -150,7 +151,7 @@ func (a *acquisition) crowded(w wish) func(x []float64) bool {
 	if a.options.Trusts(a.spec) {
 		distance = min(distance, spacedShare*a.region.length)
 	}
-	if w.exploit && a.engine.Event.Closes() {
+	if w.exploit && a.engine.Event.Closes() || w.gather && a.engine.Event.Gathers() {
 		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
 	}
 	return func(x []float64) bool {

@@ -51,7 +51,14 @@
 // # Quadratics
 //
 // Where a quadratic regression explains the best results well, suggestions that exploit take its
-// best point (option quadratic). It sees a narrow valley across the coordinates sooner than the model.
+// best point (option quadratic), unless it is more likely to fail than not. It sees a narrow valley
+// across the coordinates sooner than the model.
+//
+// # Pending trials
+//
+// Pending trials shrink σ, and with one objective suggestions keep a distance from them. Those that
+// exploit keep less where the best results are close to each other. Where failures or limits are
+// modelled, so do others of every second trial.
 //
 // # Evolution
 //

@@ -58,13 +58,13 @@ func Evolvable(sp *space.Space) bool {
 // mayEvolve reports whether an evolution may make suggestions in a study.
 func (c *Chooser) mayEvolve(e *model.Engine) bool {
 	from := c.options.EvolveFrom
-	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && c.plain(e)
+	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && c.plain(e) && !e.Blames()
 }
 
 // plain reports whether a study only has outcomes of one objective on an [Evolvable] space. Reports,
-// costs, limits and failures that parameters explain have not been measured with what asks for it.
+// costs and limits have not been measured with what asks for it.
 func (c *Chooser) plain(e *model.Engine) bool {
-	return len(c.spec.Objectives) == 1 && Evolvable(c.spec.Space) && !e.Limited() && !e.Blames() &&
+	return len(c.spec.Objectives) == 1 && Evolvable(c.spec.Space) && !e.Limited() &&
 		e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -147,6 +148,45 @@ func TestExtent(t *testing.T) {
 		tell(c.x, c.k, c.loss)
 		if got := extent() * scale(); math.Abs(got-c.want) > 1e-9 && got != c.want {
 			t.Errorf("case %d: the extent is %v, want %v", i, got, c.want)
+		}
+	}
+}
+
+// Suggestions that exploit may be as close to a pending trial as the extent of the best results
+// allows. Where failures or limits are modelled, others of every second trial may, too, unless the
+// model event is of a version up to 7.
+func TestGathersNearTheBest(t *testing.T) {
+	for _, failing := range []bool{false, true} {
+		l := newSubject(t, labtest.SpecOf(labtest.Parse(t, labtest.Square), 7), nil)
+		l.Scatter(20, labtest.Wavy)
+		for i := range 5 { // far better than the others, and close to each other
+			l.Do(study.Add{Config: l.Decode(0.5+0.001*float64(i), 0.5), Outcome: labtest.Completed(l.S.Spec(), -100+0.01*float64(i))})
+		}
+		if failing {
+			l.Do(study.Add{Config: l.Decode(0.9, 0.1), Outcome: study.Outcome{State: study.Infeasible}})
+		}
+		pending := []float64{0.51, 0.5}
+		l.Do(study.Enqueue{Config: l.Decode(pending...)})
+		l.anchor()
+		a, e := l.ahead(), l.at()
+		a.widths()
+		extent, scale := a.extent(), e.Past().Lengths()[0]
+		if !(extent*extentShare > leastSpaced && extent*extentShare < spaced/4) {
+			t.Fatalf("the extent is %v", extent)
+		}
+		at := []float64{pending[0] + 2*extentShare*extent*scale, pending[1]} // within 0.1, and beyond the share
+		now := e.Event.Version
+		for trial := range 8 {
+			w := a.wish(trial, stream.New(1))
+			for version, want := range map[int]bool{7: !w.exploit, now: !w.exploit && !(failing && trial%2 == 0)} {
+				e.Event.Version = version
+				if got := a.crowded(w)(at); got != want {
+					t.Errorf("version %d, failures %v: a suggestion for trial %d is crowded: %v, want %v", version, failing, trial, got, want)
+				}
+				if !a.crowded(w)(pending) {
+					t.Errorf("version %d: trial %d may be where one is pending", version, trial)
+				}
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -52,11 +53,12 @@ func (t *ranked) follow(r *model.Results) {
 
 // mayBend reports whether quadratics may make suggestions in a study.
 func (c *Chooser) mayBend(e *model.Engine) bool {
-	return c.options.Quadratic && e.Event.Bends() && c.plain(e)
+	return c.options.Quadratic && e.Event.Bends() && c.plain(e) && (!e.Blames() || e.Event.BendsBeside())
 }
 
 // vertex returns the best point of a quadratic through the best results, where one explains them
-// well and expects more there than the best. It returns no point else, or if the study has it.
+// well and expects more there than the best. It returns no point else, or if the study has it, or
+// if it is more likely to fail than not.
 func (a *acquisition) vertex(w wish) (space.Config, []float64, error) {
 	a.ranked.follow(a.engine.Results)
 	q := bent(a.ranked.list)
@@ -65,10 +67,15 @@ func (a *acquisition) vertex(w wish) (space.Config, []float64, error) {
 	}
 	x := q.top()
 	c, err := a.decode(x)
-	if err != nil || q.at(x) <= 0 || a.repeats(c, x) || a.crowded(w)(x) {
+	if err != nil || q.at(x) <= 0 || a.repeats(c, x) || a.crowded(w)(x) || a.fails(x) {
 		return c, nil, err
 	}
 	return c, x, nil
+}
+
+// fails reports whether a trial is more likely to fail than not, by the model of success.
+func (a *acquisition) fails(x []float64) bool {
+	return a.outlook.Doubts() && a.outlook.LogFeasible(kernel.NewPoints(1, len(x), x))[0] < -math.Ln2
 }
 
 // terms returns the number of terms of a quadratic of d coordinates, with products of two or

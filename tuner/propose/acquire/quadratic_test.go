@@ -8,7 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // bowl is a random quadratic −(x − top)ᵀH(x − top) with a condition number of H.
@@ -271,5 +273,39 @@ func TestRanked(t *testing.T) {
 	r.List = r.List[:3]
 	if got.follow(&r); got.told != 3 {
 		t.Errorf("%d results of a study that began again, want 3", got.told)
+	}
+}
+
+// Where parameters explain failures, the best point of a quadratic is suggested unless it is more
+// likely to fail than not. In model events up to version 7 none is.
+func TestQuadraticBesideFailures(t *testing.T) {
+	for _, c := range []struct {
+		edge float64 // of the first coordinate, above which trials fail
+		want bool
+	}{{0.65, true}, {0.42, false}} {
+		l := newSubject(t, labtest.SpecOf(labtest.Parse(t, labtest.Square), 7), func(_ *model.Options, o *Options) { o.Quadratic = true })
+		rng, top := rand.New(rand.NewPCG(5, 1)), []float64{0.5, 0.4}
+		for range 60 {
+			x := []float64{rng.Float64(), rng.Float64()}
+			o := study.Outcome{State: study.Failed, Reason: study.FailedCrash}
+			if x[0] < c.edge {
+				o = labtest.Completed(l.S.Spec(), apart(x, top)*apart(x, top))
+			}
+			l.Do(study.Add{Config: l.Decode(x...), Outcome: o})
+		}
+		l.anchor()
+		a, e := l.ahead(), l.at()
+		if !e.Blames() {
+			t.Fatalf("edge %g: parameters do not explain the failures", c.edge)
+		}
+		if !a.mayBend(e) {
+			t.Errorf("edge %g: no quadratic", c.edge)
+		}
+		if _, x, err := a.vertex(wish{exploit: true}); err != nil || (x != nil) != c.want || x != nil && apart(x, top) > 1e-6 {
+			t.Errorf("edge %g: the quadratic suggests %v, %v", c.edge, x, err)
+		}
+		if e.Event.Version = 7; a.mayBend(e) {
+			t.Errorf("edge %g: a quadratic in a model event of version 7", c.edge)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 // wish is the target of one suggestion.
 type wish struct {
 	exploit bool
+	gather  bool // may be as close to pending trials as one that exploits
 	explore bool
 	repeat  bool      // the best trial
 	far     bool      // another basin, by the far model
@@ -23,6 +24,12 @@ type wish struct {
 	thrift  *thrift // nil if costs do not count
 }
 
+// gatherEvery is the period of suggestions that may be as close to pending trials as those that
+// exploit, in trials, where failures or limits are modelled. With the default of exploit_every these
+// are other ones. An optimum is often at the edge of what succeeds, and many steps along it lead
+// there. Elsewhere the other suggestions look for other basins.
+const gatherEvery = 2
+
 // wish returns the target of the next suggestion.
 func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 	every, k := a.options.ExploitEvery, len(a.spec.Objectives)
@@ -31,6 +38,7 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 		feature: a.outlook.Doubts(),
 		width:   1,
 	}
+	w.gather = w.feature && trial%gatherEvery == 0
 	if n := a.options.ExploreEvery; n > 0 && trial%n == n/2 {
 		w.explore = !w.exploit
 	}

@@ -23,9 +23,13 @@ import (
 // branch, standard deviations shown may be narrower than the model's, suggestions that
 // exploit may be closer to pending trials, and an evolution strategy makes some. No suggestion
 // of a model is the same as a trial up to rounding. From version 7 on, suggestions that exploit may
-// come from a quadratic. So the log explains every suggestion.
+// come from a quadratic. From version 8 on, a quadratic may also be used where parameters explain
+// failures, and where these or limits are modelled, half of the other suggestions of the model may
+// be closer to pending trials, too. So the log explains every suggestion.
 const (
-	modelVersion   = 7
+	modelVersion   = 8
+	gatherVersion  = 8
+	besideVersion  = 8
 	bendVersion    = 7
 	slopeVersion   = 6
 	metricVersion  = 6
@@ -129,6 +133,14 @@ func (e *Event) Evolves() bool { return e.Version >= evolveVersion }
 // Bends reports whether suggestions that exploit may come from a quadratic while the event is in
 // effect.
 func (e *Event) Bends() bool { return e.Version >= bendVersion }
+
+// BendsBeside reports whether that is also so where parameters explain failures, while the event is
+// in effect.
+func (e *Event) BendsBeside() bool { return e.Version >= besideVersion }
+
+// Gathers reports whether the distance from pending trials is also less for half of the suggestions
+// that do not exploit, where failures or limits are modelled, while the event is in effect.
+func (e *Event) Gathers() bool { return e.Version >= gatherVersion }
 
 // Differs reports whether all suggestions skip configurations that are the same as a trial up to
 // rounding while the event is in effect. Before, only those that exploit without noise did.
