@@ -313,8 +313,8 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// What is left out of an inverse and of its square are products with zeros. So both have the
-// bits of the solution with the unit matrix and of its product, for any number of workers.
+// Inverse and SyrkLower leave out products with zeros only. So they have the bits of the
+// solution with the unit matrix and of its product, for any number of workers.
 func TestInverseBits(t *testing.T) {
 	t.Run("float32", inverseBits[float32])
 	t.Run("float64", inverseBits[float64])
