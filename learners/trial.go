@@ -67,7 +67,8 @@ func (t Tried) Budget(points int) sketch.Sampler {
 }
 
 // gains reports whether the centres pass the trial. They do if there is none because of
-// too few rows, or because of an error. Such an error is for the fit to report.
+// too few rows, or because of an error. Such an error is for the fit to report. They do not
+// if their fit alone is not finite.
 //
 // Rows count by their weights. Those of the weight 0 have no part, except as centres.
 func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, weights []float64, lambda float64, seed uint64) bool {
@@ -158,8 +159,8 @@ type trial struct {
 	fitted  int
 	c       int
 
-	scratch      kernel.Scratch
-	matrix, gram []float64
+	scratch              kernel.Scratch
+	matrix, factor, gram []float64
 }
 
 // trials keeps the memory of trials between choices.
@@ -167,7 +168,7 @@ var trials = sync.Pool{New: func() any { return new(trial) }}
 
 // end gives the memory back.
 func (t *trial) end() {
-	*t = trial{scratch: t.scratch, matrix: t.matrix, gram: t.gram}
+	*t = trial{scratch: t.scratch, matrix: t.matrix, factor: t.factor, gram: t.gram}
 	trials.Put(t)
 }
 
@@ -200,45 +201,46 @@ func (t *trial) read(ctx context.Context, src data.Source, rows []int) error {
 // error fits the rows with the centres from ≤ i < to, which are rows themselves, and returns
 // the sum of the squared errors on the rows to measure. It is infinite or NaN without a fit.
 //
-// The coefficients w solve (KᵀSK + λnK_MM)w = KᵀSy for the n rows. The diagonal grows by
-// what rounding asks for, which acts like a λ of at most 3e-8κ².
+// With K_MM = LLᵀ and Z = K L⁻ᵀ for the n rows, the coefficients are w = L⁻ᵀv, where
+// (ZᵀSZ + λn)v = ZᵀSy. The normal equations of w itself would lose the directions in which
+// K_MM is small, and with them the fit of centres in clusters. The diagonal of K_MM grows by
+// its rounding error, m·2⁻⁵⁰ of the largest element.
 func (t *trial) error(from, to int) float64 {
 	m, n, all := to-from, t.fitted, t.x.Len()
 	k := blocked.New(all, m, floats(&t.matrix, all*m))
 	kernel.Prepare(t.k, t.x.Slice(from, to)).Fill(k.Data, m, t.x, 0, all, &t.scratch)
-	gram := blocked.New(m, m, floats(&t.gram, m*m))
-	for i, v := range k.Data[from*m : to*m] {
-		gram.Data[i] = sketch.Ridge(t.lambda, n) * v
+	l := blocked.New(m, m, floats(&t.factor, m*m))
+	copy(l.Data, k.Data[from*m:to*m])
+	raise(l, 0)
+	if blocked.Cholesky(1, l) < m {
+		return math.Inf(1)
 	}
-	fit, test := k.Sub(0, 0, n, m), k.Sub(n, 0, all, m)
+	z, test := k.Sub(0, 0, n, m), k.Sub(n, 0, all, m)
+	blocked.SolveLowerRight(1, true, l, z)
 	y := t.y[:n*t.c]
 	if t.weights != nil {
 		y = slices.Clone(y)
 		for i, s := range t.weights[:n] {
 			root := math.Sqrt(s)
 			for j := range m {
-				fit.Data[i*m+j] *= root
+				z.Data[i*m+j] *= root
 			}
 			for j := range t.c {
 				y[i*t.c+j] *= root
 			}
 		}
 	}
-	blocked.Syrk(1, true, fit, 1, 1, gram)
-	largest := 0.0
-	for j := range m {
-		largest = max(largest, gram.Data[j*m+j])
-	}
-	for j := range m {
-		gram.Data[j*m+j] += float64(m) * 0x1p-50 * largest
-	}
+	gram := blocked.New(m, m, floats(&t.gram, m*m))
+	blocked.Syrk(1, true, z, 1, 0, gram)
+	raise(gram, sketch.Ridge(t.lambda, n))
 	if blocked.Cholesky(1, gram) < m {
 		return math.Inf(1)
 	}
 	w := blocked.New[float64](m, t.c, nil)
-	times(true, fit, blocked.New(n, t.c, y), w)
+	times(true, z, blocked.New(n, t.c, y), w)
 	blocked.SolveLower(1, false, gram, w)
 	blocked.SolveLower(1, true, gram, w)
+	blocked.SolveLower(1, true, l, w)
 	f := blocked.New[float64](all-n, t.c, nil)
 	times(false, test, w, f)
 	sum := 0.0
@@ -251,6 +253,17 @@ func (t *trial) error(from, to int) float64 {
 		sum += s * e * e
 	}
 	return sum
+}
+
+// raise adds a ridge to the diagonal of a, or its rounding error if that is more.
+func raise(a blocked.Matrix[float64], ridge float64) {
+	m, largest := a.Rows, 0.0
+	for j := range m {
+		largest = max(largest, a.Data[j*m+j])
+	}
+	for j := range m {
+		a.Data[j*m+j] += max(ridge, float64(m)*0x1p-50*largest)
+	}
 }
 
 // floats returns n numbers of unspecified value in the memory of at.
