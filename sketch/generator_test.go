@@ -3,6 +3,7 @@ package sketch
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -78,8 +79,7 @@ func TestScoresAreDeterministic(t *testing.T) {
 	}
 }
 
-// The scores of a dictionary's own points from the inverse equal those from the
-// generator, also far above and below the scale of K.
+// Squared norms that are solved in columns have the bits of those that are solved in rows.
 func TestColumnsHaveTheBitsOfProject(t *testing.T) {
 	rng := kerneltest.Seeded(t, 81)
 	x := kernel.NewPoints[float64](500, 5, nil)
@@ -107,6 +107,8 @@ func TestColumnsHaveTheBitsOfProject(t *testing.T) {
 	}
 }
 
+// The scores of a dictionary's own points from the inverse equal those from the
+// generator, also far above and below the scale of K.
 func TestSelfScores(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 52), 60, 2)
 	k := kerneltest.Gaussian(0.7)
@@ -256,5 +258,22 @@ func TestEstimateEffectiveDimension(t *testing.T) {
 	}
 	if _, _, err := g.EstimateEffectiveDimension(background, kernel.FromRows(x.Slice(0, 0)), 1, rng); !errors.As(err, new(*EmptyError)) {
 		t.Error(err)
+	}
+}
+
+// A dictionary of all rows is a copy of them, as that of fewer rows is.
+func TestDictionaryIsACopy(t *testing.T) {
+	x := kerneltest.Points(kerneltest.Seeded(t, 91), 8, 2)
+	d := must(BLESS{Oversampling: 50}.Sample(background, kerneltest.Gaussian(0.1), kernel.FromRows(x), 1e-6, rand.New(rand.NewPCG(1, 1))))
+	if d.Len() != x.Len() {
+		t.Fatalf("%d of %d rows were chosen", d.Len(), x.Len())
+	}
+	points := d.Points.(*kernel.Points[float64])
+	before := slices.Clone(points.Data())
+	for i := range x.Data() {
+		x.Data()[i] = 42
+	}
+	if !slices.Equal(points.Data(), before) {
+		t.Error("the dictionary changed with the rows that it was drawn from")
 	}
 }

@@ -177,11 +177,8 @@ func (p *path) gather(ctx context.Context, candidates [][]int) error {
 	return err
 }
 
-// rows returns the given rows of the source.
+// rows returns a copy of the given rows of the source.
 func (p *path) rows(ctx context.Context, idx []int) (kernel.Rows, error) {
-	if all, ok := p.src.(kernel.Resident); ok && len(idx) == p.src.Len() { // different rows, so all
-		return allRows(ctx, p.k, all)
-	}
 	if p.gathered == nil {
 		return selectRows(ctx, p.k, p.src, idx)
 	}
@@ -192,6 +189,14 @@ func (p *path) rows(ctx context.Context, idx []int) (kernel.Rows, error) {
 	return p.gathered.Select(at), nil
 }
 
+// candidates returns rows to score, in place if they are all of a source in memory.
+func (p *path) candidates(ctx context.Context, idx []int) (kernel.Rows, error) {
+	if all, ok := p.src.(kernel.Resident); ok && len(idx) == p.src.Len() { // different rows, so all
+		return allRows(ctx, p.k, all)
+	}
+	return p.rows(ctx, idx)
+}
+
 // scores returns ℓ̃_J(x_u, λ) of the candidates u by the previous level, J, where nil
 // means no level. It takes the level's Gram matrix.
 func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []int) ([]float64, error) {
@@ -199,7 +204,7 @@ func (p *path) scores(ctx context.Context, before *drawn, lambda float64, u []in
 		return nil, err
 	}
 	p.seen = union(p.seen, u)
-	rows, err := p.rows(ctx, u)
+	rows, err := p.candidates(ctx, u)
 	if err != nil {
 		return nil, err
 	}
