@@ -172,7 +172,7 @@ func (c *Cholesky) LogDet() float64 {
 	return 2 * s
 }
 
-// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs n³ operations or less.
+// Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs about n³ operations.
 func (c *Cholesky) Inverse() []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
 	root, inv := blocked.New[float64](n, n, nil), blocked.New[float64](n, n, nil)

@@ -324,7 +324,7 @@ func inverseBits[T Float](t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	sizes := []int{1, 6, 7, 120, 121, 256, 257, 320, 321, 400, 640}
+	sizes := []int{0, 1, 6, 7, 120, 121, 256, 257, 320, 321, 400, 640, 1025}
 	for range 20 {
 		sizes = append(sizes, 1+rng.IntN(150))
 	}
@@ -337,7 +337,7 @@ func inverseBits[T Float](t *testing.T) {
 		}
 		SolveLower(1, false, l, want)
 		Syrk(1, true, want, 1, 0, square)
-		for _, workers := range []int{1, 2, 3} {
+		for _, workers := range []int{1, 2, 3, 8} {
 			inv, got := random[T](rng, n, n, 3), random[T](rng, n, n, 0)
 			above := slices.Clone(got.Data)
 			Inverse(workers, l, inv)

@@ -10,6 +10,8 @@
 //	Gemm, Syrk   C_ij += A_il·B_lj, 120×256 of A in L2, 256×1024 of B beyond
 //	SolveLower   halves until 320 are left; then panels of 8 right-hand sides,
 //	             6 rows at a time, solved in registers
+//	Inverse      SolveLower without what is above the diagonal
+//	SyrkLower    Syrk of a triangle, each 120 rows from their first column
 //	Triangle     SolveLower again and again, the triangles on the diagonal packed
 //	Cholesky     halves until 32 are left, which one kernel factors
 //	Pivoted      32 columns at a time, then one Syrk for the rest
@@ -17,7 +19,7 @@
 //	Gemv         nothing is packed: 6 rows at a time, as they lie
 //
 // Nearly all operations are those of the micro-kernel. There are 2n³ for Gemm, n³ for Syrk,
-// n²m for m right-hand sides, and n³/3 for Cholesky.
+// n²m for m right-hand sides, n³/3 for Cholesky, and about n³/2 for Inverse and SyrkLower each.
 //
 // # Invariants
 //

@@ -43,7 +43,7 @@ func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix
 }
 
 // SyrkLower sets the lower triangle of c = lᵀ·l for a lower triangular l, which has zeros
-// above the diagonal. It takes a third of the operations of [Syrk] and has its bits. c must
+// above the diagonal. It takes about half of the operations of [Syrk] and has its bits. c must
 // not overlap l.
 func SyrkLower[T Float](workers int, l, c Matrix[T]) {
 	l.checkSquare("l")
@@ -53,7 +53,7 @@ func SyrkLower[T Float](workers int, l, c Matrix[T]) {
 	if float64(n)*float64(n)*float64(n) < 1<<18 {
 		workers = 1
 	}
-	// Rows in the middle take the longest, so that halves are about the same work.
+	// Rows in the middle take the longest, so that two halves are about the same work.
 	share(workers, n, blockM, func(from, to int) {
 		for i0 := from; i0 < to; i0 += blockM {
 			i1 := min(i0+blockM, to)

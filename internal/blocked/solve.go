@@ -26,7 +26,7 @@ func SolveLowerRight[T Float](workers int, trans bool, l, b Matrix[T]) {
 }
 
 // Inverse sets dst to the inverse of the lower triangular matrix l, with zeros
-// above the diagonal. dst must not overlap l. It takes less than half of the operations of
+// above the diagonal. dst must not overlap l. It takes about half of the operations of
 // [SolveLower] for a unit matrix and has its bits.
 func Inverse[T Float](workers int, l, dst Matrix[T]) {
 	l.checkSquare("l")

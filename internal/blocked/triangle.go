@@ -47,7 +47,7 @@ func (t *Triangle[T]) SolvePanels(b []T) {
 	padded := (n + simd.Rows - 1) / simd.Rows * simd.Rows
 	size := padded * simd.Columns[T]()
 	if n > Direct || size > 0 && len(b)%size != 0 {
-		panic("blocked: precondition: l is at most of order 320, and the panels are whole")
+		panic("blocked: precondition: the order of l is at most Direct, and the panels are whole")
 	}
 	if n == 0 || len(b) == 0 {
 		return

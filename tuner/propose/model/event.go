@@ -24,7 +24,7 @@ import (
 // exploit may be closer to pending trials, and an evolution strategy makes some. No suggestion
 // of a model is the same as a trial up to rounding. From version 7 on, suggestions that exploit may
 // come from a quadratic. From version 8 on, a quadratic may also be used where parameters explain
-// failures, and where these or limits are modelled, half of the other suggestions of the model may
+// failures, and where these or limits are modelled, the other suggestions of every second trial may
 // be closer to pending trials, too. So the log explains every suggestion.
 const (
 	modelVersion   = 8
@@ -138,8 +138,8 @@ func (e *Event) Bends() bool { return e.Version >= bendVersion }
 // in effect.
 func (e *Event) BendsBeside() bool { return e.Version >= besideVersion }
 
-// Gathers reports whether the distance from pending trials is also less for half of the suggestions
-// that do not exploit, where failures or limits are modelled, while the event is in effect.
+// Gathers reports whether the distance from pending trials is also less for the other suggestions of
+// every second trial, where failures or limits are modelled, while the event is in effect.
 func (e *Event) Gathers() bool { return e.Version >= gatherVersion }
 
 // Differs reports whether all suggestions skip configurations that are the same as a trial up to
