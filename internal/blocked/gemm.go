@@ -43,8 +43,8 @@ func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix
 }
 
 // SyrkLower sets the lower triangle of c = lᵀ·l for a lower triangular l, which has zeros
-// above the diagonal. It takes about half of the operations of [Syrk] and has its bits. c must
-// not overlap l.
+// above the diagonal. It is lauum of LAPACK, but not in place. It takes about half of the
+// operations of [Syrk] and has its bits. c must not overlap l.
 func SyrkLower[T Float](workers int, l, c Matrix[T]) {
 	l.checkSquare("l")
 	c.checkSquare("c")

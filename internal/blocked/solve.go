@@ -26,8 +26,8 @@ func SolveLowerRight[T Float](workers int, trans bool, l, b Matrix[T]) {
 }
 
 // Inverse sets dst to the inverse of the lower triangular matrix l, with zeros
-// above the diagonal. dst must not overlap l. It takes about half of the operations of
-// [SolveLower] for a unit matrix and has its bits.
+// above the diagonal. It is trtri of LAPACK, but not in place. dst must not overlap l. It takes
+// about half of the operations of [SolveLower] for a unit matrix and has its bits.
 func Inverse[T Float](workers int, l, dst Matrix[T]) {
 	l.checkSquare("l")
 	dst.checkSquare("dst")
@@ -176,7 +176,7 @@ func (s solver[T]) base(at int, l, b Matrix[T], lead int) {
 	}
 	most := 16 // panels at a time, so that all stay in L2
 	if lead != dense {
-		most = s.kern.Panels // so that few rows above the diagonal are not left out
+		most = s.kern.Panels // fewer columns have more rows above the diagonal in common
 	}
 	for j0 := 0; j0 < columns; j0 += most * nr {
 		m := min(most*nr, columns-j0)

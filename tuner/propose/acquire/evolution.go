@@ -62,7 +62,7 @@ func (c *Chooser) mayEvolve(e *model.Engine) bool {
 }
 
 // plain reports whether a study only has outcomes of one objective on an [Evolvable] space. Reports,
-// costs and limits have not been measured with what asks for it.
+// costs and limits have not been measured with quadratics or an evolution.
 func (c *Chooser) plain(e *model.Engine) bool {
 	return len(c.spec.Objectives) == 1 && Evolvable(c.spec.Space) && !e.Limited() &&
 		e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
