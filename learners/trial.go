@@ -3,7 +3,6 @@ package learners
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -34,7 +33,7 @@ const (
 )
 
 // Tried is a sampler whose centres are used only if they have clearly less error than
-// uniform ones in a trial. Otherwise the fit has as many uniform centres.
+// uniform ones in two trials. Otherwise the fit has as many uniform centres.
 //
 // Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
 // gains much if few rows matter, and loses some per cent if the function is rough in dense
@@ -43,7 +42,12 @@ const (
 // the squared error on other rows. Fewer centres would not show a gain in rare rows, because
 // the other rows then have the larger error.
 //
-// The trial needs rows with targets, and the λ that [Sampling.For] sets. There is none if
+// One trial is often passed by chance. So if there is any gain, a second trial takes the
+// other half of the centres, other uniform ones and rows in another order. What counts is
+// the geometric mean of both ratios of errors. A single limit for each trial would either
+// lose real gains or let more chance pass.
+//
+// A trial needs rows with targets, and the λ that [Sampling.For] sets. There is none if
 // the λ of the sampler is given. Then the sampler works as in its papers. The centres of an
 // output depend on the other outputs.
 type Tried struct {
@@ -66,7 +70,7 @@ func (t Tried) Budget(points int) sketch.Sampler {
 	return s
 }
 
-// gains reports whether the centres pass the trial. They do if there is none because of
+// gains reports whether the centres pass two trials. They do if there is none because of
 // too few rows, or because of an error. Such an error is for the fit to report. They do not
 // if their fit alone is not finite.
 //
@@ -82,18 +86,36 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 		return true
 	}
 	rng := stream.New(stream.Derive(seed, "centers trial", 0))
-	own := pick(c.Indices, some(m, size, rng))
-	order := others(own, src.Len(), 2*min(trialRows*size, mostRows), weights, rng.Uint64())
+	order := rng.Perm(m)
+	ratio := 1.0
+	for i := range 2 {
+		own := pick(c.Indices, slices.Sorted(slices.Values(order[i*size:][:size])))
+		chosen, other, ok := compare(ctx, k, src, weights, lambda, own, rng.Uint64())
+		if !ok || !(other < math.Inf(1)) {
+			return true
+		}
+		if ratio *= math.Sqrt(chosen / other); !(ratio < 1) {
+			return false
+		}
+	}
+	return ratio < trialGain*trialGain
+}
+
+// compare returns the squared errors of a trial of the rows own as centres, and of as many
+// uniform ones. If ok is false there are too few rows, or they cannot be read.
+func compare(ctx context.Context, k kernel.Kernel, src data.Source, weights []float64, lambda float64, own []int, seed uint64) (chosen, other float64, ok bool) {
+	size := len(own)
+	order := others(own, src.Len(), 2*min(trialRows*size, mostRows), weights, seed)
 	fitted := len(order) / 2
 	if fitted < size {
-		return true
+		return 0, 0, false
 	}
 	rows := append(own, order[:2*fitted]...)
 	t := trials.Get().(*trial)
 	defer t.end()
 	t.k, t.lambda, t.fitted, t.c = k, lambda, size+fitted, src.Outputs()
 	if err := t.read(ctx, src, rows); err != nil {
-		return true
+		return 0, 0, false
 	}
 	if weights != nil {
 		counted := 0
@@ -107,15 +129,7 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 			t.weights[i] *= float64(counted) / float64(len(weights))
 		}
 	}
-	chosen, other := t.error(0, size), t.error(size, 2*size)
-	return !(other < math.Inf(1)) || chosen < trialGain*trialGain*other
-}
-
-// some returns m of the numbers below n, in increasing order.
-func some(n, m int, rng *rand.Rand) []int {
-	out := rng.Perm(n)[:m]
-	slices.Sort(out)
-	return out
+	return t.error(0, size), t.error(size, 2*size), true
 }
 
 // others returns up to m numbers below n, in random order, that are not in the increasing
