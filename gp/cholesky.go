@@ -44,6 +44,10 @@ type Cholesky struct {
 // It returns a [*NotPSDError] with the row of the first bad pivot if even the largest
 // amount is not enough, and a [*ValueError] for a NaN or infinity in a.
 func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
+	return newCholesky(what, a, n, new(workspace))
+}
+
+func newCholesky(what string, a []float64, n int, w *workspace) (*Cholesky, Jitter, error) {
 	if len(a) < n*n {
 		panic("gp: precondition: matrix shorter than n·n")
 	}
@@ -57,7 +61,7 @@ func NewCholesky(what string, a []float64, n int) (*Cholesky, Jitter, error) {
 		scale += math.Abs(a[i*n+i]) / float64(n)
 	}
 	var rep Jitter
-	c := &Cholesky{n: n, stride: n, data: make([]float64, n*n)}
+	c := &Cholesky{n: n, stride: n, data: take(&w.factor, n*n)}
 	for rel := 0.0; ; rel = max(10*rel, firstJitter) {
 		if rel > lastJitter*1.5 {
 			row, pivot := badPivot(a, n, rep.Amount)
@@ -173,9 +177,11 @@ func (c *Cholesky) LogDet() float64 {
 }
 
 // Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs about n³ operations.
-func (c *Cholesky) Inverse() []float64 {
+func (c *Cholesky) Inverse() []float64 { return c.inverse(new(workspace)) }
+
+func (c *Cholesky) inverse(w *workspace) []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
-	root, inv := blocked.New[float64](n, n, nil), blocked.New[float64](n, n, nil)
+	root, inv := blocked.New(n, n, take(&w.gram, n*n)), blocked.New(n, n, take(&w.inverse, n*n))
 	blocked.Inverse(workers, c.matrix(), root)
 	blocked.SyrkLower(workers, root, inv)
 	mirror(inv.Data, n)

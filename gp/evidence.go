@@ -45,7 +45,7 @@ func (g *Exact) Evidence() Evidence {
 		e.Kernel = newGradient(g.k)
 		return e
 	}
-	w := g.chol.Inverse()
+	w := g.chol.inverse(g.memory())
 	for i := range n {
 		for j := range n {
 			w[i*n+j] = 0.5 * (g.alpha[i]*g.alpha[j] - w[i*n+j])

@@ -51,6 +51,7 @@ type Exact struct {
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
 	arms *exactArms
+	work *workspace // nil if it is evaluated once
 
 	open   []kernel.Rows // pending pulls, each one row
 	shadow *Exact        // the posterior with pending pulls, for variances, or nil if there are none
@@ -154,16 +155,37 @@ func (g *Exact) border(before int) (bool, error) {
 
 // refactor computes the factor from the kernel.
 func (g *Exact) refactor() error {
-	a, err := kernel.Gramian(g.k, g.obs.x)
+	n, w := g.obs.len(), g.memory()
+	a := take(&w.gram, n*n)
+	err := kernel.GramianTo(a, g.k, g.obs.x)
 	if err != nil {
 		return err
 	}
-	n := g.obs.len()
 	for i := range n {
 		a[i*n+i] += g.obs.noise(i, g.opts.NoiseVariance)
 	}
-	g.chol, g.jitter, err = NewCholesky("K + noise", a, n)
+	g.chol, g.jitter, err = newCholesky("K + noise", a, n, w)
 	return err
+}
+
+// workspace is memory for the matrices of one process after the other. A process of hundreds
+// of points would otherwise spend a fifth of its time on fresh pages and their collection.
+type workspace struct{ gram, factor, inverse []float64 }
+
+// memory returns the workspace.
+func (g *Exact) memory() *workspace {
+	if g.work == nil {
+		return new(workspace)
+	}
+	return g.work
+}
+
+// take returns n numbers of unspecified value in the memory of at.
+func take(at *[]float64, n int) []float64 {
+	if cap(*at) < n {
+		*at = make([]float64, n)
+	}
+	return (*at)[:n]
 }
 
 // solve computes the residuals and α. It costs O(n²).

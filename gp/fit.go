@@ -225,6 +225,7 @@ type fitting struct {
 	lo, hi  []float64
 	spread  float64
 	result  *FitResult
+	work    workspace
 	lastErr error
 }
 
@@ -430,7 +431,7 @@ func (f *fitting) model(k kernel.Kernel, noise float64, gradient bool) (fitModel
 	}
 	g := &Exact{
 		k: k, obs: f.obs,
-		opts: Options{NoiseVariance: noise, Workers: f.opts.Workers},
+		opts: Options{NoiseVariance: noise, Workers: f.opts.Workers}, work: &f.work,
 	}
 	if err := g.refactor(); err != nil {
 		return fitModel{}, err

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+)
 
 // The Matérn kernels have r² = Σ_c (x_c − y_c)²/ℓ_c², the Euclidean distance in units
 // of the length scales, and κ² = 1. See Rasmussen and Williams, Gaussian Processes for
@@ -52,6 +56,17 @@ func (matern32) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -1.5 * math.Exp(-math.Sqrt(3*s)), 0, 0
 }
 
+func (matern32) valueSlopes(values, slopes []float64) {
+	expRoots(values, slopes, 3)
+	for j, e := range slopes {
+		if e == 0 {
+			values[j] = 0
+			continue
+		}
+		values[j], slopes[j] = (1+math.Sqrt(3*values[j]))*e, -1.5*e
+	}
+}
+
 // matern52 is φ(s) = (1 + a + a²/3) exp(−a), a = √(5s).
 type matern52 struct{}
 
@@ -68,13 +83,24 @@ func (matern52) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -5. / 6 * polyExp(1+a, a), 0, 0
 }
 
-func (matern52) valueSlope(s float64) (value, slope float64) {
-	a := math.Sqrt(5 * s)
-	e := math.Exp(-a)
-	if e == 0 {
-		return 0, 0
+func (matern52) valueSlopes(values, slopes []float64) {
+	expRoots(values, slopes, 5)
+	for j, e := range slopes {
+		if e == 0 {
+			values[j] = 0
+			continue
+		}
+		a := math.Sqrt(5 * values[j])
+		values[j], slopes[j] = matern52Polynomial(a)*e, -5./6*(1+a)*e
 	}
-	return matern52Polynomial(a) * e, -5. / 6 * (1 + a) * e
+}
+
+// expRoots sets dst to exp(−√(f·s)).
+func expRoots(s, dst []float64, f float64) {
+	for j, v := range s {
+		dst[j] = math.Sqrt(f * v)
+	}
+	simd.Apply(simd.ExpScaled, dst, minusOne)
 }
 
 // matern52Polynomial is the factor of exp(−a) in Matérn-5/2.
