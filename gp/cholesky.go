@@ -177,14 +177,18 @@ func (c *Cholesky) LogDet() float64 {
 }
 
 // Inverse returns A⁻¹ = L⁻ᵀL⁻¹, n×n and exactly symmetric. It costs about n³ operations.
-func (c *Cholesky) Inverse() []float64 { return c.inverse(new(workspace)) }
+func (c *Cholesky) Inverse() []float64 {
+	inv := c.inverse(new(workspace))
+	mirror(inv, c.n)
+	return inv
+}
 
+// inverse returns A⁻¹ with any numbers above the diagonal.
 func (c *Cholesky) inverse(w *workspace) []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
 	root, inv := blocked.New(n, n, take(&w.gram, n*n)), blocked.New(n, n, take(&w.inverse, n*n))
 	blocked.Inverse(workers, c.matrix(), root)
 	blocked.SyrkLower(workers, root, inv)
-	mirror(inv.Data, n)
 	return inv.Data
 }
 

@@ -46,9 +46,10 @@ func (g *Exact) Evidence() Evidence {
 		return e
 	}
 	w := g.chol.inverse(g.memory())
-	for i := range n {
-		for j := range n {
-			w[i*n+j] = 0.5 * (g.alpha[i]*g.alpha[j] - w[i*n+j])
+	for i, a := range g.alpha {
+		row := w[i*n:][:i+1]
+		for j, v := range row {
+			row[j] = 0.5 * (a*g.alpha[j] - v)
 		}
 	}
 	for i := range n {
@@ -69,15 +70,16 @@ func newGradient(k kernel.Kernel) []float64 {
 // gradientRows is the number of rows of one task of a gradient.
 const gradientRows = 32
 
-// gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n.
+// gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n, of which it reads
+// the lower triangle.
 func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
 	n := x.Len()
 	return sumGradient(k, n, workers, func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch) {
 		t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
 		defer s.Release(s.Mark())
 		twice := s.Floats(i)
-		for j := range twice {
-			twice[j] = 2 * w[i*n+j]
+		for j, v := range w[i*n:][:i] {
+			twice[j] = 2 * v
 		}
 		kernel.AddLogGradRow(dst, t, twice, x, i, x, s)
 	})

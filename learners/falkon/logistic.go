@@ -43,7 +43,8 @@ const (
 // have the link learners.Logistic or learners.Softmax.
 //
 // With several outputs the preconditioner has the mean of the diagonal of W. Memory is as for
-// Params. W is computed again in each product, from f in the same pass.
+// Params. W is computed again in each product, from f in the same pass. The multinomial loss
+// keeps the probabilities of all rows instead, if they are 2 million at most, in 32 MiB.
 //
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
@@ -83,6 +84,7 @@ const (
 	forcing            = 0.1  // residual of a Newton step, relative
 	nearEnough         = 0.03 // gradient at which a loss becomes sharper, relative
 	maxHalvings        = 30
+	mostKept           = 1 << 21 // probabilities of rows that are kept between products
 )
 
 // params returns the fields that squared and logistic loss share.
@@ -120,6 +122,11 @@ func checkDecay(decay float64) error {
 // ±1, and for the multinomial loss +1 for one class. An iteration is a Newton step, of up to Steps + 1 passes. Its
 // errors are those of [Params.Fit].
 func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
+	return p.keeping(ctx, train, o, mostKept)
+}
+
+// keeping is Fit that keeps up to most probabilities of rows between products.
+func (p LogisticParams) keeping(ctx context.Context, train data.Source, o learners.Options, most int) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -135,6 +142,9 @@ func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.O
 	w.losses = logistic{}
 	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
 		f.exclusive, w.losses, w.columns = true, softmax{}, 1
+		if size := train.Len() * train.Outputs(); size <= most {
+			w.kept, w.fresh = make([]float64, size), make([]float64, size)
+		}
 	}
 	return w.fitAll(ctx, o)
 }
@@ -196,6 +206,10 @@ type newton struct {
 	gradient []float64 // of the mean loss, in coordinates
 	loss     float64   // mean
 
+	// kept has the probabilities of the multinomial loss at a, from which W follows, and
+	// fresh is memory for those at another a. They are nil if each product computes them.
+	kept, fresh []float64
+
 	// sharpen, if not nil, makes the loss sharper after a step at μ = λ, and reports
 	// whether it changed.
 	sharpen func() bool
@@ -241,6 +255,7 @@ func (w *newton) start(ctx context.Context) (err error) {
 	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
 	if w.losses != (logistic{}) {
 		w.gradient, w.loss, err = w.evaluate(ctx, w.a)
+		w.kept, w.fresh = w.fresh, w.kept
 		return err
 	}
 	w.gradient = make([]float64, len(w.v))
@@ -353,6 +368,28 @@ func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left 
 	s.pre.up(v, width)
 	p := make([]float64, s.op.Cols()*width)
 	s.pre.factor.coefficients(p, v, width)
+	if err := w.curved(ctx, p, width, left); err != nil {
+		return err
+	}
+	s.passes++
+	s.pre.factor.coordinates(dst, p, width)
+	for i := range dst {
+		dst[i] = dst[i]/float64(s.n) + w.mu*v[i]
+	}
+	s.pre.down(dst, width)
+	return nil
+}
+
+// curved replaces p by K_nMᵀSWK_nM p, see hessian.
+func (w *newton) curved(ctx context.Context, p []float64, width int, left []int) error {
+	s := w.sys
+	if w.kept != nil {
+		return s.op.GramFunc(ctx, p, p, func(row int, t []float64) {
+			for i := range len(t) / width {
+				curveSoftmax(t[i*width:][:width], w.kept[(row+i)*s.c:][:s.c], w.rowWeight(row+i))
+			}
+		})
+	}
 	all := s.c + width
 	both := make([]float64, s.op.Cols()*all)
 	for i := range s.op.Cols() {
@@ -370,15 +407,9 @@ func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left 
 	if err != nil {
 		return err
 	}
-	s.passes++
 	for i := range s.op.Cols() {
 		copy(p[i*width:][:width], both[i*all+s.c:])
 	}
-	s.pre.factor.coordinates(dst, p, width)
-	for i := range dst {
-		dst[i] = dst[i]/float64(s.n) + w.mu*v[i]
-	}
-	s.pre.down(dst, width)
 	return nil
 }
 
@@ -399,6 +430,7 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 		}
 		if after := w.objective(loss, next, w.mu); after <= before+lossUnit*w.losses.unit() {
 			w.v, w.a, w.gradient, w.loss = next, a, gradient, loss
+			w.kept, w.fresh = w.fresh, w.kept
 			return nil
 		}
 		for i := range delta {
@@ -409,7 +441,7 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 }
 
 // evaluate returns the gradient of the mean loss, in coordinates, and the loss of
-// the function with coefficients a, in one pass.
+// the function with coefficients a, in one pass. It fills fresh if that is memory.
 func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64, loss float64, err error) {
 	s := w.sys
 	var total lossSum
@@ -418,6 +450,11 @@ func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64,
 		y := w.targets.at(row)
 		part := lossSum{}
 		for i := range len(t) / s.c {
+			if w.fresh != nil {
+				p := w.fresh[(row+i)*s.c:][:s.c]
+				copy(p, t[i*s.c:])
+				learners.ToSoftmax(p)
+			}
 			w.losses.gradient(t[i*s.c:][:s.c], y[i*s.c:][:s.c], w.rowWeight(row+i), &part)
 		}
 		total.merge(&part)

@@ -366,6 +366,32 @@ func TestSoftmaxIsStationary(t *testing.T) {
 	}
 }
 
+// A fit that keeps probabilities makes the same steps as one that computes them in each
+// product, with weights and by several workers. A wide kernel would let rounding grow.
+func TestSoftmaxKeepsProbabilities(t *testing.T) {
+	const n, c = 700, 5
+	rng := kerneltest.Seeded(t, 33)
+	train, weights := oneHot(rng, n, 2, c), make([]float64, n)
+	for i := range weights {
+		weights[i] = rng.ExpFloat64()
+	}
+	test := kerneltest.Points(rng, 40, 2)
+	p := LogisticParams{Kernel: kerneltest.Gaussian(0.1), Lambda: 1e-4, Centers: 60, Multiclass: SoftmaxLoss}
+	var steps [2]learners.Progress
+	fit := func(i, most int) []float64 {
+		return predict(t, must(p.keeping(background, train, learners.Options{Weights: meanOne(weights), Workers: 2, Progress: func(q learners.Progress) error {
+			steps[i] = q
+			return nil
+		}}, most)), test)
+	}
+	kept, computed := fit(0, n*c), fit(1, n*c-1)
+	requireNear(t, "predictions", kept, computed, 1e-8)
+	if a, b := steps[0], steps[1]; a.Iteration != b.Iteration || a.Passes != b.Passes {
+		t.Errorf("%d steps and %v passes, not %d and %v", a.Iteration, a.Passes, b.Iteration, b.Passes)
+	}
+	t.Logf("%d steps, %v passes", steps[0].Iteration, steps[0].Passes)
+}
+
 // Two classes with the multinomial loss and λ are one output with the logistic loss and
 // λ/2, because the two functions are opposite.
 func TestSoftmaxOfTwo(t *testing.T) {

@@ -80,14 +80,19 @@ func (softmax) curvature(f, _ []float64) float64 {
 
 func (softmax) curve(u, f, _ []float64, _ []int, s float64) {
 	learners.ToSoftmax(f)
-	times := len(u) / len(f)
+	curveSoftmax(u, f, s)
+}
+
+// curveSoftmax replaces u by sWu for the probabilities p.
+func curveSoftmax(u, p []float64, s float64) {
+	times := len(u) / len(p)
 	for k := range times {
 		mean := 0.0
-		for j, p := range f {
-			mean += p * u[j*times+k]
+		for j, v := range p {
+			mean += v * u[j*times+k]
 		}
-		for j, p := range f {
-			u[j*times+k] = s * p * (u[j*times+k] - mean)
+		for j, v := range p {
+			u[j*times+k] = s * v * (u[j*times+k] - mean)
 		}
 	}
 }
