@@ -27,6 +27,8 @@ const (
 	// worth taking. Draws of one kind differ by about 5 %. docs/reproductions.md has what
 	// other ratios gain and lose.
 	trialGain = 0.9
+	// trialHint is the ratio in the first trial that makes a second one worth its time.
+	trialHint = 0.95
 	// inMemory is the largest number of rows whose order is shuffled in memory, which is
 	// quicker than to compute it.
 	inMemory = 1 << 14
@@ -42,7 +44,7 @@ const (
 // the squared error on other rows. Fewer centres would not show a gain in rare rows, because
 // the other rows then have the larger error.
 //
-// One trial is often passed by chance. So if there is any gain, a second trial takes the
+// One trial is often passed by chance. So if it shows a gain of 5 %, a second trial takes the
 // other half of the centres, other uniform ones and rows in another order. What counts is
 // the geometric mean of both ratios of errors. A single limit for each trial would either
 // lose real gains or let more chance pass.
@@ -88,17 +90,17 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 	rng := stream.New(stream.Derive(seed, "centers trial", 0))
 	order := rng.Perm(m)
 	ratio := 1.0
-	for i := range 2 {
+	for i, most := range []float64{trialHint, trialGain * trialGain} {
 		own := pick(c.Indices, slices.Sorted(slices.Values(order[i*size:][:size])))
 		chosen, other, ok := compare(ctx, k, src, weights, lambda, own, rng.Uint64())
 		if !ok || !(other < math.Inf(1)) {
 			return true
 		}
-		if ratio *= math.Sqrt(chosen / other); !(ratio < 1) {
+		if ratio *= math.Sqrt(chosen / other); !(ratio < most) {
 			return false
 		}
 	}
-	return ratio < trialGain*trialGain
+	return true
 }
 
 // compare returns the squared errors of a trial of the rows own as centres, and of as many
