@@ -49,18 +49,26 @@ func (k *Base) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch
 	}
 	defer s.Release(s.Mark())
 	m, d := len(w), b.d
-	values, slopes, g, u := s.Floats(m), s.Floats(m), s.Floats(d), a.Row(i)
+	values, slopes, g, u := s.Floats(m), s.Floats(m), s.Floats(d), a.Row(i)[:d]
 	clear(g)
 	radialBase{k}.FillSlopes(values, slopes, u, b.data[:m*d])
 	for j, v := range w {
 		sum += v * values[j]
-		h := v * slopes[j]
-		if h == 0 {
-			continue
+		slopes[j] *= v
+	}
+	j := 0
+	for ; j+4 <= m; j += 4 {
+		h0, h1, h2, h3 := slopes[j], slopes[j+1], slopes[j+2], slopes[j+3]
+		y0, y1, y2, y3 := four(b.data[j*d:], d)
+		for c, v := range u {
+			e0, e1, e2, e3 := v-y0[c], v-y1[c], v-y2[c], v-y3[c]
+			g[c] += (h0*e0*e0 + h1*e1*e1) + (h2*e2*e2 + h3*e3*e3)
 		}
+	}
+	for ; j < m; j++ {
 		for c, z := range b.data[j*d:][:d] {
 			e := u[c] - z
-			g[c] += h * e * e
+			g[c] += slopes[j] * e * e
 		}
 	}
 	// The slopes are 2φ', and the derivative of a weight ℓ⁻² is −2ℓ⁻².
