@@ -103,7 +103,7 @@ func TestTried(t *testing.T) {
 }
 
 // Where rows are even there is nothing to gain, and trials are passed by chance only. With one
-// trial that was so for 33 seeds of 400, and with two for 11. The bound would fail one set of
+// trial that was so for 33 seeds of 400, and with two for 10. The bound would fail one set of
 // seeds in a thousand.
 func TestTriedByChance(t *testing.T) {
 	const seeds, n, m, most = 400, 1000, 50, 22
