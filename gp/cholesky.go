@@ -183,7 +183,7 @@ func (c *Cholesky) Inverse() []float64 {
 	return inv
 }
 
-// inverse returns A⁻¹ with any numbers above the diagonal.
+// inverse returns A⁻¹, whose numbers above the diagonal are unspecified.
 func (c *Cholesky) inverse(w *workspace) []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
 	root, inv := blocked.New(n, n, take(&w.gram, n*n)), blocked.New(n, n, take(&w.inverse, n*n))

@@ -134,7 +134,7 @@ type LeaveOneOut struct {
 // A merged point is left out with all its repetitions. It costs O(n³).
 func (g *Exact) LeaveOneOut() LeaveOneOut {
 	n := g.obs.len()
-	inv := g.chol.Inverse()
+	inv := g.chol.inverse(new(workspace))
 	out := LeaveOneOut{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for i := range n {
 		v := 1 / inv[i*n+i]

@@ -121,7 +121,7 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	if !tried || !ok || t.lambda == 0 || c.gains(ctx, k, pairs, s.Weights, t.lambda, seed) {
 		return c, ctx.Err()
 	}
-	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because in a trial they were as good as those of the sampler", c.Len()))
+	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because trials showed no clear gain of those of the sampler", c.Len()))
 	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len()}, seed)
 	if err == nil {
 		c.Notes = notes

@@ -35,7 +35,7 @@ const (
 )
 
 // Tried is a sampler whose centres are used only if they have clearly less error than
-// uniform ones in two trials. Otherwise the fit has as many uniform centres.
+// uniform ones in two trials together. Otherwise the fit has as many uniform centres.
 //
 // Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
 // gains much if few rows matter, and loses some per cent if the function is rough in dense
@@ -44,8 +44,8 @@ const (
 // the squared error on other rows. Fewer centres would not show a gain in rare rows, because
 // the other rows then have the larger error.
 //
-// One trial is often passed by chance. So if it shows a gain of 5 %, a second trial takes the
-// other half of the centres, other uniform ones and rows in another order. What counts is
+// One trial is often passed by chance. So if it shows a gain of 5 %, a second trial takes as
+// many other centres, other uniform ones and rows in another order. What counts is
 // the geometric mean of both ratios of errors. A single limit for each trial would either
 // lose real gains or let more chance pass.
 //
@@ -72,8 +72,8 @@ func (t Tried) Budget(points int) sketch.Sampler {
 	return s
 }
 
-// gains reports whether the centres pass two trials. They do if there is none because of
-// too few rows, or because of an error. Such an error is for the fit to report. They do not
+// gains reports whether the centres pass two trials together. They do if there is none because
+// of too few rows, or because of an error. Such an error is for the fit to report. They do not
 // if their fit alone is not finite.
 //
 // Rows count by their weights. Those of the weight 0 have no part, except as centres.

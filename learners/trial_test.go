@@ -103,10 +103,10 @@ func TestTried(t *testing.T) {
 }
 
 // Where rows are even there is nothing to gain, and trials are passed by chance only. With one
-// trial that was so for 33 seeds of 400, and with two for 10. The bound would fail one set of
-// seeds in a thousand.
+// trial that was so for 33 of these 400 seeds, and with two for 10. With the same half of the
+// centres in both it would be 24.
 func TestTriedByChance(t *testing.T) {
-	const seeds, n, m, most = 400, 1000, 50, 22
+	const seeds, n, m, most = 400, 1000, 50, 16
 	stay := 0
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 8))

@@ -1,6 +1,7 @@
 package learners
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -177,6 +178,55 @@ func TestTrialErrorNearlySingular(t *testing.T) {
 					t.Errorf("%s, λ = %g, centres from %d: %v, want %v", name, lambda, from, got, want)
 				}
 			}
+		}
+	}
+}
+
+// passes counts the passes over a source, one for each trial.
+type passes struct {
+	data.Source
+	n *int
+}
+
+func (p passes) OpenPairs(ctx context.Context) (data.PairCursor, error) {
+	*p.n++
+	return p.Source.OpenPairs(ctx)
+}
+
+// Centres that uniform ones do not match have two trials. Others have one, unless it shows a gain
+// by chance.
+func TestTrialsUntilOneShowsNoGain(t *testing.T) {
+	const n, m, seeds = 1000, 50, 20
+	for _, rare := range []bool{true, false} {
+		kept, trials := 0, 0
+		for seed := range uint64(seeds) {
+			rng, noise := rand.New(rand.NewPCG(seed, 12)), 0.3
+			if rare {
+				noise = 0.01
+			}
+			x, y := kernel.NewPoints[float64](n, 1, nil), make([]float64, n)
+			for i := range n {
+				x.Row(i)[0] = 10 * rng.Float64()
+				if rare && i >= m {
+					x.Row(i)[0] *= 0.001
+				}
+				y[i] = math.Sin(3*x.Row(i)[0]) + noise*rng.NormFloat64()
+			}
+			src, err := data.NewMemory(x, y, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &Centers{Points: x.Slice(0, m)}
+			for i := range m { // the rare rows, if there are any
+				c.Indices = append(c.Indices, i)
+			}
+			if c.gains(t.Context(), kerneltest.Gaussian(0.5), passes{src, &trials}, nil, 1e-6, seed) {
+				kept++
+			}
+		}
+		t.Logf("rare rows %t: %d of %d kept, %d trials", rare, kept, seeds, trials)
+		if want := map[bool]int{true: seeds, false: 0}[rare]; kept != want || rare && trials != 2*seeds || !rare && trials > 3*seeds/2 {
+			t.Errorf("rare rows %t: %d of %d kept after %d trials", rare, kept, seeds, trials)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // five that do not.
 const (
 	demoRows   = 800
-	demoTrials = 15 // with learned length scales these find less error than 30 with equal ones
+	demoTrials = 15 // as long as 30 without learned length scales, and with less error
 	demoNoise  = 1
 )
 

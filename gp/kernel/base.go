@@ -237,6 +237,9 @@ func (k *Base) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j
 		return
 	}
 	ds, dxx, dyy := k.phi.slope(s, xx, yy)
+	if ds == 0 && dxx == 0 && dyy == 0 {
+		return // also where a term overflows
+	}
 	minusPower := -float64(k.st.Kind.weightPower())
 	for w := walk(a, b); ; {
 		c, u, v, ok := w.next()

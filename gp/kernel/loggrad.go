@@ -57,7 +57,7 @@ func (k *Base) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch
 		slopes[j] *= v
 	}
 	j := 0
-	for ; j+4 <= m; j += 4 {
+	for ; j+4 <= m; j += 4 { // four rows for each load and store of g
 		h0, h1, h2, h3 := slopes[j], slopes[j+1], slopes[j+2], slopes[j+3]
 		y0, y1, y2, y3 := four(b.data[j*d:], d)
 		for c, v := range u {
@@ -66,9 +66,14 @@ func (k *Base) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch
 		}
 	}
 	for ; j < m; j++ {
-		for c, z := range b.data[j*d:][:d] {
-			e := u[c] - z
-			g[c] += slopes[j] * e * e
+		addSquares(g, slopes[j], u, b.data[j*d:])
+	}
+	if !allFinite(g) { // a pair that is too far apart has the slope 0, and adds nothing
+		clear(g)
+		for j, h := range slopes {
+			if h != 0 {
+				addSquares(g, h, u, b.data[j*d:])
+			}
 		}
 	}
 	// The slopes are 2φ', and the derivative of a weight ℓ⁻² is −2ℓ⁻².
@@ -77,4 +82,21 @@ func (k *Base) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch
 		dst[c] -= v * k.st.Weights[c]
 	}
 	return sum, true
+}
+
+// addSquares adds h(u_c − y_c)² to g.
+func addSquares(g []float64, h float64, u, y []float64) {
+	for c, z := range y[:len(u)] {
+		e := u[c] - z
+		g[c] += h * e * e
+	}
+}
+
+func allFinite(g []float64) bool {
+	for _, v := range g {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -60,6 +60,33 @@ func TestAddLogGradRow(t *testing.T) {
 	}
 }
 
+// A pair whose distance overflows has the slope 0 and changes nothing, in a loop over four rows
+// and beyond it.
+func TestAddLogGradOverflow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 0))
+	for name, k := range map[string]kernel.Kernel{
+		"gaussian": must(kernel.NewGaussian(0.5, 2)), "matern12": must(kernel.NewMatern12(0.5, 2)),
+		"matern32": must(kernel.NewMatern32(0.5, 2)), "matern52": must(kernel.NewScaled(2, must(kernel.NewMatern52(0.5, 2)))),
+	} {
+		tunable, _ := kernel.AsTunable(k)
+		for _, m := range []int{2, 9} {
+			x := kernel.NewPoints(m, 2, normals(rng, 2*m))
+			x.Row(1)[0], x.Row(0)[1] = 1.2e308, -1.2e308
+			p := len(tunable.Parameters())
+			pairs, row, w := make([]float64, p), make([]float64, p), normals(rng, m)
+			for j, v := range w {
+				tunable.AddLogGrad(pairs, v, x, 1, x, j)
+			}
+			kernel.AddLogGradRow(row, tunable, w, x, 1, x, new(kernel.Scratch))
+			for c := range row {
+				if !(math.Abs(pairs[c]-row[c]) <= 1e-13*(1+math.Abs(row[c]))) {
+					t.Errorf("%s, %d rows: ∂/∂%s is %v by pairs and %v by row", name, m, tunable.Parameters()[c].Name, pairs[c], row[c])
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkAddLogGradRow reports how many times faster a row is than its pairs.
 func BenchmarkAddLogGradRow(b *testing.B) {
 	const m, d = 300, 40

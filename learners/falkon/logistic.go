@@ -122,11 +122,15 @@ func checkDecay(decay float64) error {
 // ±1, and for the multinomial loss +1 for one class. An iteration is a Newton step, of up to Steps + 1 passes. Its
 // errors are those of [Params.Fit].
 func (p LogisticParams) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
-	return p.keeping(ctx, train, o, mostKept)
+	w, err := p.newton(ctx, train, o, mostKept)
+	if err != nil {
+		return nil, err
+	}
+	return w.fitAll(ctx, o)
 }
 
-// keeping is Fit that keeps up to most probabilities of rows between products.
-func (p LogisticParams) keeping(ctx context.Context, train data.Source, o learners.Options, most int) (learners.Model, error) {
+// newton returns Newton's method, which keeps up to most probabilities of rows between products.
+func (p LogisticParams) newton(ctx context.Context, train data.Source, o learners.Options, most int) (*newton, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -146,7 +150,7 @@ func (p LogisticParams) keeping(ctx context.Context, train data.Source, o learne
 			w.kept, w.fresh = make([]float64, size), make([]float64, size)
 		}
 	}
-	return w.fitAll(ctx, o)
+	return w, nil
 }
 
 // newNewton returns Newton's method for p, without its losses.
@@ -240,6 +244,7 @@ func (w *newton) run(ctx context.Context, m *learners.Monitor) error {
 			if w.gradient, w.loss, err = w.evaluate(ctx, w.a); err != nil {
 				return err
 			}
+			w.keep()
 		}
 	}
 	return nil
@@ -255,7 +260,7 @@ func (w *newton) start(ctx context.Context) (err error) {
 	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
 	if w.losses != (logistic{}) {
 		w.gradient, w.loss, err = w.evaluate(ctx, w.a)
-		w.kept, w.fresh = w.fresh, w.kept
+		w.keep()
 		return err
 	}
 	w.gradient = make([]float64, len(w.v))
@@ -430,7 +435,7 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 		}
 		if after := w.objective(loss, next, w.mu); after <= before+lossUnit*w.losses.unit() {
 			w.v, w.a, w.gradient, w.loss = next, a, gradient, loss
-			w.kept, w.fresh = w.fresh, w.kept
+			w.keep()
 			return nil
 		}
 		for i := range delta {
@@ -439,6 +444,9 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 	}
 	return nil // as small as rounding allows
 }
+
+// keep makes the probabilities of the last evaluation those at w.a.
+func (w *newton) keep() { w.kept, w.fresh = w.fresh, w.kept }
 
 // evaluate returns the gradient of the mean loss, in coordinates, and the loss of
 // the function with coefficients a, in one pass. It fills fresh if that is memory.

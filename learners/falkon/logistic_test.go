@@ -379,10 +379,15 @@ func TestSoftmaxKeepsProbabilities(t *testing.T) {
 	p := LogisticParams{Kernel: kerneltest.Gaussian(0.1), Lambda: 1e-4, Centers: 60, Multiclass: SoftmaxLoss}
 	var steps [2]learners.Progress
 	fit := func(i, most int) []float64 {
-		return predict(t, must(p.keeping(background, train, learners.Options{Weights: meanOne(weights), Workers: 2, Progress: func(q learners.Progress) error {
+		o := learners.Options{Weights: meanOne(weights), Workers: 2, Progress: func(q learners.Progress) error {
 			steps[i] = q
 			return nil
-		}}, most)), test)
+		}}
+		w := must(p.newton(background, train, o, most))
+		if keeps := most >= n*c; (w.kept != nil) != keeps {
+			t.Errorf("up to %d probabilities of %d are kept: %t, want %t", most, n*c, !keeps, keeps)
+		}
+		return predict(t, must(w.fitAll(background, o)), test)
 	}
 	kept, computed := fit(0, n*c), fit(1, n*c-1)
 	requireNear(t, "predictions", kept, computed, 1e-8)

@@ -145,8 +145,8 @@ var falkonAlgorithm = Algorithm{
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
-Where few rows matter much, fewer centres then give the same error. Where a trial shows no
-gain, the centres are uniform, unless --sampler-lambda is given. With --loss huber or
+Where few rows matter much, fewer centres then give the same error. Where trials show no
+clear gain, the centres are uniform, unless --sampler-lambda is given. With --loss huber or
 quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: slices.Concat(withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
