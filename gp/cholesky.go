@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // Jitter reports the addition to the diagonal of a matrix that made its Cholesky
@@ -61,7 +62,7 @@ func newCholesky(what string, a []float64, n int, w *workspace) (*Cholesky, Jitt
 		scale += math.Abs(a[i*n+i]) / float64(n)
 	}
 	var rep Jitter
-	c := &Cholesky{n: n, stride: n, data: take(&w.factor, n*n)}
+	c := &Cholesky{n: n, stride: n, data: simd.Sized(&w.factor, n*n)}
 	for rel := 0.0; ; rel = max(10*rel, firstJitter) {
 		if rel > lastJitter*1.5 {
 			row, pivot := badPivot(a, n, rep.Amount)
@@ -186,7 +187,7 @@ func (c *Cholesky) Inverse() []float64 {
 // inverse returns A⁻¹, whose numbers above the diagonal are unspecified.
 func (c *Cholesky) inverse(w *workspace) []float64 {
 	n, workers := c.n, runtime.GOMAXPROCS(0)
-	root, inv := blocked.New(n, n, take(&w.gram, n*n)), blocked.New(n, n, take(&w.inverse, n*n))
+	root, inv := blocked.New(n, n, simd.Sized(&w.gram, n*n)), blocked.New(n, n, simd.Sized(&w.inverse, n*n))
 	blocked.Inverse(workers, c.matrix(), root)
 	blocked.SyrkLower(workers, root, inv)
 	return inv.Data

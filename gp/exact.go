@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // Options holds the settings of an [Exact] posterior.
@@ -156,7 +157,7 @@ func (g *Exact) border(before int) (bool, error) {
 // refactor computes the factor from the kernel.
 func (g *Exact) refactor() error {
 	n, w := g.obs.len(), g.memory()
-	a := take(&w.gram, n*n)
+	a := simd.Sized(&w.gram, n*n)
 	err := kernel.GramianTo(a, g.k, g.obs.x)
 	if err != nil {
 		return err
@@ -179,14 +180,6 @@ func (g *Exact) memory() *workspace {
 		return new(workspace)
 	}
 	return g.work
-}
-
-// take returns n numbers of unspecified value in the memory of at.
-func take(at *[]float64, n int) []float64 {
-	if cap(*at) < n {
-		*at = make([]float64, n)
-	}
-	return (*at)[:n]
 }
 
 // solve computes the residuals and α. It costs O(n²).

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
@@ -223,9 +224,9 @@ func (t *trial) read(ctx context.Context, src data.Source, rows []int) error {
 // its rounding error, m·2⁻⁵⁰ of the largest element.
 func (t *trial) error(from, to int) float64 {
 	m, n, all := to-from, t.fitted, t.x.Len()
-	k := blocked.New(all, m, floats(&t.matrix, all*m))
+	k := blocked.New(all, m, simd.Sized(&t.matrix, all*m))
 	kernel.Prepare(t.k, t.x.Slice(from, to)).Fill(k.Data, m, t.x, 0, all, &t.scratch)
-	l := blocked.New(m, m, floats(&t.factor, m*m))
+	l := blocked.New(m, m, simd.Sized(&t.factor, m*m))
 	copy(l.Data, k.Data[from*m:to*m])
 	raise(l, 0)
 	if blocked.Cholesky(1, l) < m {
@@ -246,7 +247,7 @@ func (t *trial) error(from, to int) float64 {
 			}
 		}
 	}
-	gram := blocked.New(m, m, floats(&t.gram, m*m))
+	gram := blocked.New(m, m, simd.Sized(&t.gram, m*m))
 	blocked.Syrk(1, true, z, 1, 0, gram)
 	raise(gram, sketch.Ridge(t.lambda, n))
 	if blocked.Cholesky(1, gram) < m {
@@ -280,14 +281,6 @@ func raise(a blocked.Matrix[float64], ridge float64) {
 	for j := range m {
 		a.Data[j*m+j] += max(ridge, float64(m)*0x1p-50*largest)
 	}
-}
-
-// floats returns n numbers of unspecified value in the memory of at.
-func floats(at *[]float64, n int) []float64 {
-	if cap(*at) < n {
-		*at = make([]float64, n)
-	}
-	return (*at)[:n]
 }
 
 // times sets c = op(a)b. It takes a single column as a vector, which is quicker.

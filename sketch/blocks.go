@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // workspace is the memory of one goroutine.
@@ -17,10 +18,7 @@ type workspace struct {
 
 // floats returns n numbers of unspecified value, in the same memory every time.
 func (w *workspace) floats(n int) []float64 {
-	if cap(w.tile) < n {
-		w.tile = make([]float64, n)
-	}
-	return w.tile[:n]
+	return simd.Sized(&w.tile, n)
 }
 
 // workspaces keeps memory between passes. A choice of some hundred points makes a dozen

@@ -187,7 +187,7 @@ func (o *FeatureOperator) run(b batch) error {
 		w.prepare(o, &b, o.workers[0])
 	}
 	if b.dst != nil {
-		o.acc = resized(o.acc, len(b.dst))
+		simd.Sized(&o.acc, len(b.dst))
 		o.sum.Reset(o.acc, ahead*(workers-1))
 	}
 	if workers == 1 {
@@ -238,18 +238,11 @@ func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWork
 		p.share(first.products(o, b))
 	}
 	if b.t == nil {
-		w.t = resized(w.t, b.rows*b.c)
+		simd.Sized(&w.t, b.rows*b.c)
 	}
 	if b.dst != nil {
-		w.part = resized(w.part, o.m*b.c)
+		simd.Sized(&w.part, o.m*b.c)
 	}
-}
-
-func resized(s []float64, n int) []float64 {
-	if cap(s) < n {
-		return make([]float64, n)
-	}
-	return s[:n]
 }
 
 func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {

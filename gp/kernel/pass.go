@@ -3,6 +3,8 @@ package kernel
 import (
 	"context"
 	"sync"
+
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 const (
@@ -139,8 +141,8 @@ func (p *pass) work(ctx context.Context, w *worker) {
 
 // takeTasks takes tasks until none is left.
 func (p *pass) takeTasks(ctx context.Context, w *worker) {
-	w.t = resized(w.t, p.op.tileRows*p.c)
-	w.part = resized(w.part, p.op.m*p.c)
+	simd.Sized(&w.t, p.op.tileRows*p.c)
+	simd.Sized(&w.part, p.op.m*p.c)
 	for {
 		t, ok := p.take(ctx, w)
 		if !ok {
@@ -156,13 +158,6 @@ func (p *pass) takeTasks(ctx context.Context, w *worker) {
 			}
 		}
 	}
-}
-
-func resized(s []float64, n int) []float64 {
-	if cap(s) < n {
-		return make([]float64, n)
-	}
-	return s[:n]
 }
 
 // take returns the next task, or false when there is none or a pass has failed.
@@ -234,7 +229,7 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	}
 	inPanels := w.panels != nil && w.panels.evaluate(x, i0, i1, kv)
 	if !inPanels {
-		w.tile = resized(w.tile, o.tileRows*o.m)
+		simd.Sized(&w.tile, o.tileRows*o.m)
 		o.prepared.Fill(w.tile, o.m, x, i0, i1, &w.scratch)
 	}
 	if p.forward {

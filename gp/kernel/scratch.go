@@ -3,6 +3,7 @@ package kernel
 import (
 	"sync"
 
+	"github.com/bkbtuner/bkb/internal/simd"
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
@@ -37,10 +38,7 @@ func (s *Scratch) Floats(n int) []float64 {
 	}
 	at := &s.floats[s.top.floats]
 	s.top.floats++
-	if cap(*at) < n {
-		*at = make([]float64, n)
-	}
-	return (*at)[:n]
+	return simd.Sized(at, n)
 }
 
 // scratchPoints returns n×d points of unspecified value. If s is nil, it allocates
@@ -56,10 +54,8 @@ func scratchPoints[T Float](s *Scratch, n, d int) *Points[T] {
 	case **Points[float32]:
 		*q = takePoints(&s.p32, &s.top.p32)
 	}
-	if cap(p.data) < n*d {
-		p.data = make([]T, n*d)
-	}
-	p.n, p.d, p.stride, p.data = n, d, d, p.data[:n*d]
+	p.n, p.d, p.stride = n, d, d
+	simd.Sized(&p.data, n*d)
 	return p
 }
 

@@ -43,7 +43,7 @@ func factorLeaf[T Float](a Matrix[T]) int {
 	}
 	buf := take[T]()
 	defer buf.give()
-	u := sized(&buf.c, leaf*leaf)
+	u := simd.Sized(&buf.c, leaf*leaf)
 	clear(u)
 	for i := range leaf {
 		if i >= n {

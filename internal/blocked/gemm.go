@@ -153,14 +153,14 @@ func product[T Float](a, b operand[T], m, n, l1, k int, alpha, beta T, c Matrix[
 			if l0 == l1 && beta == 0 {
 				keep = 0
 			}
-			pb := sized(&buf.b, (nn+nr-1)/nr*nr*kk)
+			pb := simd.Sized(&buf.b, (nn+nr-1)/nr*nr*kk)
 			pack(kern, pb, b.from(l0, j0).transposed(), nn, kk, nr)
 			for i0 := 0; i0 < m; i0 += blockM {
 				mm := min(blockM, m-i0)
 				if lower && j0 > i0+mm-1+shift {
 					continue
 				}
-				pa := sized(&buf.a, (mm+simd.Rows-1)/simd.Rows*simd.Rows*kk)
+				pa := simd.Sized(&buf.a, (mm+simd.Rows-1)/simd.Rows*simd.Rows*kk)
 				pack(kern, pa, a.from(i0, l0), mm, kk, simd.Rows)
 				block(kern, buf, pa, pb, mm, nn, kk, keep, alpha, c.Sub(i0, j0, i0+mm, j0+nn), lower, i0-j0+shift)
 			}
@@ -198,7 +198,7 @@ func block[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, m, n, k,
 // the same roundings.
 func edge[T Float](kern *simd.Kernels[T], buf *buffers[T], pa, pb []T, h, w, k, keep int, alpha T, c Matrix[T], lower bool, shift int) {
 	nr := simd.Columns[T]()
-	tile := sized(&buf.c, simd.TileSize[T]())
+	tile := simd.Sized(&buf.c, simd.TileSize[T]())
 	clear(tile)
 	for r := range h {
 		copy(tile[r*nr:], c.row(r)[:visible(lower, w, r+shift)])

@@ -104,15 +104,6 @@ func (b *buffers[T]) give() {
 	pool64.Put(b)
 }
 
-// sized returns n elements of unspecified value, kept in *s, aligned to a cache line.
-func sized[T Float](s *[]T, n int) []T {
-	if cap(*s) < n {
-		*s = simd.Aligned[T](n)
-	}
-	*s = (*s)[:n]
-	return *s
-}
-
 // share splits 0 ≤ i < n into pieces of a multiple of unit, one for each worker. It is for
 // work whose results do not depend on the ends of the pieces.
 func share(workers, n, unit int, f func(from, to int)) {

@@ -167,7 +167,7 @@ func (s solver[T]) base(at int, l, b Matrix[T], lead int) {
 	np := (n + rows - 1) / rows * rows
 	triangle, ok := s.kept[at]
 	if !ok {
-		triangle = sized(&s.buf.a, panelOffset(np))
+		triangle = simd.Sized(&s.buf.a, panelOffset(np))
 		s.packTriangle(triangle, l)
 	}
 	columns := b.Cols
@@ -180,7 +180,7 @@ func (s solver[T]) base(at int, l, b Matrix[T], lead int) {
 	}
 	for j0 := 0; j0 < columns; j0 += most * nr {
 		m := min(most*nr, columns-j0)
-		panels := sized(&s.buf.b, (m+nr-1)/nr*nr*np)
+		panels := simd.Sized(&s.buf.b, (m+nr-1)/nr*nr*np)
 		full := 0 // the part that goes row by row, for better memory access
 		if !s.right {
 			full = m / nr

@@ -47,7 +47,7 @@ type forward struct {
 }
 
 func newForward(l Matrix[float64], b []float64, buf *buffers[float64]) forward {
-	return forward{l: l, b: b, dots: simd.For[float64]().Dots, sums: (*[group * group]float64)(sized(&buf.c, group*group))}
+	return forward{l: l, b: b, dots: simd.For[float64]().Dots, sums: (*[group * group]float64)(simd.Sized(&buf.c, group*group))}
 }
 
 // next solves the next rows. It returns false after the last one.
@@ -94,7 +94,7 @@ func Backward(l Matrix[float64], b []float64) {
 	}
 	buf := take[float64]()
 	defer buf.give()
-	u := sized(&buf.c, group)
+	u := simd.Sized(&buf.c, group)
 	for i -= group; i >= 0; i -= group {
 		for r := group - 1; r >= 0; r-- {
 			row := l.row(i + r)

@@ -1,5 +1,7 @@
 package blocked
 
+import "github.com/bkbtuner/bkb/internal/simd"
+
 // symmBlock is the order of the blocks of a symmetric matrix on its diagonal.
 const symmBlock = 192
 
@@ -19,7 +21,7 @@ func Symm[T Float](workers int, a Matrix[T], diagonal []T, b, c Matrix[T]) {
 	order := min(n, symmBlock)
 	buf := take[T]()
 	defer buf.give()
-	square := sized(&buf.c, order*order)
+	square := simd.Sized(&buf.c, order*order)
 	for i0 := 0; i0 < n; i0 += symmBlock {
 		i1 := min(i0+symmBlock, n)
 		s := New(i1-i0, i1-i0, square[:(i1-i0)*(i1-i0)])

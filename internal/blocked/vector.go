@@ -49,9 +49,9 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	kern, nr := simd.For[T](), simd.Columns[T]()
 	buf := take[T]()
 	defer buf.give()
-	xs := sized(&buf.b, (k+nr-1)/nr*nr)
+	xs := simd.Sized(&buf.b, (k+nr-1)/nr*nr)
 	clear(xs[copy(xs, x):])
-	lanes := sized(&buf.c, rows*simd.Lanes[T]())
+	lanes := simd.Sized(&buf.c, rows*simd.Lanes[T]())
 	for i := 0; i < m; {
 		// The last 6 overlap the ones before. If there are fewer than 6, each is taken 6
 		// times.
@@ -95,9 +95,9 @@ func acrossRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	kern, nr := simd.For[T](), simd.Columns[T]()
 	buf := take[T]()
 	defer buf.give()
-	sum := sized(&buf.b, (m+nr-1)/nr*nr)
+	sum := simd.Sized(&buf.b, (m+nr-1)/nr*nr)
 	clear(sum)
-	u := sized(&buf.c, rows)
+	u := simd.Sized(&buf.c, rows)
 	for j := 0; j < m; j += pieces * nr {
 		w := min(pieces*nr, m-j)
 		full := w / nr * nr
@@ -132,7 +132,7 @@ func acrossRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 // ends copies h ≤ 6 rows of w elements, less than a piece, into pieces padded with zeros.
 func ends[T Float](buf *buffers[T], src []T, step, h, w int) []T {
 	nr := simd.Columns[T]()
-	dst := sized(&buf.a, simd.Rows*nr)
+	dst := simd.Sized(&buf.a, simd.Rows*nr)
 	clear(dst)
 	for r := range h {
 		copy(dst[r*nr:][:nr], src[r*step:][:w])

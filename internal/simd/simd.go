@@ -382,6 +382,16 @@ func Aligned[T Float](n int) []T {
 	return b[off : off+n : off+n]
 }
 
+// Sized returns n elements of unspecified value and keeps them in *s. It allocates them, as
+// [Aligned] does, if the memory of *s is too small.
+func Sized[T Float](s *[]T, n int) []T {
+	if cap(*s) < n {
+		*s = Aligned[T](n)
+	}
+	*s = (*s)[:n]
+	return *s
+}
+
 // Peak makes n rounds of 12 independent multiply-adds of vectors, if the path in use has
 // any, and returns their flops. It exists to be timed.
 func Peak[T Float](n int) (flops float64) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
@@ -76,11 +77,7 @@ func (c *generatedCursor[T]) Next(ctx context.Context, max int, reuse *Block) (*
 		reuse = &Block{}
 	}
 	x := ReusePoints[T](n, len(c.x), reuse.X)
-	y := reuse.Y
-	if cap(y) < n {
-		y = make([]float64, n)
-	}
-	y = y[:n]
+	y := slices.Grow(reuse.Y[:0], n)[:n]
 	for i := range n {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

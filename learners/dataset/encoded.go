@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -148,11 +149,7 @@ func encodeBlock[T kernel.Float](c *encodedCursor, raw kernel.Rows, reuse *data.
 		reuse = &data.Block{}
 	}
 	x := data.ReusePoints[T](n, c.p.d, reuse.X)
-	y := reuse.Y
-	if cap(y) < n*outputs {
-		y = make([]float64, n*outputs)
-	}
-	y = y[:n*outputs]
+	y := slices.Grow(reuse.Y[:0], n*outputs)[:n*outputs]
 	for i := range n {
 		widen(c.row, raw, i)
 		if err := c.p.row(c.at+i, c.row, c.x, y[i*outputs:(i+1)*outputs]); err != nil {

@@ -3,6 +3,8 @@ package falkon
 import (
 	"context"
 	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // refreshEvery is the number of iterations after which the residual is computed from
@@ -109,7 +111,7 @@ func (g *conjugate) iterate(ctx context.Context) (bool, error) {
 // number, it also multiplies their x.
 func (g *conjugate) product(ctx context.Context, width int) error {
 	q := len(g.x) / g.c
-	in, out := resized(&g.in, q*width), resized(&g.out, q*width)
+	in, out := simd.Sized(&g.in, q*width), simd.Sized(&g.out, q*width)
 	for i := range q {
 		for at, k := range g.left {
 			in[i*width+at] = g.p[i*g.c+k]

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // system is Wβ = b of (4.14), in the notation of the package documentation,
@@ -88,8 +89,8 @@ func (s *system) regularise(lambda float64) {
 
 // apply sets dst = W·β for c columns, in one pass over the data.
 func (s *system) apply(ctx context.Context, dst, beta []float64, c int) error {
-	v := resized(&s.coordinates, s.rank()*c)
-	a := resized(&s.used, s.op.Cols()*c)
+	v := simd.Sized(&s.coordinates, s.rank()*c)
+	a := simd.Sized(&s.used, s.op.Cols()*c)
 	copy(v, beta)
 	s.pre.up(v, c)
 	s.pre.factor.coefficients(a, v, c)
@@ -118,11 +119,4 @@ func (s *system) coefficients(beta []float64) []float64 {
 	a := make([]float64, s.op.Cols()*s.c)
 	s.pre.factor.coefficients(a, v, s.c)
 	return a
-}
-
-func resized(s *[]float64, n int) []float64 {
-	if cap(*s) < n {
-		*s = make([]float64, n)
-	}
-	return (*s)[:n]
 }

@@ -1,6 +1,10 @@
 package panel
 
-import "github.com/bkbtuner/bkb/internal/simd"
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+)
 
 // Block is a block of rows of K, and the memory for it. It belongs to one
 // goroutine.
@@ -48,37 +52,22 @@ func NewBlock[T Float](c *Columns[T], height int) *Block[T] {
 func (b *Block[T]) Reset(c *Columns[T], height int) {
 	panels := (height + simd.Rows - 1) / simd.Rows
 	b.c, b.kern, b.max, b.rows = c, simd.For[T](), height, 0
-	grow(&b.a, panels*simd.Rows*max(1, c.d))
-	grow(&b.start, panels*simd.Rows)
-	grow(&b.k, panels*simd.Rows*c.padded())
-	grow(&b.none, panels*simd.Rows)
-	grow(&b.lanes, panels*simd.Rows*b.kern.Lanes)
-	grow(&b.t, simd.Rows)
-	grow(&b.run, c.padded())
-	grow(&b.flat, simd.Rows*c.d)
+	simd.Sized(&b.a, panels*simd.Rows*max(1, c.d))
+	simd.Sized(&b.start, panels*simd.Rows)
+	simd.Sized(&b.k, panels*simd.Rows*c.padded())
+	simd.Sized(&b.none, panels*simd.Rows)
+	simd.Sized(&b.lanes, panels*simd.Rows*b.kern.Lanes)
+	simd.Sized(&b.t, simd.Rows)
+	simd.Sized(&b.run, c.padded())
+	simd.Sized(&b.flat, simd.Rows*c.d)
 	clear(b.run)
-	grow(&b.norms, panels*simd.Rows)
-	b.sides, b.out = resized(b.sides, panels), resized(b.out, panels*simd.Rows)
+	simd.Sized(&b.norms, panels*simd.Rows)
+	b.sides, b.out = slices.Grow(b.sides[:0], panels)[:panels], slices.Grow(b.out[:0], panels*simd.Rows)[:panels*simd.Rows]
 	if c.far != nil {
-		grow(&b.afar, len(b.a))
-		grow(&b.spare, min(b.span(), c.tiles)*simd.TileSize[T]())
-		grow(&b.other, simd.Rows*b.kern.Lanes)
+		simd.Sized(&b.afar, len(b.a))
+		simd.Sized(&b.spare, min(b.span(), c.tiles)*simd.TileSize[T]())
+		simd.Sized(&b.other, simd.Rows*b.kern.Lanes)
 	}
-}
-
-func resized[E any](s []E, n int) []E {
-	if cap(s) < n {
-		return make([]E, n)
-	}
-	return s[:n]
-}
-
-// grow gives *s n elements of unspecified value.
-func grow[E Float](s *[]E, n int) {
-	if cap(*s) < n {
-		*s = simd.Aligned[E](n)
-	}
-	*s = (*s)[:n]
 }
 
 // subchunk is how many tiles of K are finished before the next. They take 24 KiB, so that

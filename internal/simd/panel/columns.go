@@ -213,11 +213,8 @@ func (w *Vectors[T]) Set(c *Columns[T], v []float64, n int) {
 		panic("panel: precondition: v is M×n")
 	}
 	size := c.padded()
-	if cap(w.data) < n*size {
-		w.data = simd.Aligned[T](n * size)
-	}
-	w.c, w.n, w.data = c, n, w.data[:n*size]
-	clear(w.data)
+	w.c, w.n = c, n
+	clear(simd.Sized(&w.data, n*size))
 	for q := range n {
 		to := w.data[q*size:][:c.m]
 		for j := range to {
@@ -240,11 +237,8 @@ type Sum[T Float] struct {
 // Reset makes the sum 0, for n columns, and keeps memory of an earlier use.
 func (s *Sum[T]) Reset(c *Columns[T], n int) {
 	size := c.padded()
-	if cap(s.data) < n*size {
-		s.data = simd.Aligned[float64](n * size)
-	}
-	s.c, s.n, s.data = c, n, s.data[:n*size]
-	clear(s.data)
+	s.c, s.n = c, n
+	clear(simd.Sized(&s.data, n*size))
 }
 
 // Add adds another sum.
