@@ -43,8 +43,9 @@ func compareARD(python, dir string, args []string) {
 	flags.StringVar(&from, "data", os.Getenv("BKB_DATA"), "`folder` of real data, which has a folder uci")
 	flags.StringVar(&t.runs, "runs", "bench-ard", "`folder` of the runs and of the sets made for them")
 	flags.StringVar(&t.tuner, "tuner", "bin/tuner", "the `program` tuner")
-	flags.IntVar(&t.splits, "splits", 3, "random splits of each set")
-	flags.StringVar(&sizes, "rows", "500,1000,2000", "`numbers` of training rows")
+	flags.IntVar(&t.splits, "splits", 5, "random splits of each set")
+	flags.StringVar(&sizes, "rows", "500,1000,2000,20000", "`numbers` of training rows")
+	flags.IntVar(&t.gpRows, "gp-rows", 2000, "training rows of the process at most, which takes O(n³) time; 0 for all")
 	flags.IntVar(&t.tests, "tests", 4000, "test rows at most")
 	flags.StringVar(&sets, "sets", strings.Join(ardSets, ","), "`sets` to compare on")
 	report := flags.Bool("report", false, "only print the table of the runs there are")
@@ -151,9 +152,10 @@ func line(row []float64) string {
 	return b.String()
 }
 
-// reportARD prints the errors of each split of each set and size that both have finished.
+// reportARD prints the errors and CPU seconds of each split of each set and size that both
+// have finished.
 func (t *tuned) reportARD(w io.Writer, rows []int) error {
-	fmt.Fprintf(w, "\nTest RMSE on at most %d rows\n\n| data | rows | seed | process | FALKON | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |\n", t.tests)
+	fmt.Fprintf(w, "\nTest RMSE on at most %d rows\n\n| data | rows | seed | process | FALKON | ratio | process, s | FALKON, s |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n", t.tests)
 	var versions []string
 	for _, set := range t.sets {
 		for _, t.rows = range rows {
@@ -165,8 +167,14 @@ func (t *tuned) reportARD(w io.Writer, rows []int) error {
 				if row == nil {
 					continue
 				}
-				fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %.3f |\n", set, row[0].Rows, split+1, significant(row[1].RMSE, 4), significant(row[0].RMSE, 4), row[0].RMSE/row[1].RMSE)
-				versions = append(versions, row[0].Version, row[1].Version)
+				ours, gp := row[0], row[1]
+				process := significant(gp.RMSE, 4)
+				if gp.Rows < ours.Rows {
+					process += fmt.Sprintf(" (%d rows)", gp.Rows)
+				}
+				fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %.3f | %s | %s |\n", set, ours.Rows, split+1,
+					process, significant(ours.RMSE, 4), ours.RMSE/gp.RMSE, significant(gp.CPU, 2), significant(ours.CPU, 2))
+				versions = append(versions, ours.Version, gp.Version)
 			}
 		}
 	}

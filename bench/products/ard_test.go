@@ -52,17 +52,19 @@ func TestPermutedColumns(t *testing.T) {
 	}
 }
 
-// The sets are made from real ones once, runs continue, and the table has the ratio.
+// The sets are made from real ones once, runs continue, the process has fewer rows, and the
+// table has the ratio.
 func TestLengthScalesCompared(t *testing.T) {
 	u := tunedFixture(t)
 	from := u.data
 	u.data, u.sets, u.names, u.tests, u.splits = filepath.Join(from, "made"), []string{"line-permuted"}, []string{ardOurs, ardPeer}, 5, 1
+	u.gpRows = 20
 	if err := makeSets(u.data, from, u.sets); err != nil {
 		t.Fatal(err)
 	}
 	for path, text := range map[string]string{
 		u.tuner:  "case $1 in train) test $(wc -l <train.csv) = 30 && echo '{\"best\":0.5}' ;; evaluate) echo '{\"rmse\":2}' ;; version) echo v1 ;; esac\n",
-		u.python: "test \"$2\" = gp-ard && head -1 train.csv | grep -q '.*,.*,.*,.*,' && echo '{\"rmse\":4,\"version\":\"sk\",\"params\":{}}'\n",
+		u.python: "test \"$2\" = gp-ard && test $(wc -l <train.csv) = 20 && head -1 train.csv | grep -q '.*,.*,.*,.*,' && echo '{\"rmse\":4,\"version\":\"sk\",\"cpu\":12.3,\"params\":{}}'\n",
 	} {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 			t.Fatal(err)
@@ -75,7 +77,7 @@ func TestLengthScalesCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := u.reportARD(&out, []int{20, 30}); err != nil || !strings.Contains(out.String(), "| line-permuted | 30 | 1 | 4 | 2 | 0.500 |") || strings.Contains(out.String(), "| 20 |") {
+	if err := u.reportARD(&out, []int{20, 30}); err != nil || !strings.Contains(out.String(), "| line-permuted | 30 | 1 | 4 (20 rows) | 2 | 0.500 | 12 |") || strings.Contains(out.String(), "| 20 |") {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 	if err := makeSets(u.data, from, []string{"none"}); err == nil {

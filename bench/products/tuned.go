@@ -45,6 +45,7 @@ const tunedLong = 6 * time.Hour
 type tuned struct {
 	data, runs, tuner, python, script string
 	splits, rows, tests, trials       int
+	gpRows                            int // training rows of gp-ard at most; 0 for all
 	sets, names                       []string
 
 	digests map[string]string // of files, by path
@@ -184,7 +185,15 @@ func (t *tuned) path(set string, split int, name string) (string, error) {
 		io.WriteString(sum, t.digests[file])
 	}
 	return filepath.Join(t.runs, fmt.Sprintf("%s-%d-%d-%d-%d-%s-%x.json",
-		set, t.rows, t.tests, t.trials, split+1, strings.ReplaceAll(name, " ", "-"), sum.Sum(nil)[:4])), nil
+		set, t.most(name), t.tests, t.trials, split+1, strings.ReplaceAll(name, " ", "-"), sum.Sum(nil)[:4])), nil
+}
+
+// most is the largest number of training rows of a learner.
+func (t *tuned) most(name string) int {
+	if name == ardPeer && t.gpRows > 0 {
+		return min(t.rows, t.gpRows)
+	}
+	return t.rows
 }
 
 // set is the file of a set.
@@ -213,7 +222,7 @@ func (t *tuned) run(set string, split int, name string) (*outcome, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	train, test, err := t.deal(lines, split)
+	train, test, err := t.deal(lines, split, t.most(name))
 	if err != nil {
 		return nil, err
 	}
@@ -244,8 +253,8 @@ func (t *tuned) run(set string, split int, name string) (*outcome, error) {
 	return o, err
 }
 
-// deal returns the rows that train and a fifth that tests, with at most t.rows and t.tests.
-func (t *tuned) deal(lines []string, split int) (train, test []string, err error) {
+// deal returns rows that train, at most so many, and of the other fifth at most t.tests that test.
+func (t *tuned) deal(lines []string, split, rows int) (train, test []string, err error) {
 	parts, err := data.Split(len(lines), uint64(split)+1, 0.8, 0.2)
 	if err != nil {
 		return nil, nil, err
@@ -258,7 +267,7 @@ func (t *tuned) deal(lines []string, split int) (train, test []string, err error
 		}
 		return out
 	}
-	return take(parts[0], t.rows), take(parts[1], t.tests), nil
+	return take(parts[0], rows), take(parts[1], t.tests), nil
 }
 
 // command returns the arguments of tuner for a learner of ours, or nil for one in Python.

@@ -155,11 +155,11 @@ func TestTunedSplits(t *testing.T) {
 	if err != nil || len(lines) != 50 {
 		t.Fatal(len(lines), err)
 	}
-	train, test, err := u.deal(lines, 0)
+	train, test, err := u.deal(lines, 0, u.rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, _, err := u.deal(lines, 1)
+	other, _, err := u.deal(lines, 1, u.rows)
 	if err != nil {
 		t.Fatal(err)
 	}
