@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -67,57 +68,98 @@ func newGradient(k kernel.Kernel) []float64 {
 	return nil
 }
 
-// gradientRows is the number of rows of one task of a gradient.
-const gradientRows = 32
+// blockRows and pairRows are the numbers of rows of one task of a gradient, by blocks and by
+// pairs.
+const (
+	blockRows = 128
+	pairRows  = 32
+)
 
 // gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n, of which it reads
 // the lower triangle.
 func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
 	n := x.Len()
-	return sumGradient(k, n, workers, func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch) {
-		t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
+	sum, ok := sumGradient(k, n, blockRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool {
 		defer s.Release(s.Mark())
-		twice := s.Floats(i)
-		for j, v := range w[i*n:][:i] {
-			twice[j] = 2 * v
+		block := s.Floats((i1 - i0) * i1)
+		for i := i0; i < i1; i++ {
+			row := block[(i-i0)*i1:][:i1]
+			for j, v := range w[i*n:][:i] {
+				row[j] = 2 * v
+			}
+			clear(row[i:])
+			t.AddLogGrad(dst, w[i*n+i], x, i, x, i) // exact, as no distance is rounded
 		}
-		kernel.AddLogGradRow(dst, t, twice, x, i, x, s)
+		return kernel.AddLogGrads(dst, t, block, x.Slice(i0, i1), x.Slice(0, i1), s)
 	})
+	if ok {
+		return sum
+	}
+	sum, _ = sumGradient(k, n, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+		for i := i0; i < i1; i++ {
+			t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
+			addPairs(dst, t, 2, w[i*n:][:i], x, i, x)
+		}
+		return true
+	})
+	return sum
 }
 
 // crossGradient returns Σ_ij w_ij ∂k(x_i, y_j)/∂log θ for w n×m.
 func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) []float64 {
-	m := y.Len()
-	return sumGradient(k, x.Len(), workers, func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch) {
-		kernel.AddLogGradRow(dst, t, w[i*m:(i+1)*m], x, i, y, s)
+	n, m := x.Len(), y.Len()
+	sum, ok := sumGradient(k, n, blockRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool {
+		return kernel.AddLogGrads(dst, t, w[i0*m:i1*m], x.Slice(i0, i1), y, s)
 	})
+	if ok {
+		return sum
+	}
+	sum, _ = sumGradient(k, n, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+		for i := i0; i < i1; i++ {
+			addPairs(dst, t, 1, w[i*m:][:m], x, i, y)
+		}
+		return true
+	})
+	return sum
 }
 
-// sumGradient adds up the contributions of f for every row, in an order that does not
-// depend on the number of workers.
-func sumGradient(k kernel.Kernel, n, workers int, f func(t kernel.Tunable, dst []float64, i int, s *kernel.Scratch)) []float64 {
+// addPairs adds f Σ_j w_j ∂k(x_i, y_j)/∂log θ to dst.
+func addPairs(dst []float64, k kernel.Tunable, f float64, w []float64, x kernel.Rows, i int, y kernel.Rows) {
+	for j, v := range w {
+		if v != 0 {
+			k.AddLogGrad(dst, f*v, x, i, y, j)
+		}
+	}
+}
+
+// sumGradient adds up the contributions of f for all blocks of size rows, in an order that does
+// not depend on the number of workers. It returns false if f does for one of them.
+func sumGradient(k kernel.Kernel, n, size, workers int, f func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool) (sum []float64, ok bool) {
 	t, ok := kernel.AsTunable(k)
 	if !ok {
-		return nil
+		return nil, true
 	}
 	p := len(t.Parameters())
-	blocks := (n + gradientRows - 1) / gradientRows
+	blocks := (n + size - 1) / size
 	parts := make([]float64, blocks*p)
-	_ = forBlocks(n, gradientRows, workers, func(i0, i1 int, s *kernel.Scratch) error {
-		b := i0 / gradientRows
-		for i := i0; i < i1; i++ {
-			f(t, parts[b*p:(b+1)*p], i, s)
+	err := forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		b := i0 / size
+		if !f(t, parts[b*p:(b+1)*p], i0, i1, s) {
+			return errByPairs
 		}
 		return nil
 	})
-	sum := make([]float64, p)
+	sum = make([]float64, p)
 	for b := range blocks {
 		for j := range sum {
 			sum[j] += parts[b*p+j]
 		}
 	}
-	return sum
+	return sum, err == nil
 }
+
+// errByPairs ends a sum of blocks.
+var errByPairs = errors.New("gp: the gradient has to be computed by pairs")
 
 // LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {

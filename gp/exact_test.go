@@ -2,8 +2,10 @@ package gp_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -185,6 +187,35 @@ func TestExactEvidenceGradient(t *testing.T) {
 			near(t, "gradient", append(e.Kernel, e.Noise), want, 1e-5)
 		}
 	})
+}
+
+// pairs is a kernel whose gradient is summed by pairs.
+type pairs struct{ kernel.Tunable }
+
+// The gradient by blocks is that by pairs, for any number of workers, and where a distance
+// overflows.
+func TestEvidenceGradientByBlocks(t *testing.T) {
+	const n, d, seed = 300, 3, 11
+	rng := rand.New(rand.NewPCG(seed, 0))
+	x, y := uniform(rng, n, d), normals(rng, n)
+	far := kernel.NewPoints(n, d, slices.Clone(x.Data()))
+	far.Row(7)[1], far.Row(200)[1] = 1.2e308, -1.2e308
+	for name, k := range map[string]kernel.Kernel{
+		"gaussian": must(kernel.NewGaussian(0.3)), "matern12": must(kernel.NewMatern12(0.3, 1, 4)),
+		"matern32": must(kernel.NewMatern32(0.3, 1, 4)), "matern52": must(kernel.NewScaled(2, must(kernel.NewMatern52(0.3, 1, 4)))),
+	} {
+		tunable, _ := kernel.AsTunable(k)
+		for rows, x := range map[string]kernel.Rows{"near": x, "far": far} {
+			evidence := func(k kernel.Kernel, workers int) gp.Evidence {
+				return must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1, Workers: workers})).Evidence()
+			}
+			want, got := evidence(pairs{tunable}, 1), evidence(k, 1)
+			near(t, fmt.Sprintf("seed %d, %s, %s rows, gradient", seed, name, rows), got.Kernel, want.Kernel, 1e-9)
+			if three := evidence(k, 3); !slices.Equal(three.Kernel, got.Kernel) {
+				t.Errorf("%s, %s rows: the gradient is %v with 3 workers and %v with 1", name, rows, three.Kernel, got.Kernel)
+			}
+		}
+	}
 }
 
 func TestLeaveOneOutEqualsRefits(t *testing.T) {

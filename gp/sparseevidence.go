@@ -172,9 +172,13 @@ func (e *evidenceState) gradient(k kernel.Kernel, workers int) (grad []float64, 
 	cross, inner := e.weights(a, c, zv)
 	addTo(grad, crossGradient(k, e.x, e.emb.rows, cross, workers))
 	addTo(grad, gramGradient(k, e.emb.rows, inner, workers))
-	addTo(grad, sumGradient(k, u, workers, func(t kernel.Tunable, dst []float64, i int, _ *kernel.Scratch) {
-		t.AddLogGrad(dst, -c[i], e.x, i, e.x, i)
-	}))
+	own, _ := sumGradient(k, u, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+		for i := i0; i < i1; i++ {
+			t.AddLogGrad(dst, -c[i], e.x, i, e.x, i)
+		}
+		return true
+	})
+	addTo(grad, own)
 	return grad, noise
 }
 

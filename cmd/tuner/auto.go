@@ -211,7 +211,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	}
 	o = autotune.Options{
 		Measure: a.measure, Folds: a.folds, ClassWeights: a.classes, Calibrate: a.calibrate,
-		Seed: a.split.Seed, Workers: a.threads,
+		Seed: a.split.Seed, Workers: a.threads, Parallel: a.workers,
 	}
 	return o, a.parameters(&o)
 }

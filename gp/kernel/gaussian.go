@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"github.com/bkbtuner/bkb/internal/simd"
-)
+import "math"
 
 // NewGaussian returns k(x, y) = exp(−r²/2) with r² = Σ_c (x_c − y_c)²/ℓ_c²,
 // also called squared exponential or RBF. κ² = 1.
@@ -23,11 +19,10 @@ func (gaussian) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -math.Exp(-s/2) / 2, 0, 0
 }
 
-func (gaussian) valueSlopes(values, slopes []float64) {
-	simd.Apply(simd.ExpScaled, values, minusHalf)
-	for j, e := range values {
-		slopes[j] = -e / 2
-	}
+func (gaussian) valueSlope(s float64) (value, slope float64) {
+	e := math.Exp(-s / 2)
+	return e, -e / 2
 }
 
-var minusHalf = &simd.Params[float64]{-0.5}
+// slopeKernel is k itself, as −2φ' = φ.
+func (gaussian) slopeKernel(k *Base) (*Base, float64, error) { return k, 1, nil }

@@ -1,102 +1,122 @@
 package kernel
 
-// AddLogGradRow adds Σ_j w_j ∂k(x_i, y_j)/∂log θ over the first len(w) rows of y to dst,
-// which has length p. It is the sum of [Tunable].AddLogGrad, in another order. A [Base]
-// kernel of squared distances, also [Scaled], takes d operations for each dense row y_j
-// and one exponential.
-func AddLogGradRow(dst []float64, k Tunable, w []float64, x Rows, i int, y Rows, s *Scratch) {
-	if r, ok := k.(rowTunable); ok {
-		if _, ok := r.addLogGradRow(dst, w, x, i, y, s); ok {
-			return
-		}
+import (
+	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
+
+// AddLogGrads adds Σ_ij w_ij ∂k(x_i, y_j)/∂log θ over all rows of x and y to dst, which has
+// length p. w is n×m, row-major. It is the sum of [Tunable].AddLogGrad up to rounding the
+// squares of inputs, in length scales and from the mean of y.
+//
+// It works for a Gaussian or Matérn [Base], also [Scaled], with dense float64 rows. It fills
+// two n×m matrices and multiplies one by y. Otherwise it returns false, and so if numbers
+// overflow, and has done nothing.
+func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) bool {
+	b, ok := k.(blockTunable)
+	if ok {
+		_, ok = b.addLogGrads(dst, 1, w, x, y, s)
 	}
-	for j, v := range w {
-		if v != 0 {
-			k.AddLogGrad(dst, v, x, i, y, j)
-		}
-	}
+	return ok
 }
 
-// rowTunable is a Tunable with a faster sum over a row.
-type rowTunable interface {
-	// addLogGradRow is AddLogGradRow. It also returns Σ_j w_j k(x_i, y_j). If ok is
-	// false, it has done nothing.
-	addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch) (sum float64, ok bool)
+// blockTunable is a Tunable with a faster sum over a block of pairs.
+type blockTunable interface {
+	// addLogGrads is AddLogGrads with weights f·w. It also returns Σ_ij f·w_ij k(x_i, y_j).
+	// If ok is false, it has done nothing.
+	addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool)
 }
 
-func (k *Scaled) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch) (sum float64, ok bool) {
-	inner, ok := k.k.(rowTunable)
+func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
+	inner, ok := k.k.(blockTunable)
 	if !ok {
 		return 0, false
 	}
-	defer s.Release(s.Mark())
-	scaled := s.Floats(len(w))
-	for j, v := range w {
-		scaled[j] = k.factor * v
-	}
-	if sum, ok = inner.addLogGradRow(dst[1:], scaled, x, i, y, s); ok {
+	if sum, ok = inner.addLogGrads(dst[1:], f*k.factor, w, x, y, s); ok {
 		dst[0] += sum
 	}
 	return sum, ok
 }
 
-func (k *Base) addLogGradRow(dst, w []float64, x Rows, i int, y Rows, s *Scratch) (sum float64, ok bool) {
+// gradientProfile is a profile whose slope is another kernel.
+type gradientProfile interface {
+	// slopeKernel returns a kernel and a factor of which −2φ'(s) is the product. k has this
+	// profile.
+	slopeKernel(k *Base) (other *Base, factor float64, err error)
+}
+
+// rootProfile is a gradientProfile that has to change the values of the other kernel first.
+type rootProfile interface{ toSlopes(values []float64) }
+
+// addLogGrads computes, with S_ij = −2f·w_ij φ'(s_ij),
+//
+//	Σ_ij S_ij (x_ic − y_jc)² = Σ_i x_ic (x_ic Σ_j S_ij − 2 (S·y)_ic) + Σ_j y_jc² Σ_i S_ij,
+//
+// of which the gradient is the product with ℓ_c⁻².
+func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
 	a, dense := x.(*Points[float64])
 	b, packed := y.(*Points[float64])
-	_, shaped := k.phi.(tunableProfile)
-	if !dense || !packed || shaped || k.scales == nil || k.st.Kind != SquaredDistance || b.stride != b.d {
+	phi, simple := k.phi.(gradientProfile)
+	if !dense || !packed || !simple || k.st.Kind != SquaredDistance {
 		return 0, false
 	}
+	other, factor, err := phi.slopeKernel(k)
+	if err != nil {
+		return 0, false // length scales at the limits of numbers
+	}
 	defer s.Release(s.Mark())
-	m, d := len(w), b.d
-	values, slopes, g, u := s.Floats(m), s.Floats(m), s.Floats(d), a.Row(i)[:d]
+	n, m, d := a.n, b.n, b.d
+	slopes := s.Floats(n * m)
+	Prepare(k, y).Fill(slopes, m, x, 0, n, s)
+	sum = f * dot(w, slopes)
+	if other != k {
+		Prepare(other, y).Fill(slopes, m, x, 0, n, s)
+	}
+	if root, ok := phi.(rootProfile); ok {
+		root.toSlopes(slopes)
+	}
+	columns, g := s.Floats(m), s.Floats(d)
+	clear(columns)
 	clear(g)
-	radialBase{k}.FillSlopes(values, slopes, u, b.data[:m*d])
-	for j, v := range w {
-		sum += v * values[j]
-		slopes[j] *= v
-	}
-	j := 0
-	for ; j+4 <= m; j += 4 { // four rows for each load and store of g
-		h0, h1, h2, h3 := slopes[j], slopes[j+1], slopes[j+2], slopes[j+3]
-		y0, y1, y2, y3 := four(b.data[j*d:], d)
-		for c, v := range u {
-			e0, e1, e2, e3 := v-y0[c], v-y1[c], v-y2[c], v-y3[c]
-			g[c] += (h0*e0*e0 + h1*e1*e1) + (h2*e2*e2 + h3*e3*e3)
+	for i := range n {
+		row := slopes[i*m:][:m]
+		for j, h := range w[i*m:][:m] {
+			row[j] *= h
+			columns[j] += row[j]
 		}
 	}
-	for ; j < m; j++ {
-		addSquares(g, slopes[j], u, b.data[j*d:])
-	}
-	if !allFinite(g) { // a pair that is too far apart has the slope 0, and adds nothing
-		clear(g)
-		for j, h := range slopes {
-			if h != 0 {
-				addSquares(g, h, u, b.data[j*d:])
-			}
+	// The last column of v is 1, so that of the product has the sums of rows.
+	u, v, product := s.Floats(n*d), s.Floats(m*(d+1)), s.Floats(n*(d+1))
+	mean := centre(panel.Rows[float64]{Data: b.data, N: m, D: d, Stride: b.stride})
+	for i := range n {
+		for c, z := range a.Row(i) {
+			u[i*d+c] = z - mean[c]
 		}
 	}
-	// The slopes are 2φ', and the derivative of a weight ℓ⁻² is −2ℓ⁻².
-	for c, v := range g {
+	for j := range m {
+		row := v[j*(d+1):][:d+1]
+		for c, z := range b.Row(j) {
+			z -= mean[c]
+			row[c] = z
+			g[c] += z * z * columns[j]
+		}
+		row[d] = 1
+	}
+	blocked.Gemm(1, false, blocked.New(n, m, slopes), false, blocked.New(m, d+1, v), 1, 0, blocked.New(n, d+1, product))
+	for i := range n {
+		row := product[i*(d+1):][:d+1]
+		for c, z := range u[i*d:][:d] {
+			g[c] += z * (z*row[d] - 2*row[c])
+		}
+	}
+	for c, z := range g {
+		if g[c] = f * factor * z; g[c]-g[c] != 0 {
+			return 0, false // inputs, or a value, that are too large
+		}
+	}
+	for c, z := range g {
 		c %= len(k.scales)
-		dst[c] -= v * k.st.Weights[c]
+		dst[c] += z * k.st.Weights[c]
 	}
 	return sum, true
-}
-
-// addSquares adds h(u_c − y_c)² to g.
-func addSquares(g []float64, h float64, u, y []float64) {
-	for c, z := range y[:len(u)] {
-		e := u[c] - z
-		g[c] += h * e * e
-	}
-}
-
-func allFinite(g []float64) bool {
-	for _, v := range g {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
 }

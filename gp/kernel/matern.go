@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"github.com/bkbtuner/bkb/internal/simd"
-)
+import "math"
 
 // The Matérn kernels have r² = Σ_c (x_c − y_c)²/ℓ_c², the Euclidean distance in units
 // of the length scales, and κ² = 1. See Rasmussen and Williams, Gaussian Processes for
@@ -41,6 +37,20 @@ func (matern12) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -math.Exp(-r) / (2 * r), 0, 0
 }
 
+// slopeKernel is k itself, of which toSlopes makes −2φ' = exp(−r)/r, as r = −log φ.
+func (matern12) slopeKernel(k *Base) (*Base, float64, error) { return k, 1, nil }
+
+// toSlopes has no slope where r < 1e-8. It adds less than that to a gradient, and the distance
+// is lost in rounding.
+func (matern12) toSlopes(values []float64) {
+	for j, v := range values {
+		values[j] = 0
+		if r := -math.Log(v); r >= 1e-8 && v > 0 {
+			values[j] = v / r
+		}
+	}
+}
+
 // matern32 is φ(s) = (1 + a) exp(−a), a = √(3s).
 type matern32 struct{}
 
@@ -56,15 +66,10 @@ func (matern32) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -1.5 * math.Exp(-math.Sqrt(3*s)), 0, 0
 }
 
-func (matern32) valueSlopes(values, slopes []float64) {
-	expRoots(values, slopes, 3)
-	for j, e := range slopes {
-		if e == 0 {
-			values[j] = 0
-			continue
-		}
-		values[j], slopes[j] = (1+math.Sqrt(3*values[j]))*e, -1.5*e
-	}
+// slopeKernel is of ν = 1/2, as −2φ' = 3 exp(−√3 r).
+func (matern32) slopeKernel(k *Base) (*Base, float64, error) {
+	other, err := NewMatern12(shorter(k.scales, 1./3)...)
+	return other, 3, err
 }
 
 // matern52 is φ(s) = (1 + a + a²/3) exp(−a), a = √(5s).
@@ -83,24 +88,28 @@ func (matern52) slope(s, _, _ float64) (ds, dxx, dyy float64) {
 	return -5. / 6 * polyExp(1+a, a), 0, 0
 }
 
-func (matern52) valueSlopes(values, slopes []float64) {
-	expRoots(values, slopes, 5)
-	for j, e := range slopes {
-		if e == 0 {
-			values[j] = 0
-			continue
-		}
-		a := math.Sqrt(5 * values[j])
-		values[j], slopes[j] = matern52Polynomial(a)*e, -5./6*(1+a)*e
+func (matern52) valueSlope(s float64) (value, slope float64) {
+	a := math.Sqrt(5 * s)
+	e := math.Exp(-a)
+	if e == 0 {
+		return 0, 0
 	}
+	return matern52Polynomial(a) * e, -5. / 6 * (1 + a) * e
 }
 
-// expRoots sets dst to exp(−√(f·s)).
-func expRoots(s, dst []float64, f float64) {
-	for j, v := range s {
-		dst[j] = math.Sqrt(f * v)
+// slopeKernel is of ν = 3/2, as −2φ' = 5/3 (1 + √5 r) exp(−√5 r).
+func (matern52) slopeKernel(k *Base) (*Base, float64, error) {
+	other, err := NewMatern32(shorter(k.scales, 3./5)...)
+	return other, 5. / 3, err
+}
+
+// shorter returns the length scales for squared distances divided by f.
+func shorter(scales []float64, f float64) []float64 {
+	out := make([]float64, len(scales))
+	for c, l := range scales {
+		out[c] = l * math.Sqrt(f)
 	}
-	simd.Apply(simd.ExpScaled, dst, minusOne)
+	return out
 }
 
 // matern52Polynomial is the factor of exp(−a) in Matérn-5/2.

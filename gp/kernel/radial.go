@@ -56,23 +56,23 @@ func (k radialBase) FillRow(values, u, y []float64) {
 
 func (k radialBase) FillSlopes(values, slopes, u, y []float64) {
 	k.st.fillRow(values, u, y)
-	if phi, ok := k.phi.(slopeProfile); ok {
-		phi.valueSlopes(values, slopes)
-	} else {
-		for j, s := range values {
-			ds, _, _ := k.phi.slope(s, 0, 0)
-			values[j], slopes[j] = k.phi.at(s, 0, 0), ds
+	both, fused := k.phi.(slopeProfile)
+	for j, s := range values {
+		if fused {
+			values[j], slopes[j] = both.valueSlope(s)
+			continue
 		}
+		ds, _, _ := k.phi.slope(s, 0, 0)
+		values[j], slopes[j] = k.phi.at(s, 0, 0), ds
 	}
 	for j := range slopes {
 		slopes[j] *= 2
 	}
 }
 
-// slopeProfile is a profile with a faster way to compute φ and φ' of many statistics.
+// slopeProfile is a profile that computes φ(s) and φ'(s) with one exponential.
 type slopeProfile interface {
-	// valueSlopes replaces the statistics in values by φ and sets slopes to φ'.
-	valueSlopes(values, slopes []float64)
+	valueSlope(s float64) (value, slope float64)
 }
 
 func (k *Scaled) asRadial() (Radial, bool) {

@@ -44,13 +44,12 @@ func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float6
 			squares = append(squares, max(g[i*m+i]+g[j*m+j]-2*g[i*m+j], 0))
 		}
 	}
-	slices.Sort(squares)
 	if len(squares) == 0 {
 		return 1, nil
 	}
-	median := math.Sqrt(squares[len(squares)/2])
+	median := math.Sqrt(medianOf(squares))
 	// Equal rows leave distances of rounding size, which are not a scale.
-	if largest := math.Sqrt(squares[len(squares)-1]); median <= 1e-6*largest || median == 0 {
+	if largest := math.Sqrt(slices.Max(squares)); median <= 1e-6*largest || median == 0 {
 		return 1, nil
 	}
 	return median, nil
@@ -93,8 +92,39 @@ func spread(ctx context.Context, src data.Source) (float64, error) {
 	return 1.4826 * sum, nil
 }
 
-// medianOf returns the median of y, and sorts y.
+// medianOf returns the median of y, and changes the order of y. It takes O(n) time
+// (Hoare, Algorithm 65: Find), a tenth of that of sorting a million numbers.
 func medianOf(y []float64) float64 {
-	slices.Sort(y)
-	return y[len(y)/2]
+	k := len(y) / 2
+	lo, hi := 0, len(y) // y[k] is among y[lo:hi] in order
+	for rounds := 0; hi-lo > 16 && rounds < 64; rounds++ {
+		pivot := middle(y[lo], y[(lo+hi)/2], y[hi-1])
+		i, j := lo, hi-1
+		for i <= j {
+			for y[i] < pivot {
+				i++
+			}
+			for y[j] > pivot {
+				j--
+			}
+			if i <= j {
+				y[i], y[j] = y[j], y[i]
+				i++
+				j--
+			}
+		}
+		switch { // y[lo:j+1] ≤ pivot ≤ y[i:hi], and what is between is the pivot
+		case k <= j:
+			hi = j + 1
+		case k >= i:
+			lo = i
+		default:
+			return y[k]
+		}
+	}
+	slices.Sort(y[lo:hi]) // few, or in an order that splits badly
+	return y[k]
 }
+
+// middle is the one of three numbers between the others.
+func middle(a, b, c float64) float64 { return max(min(a, b), min(max(a, b), c)) }

@@ -71,7 +71,7 @@ func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(lea
 	}
 	began, last := time.Now(), 0
 	model, err := e.Fit(ctx, t.known, learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers, Weights: t.weights,
+		Seed: t.options.Seed, Workers: t.options.goroutines(), Weights: t.weights,
 		Progress: func(p learners.Progress) error {
 			last = p.Iteration
 			if progress != nil {
@@ -115,7 +115,7 @@ func endAt(step int, p learners.Progress) error {
 // calibrate adds probabilities to a model. The scores are those of leaving out each row, or
 // those of the validation rows after a fit to the training rows alone.
 func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners.Model, step int) (learners.Model, error) {
-	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers}
+	o := learners.Options{Seed: t.options.Seed, Workers: t.options.goroutines()}
 	if t.alone {
 		f, err := t.leftOut(ctx, e)
 		if err != nil {

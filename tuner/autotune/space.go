@@ -36,7 +36,7 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Learn(ctx, fixed, counted, &t.problem, t.options.Seed, t.options.Workers); err != nil {
+	if err := a.Learn(ctx, fixed, counted, &t.problem, t.options.Seed, t.options.goroutines()); err != nil {
 		return nil, err
 	}
 	_, scaled := fixed["length-scale"]
@@ -44,7 +44,7 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	if scaled || related || t.problem.Dim < 2 || counted.Len() < leastLearnt || t.problem.Outputs == 0 {
 		return dims, nil
 	}
-	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), counted, t.problem, t.options.Seed, t.options.Workers)
+	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), counted, t.problem, t.options.Seed, t.options.goroutines())
 	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
 		return dims, nil // the kernel or the inputs do not allow it
 	} else if err != nil {

@@ -37,7 +37,13 @@ type Options struct {
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
 	Workers int
+	// Parallel is the number of trials at a time, 0 for one. Fits before the first trial and
+	// after the last have the goroutines of all of them.
+	Parallel int
 }
+
+// goroutines is the number for a fit beside which there are no trials.
+func (o Options) goroutines() int { return o.Workers * max(1, o.Parallel) }
 
 // OptionError reports an option that does not suit the data or the learner. Option is the name
 // of its flag.
