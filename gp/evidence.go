@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -68,59 +67,47 @@ func newGradient(k kernel.Kernel) []float64 {
 	return nil
 }
 
-// blockRows and pairRows are the numbers of rows of one task of a gradient, by blocks and by
-// pairs.
-const (
-	blockRows = 128
-	pairRows  = 32
-)
-
 // gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n, of which it reads
 // the lower triangle.
 func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
 	n := x.Len()
-	sum, ok := sumGradient(k, n, blockRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool {
-		defer s.Release(s.Mark())
-		block := s.Floats((i1 - i0) * i1)
-		for i := i0; i < i1; i++ {
-			row := block[(i-i0)*i1:][:i1]
-			for j, v := range w[i*n:][:i] {
-				row[j] = 2 * v
-			}
-			clear(row[i:])
-			t.AddLogGrad(dst, w[i*n+i], x, i, x, i) // exact, as no distance is rounded
-		}
-		return kernel.AddLogGrads(dst, t, block, x.Slice(i0, i1), x.Slice(0, i1), s)
-	})
-	if ok {
-		return sum
-	}
-	sum, _ = sumGradient(k, n, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+	return sumGradient(k, x, x, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch) {
+		done := blocks && addTriangle(dst, t, w, x, i0, i1, s)
 		for i := i0; i < i1; i++ {
 			t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
-			addPairs(dst, t, 2, w[i*n:][:i], x, i, x)
+			if !done {
+				addPairs(dst, t, 2, w[i*n:][:i], x, i, x)
+			}
 		}
-		return true
 	})
-	return sum
+}
+
+// addTriangle adds 2 Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for i0 ≤ i < i1 and j < i to dst, as
+// [kernel.AddLogGrads] does.
+func addTriangle(dst []float64, k kernel.Tunable, w []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch) bool {
+	defer s.Release(s.Mark())
+	n, block := x.Len(), s.Floats((i1-i0)*i1)
+	for i := i0; i < i1; i++ {
+		row := block[(i-i0)*i1:][:i1]
+		for j, v := range w[i*n:][:i] {
+			row[j] = 2 * v
+		}
+		clear(row[i:])
+	}
+	return kernel.AddLogGrads(dst, k, block, x.Slice(i0, i1), x.Slice(0, i1), s)
 }
 
 // crossGradient returns Σ_ij w_ij ∂k(x_i, y_j)/∂log θ for w n×m.
 func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) []float64 {
-	n, m := x.Len(), y.Len()
-	sum, ok := sumGradient(k, n, blockRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool {
-		return kernel.AddLogGrads(dst, t, w[i0*m:i1*m], x.Slice(i0, i1), y, s)
-	})
-	if ok {
-		return sum
-	}
-	sum, _ = sumGradient(k, n, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+	m := y.Len()
+	return sumGradient(k, x, y, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch) {
+		if blocks && kernel.AddLogGrads(dst, t, w[i0*m:i1*m], x.Slice(i0, i1), y, s) {
+			return
+		}
 		for i := i0; i < i1; i++ {
 			addPairs(dst, t, 1, w[i*m:][:m], x, i, y)
 		}
-		return true
 	})
-	return sum
 }
 
 // addPairs adds f Σ_j w_j ∂k(x_i, y_j)/∂log θ to dst.
@@ -132,34 +119,36 @@ func addPairs(dst []float64, k kernel.Tunable, f float64, w []float64, x kernel.
 	}
 }
 
-// sumGradient adds up the contributions of f for all blocks of size rows, in an order that does
-// not depend on the number of workers. It returns false if f does for one of them.
-func sumGradient(k kernel.Kernel, n, size, workers int, f func(t kernel.Tunable, dst []float64, i0, i1 int, s *kernel.Scratch) bool) (sum []float64, ok bool) {
+// blockRows and pairRows are the numbers of rows of one task of a gradient, if the kernel sums
+// blocks and if it does not.
+const (
+	blockRows = 128
+	pairRows  = 32
+)
+
+// sumGradient adds up the contributions of f for all rows i0 ≤ i < i1 of x, with those of y, in
+// an order that does not depend on the number of workers. blocks tells whether k sums blocks.
+func sumGradient(k kernel.Kernel, x, y kernel.Rows, workers int, f func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch)) []float64 {
 	t, ok := kernel.AsTunable(k)
 	if !ok {
-		return nil, true
+		return nil
 	}
-	p := len(t.Parameters())
-	blocks := (n + size - 1) / size
-	parts := make([]float64, blocks*p)
-	err := forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
-		b := i0 / size
-		if !f(t, parts[b*p:(b+1)*p], i0, i1, s) {
-			return errByPairs
-		}
+	size, blocks := pairRows, kernel.SumsLogGrads(t, x, y)
+	if blocks {
+		size = blockRows
+	}
+	n, p := x.Len(), len(t.Parameters())
+	parts := make([]float64, (n+size-1)/size*p)
+	_ = forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		f(t, parts[i0/size*p:][:p], i0, i1, blocks, s)
 		return nil
 	})
-	sum = make([]float64, p)
-	for b := range blocks {
-		for j := range sum {
-			sum[j] += parts[b*p+j]
-		}
+	sum := make([]float64, p)
+	for i, v := range parts {
+		sum[i%p] += v
 	}
-	return sum, err == nil
+	return sum
 }
-
-// errByPairs ends a sum of blocks.
-var errByPairs = errors.New("gp: the gradient has to be computed by pairs")
 
 // LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {

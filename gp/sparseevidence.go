@@ -172,13 +172,11 @@ func (e *evidenceState) gradient(k kernel.Kernel, workers int) (grad []float64, 
 	cross, inner := e.weights(a, c, zv)
 	addTo(grad, crossGradient(k, e.x, e.emb.rows, cross, workers))
 	addTo(grad, gramGradient(k, e.emb.rows, inner, workers))
-	own, _ := sumGradient(k, u, pairRows, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ *kernel.Scratch) bool {
+	addTo(grad, sumGradient(k, e.x, e.x, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, _ bool, _ *kernel.Scratch) {
 		for i := i0; i < i1; i++ {
 			t.AddLogGrad(dst, -c[i], e.x, i, e.x, i)
 		}
-		return true
-	})
-	addTo(grad, own)
+	}))
 	return grad, noise
 }
 

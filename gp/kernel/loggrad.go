@@ -9,9 +9,8 @@ import (
 // length p. w is n×m, row-major. It is the sum of [Tunable].AddLogGrad up to rounding the
 // squares of inputs, in length scales and from the mean of y.
 //
-// It works for a Gaussian or Matérn [Base], also [Scaled], with dense float64 rows. It fills
-// two n×m matrices and multiplies one by y. Otherwise it returns false, and so if numbers
-// overflow, and has done nothing.
+// It fills two n×m matrices and multiplies one by y. If [SumsLogGrads] is false or numbers
+// overflow, it returns false and has done nothing.
 func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) bool {
 	b, ok := k.(blockTunable)
 	if ok {
@@ -20,11 +19,30 @@ func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) b
 	return ok
 }
 
-// blockTunable is a Tunable with a faster sum over a block of pairs.
+// SumsLogGrads tells whether [AddLogGrads] works for k. It does for a Gaussian or Matérn
+// [Base], also [Scaled], with dense float64 rows.
+func SumsLogGrads(k Tunable, x, y Rows) bool {
+	b, ok := k.(blockTunable)
+	return ok && b.sumsLogGrads(x, y)
+}
+
+// blockTunable is a Tunable with a faster sum over a block of pairs, for some of its parameters.
 type blockTunable interface {
+	sumsLogGrads(x, y Rows) bool
 	// addLogGrads is AddLogGrads with weights f·w. It also returns Σ_ij f·w_ij k(x_i, y_j).
-	// If ok is false, it has done nothing.
 	addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool)
+}
+
+func (k *Scaled) sumsLogGrads(x, y Rows) bool {
+	inner, ok := k.k.(blockTunable)
+	return ok && inner.sumsLogGrads(x, y)
+}
+
+func (k *Base) sumsLogGrads(x, y Rows) bool {
+	_, dense := x.(*Points[float64])
+	_, packed := y.(*Points[float64])
+	_, simple := k.phi.(gradientProfile)
+	return dense && packed && simple && k.st.Kind == SquaredDistance
 }
 
 func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
@@ -54,12 +72,10 @@ type rootProfile interface{ toSlopes(values []float64) }
 //
 // of which the gradient is the product with ℓ_c⁻².
 func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
-	a, dense := x.(*Points[float64])
-	b, packed := y.(*Points[float64])
-	phi, simple := k.phi.(gradientProfile)
-	if !dense || !packed || !simple || k.st.Kind != SquaredDistance {
+	if !k.sumsLogGrads(x, y) {
 		return 0, false
 	}
+	a, b, phi := x.(*Points[float64]), y.(*Points[float64]), k.phi.(gradientProfile)
 	other, factor, err := phi.slopeKernel(k)
 	if err != nil {
 		return 0, false // length scales at the limits of numbers

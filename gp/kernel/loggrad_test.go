@@ -75,8 +75,8 @@ func TestAddLogGrads(t *testing.T) {
 			w := w[:n*y.Len()]
 			want, size := byPairs(tunable, w, x, y)
 			got := make([]float64, len(want))
-			if ok := kernel.AddLogGrads(got, tunable, w, x, y, new(kernel.Scratch)); ok != c.block {
-				t.Errorf("%s, %s rows: a block is %v, want %v", name, rows, ok, c.block)
+			if ok := kernel.AddLogGrads(got, tunable, w, x, y, new(kernel.Scratch)); ok != c.block || kernel.SumsLogGrads(tunable, x, y) != c.block {
+				t.Errorf("%s, %s rows: a block is %v and SumsLogGrads is %v, want %v", name, rows, ok, kernel.SumsLogGrads(tunable, x, y), c.block)
 			}
 			for i, p := range tunable.Parameters() {
 				// Squares of inputs are rounded, in length scales.
@@ -86,7 +86,7 @@ func TestAddLogGrads(t *testing.T) {
 				}
 				tolerance := 1e-12 * (size[i] + total(w)*(1+reach))
 				if strings.Contains(name, "matern12") {
-					tolerance += 1e-8 * total(w) // of distances that are 0 but for rounding
+					tolerance += 1e-8 * total(w) // because distances below 1e-8 count as 0
 				}
 				if !c.block {
 					want[i], tolerance = 0, 0

@@ -92,8 +92,8 @@ func spread(ctx context.Context, src data.Source) (float64, error) {
 	return 1.4826 * sum, nil
 }
 
-// medianOf returns the median of y, and changes the order of y. It takes O(n) time
-// (Hoare, Algorithm 65: Find), a tenth of that of sorting a million numbers.
+// medianOf returns the median of y, and changes the order of y. It takes O(n) time for most
+// orders (Hoare, Algorithm 65: Find) and O(n log n) for the worst.
 func medianOf(y []float64) float64 {
 	k := len(y) / 2
 	lo, hi := 0, len(y) // y[k] is among y[lo:hi] in order

@@ -70,7 +70,7 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 		if err != nil {
 			return nil, err
 		}
-		if outputs[i], err = t.leftOut(ctx, e); err != nil {
+		if outputs[i], err = t.leftOut(ctx, e, t.options.goroutines()); err != nil {
 			return nil, err
 		}
 	}

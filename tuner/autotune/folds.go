@@ -74,7 +74,7 @@ func closed(a training.Algorithm, fixed training.Values) bool {
 
 // leaveOneOut is Trial in closed form.
 func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.Writer) error {
-	outputs, err := t.leftOut(ctx, e)
+	outputs, err := t.leftOut(ctx, e, t.options.Workers)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -96,8 +96,8 @@ func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.W
 }
 
 // leftOut returns the outputs for each row of a fit without it.
-func (t *Tuning) leftOut(ctx context.Context, e learners.Estimator) ([]float64, error) {
-	return e.(leaveOneOuter).LeaveOneOut(ctx, t.known, learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Weights: t.weights})
+func (t *Tuning) leftOut(ctx context.Context, e learners.Estimator, workers int) ([]float64, error) {
+	return e.(leaveOneOuter).LeaveOneOut(ctx, t.known, learners.Options{Seed: t.options.Seed, Workers: workers, Weights: t.weights})
 }
 
 // divide sets the folds of the training and validation rows, with classes in equal shares.

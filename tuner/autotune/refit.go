@@ -117,7 +117,7 @@ func endAt(step int, p learners.Progress) error {
 func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners.Model, step int) (learners.Model, error) {
 	o := learners.Options{Seed: t.options.Seed, Workers: t.options.goroutines()}
 	if t.alone {
-		f, err := t.leftOut(ctx, e)
+		f, err := t.leftOut(ctx, e, o.Workers)
 		if err != nil {
 			return nil, err
 		}
