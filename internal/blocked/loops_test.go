@@ -35,7 +35,7 @@ var loops = map[string]struct {
 	"gp/exactarms.go":                {1, "means and variances of a block, one row of V after the other"},
 	"gp/fit.go":                      {1, "starting points and running variances"},
 	"gp/minimise.go":                 {8, "one unknown for each hyper-parameter"},
-	"gp/kernel/loggrad.go":           {1, "squared differences, one coordinate at a time"},
+	"gp/kernel/loggrad.go":           {2, "weighted squares of inputs, beside the product of matrices"},
 	"gp/kernel/mixed.go":             {1, "squared distances to one point"},
 	"gp/kernel/spline.go":            {1, "a polynomial"},
 	"gp/kernel/statisticrow.go":      {20, "the fallback for rows that have no panels"},
