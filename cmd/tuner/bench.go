@@ -12,12 +12,13 @@ import (
 
 	"github.com/bkbtuner/bkb/bench"
 	"github.com/bkbtuner/bkb/bench/papers"
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func newBench(g *globals) *cobra.Command {
+func newBench(g *cli.Globals) *cobra.Command {
 	var b benching
 	cmd := &cobra.Command{
 		Use:   "bench [EXPERIMENT...]",
@@ -39,7 +40,7 @@ and prints the completed parts.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd.Context(), g, cmd, args) },
 	}
-	flagGroup(cmd, group{title: "Flags"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&b.quick, "quick", false, "a run of seconds, to show that it works")
 		fs.BoolVar(&b.full, "full", false, "a run as close to the paper as this machine allows")
 		fs.StringSliceVar(&b.env.Only, "only", nil, "`parts` of the experiment to run (default all)")
@@ -50,11 +51,11 @@ and prints the completed parts.
 		fs.StringVar(&b.csv, "csv", "", "`directory` for tables as CSV, or a file *.csv for one table")
 		fs.StringVar(&b.png, "png", "", "`directory` for plots as PNG")
 	})
-	b.format = formatFlag(cmd, "table", "json")
+	b.format = cli.FormatFlag(cmd, "table", "json")
 	cmd.AddCommand(newBenchBO(g))
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if !b.describe(cmd, cmd.Flags().Args()) {
-			showHelp(cmd, args)
+			cli.ShowHelp(cmd, args)
 		}
 	})
 	return cmd
@@ -65,7 +66,7 @@ func benchList() string {
 	var b strings.Builder
 	b.WriteString("Experiments:")
 	for _, e := range papers.All() {
-		fmt.Fprintf(&b, "\n%s", listLine(e.Name, e.Title))
+		fmt.Fprintf(&b, "\n%s", cli.ListLine(e.Name, e.Title))
 	}
 	return b.String()
 }
@@ -83,10 +84,10 @@ type benching struct {
 	env         bench.Env
 	quick, full bool
 	csv, png    string
-	format      *format
+	format      *cli.Format
 }
 
-func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args []string) error {
+func (b *benching) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return b.list(cmd)
 	}
@@ -95,7 +96,7 @@ func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args
 		return err
 	}
 	for i, e := range experiments {
-		if i > 0 && b.format.value == "table" {
+		if i > 0 && b.format.Value == "table" {
 			fmt.Fprintln(cmd.OutOrStdout())
 		}
 		if err := b.one(ctx, g, cmd, e); err != nil {
@@ -108,20 +109,20 @@ func (b *benching) run(ctx context.Context, g *globals, cmd *cobra.Command, args
 // list prints the experiments.
 func (b *benching) list(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
-	if b.format.value == "json" {
+	if b.format.Value == "json" {
 		for _, e := range papers.All() {
-			if err := writeJSON(out, experimentRecord(e)); err != nil {
+			if err := cli.WriteJSON(out, experimentRecord(e)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	t := newTable(out, "EXPERIMENT", "TITLE AND SOURCE")
-	t.width, t.least, t.wrap = outputWidth(out), map[int]int{1: 20}, true
+	t := cli.NewTable(out, "EXPERIMENT", "TITLE AND SOURCE")
+	t.Width, t.Least, t.Wrap = cli.OutputWidth(out), map[int]int{1: 20}, true
 	for _, e := range papers.All() {
-		t.row(e.Name, e.Title+" ("+e.Source+")")
+		t.Row(e.Name, e.Title+" ("+e.Source+")")
 	}
-	return t.end()
+	return t.End()
 }
 
 // described is an experiment in JSON.
@@ -154,9 +155,9 @@ func (b *benching) describe(cmd *cobra.Command, args []string) bool {
 		fmt.Fprintf(out, "Repeats: %d, fewer with --quick\n", e.Repeats)
 	}
 	fmt.Fprintf(out, "\nUsage:\n  %s %s [flags]\n", cmd.CommandPath(), e.Name)
-	groups, _ := flagsOf(cmd)
+	groups, _ := cli.FlagsOf(cmd)
 	for _, fs := range groups {
-		fmt.Fprintf(out, "\n%s:\n%s", fs.Name(), flagLines(fs))
+		fmt.Fprintf(out, "\n%s:\n%s", fs.Name(), cli.FlagLines(fs))
 	}
 	return true
 }
@@ -168,23 +169,23 @@ func (b *benching) chosen(args []string) ([]bench.Experiment, error) {
 		e, err := papers.Find(name)
 		if err != nil {
 			near := "list them with tuner bench"
-			if n := similar(name, benchNames()); n != "" {
+			if n := cli.Similar(name, benchNames()); n != "" {
 				near = fmt.Sprintf("did you mean %s?", n)
 			}
-			return nil, &statusError{exitNotFound, fmt.Errorf("there is no experiment %q; %s", name, near)}
+			return nil, cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no experiment %q; %s", name, near))
 		}
 		out = append(out, e)
 	}
 	switch {
 	case b.quick && b.full:
-		return nil, usagef("--quick and --full exclude each other")
+		return nil, cli.Usagef("--quick and --full exclude each other")
 	case b.quick:
 		b.env.Scale = bench.Quick
 	case b.full:
 		b.env.Scale = bench.Full
 	}
 	if strings.HasSuffix(b.csv, ".csv") && len(out) > 1 {
-		return nil, usagef("--csv %s: is one file for %d experiments; name a directory", b.csv, len(out))
+		return nil, cli.Usagef("--csv %s: is one file for %d experiments; name a directory", b.csv, len(out))
 	}
 	b.env.Data = dataFolder(b.env.Data)
 	return out, b.prepare()
@@ -231,31 +232,31 @@ type measured struct {
 }
 
 // one runs one experiment and writes its result, or the completed part of it.
-func (b *benching) one(ctx context.Context, g *globals, cmd *cobra.Command, e bench.Experiment) error {
+func (b *benching) one(ctx context.Context, g *cli.Globals, cmd *cobra.Command, e bench.Experiment) error {
 	env, watch := b.env, bench.StartWatch()
 	progress := newBenchProgress(g, cmd, e.Name)
 	env.Progress = progress.report
 	result, err := e.Run(ctx, &env)
-	progress.end()
+	progress.End()
 	if err != nil && (result == nil || len(result.Tables) == 0) {
 		return benchError(err)
 	}
 	m := measured{
 		experimentRecord(e), env.Scale, env.Seed, err == nil, watch.Wall(), watch.CPU(),
-		version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.GOMAXPROCS(0), result,
+		cli.Version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.GOMAXPROCS(0), result,
 	}
 	return errors.Join(benchError(err), b.write(g, cmd, m))
 }
 
-func (b *benching) write(g *globals, cmd *cobra.Command, m measured) error {
+func (b *benching) write(g *cli.Globals, cmd *cobra.Command, m measured) error {
 	out := cmd.OutOrStdout()
-	if b.format.value == "json" {
-		if err := writeJSON(out, m); err != nil {
+	if b.format.Value == "json" {
+		if err := cli.WriteJSON(out, m); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(out, "%s\n\n", figure.Wrap(m.Title+" ("+m.Source+")", outputWidth(out), ""))
-		if err := m.WriteText(out, outputWidth(out)); err != nil {
+		fmt.Fprintf(out, "%s\n\n", figure.Wrap(m.Title+" ("+m.Source+")", cli.OutputWidth(out), ""))
+		if err := m.WriteText(out, cli.OutputWidth(out)); err != nil {
 			return err
 		}
 	}
@@ -263,11 +264,11 @@ func (b *benching) write(g *globals, cmd *cobra.Command, m measured) error {
 	if !m.Complete {
 		state = ", not complete"
 	}
-	g.note(cmd, "%s: %s, seed %d, %d processors, %.1f s (%.1f s of CPU)%s", m.Experiment, m.Scale, m.Seed, m.Processors, m.Seconds, m.CPUSeconds, state)
+	g.Note(cmd, "%s: %s, seed %d, %d processors, %.1f s (%.1f s of CPU)%s", m.Experiment, m.Scale, m.Seed, m.Processors, m.Seconds, m.CPUSeconds, state)
 	return b.writeFiles(g, cmd, m)
 }
 
-func (b *benching) writeFiles(g *globals, cmd *cobra.Command, m measured) error {
+func (b *benching) writeFiles(g *cli.Globals, cmd *cobra.Command, m measured) error {
 	for _, w := range []struct {
 		path  string
 		write func(name, path string) ([]string, error)
@@ -280,7 +281,7 @@ func (b *benching) writeFiles(g *globals, cmd *cobra.Command, m measured) error 
 			return err
 		}
 		for _, file := range files {
-			g.note(cmd, "Wrote %s.", file)
+			g.Note(cmd, "Wrote %s.", file)
 		}
 	}
 	return nil
@@ -291,11 +292,11 @@ func benchError(err error) error {
 	part, value, data := (*bench.PartError)(nil), (*bench.ValueError)(nil), (*bench.DataError)(nil)
 	switch {
 	case errors.As(err, &part):
-		return usagef("--only: %w", part)
+		return cli.Usagef("--only: %w", part)
 	case errors.As(err, &value) && value.In == "bench":
-		return usagef("%w", value)
+		return cli.Usagef("%w", value)
 	case errors.As(err, &data):
-		return &statusError{exitNotFound, data}
+		return cli.Exit(cli.ExitNotFound, data)
 	}
 	return err
 }
@@ -307,10 +308,10 @@ type benchProgress struct {
 	began    time.Time
 }
 
-func newBenchProgress(g *globals, cmd *cobra.Command, name string) *benchProgress {
+func newBenchProgress(g *cli.Globals, cmd *cobra.Command, name string) *benchProgress {
 	p := &benchProgress{name: name, began: time.Now()}
-	if !g.quiet {
-		p.terminal = terminalOf(cmd.ErrOrStderr())
+	if !g.Quiet {
+		p.terminal = cli.TerminalOf(cmd.ErrOrStderr())
 	}
 	return p
 }
@@ -319,7 +320,7 @@ func (p *benchProgress) report(at bench.Progress) {
 	if p.terminal == nil {
 		return
 	}
-	fmt.Fprintf(p.terminal, "\r\x1b[K%s", short(p.line(at, time.Since(p.began)), outputWidth(p.terminal)-1))
+	fmt.Fprintf(p.terminal, "\r\x1b[K%s", cli.Short(p.line(at, time.Since(p.began)), cli.OutputWidth(p.terminal)-1))
 }
 
 // line is the text of the line after so much time.
@@ -331,8 +332,8 @@ func (p *benchProgress) line(at bench.Progress, elapsed time.Duration) string {
 	return text + "  " + elapsed.Round(time.Second).String() + "  " + at.What
 }
 
-// end removes the line.
-func (p *benchProgress) end() {
+// End removes the line.
+func (p *benchProgress) End() {
 	if p.terminal != nil {
 		fmt.Fprint(p.terminal, "\r\x1b[K")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 )
@@ -27,10 +28,10 @@ func TestBenchKeepsWhatIsDone(t *testing.T) {
 	cmd := &cobra.Command{Use: "bench"}
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
-	b := &benching{format: formatFlag(cmd, "table", "json"), csv: t.TempDir()}
-	err := b.one(context.Background(), &globals{}, cmd, e)
-	if !errors.Is(err, context.Canceled) || statusOf(err) != exitInterrupted {
-		t.Errorf("%v, status %d", err, statusOf(err))
+	b := &benching{format: cli.FormatFlag(cmd, "table", "json"), csv: t.TempDir()}
+	err := b.one(context.Background(), &cli.Globals{}, cmd, e)
+	if !errors.Is(err, context.Canceled) || cli.StatusOf(err) != cli.ExitInterrupted {
+		t.Errorf("%v, status %d", err, cli.StatusOf(err))
 	}
 	if !strings.Contains(out.String(), "n\n7\n") || !strings.Contains(errs.String(), "not complete") {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
@@ -39,8 +40,8 @@ func TestBenchKeepsWhatIsDone(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	out.Reset()
-	b.format.value = "json"
-	if err := b.one(context.Background(), &globals{quiet: true}, cmd, e); !errors.Is(err, context.Canceled) {
+	b.format.Value = "json"
+	if err := b.one(context.Background(), &cli.Globals{Quiet: true}, cmd, e); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	for _, want := range []string{`"experiment":"half"`, `"complete":false`, `"rows":[[7]]`, `"scale":"standard"`} {
@@ -55,7 +56,7 @@ func TestBenchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := newBench(&globals{})
+	cmd := newBench(&cli.Globals{})
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"table5.1"})

@@ -10,12 +10,13 @@ import (
 
 	"github.com/bkbtuner/bkb/bench"
 	"github.com/bkbtuner/bkb/bench/bo"
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func newBenchBO(g *globals) *cobra.Command {
+func newBenchBO(g *cli.Globals) *cobra.Command {
 	var b benchingBO
 	cmd := &cobra.Command{
 		Use:   "bo",
@@ -34,10 +35,10 @@ measures the time and memory of an ask after many trials instead.`,
 		Example: `  tuner bench bo --tier smoke
   tuner bench bo --suite bbob --optimiser bkb,random,sobol --seeds 5
   tuner bench bo --problem 'f08-*' --optimiser bkb --variant 'b={"width": 0.2}'`,
-		Args: exactly(0),
+		Args: cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd.Context(), g, cmd) },
 	}
-	flagGroup(cmd, group{title: "Selection"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Selection"}, func(fs *pflag.FlagSet) {
 		fs.StringVar((*string)(&b.c.Tier), "tier", string(bo.Standard), "`tier`, smoke (seconds), standard (hours), full (days)")
 		fs.StringSliceVar(&b.c.Suites, "suite", nil, "`suites` (default all)")
 		fs.StringSliceVar(&b.c.Problems, "problem", nil, "`problems` or patterns (default all)")
@@ -45,7 +46,7 @@ measures the time and memory of an ask after many trials instead.`,
 		fs.StringArrayVar(&b.variants, "variant", nil, "BKB with other options, `NAME=JSON` (repeatable)")
 		fs.BoolVar(&b.list, "list", false, "list of suites, problems and optimisers")
 	})
-	flagGroup(cmd, group{title: "Runs"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Runs"}, func(fs *pflag.FlagSet) {
 		fs.IntVar(&b.c.Seeds, "seeds", 0, "seeds of each problem (default the tier's)")
 		fs.IntVar(&b.c.SkipSeeds, "skip-seeds", 0, "`number` of seeds to leave out, such as those that settings were chosen on")
 		fs.IntVar(&b.c.Trials, "trials", 0, "trials of each run (default the tier's)")
@@ -55,20 +56,20 @@ measures the time and memory of an ask after many trials instead.`,
 		fs.StringVar(&b.c.Python, "python", "", "`interpreter` of the peers, or a directory of them")
 		fs.BoolVar(&b.redo, "redo", false, "deletion of the selected runs first")
 	})
-	flagGroup(cmd, group{title: "Asks"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Asks"}, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&b.latency, "latency", false, "time and memory of asks instead")
 		fs.IntSliceVar(&b.sizes, "sizes", nil, "`numbers` of trials for --latency (default 100,1000,10000,100000)")
 		fs.IntVar(&b.asks, "asks", 0, "asks for --latency (default 300, and 20 for peers)")
 	})
-	flagGroup(cmd, output, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, cli.Output, func(fs *pflag.FlagSet) {
 		fs.BoolVar(&b.report, "report", false, "report on existing runs only")
 		fs.StringVar(&b.page, "page", "", "Markdown `file` for all tables")
 		fs.StringVar(&b.csv, "csv", "", "`directory` for tables as CSV")
 		fs.StringVar(&b.png, "png", "", "`directory` for plots as PNG")
 	})
-	b.format = formatFlag(cmd, "table", "json")
-	assign(cmd.Flag("format"), output)
-	register(cmd, "tier", words(string(bo.Smoke), string(bo.Standard), string(bo.Full)))
+	b.format = cli.FormatFlag(cmd, "table", "json")
+	cli.Assign(cmd.Flag("format"), cli.Output)
+	cli.Register(cmd, "tier", cli.Words(string(bo.Smoke), string(bo.Standard), string(bo.Full)))
 	return cmd
 }
 
@@ -80,18 +81,18 @@ type benchingBO struct {
 	sizes                       []int
 	asks                        int
 	page, csv, png              string
-	format                      *format
+	format                      *cli.Format
 }
 
-func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) error {
+func (b *benchingBO) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) error {
 	for _, text := range b.variants {
 		name, options, found := strings.Cut(text, "=")
 		if !found || name == "" {
-			return usagef("--variant %q: must be NAME=JSON, such as bold={\"width\": 0.2}", text)
+			return cli.Usagef("--variant %q: must be NAME=JSON, such as bold={\"width\": 0.2}", text)
 		}
 		v, err := bo.Variant(name, options)
 		if err != nil {
-			return usagef("--variant %s: %w", name, err)
+			return cli.Usagef("--variant %s: %w", name, err)
 		}
 		b.c.Variants = append(b.c.Variants, v)
 	}
@@ -104,7 +105,7 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 	}
 	switch {
 	case chosen > 1:
-		return usagef("--redo, --report, --latency and --list exclude each other")
+		return cli.Usagef("--redo, --report, --latency and --list exclude each other")
 	case b.list:
 		return b.lists(cmd.OutOrStdout())
 	case b.latency:
@@ -114,7 +115,7 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 		if err != nil {
 			return boError(err)
 		}
-		g.note(cmd, "bo: deleted %d runs", n)
+		g.Note(cmd, "bo: deleted %d runs", n)
 	}
 	var broken error
 	if !b.report {
@@ -132,20 +133,20 @@ func (b *benchingBO) run(ctx context.Context, g *globals, cmd *cobra.Command) er
 
 // execute does the runs and notes their number. A broken run or an interruption still
 // leaves a report.
-func (b *benchingBO) execute(ctx context.Context, g *globals, cmd *cobra.Command) (broken, err error) {
+func (b *benchingBO) execute(ctx context.Context, g *cli.Globals, cmd *cobra.Command) (broken, err error) {
 	progress := newBenchProgress(g, cmd, "bo")
 	b.c.Progress = progress.report
 	done, err := b.c.Execute(ctx)
-	progress.end()
+	progress.End()
 	if err != nil && ctx.Err() == nil {
 		return nil, boError(err)
 	}
-	g.note(cmd, "bo: %d runs now, %d before, of %d", done.Ran, done.Had, done.Of)
+	g.Note(cmd, "bo: %d runs now, %d before, of %d", done.Ran, done.Had, done.Of)
 	for _, reason := range done.LeftOut {
-		g.note(cmd, "Left out: %s.", reason)
+		g.Note(cmd, "Left out: %s.", reason)
 	}
 	for _, failed := range done.Failed {
-		g.note(cmd, "Failed: %v.", failed)
+		g.Note(cmd, "Failed: %v.", failed)
 	}
 	if err == nil && len(done.Failed) > 0 {
 		err = fmt.Errorf("%d of %d runs failed; repeat the command to try them again", len(done.Failed), done.Of)
@@ -153,11 +154,11 @@ func (b *benchingBO) execute(ctx context.Context, g *globals, cmd *cobra.Command
 	return err, nil
 }
 
-func (b *benchingBO) latencies(ctx context.Context, g *globals, cmd *cobra.Command) error {
+func (b *benchingBO) latencies(ctx context.Context, g *cli.Globals, cmd *cobra.Command) error {
 	progress := newBenchProgress(g, cmd, "bo")
 	b.c.Progress = progress.report
 	result, err := b.c.Latency(ctx, b.sizes, b.asks)
-	progress.end()
+	progress.End()
 	if err != nil && (result == nil || len(result.Tables) == 0) {
 		return boError(err)
 	}
@@ -165,12 +166,12 @@ func (b *benchingBO) latencies(ctx context.Context, g *globals, cmd *cobra.Comma
 }
 
 // write prints the result and writes the files.
-func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) error {
-	if b.format.value == "json" {
-		if err := writeJSON(cmd.OutOrStdout(), r); err != nil {
+func (b *benchingBO) write(g *cli.Globals, cmd *cobra.Command, r *figure.Result) error {
+	if b.format.Value == "json" {
+		if err := cli.WriteJSON(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}
-	} else if err := r.WriteText(cmd.OutOrStdout(), outputWidth(cmd.OutOrStdout())); err != nil {
+	} else if err := r.WriteText(cmd.OutOrStdout(), cli.OutputWidth(cmd.OutOrStdout())); err != nil {
 		return err
 	}
 	for _, w := range []struct {
@@ -185,7 +186,7 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 			return err
 		}
 		for _, file := range files {
-			g.note(cmd, "Wrote %s.", file)
+			g.Note(cmd, "Wrote %s.", file)
 		}
 	}
 	if b.page == "" {
@@ -198,31 +199,31 @@ func (b *benchingBO) write(g *globals, cmd *cobra.Command, r *figure.Result) err
 	if err := os.WriteFile(b.page, text, 0o644); err != nil {
 		return err
 	}
-	g.note(cmd, "Wrote %s.", b.page)
+	g.Note(cmd, "Wrote %s.", b.page)
 	return nil
 }
 
 // lists prints the suites, problems and optimisers.
 func (b *benchingBO) lists(out io.Writer) error {
-	t := newTable(out, "PROBLEM", "TIER", "SUITE")
-	t.width, t.least = outputWidth(out), map[int]int{2: 20}
-	t.wrap = true
+	t := cli.NewTable(out, "PROBLEM", "TIER", "SUITE")
+	t.Width, t.Least = cli.OutputWidth(out), map[int]int{2: 20}
+	t.Wrap = true
 	for _, s := range bo.Suites() {
 		for _, l := range s.Problems {
-			t.row(l.Name, string(l.Tier), s.Title)
+			t.Row(l.Name, string(l.Tier), s.Title)
 		}
 	}
-	if err := t.end(); err != nil {
+	if err := t.End(); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
-	t = newTable(out, "OPTIMISER", "KIND", "TITLE")
-	t.width, t.least = outputWidth(out), map[int]int{2: 20}
-	t.wrap = true
+	t = cli.NewTable(out, "OPTIMISER", "KIND", "TITLE")
+	t.Width, t.Least = cli.OutputWidth(out), map[int]int{2: 20}
+	t.Wrap = true
 	for _, k := range bo.Contestants() {
-		t.row(k.Name, string(k.Kind), k.Title)
+		t.Row(k.Name, string(k.Kind), k.Title)
 	}
-	return t.end()
+	return t.End()
 }
 
 // boError gives errors of comparisons their exit status.
@@ -230,13 +231,13 @@ func boError(err error) error {
 	selection, value := (*bo.SelectionError)(nil), (*bench.ValueError)(nil)
 	switch {
 	case errors.As(err, &selection):
-		near := similar(selection.Name, selection.Known)
+		near := cli.Similar(selection.Name, selection.Known)
 		if near == "" {
-			return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; list them with tuner bench bo --list", selection.What, selection.Name)}
+			return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no %s %q; list them with tuner bench bo --list", selection.What, selection.Name))
 		}
-		return &statusError{exitNotFound, fmt.Errorf("there is no %s %q; did you mean %s?", selection.What, selection.Name, near)}
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no %s %q; did you mean %s?", selection.What, selection.Name, near))
 	case errors.As(err, &value) && value.In == "bench":
-		return usagef("%w", value)
+		return cli.Usagef("%w", value)
 	}
 	return err
 }

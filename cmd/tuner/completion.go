@@ -1,6 +1,9 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/spf13/cobra"
+)
 
 // shells are the shells with completion.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
@@ -19,7 +22,7 @@ it needs the package bash-completion.
   fish        tuner completion fish | source
   powershell  tuner completion powershell | Out-String | Invoke-Expression`,
 		Example:   "  echo 'source <(tuner completion bash)' >> ~/.bashrc",
-		Args:      exactly(1),
+		Args:      cli.Exactly(1),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, out := cmd.Root(), cmd.OutOrStdout()
@@ -39,7 +42,7 @@ it needs the package bash-completion.
 				}
 				return root.GenPowerShellCompletionWithDesc(out)
 			default:
-				return oneOf("shell", args[0], shells...)
+				return cli.OneOf("shell", args[0], shells...)
 			}
 		},
 	}

@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
+	"go.yaml.in/yaml/v3"
 )
 
 // deployPage is docs/deploy.md in parts.

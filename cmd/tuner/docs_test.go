@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ func TestDocs(t *testing.T) {
 		t.Fatalf("%s has no line %q", docsFile, docsMarker)
 	}
 	var want strings.Builder
-	describeCommand(&want, newRoot(&globals{}))
+	describeCommand(&want, newRoot(&cli.Globals{}))
 	if have == want.String() {
 		return
 	}
@@ -68,7 +69,7 @@ func TestOptionsDescribed(t *testing.T) {
 }
 
 func describeCommand(b *strings.Builder, cmd *cobra.Command) {
-	about, page := helpPage(cmd)
+	about, page := cli.HelpPage(cmd)
 	fmt.Fprintf(b, "\n### %s\n\n%s\n```text\n%s```\n", pageName(cmd), about, page)
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" || sub.IsAdditionalHelpTopicCommand() {
@@ -96,7 +97,7 @@ func TestHelpPages(t *testing.T) {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.Contains(cmd.Example, cmd.Name()) && !cmd.IsAdditionalHelpTopicCommand() {
 			t.Errorf("%s lacks a short line, a long text or an example of itself", cmd.CommandPath())
 		}
-		about, rest := helpPage(cmd)
+		about, rest := cli.HelpPage(cmd)
 		page := about + "\n" + rest
 		most := maxHelpLines
 		if !cmd.HasParent() {
@@ -106,7 +107,7 @@ func TestHelpPages(t *testing.T) {
 			t.Errorf("the help page of %s has %d lines, and %d may be", cmd.CommandPath(), n, most)
 		}
 		for line := range strings.Lines(page) {
-			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > helpWidth {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > cli.HelpWidth {
 				t.Errorf("%s: a line of its help has %d characters: %s", cmd.CommandPath(), n, line)
 			}
 		}
@@ -114,19 +115,19 @@ func TestHelpPages(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(&globals{}))
+	walk(newRoot(&cli.Globals{}))
 }
 
 // The flags of the connection are on the pages of commands that connect, and the exit
 // codes are on a page of their own.
 func TestHelpShowsWhatMatters(t *testing.T) {
-	root := newRoot(&globals{})
+	root := newRoot(&cli.Globals{})
 	page := func(name string) string {
 		cmd, _, err := root.Find(strings.Fields(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		about, rest := helpPage(cmd)
+		about, rest := cli.HelpPage(cmd)
 		return about + "\n" + rest
 	}
 	for _, c := range []struct {

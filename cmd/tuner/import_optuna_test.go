@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 )
 
@@ -64,7 +65,7 @@ func TestImportStorage(t *testing.T) {
 		code := run(ctx, append([]string{"--db", filepath.Join(dir, "own.db")}, args...), strings.NewReader(""), &out, &errs)
 		return code, out.String(), errs.String()
 	}
-	if code, _, errs := do("import", "digits", where); code != exitOK || !strings.Contains(errs, "Created study digits.") || !strings.Contains(errs, "Imported 13 trials.") || !strings.Contains(errs, "Leaving out 2 trials without an outcome") {
+	if code, _, errs := do("import", "digits", where); code != cli.ExitOK || !strings.Contains(errs, "Created study digits.") || !strings.Contains(errs, "Imported 13 trials.") || !strings.Contains(errs, "Leaving out 2 trials without an outcome") {
 		t.Fatalf("%d: %s", code, errs)
 	}
 	_, out, _ := do("trials", "digits", "-f", "jsonl")
@@ -84,18 +85,18 @@ func TestImportStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Imported 2 new trials. 13 were there already.", "Imported no trials. All 15 were there already."} {
-		if code, _, errs := do("import", "digits", where, "--optuna-study", "Digits & more"); code != exitOK || !strings.Contains(errs, want) {
+		if code, _, errs := do("import", "digits", where, "--optuna-study", "Digits & more"); code != cli.ExitOK || !strings.Contains(errs, want) {
 			t.Errorf("%d: %s, want %q", code, errs, want)
 		}
 	}
-	if code, _, errs := do("import", "digits", where, "--optuna-study", "none"); code != exitNotFound || !strings.Contains(errs, `the storage has no study "none", but "Digits & more"`) {
+	if code, _, errs := do("import", "digits", where, "--optuna-study", "none"); code != cli.ExitNotFound || !strings.Contains(errs, `the storage has no study "none", but "Digits & more"`) {
 		t.Errorf("%d: %s", code, errs)
 	}
 	create("other")
-	if code, _, errs := do("import", "digits", where); code != exitNotFound || !strings.Contains(errs, `several studies, so name one of "Digits & more", "other" (--optuna-study)`) {
+	if code, _, errs := do("import", "digits", where); code != cli.ExitNotFound || !strings.Contains(errs, `several studies, so name one of "Digits & more", "other" (--optuna-study)`) {
 		t.Errorf("%d: %s", code, errs)
 	}
-	if code, _, errs := do("import", "digits", "optuna+grpc://unix:"+filepath.Join(dir, "a.sock")); code != exitInvalid || !strings.Contains(errs, "does not speak Optuna's storage protocol; use the address of --optuna") {
+	if code, _, errs := do("import", "digits", "optuna+grpc://unix:"+filepath.Join(dir, "a.sock")); code != cli.ExitInvalid || !strings.Contains(errs, "does not speak Optuna's storage protocol; use the address of --optuna") {
 		t.Errorf("%d: %s", code, errs)
 	}
 }
@@ -125,7 +126,7 @@ func TestImportLive(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(t.Context(), append([]string{"--db", filepath.Join(dir, c.db), "import", "live", file}, c.args...), strings.NewReader(""), &out, &errs)
 		for _, want := range c.want {
-			if code != exitOK || !strings.Contains(errs.String(), want) {
+			if code != cli.ExitOK || !strings.Contains(errs.String(), want) {
 				t.Errorf("%v: %d: %s, want %q", c.args, code, errs.String(), want)
 			}
 		}
@@ -135,7 +136,7 @@ func TestImportLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"--db", filepath.Join(dir, "c.db"), "import", "live", file}, strings.NewReader(""), &out, &errs); code != exitInvalid || !strings.Contains(errs.String(), "nothing was imported: trial 0: ") {
+	if code := run(t.Context(), []string{"--db", filepath.Join(dir, "c.db"), "import", "live", file}, strings.NewReader(""), &out, &errs); code != cli.ExitInvalid || !strings.Contains(errs.String(), "nothing was imported: trial 0: ") {
 		t.Errorf("%d: %s", code, errs.String())
 	}
 }
@@ -160,13 +161,13 @@ func TestImportOptunaReasons(t *testing.T) {
 	}
 	first := `{"number": 0, "state": "COMPLETE", "values": [1], "params": {"x": 0.5}, "distributions": {"x": ` + f(1) + `}}`
 	do(first+`, {"number": 1, "state": "COMPLETE", "values": [1], "params": {"x": 0.5}, "distributions": {"x": `+f(2)+`}}`,
-		`parameter "x" has the distribution`, exitInvalid)
+		`parameter "x" has the distribution`, cli.ExitInvalid)
 	if _, err := os.Stat(filepath.Join(dir, "own.db")); !os.IsNotExist(err) {
 		t.Errorf("the failed import left a file: %v", err)
 	}
-	do(first, "Imported 1 trial.", exitOK)
+	do(first, "Imported 1 trial.", cli.ExitOK)
 	do(first+`, {"number": 1, "state": "COMPLETE", "values": [1], "params": {"x": 0.5, "y": 1}, "distributions": {"x": `+f(1)+`, "y": `+f(1)+`}}`,
-		"import it under a new name", exitInvalid)
+		"import it under a new name", cli.ExitInvalid)
 }
 
 // A study of Optuna is exported from a server, and from its file to the same text, which
@@ -197,7 +198,7 @@ func TestExportOptuna(t *testing.T) {
 	}
 	where := "optuna+grpc://unix:" + filepath.Join(dir, "b.sock")
 	code, fromServer, errs := do("", "export", where, "--optuna-study", "digits")
-	if code != exitOK || !strings.Contains(fromServer, `"params":{"weight":"balanced"},"values":[1]`) {
+	if code != cli.ExitOK || !strings.Contains(fromServer, `"params":{"weight":"balanced"},"values":[1]`) {
 		t.Fatalf("%d: %s%s", code, fromServer, errs)
 	}
 	if code, _, errs := do("", "--server", "unix:"+filepath.Join(dir, "a.sock"), "export", "optuna.digits"); code != 8 || !strings.Contains(errs, "run tuner export optuna+grpc://ADDRESS") {
@@ -208,7 +209,7 @@ func TestExportOptuna(t *testing.T) {
 	}
 	_ = c.Wait()
 	file := []string{"--db", filepath.Join(dir, "tuner.db")}
-	if code, out, errs := do("", append(file, "export", "optuna.digits")...); code != exitOK || out != fromServer {
+	if code, out, errs := do("", append(file, "export", "optuna.digits")...); code != cli.ExitOK || out != fromServer {
 		t.Errorf("from the file: %d: %s%s, want %s", code, out, errs, fromServer)
 	}
 	for want, args := range map[string][]string{
@@ -218,10 +219,10 @@ func TestExportOptuna(t *testing.T) {
 		"--optuna-study needs the address of a storage":                  {"export", "optuna.digits", "--optuna-study", "digits"},
 		"-f optuna: only studies of Optuna have this format, and digits": {"export", "digits", "-f", "optuna"},
 	} {
-		if code, _, errs := do(fromServer, append(file, "import", "digits", "-")...); code != exitOK || !strings.Contains(errs, "The choice null of parameter weight becomes none.") {
+		if code, _, errs := do(fromServer, append(file, "import", "digits", "-")...); code != cli.ExitOK || !strings.Contains(errs, "The choice null of parameter weight becomes none.") {
 			t.Fatalf("%d: %s", code, errs)
 		}
-		if code, out, errs := do("", append(file, args...)...); code != exitUsage || out != "" || !strings.Contains(errs, want) {
+		if code, out, errs := do("", append(file, args...)...); code != cli.ExitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%v: %d: %s%s", args, code, out, errs)
 		}
 	}

@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
+	pb "github.com/bkbtuner/bkb/proto/katib"
+	"github.com/bkbtuner/bkb/tuner/katib"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	grpcstatus "google.golang.org/grpc/status"
-
-	pb "github.com/bkbtuner/bkb/proto/katib"
-	"github.com/bkbtuner/bkb/tuner/katib"
 )
 
 // lockedBuffer is a buffer that one goroutine writes and another reads.

@@ -1,5 +1,9 @@
 // Tuner is the command line of BKB Tuner. Data goes to stdout and everything else to
-// stderr. The exit codes are part of the interface (see exits).
+// stderr. The exit codes are part of the interface (see package cli).
+//
+// A package has the commands of a group of the help page: studies, trials, learners,
+// server, data and diagnose. Package cli has what they share, and package record the trials
+// of files. Package main puts them together.
 package main
 
 import (
@@ -9,11 +13,18 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/data"
+	"github.com/bkbtuner/bkb/cmd/tuner/diagnose"
+	"github.com/bkbtuner/bkb/cmd/tuner/learners"
+	"github.com/bkbtuner/bkb/cmd/tuner/server"
+	"github.com/bkbtuner/bkb/cmd/tuner/studies"
+	"github.com/bkbtuner/bkb/cmd/tuner/trials"
 	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/spf13/cobra"
 )
 
 func main() { os.Exit(program()) }
@@ -28,30 +39,30 @@ func program() int {
 
 // run executes one command line and returns its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	g := &globals{}
+	g := &cli.Globals{}
 	root := newRoot(g)
 	root.SetArgs(guardNegatives(root, args))
 	root.SetIn(stdin)
-	root.SetOut(cleanOnTerminal(stdout))
-	root.SetErr(cleanOnTerminal(stderr))
+	root.SetOut(cli.CleanOnTerminal(stdout))
+	root.SetErr(cli.CleanOnTerminal(stderr))
 	err := simd.Check()
 	if err != nil {
-		err = usageError{err}
+		err = cli.Usage(err)
 	} else {
 		var cmd *cobra.Command
 		cmd, err = root.ExecuteContextC(ctx)
-		err = nameFlag(cmd, err)
+		err = cli.NameFlag(cmd, err)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		err = &statusError{exitInterrupted, errors.New("interrupted")}
+		err = cli.Exit(cli.ExitInterrupted, errors.New("interrupted"))
 	}
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "tuner:", err)
 	}
-	return statusOf(err)
+	return cli.StatusOf(err)
 }
 
-func newRoot(g *globals) *cobra.Command {
+func newRoot(g *cli.Globals) *cobra.Command {
 	version := new(bool)
 	root := &cobra.Command{
 		Use:   "tuner",
@@ -61,39 +72,35 @@ models them to suggest better ones.`,
 		Example:       "  tuner run --demo",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noArgs,
+		Args:          cli.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return g.setColor(cmd)
+			return g.SetColor(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if *version {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.VersionLine())
 				return err
 			}
 			return cmd.Help()
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SuggestionsMinimumDistance = 2
-	root.SetHelpFunc(showHelp)
+	root.SetHelpFunc(cli.ShowHelp)
 	// Cobra's own flag needs a template, with which the linker keeps every method.
 	root.Flags().BoolVar(version, "version", false, "version of this program")
-	g.flags(root)
+	g.Flags(root)
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Studies", []*cobra.Command{
-			newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g), newSpace(g),
-		}},
-		{"Trials", []*cobra.Command{
-			newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newStop(g), newTrials(g), newBest(g), newWatch(g),
-		}},
-		{"Learners", []*cobra.Command{newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g)}},
-		{"Server", []*cobra.Command{newServe(g), newUI(g), newKatib(g), newWorkers(g), newHealth(g), newToken(g)}},
-		{"Data", []*cobra.Command{newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g), newCopy(g), newStore(g)}},
-		{"Diagnose", []*cobra.Command{newDiagnose(g), newImportance(g), newExpect(g), newPlot(g), newReplay(g), newBench(g)}},
-		{"Program", []*cobra.Command{newVersion(), newDevices(), newMan(), newCompletion()}},
+		{"Studies", studies.Commands(g)},
+		{"Trials", trials.Commands(g)},
+		{"Learners", learners.Commands(g)},
+		{"Server", server.Commands(g)},
+		{"Data", data.Commands(g)},
+		{"Diagnose", append(diagnose.Commands(g), newBench(g))},
+		{"Program", []*cobra.Command{newVersion(), learners.NewDevices(), newMan(), newCompletion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
@@ -105,39 +112,28 @@ models them to suggest better ones.`,
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Program")
 	setConnections(root)
-	g.complete(root)
+	g.Complete(root)
 	return root
 }
 
-// noArgs refuses arguments. For a command with subcommands they are unknown subcommands.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
-		return usagef("unknown command %q; did you mean %q?", args[0], suggestions[0])
-	}
-	return usagef("unknown command %q; see %s --help", args[0], cmd.CommandPath())
-}
-
-// exactly accepts n arguments.
-func exactly(n int) cobra.PositionalArgs {
-	return between(n, n)
-}
-
-// between accepts low to high arguments. A negative high means any number.
-func between(low, high int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		n := len(args)
-		switch {
-		case n >= low && (n <= high || high < 0):
-			return nil
-		case low == high:
-			return usagef("%d arguments given, %d needed: %s", n, low, cmd.UseLine())
-		case high < 0:
-			return usagef("%d arguments given, %d or more needed: %s", n, low, cmd.UseLine())
-		default:
-			return usagef("%d arguments given, %d to %d needed: %s", n, low, high, cmd.UseLine())
+// setConnections sets what the commands below root connect to.
+func setConnections(root *cobra.Command) {
+	for to, names := range map[string][]string{
+		cli.ToService: {
+			"create-study", "studies", "run", "pause", "resume", "finish", "delete-study", "ask", "tell", "report", "heartbeat",
+			"enqueue", "note", "stop", "trials", "best", "watch", "auto", "export", "import", "backup", "diagnose", "connection",
+		},
+		cli.ToFile:     {"restore", "compact"},
+		cli.ToPlace:    {"serve", "check", "replay"},
+		cli.ToDatabase: {"store init", "store upgrade"},
+		cli.ToServer:   {"health"},
+	} {
+		for _, name := range names {
+			cmd, _, err := root.Find(strings.Fields(name))
+			if err != nil {
+				panic(err) // no such command
+			}
+			cmd.Annotations = map[string]string{cli.ConnectsKey: to}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -23,13 +24,13 @@ func newMan() *cobra.Command {
 
 The date of the pages is SOURCE_DATE_EPOCH (seconds since 1970), else the current time.`,
 		Example: "  mkdir -p ~/.local/share/man/man1\n  tuner man ~/.local/share/man/man1",
-		Args:    exactly(1),
+		Args:    cli.Exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			date, err := manDate()
 			if err != nil {
 				return err
 			}
-			if !isDir(args[0]) {
+			if !cli.IsDir(args[0]) {
 				return fmt.Errorf("cannot write manual pages: there is no directory %s; create it first: %w", args[0], fs.ErrNotExist)
 			}
 			return writeMan(args[0], date)
@@ -44,7 +45,7 @@ func manDate() (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return time.Time{}, usagef("SOURCE_DATE_EPOCH=%s: must be seconds since 1970", text)
+		return time.Time{}, cli.Usagef("SOURCE_DATE_EPOCH=%s: must be seconds since 1970", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }
@@ -52,7 +53,7 @@ func manDate() (time.Time, error) {
 // writeMan writes the manual pages of all commands. It builds its own commands, because it
 // changes their help texts.
 func writeMan(dir string, date time.Time) error {
-	root := newRoot(&globals{})
+	root := newRoot(&cli.Globals{})
 	root.DisableAutoGenTag = true
 	var prepare func(cmd *cobra.Command)
 	prepare = func(cmd *cobra.Command) {
@@ -83,7 +84,7 @@ func writeMan(dir string, date time.Time) error {
 		if err != nil {
 			return err
 		}
-		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !shows(cmd, f) })
+		root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !cli.Shows(cmd, f) })
 		if err := doc.GenMan(cmd, header(cmd), file); err != nil {
 			file.Close()
 			return err
@@ -100,7 +101,7 @@ var special = regexp.MustCompile("[\\\\`*_<>#]")
 func markdown(help string) string {
 	var out []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(help), "\n\n") {
-		if isTable(paragraph) {
+		if cli.IsTable(paragraph) {
 			paragraph = "    " + strings.ReplaceAll(paragraph, "\n", "\n    ")
 		} else {
 			paragraph = special.ReplaceAllString(paragraph, `\$0`)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/data"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -36,7 +37,7 @@ func registered(t *testing.T) []string {
 	if err := metrics.Register(srv.Registry(), tn, nil, "v1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newBackupMetrics(srv.Registry()); err != nil {
+	if _, err := data.NewBackupMetrics(srv.Registry()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := web.New(srv, web.Options{Page: true}); err != nil {

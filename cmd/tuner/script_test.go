@@ -14,11 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/internal/pgtest"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {

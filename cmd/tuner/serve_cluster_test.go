@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -69,7 +70,7 @@ func TestSeveralServers(t *testing.T) {
 	}
 	must := func(i int, args ...string) {
 		t.Helper()
-		if status, out := call(i, args...); status != exitOK {
+		if status, out := call(i, args...); status != cli.ExitOK {
 			t.Fatalf("%v: status %d: %s", args, status, out)
 		}
 	}
@@ -90,7 +91,7 @@ func TestSeveralServers(t *testing.T) {
 	if !strings.Contains(string(text), "\ntuner_server_alive 1\n") || strings.Contains(string(text), "\ntuner_forwarded_total 0\n") || !strings.Contains(string(text), "\ntuner_forwarded_total ") {
 		t.Errorf("the metrics of the second server: %v\n%s", err, text)
 	}
-	if status := servers[0].stop(); status != exitOK {
+	if status := servers[0].stop(); status != cli.ExitOK {
 		t.Errorf("the first server ended with %d:\n%s", status, servers[0].log())
 	}
 	must(1, "ask", "s")
@@ -110,7 +111,7 @@ func TestSeveralServers(t *testing.T) {
 	if err := st.Unregister(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if status := servers[1].wait(); status != exitBuried {
+	if status := servers[1].wait(); status != cli.ExitBuried {
 		t.Errorf("a server that was buried ended with %d:\n%s", status, servers[1].log())
 	}
 	if log := servers[1].log(); !strings.Contains(log, "did not renew its lease in time") {

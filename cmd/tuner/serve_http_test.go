@@ -17,6 +17,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/server"
 )
 
 // child is a server in a process of its own, with its stdin.
@@ -24,7 +27,7 @@ type child struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stderr *bytes.Buffer // unless it is a pipe
-	state  readiness
+	state  server.Readiness
 }
 
 // startChild starts tuner serve in a folder and waits for its ready file.
@@ -182,7 +185,7 @@ func TestReadyFile(t *testing.T) {
 	loser := exec.Command(exe, "serve", "--ready-file", "ready.json", "--listen", "unix:c.sock", "--lock-timeout", "1ms")
 	loser.Args[0], loser.Dir = "tuner", dir
 	out, err := loser.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitUnavailable {
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != cli.ExitUnavailable {
 		t.Errorf("the second server: %v %s", err, out)
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, "ready.json")); err != nil || !bytes.Equal(before, after) {
@@ -213,18 +216,18 @@ func TestServeMistakes(t *testing.T) {
 		says   string
 		made   bool
 	}{
-		"exposed":       {[]string{"--http", "0.0.0.0:0"}, exitUsage, "give --cert and --key, and --tokens or --client-ca, listen on 127.0.0.1, or allow it with --insecure-allow-remote", false},
-		"no address":    {[]string{"--http", "nonsense"}, exitUsage, `--http: "nonsense" must be host:port or unix:path`, false},
-		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, exitNotFound, "--ready-file", false},
-		"the database":  {[]string{"--ready-file", "tuner.db"}, exitUsage, "--ready-file tuner.db exists and is no ready file", true},
-		"taken port":    {[]string{"--listen", other.Addr().String()}, exitUnavailable, "another process is listening on " + other.Addr().String(), false},
-		"taken metrics": {[]string{"--metrics", other.Addr().String()}, exitUnavailable, "metrics: another process is listening on " + other.Addr().String(), false},
-		"no audit file": {[]string{"--audit", "nowhere/audit.jsonl"}, exitNotFound, "the audit file: open nowhere/audit.jsonl", false},
-		"metrics":       {[]string{"--metrics", ":0"}, exitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
-		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, exitUsage, "--cert and --key must be given together", false},
-		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, exitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
-		"one address":   {[]string{"--listen", "unix:x", "--http", "unix:x"}, exitUsage, "--listen and --http are both unix:x; give each an address of its own", false},
-		"two addresses": {[]string{"--optuna", "localhost:7070", "--metrics", "localhost:7070"}, exitUsage, "--optuna and --metrics are both localhost:7070", false},
+		"exposed":       {[]string{"--http", "0.0.0.0:0"}, cli.ExitUsage, "give --cert and --key, and --tokens or --client-ca, listen on 127.0.0.1, or allow it with --insecure-allow-remote", false},
+		"no address":    {[]string{"--http", "nonsense"}, cli.ExitUsage, `--http: "nonsense" must be host:port or unix:path`, false},
+		"no directory":  {[]string{"--http", "127.0.0.1:0", "--ready-file", "nowhere/ready.json"}, cli.ExitNotFound, "--ready-file", false},
+		"the database":  {[]string{"--ready-file", "tuner.db"}, cli.ExitUsage, "--ready-file tuner.db exists and is no ready file", true},
+		"taken port":    {[]string{"--listen", other.Addr().String()}, cli.ExitUnavailable, "another process is listening on " + other.Addr().String(), false},
+		"taken metrics": {[]string{"--metrics", other.Addr().String()}, cli.ExitUnavailable, "metrics: another process is listening on " + other.Addr().String(), false},
+		"no audit file": {[]string{"--audit", "nowhere/audit.jsonl"}, cli.ExitNotFound, "the audit file: open nowhere/audit.jsonl", false},
+		"metrics":       {[]string{"--metrics", ":0"}, cli.ExitUsage, "refusing to serve metrics on :0, because other machines can reach it; listen on 127.0.0.1, or allow it with --metrics-allow-remote", false},
+		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, cli.ExitUsage, "--cert and --key must be given together", false},
+		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, cli.ExitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
+		"one address":   {[]string{"--listen", "unix:x", "--http", "unix:x"}, cli.ExitUsage, "--listen and --http are both unix:x; give each an address of its own", false},
+		"two addresses": {[]string{"--optuna", "localhost:7070", "--metrics", "localhost:7070"}, cli.ExitUsage, "--optuna and --metrics are both localhost:7070", false},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)

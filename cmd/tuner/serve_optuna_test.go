@@ -12,17 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/record"
+	"github.com/bkbtuner/bkb/cmd/tuner/trials"
+	pb "github.com/bkbtuner/bkb/proto/optuna"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/bkbtuner/bkb/cmd/tuner/internal/record"
-	pb "github.com/bkbtuner/bkb/proto/optuna"
-	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/spf13/cobra"
 )
 
 // optunaClient returns a client of a server for Optuna.
@@ -188,7 +189,7 @@ func TestOptunaKilled(t *testing.T) {
 			t.Errorf("%v: %d: %s", args, code, errs)
 		}
 	}
-	if exists(filepath.Join(dir, "logs")) {
+	if cli.Exists(filepath.Join(dir, "logs")) {
 		t.Error("a run that was refused left a folder of logs")
 	}
 }
@@ -202,10 +203,10 @@ func TestServeOptunaMistakes(t *testing.T) {
 	} {
 		var errs bytes.Buffer
 		dir := t.TempDir()
-		if code := run(t.Context(), append([]string{"--db", filepath.Join(dir, "t.db"), "serve", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), &errs, &errs); code != exitUsage || !strings.Contains(errs.String(), want) {
+		if code := run(t.Context(), append([]string{"--db", filepath.Join(dir, "t.db"), "serve", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), &errs, &errs); code != cli.ExitUsage || !strings.Contains(errs.String(), want) {
 			t.Errorf("%v: %d: %s", args, code, errs.String())
 		}
-		if exists(filepath.Join(dir, "t.db")) {
+		if cli.Exists(filepath.Join(dir, "t.db")) {
 			t.Errorf("%v: a database was made", args)
 		}
 	}
@@ -260,9 +261,9 @@ func TestWatchOptuna(t *testing.T) {
 		`"status":"optuna","trial":{"trial":3,"state":"running","config":{}}}` + "\n": {"jsonl", &study.Trial{Number: 3, State: study.Running}},
 		`"status":"optuna","trial":{"trial":4,"config":{}}}` + "\n":                   {"jsonl", &study.Trial{Number: 4}},
 	} {
-		w := watching{cmd: cmd, form: c.form, spec: spec, judge: record.NewJudge(spec)}
+		w := trials.Watching{Cmd: cmd, Form: c.form, Spec: spec, Judge: record.NewJudge(spec)}
 		out.Reset()
-		if err := w.print(tuner.Happening{Kind: "foreign", Status: study.StatusActive, Trial: c.trial}); err != nil || !strings.HasSuffix(out.String(), want) {
+		if err := w.Print(tuner.Happening{Kind: "foreign", Status: study.StatusActive, Trial: c.trial}); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%v: %s, want %s", err, out.String(), want)
 		}
 	}

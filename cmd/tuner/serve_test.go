@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 )
 
 // A server whose certificate has an Ed25519 key warns at its start. Another does not.
@@ -47,7 +49,7 @@ func TestServeWarnsOfEd25519(t *testing.T) {
 				return log.Write(p)
 			})
 			args := []string{"serve", "--db", filepath.Join(dir, "t.db"), "--listen", "127.0.0.1:0", "--cert", cert, "--key", key}
-			if status := run(ctx, args, strings.NewReader(""), &bytes.Buffer{}, watch); status != exitOK {
+			if status := run(ctx, args, strings.NewReader(""), &bytes.Buffer{}, watch); status != cli.ExitOK {
 				t.Fatalf("status %d: %s", status, log.String())
 			}
 			const want = "the server certificate has an Ed25519 key, so clients with gRPC for Python or C++ cannot connect; use an ECDSA or RSA key"

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 )
 
 // tunerIn runs a command in a folder and returns what it prints.
@@ -189,10 +191,10 @@ func TestUIMistakes(t *testing.T) {
 		status int
 		says   string
 	}{
-		"exposed":           {[]string{"ui", "--http", "0.0.0.0:0"}, exitUsage, "--http 0.0.0.0:0: must be host:port on this machine"},
-		"no port":           {[]string{"ui", "--http", "localhost"}, exitUsage, "must be host:port on this machine"},
-		"no file":           {[]string{"ui", "--http", "127.0.0.1:0"}, exitNotFound, "tuner.db"},
-		"a page of nothing": {[]string{"serve", "--listen", "127.0.0.1:0", "--no-ui"}, exitUsage, "--no-ui: has no effect without --http"},
+		"exposed":           {[]string{"ui", "--http", "0.0.0.0:0"}, cli.ExitUsage, "--http 0.0.0.0:0: must be host:port on this machine"},
+		"no port":           {[]string{"ui", "--http", "localhost"}, cli.ExitUsage, "must be host:port on this machine"},
+		"no file":           {[]string{"ui", "--http", "127.0.0.1:0"}, cli.ExitNotFound, "tuner.db"},
+		"a page of nothing": {[]string{"serve", "--listen", "127.0.0.1:0", "--no-ui"}, cli.ExitUsage, "--no-ui: has no effect without --http"},
 	} {
 		t.Chdir(shortDir(t))
 		var stderr bytes.Buffer

@@ -2,14 +2,9 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/spf13/cobra"
-
-	"github.com/bkbtuner/bkb/internal/gpu"
-	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 func newVersion() *cobra.Command {
@@ -20,37 +15,10 @@ func newVersion() *cobra.Command {
 Go, the system, and the vector instructions in use (avx512, avx2 or portable). A program that can use
 GPUs adds gpu=cuda. The flag --version prints the same line.`,
 		Example: "  tuner version",
-		Args:    exactly(0),
+		Args:    cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.VersionLine())
 			return err
 		},
 	}
-}
-
-// versionLine is the output of the command version and of the flag --version.
-func versionLine() string {
-	words := []string{"tuner", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "simd=" + simd.For[float64]().Path}
-	if gpu.Registered() != nil {
-		words = append(words, "gpu=cuda")
-	}
-	return strings.Join(words, " ")
-}
-
-// version is the version of the module, with the commit if the build has it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown)"
-	}
-	v := info.Main.Version
-	if v == "" {
-		v = "(devel)"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			v += " " + s.Value[:12]
-		}
-	}
-	return v
 }

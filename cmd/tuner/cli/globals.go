@@ -1,0 +1,403 @@
+// Package cli is what all commands share: the flags of the connection, and opening the file,
+// database or server that they name, the formats of output, errors with their exit codes,
+// the pages of help, and completion in shells.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/nearest"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/shared"
+	"github.com/bkbtuner/bkb/tuner/wire"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Globals are the flags that all commands have.
+type Globals struct {
+	Db          string
+	Server      string
+	Store       string
+	TokenFile   string
+	Ca          string
+	Cert, Key   string
+	Insecure    bool
+	LockTimeout time.Duration
+	retryFor    time.Duration
+	Quiet       bool
+	Verbose     int
+	color       string
+	propose     time.Duration // of commands with the flag of proposeFlag
+	MaxFile     int64         // bytes, with 0 for the store's default
+	waited      atomic.Bool   // the command said that it waits for a file
+
+	Foreign func(store.StudyID) tuner.Foreign // of a command that reads trials of Optuna
+}
+
+const (
+	defaultDB          = "tuner.db"
+	defaultLockTimeout = 30 * time.Second
+	defaultRetryFor    = time.Minute
+)
+
+func (g *Globals) Flags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVar(&g.Db, "db", "", "`file` with the studies (default $TUNER_DB or "+defaultDB+")")
+	f.StringVar(&g.Server, "server", "", "server, `host:port` or unix:path (default $TUNER_SERVER)")
+	f.StringVar(&g.Store, "store", "", "`URL` of a PostgreSQL database (default $TUNER_STORE)")
+	f.StringVar(&g.TokenFile, "token-file", "", "`file` with the token for the server, mode 0600 (default $TUNER_TOKEN)")
+	f.StringVar(&g.Ca, "ca", "", "PEM `file` with the CA certificate that signed the server's (default the system's CAs)")
+	f.StringVar(&g.Cert, "cert", "", "PEM `file` with the client certificate for the server")
+	f.StringVar(&g.Key, "key", "", "PEM `file` with the private key of --cert")
+	f.BoolVar(&g.Insecure, "insecure", false, "no TLS to a server on another machine")
+	f.DurationVar(&g.LockTimeout, "lock-timeout", defaultLockTimeout, "longest wait for a file that another process uses")
+	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
+	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages on stderr except errors")
+	f.CountVarP(&g.Verbose, "verbose", "v", "more messages on stderr, all with -vv")
+	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto, always or never")
+	f.VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "quiet", "verbose", "color":
+			Assign(flag, general)
+		case "db", "server", "store":
+			Assign(flag, connection)
+		default:
+			Assign(flag, remote)
+		}
+	})
+}
+
+// ProposeFlag adds the flag with the time that asks wait for suggestions.
+func (g *Globals) ProposeFlag(fs *pflag.FlagSet) {
+	fs.DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "wait before a random suggestion")
+}
+
+// CheckPropose refuses a wrong flag of proposeFlag.
+func (g *Globals) CheckPropose(cmd *cobra.Command, address string) error {
+	switch f := cmd.Flag("propose-timeout"); {
+	case f == nil || !f.Changed:
+		return nil
+	case g.propose <= 0:
+		return Usagef("--propose-timeout %s: must be above 0, such as %s", g.propose, tuner.DefaultProposeTimeout)
+	case address != "":
+		return Usagef("--propose-timeout %s: has no effect on the server at %s; leave it out, and set it in tuner serve", g.propose, address)
+	}
+	return nil
+}
+
+// Service are the options of a service on a file.
+func (g *Globals) Service() tuner.Options { return tuner.Options{ProposeTimeout: g.propose} }
+
+// Note writes a message to stderr, unless --quiet is given.
+func (g *Globals) Note(cmd *cobra.Command, format string, args ...any) {
+	if !g.Quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), strip(fmt.Sprintf(format, args...)))
+	}
+}
+
+// Logger is the logger of the parts of the program.
+func (g *Globals) Logger(cmd *cobra.Command, level slog.Level) *slog.Logger {
+	switch {
+	case g.Quiet:
+		level = slog.LevelError
+	case g.Verbose == 1:
+		level = min(level, slog.LevelInfo)
+	case g.Verbose > 1:
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+}
+
+// File is the file to work on.
+func (g *Globals) File() string {
+	switch {
+	case g.Db != "":
+		return g.Db
+	case os.Getenv("TUNER_DB") != "":
+		return os.Getenv("TUNER_DB")
+	default:
+		return defaultDB
+	}
+}
+
+// Address is the server to work on, empty for a file.
+func (g *Globals) Address() string {
+	switch {
+	case g.Server != "":
+		return g.Server
+	case g.Db != "" || g.Store != "": // a flag is stronger than the environment
+		return ""
+	default:
+		return os.Getenv("TUNER_SERVER")
+	}
+}
+
+// Offline refuses a server for commands that work on files.
+func (g *Globals) Offline(cmd *cobra.Command) error {
+	if g.Server != "" {
+		return Usagef("%s works on a file; leave --server out", cmd.CommandPath())
+	}
+	return nil
+}
+
+// Existing says whether a command may create the file.
+type Existing bool
+
+const (
+	MustExist Existing = true
+	MayCreate Existing = false
+)
+
+// Open returns the service that the command works on.
+func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
+	if err := g.Exclusive(); err != nil {
+		return nil, err
+	}
+	address := g.Address()
+	if err := g.CheckPropose(cmd, address); err != nil {
+		return nil, err
+	}
+	if address != "" {
+		return g.Dial(cmd, address)
+	}
+	path, logger, o := g.File(), g.Logger(cmd, slog.LevelWarn), g.Service()
+	o.Logger, o.Foreign = logger, g.Foreign
+	if place := g.Database(); place != "" {
+		return g.onDatabase(cmd, place, o), nil
+	}
+	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
+		st, err := g.OpenStore(ctx, cmd, path, e, logger)
+		if err != nil {
+			return nil, err
+		}
+		return tuner.Open(Backuper{st}, o), nil
+	})
+	return s, nil
+}
+
+// OpenStore opens a file once no other process uses it.
+func (g *Globals) OpenStore(ctx context.Context, cmd *cobra.Command, path string, e Existing, logger *slog.Logger) (*bolt.Store, error) {
+	return g.OpenFile(ctx, cmd, path, bolt.Options{MustExist: bool(e), MaxSize: g.MaxFile}, logger)
+}
+
+// OpenFile is openStore with options of the store.
+func (g *Globals) OpenFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options, logger *slog.Logger) (*bolt.Store, error) {
+	var st *bolt.Store
+	err := g.AwaitLock(ctx, cmd, func(turn time.Duration) (err error) {
+		o.LockTimeout, o.Logger = turn, logger
+		st, err = bolt.Open(path, o)
+		return err
+	})
+	if o.MustExist && !o.ReadOnly && readOnly(err) {
+		return openReadOnly(path, logger)
+	}
+	return st, FileError(err, path)
+}
+
+// quietWait is the wait for a file after which a command says that it waits.
+const quietWait = time.Second
+
+// AwaitLock calls open until the file is not in use, for at most --lock-timeout. open
+// waits for turn.
+func (g *Globals) AwaitLock(ctx context.Context, cmd *cobra.Command, open func(turn time.Duration) error) error {
+	start := time.Now()
+	for {
+		// The tries are short, so that Ctrl-C has an effect in between.
+		turn := min(g.LockTimeout-time.Since(start), 250*time.Millisecond)
+		if turn <= 0 {
+			turn = -1
+		}
+		err := open(turn)
+		used := (*bolt.FileError)(nil)
+		switch {
+		case !errors.Is(err, bolt.ErrInUse):
+			return err
+		case turn < 0 && g.LockTimeout > 0:
+			return fmt.Errorf("%w; waited %v", err, g.LockTimeout)
+		case turn < 0:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &used) && time.Since(start) >= quietWait && !g.waited.Swap(true):
+			g.Note(cmd, "Waiting up to %v for %s, which %s has open.", g.LockTimeout, used.Path, processText(used))
+		}
+	}
+}
+
+// processText names the process that has a file open.
+func processText(e *bolt.FileError) string {
+	if e.PID == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d (%s)", e.PID, e.Name)
+}
+
+// readOnly tells whether a file cannot be opened for writing, for its permissions or
+// because of its disk.
+func readOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// openReadOnly opens a file for commands that read. Writes are refused.
+func openReadOnly(path string, logger *slog.Logger) (*bolt.Store, error) {
+	st, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true, Logger: logger})
+	if err != nil {
+		return nil, FileError(err, path)
+	}
+	logger.Info("the file is not writable and is opened for reading", "path", path)
+	return st, nil
+}
+
+// FileError gives errors of opening a file their exit code.
+func FileError(err error, path string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolt.ErrMissing) && !IsDir(filepath.Dir(path)):
+		return Exit(ExitNotFound, fmt.Errorf("there is no directory %s for the file %s; create it first, or name another file with --db", filepath.Dir(path), filepath.Base(path)))
+	case errors.Is(err, bolt.ErrMissing):
+		return Exit(ExitNotFound, fmt.Errorf("there is no file %s; create a study first (tuner create-study), or name the file with --db", path))
+	case errors.Is(err, bolt.ErrInUse):
+		// The code makes patient callers try again.
+		return &tuner.RemoteError{Code: tuner.Unavailable, Message: err.Error() + "; if it is a server, use --server"}
+	case errors.Is(err, bolt.ErrDamaged), errors.Is(err, bolt.ErrTruncated), errors.Is(err, bolt.ErrEmpty), errors.Is(err, bolt.ErrForeign):
+		return Exit(ExitDamaged, err)
+	default:
+		return err
+	}
+}
+
+// Dial connects to a server. It uses TLS if the server is on another machine or a
+// certificate is given.
+func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error) {
+	if _, port, err := net.SplitHostPort(address); !strings.HasPrefix(address, "unix:") && (err != nil || port == "") {
+		return nil, Usagef("--server %s: must be host:port or unix:path, such as localhost:7070", address)
+	}
+	for _, f := range []struct{ flag, path string }{{"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}, {"token-file", g.TokenFile}} {
+		if _, err := os.Stat(f.path); f.path != "" && errors.Is(err, fs.ErrNotExist) {
+			return nil, Exit(ExitNotFound, fmt.Errorf("--%s %s: there is no such file", f.flag, f.path))
+		}
+	}
+	o := client.Options{CAFile: g.Ca, CertFile: g.Cert, KeyFile: g.Key, TraceParent: os.Getenv("TRACEPARENT")}
+	if o.RetryFor = g.retryFor; o.RetryFor <= 0 {
+		o.RetryFor = -1
+	}
+	o.OnTrouble = func(t client.Trouble) {
+		g.Note(cmd, "Cannot reach %s (%s). Trying until %s.", t.Address, t.Why, t.Until.Format(time.TimeOnly))
+	}
+	o.Plaintext = g.Insecure || Local(address) && g.Ca == "" && g.Cert == ""
+	switch {
+	case g.TokenFile != "":
+		var err error
+		if o.Token, err = wire.ReadToken(g.TokenFile); err != nil {
+			return nil, err
+		}
+	case os.Getenv("TUNER_TOKEN") != "":
+		o.Token = wire.NewToken(strings.TrimSpace(os.Getenv("TUNER_TOKEN"))) // a Secret may end with a line end
+	}
+	return client.Dial(address, o)
+}
+
+// Environment has the variables by which a child process finds the file or server.
+func (g *Globals) Environment() []string {
+	if address := g.Address(); address != "" {
+		return []string{"TUNER_SERVER=" + address}
+	}
+	if address := g.Database(); address != "" {
+		return []string{"TUNER_STORE=" + address, "TUNER_SERVER="}
+	}
+	path := g.File()
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return []string{"TUNER_DB=" + path, "TUNER_SERVER=", "TUNER_STORE="}
+}
+
+// Local tells whether an address is on this machine.
+func Local(address string) bool {
+	if strings.HasPrefix(address, "unix:") {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// With calls f with the service that the command works on.
+func (g *Globals) With(cmd *cobra.Command, e Existing, f func(ctx context.Context, svc tuner.Service) error) (err error) {
+	svc, err := g.Open(cmd, e)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, svc.Close()) }()
+	return f(cmd.Context(), svc)
+}
+
+// WithStudy is with for commands on a study, which the first argument or TUNER_STUDY
+// names. If there is no such study, the error lists the others.
+func (g *Globals) WithStudy(cmd *cobra.Command, args []string, f func(ctx context.Context, svc tuner.Service, name string) error) error {
+	name, err := StudyName(args)
+	if err != nil {
+		return err
+	}
+	return g.With(cmd, MustExist, func(ctx context.Context, svc tuner.Service) error {
+		err := f(ctx, svc, name)
+		if tuner.CodeOf(err) == tuner.NotFound {
+			return Explain(ctx, svc, name, err)
+		}
+		return err
+	})
+}
+
+// Explain adds the names of the existing studies to the error of a missing one.
+func Explain(ctx context.Context, svc tuner.Service, name string, err error) error {
+	missing := (*store.NotFoundError)(nil)
+	remote := (*tuner.RemoteError)(nil)
+	if !errors.As(err, &missing) && !errors.As(err, &remote) {
+		return err
+	}
+	studies, more, listErr := svc.Studies(ctx, "", 0)
+	if listErr != nil || slices.ContainsFunc(studies, func(s tuner.Study) bool { return s.Name == name }) {
+		return err
+	}
+	names := make([]string, len(studies))
+	for i, s := range studies {
+		names[i] = s.Name
+	}
+	text := "there are no studies yet"
+	switch near := Similar(name, names); {
+	case near != "":
+		text = fmt.Sprintf("did you mean %s?", near)
+	case len(names) > 0 && len(names) <= 8 && !more:
+		text = "there is " + strings.Join(names, ", ")
+	case len(names) > 0:
+		text = "list them with tuner studies"
+	}
+	return Exit(ExitNotFound, fmt.Errorf("there is no study %q; %s", name, text))
+}
+
+// Similar returns the name that a misspelled name most likely stands for, or "".
+func Similar(name string, names []string) string {
+	limit := max(2, len(name)/4) + 1
+	if len(name) < 4 { // most short words are near to others
+		limit = 2
+	}
+	return nearest.Name(name, names, limit)
+}

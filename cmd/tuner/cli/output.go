@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+// Format is a --format flag.
+type Format struct {
+	Value   string
+	allowed []string
+}
+
+// FormatFlag adds a --format flag whose first allowed value is the default.
+func FormatFlag(cmd *cobra.Command, allowed ...string) *Format {
+	f := &Format{allowed: allowed}
+	cmd.Flags().VarP(f, "format", "f", "output `format`, one of "+strings.Join(allowed, ", "))
+	f.Value = allowed[0]
+	cmd.Flag("format").DefValue = allowed[0]
+	Register(cmd, "format", Words(allowed...))
+	return f
+}
+
+func (f *Format) String() string { return f.Value }
+func (f *Format) Type() string   { return "format" }
+
+func (f *Format) Set(s string) error {
+	f.Value = s
+	return OneOf("--format", s, f.allowed...)
+}
+
+// JsonLine writes a value as JSON on one line. Characters that can forge output on a
+// terminal are escaped.
+func JsonLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, r := range strings.TrimSuffix(b.String(), "\n") {
+		if hostile(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// WriteJSON writes a value as JSON and a line end.
+func WriteJSON(out io.Writer, v any) error {
+	line, err := JsonLine(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s\n", line)
+	return err
+}
+
+// WriteYAML writes the JSON of a value as YAML, one field on a line.
+func WriteYAML(out io.Writer, v any) error {
+	line, err := JsonLine(v)
+	if err != nil {
+		return err
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal(line, &node); err != nil {
+		return err
+	}
+	block(&node)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(&node); err != nil {
+		return err
+	}
+	if err := e.Close(); err != nil {
+		return err
+	}
+	_, err = out.Write(b.Bytes())
+	return err
+}
+
+// block removes the style of JSON from a YAML tree, except from lists of scalars.
+func block(n *yaml.Node) {
+	small := n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return c.Kind != yaml.ScalarNode })
+	if !small {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		if c.Kind == yaml.ScalarNode && strings.ContainsFunc(c.Value, hostile) {
+			continue // stays quoted
+		}
+		block(c)
+	}
+}
+
+// Sink writes records one by one.
+type Sink interface {
+	Put(v any) error
+	End() error
+}
+
+// ListSink writes JSON (a list), JSON lines or YAML.
+type ListSink struct {
+	Out    io.Writer
+	Format string
+	n      int
+}
+
+func (s *ListSink) Put(v any) error {
+	s.n++
+	switch s.Format {
+	case "yaml":
+		return WriteYAML(s.Out, []any{v})
+	case "jsonl":
+		return WriteJSON(s.Out, v)
+	}
+	line, err := JsonLine(v)
+	if err != nil {
+		return err
+	}
+	before := ",\n "
+	if s.n == 1 {
+		before = "["
+	}
+	_, err = fmt.Fprintf(s.Out, "%s%s", before, line)
+	return err
+}
+
+func (s *ListSink) End() error {
+	text := ""
+	switch {
+	case s.Format == "json" && s.n == 0, s.Format == "yaml" && s.n == 0:
+		text = "[]\n"
+	case s.Format == "json":
+		text = "]\n"
+	}
+	_, err := io.WriteString(s.Out, text)
+	return err
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+func ParseAttributes(pairs []string) (study.Attributes, error) {
+	var out study.Attributes
+	for _, pair := range pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, Usagef("--attr: %q is not key=value", pair)
+		}
+		if out == nil {
+			out = make(study.Attributes)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// CheckName refuses a text that cannot be the name of a study.
+func CheckName(name string) error {
+	if err := store.CheckName(name); err != nil {
+		return Exit(ExitInvalid, errors.New(strings.TrimPrefix(err.Error(), store.ErrInvalid.Error()+": ")))
+	}
+	return nil
+}
+
+// CountText is 1 row, 2 rows, ….
+func CountText(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func JoinOr(words []string, none string) string {
+	if len(words) == 0 {
+		return none
+	}
+	return strings.Join(words, ", ")
+}
+
+// NoteCommands writes commands to stderr, each with its purpose.
+func (g *Globals) NoteCommands(cmd *cobra.Command, commands [][2]string) {
+	g.Note(cmd, "Next:")
+	width := OutputWidth(cmd.ErrOrStderr())
+	for _, c := range commands {
+		g.Note(cmd, "  # %s\n  %s", c[0], FoldCommand(ProgramName()+" "+c[1], width))
+	}
+}
+
+// FoldCommand breaks the line of a shell command, which stands two columns to the right,
+// so that it fits a width. A flag and its value stay together.
+func FoldCommand(text string, width int) string {
+	var groups []string
+	start, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && !quoted:
+			i++
+		case c == '\'':
+			quoted = !quoted
+		case c == ' ' && !quoted && strings.HasPrefix(text[i+1:], "-"):
+			groups, start = append(groups, text[start:i]), i+1
+		}
+	}
+	var b strings.Builder
+	column := 2
+	for i, g := range append(groups, text[start:]) {
+		n := utf8.RuneCountInString(g)
+		switch {
+		case i == 0:
+		case column+1+n+len(" \\") > width:
+			b.WriteString(" \\\n    ")
+			column = 4
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(g)
+		column += n
+	}
+	return b.String()
+}
+
+// ProgramName is the command that starts this program. With go run there is no file.
+func ProgramName() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/tuner"
+	}
+	return "tuner"
+}
+
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// ShellQuote writes text as one word of a POSIX shell.
+func ShellQuote(s string) string {
+	plain := func(r rune) bool {
+		return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("_-./:=,+@%", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func Them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// TrialsText is 1 trial, 2 trials, ….
+func TrialsText(n int) string {
+	if n == 1 {
+		return "1 trial"
+	}
+	return fmt.Sprintf("%d trials", n)
+}
+
+func NumbersText(trials []int) string {
+	words := make([]string, len(trials))
+	for i, n := range trials {
+		words[i] = fmt.Sprint(n)
+	}
+	if len(words) == 1 {
+		return "trial " + words[0]
+	}
+	return "trials " + strings.Join(words, ", ")
+}
+
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,367 @@
+package learners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/dataset"
+	"github.com/bkbtuner/bkb/learners/krr"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// dataFormat has the flags that several commands explain on one page.
+var dataFormat = cli.Group{Title: "Data format", See: "tuner help data"}
+
+// dataFlags name the files of data and describe their format.
+type dataFlags struct {
+	paths     dataFiles
+	options   dataset.Options
+	format    string
+	delimiter string
+	header    string
+}
+
+func (d *dataFlags) add(cmd *cobra.Command) {
+	o := &d.options
+	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
+		f.Var(&d.paths, "data", "`file` or pattern of the data, - for stdin (repeatable)")
+	})
+	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
+		f.StringVar(&d.delimiter, "delimiter", "", "`delimiter` of text, a character, tab or space (default detected)")
+		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text (default detected)")
+		f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to leave out")
+		f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` of numbers that are categories")
+		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values, beside the empty cell (default ?, NA, N/A, NaN, null)")
+		f.BoolVar(&o.Float32, "float32", false, "single precision, which halves the memory")
+		f.StringVar(&o.ChunkFile, "chunk-file", "", "`file` that holds the data instead of the memory")
+		f.StringVar(&o.Array, "array", "", "`array` of the inputs in an .npz file")
+		f.BoolVar(&o.ZeroBased, "zero-based", false, "libsvm features that count from 0")
+		f.IntVar(&o.Features, "num-features", 0, "number of libsvm features (default the largest index)")
+	})
+	cli.Register(cmd, "data-format", cli.Words(dataFormats...))
+	cli.Register(cmd, "header", cli.Words("yes", "no"))
+	cli.Register(cmd, "delimiter", cli.Words("tab", "space"))
+}
+
+// dataFormats are the formats of files of data.
+var dataFormats = []string{"csv", "libsvm", "npy", "npz", "parquet", "idx", "chunks"}
+
+func (d *dataFlags) addTarget(cmd *cobra.Command) {
+	o := &d.options
+	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&o.Target, "target", nil, "`columns` to predict (default detected)")
+	})
+	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&o.TargetPath, "target-file", "", "`file` of the targets alone, row by row")
+		f.StringVar(&o.TargetArray, "target-array", "", "`array` of the targets in an .npz file")
+	})
+}
+
+// addWeights adds the flag of the weights of rows.
+func (d *dataFlags) addWeights(cmd *cobra.Command, g cli.Group) {
+	cli.FlagGroup(cmd, g, func(f *pflag.FlagSet) {
+		f.StringVar(&d.options.Weights, "weights", "", "`column` with the weights of rows, numbers ≥ 0 (default all rows count alike)")
+	})
+}
+
+// dataFiles are the values of --data. A pattern stands for the files that match it, in the
+// order of their names.
+type dataFiles []string
+
+func (d *dataFiles) String() string { return strings.Join(*d, ",") }
+
+func (d *dataFiles) Type() string { return "file" }
+
+func (d *dataFiles) Set(text string) error {
+	if _, err := os.Lstat(text); err == nil || !strings.ContainsAny(text, "*?[") {
+		*d = append(*d, text)
+		return nil
+	}
+	paths, err := filepath.Glob(text)
+	switch {
+	case err != nil:
+		return cli.Usagef("--data %q: the pattern is not valid, because a [ has no ]; close it, or write \\[ for the character", text)
+	case len(paths) == 0:
+		return cli.Usagef("--data %q: no file matches the pattern; correct it, and quote it so that the shell leaves it as it is", text)
+	}
+	*d = append(*d, paths...)
+	return nil
+}
+
+// These methods make it a [pflag.SliceValue], whose items are shown one by one.
+
+func (d *dataFiles) Append(text string) error     { return d.Set(text) }
+func (d *dataFiles) Replace(texts []string) error { *d = texts; return nil }
+func (d *dataFiles) GetSlice() []string           { return *d }
+
+var errNoData = cli.Usagef("there is no data; name the file with --data")
+
+// open reads the table.
+func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
+	if len(d.paths) == 0 {
+		return nil, errNoData
+	}
+	o := &d.options
+	if o.Missing != nil && !slices.Contains(o.Missing, "") {
+		o.Missing = append(o.Missing, "") // an empty cell never has a value
+	}
+	o.Format, o.Header = dataset.Format(d.format), dataset.Header(d.header)
+	switch d.delimiter {
+	case "":
+	case "tab", `\t`:
+		o.Delimiter = '\t'
+	case "space":
+		o.Delimiter = dataset.Whitespace
+	default:
+		r, size := utf8.DecodeRuneInString(d.delimiter)
+		if size != len(d.delimiter) || r >= utf8.RuneSelf {
+			return nil, cli.Usagef("--delimiter %q: must be one ASCII character, tab or space", d.delimiter)
+		}
+		o.Delimiter = r
+	}
+	t, err := dataset.Open(ctx, *o, d.paths...)
+	return t, refused(err)
+}
+
+// openLabelled reads the table without the rows that lack a target, and notes their
+// number.
+func (d *dataFlags) openLabelled(ctx context.Context, g *cli.Globals, cmd *cobra.Command) (*dataset.Table, error) {
+	t, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := labelled(ctx, g, cmd, t, nil)
+	if err != nil {
+		t.Close()
+	}
+	return kept, err
+}
+
+// labelled leaves out the rows of a table that lack a target, and notes their number.
+func labelled(ctx context.Context, g *cli.Globals, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) (*dataset.Table, error) {
+	kept, skipped, err := t.Labelled(ctx, e)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if skipped > 0 {
+		g.Note(cmd, "Skipped %s without a target.", cli.CountText(skipped, "row"))
+	}
+	return kept, nil
+}
+
+// encodeLabelled encodes the rows of a table that have a target, and sets weights to
+// theirs.
+func encodeLabelled(g *cli.Globals, cmd *cobra.Command, weights *[]float64) encoder {
+	return func(t *dataset.Table, ctx context.Context, e *data.Encoding) (data.Source, error) {
+		kept, err := labelled(ctx, g, cmd, t, e)
+		if err != nil {
+			return nil, err
+		}
+		*weights = kept.Weights()
+		return kept.Encode(ctx, e)
+	}
+}
+
+// dataError gives errors of data their exit status.
+func dataError(err error) error {
+	var (
+		cell    *data.CellError
+		columns *dataset.ColumnsError
+		unknown *dataset.UnknownColumnError
+		data    *learners.DataError
+		value   *learners.ParameterError
+		text    *training.ValueError
+		finite  *kernel.NonFiniteError
+		file    *dataset.FileError
+		size    *krr.SizeError
+		away    *learners.DivergenceError
+		errno   syscall.Errno
+	)
+	if err == nil || errors.As(err, &errno) {
+		return err
+	}
+	err = reworded(err)
+	switch {
+	case errors.As(err, &cell), errors.As(err, &columns), errors.As(err, &unknown), errors.As(err, &data), errors.As(err, &value),
+		errors.As(err, &text), errors.As(err, &finite), errors.As(err, &file), errors.As(err, &size), errors.As(err, &away):
+		return cli.Exit(cli.ExitInvalid, err)
+	}
+	return err
+}
+
+// refused gives errors of preparing data the exit status of errors of data. Errors of the
+// operating system and of Ctrl-C keep theirs.
+func refused(err error) error {
+	var (
+		path  *fs.PathError
+		errno syscall.Errno
+	)
+	if err == nil || errors.As(err, &path) || errors.As(err, &errno) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return cli.Exit(cli.ExitInvalid, reworded(err))
+}
+
+// remedies translates the advice of Go packages into flags.
+var remedies = strings.NewReplacer(
+	"fill it in by EncodingOptions.Missing", "fill it in with --impute median",
+	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
+	"name it in Missing", "name it with --missing",
+	"or the column in Categorical", "or the column with --categorical",
+	"or name the column in Categorical", "or name the column with --categorical",
+	"name the column in Categorical", "name the column with --categorical",
+	"say that the file has no header", "say --header no",
+	"drop the column if it identifies rows", "--drop it if it identifies rows",
+	"set ZeroBased", "give --zero-based",
+	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
+	"see Options.Target", "--target overrules",
+	"hold out more validation rows", "raise --validation",
+	"use fewer folds", "use fewer --folds",
+	"or a larger max rows", "or a larger --max-rows",
+)
+
+// rewordedError is an error whose text names flags.
+type rewordedError struct {
+	error
+	text string
+}
+
+func (e *rewordedError) Error() string { return e.text }
+func (e *rewordedError) Unwrap() error { return e.error }
+
+// reworded returns err with remedies for the command line.
+func reworded(err error) error {
+	if text := remedies.Replace(err.Error()); text != err.Error() {
+		return &rewordedError{err, text}
+	}
+	return err
+}
+
+// encodingFlags describe the encoding of a table as numbers.
+type encodingFlags struct {
+	task, impute, unknown string
+	options               data.EncodingOptions
+}
+
+// The values of --impute and --unknown.
+var (
+	imputeNames  = []string{"error", "mean", "median", "most-frequent"}
+	unknownNames = []string{"zero", "error"}
+)
+
+var imputes = map[string]data.Missing{
+	"": data.MissingError, "error": data.MissingError,
+	"mean": data.FillMean, "median": data.FillMedian, "most-frequent": data.FillMostFrequent,
+}
+
+func (e *encodingFlags) add(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.StringVar(&e.task, "task", "", "`task`, regression or classification (default by the target)")
+		f.StringVar(&e.impute, "impute", "error", "`replacement` of missing inputs, one of error, mean, median, most-frequent")
+		f.StringVar(&e.unknown, "unknown", "zero", "`encoding` of categories that training lacked, zero or error")
+		f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "inputs in their own units (default z-scores)")
+		f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "numeric targets in their own units (default z-scores)")
+		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "columns to predict that training lacked")
+	})
+	cli.Register(cmd, "task", cli.Words(string(data.Regression), string(data.Classification)))
+	cli.Register(cmd, "impute", cli.Words(imputeNames...))
+	cli.Register(cmd, "unknown", cli.Words(unknownNames...))
+}
+
+func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
+	o := e.options
+	switch t := data.Task(e.task); t {
+	case "", data.Regression, data.Classification:
+		o.Task = t
+	default:
+		return o, cli.OneOf("--task", e.task, string(data.Regression), string(data.Classification))
+	}
+	m, ok := imputes[e.impute]
+	if !ok {
+		return o, cli.OneOf("--impute", e.impute, imputeNames...)
+	}
+	o.Missing = m
+	switch e.unknown {
+	case "zero":
+		o.Unknown = data.UnknownZero
+	case "error":
+		o.Unknown = data.UnknownError
+	default:
+		return o, cli.OneOf("--unknown", e.unknown, unknownNames...)
+	}
+	return o, nil
+}
+
+// noteTable notes the detected properties of a table.
+func noteTable(g *cli.Globals, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) {
+	r := t.Report()
+	if g.Verbose > 0 {
+		for line := range strings.Lines(r.String()) {
+			g.Note(cmd, "%s", remedies.Replace(strings.TrimSuffix(line, "\n")))
+		}
+	} else {
+		task := ""
+		if e != nil {
+			task = taskText(e)
+		}
+		g.Note(cmd, "%s, %s, target %s (%s)%s", cli.CountText(r.Rows, "row"), cli.CountText(r.Inputs, "input"), cli.JoinOr(r.Target, "none"), remedies.Replace(r.TargetWhy), task)
+	}
+	if e != nil {
+		for _, n := range e.Notes {
+			g.Note(cmd, "%s", remedies.Replace(n))
+		}
+	}
+}
+
+// taskText names the task that the target implies.
+func taskText(e *data.Encoding) string {
+	switch e.Task {
+	case data.Classification:
+		return fmt.Sprintf(": classification, %d classes", len(e.Classes))
+	case data.Regression:
+		return ": regression"
+	}
+	return ""
+}
+
+func NewDataTopic() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "Files of data for the learners",
+		Long: `The learners read CSV and similar text, libsvm, .npy, .npz, Parquet and IDX files,
+each perhaps gzipped. The file - is stdin.
+
+Format, delimiter, header and target are detected and reported on stderr. The flags
+below set them. A column is named by its name or its position (1 is the first, -1
+the last). A row without a target is left out of training, and stderr has the
+count. An empty cell is a missing value.
+
+Inputs and targets are standardised. Text columns are one-hot encoded.
+
+Several files give one table. A quoted pattern such as 'part-*.parquet' stands for the
+files that match, in the order of their names. With --chunk-file the memory does not
+grow with their number.`,
+		Example: "  tuner train falkon --data housing.csv --target price --missing '?,n/a' \\\n    --impute median --out price.model",
+	}
+	var d dataFlags
+	var e encodingFlags
+	d.add(cmd)
+	d.addTarget(cmd)
+	e.add(cmd)
+	return cmd
+}

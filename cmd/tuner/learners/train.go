@@ -1,0 +1,395 @@
+package learners
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/training"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func newTrain(g *cli.Globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Train a kernel learner on a file of data",
+		Long: `Train fits one of the bundled learners to a file of data and writes the model to a
+file. The commands predict and evaluate use the model.
+
+Only training rows are fitted. An iterative algorithm keeps the step with the least
+validation error. Ctrl-C ends the fit and keeps the best model so far.`,
+		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	page := new(trainer)
+	page.addWeights(cmd)
+	page.addValidation(cmd)
+	for _, a := range training.Algorithms() {
+		cmd.AddCommand(newTrainAlgorithm(g, a))
+	}
+	return cmd
+}
+
+// trainer holds the flags of a training.
+type trainer struct {
+	algorithm training.Algorithm
+	data      dataFlags
+	encoding  encodingFlags
+	split     training.Split
+	options   learners.Options
+	measure   string
+	classes   string // weights of classes
+	calibrate bool
+	out       string
+	format    *cli.Format
+}
+
+func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
+	t := trainer{algorithm: a}
+	cmd := &cobra.Command{
+		Use:     a.Name + " --data FILE --out MODEL",
+		Short:   a.Summary,
+		Long:    a.About,
+		Example: fmt.Sprintf("  tuner train %s --data train.csv --target price --out price.model", a.Name),
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
+	}
+	cli.FlagGroup(cmd, cli.Group{Title: "Hyper-parameters"}, func(f *pflag.FlagSet) {
+		for _, p := range a.Parameters {
+			addParameter(f, p)
+		}
+	})
+	for _, p := range a.Parameters {
+		if len(p.Choices) > 0 {
+			cli.Register(cmd, p.Name, cli.Words(p.Choices...))
+		}
+	}
+	t.data.add(cmd)
+	t.data.addTarget(cmd)
+	t.addWeights(cmd)
+	t.encoding.add(cmd)
+	t.addValidation(cmd)
+	cli.Register(cmd, "measure", cli.Words(learners.MeasureNames()...))
+	cli.FlagGroup(cmd, cli.Output, func(f *pflag.FlagSet) {
+		f.StringVarP(&t.out, "out", "o", "", "`file` for the model")
+		f.IntVar(&t.options.Workers, "workers", 0, "number of threads (default one per processor)")
+	})
+	deviceFlag(g, cmd)
+	cli.Assign(cmd.Flag("device"), cli.Output)
+	t.format = cli.FormatFlag(cmd, "table", "json", "jsonl")
+	cli.Assign(cmd.Flag("format"), cli.Output)
+	return cmd
+}
+
+// addWeights adds the flags of weights, which are on the page of train.
+func (t *trainer) addWeights(cmd *cobra.Command) {
+	t.data.addWeights(cmd, cli.Group{Title: "Weights", See: "tuner train"})
+	cli.FlagGroup(cmd, cli.Group{Title: "Weights", See: "tuner train"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
+	})
+	cli.Register(cmd, "class-weight", cli.Words(training.Balanced))
+}
+
+// addValidation adds the flags that are on the page of train.
+func (t *trainer) addValidation(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
+		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
+		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
+		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
+		f.BoolVar(&t.calibrate, "calibrate", false, "probabilities of classes by Platt scaling of scores on the validation rows")
+		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
+		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
+	})
+}
+
+// addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
+// reads.
+func addParameter(f *pflag.FlagSet, p training.Parameter) {
+	usage, kind := strings.TrimPrefix(p.Doc, "the "), map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name", training.Lengths: "numbers"}[p.Kind]
+	if len(p.Choices) > 0 {
+		usage += ", one of " + strings.Join(p.Choices, ", ")
+	}
+	f.Var(&parameterValue{p.Default, kind}, p.Name, usage)
+	f.Lookup(p.Name).DefValue = p.Default
+	if p.Auto != "" && p.Default == training.Auto {
+		f.Lookup(p.Name).DefValue = training.Auto + ", " + p.Auto
+	}
+}
+
+// parameterValue is the text of a hyper-parameter.
+type parameterValue struct{ text, kind string }
+
+func (v *parameterValue) String() string     { return v.text }
+func (v *parameterValue) Type() string       { return v.kind }
+func (v *parameterValue) Set(s string) error { v.text = s; return nil }
+
+// values are the hyper-parameters of the command line.
+func (t *trainer) values(cmd *cobra.Command) training.Values {
+	v := training.Values{}
+	for _, p := range t.algorithm.Parameters {
+		if f := cmd.Flag(p.Name); f.Changed {
+			v[p.Name] = f.Value.String()
+		}
+	}
+	return v
+}
+
+// check refuses flags that are wrong for all data.
+func (t *trainer) check(cmd *cobra.Command) error {
+	switch {
+	case t.options.Workers < 0:
+		return cli.Usagef("--workers %d: must be at least 0, and 0 means one per processor", t.options.Workers)
+	case t.options.Patience < 0:
+		return cli.Usagef("--patience %d: must be at least 0, and 0 means no limit", t.options.Patience)
+	}
+	if err := t.algorithm.CheckMeasure(t.measure); err != nil {
+		return cli.Usagef("--measure: %w", err)
+	}
+	if t.calibrate && t.split.Validation == 0 {
+		return cli.Usagef("--calibrate: there are no validation rows; give --validation a share above 0")
+	}
+	return dataError(t.algorithm.Check(t.values(cmd)))
+}
+
+func (t *trainer) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) error {
+	if t.out == "" {
+		return cli.Usagef("there is no file for the model; name it with --out")
+	}
+	if err := checkModelOut(t.out, append(slices.Clone(t.data.paths), t.data.options.TargetPath)...); err != nil {
+		return err
+	}
+	if chunks := t.data.options.ChunkFile; chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out) {
+		return cli.Usagef("--out %s: must be another file than --chunk-file; name another one", t.out)
+	}
+	if err := t.check(cmd); err != nil {
+		return err
+	}
+	o, err := t.encoding.encoding()
+	if err != nil {
+		return err
+	}
+	table, err := t.data.openLabelled(ctx, g, cmd)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	data, err := training.Prepare(ctx, table, t.split, o)
+	if err != nil {
+		return refused(err)
+	}
+	noteTable(g, cmd, table, data.Encoding)
+	return t.fit(ctx, g, cmd, data)
+}
+
+// fit fits, writes and measures the model.
+func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, data *training.Data) error {
+	if t.calibrate && len(data.Encoding.Classes) == 0 {
+		return cli.Usagef("--calibrate: the target is a number, and only classes have probabilities; leave it out")
+	}
+	values := t.values(cmd)
+	problem, err := training.NewProblem(ctx, data, t.split.Seed)
+	if err != nil {
+		return dataError(err)
+	}
+	weights, err := training.ClassWeights(ctx, t.classes, data.Encoding, data.Train, data.Weights)
+	if err != nil {
+		return cli.Usagef("--class-weight: %w", err)
+	}
+	counted, err := training.Counted(data.Train, weights)
+	if err != nil {
+		return dataError(err)
+	}
+	var notes []string
+	if err := t.algorithm.Learn(ctx, values, counted, &problem, t.split.Seed, t.options.Workers); err != nil {
+		return dataError(err)
+	}
+	if l := problem.Learned; l != nil {
+		notes = l.Notes(data.Encoding.InputNames())
+	}
+	estimator, err := t.algorithm.Estimator(values, problem)
+	if err != nil {
+		return dataError(err)
+	}
+	o := t.options
+	o.Seed, o.Validation = t.split.Seed, data.Validation
+	scoring := t.algorithm.Scoring(values, problem)
+	scoring.Weights = data.ValidationWeights
+	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, scoring)
+	if err != nil {
+		return cli.Usagef("--measure: %w", err)
+	}
+	o.Measure, o.Weights = measure, weights
+	progress := newFitProgress(cli.NewStatusLine(g, cmd), t.algorithm.Name, name)
+	o.Progress = progress.report
+	model, fitErr := estimator.Fit(ctx, data.Train, o)
+	progress.End()
+	progress.notes = append(notes, progress.notes...)
+	for _, n := range progress.notes {
+		g.Note(cmd, "%s: %s", t.algorithm.Name, n)
+	}
+	if model == nil {
+		return dataError(fitErr)
+	}
+	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
+	if fitErr != nil && !interrupted {
+		return dataError(fitErr)
+	}
+	r := trained{
+		Algorithm: t.algorithm.Name, Model: t.out, Rows: data.Train.Len(), Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
+		Iterations: progress.last.Iteration, Best: progress.bestAt, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
+	}
+	if data.Validation != nil {
+		r.Measure, r.ValidationError = name, progress.bestError()
+	}
+	if e, ok := model.(*learners.Expansion); ok {
+		r.Centers = e.Centers().Len()
+	}
+	if l := problem.Learned; l != nil {
+		r.Idle = l.Idle(data.Encoding.InputNames())
+	}
+	r.Parameters = t.algorithm.Used(values, problem, model)
+	if g.Verbose > 0 {
+		g.Note(cmd, "%s: %s", t.algorithm.Name, t.settings(r.Parameters))
+	}
+	if t.calibrate && !interrupted {
+		if model, err = learners.Calibrate(ctx, model, data.Validation, data.ValidationWeights); err != nil {
+			return dataError(err)
+		}
+	}
+	if err := t.save(model, data, r, progress); err != nil {
+		return err
+	}
+	if interrupted {
+		return errors.Join(t.write(cmd, r), cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; the best model so far is in %s", t.out)))
+	}
+	if err := t.measureOn(ctx, &r, model, data, scoring); err != nil {
+		return err
+	}
+	return t.write(cmd, r)
+}
+
+// settings are hyper-parameters as text, in the order of the help.
+func (t *trainer) settings(v training.Values) string {
+	var words []string
+	for _, p := range t.algorithm.Parameters {
+		words = append(words, p.Name+" "+v[p.Name])
+	}
+	return strings.Join(words, ", ")
+}
+
+// save writes the model with everything that its use needs.
+func (t *trainer) save(model learners.Model, data *training.Data, r trained, progress *fitProgress) error {
+	params, err := json.Marshal(r.Parameters)
+	if err != nil {
+		return err
+	}
+	report := &learners.Report{
+		Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted,
+		Measure: r.Measure, ValidationError: r.ValidationError, Notes: progress.notes,
+	}
+	if data.Validation != nil {
+		report.ValidationRows = data.Validation.Len()
+	}
+	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: data.Encoding, Report: report, Model: model}
+	return f.Save(t.out)
+}
+
+// measureOn measures the model on the rows that were held out.
+func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data, s learners.Scoring) (err error) {
+	if data.Validation != nil {
+		s.Weights = data.ValidationWeights
+		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation, s); err != nil {
+			return err
+		}
+	}
+	if data.Test != nil {
+		s.Weights = data.TestWeights
+		r.Test, err = training.Evaluate(ctx, model, data.Encoding, data.Test, s)
+	}
+	return err
+}
+
+// trained is the result of a training.
+type trained struct {
+	Algorithm   string          `json:"algorithm"`
+	Model       string          `json:"model"`
+	Rows        int             `json:"rows"`
+	Inputs      int             `json:"inputs"`
+	Outputs     int             `json:"outputs"`
+	Centers     int             `json:"centers,omitempty"` // in the model
+	Iterations  int             `json:"iterations,omitempty"`
+	Best        int             `json:"best,omitempty"`
+	Seconds     float64         `json:"seconds"`
+	Interrupted bool            `json:"interrupted,omitempty"`
+	Parameters  training.Values `json:"parameters"` // as the fit had them
+	// Idle are the inputs whose learned length scales are so long that they have little
+	// effect.
+	Idle []string `json:"inputs_without_effect,omitempty"`
+	// Measure names the validation error of the best step. The error is absent if it is
+	// not finite.
+	Measure         string           `json:"measure,omitempty"`
+	ValidationError *float64         `json:"validation_error,omitempty"`
+	Validation      []training.Score `json:"validation,omitempty"`
+	Test            []training.Score `json:"test,omitempty"`
+}
+
+func (t *trainer) write(cmd *cobra.Command, r trained) error {
+	out := cmd.OutOrStdout()
+	if t.format.Value != "table" {
+		return cli.WriteJSON(out, r)
+	}
+	w := cli.NewTable(out, "ROWS", "MEASURE", "VALUE")
+	for _, part := range []struct {
+		name   string
+		scores []training.Score
+	}{{"validation", r.Validation}, {"test", r.Test}} {
+		for _, s := range part.scores {
+			w.Row(part.name, s.Name, scoreText(s))
+		}
+	}
+	if r.Interrupted && r.ValidationError != nil {
+		w.Row("validation", r.Measure, fmt.Sprintf("%.6g, the best so far, at step %d", *r.ValidationError, r.Best))
+	} else if r.Validation == nil && r.Test == nil {
+		w.Row("training", "rows", fmt.Sprint(r.Rows))
+	}
+	return w.End()
+}
+
+// scoreText is a score as text.
+func scoreText(s training.Score) string {
+	if s.Defined() {
+		return fmt.Sprintf("%.6g", s.Value)
+	}
+	return "undefined: " + s.Why()
+}
+
+// loadModel reads a model file.
+func loadModel(path string) (*learners.File, error) {
+	if path == "" {
+		return nil, cli.Usagef("there is no model; name its file with --model")
+	}
+	f, err := learners.Load(path, nil)
+	var format *learners.FormatError
+	var version *learners.VersionError
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no model %s; make one with tuner train", path))
+	case errors.As(err, &format), errors.As(err, &version):
+		return nil, cli.Exit(cli.ExitDamaged, err)
+	case err != nil:
+		return nil, err
+	case f.Encoding == nil:
+		return nil, cli.Exit(cli.ExitDamaged, fmt.Errorf("%s: the model has no encoding of data; train it again", path))
+	}
+	return f, nil
+}

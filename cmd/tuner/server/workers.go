@@ -1,0 +1,369 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/studies"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func newWorkers(g *cli.Globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workers",
+		Short: "Print what starts workers on a cluster",
+		Long: `Workers prints a script for Slurm or a Job for Kubernetes that runs tuner run on many
+machines. The scheduler of the cluster starts, stops and restarts the workers.
+
+The machines reach the study through a server. docs/parallel.md has recipes for other
+schedulers.`,
+		Example: "  tuner workers slurm digits --parallel 32 -- python train.py {args} | sbatch",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSlurm(g), newKubernetes(g), newInstall())
+	return cmd
+}
+
+// workerFlags are the flags of workers on any cluster.
+type workerFlags struct {
+	study      string
+	command    []string
+	parallel   int
+	gpus, cpus int
+	memory     string
+}
+
+func (w *workerFlags) add(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Workers"}, func(fs *pflag.FlagSet) {
+		fs.IntVarP(&w.parallel, "parallel", "j", 1, "number of workers")
+		fs.IntVar(&w.gpus, "gpus", 0, "GPUs of a worker")
+		fs.IntVar(&w.cpus, "cpus", 0, "CPUs of a worker (default the scheduler's)")
+		fs.StringVar(&w.memory, "memory", "", "`memory` of a worker, in the scheduler's unit, such as 8G (default the scheduler's)")
+	})
+}
+
+// parse reads the study and the command, and returns the address of the server.
+func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (server string, err error) {
+	if w.study, w.command, err = studies.ParseCommand(cmd, args); err != nil {
+		return "", err
+	}
+	if err := cli.CheckName(w.study); err != nil {
+		return "", err
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+		least int
+	}{{"parallel", w.parallel, 1}, {"gpus", w.gpus, 0}, {"cpus", w.cpus, 0}} {
+		if f.value < f.least {
+			return "", cli.Usagef("--%s %d: must be at least %d", f.name, f.value, f.least)
+		}
+	}
+	if strings.ContainsAny(w.memory, "\n\r") {
+		return "", cli.Usagef("--memory %q: must be one line, such as 8G", w.memory)
+	}
+	switch server = g.Address(); {
+	case g.Db != "" || g.Store != "" || server == "":
+		return "", cli.Usagef("the workers of a cluster need a server; give --server HOST:PORT or set TUNER_SERVER, and leave --db and --store out")
+	case cli.Local(server):
+		return "", cli.Usagef("--server %s: other machines cannot reach it; give the name of the machine in the network", server)
+	}
+	return server, nil
+}
+
+// slurmFlags are the flags of a script for Slurm.
+type slurmFlags struct {
+	workerFlags
+	limit   time.Duration
+	logDir  string
+	options []string
+}
+
+func newSlurm(g *cli.Globals) *cobra.Command {
+	var s slurmFlags
+	cmd := &cobra.Command{
+		Use:   "slurm STUDY [flags] -- COMMAND [ARG…]",
+		Short: "Print an array job for sbatch",
+		Long: `Slurm prints an array job. Each of its tasks runs trials until the study has finished.
+
+Slurm sends SIGTERM one minute before the time limit. The task then ends its command and
+leaves the trial. If Slurm starts the task again, it continues with that trial. Another
+worker gets the trial when its lease expires.
+
+Put the folder of the logs, the file of --token-file and the program on a disk that all
+nodes have. Placeholders of the command are those of tuner run.`,
+		Example: `  tuner workers slurm digits --server head:7070 --token-file w.token \
+    --ca ca.pem --parallel 32 --gpus 1 -- python train.py {args} | sbatch`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := s.parse(g, cmd, args)
+			if err != nil {
+				return err
+			}
+			text, err := s.script(g, server)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	s.add(cmd)
+	cli.FlagGroup(cmd, cli.Group{Title: "Slurm"}, func(fs *pflag.FlagSet) {
+		fs.DurationVar(&s.limit, "time", 0, "time limit of a task, such as 12h (default Slurm's)")
+		fs.StringVar(&s.logDir, "log-dir", "", "`directory` of logs, with one for each task (default STUDY.logs)")
+		fs.StringArrayVar(&s.options, "option", nil, "`option` of sbatch, such as --partition=gpu (repeatable)")
+	})
+	cli.Register(cmd, "log-dir", cli.Folders)
+	return cmd
+}
+
+// script is the script for sbatch.
+func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
+	options := []string{
+		"--job-name=tuner-" + s.study,
+		fmt.Sprintf("--array=1-%d", s.parallel),
+		"--requeue",
+		"--open-mode=append",
+		"--output=" + "tuner-" + s.study + "-%a.log",
+		"--signal=B:TERM@60",
+	}
+	if s.gpus > 0 {
+		options = append(options, fmt.Sprintf("--gpus=%d", s.gpus))
+	}
+	if s.cpus > 0 {
+		options = append(options, fmt.Sprintf("--cpus-per-task=%d", s.cpus))
+	}
+	if s.memory != "" {
+		options = append(options, "--mem="+s.memory)
+	}
+	switch {
+	case s.limit < 0:
+		return "", cli.Usagef("--time %s: must be above 0, such as 12h", s.limit)
+	case s.limit > 0:
+		seconds := int((s.limit + time.Second - 1) / time.Second)
+		options = append(options, fmt.Sprintf("--time=%d-%02d:%02d:%02d", seconds/86400, seconds/3600%24, seconds/60%60, seconds%60))
+	}
+	for _, o := range s.options {
+		if !strings.HasPrefix(o, "-") || strings.ContainsAny(o, "\n\r") {
+			return "", cli.Usagef("--option %q: must be one option of sbatch, such as --partition=gpu", o)
+		}
+		options = append(options, o)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	words := []string{"exec", cli.ShellQuote(program), "--server", cli.ShellQuote(server)}
+	for _, f := range []struct{ name, path string }{{"token-file", g.TokenFile}, {"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}} {
+		if f.path == "" {
+			continue
+		}
+		whole, err := filepath.Abs(f.path) // a task may start in another folder
+		if err != nil {
+			return "", err
+		}
+		words = append(words, "--"+f.name, cli.ShellQuote(whole))
+	}
+	if g.Insecure {
+		words = append(words, "--insecure")
+	}
+	logs := s.logDir
+	if logs == "" {
+		logs = s.study + ".logs"
+	}
+	if logs, err = filepath.Abs(logs); err != nil {
+		return "", err
+	}
+	// The folder gives a task that starts again the name of its first start.
+	words = append(words, "run", s.study, "--format", "none", "--log-dir", cli.ShellQuote(logs+"/")+`"$SLURM_ARRAY_TASK_ID"`, "--")
+	for _, arg := range s.command {
+		words = append(words, cli.ShellQuote(arg))
+	}
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n")
+	for _, o := range options {
+		b.WriteString("#SBATCH " + o + "\n")
+	}
+	b.WriteString(strings.Join(words, " ") + "\n")
+	return b.String(), nil
+}
+
+// kubernetesFlags are the flags of a Job for Kubernetes.
+type kubernetesFlags struct {
+	workerFlags
+	image, tuner      string
+	secret, namespace string
+	user              int
+}
+
+func newKubernetes(g *cli.Globals) *cobra.Command {
+	var k kubernetesFlags
+	cmd := &cobra.Command{
+		Use:   "kubernetes STUDY --image IMAGE [flags] -- COMMAND [ARG…]",
+		Short: "Print a Job for kubectl",
+		Long: `Kubernetes prints a Job that is a work queue. Each of its pods runs trials until the study
+has finished, in an image of yours. An init container copies this program into the pod.
+
+A pod that the cluster evicts is replaced, and its trial is handed out again when its
+lease expires. The pods need no access to the API of Kubernetes. In a namespace with the
+Pod Security level restricted, give --user.
+
+The Secret has the token of the workers as token. Without --insecure it also
+has the CA certificate of the server as ca.pem:
+  kubectl create secret generic tuner --from-file=token=w.token \
+    --from-file=ca.pem`,
+		Example: `  tuner workers kubernetes digits --server tuner:7070 --parallel 32 --gpus 1 \
+    --image my/train:1 -- python train.py {args} | kubectl apply -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := k.parse(g, cmd, args)
+			if err != nil {
+				return err
+			}
+			text, err := k.job(g, server)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	k.add(cmd)
+	cli.FlagGroup(cmd, cli.Group{Title: "Kubernetes"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&k.image, "image", "", "`image` with the command")
+		fs.StringVar(&k.tuner, "tuner-image", "bkb-tuner", "`image` with this program as /tuner")
+		fs.StringVar(&k.secret, "secret", "tuner", "`name` of the Secret with the token")
+		fs.StringVar(&k.namespace, "namespace", "", "`namespace` of the Job (default that of kubectl)")
+		fs.IntVar(&k.user, "user", 0, "`id` of the user that runs the command, without capabilities (default the image's user)")
+	})
+	return cmd
+}
+
+// jobName is the name of a Job for a study. Kubernetes allows no _, and the names of the
+// pods, which are longer, may have 63 bytes.
+func jobName(study string) string {
+	name := strings.NewReplacer("_", "-", ".", "-").Replace(study)
+	return strings.TrimRight(fmt.Sprintf("tuner-%.50s", name), "-")
+}
+
+// yamlText writes a text for YAML, of which JSON is a part.
+func yamlText(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a text can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func yamlList(words []string) string {
+	for i, w := range words {
+		words[i] = yamlText(w)
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+// job is the Job for kubectl.
+func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
+	if k.image == "" {
+		return "", cli.Usagef("there is no --image with the command; name one, such as --image my/train:1")
+	}
+	for _, f := range []struct{ name, path string }{{"token-file", g.TokenFile}, {"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}} {
+		if f.path != "" {
+			return "", cli.Usagef("--%s has no effect in a pod; leave it out, and put the file into the Secret %s", f.name, k.secret)
+		}
+	}
+	if k.user < 0 {
+		return "", cli.Usagef("--user %d: must be above 0, such as 1000", k.user)
+	}
+	command := []string{"/bkb/tuner", "--server", server}
+	if g.Insecure {
+		command = append(command, "--insecure")
+	} else {
+		command = append(command, "--ca", "/bkb-secret/ca.pem")
+	}
+	command = append(command, "run", k.study, "--format", "none", "--log-dir", "/bkb/logs", "--worker", "$(POD_NAME)", "--")
+	for _, arg := range k.command {
+		command = append(command, strings.ReplaceAll(arg, "$(", "$$(")) // which Kubernetes would replace
+	}
+	var b strings.Builder
+	line := func(indent int, format string, args ...any) {
+		fmt.Fprintf(&b, strings.Repeat(" ", indent)+format+"\n", args...)
+	}
+	line(0, "apiVersion: batch/v1")
+	line(0, "kind: Job")
+	line(0, "metadata:")
+	line(2, "name: %s", jobName(k.study))
+	if k.namespace != "" {
+		line(2, "namespace: %s", yamlText(k.namespace))
+	}
+	line(0, "spec:")
+	line(2, "parallelism: %d", k.parallel)
+	line(2, "backoffLimit: %d", max(6, k.parallel))
+	line(2, "podReplacementPolicy: Failed")
+	line(2, "podFailurePolicy:")
+	line(4, "rules:")
+	line(6, "- action: Ignore")
+	line(8, "onPodConditions: [{type: DisruptionTarget, status: \"True\"}]")
+	line(2, "template:")
+	line(4, "spec:")
+	line(6, "restartPolicy: Never")
+	line(6, "automountServiceAccountToken: false")
+	line(6, "securityContext: {seccompProfile: {type: RuntimeDefault}}")
+	line(6, "initContainers:")
+	line(8, "- name: tuner")
+	line(10, "image: %s", yamlText(k.tuner))
+	line(10, "command: [/tuner, workers, install, /bkb/tuner]")
+	line(10, "securityContext:")
+	line(12, "runAsNonRoot: true")
+	line(12, "runAsUser: 65532")
+	line(12, "allowPrivilegeEscalation: false")
+	line(12, "readOnlyRootFilesystem: true")
+	line(12, "capabilities: {drop: [ALL]}")
+	line(10, "volumeMounts: [{name: tuner, mountPath: /bkb}]")
+	line(6, "containers:")
+	line(8, "- name: worker")
+	line(10, "image: %s", yamlText(k.image))
+	line(10, "command: %s", yamlList(command))
+	line(10, "env:")
+	line(12, "- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}")
+	line(12, "- {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: %s, key: token}}}", yamlText(k.secret))
+	security := "allowPrivilegeEscalation: false"
+	if k.user > 0 {
+		security = fmt.Sprintf("runAsNonRoot: true, runAsUser: %d, %s, capabilities: {drop: [ALL]}", k.user, security)
+	}
+	line(10, "securityContext: {%s}", security)
+	if limits := k.limits(); len(limits) > 0 {
+		line(10, "resources: {limits: {%s}}", strings.Join(limits, ", "))
+	}
+	mounts := "{name: tuner, mountPath: /bkb}"
+	if !g.Insecure {
+		mounts += ", {name: secret, mountPath: /bkb-secret, readOnly: true}"
+	}
+	line(10, "volumeMounts: [%s]", mounts)
+	line(6, "volumes:")
+	line(8, "- {name: tuner, emptyDir: {}}")
+	if !g.Insecure {
+		line(8, "- {name: secret, secret: {secretName: %s, items: [{key: ca.pem, path: ca.pem}]}}", yamlText(k.secret))
+	}
+	return b.String(), nil
+}
+
+func (k *kubernetesFlags) limits() (limits []string) {
+	if k.cpus > 0 {
+		limits = append(limits, "cpu: "+strconv.Itoa(k.cpus))
+	}
+	if k.memory != "" {
+		limits = append(limits, "memory: "+yamlText(k.memory))
+	}
+	if k.gpus > 0 {
+		limits = append(limits, "nvidia.com/gpu: "+strconv.Itoa(k.gpus))
+	}
+	return limits
+}

@@ -1,0 +1,337 @@
+package studies
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/katib"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// specFlags are the flags that describe a new study.
+type specFlags struct {
+	space              string
+	minimize, maximize []string
+	constraints        []string
+	maxTrials          int
+	timeout            time.Duration
+	maxCost            float64
+	lease              time.Duration
+	maxRetries         int
+	seed               uint64
+	proposer, pruner   string
+	attributes         []string
+}
+
+// DefaultMaxRetries is the default number of new starts of a trial whose lease expired.
+const DefaultMaxRetries = 3
+
+// specPage is the page with the flags that describe a study.
+const specPage = "tuner create-study"
+
+func (f *specFlags) add(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Study", See: specPage}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin (see tuner space)")
+		fs.StringSliceVar(&f.minimize, "minimize", nil, "`objective` to minimize (repeatable)")
+		fs.StringSliceVar(&f.maximize, "maximize", nil, "`objective` to maximize (default minimize value)")
+		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` of a metric, such as \"latency <= 10\" (repeatable, see tuner space for limits of parameters)")
+		fs.StringArrayVar(&f.attributes, "attr", nil, "note on the study, `key=value` (repeatable)")
+	})
+	cli.FlagGroup(cmd, cli.Group{Title: "Limits", See: specPage}, func(fs *pflag.FlagSet) {
+		fs.IntVar(&f.maxTrials, "max-trials", 0, "number of trials, 0 for no limit")
+		fs.DurationVar(&f.timeout, "timeout", 0, "time from the creation on, such as 12h, 0 for no limit")
+		fs.Float64Var(&f.maxCost, "max-cost", 0, "sum of the told costs, 0 for no limit")
+		fs.DurationVar(&f.lease, "lease", 0, "longest time of a trial without a heartbeat (default 1h)")
+		fs.IntVar(&f.maxRetries, "max-retries", DefaultMaxRetries, "number of new starts of a trial whose lease expired")
+	})
+	cli.FlagGroup(cmd, cli.Group{Title: "Method", See: specPage}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.proposer, "proposer", "", "`proposer`, bkb (default), sobol, random or grid")
+		fs.StringVar(&f.pruner, "pruner", "", "`pruner`, median, percentile, asha, hyperband, threshold, patience or model (default none)")
+		fs.Uint64Var(&f.seed, "seed", 0, "seed of random numbers (default a random one)")
+	})
+}
+
+// given tells whether any flag that describes a study was given.
+func (f *specFlags) given(cmd *cobra.Command) bool {
+	for _, name := range []string{"space", "minimize", "maximize", "constraint", "max-trials", "timeout", "max-cost", "lease", "max-retries", "seed", "proposer", "pruner", "attr"} {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// apply overwrites a spec with the flags that were given.
+func (f *specFlags) apply(g *cli.Globals, cmd *cobra.Command, spec *study.Spec) error {
+	changed := cmd.Flags().Changed
+	var err error
+	if f.space != "" {
+		if err = f.readSpace(g, cmd, spec); err != nil {
+			return err
+		}
+	}
+	if len(f.minimize)+len(f.maximize) > 0 {
+		spec.Objectives = nil
+	}
+	for _, name := range f.minimize {
+		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Minimize})
+	}
+	for _, name := range f.maximize {
+		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Maximize})
+	}
+	set(&spec.MaxTrials, f.maxTrials, changed("max-trials"))
+	set(&spec.Timeout, f.timeout, changed("timeout"))
+	set(&spec.MaxCost, f.maxCost, changed("max-cost"))
+	set(&spec.Lease, f.lease, changed("lease"))
+	set(&spec.MaxRetries, f.maxRetries, changed("max-retries"))
+	set(&spec.Seed, f.seed, changed("seed"))
+	if changed("proposer") {
+		if spec.Proposer, err = ParseComponent("proposer", f.proposer); err != nil {
+			return err
+		}
+	}
+	for _, text := range f.constraints {
+		if err := constrain(&spec.Proposer, text); err != nil {
+			return err
+		}
+	}
+	if changed("pruner") {
+		if spec.Pruner, err = ParseComponent("pruner", f.pruner); err != nil {
+			return err
+		}
+	}
+	if changed("attr") {
+		spec.Attributes, err = cli.ParseAttributes(f.attributes)
+	}
+	return err
+}
+
+// readSpace reads the space of a spec. Of a whole Experiment of Katib it reads the other
+// settings too, unless flags give them.
+func (f *specFlags) readSpace(g *cli.Globals, cmd *cobra.Command, spec *study.Spec) error {
+	sp, form, text, err := readSpaceFile(g, cmd, f.space)
+	if err != nil {
+		return err
+	}
+	spec.Space = sp
+	if form != space.FormKatib || !katib.IsExperiment(text) {
+		return nil
+	}
+	changed := cmd.Flags().Changed
+	if from := cmd.Flags().Lookup("from"); from != nil && from.Changed {
+		g.Note(cmd, "%s: only its parameters are read, because --from gives the other settings.", f.space)
+		return nil
+	}
+	given := katib.Given{
+		Objective: len(f.minimize)+len(f.maximize) > 0, MaxTrials: changed("max-trials"),
+		Proposer: changed("proposer"), Pruner: changed("pruner"), Seed: changed("seed"),
+	}
+	x, err := katib.ReadManifest(text, given)
+	if err != nil {
+		return cli.Exit(cli.ExitInvalid, fmt.Errorf("%s: %w", f.space, err))
+	}
+	set(&spec.Objectives, []study.Objective{x.Objective}, !given.Objective)
+	set(&spec.MaxTrials, x.MaxTrials, !given.MaxTrials)
+	set(&spec.Proposer, study.Component{Name: x.Proposer}, x.Proposer != "")
+	set(&spec.Seed, x.Seed, x.HasSeed)
+	if len(x.Left) > 0 {
+		g.Note(cmd, "%s: left out %s (how Katib runs trials).", f.space, strings.Join(x.Left, ", "))
+	}
+	return nil
+}
+
+func set[T any](to *T, value T, given bool) {
+	if given {
+		*to = value
+	}
+}
+
+// NewSpec is the spec of a study without flags.
+func NewSpec() study.Spec {
+	var seed [8]byte
+	rand.Read(seed[:])
+	return study.Spec{
+		Objectives: []study.Objective{{Name: "value", Direction: study.Minimize}},
+		MaxRetries: DefaultMaxRetries,
+		Seed:       binary.LittleEndian.Uint64(seed[:]) >> 11, // so that JSON readers keep all its digits
+	}
+}
+
+// ParseComponent reads NAME, NAME:{json} or NAME:key=value,….
+func ParseComponent(flag, text string) (study.Component, error) {
+	name, options, ok := strings.Cut(text, ":")
+	c := study.Component{Name: name}
+	if !ok {
+		return c, nil
+	}
+	if strings.HasPrefix(options, "{") {
+		c.Options = options
+		return c, nil
+	}
+	var fields [][2]string
+	for item := range strings.SplitSeq(options, ",") {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return c, cli.Usagef("--%s: %q is not key=value", flag, item)
+		}
+		fields = append(fields, [2]string{key, value})
+	}
+	text, twice := study.TextOptions(fields)
+	if twice != "" {
+		return c, cli.Usagef("--%s: the option %s is given twice; leave one out", flag, twice)
+	}
+	c.Options = text
+	return c, nil
+}
+
+func newCreateStudy(g *cli.Globals) *cobra.Command {
+	var spec specFlags
+	var from, requestID string
+	var skip bool
+	cmd := &cobra.Command{
+		Use:   "create-study NAME",
+		Short: "Create a study",
+		Long: `Create-study creates a study and prints its name.
+
+A name has letters a to z, digits, -, _ and dots. See tuner space for the file of
+--space, which may also come from Optuna or Katib. Of an Experiment of Katib the
+objective, maxTrialCount and the algorithm are read too, and each setting that a study
+does not have is refused. Options of a proposer or pruner are
+written as bkb:start=10,cost=told or as bkb:{"start": 10}. See docs/cli.md for all
+options.
+
+With --from the new study has the settings of another one, unless a flag changes them. It
+also takes over the finished trials that fit the new space. They do not count towards
+--max-trials.`,
+		Example: `  tuner create-study digits --space space.yaml --minimize loss --max-trials 100
+  tuner create-study digits-2 --from digits --space wider.yaml`,
+		Args: cli.Exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if spec.space == "" && from == "" {
+				return cli.Usagef("there is no search space; give --space FILE or --from STUDY")
+			}
+			return g.With(cmd, cli.MayCreate, func(ctx context.Context, svc tuner.Service) error {
+				c := creation{g: g, cmd: cmd, svc: svc, name: args[0], from: from, skip: skip, requestID: requestID}
+				if err := c.run(ctx, &spec); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), args[0])
+				return err
+			})
+		},
+	}
+	spec.add(cmd)
+	cli.FlagGroup(cmd, cli.Group{Title: "Creation"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&from, "from", "", "`study` whose settings and finished trials are taken over")
+		fs.BoolVar(&skip, "skip-if-exists", false, "success if a study of this name exists")
+		fs.StringVar(&requestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
+	return cmd
+}
+
+// creation creates one study.
+type creation struct {
+	g         *cli.Globals
+	cmd       *cobra.Command
+	svc       tuner.Service
+	name      string
+	from      string
+	skip      bool
+	requestID string
+}
+
+func (c *creation) run(ctx context.Context, flags *specFlags) error {
+	spec, source := NewSpec(), tuner.Study{}
+	if c.from != "" {
+		var err error
+		if source, err = c.svc.Study(ctx, c.from); err != nil {
+			return cli.Explain(ctx, c.svc, c.from, err)
+		}
+		seed := spec.Seed
+		spec = source.Spec
+		spec.Seed, spec.Attributes = seed, nil
+	}
+	if err := flags.apply(c.g, c.cmd, &spec); err != nil {
+		return err
+	}
+	if err := c.create(ctx, spec); err != nil {
+		return err
+	}
+	if c.from == "" {
+		return nil
+	}
+	return TakeOver(ctx, c.g, c.cmd, c.svc, c.name, source)
+}
+
+// create creates the study, or accepts an existing one with --skip-if-exists.
+func (c *creation) create(ctx context.Context, spec study.Spec) error {
+	if err := cli.CheckName(c.name); err != nil {
+		return err
+	}
+	_, err := c.svc.CreateStudy(ctx, c.name, study.Create{RequestID: c.requestID, Spec: spec})
+	switch {
+	case tuner.CodeOf(err) == tuner.AlreadyExists && c.skip:
+		c.g.Note(c.cmd, "Study %s exists.", c.name)
+		return nil
+	case tuner.CodeOf(err) == tuner.AlreadyExists:
+		return fmt.Errorf("%w; --skip-if-exists accepts it as it is", err)
+	case err != nil:
+		return err
+	}
+	c.g.Note(c.cmd, "Created study %s.", c.name)
+	if err := runner.CheckVariables(spec.Space); err != nil {
+		c.g.Note(c.cmd, "Warning: %v. Until then tuner run and -f env refuse this study.", err)
+	}
+	return nil
+}
+
+// TakeOver adds the source's finished trials that the new study allows.
+func TakeOver(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, name string, source tuner.Study) error {
+	view, err := svc.Study(ctx, name)
+	if err != nil {
+		return err
+	}
+	added, refused, late := 0, 0, 0
+	for t, err := range cli.AllTrials(ctx, svc, source.Name, tuner.Filter{Reports: true}) {
+		if err != nil {
+			return err
+		}
+		if !t.State.Terminal() {
+			continue
+		}
+		add, err := record.OfTrial(t).Add(view.Spec.Space)
+		if err == nil {
+			add.RequestID = "from-" + strconv.FormatUint(uint64(source.ID), 10) + "-" + strconv.Itoa(t.Number)
+			_, err = svc.Add(ctx, name, add)
+		}
+		switch {
+		case err == nil:
+			added, late = added+1, late+len(t.Late)
+		case tuner.CodeOf(err) == tuner.Invalid:
+			refused++
+		default:
+			return errors.Join(fmt.Errorf("trial %d of %s could not be taken over", t.Number, source.Name), err)
+		}
+	}
+	g.Note(cmd, "Took over %s of %s.", cli.TrialsText(added), source.Name)
+	if refused > 0 {
+		g.Note(cmd, "Left out %s that the new space or objectives refuse.", cli.TrialsText(refused))
+	}
+	if late > 0 {
+		g.Note(cmd, "Left out %s, which are not the values of trials.", cli.CountText(late, "late result"))
+	}
+	return nil
+}

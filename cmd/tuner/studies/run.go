@@ -1,0 +1,294 @@
+package studies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/trials"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func newRun(g *cli.Globals) *cobra.Command {
+	var r running
+	cmd := &cobra.Command{
+		Use:   "run STUDY [flags] -- COMMAND [ARG…]",
+		Short: "Run a command as the trials of a study",
+		Long: `Run asks for trials, runs a command for each, and tells the results, until the study
+has finished. With --space it creates the study if it is missing.
+
+The command:
+  {lr}       value of the parameter lr; {{ and }} are braces
+  {args}     all parameters as --name=value
+  {trial}    number of the trial; also {epoch} and {study}
+
+An argument with an inactive parameter is left out, and the option before it too. The
+environment has TUNER_PARAM_LR and so on. Run sends the heartbeats.
+
+What the command prints on stdout:
+  loss=0.31 accuracy=0.9     the result, or {"loss": 0.31}; the last line counts
+  step=3 loss=0.51           an intermediate value, for a pruner
+  infeasible=REASON          the configuration cannot work
+
+Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned). Any
+other code except 0 is a failure, with the last line of stderr as its message.
+
+Ctrl-C ends the commands and the run. The same command line continues later with the
+trials that were running. A second Ctrl-C does not wait for --grace.`,
+		Example: `  tuner run --demo
+  tuner run digits --parallel 4 -- python train.py --lr {lr} --batch {batch}
+  tuner run digits --space space.yaml --minimize loss --max-trials 50 \
+    -- ./train {args}`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.checkNumbers(); err != nil {
+				return err
+			}
+			if r.demo {
+				return runDemo(g, cmd, args, &r)
+			}
+			var err error
+			if r.options.Study, r.options.Command, err = ParseCommand(cmd, args); err != nil {
+				return err
+			}
+			r.options.Lease = r.spec.lease
+			return g.With(cmd, cli.Existing(r.spec.space == ""), func(ctx context.Context, svc tuner.Service) error {
+				if err := r.ensure(ctx, g, cmd, svc); err != nil {
+					return err
+				}
+				return r.run(ctx, g, cmd, svc)
+			})
+		},
+	}
+	r.flags(g, cmd)
+	return cmd
+}
+
+// running holds the flags of a run.
+type running struct {
+	options runner.Options
+	spec    specFlags
+	form    *cli.Format
+	demo    bool
+}
+
+func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
+	o := &r.options
+	cli.FlagGroup(cmd, cli.Group{Title: "Trials"}, func(fs *pflag.FlagSet) {
+		fs.IntVarP(&o.Parallel, "parallel", "j", 1, "number of trials at a time")
+		fs.IntVar(&o.Limit, "limit", 0, "number of trials of this run, 0 for no limit")
+		fs.IntVar(&o.MaxFailures, "max-failures", 10, "crashes in a row that end the run, 0 for no limit")
+		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial, 0 for no limit")
+		fs.DurationVar(&o.Grace, "grace", runner.DefaultGrace, "time between SIGTERM and SIGKILL")
+		fs.StringVar(&o.CostMetric, "cost", "", "`metric` with the cost of a trial, or seconds")
+		fs.StringVar(&o.Result, "result", "", "`file` with the result, with placeholders (default stdout)")
+	})
+	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
+		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default that of --log-dir)")
+		fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "retries of a server or file for this time")
+		g.ProposeFlag(fs)
+		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
+	})
+	r.form = cli.FormatFlag(cmd, "table", "json", "yaml", "args", "none")
+	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args or none"
+	cli.Assign(cmd.Flag("format"), cli.Group{Title: "Run"})
+	r.spec.add(cmd)
+	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"
+	cli.Register(cmd, "cost", g.Costs)
+	cli.Register(cmd, "log-dir", cli.Folders)
+}
+
+// ParseCommand takes the study and the command of its trials from the arguments.
+func ParseCommand(cmd *cobra.Command, args []string) (study string, command []string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	if dash < 0 {
+		or := ""
+		if cmd.Flag("demo") != nil {
+			or = ", or try tuner run --demo"
+		}
+		return "", nil, cli.Usagef("there is no --; write %s STUDY -- COMMAND%s", cmd.CommandPath(), or)
+	}
+	if dash > 1 {
+		return "", nil, cli.Usagef("%q is one argument too many before the --; write %s STUDY -- COMMAND", args[1], cmd.CommandPath())
+	}
+	if study, err = cli.StudyName(args[:dash]); err != nil {
+		return "", nil, err
+	}
+	if command = args[dash:]; len(command) == 0 {
+		return "", nil, cli.Usagef("there is no command after the --")
+	}
+	return study, command, nil
+}
+
+// checkNumbers refuses numbers of trials that cannot be.
+func (r *running) checkNumbers() error {
+	switch o := r.options; {
+	case o.Parallel < 1:
+		return cli.Usagef("--parallel %d: must be at least 1", o.Parallel)
+	case o.Limit < 0:
+		return cli.Usagef("--limit %d: must be at least 1, or 0 for no limit", o.Limit)
+	case o.MaxFailures < 0:
+		return cli.Usagef("--max-failures %d: must be at least 1, or 0 for no limit", o.MaxFailures)
+	}
+	return nil
+}
+
+// ensure creates the study if it is missing and the flags describe one. An existing
+// study must agree with the flags.
+func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
+	name := r.options.Study
+	view, err := svc.Study(ctx, name)
+	if tuner.CodeOf(err) == tuner.NotFound && r.spec.space != "" {
+		spec := NewSpec()
+		if err := r.spec.apply(g, cmd, &spec); err != nil {
+			return err
+		}
+		if _, err := svc.CreateStudy(ctx, name, study.Create{Spec: spec}); err != nil {
+			return err
+		}
+		g.Note(cmd, "Created study %s.", name)
+		return nil
+	}
+	if tuner.CodeOf(err) == tuner.NotFound {
+		return cli.Explain(ctx, svc, name, err)
+	}
+	if err == nil && view.Spec.Foreign() {
+		return study.ErrForeign // before there is a folder of logs
+	}
+	if err != nil || !r.spec.given(cmd) {
+		return err
+	}
+	want := view.Spec
+	if err := r.spec.apply(g, cmd, &want); err != nil {
+		return err
+	}
+	if what := difference(view.Spec, want); what != "" {
+		return cli.Exit(
+			cli.ExitExists,
+			fmt.Errorf("study %s exists with another %s; leave the flag out, or make a new study (create-study --from %s)", name, what, name),
+		)
+	}
+	return nil
+}
+
+// difference names something in which two specs differ.
+func difference(a, b study.Spec) string {
+	switch {
+	case !a.Space.Equal(b.Space):
+		return "--space"
+	case !slices.Equal(a.Objectives, b.Objectives):
+		return "--minimize or --maximize"
+	case a.MaxTrials != b.MaxTrials:
+		return "--max-trials"
+	case a.Timeout != b.Timeout:
+		return "--timeout"
+	case a.MaxCost != b.MaxCost:
+		return "--max-cost"
+	case a.MaxRetries != b.MaxRetries:
+		return "--max-retries"
+	case a.Seed != b.Seed:
+		return "--seed"
+	case a.Proposer != b.Proposer:
+		return "--proposer"
+	case a.Pruner != b.Pruner:
+		return "--pruner"
+	}
+	return ""
+}
+
+// run runs the trials and reports how it went.
+func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
+	o := &r.options
+	if o.LogDir == "" {
+		o.LogDir = o.Study + ".logs"
+	}
+	claim, err := runner.ClaimDir(o.LogDir, o.Worker)
+	if err != nil {
+		return err
+	}
+	defer claim.Release()
+	o.Worker = claim.Worker
+	kill, unlisten := secondSignal()
+	defer unlisten()
+	o.KillNow = kill
+	view, err := svc.Study(ctx, o.Study)
+	if err != nil {
+		return err
+	}
+	p := NewProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
+	o.OnEvent, o.Env = p.Event, g.Environment()
+	summary, err := runner.Run(ctx, svc, *o)
+	p.End()
+	if err := r.conclude(g, cmd, summary, err); err != nil || r.form.Value != "table" {
+		return err
+	}
+	return trials.RemarkBest(ctx, g, cmd, svc, summary.Study, summary.Best)
+}
+
+// secondSignal returns a channel that is closed at the second Ctrl-C. The third
+// ends the program at once.
+func secondSignal() (second <-chan struct{}, stop func()) {
+	signals, closed, done := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+		}
+		signal.Stop(signals)
+		close(closed)
+	}()
+	return closed, func() { signal.Stop(signals); close(done) }
+}
+
+// conclude reports how a run ended.
+func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
+	if s.Study.Name != "" {
+		g.Note(cmd, "%s", RunText(s))
+	}
+	if len(s.Left) > 0 {
+		g.Note(cmd, "Left running: %s. The same command continues with %s.", cli.NumbersText(s.Left), cli.Them(len(s.Left)))
+	}
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	} else if err != nil {
+		return err
+	}
+	if len(s.Best) == 0 {
+		return cli.Exit(cli.ExitFailure, fmt.Errorf("no trial has completed; the logs of the trials are in %s", r.options.LogDir))
+	}
+	switch r.form.Value {
+	case "none":
+		return nil
+	default:
+		return trials.PrintBest(g, cmd, r.form.Value, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
+	}
+}
+
+// RunText describes the state of the study and the trials of this run.
+func RunText(s runner.Summary) string {
+	text := fmt.Sprintf("Study %s: %s, %s", s.Study.Name, trials.StatusText(s.Study), cli.TrialsText(s.Study.Trials))
+	var words []string
+	for state := study.Completed; state <= study.Pruned; state++ {
+		if n := s.Counts[state]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if len(words) == 0 {
+		return text + "; this run: none."
+	}
+	return text + "; this run: " + strings.Join(words, ", ") + "."
+}

@@ -1,0 +1,304 @@
+package trials
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// waitPoll is the time between two asks of ask --wait.
+const waitPoll = time.Second
+
+func newAsk(g *cli.Globals) *cobra.Command {
+	var a asking
+	var count string
+	cmd := &cobra.Command{
+		Use:   "ask [STUDY]",
+		Short: "Get a trial to run",
+		Long: `Ask hands out a trial, which is a number and a configuration to run. Run it and send
+the result with tuner tell. Send a heartbeat if it runs longer than the lease.
+
+A named worker that asks again gets the trial that it is running, unless --new is given.
+Ask fails if the study is paused, if it has finished, or if no trial is left. With
+--wait it waits until there is a trial or the study has finished. Each case has its own
+exit code, so that loops can end (see tuner help exit-codes).
+
+Formats:
+  json   {"trial":0,"epoch":1,"config":{"lr":0.01},…}, or a list with --count
+  yaml   the same as YAML
+  env    assignments for eval in a shell: TUNER_TRIAL, TUNER_EPOCH, TUNER_CONFIG
+         (JSON) and TUNER_PARAM_NAME for each parameter
+  args   --lr=0.01 --batch=32, quoted for a shell, one line for each trial
+  table  columns to read
+
+On a file every ask makes the model anew from all trials of the study. A server keeps its
+models. If the model is not ready within --propose-timeout, the suggestion is random and
+its phase is fallback.`,
+		Example: `  tuner ask digits
+  while trial=$(tuner ask digits --wait -f env); do
+    eval "$trial"
+    tuner tell digits "$TUNER_TRIAL" "$(./train --lr "$TUNER_PARAM_LR")"
+  done`,
+		Args: cli.Between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.parseCount(count); err != nil {
+				return err
+			}
+			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if a.form.Value == "env" { // before a trial is handed out that cannot run
+					if err := checkVariables(view.Spec.Space); err != nil {
+						return err
+					}
+				}
+				asked, err := a.ask(ctx, svc, name)
+				if err != nil {
+					return err
+				}
+				if err := a.print(cmd.OutOrStdout(), view, asked); err != nil {
+					return err
+				}
+				a.remark(g, cmd, asked)
+				return nil
+			})
+		},
+	}
+	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&a.Worker, "worker", "", "`name` of the worker")
+		fs.StringVar(&count, "count", "1", "`number` of trials, or auto for as many as are useful in parallel")
+		fs.BoolVar(&a.New, "new", false, "a new trial, even if the worker is running one")
+		fs.BoolVar(&a.wait, "wait", false, "wait for a trial or the end of the study")
+		fs.DurationVar(&a.Lease, "lease", 0, "longest time without a heartbeat (default the study's)")
+		g.ProposeFlag(fs)
+		fs.StringVar(&a.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
+	a.form = cli.FormatFlag(cmd, "json", "env", "args", "yaml", "table")
+	return cmd
+}
+
+// asking is an ask with the format of its output.
+type asking struct {
+	study.Ask
+	wait bool
+	form *cli.Format
+	list bool // print a list
+}
+
+func (a *asking) parseCount(text string) error {
+	a.list = text != "1"
+	if text == "auto" {
+		a.Count = tuner.AutoCount
+	} else {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return cli.Usagef("--count %s: must be a number of at least 1, or auto", text)
+		}
+		a.Count = n
+	}
+	if a.list && a.form.Value == "env" {
+		return cli.Usagef("-f env: must be used for one trial; leave --count out")
+	}
+	return nil
+}
+
+func (a *asking) ask(ctx context.Context, svc tuner.Service, name string) (tuner.Asked, error) {
+	for {
+		asked, err := svc.Ask(ctx, name, a.Ask)
+		code := tuner.CodeOf(err)
+		if !a.wait || code != tuner.NoneLeft && code != tuner.Paused {
+			return asked, err
+		}
+		select {
+		case <-time.After(waitPoll):
+		case <-ctx.Done():
+			return tuner.Asked{}, ctx.Err()
+		}
+	}
+}
+
+// askedTrial is a trial as ask prints it.
+type askedTrial struct {
+	Trial    int          `json:"trial"`
+	Epoch    int          `json:"epoch"`
+	Config   space.Config `json:"config"`
+	Worker   string       `json:"worker,omitempty"`
+	Deadline time.Time    `json:"deadline"`
+	Phase    string       `json:"phase,omitempty"`
+	Mean     []float64    `json:"mean,omitempty"`   // predicted, for each objective
+	StdDev   []float64    `json:"stddev,omitempty"` // of the mean
+	Bound    []float64    `json:"bound,omitempty"`  // the optimistic confidence bound
+	Beta     []float64    `json:"beta,omitempty"`   // its width in standard deviations
+	Noise    []float64    `json:"noise,omitempty"`  // standard deviation of an outcome's noise
+	// The rest of the answer is the same in each trial.
+	UsefulWorkers int      `json:"useful_workers,omitempty"`
+	Warnings      []string `json:"warnings,omitempty"`
+}
+
+func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error {
+	var trials []askedTrial
+	for _, t := range asked.Trials {
+		s := t.Suggestion
+		trials = append(trials, askedTrial{
+			Trial: t.Number, Epoch: t.Epoch, Config: t.Config, Worker: t.Worker, Deadline: t.Deadline,
+			Phase: s.Phase, Mean: s.Mean, StdDev: s.StdDev, Bound: s.Bound, Beta: s.Beta,
+			Noise: asked.Noise, UsefulWorkers: asked.UsefulWorkers, Warnings: asked.Warnings,
+		})
+	}
+	var v any = trials
+	if !a.list {
+		if len(trials) != 1 {
+			return fmt.Errorf("an ask for 1 trial returned %d", len(trials))
+		}
+		v = trials[0]
+	}
+	switch a.form.Value {
+	case "yaml":
+		return cli.WriteYAML(out, v)
+	case "env":
+		return printEnv(out, view, asked.Trials[0])
+	case "args":
+		return printArgs(out, asked.Trials)
+	case "table":
+		return printAsked(out, view.Spec, asked)
+	default:
+		return cli.WriteJSON(out, v)
+	}
+}
+
+// remark writes to stderr what the format of an answer has no place for.
+func (a *asking) remark(g *cli.Globals, cmd *cobra.Command, asked tuner.Asked) {
+	form := a.form.Value
+	if form == "json" || form == "yaml" {
+		return
+	}
+	for _, text := range asked.Warnings {
+		g.Note(cmd, "warning: %s", text)
+	}
+	if len(asked.Noise) > 0 && form == "table" {
+		g.Note(cmd, "%s", ExplainOutcome)
+	}
+	if n := asked.UsefulWorkers; n > 0 && form == "table" {
+		g.Note(cmd, "Useful in parallel now: %s.", cli.TrialsText(n))
+	}
+}
+
+// printEnv writes assignments for a shell.
+func printEnv(out io.Writer, view tuner.Study, t study.Trial) error {
+	if err := printStart(out, view.Name, t); err != nil {
+		return err
+	}
+	return printConfigEnv(out, view.Spec.Space, t.Config)
+}
+
+func printStart(out io.Writer, name string, t study.Trial) error {
+	_, err := fmt.Fprintf(out, "TUNER_STUDY=%s\nTUNER_TRIAL=%d\nTUNER_EPOCH=%d\n", cli.ShellQuote(name), t.Number, t.Epoch)
+	return err
+}
+
+// checkVariables refuses two parameters with the same variable.
+func checkVariables(sp *space.Space) error {
+	if err := runner.CheckVariables(sp); err != nil {
+		return cli.Exit(cli.ExitInvalid, fmt.Errorf("-f env: %w, or use -f json", err))
+	}
+	return nil
+}
+
+func printConfigEnv(out io.Writer, sp *space.Space, c space.Config) error {
+	if err := checkVariables(sp); err != nil {
+		return err
+	}
+	config, err := cli.JsonLine(c)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "TUNER_CONFIG=%s\n", cli.ShellQuote(string(config))); err != nil {
+		return err
+	}
+	for _, p := range sp.Parameters() {
+		line := "unset " + runner.Variable(p.Name)
+		if v, ok := c.Get(p.Name); ok {
+			line = runner.Variable(p.Name) + "=" + cli.ShellQuote(v.String())
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printArgs(out io.Writer, trials []study.Trial) error {
+	for _, t := range trials {
+		words := runner.Flags(t.Config)
+		for i := range words {
+			words[i] = cli.ShellQuote(words[i])
+		}
+		if _, err := fmt.Fprintln(out, strings.Join(words, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printAsked writes trials as a table, with the predictions of the model if there is one.
+func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
+	trials := asked.Trials
+	thought := slices.ContainsFunc(trials, func(t study.Trial) bool { return len(t.Suggestion.Mean) == len(spec.Objectives) })
+	header := []string{"TRIAL", "EPOCH", "PHASE"}
+	for _, o := range spec.Objectives {
+		if thought {
+			header = append(header, "predicted "+o.Name, "bound")
+		}
+	}
+	for _, p := range spec.Space.Parameters() {
+		header = append(header, p.Name)
+	}
+	t := cli.NewTable(out, header...)
+	t.Width, t.Record = cli.OutputWidth(out), true
+	for _, trial := range trials {
+		s := trial.Suggestion
+		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch), s.Phase}
+		for j := range spec.Objectives {
+			switch {
+			case !thought:
+			case j < len(s.Mean) && j < len(s.StdDev) && j < len(s.Bound) && j < len(asked.Noise):
+				row = append(row, OutcomeText(s.Mean[j], s.StdDev[j], asked.Noise[j]), fmt.Sprintf("%.4g", s.Bound[j]))
+			default:
+				row = append(row, "", "")
+			}
+		}
+		for _, p := range spec.Space.Parameters() {
+			text := ""
+			if v, ok := trial.Config.Get(p.Name); ok {
+				text = v.String()
+			}
+			row = append(row, text)
+		}
+		t.Row(row...)
+	}
+	return t.End()
+}
+
+// ExplainOutcome explains outcomeText.
+const ExplainOutcome = "A prediction is ± the standard deviation of an outcome, noise included."
+
+// OutcomeText is a predicted value with the standard deviation of an outcome, from that
+// of the mean and that of the noise.
+func OutcomeText(mean, sd, noise float64) string {
+	return fmt.Sprintf("%.4g±%.2g", mean, math.Hypot(sd, noise))
+}

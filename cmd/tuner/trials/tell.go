@@ -1,0 +1,308 @@
+package trials
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// target is the trial of a command, with the other arguments.
+type target struct {
+	study string
+	trial int
+	rest  []string
+}
+
+// parseTarget takes STUDY and TRIAL from the arguments. If both are missing, it takes
+// them from the environment that tuner run gives a command.
+func parseTarget(args []string) (t target, fromEnv bool, err error) {
+	if len(args) == 0 || strings.Contains(args[0], "=") {
+		if os.Getenv("TUNER_STUDY") == "" || os.Getenv("TUNER_TRIAL") == "" {
+			return t, false, cli.Usagef("name the study and the trial, as arguments or in TUNER_STUDY and TUNER_TRIAL")
+		}
+		args, fromEnv = append([]string{os.Getenv("TUNER_STUDY"), os.Getenv("TUNER_TRIAL")}, args...), true
+	}
+	if len(args) < 2 {
+		return t, false, cli.Usagef("there is no trial; give its number after the study, as in %s 3", args[0])
+	}
+	n, err := strconv.Atoi(args[1])
+	if err != nil || n < 0 {
+		return t, false, cli.Usagef("trial %q: must be a whole number of at least 0", args[1])
+	}
+	return target{args[0], n, args[2:]}, fromEnv, nil
+}
+
+// epoch is that of the flag, or else of the environment if the trial came from there.
+func epoch(flag int, fromEnv bool) int {
+	if flag == 0 && fromEnv {
+		flag, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
+	}
+	return flag
+}
+
+// lease is the lease of the run that started this process, if t is its trial, else 0.
+func (t target) lease() time.Duration {
+	if os.Getenv("TUNER_STUDY") != t.study || os.Getenv("TUNER_TRIAL") != strconv.Itoa(t.trial) {
+		return 0
+	}
+	lease, _ := time.ParseDuration(os.Getenv("TUNER_LEASE"))
+	return lease
+}
+
+// onlyObjective is the name of the only objective, or empty if there are several.
+func onlyObjective(spec study.Spec) string {
+	if len(spec.Objectives) == 1 {
+		return spec.Objectives[0].Name
+	}
+	return ""
+}
+
+func newTell(g *cli.Globals) *cobra.Command {
+	var t telling
+	cmd := &cobra.Command{
+		Use:   "tell STUDY TRIAL [VALUE | name=value…]",
+		Short: "Record the result of a trial",
+		Long: `Tell records the outcome of a trial. Give a bare VALUE for the only objective, or
+name=value for each objective and other metrics.
+
+The same outcome may be told again. Another outcome is refused.
+
+Numbers are plain decimal, or nan, inf, -inf. Write replicates as name=0.3,0.5,0.4, or
+repeat the name. Write a standard error as name=0.3±0.01 or name=0.3+-0.01. A value of
+nan makes the trial failed.
+
+In a command of tuner run, STUDY and TRIAL can be left out. They come from TUNER_STUDY and
+TUNER_TRIAL then, and a bare value needs = before it.`,
+		Example: `  tuner tell digits 3 0.251
+  tuner tell digits 3 loss=-0.2±0.01 seconds=12.5
+  tuner tell digits 4 --state failed --message "out of memory"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			t.command.Trial, t.command.Epoch = to.trial, epoch(t.command.Epoch, fromEnv)
+			return g.WithStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				return t.run(ctx, g, cmd, svc, name, to.rest)
+			})
+		},
+	}
+	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.StringVar(&t.state, "state", "", "`state`, one of "+strings.Join(toldStates, ", ")+" (default completed)")
+		fs.StringVar(&t.reason, "reason", "", "`reason` of a failure, one of "+strings.Join(toldReasons, ", ")+" (default crash)")
+		fs.StringVar(&t.command.Outcome.Message, "message", "", "`text` that explains the outcome")
+		fs.StringVar(&t.cost, "cost", "", "`cost` of the trial, in the unit of --max-cost")
+		fs.IntVar(&t.command.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		fs.StringArrayVar(&t.attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
+		fs.StringVar(&t.command.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
+	cli.Register(cmd, "state", cli.Words(toldStates...))
+	cli.Register(cmd, "reason", cli.Words(toldReasons...))
+	return cmd
+}
+
+// The states and reasons that a tell may have.
+var (
+	toldStates  = []string{"completed", "failed", "infeasible", "pruned"}
+	toldReasons = []string{"crash", "cancelled", "nan"}
+)
+
+// telling is a tell with its flags as text.
+type telling struct {
+	command             study.Tell
+	state, reason, cost string
+	attributes          []string
+}
+
+func (t *telling) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, name string, words []string) error {
+	view, err := svc.Study(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := t.outcome(view.Spec, words); err != nil {
+		return err
+	}
+	told, err := svc.Tell(ctx, name, t.command)
+	if err != nil {
+		return err
+	}
+	if told.Late {
+		g.Note(cmd, "Trial %d has been handed out again. This outcome is kept beside it as a late result.", t.command.Trial)
+		return nil
+	}
+	g.Note(cmd, "Trial %d: %s.", t.command.Trial, told.Trial.Outcome)
+	return nil
+}
+
+// outcome reads flags and words.
+func (t *telling) outcome(spec study.Spec, words []string) (err error) {
+	o := &t.command.Outcome
+	if o.Metrics, err = metric.Parse(words, onlyObjective(spec)); err != nil {
+		return cli.Usage(err)
+	}
+	o.State = study.Completed
+	if t.state != "" {
+		if o.State, err = record.ParseState(t.state); err != nil || !o.State.Terminal() {
+			return cli.OneOf("--state", t.state, toldStates...)
+		}
+	}
+	if t.reason != "" || o.State == study.Failed {
+		if o.Reason, err = record.ParseReason(t.reason); err != nil || t.reason == "expired" {
+			return cli.OneOf("--reason", t.reason, toldReasons...)
+		}
+	}
+	if o.State == study.Completed && len(words) == 0 {
+		return cli.Usagef("there is no value; give one, or --state failed, infeasible or pruned")
+	}
+	if t.cost != "" {
+		if o.Cost, err = metric.ParseNumber(t.cost); err != nil {
+			return cli.Usagef("--cost: %w", err)
+		}
+	}
+	o.Attributes, err = cli.ParseAttributes(t.attributes)
+	return err
+}
+
+func newReport(g *cli.Globals) *cobra.Command {
+	var c study.ReportValues
+	var step int64
+	var v verdictFlags
+	cmd := &cobra.Command{
+		Use:   "report STUDY TRIAL --step N name=value…",
+		Short: "Report intermediate values of a running trial",
+		Long: `Report adds intermediate values to a running trial, and prints continue or stop.
+
+Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With
+--exit-code the exit code says so too. Report does not renew the lease, a heartbeat
+does. STUDY and TRIAL can be left out as in tuner tell.`,
+		Example: `  tuner report digits 3 --step 10 loss=0.4
+  tuner report digits 3 --step 20 loss=0.3 --exit-code || exit`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("step") {
+				return cli.Usagef("--step is missing; give the step at which the values were measured")
+			}
+			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			return g.WithStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				if c.Reports, err = parseReport(step, to.rest, view.Spec); err != nil {
+					return err
+				}
+				verdict, err := svc.Report(ctx, name, c)
+				if err != nil {
+					return err
+				}
+				return v.print(g, cmd, verdict)
+			})
+		},
+	}
+	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.Int64Var(&step, "step", 0, "step at which the values were measured")
+		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		v.add(fs)
+		fs.StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
+	})
+	return cmd
+}
+
+func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, error) {
+	metrics, err := metric.Parse(words, onlyObjective(spec))
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	if len(metrics) == 0 {
+		return nil, cli.Usagef("there is no value; give name=value")
+	}
+	r := study.Report{Step: step}
+	for _, m := range metrics {
+		if len(m.Values) != 1 || m.HasStdErr {
+			return nil, cli.Usagef("%s: a report has one value of each metric", m.Name)
+		}
+		r.Values = append(r.Values, study.NamedValue{Name: m.Name, Value: m.Values[0]})
+	}
+	return []study.Report{r}, nil
+}
+
+// verdictFlags are the flags for the output of a verdict.
+type verdictFlags struct{ exitCode bool }
+
+func (v *verdictFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.exitCode, "exit-code", false, "exit code 14 if the trial should stop")
+}
+
+func (v *verdictFlags) print(g *cli.Globals, cmd *cobra.Command, verdict tuner.Verdict) error {
+	word := "continue"
+	if verdict.Stop {
+		word = "stop"
+		if verdict.Reason != "" {
+			g.Note(cmd, "Stop: %s.", verdict.Reason)
+		}
+	} else if verdict.Reason != "" {
+		g.Note(cmd, "Continue: %s.", verdict.Reason)
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil {
+		return err
+	}
+	if verdict.Stop && v.exitCode {
+		return cli.Exit(cli.ExitStop, nil)
+	}
+	return nil
+}
+
+func newHeartbeat(g *cli.Globals) *cobra.Command {
+	var c study.Heartbeat
+	var v verdictFlags
+	cmd := &cobra.Command{
+		Use:   "heartbeat STUDY TRIAL",
+		Short: "Renew the lease on a running trial",
+		Long: `Heartbeat renews the lease on a running trial, and prints continue or stop.
+
+Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With
+--exit-code the exit code says so too. Heartbeat fails if another worker has the trial
+now. STUDY and TRIAL can be left out as in tuner tell.`,
+		Example: "  tuner heartbeat digits 3 --epoch 1\n  while sleep 60; do tuner heartbeat digits 3 --exit-code || break; done",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, fromEnv, err := parseTarget(args)
+			if err != nil {
+				return err
+			}
+			if len(to.rest) > 0 {
+				return cli.Usagef("%q is one argument too many: %s", to.rest[0], cmd.UseLine())
+			}
+			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			if c.Lease == 0 {
+				c.Lease = to.lease()
+			}
+			return g.WithStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
+				verdict, err := svc.Heartbeat(ctx, name, c)
+				if err != nil {
+					return err
+				}
+				return v.print(g, cmd, verdict)
+			})
+		},
+	}
+	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
+		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+		fs.DurationVar(&c.Lease, "lease", 0, "length of the lease from now on (default $TUNER_LEASE in tuner run, else the study's)")
+		v.add(fs)
+	})
+	return cmd
+}

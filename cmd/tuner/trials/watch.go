@@ -1,0 +1,148 @@
+package trials
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/cmd/tuner/record"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
+)
+
+func newWatch(g *cli.Globals) *cobra.Command {
+	var after uint64
+	var untilFinished bool
+	var form *cli.Format
+	cmd := &cobra.Command{
+		Use:   "watch [STUDY]",
+		Short: "Follow the events of a study",
+		Long: `Watch writes a line for each event of a study, from now on or from a position of its
+log on.
+
+It ends with Ctrl-C. With --until-finished it ends when the study has finished and no
+trial is running.`,
+		Example: "  tuner watch digits\n  tuner watch digits --after 0 -f jsonl --until-finished",
+		Args:    cli.Between(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+				view, err := svc.Study(ctx, name)
+				if err != nil {
+					return err
+				}
+				w := Watching{Cmd: cmd, Form: form.Value, Spec: view.Spec, Judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
+				from := view.Position
+				if cmd.Flags().Changed("after") {
+					from = study.Position(after)
+				} else if untilFinished && quiet(view) {
+					return nil
+				}
+				return w.run(ctx, svc, name, from)
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&after, "after", 0, "`position` of the log to begin after, 0 for the whole log (default now)")
+	cmd.Flags().BoolVar(&untilFinished, "until-finished", false, "end once the study has finished")
+	form = cli.FormatFlag(cmd, "text", "jsonl")
+	return cmd
+}
+
+// quiet tells whether no more events of a study are expected.
+func quiet(s tuner.Study) bool {
+	return s.Status == study.StatusFinished && s.Counts[study.Running] == 0
+}
+
+type Watching struct {
+	Cmd           *cobra.Command
+	Form          string
+	Spec          study.Spec
+	Judge         record.Judge
+	untilFinished bool
+}
+
+func (w *Watching) run(ctx context.Context, svc tuner.Service, name string, after study.Position) error {
+	for h, err := range svc.Watch(ctx, name, after) {
+		if ctx.Err() != nil {
+			return cli.Exit(cli.ExitInterrupted, nil) // the usual end
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.Print(h); err != nil {
+			return err
+		}
+		if !w.untilFinished || h.Status != study.StatusFinished {
+			continue
+		}
+		view, err := svc.Study(ctx, name)
+		if err != nil {
+			return err
+		}
+		if quiet(view) && h.Position >= view.Position {
+			return nil
+		}
+	}
+	return nil
+}
+
+// happening is an event in JSON.
+type happening struct {
+	Position uint64        `json:"position"`
+	Time     time.Time     `json:"time"`
+	Kind     string        `json:"kind"`
+	Caller   string        `json:"caller,omitempty"`
+	Status   string        `json:"status"`
+	Trial    *record.Trial `json:"trial,omitempty"`
+}
+
+func (w *Watching) Print(h tuner.Happening) error {
+	if w.Form == "jsonl" {
+		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: record.Status(h.Status, w.Spec)}
+		if h.Trial != nil {
+			r := w.Judge.OfTrial(*h.Trial)
+			out.Trial = &r
+		}
+		return cli.WriteJSON(w.Cmd.OutOrStdout(), out)
+	}
+	text := describe(h, w.Judge)
+	if h.Caller != "" {
+		text += "  by " + h.Caller
+	}
+	_, err := fmt.Fprintf(w.Cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, cli.Clean(text))
+	return err
+}
+
+// describe returns an event as a line of text.
+func describe(h tuner.Happening, judge record.Judge) string {
+	if h.Trial == nil {
+		return h.Kind
+	}
+	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
+	switch h.Kind {
+	case "foreign":
+		if h.Trial.State != 0 { // else the state is as it was
+			text += "  " + h.Trial.State.String()
+		}
+	case "started", "enqueued":
+		text += "  " + ConfigText(*h.Trial)
+	case "reported":
+		if n := len(h.Trial.Reports); n > 0 {
+			last := h.Trial.Reports[n-1]
+			text += fmt.Sprintf("  step %d", last.Step)
+			for _, v := range last.Values {
+				text += fmt.Sprintf(" %s=%.6g", v.Name, v.Value)
+			}
+		}
+	case "told", "added":
+		text += "  " + h.Trial.Outcome.String()
+		if judge.Breaks(*h.Trial) {
+			text += "  breaks a constraint"
+		}
+	}
+	if h.Kind == "started" && h.Trial.Worker != "" {
+		text += "  (" + h.Trial.Worker + ")"
+	}
+	return text
+}
