@@ -20,7 +20,7 @@ paths: ## the numeric ground on each of its paths: avx512, avx2, portable, witho
 	tuner=$$(mktemp) && trap 'rm -f '$$tuner EXIT && go build -o $$tuner ./cmd/tuner && for path in avx512 avx2 portable; do \
 	  BKB_SIMD=$$path $$tuner version >/dev/null 2>&1 || { echo "skipped: this machine has no path $$path"; continue; }; \
 	  echo "path $$path"; export BKB_SIMD=$$path; \
-	  go test -count=1 -short ./internal/simd/panel ./internal/blocked ./gp/kernel ./gp ./sketch && go test -count=1 -run TestGoldenLogs ./tuner || exit 1; \
+	  go test -count=1 -short ./internal/simd/panel ./internal/blocked ./gp/kernel ./gp ./sketch && go test -count=1 -run TestGoldenModels ./tuner/propose || exit 1; \
 	done
 	go test -count=1 -short -tags noasm ./internal/simd/...
 	GOARCH=arm64 go vet ./internal/simd/... ./internal/blocked

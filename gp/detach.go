@@ -13,7 +13,7 @@ import (
 func (s *Sparse) Detach() *Sparse {
 	f := s.Fork()
 	f.unshare()
-	f.pts, f.win, f.order, f.gains = &points{apart: s.pts.apart}, window{}, nil, nil
+	f.pts, f.win, f.order, f.gains = new(points), window{}, nil, nil
 	f.frozen = true
 	return f
 }

@@ -18,7 +18,6 @@ type points struct {
 	stats   []stat
 	changed map[int]*stat    // of origin's points, those that have changed
 	places  map[uint64]int32 // of further ones, by a hash of the row, see place
-	apart   bool             // equal inputs are points of their own
 	total   int              // observations
 }
 
@@ -86,7 +85,7 @@ func (s *stat) target(noise float64) float64 {
 
 // fork returns points that continue from p, which must not change meanwhile.
 func (p *points) fork() *points {
-	return &points{origin: p, before: p.len(), apart: p.apart, total: p.total}
+	return &points{origin: p, before: p.len(), total: p.total}
 }
 
 func (p *points) len() int { return p.before + len(p.stats) }
@@ -131,9 +130,6 @@ func (p *points) edit(i int) *stat {
 // find returns the point of row i of x, and the key by which equal rows are recognised.
 // The key is empty where nothing is merged.
 func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) {
-	if p.apart {
-		return 0, "", false
-	}
 	key, known := kernel.RowKey(x, i)
 	if !known {
 		return 0, "", false
@@ -178,7 +174,7 @@ func (p *points) reserve(x kernel.Rows, n int) {
 	if x, ok := x.(*kernel.Points[float64]); ok {
 		p.data = slices.Grow(p.data, n*x.Dim())
 	}
-	if p.places == nil && !p.apart {
+	if p.places == nil {
 		p.places = make(map[uint64]int32, n)
 	}
 }

@@ -54,10 +54,6 @@ type Growth struct {
 	// Significance ≥ 0 is the residual, in units of ξ², up to which an input does not
 	// become an inducing point.
 	Significance float64
-	// Apart keeps observations of equal inputs as points of their own, as programs
-	// before version 4 of the tuner's model events did. Where residuals count as noise,
-	// each of them then has its own.
-	Apart bool
 }
 
 func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
@@ -170,7 +166,7 @@ func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOp
 	if err := opts.check(k, dictionary); err != nil {
 		return nil, err
 	}
-	s := &Sparse{pts: &points{apart: opts.Growth.Apart}, reading: new(sync.Mutex)}
+	s := &Sparse{pts: new(points), reading: new(sync.Mutex)}
 	if err := s.rebuild(k, dictionary, opts.withDefaults()); err != nil {
 		return nil, err
 	}
@@ -237,8 +233,8 @@ func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptio
 	if err := opts.check(k, dictionary); err != nil {
 		return err
 	}
-	if opts.grows() != s.opts.grows() || opts.Growth.Apart != s.opts.Growth.Apart {
-		return errors.New("gp: Reset cannot make a posterior grow or stop growing, or change Growth.Apart; make a new one")
+	if opts.grows() != s.opts.grows() {
+		return errors.New("gp: Reset cannot make a posterior grow or stop growing; make a new one")
 	}
 	return s.rebuild(k, dictionary, opts.withDefaults())
 }

@@ -2,7 +2,6 @@ package propose
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -118,21 +116,18 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 }
 
 // There are samples from evolve_from results on, of one objective, in spaces of several ordered
-// and nearly continuous coordinates, and not while a model event of an earlier version is in
-// effect.
+// and nearly continuous coordinates.
 func TestEvolutionIsMade(t *testing.T) {
 	const fine = `{"evolve_from": 15, "far": "off"}`
 	for _, c := range []struct {
 		space, options string
-		version        int
 		want           bool
 	}{
-		{threeFloats, fine, 6, true},
-		{labtest.Square, fine, 6, true},
-		{threeFloats, fine, 5, false},
-		{threeFloats, `{"evolve_from": 0, "far": "off"}`, 6, false},
-		{threeFloats, `{"far": "off"}`, 6, false},
-		{threeFloats, `{"evolve_from": 15, "far": "off", "cost": "told"}`, 6, false},
+		{threeFloats, fine, true},
+		{labtest.Square, fine, true},
+		{threeFloats, `{"evolve_from": 0, "far": "off"}`, false},
+		{threeFloats, `{"far": "off"}`, false},
+		{threeFloats, `{"evolve_from": 15, "far": "off", "cost": "told"}`, false},
 	} {
 		spec := labtest.SpecOf(labtest.Parse(t, c.space), 3)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: c.options}, spec)
@@ -143,16 +138,6 @@ func TestEvolutionIsMade(t *testing.T) {
 				t.Fatal(err)
 			}
 			if due {
-				var m model.Event
-				if err := json.Unmarshal(a.Model, &m); err != nil {
-					t.Fatal(err)
-				}
-				if m.Version = c.version; m.Version < 6 && m.Outliers != nil {
-					m.Outliers.Center, m.Outliers.Jump = 0, 0
-				}
-				if a.Model, err = json.Marshal(m); err != nil {
-					t.Fatal(err)
-				}
 				l.Do(a)
 			}
 			proposal, err := p.Propose(context.Background(), l.S, 1)

@@ -2,7 +2,6 @@ package propose
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -70,27 +69,22 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 	}
 }
 
-// There is a far model from 40 results of one objective on, without reports and costs, and
-// not in the model events of earlier versions. By default there is one from version 6 on where
-// there are three coordinates or more, and too few for a trust region.
+// There is a far model from 40 results of one objective on, without reports and costs.
+// By default there is one where there are three coordinates or more, and too few for a trust region.
 func TestFarModelIsMade(t *testing.T) {
 	for _, c := range []struct {
 		options string
 		n       int
-		version int
 		square  bool
 		want    bool
 	}{
-		{`{"far": "on"}`, 60, 6, true, true},
-		{`{"far": "on"}`, 60, 5, true, true},
-		{`{"far": "on"}`, 39, 6, true, false},
-		{`{"far": "on"}`, 60, 4, true, false},
-		{`{"far": "on", "cost": "told"}`, 60, 6, true, false},
-		{`{"far": "off"}`, 60, 6, false, false},
-		{`{"trust_region": 1}`, 60, 6, false, false},
-		{"", 60, 6, false, true},
-		{"", 60, 6, true, false},
-		{"", 60, 5, false, false},
+		{`{"far": "on"}`, 60, true, true},
+		{`{"far": "on"}`, 39, true, false},
+		{`{"far": "on", "cost": "told"}`, 60, true, false},
+		{`{"far": "off"}`, 60, false, false},
+		{`{"trust_region": 1}`, 60, false, false},
+		{"", 60, false, true},
+		{"", 60, true, false},
 	} {
 		spec := labtest.SpecOf(labtest.Parse(t, threeParts), 3)
 		if c.square {
@@ -113,19 +107,8 @@ func TestFarModelIsMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.version < 6 {
-			old := study.Anchored(a)
-			old.Model = fmt.Appendf(nil, `{"version": %d, "results": 50}`, c.version)
-			text, err := p.Remake(context.Background(), l.S, old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e, err = model.Decode(text); err != nil {
-				t.Fatal(err)
-			}
-		}
 		if (e.Far != nil) != c.want {
-			t.Errorf("version %d of %d results with %q: a far model is there: %t", e.Version, c.n, c.options, e.Far != nil)
+			t.Errorf("%d results with %q: a far model is there: %t", c.n, c.options, e.Far != nil)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -251,94 +250,6 @@ func TestLateSurvivesRestarts(t *testing.T) {
 				t.Errorf("%s: %d late results, %d of trials that were over", options, late, between)
 			}
 		})
-	}
-}
-
-// With a model event of version 2 late results do not count, as when it was made, and
-// suggestions are those without them. The next model event is then due at once and has
-// version 3. With it they count.
-func TestLateInOldLogs(t *testing.T) {
-	for _, lateFirst := range []bool{false, true} {
-		for seed := range uint64(3) {
-			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["mixed"]), seed)
-			c := study.Component{Name: BKB}
-			var with, without []string
-			var models [2]string
-			for k, late := range []bool{false, true} {
-				l, p := newLab(t, spec), must(t, c, spec).(*bkb)
-				rng := rand.New(rand.NewPCG(seed, 23))
-				told := func() {
-					if late {
-						l.Do(study.Tell{Trial: 0, Epoch: 1, Outcome: labtest.Completed(spec, -3)})
-					}
-				}
-				for i := range 14 {
-					l.ask(p.design, 1)
-					if i == 0 {
-						l.Do(study.Expire{Trial: 0, Epoch: 1})
-						l.Do(study.Ask{Count: 1})
-					}
-					trial, _ := l.S.Trial(i)
-					l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(spec.Space, trial.Config)+0.01*rng.NormFloat64())})
-					if i == 5 && lateFirst {
-						told()
-					}
-				}
-				last := l.S.Position()
-				text, err := p.Remake(context.Background(), l.S, study.Anchored{Seen: last, Model: []byte(`{"version": 2, "results": 14}`)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				models[k] = string(text)
-				l.Do(study.Anchor{Seen: last, Effective: last + 1, Model: text})
-				if !lateFirst {
-					told()
-				}
-				suggested := func(p Proposer) string {
-					proposal, err := p.Propose(context.Background(), l.S, 3)
-					if err != nil {
-						t.Fatal(err)
-					}
-					text := ""
-					for _, g := range proposal.Suggestions {
-						text += fmt.Sprint(g.Config, g.Mean, g.StdDev, g.Bound, g.Phase)
-					}
-					best, err := recommend(p, l.S)
-					return fmt.Sprint(text, best, err)
-				}
-				out := &without
-				if late {
-					out = &with
-				}
-				*out = append(*out, suggested(p), suggested(must(t, c, spec)))
-				a, due, err := p.Anchor(context.Background(), l.S)
-				if err != nil || due != late {
-					t.Fatalf("seed %d: a model event is due: %t, %v; late results %t", seed, due, err, late)
-				}
-				*out = append(*out, suggested(p)) // the caller did not wait for it
-				if !late {
-					continue
-				}
-				before := (*out)[0]
-				l.anchor(p)
-				if m, err := model.Decode(a.Model); err != nil || m.Version != 8 || m.Results != 15 {
-					t.Errorf("seed %d: the model event is %s, %v", seed, a.Model, err)
-				}
-				if _, due, err := p.Anchor(context.Background(), l.S); err != nil || due {
-					t.Errorf("seed %d: one more model event is due, %v", seed, err)
-				}
-				after, cold := suggested(p), suggested(must(t, c, spec))
-				if after == before || after != cold {
-					t.Errorf("seed %d: suggested was\n%s now\n%s and after a restart\n%s", seed, before, after, cold)
-				}
-			}
-			if models[0] != models[1] {
-				t.Errorf("seed %d: a model of version 2 is made of late results:\n%s\n%s", seed, models[0], models[1])
-			}
-			if !slices.Equal(with, without) || with[0] != with[1] || with[0] != with[2] {
-				t.Errorf("seed %d: suggested\n%q\nand without the late result\n%q", seed, with, without)
-			}
-		}
 	}
 }
 

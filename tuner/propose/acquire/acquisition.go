@@ -55,16 +55,11 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 		s.Beta = append(s.Beta, max(w.width, 1)*b)
 	}
 	p, bound := a.view.Explain(x, s.Beta)
-	narrows := a.engine.Event.Narrows()
-	if outcome := 0.0; narrows || a.noise == nil {
-		outcome = a.view.Outcome(x)
-		if narrows {
-			p.StdDev[0] = min(p.StdDev[0], outcome)
-		}
-		if a.noise == nil {
-			a.noise = p.Noise
-			a.noise[0] = a.engine.Calibration.Noise(outcome, p.StdDev[0])
-		}
+	outcome := a.view.Outcome(x)
+	p.StdDev[0] = min(p.StdDev[0], outcome) // intervals may have been too wide
+	if a.noise == nil {
+		a.noise = p.Noise
+		a.noise[0] = a.engine.Calibration.Noise(outcome, p.StdDev[0])
 	}
 	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
 	return s, x, nil

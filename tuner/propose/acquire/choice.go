@@ -95,7 +95,7 @@ func (a *acquisition) untried() (c space.Config, found bool, err error) {
 // repeats reports whether the study has a configuration already, with the point x, or one that is
 // the same up to rounding.
 func (a *acquisition) repeats(c space.Config, x []float64) bool {
-	return a.has(c) || a.engine.Event.Differs() && a.same(x)
+	return a.has(c) || a.same(x)
 }
 
 // has reports whether the study has a configuration already.
@@ -144,14 +144,14 @@ func (a *acquisition) crowded(w wish) func(x []float64) bool {
 	for _, p := range a.engine.Results.Pending {
 		pending = append(pending, p.X)
 	}
-	if len(pending) == 0 || !a.engine.Event.Spaces() || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
+	if len(pending) == 0 || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
 		return func([]float64) bool { return false }
 	}
 	distance := spaced
 	if a.options.Trusts(a.spec) {
 		distance = min(distance, spacedShare*a.region.length)
 	}
-	if w.exploit && a.engine.Event.Closes() || w.gather && a.engine.Event.Gathers() {
+	if w.exploit || w.gather {
 		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
 	}
 	return func(x []float64) bool {

@@ -58,7 +58,7 @@ func Evolvable(sp *space.Space) bool {
 // mayEvolve reports whether an evolution may make suggestions in a study.
 func (c *Chooser) mayEvolve(e *model.Engine) bool {
 	from := c.options.EvolveFrom
-	return from > 0 && len(e.Results.List) >= from && e.Event.Evolves() && c.plain(e) && !e.Blames()
+	return from > 0 && len(e.Results.List) >= from && c.plain(e) && !e.Blames()
 }
 
 // plain reports whether a study only has outcomes of one objective on an [Evolvable] space. Reports,

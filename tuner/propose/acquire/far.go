@@ -93,7 +93,7 @@ func (f *far) improve(good *kernel.Points[float64]) {
 // search returns the candidates, all of one branch or of any.
 func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
 	m, branch := f.outlook.InducingPoints(), f.branch(rng)
-	if branch != nil && f.acquisition.engine.Event.Branches() {
+	if branch != nil {
 		f.restrict(branch)
 	}
 	s := bandit.Search{

@@ -67,11 +67,6 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 		if a.has(c) || !a.repeats(c, x) {
 			t.Errorf("result %d of the best is not repeated up to rounding: %v, %v", i, a.has(c), a.repeats(c, x))
 		}
-		e.Event.Version = 5
-		if a.repeats(c, x) {
-			t.Error("a suggestion is a repetition under an event that was made before the rule")
-		}
-		e.Event.Version = 6
 	}
 }
 
@@ -153,8 +148,7 @@ func TestExtent(t *testing.T) {
 }
 
 // Suggestions that exploit may be as close to a pending trial as the extent of the best results
-// allows. Where failures or limits are modelled, others of every second trial may, too, unless the
-// model event is of a version up to 7.
+// allows. Where failures or limits are modelled, others of every second trial may, too.
 func TestGathersNearTheBest(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		l := newSubject(t, labtest.SpecOf(labtest.Parse(t, labtest.Square), 7), nil)
@@ -175,17 +169,14 @@ func TestGathersNearTheBest(t *testing.T) {
 			t.Fatalf("the extent is %v", extent)
 		}
 		at := []float64{pending[0] + 2*extentShare*extent*scale, pending[1]} // within 0.1, and beyond the share
-		now := e.Event.Version
 		for trial := range 8 {
 			w := a.wish(trial, stream.New(1))
-			for version, want := range map[int]bool{7: !w.exploit, now: !w.exploit && !(failing && trial%2 == 0)} {
-				e.Event.Version = version
-				if got := a.crowded(w)(at); got != want {
-					t.Errorf("version %d, failures %v: a suggestion for trial %d is crowded: %v, want %v", version, failing, trial, got, want)
-				}
-				if !a.crowded(w)(pending) {
-					t.Errorf("version %d: trial %d may be where one is pending", version, trial)
-				}
+			want := !w.exploit && !(failing && trial%2 == 0)
+			if got := a.crowded(w)(at); got != want {
+				t.Errorf("failures %v: a suggestion for trial %d is crowded: %v, want %v", failing, trial, got, want)
+			}
+			if !a.crowded(w)(pending) {
+				t.Errorf("trial %d may be where one is pending", trial)
 			}
 		}
 	}

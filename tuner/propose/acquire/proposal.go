@@ -66,8 +66,7 @@ type Diagnosis struct {
 	// so many that suggestions look for other basins.
 	Idle  int
 	Stuck bool
-	// Draw describes how the present inducing points were drawn. Its Sampler is empty for a
-	// model of an earlier program.
+	// Draw describes how the present inducing points were drawn.
 	Draw model.Draw
 	// LengthScales are those of the ordered parameters that are not constant, as parts of
 	// their ranges.

@@ -53,7 +53,7 @@ func (t *ranked) follow(r *model.Results) {
 
 // mayBend reports whether quadratics may make suggestions in a study.
 func (c *Chooser) mayBend(e *model.Engine) bool {
-	return c.options.Quadratic && e.Event.Bends() && c.plain(e) && (!e.Blames() || e.Event.BendsBeside())
+	return c.options.Quadratic && c.plain(e)
 }
 
 // vertex returns the best point of a quadratic through the best results, where one explains them

@@ -277,7 +277,7 @@ func TestRanked(t *testing.T) {
 }
 
 // Where parameters explain failures, the best point of a quadratic is suggested unless it is more
-// likely to fail than not. In model events up to version 7 none is.
+// likely to fail than not.
 func TestQuadraticBesideFailures(t *testing.T) {
 	for _, c := range []struct {
 		edge float64 // of the first coordinate, above which trials fail
@@ -303,9 +303,6 @@ func TestQuadraticBesideFailures(t *testing.T) {
 		}
 		if _, x, err := a.vertex(wish{exploit: true}); err != nil || (x != nil) != c.want || x != nil && apart(x, top) > 1e-6 {
 			t.Errorf("edge %g: the quadratic suggests %v, %v", c.edge, x, err)
-		}
-		if e.Event.Version = 7; a.mayBend(e) {
-			t.Errorf("edge %g: a quadratic in a model event of version 7", c.edge)
 		}
 	}
 }

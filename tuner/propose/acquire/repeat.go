@@ -26,7 +26,7 @@ func (a *acquisition) repetition() []float64 {
 			wanted++
 		}
 	}
-	if !a.options.Repeat || !a.engine.Event.Repeats() || len(a.spec.Objectives) > 1 ||
+	if !a.options.Repeat || len(a.spec.Objectives) > 1 ||
 		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
 		return nil
 	}

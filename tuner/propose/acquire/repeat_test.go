@@ -44,28 +44,24 @@ func TestRepetitionsDecideBetweenLuckAndMerit(t *testing.T) {
 }
 
 // The best trial is repeated once from firstRepeat results on, one at a time, and never
-// while an earlier program's model is in effect or if the options exclude it.
+// if the options exclude it.
 func TestRepetition(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		tweak   func(o *Options)
-		n       int
-		version int
-		want    bool
+		name  string
+		tweak func(o *Options)
+		n     int
+		want  bool
 	}{
 		{name: "due", n: 20, want: true},
 		{name: "few results", n: 19},
 		{name: "excluded", n: 20, tweak: func(o *Options) { o.Repeat = false }},
-		{name: "of an earlier program", n: 20, version: 4},
 	} {
 		l, e := worked(t, func(_ *model.Options, o *Options) {
 			if o.Repeat = true; c.tweak != nil {
 				c.tweak(o)
 			}
 		}, 1, c.n, func(u []float64, rng *rand.Rand) []float64 { return []float64{u[0] + 2*rng.NormFloat64()} })
-		if e.Event.Surfaces[0].Noise = 0.5; c.version > 0 {
-			e.Event.Version = c.version
-		}
+		e.Event.Surfaces[0].Noise = 0.5
 		a := l.ahead()
 		x := a.repetition()
 		if (x != nil) != c.want {

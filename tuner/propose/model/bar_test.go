@@ -63,8 +63,8 @@ func measuredAt(u []float64, spec study.Spec) study.Outcome {
 // oracle draws outcomes of each metric from its posterior.
 func TestLogFeasible(t *testing.T) {
 	_, e := limitedLab(t, 60, measuredAt)
-	if len(e.Event.Surfaces) != 1 || len(e.Event.Limited) != 2 || e.Event.Version < limitedVersion {
-		t.Fatalf("%d surfaces, %d limits, version %d", len(e.Event.Surfaces), len(e.Event.Limited), e.Event.Version)
+	if len(e.Event.Surfaces) != 1 || len(e.Event.Limited) != 2 {
+		t.Fatalf("%d surfaces, %d limits", len(e.Event.Surfaces), len(e.Event.Limited))
 	}
 	edge := math.Log(20) / 7 // of time
 	for _, c := range []struct {
@@ -186,26 +186,6 @@ func TestFailuresApart(t *testing.T) {
 	}
 }
 
-// Earlier versions have one surface of feasibility, in which a broken limit is a label.
-func TestLimitsOfEarlierVersions(t *testing.T) {
-	l, e := limitedLab(t, 30, measuredAt)
-	before := e.Event
-	a := l.m.author
-	for version := firstVersion; version <= modelVersion; version++ {
-		a.version = version
-		event, err := a.event(t.Context(), Event{}, l.m.Results.List)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if old := version < limitedVersion; old != (len(event.Surfaces) == 2) || old != (event.Limited == nil) {
-			t.Errorf("version %d: %d surfaces, limits %v", version, len(event.Surfaces), event.Limited)
-		}
-	}
-	if len(before.Surfaces) != 1 {
-		t.Errorf("%d surfaces", len(before.Surfaces))
-	}
-}
-
 // With more results than inducing points, those nearest to a limit are inducing points, and
 // the edge stays sharp.
 func TestManyLimited(t *testing.T) {
@@ -231,7 +211,7 @@ func TestManyLimited(t *testing.T) {
 	}
 	list := l.m.Results.List[:e.Event.Results]
 	s := e.Event.Limited[0]
-	s.bound(l.m.options.Constraints[0], modelVersion)
+	s.bound(l.m.options.Constraints[0])
 	places := make([]int, len(list))
 	for i := range places {
 		places[i] = i
@@ -251,7 +231,7 @@ func TestManyLimited(t *testing.T) {
 }
 
 // The standard error of a metric with a limit is that of its target, however far the value is
-// from the others. Up to version 5 it was that at the knee, which is larger.
+// from the others. That at the knee would be larger.
 func TestStandardErrorsBeyondTheKnee(t *testing.T) {
 	var values []float64
 	for i := range 60 {
@@ -265,13 +245,10 @@ func TestStandardErrorsBeyondTheKnee(t *testing.T) {
 		t.Fatalf("%v is not beyond the knee", far)
 	}
 	around := (s.Target.exact(far*(1-1e-3)) - s.Target.exact(far*(1+1e-3))) / 2
-	extra := make(map[int]float64)
-	for _, version := range []int{metricVersion - 1, metricVersion} {
-		s.bound(c, version)
-		extra[version] = math.Sqrt(s.samples(&Result{X: []float64{0}, Limited: []Measure{m}}, limitOf(0))[0].extra)
-	}
-	if math.Abs(extra[metricVersion]-around) > 0.02*around || extra[metricVersion-1] < 1.5*around {
-		t.Errorf("standard errors %v of targets by version, want %v", extra, around)
+	s.bound(c)
+	got := math.Sqrt(s.samples(&Result{X: []float64{0}, Limited: []Measure{m}}, limitOf(0))[0].extra)
+	if knee := -far * 1e-3 * s.Target.slope(far); math.Abs(got-around) > 0.02*around || knee < 1.5*around {
+		t.Errorf("a standard error %v of targets, at the knee %v, want %v", got, knee, around)
 	}
 }
 

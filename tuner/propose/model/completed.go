@@ -42,7 +42,7 @@ func (r *Results) Completed(v View, keeping bool, left []int) Completed {
 // counts once. A trial with two measurements is then not judged by one lucky result. Results
 // left out do not count.
 func (r *Results) CountLate(v View, c Completed, left []int) {
-	if !r.counting || v.LateResults() == 0 {
+	if v.LateResults() == 0 {
 		return
 	}
 	skipped := func(trial, epoch int) bool {

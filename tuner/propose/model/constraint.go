@@ -37,9 +37,9 @@ func (c Constraint) shown(t *Target, z float64) float64 {
 	return t.Value(z)
 }
 
-// bound sets the limits of the constraint as targets of the surface, in an event of a version.
-func (s *Surface) bound(c Constraint, version int) {
-	s.unbounded = version >= metricVersion
+// bound sets the limits of the constraint as targets of the surface.
+func (s *Surface) bound(c Constraint) {
+	s.unbounded = true
 	s.low, s.top = math.Inf(-1), math.Inf(1)
 	switch {
 	case c.negated():

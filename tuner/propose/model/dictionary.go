@@ -55,7 +55,6 @@ type dictionary struct {
 	seed    uint64
 	limit   int
 	sampler string
-	apart   bool // made by a program before version 4, where equal inputs are separate points
 }
 
 // choose takes all different inputs while there is room. Otherwise it draws them by
@@ -71,15 +70,11 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 	h := newHistory(list, q, s, k)
 	if different := h.different(d.limit); different != nil {
 		s.setDictionary(list, different)
-		p := newPosterior(k, s.Noise, s.Mean, d.limit, false, d.apart, s.inputs(list, q), h.samples)
+		p := newPosterior(k, s.Noise, s.Mean, d.limit, false, s.inputs(list, q), h.samples)
 		for _, v := range p.leverage(h.samples) {
 			s.Dimension += v
 		}
 		s.Gain, s.Draw = p.gain(), &Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
-		return nil
-	}
-	if d.apart { // an earlier program drew it already
-		s.Draw = new(Draw)
 		return nil
 	}
 	room := d.limit * 3 / 4
@@ -171,7 +166,7 @@ func (d *dictionary) before(list []Result, h *history, q quantity, s, old *Surfa
 		}
 		base.setDictionary(list, drawn)
 	}
-	return newPosterior(h.k, s.Noise, s.Mean, d.limit, false, d.apart, base.inputs(list, q), h.samples), nil
+	return newPosterior(h.k, s.Noise, s.Mean, d.limit, false, base.inputs(list, q), h.samples), nil
 }
 
 // history is all data of a surface, in order. It has the samples, and the results that they

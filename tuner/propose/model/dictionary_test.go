@@ -68,7 +68,7 @@ func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 			if err := d.choose(context.Background(), list, 0, s, nil); err != nil {
 				t.Fatal(err)
 			}
-			p, err := s.posterior(sp, list, 0, limit, false)
+			p, err := s.posterior(sp, list, 0, limit)
 			if err != nil {
 				t.Fatal(err)
 			}

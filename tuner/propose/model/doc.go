@@ -77,8 +77,7 @@
 //
 // Each metric of the option constraints has a posterior of its own, which gives the
 // probability that an outcome keeps its limits. The measurement of a completed trial that
-// breaks one still counts for its objective. Up to version 4 of model events there was one
-// posterior of labels for failures and constraints.
+// breaks one still counts for its objective.
 //
 // With the option cost another posterior models the logarithm of the cost. Costs are those
 // told with outcomes, in the unit of the study's MaxCost, or the seconds that trials ran.
@@ -99,9 +98,7 @@
 //
 // [Results.Completed] has outcomes only. An expired trial is not among them, even if its
 // former holder told a result. [Results.CountLate] replaces a completed trial's outcome by
-// the mean of it and of its late results. Studies made by earlier programs continue without
-// late results up to their next model event, which is due at once if there are any. So
-// their logs still explain every suggestion.
+// the mean of it and of its late results.
 //
 // # Fidelity
 //
@@ -144,8 +141,8 @@
 // most 512 or a 64th. From 128 results on, 2 to 16 more results may come before the event
 // must be in the log. The state in between follows from the results since the event,
 // applied one by one in the order of the log. So the state after a restart, which is made
-// from the event and the results after it, is the same to the bit. [Event] has versions,
-// and a program remakes an event by the rules of its version.
+// from the event and the results after it, is the same to the bit. [Event] has a
+// version, and a newer one is refused.
 //
 // # Costs
 //

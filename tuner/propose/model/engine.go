@@ -34,7 +34,6 @@ type Engine struct {
 
 // newEngine returns the model of an event after the first n results.
 func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
-	a.version = event.Version
 	e := &Engine{Event: event, Results: r, author: a, told: n}
 	list := r.List[:n]
 	for i := range list {
@@ -46,7 +45,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 		if j < a.objectives {
 			data = regular
 		}
-		p, err := event.Surfaces[j].posterior(a.space, data, a.quantity(j), a.options.Cap, event.apart())
+		p, err := event.Surfaces[j].posterior(a.space, data, a.quantity(j), a.options.Cap)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +56,8 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 			e.limited = append(e.limited, nil)
 			continue
 		}
-		s.bound(a.options.Constraints[i], event.Version)
-		p, err := s.posterior(a.space, list, limitOf(i), a.options.Cap, false)
+		s.bound(a.options.Constraints[i])
+		p, err := s.posterior(a.space, list, limitOf(i), a.options.Cap)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +65,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 	}
 	if event.Expense != nil {
 		var err error
-		if e.expense, err = event.Expense.posterior(a.space, list, expense, a.options.Cap, event.apart()); err != nil {
+		if e.expense, err = event.Expense.posterior(a.space, list, expense, a.options.Cap); err != nil {
 			return nil, err
 		}
 	}

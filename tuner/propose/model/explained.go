@@ -110,7 +110,7 @@ func rate(failures, of int) float64 { return (float64(failures) + 0.5) / (float6
 // hearSuccess adds the gain of the prediction of the last result followed, which the model of
 // success has not received.
 func (e *Engine) hearSuccess(r *Result) {
-	if s := e.success(); s != nil && e.Event.Explained != nil {
+	if s := e.success(); s != nil {
 		mean, variance := s.predict(kernel.NewPoints(1, len(r.X), r.X))
 		e.gained += gainOf(r, mean[0], variance[0], e.failures, e.told)
 	}
@@ -128,7 +128,7 @@ func (e *Engine) count(r *Result) {
 // Failures returns the number of results that failed.
 func (e *Engine) Failures() int { return e.failures }
 
-// success returns the posterior of success or of feasibility, nil if there is none.
+// success returns the posterior of success, nil if there is none.
 func (e *Engine) success() *posterior {
 	if len(e.surfaces) > e.author.objectives {
 		return e.surfaces[e.author.objectives]
@@ -138,7 +138,6 @@ func (e *Engine) success() *posterior {
 
 // Blames reports whether parameters explain failures, so that suggestions avoid places like
 // theirs. They do if a trial was told as infeasible, because that is said of its configuration.
-// Up to version 5 of model events they always do.
 func (e *Engine) Blames() bool {
-	return e.success() != nil && (e.Event.Explained == nil || e.unfit || *e.Event.Explained+e.gained >= leastGain)
+	return e.success() != nil && (e.unfit || e.Event.Explained+e.gained >= leastGain)
 }

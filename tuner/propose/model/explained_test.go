@@ -38,7 +38,6 @@ func cornerAnd(u []float64, rng *rand.Rand) bool { return corner(u, rng) || rng.
 func mean(e *Engine, u ...float64) (feasible float64) { return e.Freeze().At(at(u...))[0].Feasible }
 
 // A region of failures counts and failures at random do not, and the probability shown follows.
-// In model events up to version 5 both count.
 func TestExplainedFailures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -54,14 +53,11 @@ func TestExplainedFailures(t *testing.T) {
 		l, _ := failing(t, c.n, 4, c.crashes)
 		e := l.ready()
 		if e.Blames() != c.want || e.Past().Doubts() != c.want {
-			t.Errorf("%s: parameters explain failures: %t, with gain %v", c.name, e.Blames(), *e.Event.Explained)
+			t.Errorf("%s: parameters explain failures: %t, with gain %v", c.name, e.Blames(), e.Event.Explained)
 		}
 		good, bad := mean(e, 0.1, 0.1), mean(e, 0.95, 0.95)
 		if c.want && (good < 0.75 || bad > 0.5) || !c.want && (good != bad || math.Abs(good-(1-rate(e.failures, e.told))) > 1e-9) {
 			t.Errorf("%s: probabilities of success %v and %v", c.name, good, bad)
-		}
-		if e.Event.Explained = nil; !e.Blames() {
-			t.Errorf("%s: failures do not count up to version 5", c.name)
 		}
 	}
 }
@@ -86,7 +82,7 @@ func TestInfeasibleTrialsCount(t *testing.T) {
 			t.Fatalf("the model event has %d results", e.Event.Results)
 		}
 		if !e.Blames() || !l.another(e).Blames() || !e.Detach().past.Doubts() || mean(e, 0.5, 0.5) >= mean(e, 0.1, 0.1) {
-			t.Errorf("told later: %t: an infeasible trial does not count, gain %v and %v", later, *e.Event.Explained, e.gained)
+			t.Errorf("told later: %t: an infeasible trial does not count, gain %v and %v", later, e.Event.Explained, e.gained)
 		}
 	}
 }
@@ -111,7 +107,7 @@ func TestGainByDefinition(t *testing.T) {
 		for _, r := range rest {
 			one.Dictionary = append(one.Dictionary, r.Trial)
 		}
-		p, err := one.posterior(e.author.space, rest, success, 256, false)
+		p, err := one.posterior(e.author.space, rest, success, 256)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +118,7 @@ func TestGainByDefinition(t *testing.T) {
 		}
 		want += gainOf(&list[i], m[0], v[0], k, len(rest))
 	}
-	if got := *e.Event.Explained; math.Abs(got-want) > 1e-3*(1+math.Abs(want)) {
+	if got := e.Event.Explained; math.Abs(got-want) > 1e-3*(1+math.Abs(want)) {
 		t.Errorf("gain %v, want %v", got, want)
 	}
 }
@@ -176,7 +172,7 @@ func TestFailuresInRow(t *testing.T) {
 // a row.
 func TestFailuresInRowWait(t *testing.T) {
 	for _, c := range []struct{ before, in, want int }{{100, 12, 3}, {800, 24, 2}, {800, 15, 1}} {
-		list, e, events := make([]Result, c.before), Event{Version: blameVersion, Results: c.before, Surfaces: make([]Surface, 2)}, 0
+		list, e, events := make([]Result, c.before), Event{Results: c.before, Surfaces: make([]Surface, 2)}, 0
 		for range c.in {
 			list = append(list, Result{Failed: true})
 			if e.blind(list, 1) {

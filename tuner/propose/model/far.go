@@ -22,7 +22,7 @@ const (
 // hasFar reports whether there is a far model. Reports, costs and several objectives have
 // not been measured with one.
 func (a *author) hasFar(e *Event, c int) bool {
-	wanted := a.options.Far && a.version >= farVersion || a.options.FarToo && a.version >= farTooVersion
+	wanted := a.options.Far || a.options.FarToo
 	return wanted && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
 }
 
@@ -32,7 +32,7 @@ func (a *author) far(ctx context.Context, list []Result) (*Surface, error) {
 	if len(thin) < leastMeasured {
 		return nil, nil
 	}
-	s, err := a.surface(ctx, pick(list, thin), 0, nil, nil, true)
+	s, err := a.surface(ctx, pick(list, thin), 0, nil, true)
 	return &s, err
 }
 
@@ -133,7 +133,7 @@ func newDistant(a *author, e *Event, list []Result) (*distant, error) {
 	for n, i := range kept {
 		kept[n] = at[i]
 	}
-	p, err := e.Far.posterior(a.space, pick(list, kept), 0, a.options.Cap, false)
+	p, err := e.Far.posterior(a.space, pick(list, kept), 0, a.options.Cap)
 	return &distant{posterior: p, kept: kept}, err
 }
 

@@ -25,7 +25,7 @@ func TestFidelityPosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, data := newPosterior(k, noise, 0.2, 64, false, false, nil, nil), gp.Data{}
+		p, data := newPosterior(k, noise, 0.2, 64, false, nil, nil), gp.Data{}
 		var full []sample
 		for i := range 30 {
 			s := sample{x: randomPoint(rng), y: rng.NormFloat64()}
@@ -148,7 +148,7 @@ func TestStopped(t *testing.T) {
 			}
 			continue
 		}
-		p := newPosterior(k, 1e-9, s.Mean, 4, false, false, nil, nil)
+		p := newPosterior(k, 1e-9, s.Mean, 4, false, nil, nil)
 		p.observe(told[0])
 		mean, variance := p.predict(kernel.NewPoints(1, len(x), x))
 		if len(told) != 2 || !slices.Equal(told[1].x, x) || !close2(told[1].y, mean[0], 1e-6) || !close2(told[1].extra, variance[0], 1e-6) {
@@ -263,7 +263,7 @@ func TestReportsLeaveRoom(t *testing.T) {
 			samples, inputs = append(samples, o), append(inputs, o.x)
 		}
 	}
-	exact := newPosterior(k, s.Noise, s.Mean, len(samples), false, false, inputs, samples)
+	exact := newPosterior(k, s.Noise, s.Mean, len(samples), false, inputs, samples)
 	x := kernel.NewPoints[float64](300, 3, nil)
 	for i := range x.Len() {
 		copy(x.Row(i), randomPoint(rng))

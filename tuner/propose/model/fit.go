@@ -23,7 +23,6 @@ type fitter struct {
 	dim      int
 	seed     uint64
 	minNoise float64
-	failures bool // count as the best of labels
 }
 
 // fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
@@ -47,7 +46,7 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	if f.dim > manyCoordinates {
 		opts.MaxIterations = 15
 	}
-	if q.labels() {
+	if q == success {
 		opts.MinNoise = 1e-2
 	}
 	if s.Fidelity != nil {
@@ -100,7 +99,7 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 		key := func(y float64) float64 { return y }
 		if _, ok := q.limit(); ok {
 			key = func(y float64) float64 { return -s.distance(y) }
-		} else if q.labels() && f.failures {
+		} else if q == success {
 			key = func(y float64) float64 { return -y }
 		}
 		items = byKey(items, key)

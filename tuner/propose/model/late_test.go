@@ -70,8 +70,7 @@ func TestLateByDefinition(t *testing.T) {
 	}
 }
 
-// Samples of late results have their own random draw as inducing points. Samples of
-// outcomes keep the draw they had before late results counted.
+// Samples of late results have their own random draw as inducing points.
 func TestLateChance(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for trial := range 5 {

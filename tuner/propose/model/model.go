@@ -45,7 +45,7 @@ func (m *Model) At(v View) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Results.follow(v, !e.deaf()); err != nil {
+	if err := m.Results.follow(v); err != nil {
 		return nil, err
 	}
 	if !ok || m.spec.Space.Dim() == 0 {
@@ -113,7 +113,7 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	if m.spec.Space.Dim() == 0 {
 		return study.Anchor{}, false, nil
 	}
-	if err := m.Results.follow(v, true); err != nil {
+	if err := m.Results.follow(v); err != nil {
 		return study.Anchor{}, false, err
 	}
 	before, _, err := inEffect(v)
@@ -122,9 +122,6 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	}
 	list := m.Results.List
 	c := milestone(before.Results, list, m.options.Start)
-	if c == 0 && before.deaf() && len(m.Results.heardOf) > 0 && first(list, m.options.Start) > 0 {
-		c = len(list)
-	}
 	if c == 0 && before.blind(list, len(m.spec.Objectives)) {
 		c = len(list)
 	}
@@ -132,7 +129,7 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 		return study.Anchor{}, false, nil
 	}
 	if m.made.results != c || m.made.before != before.Results {
-		text, err := m.write(context.WithoutCancel(ctx), m.author, before, c, modelVersion)
+		text, err := m.write(context.WithoutCancel(ctx), before, c)
 		if err != nil {
 			return study.Anchor{}, false, err
 		}
@@ -142,14 +139,13 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 }
 
 // Remake returns the content that model event a should have, where v is the study just
-// before a. The inducing points that an earlier program drew are taken from a itself. All
-// else is computed again.
+// before a.
 func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
 	e, err := Decode(a.Model)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Results.follow(v, !e.deaf()); err != nil {
+	if err := m.Results.follow(v); err != nil {
 		return nil, err
 	}
 	before, _, err := inEffect(v)
@@ -160,21 +156,17 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 	if first := first(m.Results.List, m.options.Start); first == 0 || c < first {
 		return nil, fmt.Errorf("a model event of %d results, which are too few for a model", c)
 	}
-	author := m.author
-	if e.apart() {
-		author.earlier = &e
-	}
-	return m.write(ctx, author, before, c, e.Version) // a different version number alone does not count
+	return m.write(ctx, before, c)
 }
 
-// write makes and encodes the model of the first c results, under a version's number.
-func (m *Model) write(ctx context.Context, a author, before Event, c, version int) ([]byte, error) {
-	a.version = version
+// write makes and encodes the model of the first c results.
+func (m *Model) write(ctx context.Context, before Event, c int) ([]byte, error) {
+	a := m.author
 	e, err := a.event(ctx, before, m.Results.List[:c])
 	if err != nil {
 		return nil, err
 	}
-	e.Version = version
+	e.Version = modelVersion
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a model: %w", err)

@@ -9,9 +9,9 @@ type Outliers struct {
 	// Limit is the value below which a result may be an outlier. Larger is better.
 	Limit float64 `json:"limit"`
 	// Center is the value from which badness is measured, and Jump how many times as bad as
-	// its neighbours an outlier is at least. Both are 0 up to version 5.
-	Center float64 `json:"center,omitempty"`
-	Jump   float64 `json:"jump,omitempty"`
+	// its neighbours an outlier is at least.
+	Center float64 `json:"center"`
+	Jump   float64 `json:"jump"`
 	// Results are those of the model event, as numbers in the order of the log.
 	Results []int `json:"results,omitempty"`
 }
@@ -34,7 +34,7 @@ const (
 
 // outliers returns the outliers among the results in list, nil if there cannot be any.
 func (a *author) outliers(list []Result) *Outliers {
-	if a.version < outlierVersion || a.objectives > 1 {
+	if a.objectives > 1 {
 		return nil
 	}
 	var values []float64
@@ -45,10 +45,7 @@ func (a *author) outliers(list []Result) *Outliers {
 		return nil
 	}
 	t := newTarget(values, true)
-	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread)}
-	if a.version >= slopeVersion {
-		o.Center, o.Jump = t.Center, outlierJump
-	}
+	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread), Center: t.Center, Jump: outlierJump}
 	for i := range list {
 		if o.includes(a, list, i) {
 			o.Results = append(o.Results, i)
@@ -92,7 +89,7 @@ func (o *Outliers) includes(a *author, list []Result, i int) bool {
 			worst = min(worst, v)
 		}
 	}
-	steep := o.Jump > 0 && o.Center/2-clampFinite(list[i].Y[0].Value)/2 < o.Jump*(o.Center/2-worst/2)
+	steep := o.Center/2-clampFinite(list[i].Y[0].Value)/2 < o.Jump*(o.Center/2-worst/2)
 	return bad <= aliens && !steep
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 )
 
-// Single extreme values among good ones are outliers. A region of extreme values is none, a
-// smooth slope is none, and earlier versions have none.
+// Single extreme values among good ones are outliers. A region of extreme values is none, and
+// a smooth slope is none.
 func TestOutliers(t *testing.T) {
-	a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1, version: outlierVersion}
+	a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
 	rng := rand.New(rand.NewPCG(5, 5))
 	bowl := func(x []float64) float64 { return -(x[0]-0.4)*(x[0]-0.4) - (x[1]-0.6)*(x[1]-0.6) }
 	results := func(value func(i int, x []float64) float64) []Result {
@@ -54,10 +54,7 @@ func TestOutliers(t *testing.T) {
 	if len(o.Results) > 0 {
 		t.Errorf("a region of bad values has outliers: %v", o.Results)
 	}
-	if a.version = outlierVersion - 1; a.outliers(list) != nil {
-		t.Error("an earlier version has outliers")
-	}
-	if a.version = outlierVersion; a.outliers(list[:4]) != nil {
+	if a.outliers(list[:4]) != nil {
 		t.Error("four results have outliers")
 	}
 }
@@ -65,7 +62,7 @@ func TestOutliers(t *testing.T) {
 // The neighbours of a suspect are the nearest results, and of equally near ones the first. On
 // a lattice many are equally near.
 func TestNeighboursByDefinition(t *testing.T) {
-	a := author{space: labtest.Parse(t, labtest.Square), objectives: 1, version: outlierVersion}
+	a := author{space: labtest.Parse(t, labtest.Square), objectives: 1}
 	rng, both := rand.New(rand.NewPCG(8, 5)), map[bool]int{}
 	for range 300 {
 		list := make([]Result, outlierNear+rng.IntN(30))
@@ -96,7 +93,7 @@ func TestNeighboursByDefinition(t *testing.T) {
 	}
 }
 
-// A steep slope has no outliers, and up to version 5 it had. A lost measurement on it is one.
+// A steep slope has few outliers. A lost measurement on it is one.
 func TestSlopesAreNoOutliers(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -107,7 +104,7 @@ func TestSlopesAreNoOutliers(t *testing.T) {
 		{"pole", func(x []float64) float64 { return 1 / (0.01 + apart(x, []float64{0.9, 0.9})) }},
 	} {
 		a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
-		before, now := 0, 0
+		found := 0
 		for seed := range uint64(20) {
 			rng := rand.New(rand.NewPCG(seed, 8))
 			var list []Result
@@ -115,10 +112,7 @@ func TestSlopesAreNoOutliers(t *testing.T) {
 				x := []float64{rng.Float64(), rng.Float64()}
 				list = append(list, Result{Trial: i, X: x, Feasible: true, Y: []Measure{{Value: -c.value(x), Count: 1}}})
 			}
-			a.version = slopeVersion - 1
-			before += len(a.outliers(list).Results)
-			a.version = slopeVersion
-			now += len(a.outliers(list).Results)
+			found += len(a.outliers(list).Results)
 			best := 0 // others may be among bad ones
 			for i := range list {
 				if list[i].Y[0].Value > list[best].Y[0].Value {
@@ -130,9 +124,8 @@ func TestSlopesAreNoOutliers(t *testing.T) {
 				t.Errorf("%s: a lost measurement is no outlier of %v", c.name, o)
 			}
 		}
-		t.Logf("%s: %d outliers of 800 in version 5, now %d", c.name, before, now)
-		if now > 4 || now > before {
-			t.Errorf("%s: a slope has %d outliers of 800, in version 5 it had %d", c.name, now, before)
+		if found > 4 {
+			t.Errorf("%s: a slope has %d outliers of 800", c.name, found)
 		}
 	}
 }

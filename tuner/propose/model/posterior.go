@@ -35,13 +35,12 @@ type posterior struct {
 }
 
 // newPosterior returns the posterior on the given inducing points, in their order, after
-// the samples. With fitc residuals count as noise. With apart equal inputs stay separate
-// points. The cost is O(m³ + n m²).
-func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc, apart bool, inducing [][]float64, samples []sample) *posterior {
+// the samples. With fitc residuals count as noise. The cost is O(m³ + n m²).
+func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc bool, inducing [][]float64, samples []sample) *posterior {
 	p := &posterior{k: k, room: room}
 	o := gp.SparseOptions{
 		NoiseVariance: noise, Mean: mean, RankTolerance: 1e-10,
-		Growth: gp.Growth{Room: room, Window: maxWindow, Significance: significant, Apart: apart},
+		Growth: gp.Growth{Room: room, Window: maxWindow, Significance: significant},
 	}
 	if fitc {
 		o.Approximation = gp.FITC

@@ -60,7 +60,7 @@ func TestPosteriorIsExact(t *testing.T) {
 			for _, s := range samples[:half] {
 				inducing = append(inducing, s.x)
 			}
-			p := newPosterior(k, noise, mean, 64, false, false, inducing, samples[:half])
+			p := newPosterior(k, noise, mean, 64, false, inducing, samples[:half])
 			for _, s := range samples[half:] {
 				p.observe(s)
 			}
@@ -156,7 +156,7 @@ func TestPosteriorIsSparse(t *testing.T) {
 		for range 12 {
 			inducing = append(inducing, randomPoint(rng))
 		}
-		p := newPosterior(k, 0.05, -0.2, c.limit, c.fitc, false, inducing, samples[:c.rebuilt])
+		p := newPosterior(k, 0.05, -0.2, c.limit, c.fitc, inducing, samples[:c.rebuilt])
 		for _, s := range samples[c.rebuilt:] {
 			p.observe(s)
 		}

@@ -22,9 +22,6 @@ type moments struct{ count, mean float64 }
 
 // Repeated returns how often something was repeated, in degrees of freedom.
 func (e *Engine) Repeated() int {
-	if e.Event.Version < prunedVersion {
-		return e.Results.repeated.Freedom
-	}
 	return e.Results.Repeats.Freedom
 }
 

@@ -67,11 +67,8 @@ type Results struct {
 
 	constrained []int // results told with the metric of each constraint
 
-	repeated Repeats // those and the told values of pruned trials, as up to version 5
-
-	counting bool             // late results are among List
-	late     int              // digested late results
-	heardOf  map[int]struct{} // trials with a late result, whether or not counting
+	late    int              // digested late results
+	heardOf map[int]struct{} // trials with a late result
 }
 
 func newResults(spec study.Spec, o *Options) *Results {
@@ -115,16 +112,14 @@ type end struct {
 	late  *study.Late // nil for the trial's outcome
 }
 
-// follow digests the news in v, with the late results or without.
-func (r *Results) follow(v View, counting bool) error {
+// follow digests the news in v.
+func (r *Results) follow(v View) error {
 	// A View may have been one model event ahead. See WithAnchor.
-	anew := v.Trials() < r.trials || v.Position()+1 < r.position // a different history, see Proposer
-	if anew || counting != r.counting && len(r.heardOf) > 0 {
+	if v.Trials() < r.trials || v.Position()+1 < r.position { // a different history, see Proposer
 		begun := r.Begun + 1
 		*r = *newResults(r.spec, r.options)
 		r.Begun = begun
 	}
-	r.counting = counting
 	var ended []end
 	var open []int
 	r.Pending = r.Pending[:0]
@@ -192,22 +187,15 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 		return err
 	}
 	_, before := r.heardOf[t.Number]
-	once := first && !(before && r.counting)
+	once := first && !before
 	res.Guided, res.Evolved = res.Guided && once, res.Evolved && once
 	if late != nil {
 		r.heardOf[t.Number] = struct{}{}
-		if !r.counting {
-			return nil
-		}
 		res.End, res.Epoch = late.Position, late.Epoch
 	}
 	r.List = append(r.List, res)
-	if res.Y != nil {
-		configuration := Fingerprint(t.Config)
-		r.repeated.add(configuration, res.Y[0])
-		if !res.Pruned {
-			r.Repeats.add(configuration, res.Y[0])
-		}
+	if res.Y != nil && !res.Pruned {
+		r.Repeats.add(Fingerprint(t.Config), res.Y[0])
 	}
 	if t.Outcome.Cost > 0 {
 		r.Costly++

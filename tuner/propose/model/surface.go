@@ -23,7 +23,7 @@ type Surface struct {
 	Capped    bool      `json:"capped,omitempty"`
 	Dimension float64   `json:"dimension"`      // effective
 	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
-	// Draw describes how the inducing points were drawn, from version 4 on.
+	// Draw describes how the inducing points were drawn.
 	Draw *Draw `json:"draw,omitempty"`
 
 	low, top  float64 // limits of a metric as targets, ∓Inf for none (see bound)
@@ -45,10 +45,9 @@ func (s *Surface) dimension() float64 {
 type quantity int
 
 const (
-	feasibility quantity = -1 - iota // whether a result keeps the constraints
-	expense                          // the logarithm of the cost
-	success                          // whether a result has all that constraints need
-	firstLimit                       // the first constraint, before the next one
+	expense    quantity = -1 - iota // the logarithm of the cost
+	success                         // whether a result has all that constraints need
+	firstLimit                      // the first constraint, before the next one
 )
 
 // limitOf returns the quantity of the i-th constraint.
@@ -56,17 +55,6 @@ func limitOf(i int) quantity { return firstLimit - quantity(i) }
 
 // limit returns the number of the constraint whose metric q is.
 func (q quantity) limit() (i int, ok bool) { return int(firstLimit - q), q <= firstLimit }
-
-// labels reports whether the values of q are −1 and 1.
-func (q quantity) labels() bool { return q == feasibility || q == success }
-
-// holds reports whether a result has the label 1.
-func (q quantity) holds(r *Result) bool {
-	if q == success {
-		return !r.Failed
-	}
-	return r.Feasible
-}
 
 // value returns a result's value of an objective, if need be from its last report, of a
 // metric with a limit, or the logarithm of the cost. If there is none, ok is false.
@@ -100,10 +88,8 @@ func (q quantity) measure(r *Result) (m Measure, ok bool) {
 // outcome, if it has one, and its reports.
 func (s *Surface) samples(r *Result, q quantity) []sample {
 	switch {
-	case q.labels() && q.holds(r):
-		return []sample{{x: r.X, y: 1}}
-	case q.labels():
-		return []sample{{x: r.X, y: -1}}
+	case q == success:
+		return []sample{{x: r.X, y: label(r)}}
 	case q <= firstLimit:
 		m, ok := q.measure(r)
 		if !ok {
@@ -155,8 +141,8 @@ func (s *Surface) kernel(sp *space.Space) (*kernel.Mixed, error) {
 }
 
 // posterior returns the posterior of the quantity after the results, with room for a number
-// of inducing points. The flag apart is as in newPosterior.
-func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, room int, apart bool) (*posterior, error) {
+// of inducing points.
+func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, room int) (*posterior, error) {
 	k, err := s.kernel(sp)
 	if err != nil {
 		return nil, fmt.Errorf("a model event: %w", err)
@@ -165,5 +151,5 @@ func (s *Surface) posterior(sp *space.Space, list []Result, q quantity, room int
 	for i := range list {
 		samples = append(samples, s.samples(&list[i], q)...)
 	}
-	return newPosterior(k, s.Noise, s.Mean, room, s.Capped, apart, s.inputs(list, q), samples), nil
+	return newPosterior(k, s.Noise, s.Mean, room, s.Capped, s.inputs(list, q), samples), nil
 }
