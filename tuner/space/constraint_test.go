@@ -3,6 +3,7 @@ package space
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -191,6 +192,117 @@ func TestConstraintsTogether(t *testing.T) {
 	}
 }
 
+// Equations hold exactly between integers and to rounding of the values between floats, on
+// wide ranges too. Each is checked by math/big, from the texts of the values.
+func TestEquationsOnWideRanges(t *testing.T) {
+	const (
+		logs     = "a: {type: float, low: 1e-6, high: 1e6, scale: log}\n  b: {type: float, low: 1e-6, high: 1e6, scale: log}"
+		lines    = "a: {type: float, low: 0, high: 1e6}\n  b: {type: float, low: 0, high: 1e6}"
+		signed   = "a: {type: float, low: -1, high: 1}\n  b: {type: float, low: -1, high: 1}"
+		powers   = "a: {type: int, low: 1, high: 4096, scale: log}\n  b: {type: int, low: 1, high: 4096, scale: log}\n  c: {type: int, low: 1, high: 4096, scale: log}"
+		counts   = "a: {type: int, low: 0, high: 100000}\n  b: {type: int, low: 0, high: 100000}"
+		negative = "a: {type: int, low: -50, high: 50}\n  b: {type: int, low: -50, high: 50}\n  c: {type: ordinal, values: [2, 3, 5]}"
+		huge     = "a: {type: int, low: 9007199254740992, high: 9007199254740999}\n  b: {type: int, low: 9007199254740992, high: 9007199254740999}"
+		vast     = "a: {type: int, low: 0, high: 9000000000000000000}\n  b: {type: int, low: 0, high: 9000000000000000000}"
+		mixed    = "a: {type: int, low: 1, high: 1000}\n  b: {type: float, low: 1e-4, high: 100, scale: log}"
+	)
+	type oracle func(a, b, c *big.Rat) (left, right *big.Rat)
+	product := func(a, b, c *big.Rat) *big.Rat { return new(big.Rat).Mul(a, new(big.Rat).Mul(b, c)) }
+	number := func(text string) *big.Rat { r, _ := new(big.Rat).SetString(text); return r }
+	one := number("1")
+	for _, e := range []struct {
+		parameters, text string
+		sides            oracle
+		exact            bool
+		least            int // different configurations of 300
+	}{
+		{logs, "a * b == 1", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), one }, false, 250},
+		{logs, "a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, b }, false, 250},
+		{logs, "a == 1e-3", func(a, _, _ *big.Rat) (l, r *big.Rat) { return a, number("1e-3") }, false, 250},
+		{logs, "a / b == 3", func(a, b, _ *big.Rat) (l, r *big.Rat) { return new(big.Rat).Quo(a, b), number("3") }, false, 250},
+		{logs, "a * a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, a, one), b }, false, 200},
+		{logs, "a * a * a == 8 and b <= 5", func(a, _, _ *big.Rat) (l, r *big.Rat) { return product(a, a, a), number("8") }, false, 100},
+		{lines, "a * b == 1000", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("1000") }, false, 250},
+		{signed, "a + 3*b == 0", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, product(number("-3"), b, one) }, false, 250},
+		{powers, "a * b * c == 4096", func(a, b, c *big.Rat) (l, r *big.Rat) { return product(a, b, c), number("4096") }, true, 60},
+		{powers, "a * b == 2 * c", func(a, b, c *big.Rat) (l, r *big.Rat) { return product(a, b, one), product(c, number("2"), one) }, true, 100},
+		{powers, "a / b == 4", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, product(b, number("4"), one) }, true, 200},
+		{counts, "a * b == 99991", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("99991") }, true, 2},
+		{counts, "a * b == 65536", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("65536") }, true, 10},
+		{counts, "a * b / 2 == 30000 and a != 60000", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("60000") }, true, 5},
+		{counts, "a * (1/3) == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, product(b, number("3"), one) }, true, 200},
+		{negative, "a * b * c == -60", func(a, b, c *big.Rat) (l, r *big.Rat) { return product(a, b, c), number("-60") }, true, 15},
+		{huge, "a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, b }, true, 8},
+		{vast, "a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, b }, true, 250},
+		{mixed, "a * b == 7", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("7") }, false, 200},
+	} {
+		s, _, err := Parse([]byte("parameters:\n  " + e.parameters + "\nconstraints: ['" + e.text + "']\n"))
+		if err != nil {
+			t.Errorf("%s: %v", e.text, err)
+			continue
+		}
+		rng := stream.New(7)
+		different := make(map[string]bool)
+		for range 300 {
+			c := decodes(t, s, uniform(s.Dim(), rng.Float64))
+			different[c.String()] = true
+			read := func(name string) *big.Rat {
+				v, _ := c.Get(name)
+				return number(v.String())
+			}
+			left, right := e.sides(read("a"), read("b"), read("c"))
+			gap, _ := new(big.Rat).Sub(left, right).Float64()
+			size, _ := new(big.Rat).Add(left, right).Float64()
+			if e.exact && gap != 0 || math.Abs(gap) > 4e-9*math.Abs(size) {
+				t.Fatalf("%s: %s differs by %v", e.text, c, gap)
+			}
+		}
+		if len(different) < e.least {
+			t.Errorf("%s: %d different configurations of 300, want %d", e.text, len(different), e.least)
+		}
+	}
+}
+
+// Comparisons of integers are exact where float64 is not.
+func TestComparisonsOfLargeIntegers(t *testing.T) {
+	s, _, err := Parse([]byte("parameters:\n  a: {type: int, low: 0, high: 9007199254740999}\n  b: {type: int, low: 0, high: 9007199254740999}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 9007199254740993 // 2⁵³ + 1
+	for _, e := range []struct {
+		text  string
+		a, b  int64
+		keeps bool
+	}{
+		{"a == b", n, n - 1, false},
+		{"a == b", 5, 6, false},
+		{"a == b", n, n, true},
+		{"a != b", n, n - 1, true},
+		{"a != b", 5, 6, true},
+		{"a <= b", n, n - 1, false},
+		{"a < b", n - 1, n, true},
+		{"a > b", n, n - 1, true},
+		{"a - b == 1", n, n - 1, true},
+		{"a == 0.1 * b", 3, 30, true},
+		{"a == 0.1 * b", 3, 31, false},
+		{"2 * a == 2 * b + 1", n, n, false},
+	} {
+		c := NewConfig(Assignment{"a", Int(e.a)}, Assignment{"b", Int(e.b)})
+		constrained, err := s.Constrain(e.text)
+		if err != nil {
+			if e.text == "2 * a == 2 * b + 1" {
+				continue // has no solution, and says so
+			}
+			t.Errorf("%s: %v", e.text, err)
+			continue
+		}
+		if err := constrained.Validate(c); (err == nil) != e.keeps {
+			t.Errorf("%s with %v: %v, want %t", e.text, c, err, e.keeps)
+		}
+	}
+}
+
 // Points that are just outside move to the nearest point of the constraint.
 func TestNearestOfConstraint(t *testing.T) {
 	s := constrained(t, "a + 2*b <= 1.5")
@@ -264,8 +376,8 @@ func TestFaultyConstraints(t *testing.T) {
 		"a <= (b + c":       "a parenthesis is not closed",
 		"a <= b)":           "nothing may follow",
 		"1 <= 2":            "a comparison needs a parameter",
-		"a / b <= 1":        "the divisor must be a number",
-		"a / 0 <= 1":        "the divisor must be a number",
+		"a / b <= 1":        "the divisor can be 0 (column 3)",
+		"a / 0 <= 1":        "the divisor can be 0",
 		"kernel < 'rbf'":    "only numbers have an order",
 		"kernel == 'rbv'":   `parameter "kernel" cannot be 'rbv'`,
 		"kernel + 1 <= 2":   `parameter "kernel" has values that are not numbers (column 1)`,
@@ -277,6 +389,7 @@ func TestFaultyConstraints(t *testing.T) {
 		"a <= 1e999":        "too large",
 		"a <= 0x10":         "column 6",
 		"a * 1e308*1e10>=b": "can be too large",
+		"m * n == 13 * 17":  "no configuration keeps the constraint",
 		"a >= 2":            `constraints[0] = "a >= 2": no configuration keeps the constraint, of 8192`,
 		strings.Repeat("(", 100) + "a" + strings.Repeat(")", 100) + " <= 1": "nested at most 64 deep",
 		strings.Repeat("not ", 100) + "a <= 1":                              "nested at most 64 deep",

@@ -106,8 +106,10 @@
 // of parameters and numbers by <=, <, ==, !=, > and >=, in chains such as a <= b <= c.
 // Texts and truth values, in quotes and as true and false, compare by == and !=. Comparisons
 // are joined by and, or and not. A name that is no plain word stands in backquotes. A
-// constraint holds where one of its parameters is inactive. An equation of numbers holds up
-// to rounding, 1e-9 of the largest value of its terms, and inequalities hold exactly.
+// constraint holds where one of its parameters is inactive. Comparisons of integers are
+// exact, with numbers as the decimals that are written. An equation of floats holds up to
+// 1e-9 of the size of its terms at the values, and inequalities of floats hold as computed
+// in float64. A divisor must be unable to be 0.
 //
 //	constraints:
 //	  - a <= b
@@ -118,8 +120,11 @@
 // Decode and Snap return configurations that keep the constraints. Where a point does not,
 // they project it onto the broken comparisons by Newton steps if that moves it little. Else
 // they compute parameters that equations determine, or move the point towards one of 64
-// sampled configurations that keep the constraints. [Space.Inside] only says so, for uniform
-// samples. A space that has no such configuration, as far as 8192 samples show, is refused.
+// sampled configurations that keep the constraints. A float that an equation determines may
+// have more digits than the lattice, and the rounded values determine it again. Of a product
+// of integers that equals a number, all divisors are tried. [Space.Inside] only says whether
+// constraints hold, for uniform samples. A space that has no such configuration, as far as
+// 8192 samples show, is refused.
 //
 // # Cost
 //

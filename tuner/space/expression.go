@@ -3,6 +3,9 @@ package space
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,8 +16,9 @@ type clause struct {
 	kind  clauseKind
 	parts []*clause // of all and any
 	// A comparison of numbers is left <= 0, left < 0, left = 0 or left != 0.
-	left      *term
-	tolerance float64 // of = and !=, because sums of floats are rounded
+	left  *term
+	whole bool // all its parameters are integers, and it is decided exactly
+	small bool // of whole: float64 represents every part of it
 	// A comparison of values is member = value or member != value, or that of two members.
 	member, other int // other is -1 for value
 	value         Value
@@ -43,19 +47,78 @@ type term struct {
 
 // at returns the value, given the numbers of the members.
 func (t *term) at(x []float64) float64 {
+	v, _ := t.sized(x)
+	return v
+}
+
+// sized returns the value with its size, which is the value if all signs were positive.
+// Rounding errors are relative to the size.
+func (t *term) sized(x []float64) (v, size float64) {
 	switch t.op {
 	case 'n':
-		return t.number
+		return t.number, math.Abs(t.number)
 	case 'p':
-		return x[t.member]
+		return x[t.member], math.Abs(x[t.member])
+	}
+	l, sizeLeft := t.left.sized(x)
+	r, sizeRight := t.right.sized(x)
+	switch t.op {
 	case '+':
-		return t.left.at(x) + t.right.at(x)
+		return l + r, sizeLeft + sizeRight
 	case '-':
-		return t.left.at(x) - t.right.at(x)
+		return l - r, sizeLeft + sizeRight
 	case '*':
-		return t.left.at(x) * t.right.at(x)
+		return l * r, sizeLeft * sizeRight
 	default:
-		return t.left.at(x) / t.right.at(x)
+		return l / r, sizeLeft / math.Abs(r)
+	}
+}
+
+// exact returns the value as a fraction. Numbers count as the decimals that they print as.
+func (t *term) exact(values []Value) *big.Rat {
+	switch t.op {
+	case 'n':
+		v, _ := new(big.Rat).SetString(strconv.FormatFloat(t.number, 'g', -1, 64)) // a finite decimal
+		return v
+	case 'p':
+		n, _ := values[t.member].AsInt()
+		return new(big.Rat).SetInt64(n)
+	}
+	l, r := t.left.exact(values), t.right.exact(values)
+	switch t.op {
+	case '+':
+		return l.Add(l, r)
+	case '-':
+		return l.Sub(l, r)
+	case '*':
+		return l.Mul(l, r)
+	default:
+		return l.Quo(l, r) // readers refuse divisors that can be 0
+	}
+}
+
+// derivative returns the derivative by a member, given the numbers of the members.
+func (t *term) derivative(k int, x []float64) float64 {
+	switch t.op {
+	case 'n':
+		return 0
+	case 'p':
+		if t.member == k {
+			return 1
+		}
+		return 0
+	}
+	l, r := t.left.derivative(k, x), t.right.derivative(k, x)
+	switch t.op {
+	case '+':
+		return l + r
+	case '-':
+		return l - r
+	case '*':
+		return l*t.right.at(x) + t.left.at(x)*r
+	default:
+		d := t.right.at(x)
+		return (l - t.left.at(x)*r/d) / d
 	}
 }
 
@@ -71,54 +134,92 @@ func (t *term) members(out []int) []int {
 	}
 }
 
-// magnitude bounds the absolute value of every part of the term.
-func (t *term) magnitude(s *Space) float64 {
+// has reports whether the term has a member.
+func (t *term) has(k int) bool { return slices.Contains(t.members(nil), k) }
+
+// constant reports whether the term has no parameter.
+func (t *term) constant() bool { return len(t.members(nil)) == 0 }
+
+// span returns bounds of the value.
+func (t *term) span(s *Space) (low, high float64) {
 	switch t.op {
 	case 'n':
-		return math.Abs(t.number)
+		return t.number, t.number
 	case 'p':
-		return s.members[t.member].magnitude()
+		return s.members[t.member].span()
+	}
+	a, b := t.left.span(s)
+	c, d := t.right.span(s)
+	switch t.op {
+	case '+':
+		return a + c, b + d
+	case '-':
+		return a - d, b - c
+	case '*':
+		return min(a*c, a*d, b*c, b*d), max(a*c, a*d, b*c, b*d)
+	default:
+		return min(a/c, a/d, b/c, b/d), max(a/c, a/d, b/c, b/d)
+	}
+}
+
+// magnitude bounds the size of the term, and of every part of it.
+func (t *term) magnitude(s *Space) float64 {
+	switch t.op {
+	case 'n', 'p':
+		low, high := t.span(s)
+		return max(math.Abs(low), math.Abs(high))
 	case '*':
 		return t.left.magnitude(s) * t.right.magnitude(s)
 	case '/':
-		return t.left.magnitude(s) / math.Abs(t.right.number)
+		low, high := t.right.span(s)
+		return t.left.magnitude(s) / min(math.Abs(low), math.Abs(high))
 	default:
 		return t.left.magnitude(s) + t.right.magnitude(s)
 	}
 }
 
-// slope returns the coefficient of a member, if the term is linear in it with a constant
-// coefficient.
-func (t *term) slope(member int) (c float64, ok bool) {
+// linear reports whether the term is linear in a member, given the others. It is linear
+// with the same slope everywhere if steady is true.
+func (t *term) linear(k int) (ok, steady bool) {
+	switch t.op {
+	case 'n', 'p':
+		return true, true
+	}
+	left, right := t.left.has(k), t.right.has(k)
+	okLeft, steadyLeft := t.left.linear(k)
+	okRight, steadyRight := t.right.linear(k)
+	switch {
+	case !left && !right:
+		return true, true
+	case t.op == '+' || t.op == '-':
+		return okLeft && okRight, steadyLeft && steadyRight
+	case t.op == '/':
+		return okLeft && !right, steadyLeft && t.right.constant()
+	case left && right:
+		return false, false
+	case left:
+		return okLeft, steadyLeft && t.right.constant()
+	default:
+		return okRight, steadyRight && t.left.constant()
+	}
+}
+
+// whole reports whether all parameters are integers. If numbers is true, the numbers must
+// be integers too, and there is no division.
+func (t *term) whole(s *Space, numbers bool) bool {
 	switch t.op {
 	case 'n':
-		return 0, true
+		return !numbers || t.number == math.Trunc(t.number)
 	case 'p':
-		if t.member == member {
-			return 1, true
-		}
-		return 0, true
-	}
-	l, okLeft := t.left.slope(member)
-	r, okRight := t.right.slope(member)
-	switch {
-	case !okLeft || !okRight:
-		return 0, false
-	case t.op == '+':
-		return l + r, true
-	case t.op == '-':
-		return l - r, true
-	case t.op == '/':
-		return l / t.right.number, true
-	case l == 0 && r == 0:
-		return 0, true
-	case t.left.op == 'n':
-		return t.left.number * r, true
-	case t.right.op == 'n':
-		return l * t.right.number, true
+		return s.members[t.member].whole()
 	default:
-		return 0, false
+		return t.left.whole(s, numbers) && t.right.whole(s, numbers) && !(numbers && t.op == '/')
 	}
+}
+
+// whole reports whether all values of the parameter are integers.
+func (m *member) whole() bool {
+	return m.Type == TypeInt || len(m.Values) > 0 && !slices.ContainsFunc(m.Values, func(v Value) bool { return v.kind != KindInt })
 }
 
 // numeric returns the numbers of a parameter, if all its values are numbers.
@@ -134,15 +235,15 @@ func (m *member) numeric() bool {
 	return true
 }
 
-// magnitude bounds the absolute values of a parameter of numbers.
-func (m *member) magnitude() float64 {
-	out := 0.0
+// span returns the smallest and largest number of a parameter of numbers.
+func (m *member) span() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range append([]Value{m.Low, m.High}, m.Values...) {
 		if x, ok := v.Number(); ok {
-			out = max(out, math.Abs(x))
+			low, high = min(low, x), max(high, x)
 		}
 	}
-	return out
+	return low, high
 }
 
 // token is a part of a constraint's text.
@@ -493,20 +594,11 @@ func (r *reader) product() *term {
 			return out
 		}
 		right := r.factor()
-		if op == "/" && (right.op != 'n' || right.number == 0) {
-			r.fail(at, "the divisor must be a number other than 0", "multiply the other side instead")
+		if low, high := right.span(r.s); op == "/" && !(low > 0 || high < 0) {
+			r.fail(at, "the divisor can be 0", "multiply the other side instead")
 		}
-		out = fold2(op[0], out, right)
+		out = &term{op: op[0], left: out, right: right}
 	}
-}
-
-// fold2 returns the product or quotient of two terms, as a number if both are.
-func fold2(op byte, left, right *term) *term {
-	t := &term{op: op, left: left, right: right}
-	if left.op == 'n' && right.op == 'n' {
-		return &term{op: 'n', number: t.at(nil)}
-	}
-	return t
 }
 
 func (r *reader) factor() *term {
@@ -517,7 +609,11 @@ func (r *reader) factor() *term {
 	t := r.peek()
 	switch {
 	case r.take("-") != "":
-		return fold2('*', &term{op: 'n', number: -1}, r.factor())
+		if out := r.factor(); out.op != 'n' {
+			return &term{op: '-', left: &term{op: 'n'}, right: out}
+		} else {
+			return &term{op: 'n', number: -out.number}
+		}
 	case r.take("+") != "":
 		return r.factor()
 	case r.take("(") != "":
@@ -586,7 +682,7 @@ func (s side) text(other side) string {
 
 func (r *reader) compareNumbers(at token, left *term, sign string, right *term) *clause {
 	c := &clause{left: &term{op: '-', left: left, right: right}, kind: atMost}
-	if len(c.left.members(nil)) == 0 {
+	if c.left.constant() {
 		r.fail(at, "a comparison needs a parameter", "name one")
 	}
 	if sign == ">" || sign == ">=" {
@@ -604,7 +700,8 @@ func (r *reader) compareNumbers(at token, left *term, sign string, right *term) 
 	if math.IsInf(bound, 0) || math.IsNaN(bound) {
 		r.fail(at, "the two sides can be too large for a float64", "use smaller numbers")
 	}
-	c.tolerance = 1e-9 * bound
+	c.whole = c.left.whole(r.s, false)
+	c.small = c.whole && bound <= 1<<53 && c.left.whole(r.s, true)
 	return c
 }
 
@@ -644,18 +741,39 @@ func (c *clause) holds(values []Value, x []float64) bool {
 		}
 		return false
 	case atMost:
-		return c.left.at(x) <= 0
+		return c.sign(values, x) <= 0
 	case below:
-		return c.left.at(x) < 0
+		return c.sign(values, x) < 0
 	case zero:
-		return math.Abs(c.left.at(x)) <= c.tolerance
+		return c.sign(values, x) == 0
 	case nonzero:
-		return math.Abs(c.left.at(x)) > c.tolerance
+		return c.sign(values, x) != 0
 	default:
 		v := c.value
 		if c.other >= 0 {
 			v = values[c.other]
 		}
 		return (values[c.member] == v) == c.equal
+	}
+}
+
+// tolerance is the relative rounding error that equations of floats may have.
+const tolerance = 1e-9
+
+// sign returns the sign of a comparison's left side. It is exact for integers. Of = and !=
+// between floats it is 0 up to the tolerance.
+func (c *clause) sign(values []Value, x []float64) int {
+	v, size := c.left.sized(x)
+	switch {
+	case c.whole && !c.small && math.Abs(v) <= 1e-12*size: // 4096 bytes have fewer than 4096 roundings
+		return c.left.exact(values).Sign()
+	case !c.whole && (c.kind == zero || c.kind == nonzero) && math.Abs(v) <= tolerance*size:
+		return 0
+	case v > 0:
+		return 1
+	case v < 0:
+		return -1
+	default:
+		return 0
 	}
 }

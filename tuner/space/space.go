@@ -17,7 +17,7 @@ type Space struct {
 	axes    []int          // coordinate → index of the member
 
 	constraints []constraint
-	solutions   []solution  // of equations
+	equations   []equation  // of the constraints
 	anchors     [][]float64 // points that keep the constraints, not empty if there are any
 }
 
