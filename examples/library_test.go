@@ -18,6 +18,7 @@ import (
 	_ "github.com/bkbtuner/bkb/learners/falkon"
 	_ "github.com/bkbtuner/bkb/store/memory"
 	_ "github.com/bkbtuner/bkb/tuner"
+	_ "github.com/bkbtuner/bkb/tuner/serve"
 )
 
 // programs are those in folder library. They stay short, because the public packages
@@ -31,6 +32,7 @@ var programs = []struct {
 }{
 	{name: "falkon", statements: 15, prints: `^RMSE below 0\.001: true\n$`, without: "parquet"},
 	{name: "bandit", statements: 12, prints: `^x = \(0\.3, 0\.7\)\n$`, without: "parquet"},
+	{name: "serve", lines: 45, prints: `^true <nil>\n$`, without: "parquet"},
 	{name: "service", lines: 35, prints: `^lr=0\.0(09|10)\d*\n$`, without: "parquet"},
 }
 

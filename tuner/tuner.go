@@ -572,7 +572,7 @@ type Backuper interface {
 func (t *Tuner) Backup(ctx context.Context, w io.Writer) error {
 	b, ok := t.store.(Backuper)
 	if !ok {
-		return fmt.Errorf("backup: %w", ErrUnsupported)
+		return fmt.Errorf("backup: %w; use pg_dump or the database's own tools, or tuner copy to a file", ErrUnsupported)
 	}
 	return b.Backup(ctx, w)
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,38 +14,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/bkbtuner/bkb/cmd/tuner/data"
-	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/server"
-	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bkbtuner/bkb/store/bolt/backups"
+	"github.com/bkbtuner/bkb/tuner/serve"
+	"github.com/bkbtuner/bkb/tuner/server"
 )
 
 // registered are the names of all metrics of a server.
 func registered(t *testing.T) []string {
 	t.Helper()
-	metrics := server.NewServiceMetrics(true)
-	tn := tuner.Open(memory.New(), tuner.Options{Observer: metrics.Observer()})
-	t.Cleanup(func() { tn.Close() })
-	srv, err := server.New(tn, server.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	dir, registry := t.TempDir(), prometheus.NewRegistry()
+	ctx, stop := context.WithCancel(t.Context())
+	err := serve.Run(ctx, serve.Config{
+		File: filepath.Join(dir, "tuner.db"), HTTP: "127.0.0.1:0",
+		Server:  server.Options{Address: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0", Registry: registry},
+		Backups: backups.Plan{Dir: dir, Every: time.Hour}, MetricsStudies: true, OnServing: func(serve.Ready) { stop() },
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := metrics.Register(srv.Registry(), tn, nil, "v1"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := data.NewBackupMetrics(srv.Registry()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := web.New(srv, web.Options{Page: true}); err != nil {
 		t.Fatal(err)
 	}
 	descs := make(chan *prometheus.Desc)
 	go func() {
-		srv.Registry().Describe(descs)
+		registry.Describe(descs)
 		close(descs)
 	}()
 	var names []string

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
-	"github.com/bkbtuner/bkb/cmd/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/serve"
 )
 
 // child is a server in a process of its own, with its stdin.
@@ -27,7 +27,7 @@ type child struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stderr *bytes.Buffer // unless it is a pipe
-	state  server.Readiness
+	state  serve.Ready
 }
 
 // startChild starts tuner serve in a folder and waits for its ready file.
@@ -227,7 +227,7 @@ func TestServeMistakes(t *testing.T) {
 		"fields":        {[]string{"--listen", "x", "--metrics", "y", "--cert", "c", "--client-scope", "z=read", "--stop-timeout", "-1s"}, cli.ExitUsage, "--cert and --key must be given together", false},
 		"a CA alone":    {[]string{"--client-ca", "c", "--allow-tls12"}, cli.ExitUsage, "--client-ca alone permits nothing; give --client-scope or --tokens too", false},
 		"one address":   {[]string{"--listen", "unix:x", "--http", "unix:x"}, cli.ExitUsage, "--listen and --http are both unix:x; give each an address of its own", false},
-		"two addresses": {[]string{"--optuna", "localhost:7070", "--metrics", "localhost:7070"}, cli.ExitUsage, "--optuna and --metrics are both localhost:7070", false},
+		"two addresses": {[]string{"--http", "localhost:7070", "--metrics", "localhost:7070"}, cli.ExitUsage, "--http and --metrics are both localhost:7070", false},
 	} {
 		dir := shortDir(t)
 		t.Chdir(dir)

@@ -43,7 +43,7 @@ func newHelp() *cobra.Command {
 
 // newTopics returns the help pages that belong to no single command.
 func newTopics() []*cobra.Command {
-	return []*cobra.Command{
+	return append([]*cobra.Command{
 		{
 			Use:   "exit-codes",
 			Short: "Exit codes of all commands",
@@ -78,10 +78,7 @@ TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
 		},
 		newConnectionTopic(),
 		learners.NewDataTopic(),
-		server.NewLimitsTopic(),
-		server.NewOptunaTopic(),
-		server.NewServersTopic(),
-	}
+	}, server.Topics()...)
 }
 
 func newConnectionTopic() *cobra.Command {

@@ -11,22 +11,22 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes a copy of the store at one moment to w and returns its size in bytes.
+// Backup writes a copy of the store at one moment to w.
 // You can open the copy as a store. Reading and writing continue meanwhile, but the
 // space that they free is not reused until the copy is done. The file therefore grows
 // if w is slow.
-func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
-	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		n, err = tx.WriteTo(contextWriter{ctx, w})
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		_, err := tx.WriteTo(contextWriter{ctx, w})
 		return err
 	})
 	if errors.Is(err, io.EOF) {
 		err = damaged(s.path, "it was truncated while in use")
 	}
 	if err != nil {
-		return n, fmt.Errorf("copying the study store %s: %w", s.path, err)
+		return fmt.Errorf("copying the study store %s: %w", s.path, err)
 	}
-	return n, nil
+	return nil
 }
 
 // BackupFile makes a copy at path, at which there must be no file yet. If it fails, or
@@ -34,8 +34,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (n int64, err error) {
 // missing.
 func (s *Store) BackupFile(ctx context.Context, path string) error {
 	return replaceFile(path, "backup", s.options.FileMode, false, func(f *os.File) error {
-		_, err := s.Backup(ctx, f)
-		return err
+		return s.Backup(ctx, f)
 	})
 }
 

@@ -44,7 +44,7 @@ func collection(t *testing.T) ([]byte, holding) {
 	}
 	slicesSort(h.infos)
 	var b bytes.Buffer
-	if _, err := s.Backup(t.Context(), &b); err != nil {
+	if err := s.Backup(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes(), h

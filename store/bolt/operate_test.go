@@ -47,7 +47,7 @@ func TestReaping(t *testing.T) {
 	}
 	wantSound(t, s)
 	var crashed bytes.Buffer
-	if _, err := s.Backup(t.Context(), &crashed); err != nil {
+	if err := s.Backup(t.Context(), &crashed); err != nil {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.db")
@@ -143,7 +143,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	if _, err := s.Backup(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+	if err := s.Backup(ctx, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled backup: %v", err)
 	}
 	if leftovers, _ := filepath.Glob(filepath.Join(dir, ".*")); len(leftovers) != 0 {

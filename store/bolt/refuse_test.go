@@ -19,7 +19,7 @@ func sample(t *testing.T) []byte {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})
 	fill(t, s, "mnist", 40)
 	var b strings.Builder
-	if _, err := s.Backup(t.Context(), &b); err != nil {
+	if err := s.Backup(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

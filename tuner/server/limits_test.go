@@ -403,7 +403,7 @@ func fromDisk(t testing.TB, path string) *tuner.Tuner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn := tuner.Open(backuper{st}, tuner.Options{LongLived: true})
+	tn := tuner.Open(st, tuner.Options{LongLived: true})
 	t.Cleanup(func() { tn.Close() })
 	return tn
 }
@@ -425,14 +425,6 @@ func onDisk(t testing.TB, path string) *tuner.Tuner {
 		}
 	}
 	return tn
-}
-
-// backuper is a file that can be copied, as package tuner requires.
-type backuper struct{ *bolt.Store }
-
-func (b backuper) Backup(ctx context.Context, w io.Writer) error {
-	_, err := b.Store.Backup(ctx, w)
-	return err
 }
 
 // backedUp returns a backup as a caller receives it.

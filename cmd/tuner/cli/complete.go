@@ -109,7 +109,7 @@ func Beginning(list []string, prefix string) []string {
 
 // look opens the service for a completion. A prompt has no place for errors.
 func (g *Globals) look(cmd *cobra.Command, f func(svc tuner.Service) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	g.LockTimeout, g.retryFor, g.Quiet = completionTime, 0, true
+	g.LockTimeout, g.RetryFor, g.Quiet = completionTime, 0, true
 	svc, err := g.Open(cmd, MustExist)
 	if err != nil {
 		return Nothing()

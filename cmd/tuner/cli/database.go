@@ -3,14 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"time"
 
-	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/shared"
@@ -54,29 +50,21 @@ func (g *Globals) OnFile(cmd *cobra.Command, instead string) error {
 	return nil
 }
 
-// OpenDatabase opens the store in a database. While it cannot be reached it tries again
-// for --retry-for.
-func (g *Globals) OpenDatabase(ctx context.Context, cmd *cobra.Command, address string, logger *slog.Logger) (*postgres.Store, error) {
+// NotePassword warns of an address with a password on the command line.
+func (g *Globals) NotePassword(cmd *cobra.Command, address string) {
 	if postgres.HasPassword(address) && address != os.Getenv("TUNER_STORE") {
 		g.Note(cmd, "Other users of this machine can see the password on the command line. Put it into a file for PGPASSFILE, or the address into TUNER_STORE.")
 	}
-	until := time.Now().Add(g.retryFor)
-	for said := false; ; said = true {
-		try, cancel := context.WithTimeout(ctx, max(time.Until(until), 10*time.Second))
-		st, err := postgres.Open(try, address, postgres.Options{Logger: logger})
-		cancel()
-		if !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil || time.Now().After(until) {
-			return st, DatabaseError(err)
-		}
-		if !said {
-			g.Note(cmd, "%v. Trying until %s.", err, until.Format(time.TimeOnly))
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Second):
-		}
-	}
+}
+
+// OpenDatabase opens the store in a database. While it cannot be reached it tries again
+// for --retry-for.
+func (g *Globals) OpenDatabase(ctx context.Context, cmd *cobra.Command, address string, logger *slog.Logger) (*postgres.Store, error) {
+	g.NotePassword(cmd, address)
+	st, err := postgres.OpenWithin(ctx, address, postgres.Options{Logger: logger}, g.RetryFor, func(err error, until time.Time) {
+		g.Note(cmd, "%v. Trying until %s.", err, until.Format(time.TimeOnly))
+	})
+	return st, DatabaseError(err)
 }
 
 // DatabaseError gives errors of opening a database their exit code.
@@ -100,15 +88,9 @@ func DatabaseError(err error) error {
 }
 
 // lent is a store that stays open when its borrower closes it.
-type lent struct{ Unbacked }
+type lent struct{ *postgres.Store }
 
 func (lent) Close() error { return nil }
-
-// Unbacked is a database for a service, whose backups are not a file.
-type Unbacked struct {
-	*postgres.Store
-	NoBackup
-}
 
 // onDatabase returns the service over a database. The connections stay open while the
 // command runs. A study is read again after a pause, because other processes write too.
@@ -121,7 +103,7 @@ func (g *Globals) onDatabase(cmd *cobra.Command, address string, o tuner.Options
 				return nil, err
 			}
 		}
-		return tuner.Open(lent{Unbacked{Store: st}}, o), nil
+		return tuner.Open(lent{st}, o), nil
 	})
 	s.Closed = func() error {
 		if st == nil {
@@ -130,21 +112,4 @@ func (g *Globals) onDatabase(cmd *cobra.Command, address string, o tuner.Options
 		return st.Close()
 	}
 	return s
-}
-
-// Backuper makes a store a [tuner.Backuper].
-type Backuper struct{ *bolt.Store }
-
-// Backup implements tuner.Backuper.
-func (b Backuper) Backup(ctx context.Context, w io.Writer) error {
-	_, err := b.Store.Backup(ctx, w)
-	return err
-}
-
-// NoBackup explains how to make a backup of a database.
-type NoBackup struct{}
-
-// Backup implements tuner.Backuper.
-func (NoBackup) Backup(context.Context, io.Writer) error {
-	return fmt.Errorf("a backup of a database: %w; use pg_dump or the database's own tools, or tuner copy to a file", tuner.ErrUnsupported)
 }

@@ -39,15 +39,13 @@ type Globals struct {
 	Cert, Key   string
 	Insecure    bool
 	LockTimeout time.Duration
-	retryFor    time.Duration
+	RetryFor    time.Duration
 	Quiet       bool
 	Verbose     int
 	color       string
 	propose     time.Duration // of commands with the flag of proposeFlag
-	MaxFile     int64         // bytes, with 0 for the store's default
 	waited      atomic.Bool   // the command said that it waits for a file
 
-	Foreign func(store.StudyID) tuner.Foreign // of a command that reads trials of Optuna
 }
 
 const (
@@ -68,7 +66,7 @@ func (g *Globals) Flags(root *cobra.Command) {
 	f.StringVar(&g.Key, "key", "", "PEM `file` with the private key of --cert")
 	f.BoolVar(&g.Insecure, "insecure", false, "no TLS to a server on another machine")
 	f.DurationVar(&g.LockTimeout, "lock-timeout", defaultLockTimeout, "longest wait for a file that another process uses")
-	f.DurationVar(&g.retryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
+	f.DurationVar(&g.RetryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
 	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages on stderr except errors")
 	f.CountVarP(&g.Verbose, "verbose", "v", "more messages on stderr, all with -vv")
 	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto, always or never")
@@ -178,7 +176,7 @@ func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
 		return g.Dial(cmd, address)
 	}
 	path, logger, o := g.File(), g.Logger(cmd, slog.LevelWarn), g.Service()
-	o.Logger, o.Foreign = logger, g.Foreign
+	o.Logger = logger
 	if place := g.Database(); place != "" {
 		return g.onDatabase(cmd, place, o), nil
 	}
@@ -187,66 +185,39 @@ func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
 		if err != nil {
 			return nil, err
 		}
-		return tuner.Open(Backuper{st}, o), nil
+		return tuner.Open(st, o), nil
 	})
 	return s, nil
 }
 
 // OpenStore opens a file once no other process uses it.
 func (g *Globals) OpenStore(ctx context.Context, cmd *cobra.Command, path string, e Existing, logger *slog.Logger) (*bolt.Store, error) {
-	return g.OpenFile(ctx, cmd, path, bolt.Options{MustExist: bool(e), MaxSize: g.MaxFile}, logger)
+	return g.OpenFile(ctx, cmd, path, bolt.Options{MustExist: bool(e)}, logger)
 }
 
 // OpenFile is openStore with options of the store.
 func (g *Globals) OpenFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options, logger *slog.Logger) (*bolt.Store, error) {
-	var st *bolt.Store
-	err := g.AwaitLock(ctx, cmd, func(turn time.Duration) (err error) {
-		o.LockTimeout, o.Logger = turn, logger
-		st, err = bolt.Open(path, o)
-		return err
-	})
+	o.LockTimeout, o.Logger = g.LockTimeout, logger
+	st, err := bolt.OpenWhenFree(ctx, path, o, g.waiting(cmd))
 	if o.MustExist && !o.ReadOnly && readOnly(err) {
 		return openReadOnly(path, logger)
 	}
 	return st, FileError(err, path)
 }
 
-// quietWait is the wait for a file after which a command says that it waits.
-const quietWait = time.Second
-
-// AwaitLock calls open until the file is not in use, for at most --lock-timeout. open
-// waits for turn.
-func (g *Globals) AwaitLock(ctx context.Context, cmd *cobra.Command, open func(turn time.Duration) error) error {
-	start := time.Now()
-	for {
-		// The tries are short, so that Ctrl-C has an effect in between.
-		turn := min(g.LockTimeout-time.Since(start), 250*time.Millisecond)
-		if turn <= 0 {
-			turn = -1
-		}
-		err := open(turn)
-		used := (*bolt.FileError)(nil)
-		switch {
-		case !errors.Is(err, bolt.ErrInUse):
-			return err
-		case turn < 0 && g.LockTimeout > 0:
-			return fmt.Errorf("%w; waited %v", err, g.LockTimeout)
-		case turn < 0:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.As(err, &used) && time.Since(start) >= quietWait && !g.waited.Swap(true):
-			g.Note(cmd, "Waiting up to %v for %s, which %s has open.", g.LockTimeout, used.Path, processText(used))
+// waiting notes once that the command waits for a file.
+func (g *Globals) waiting(cmd *cobra.Command) func(*bolt.FileError) {
+	return func(used *bolt.FileError) {
+		if !g.waited.Swap(true) {
+			g.Note(cmd, "Waiting up to %v for %s, which %s has open.", g.LockTimeout, used.Path, used.Process())
 		}
 	}
 }
 
-// processText names the process that has a file open.
-func processText(e *bolt.FileError) string {
-	if e.PID == 0 {
-		return "another process"
-	}
-	return fmt.Sprintf("process %d (%s)", e.PID, e.Name)
+// WhenFree calls open until the file is not in use, for at most --lock-timeout. open
+// waits for turn.
+func (g *Globals) WhenFree(ctx context.Context, cmd *cobra.Command, open func(turn time.Duration) error) error {
+	return bolt.WhenFree(ctx, g.LockTimeout, g.waiting(cmd), open)
 }
 
 // readOnly tells whether a file cannot be opened for writing, for its permissions or
@@ -296,7 +267,7 @@ func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error
 		}
 	}
 	o := client.Options{CAFile: g.Ca, CertFile: g.Cert, KeyFile: g.Key, TraceParent: os.Getenv("TRACEPARENT")}
-	if o.RetryFor = g.retryFor; o.RetryFor <= 0 {
+	if o.RetryFor = g.RetryFor; o.RetryFor <= 0 {
 		o.RetryFor = -1
 	}
 	o.OnTrouble = func(t client.Trouble) {

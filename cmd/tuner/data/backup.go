@@ -9,57 +9,42 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
-	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/bolt/backups"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// BackupHabit are the flags of regular backups.
-type BackupHabit struct {
-	Dir    string
-	Every  time.Duration
-	keep   int
-	prefix string // of the flags
+// BackupFlags adds the flags of regular backups, whose names begin with a prefix.
+func BackupFlags(f *pflag.FlagSet, p *backups.Plan, prefix string) {
+	f.StringVar(&p.Dir, prefix+"to", "", "`directory` for backups, created if missing")
+	f.DurationVar(&p.Every, prefix+"every", 0, "time between two backups, such as 5m")
+	f.IntVar(&p.Keep, prefix+"keep", 0, "number of backups to keep, 0 for all")
 }
 
-func (h *BackupHabit) Flags(f *pflag.FlagSet, prefix string) {
-	h.prefix = prefix
-	f.StringVar(&h.Dir, prefix+"to", "", "`directory` for backups, created if missing")
-	f.DurationVar(&h.Every, prefix+"every", 0, "time between two backups, such as 5m")
-	f.IntVar(&h.keep, prefix+"keep", 0, "number of backups to keep, 0 for all")
-}
+// habit are the flags of regular backups.
+type habit struct{ backups.Plan }
 
-func (h *BackupHabit) Check() error {
-	switch {
-	case h.Every < 0:
-		return cli.Usagef("--%severy must not be negative", h.prefix)
-	case h.Every > 0 && h.Every < time.Second:
-		return cli.Usagef("--%severy %s: must be at least 1s", h.prefix, h.Every)
-	case h.keep < 0:
-		return cli.Usagef("--%skeep must not be negative", h.prefix)
-	case h.Dir == "" && (h.Every > 0 || h.keep > 0):
-		return cli.Usagef("--%severy and --%skeep need a directory: --%sto", h.prefix, h.prefix, h.prefix)
-	default:
-		return nil
+func (h *habit) check() error {
+	if err := h.Check(); err != nil {
+		return cli.Usagef("%s", strings.NewReplacer("Every", "--every", "Keep", "--keep", "Dir", "--to").Replace(err.Error()))
 	}
+	return nil
 }
 
 // command is tuner backup --to.
-func (h *BackupHabit) command(cmd *cobra.Command, g *cli.Globals) error {
+func (h *habit) command(cmd *cobra.Command, g *cli.Globals) error {
 	k := &backups.Keeper{
-		Dir: h.Dir, Keep: h.keep, Every: h.Every, Logger: g.Logger(cmd, slog.LevelInfo),
+		Plan: h.Plan, Logger: g.Logger(cmd, slog.LevelInfo),
 		Write: func(ctx context.Context, w io.Writer) error { // other processes use the file in between
 			return g.With(cmd, cli.MustExist, func(_ context.Context, svc tuner.Service) error { return svc.Backup(ctx, w) })
 		},
 	}
 	if g.Address() == "" && g.Database() == "" {
-		k.Size = sizeOf(g.File())
+		k.Size = backups.SizeOf(g.File())
 	}
 	if h.Every > 0 {
 		return k.Run(cmd.Context())
@@ -72,76 +57,8 @@ func (h *BackupHabit) command(cmd *cobra.Command, g *cli.Globals) error {
 	return nil
 }
 
-func sizeOf(path string) func() int64 {
-	return func() int64 {
-		info, err := os.Stat(path)
-		if err != nil {
-			return 0
-		}
-		return info.Size()
-	}
-}
-
-// backupMetrics are those of backups beside a server.
-type backupMetrics struct {
-	tries      *prometheus.CounterVec // by result
-	last, size prometheus.Gauge
-}
-
-// NewBackupMetrics registers the metrics of backups.
-func NewBackupMetrics(r prometheus.Registerer) (backupMetrics, error) {
-	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tuner_backups_total", Help: "Backups made beside the server, by result: ok or failed.",
-	}, []string{"result"})
-	last := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tuner_backup_last_success_timestamp_seconds", Help: "Start of the last successful backup in Unix time, 0 if there was none since the server started.",
-	})
-	size := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tuner_backup_last_bytes", Help: "Size of the last successful backup in bytes.",
-	})
-	for _, c := range []prometheus.Collector{tries, last, size} {
-		if err := r.Register(c); err != nil {
-			return backupMetrics{}, fmt.Errorf("metrics: %w", err)
-		}
-	}
-	tries.WithLabelValues("ok")
-	tries.WithLabelValues("failed")
-	return backupMetrics{tries, last, size}, nil
-}
-
-// Serve makes backups beside a server until ctx ends. Then it closes done.
-func (h *BackupHabit) Serve(ctx context.Context, st *bolt.Store, path string, logger *slog.Logger, r prometheus.Registerer) (done <-chan struct{}, err error) {
-	over := make(chan struct{})
-	if h.Dir == "" {
-		close(over)
-		return over, nil
-	}
-	m, err := NewBackupMetrics(r)
-	if err != nil {
-		return nil, err
-	}
-	k := &backups.Keeper{
-		Dir: h.Dir, Keep: h.keep, Every: h.Every, Logger: logger, Size: sizeOf(path),
-		Write: func(ctx context.Context, w io.Writer) error { _, err := st.Backup(ctx, w); return err },
-		Done: func(b backups.Backup, err error) {
-			if err != nil {
-				m.tries.WithLabelValues("failed").Inc()
-				return
-			}
-			m.tries.WithLabelValues("ok").Inc()
-			m.last.Set(float64(b.Time.UnixNano()) / 1e9)
-			m.size.Set(float64(b.Bytes))
-		},
-	}
-	go func() {
-		defer close(over)
-		_ = k.Run(ctx) // it logs failures
-	}()
-	return over, nil
-}
-
 func newBackup(g *cli.Globals) *cobra.Command {
-	var habit BackupHabit
+	var h habit
 	cmd := &cobra.Command{
 		Use:   "backup [FILE]",
 		Short: "Copy a file that is in use",
@@ -154,14 +71,14 @@ name of a backup is complete and was checked. Use tuner restore to restore it.`,
 		Example: "  tuner backup monday.db\n  tuner --server localhost:7070 backup - | gzip > monday.db.gz\n  tuner --server localhost:7070 backup --every 5m --keep 24 --to backups",
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (habit.Dir != "") {
+			if (len(args) == 1) == (h.Dir != "") {
 				return cli.Usagef("name either a file for the copy or a directory with --to")
 			}
-			if err := habit.Check(); err != nil {
+			if err := h.check(); err != nil {
 				return err
 			}
-			if habit.Dir != "" {
-				return habit.command(cmd, g)
+			if h.Dir != "" {
+				return h.command(cmd, g)
 			}
 			return g.With(cmd, cli.MustExist, func(ctx context.Context, svc tuner.Service) error {
 				if args[0] == "-" {
@@ -175,7 +92,7 @@ name of a backup is complete and was checked. Use tuner restore to restore it.`,
 			})
 		},
 	}
-	habit.Flags(cmd.Flags(), "")
+	BackupFlags(cmd.Flags(), &h.Plan, "")
 	cmd.Flags().SortFlags = false
 	return cmd
 }

@@ -28,7 +28,7 @@ other process may use the file meanwhile.`,
 			}
 			logger := g.Logger(cmd, slog.LevelWarn)
 			var before, after int64
-			err = g.AwaitLock(cmd.Context(), cmd, func(turn time.Duration) (err error) {
+			err = g.WhenFree(cmd.Context(), cmd, func(turn time.Duration) (err error) {
 				o := bolt.CompactOptions{Keep: keep, Open: bolt.Options{LockTimeout: turn, Logger: logger}}
 				before, after, err = bolt.Compact(cmd.Context(), path, o)
 				return err

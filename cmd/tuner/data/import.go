@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/record"
 	"github.com/bkbtuner/bkb/cmd/tuner/studies"
-	"github.com/bkbtuner/bkb/cmd/tuner/trials"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -40,25 +38,25 @@ Formats:
           with trials and perhaps space, directions and metric_names
 
 A file with a space or with distributions creates the study if it is missing. See docs/migrate.md for the export
-from Optuna and others. In place of a file, optuna+grpc://ADDRESS reads a study from
-tuner serve --optuna or from Optuna's own server. Optuna's SQLite files and journals are
-read by python -m bkb import-optuna.
+from Optuna and others. Optuna's SQLite files and journals are read by
+python -m bkb import-optuna.
 
 The whole file is checked before anything is added. After an interruption, import the same
 file again. Trials that are in the study already are not added again. Trials without an
 outcome are left out, unless --enqueue is given.`,
-		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run\n  tuner import digits optuna+grpc://127.0.0.1:13000",
+		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run",
 		Args:    cli.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := i.read(cmd, args[1])
+			data, err := readAll(cmd, args[1])
+			if err == nil {
+				err = refuseStorage(args[1], data)
+			}
 			if err != nil {
 				return err
 			}
 			i.g, i.cmd, i.name, i.data = g, cmd, args[0], data
 			i.file = args[1]
 			switch {
-			case strings.HasPrefix(args[1], trials.OptunaScheme):
-				i.as = record.Optuna
 			case i.form.Value == "auto":
 				i.as = record.Detect(data)
 			default:
@@ -77,28 +75,9 @@ outcome are left out, unless --enqueue is given.`,
 	}
 	i.form = cli.FormatFlag(cmd, "auto", "csv", "jsonl", "json", "optuna")
 	cmd.Flag("format").Usage = "`format` of the file, one of auto, csv, jsonl, json, optuna"
-	cmd.Flags().StringVar(&i.storedName, "optuna-study", "", "`name` of the study in the storage of Optuna (default the only one)")
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "check of the file only")
 	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "queue for trials without an outcome, which are left out otherwise")
 	return cmd
-}
-
-// read reads a file or a storage of Optuna.
-func (i *importing) read(cmd *cobra.Command, from string) ([]byte, error) {
-	if strings.HasPrefix(from, trials.OptunaScheme) {
-		if i.form.Value != "auto" && i.form.Value != string(record.Optuna) {
-			return nil, cli.Usagef("--format %s: %s has the format optuna; leave out --format", i.form.Value, from)
-		}
-		return trials.ReadStorage(cmd.Context(), from, i.storedName)
-	}
-	if i.storedName != "" {
-		return nil, cli.Usagef("--optuna-study needs the address of a storage, such as %s127.0.0.1:13000, and not the file %s", trials.OptunaScheme, from)
-	}
-	data, err := readAll(cmd, from)
-	if err == nil {
-		err = refuseStorage(from, data)
-	}
-	return data, err
 }
 
 func readAll(cmd *cobra.Command, path string) ([]byte, error) {
@@ -125,7 +104,6 @@ type importing struct {
 	g               *cli.Globals
 	cmd             *cobra.Command
 	name, file      string
-	storedName      string // of the study in a storage of Optuna
 	data            []byte
 	form            *cli.Format
 	as              record.Form

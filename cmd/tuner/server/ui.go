@@ -2,19 +2,16 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
-	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/test/bufconn"
 )
 
 const defaultUI = "127.0.0.1:7071"
@@ -56,12 +53,10 @@ func runUI(cmd *cobra.Command, g *cli.Globals, address string) (err error) {
 	if err := tryService(cmd.Context(), svc); err != nil { // before a browser shows it
 		return err
 	}
-	o := server.Options{Address: address, Logger: g.Logger(cmd, slog.LevelWarn), DrainDelay: time.Millisecond, StopTimeout: 2 * time.Second}
-	opened, err := server.Listen(o)
-	if err != nil {
-		return inFlags(err)
-	}
-	return serveUI(cmd.Context(), cmd, svc, o, opened.Listener)
+	err = serve.Page(cmd.Context(), svc, address, cli.ModuleVersion(), g.Logger(cmd, slog.LevelWarn), func(url string) {
+		fmt.Fprintln(cmd.OutOrStdout(), url)
+	})
+	return inFlags(err)
 }
 
 // tryService makes a cheap call. Not each token may list the studies.
@@ -71,44 +66,5 @@ func tryService(ctx context.Context, svc tuner.Service) error {
 		return err
 	}
 	_, _, err := svc.Studies(ctx, "", 1)
-	return err
-}
-
-// serveUI serves the page on a listener until ctx ends. Its server has no other way in.
-func serveUI(ctx context.Context, cmd *cobra.Command, svc tuner.Service, o server.Options, l net.Listener) error {
-	defer l.Close() // a second time unless an error came before it served
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	serving := make(chan struct{})
-	o.OnServing = func() { close(serving) }
-	srv, err := server.New(svc, o)
-	if err != nil {
-		return err
-	}
-	key := rand.Text()
-	face, err := web.New(srv, web.Options{Version: cli.ModuleVersion(), Page: true, Key: key})
-	if err != nil {
-		return err
-	}
-	served, ended := make(chan error, 1), make(chan struct{})
-	go func() { served <- srv.Serve(ctx, bufconn.Listen(1)) }()
-	go func() {
-		defer close(ended)
-		select {
-		case <-serving:
-		case <-ctx.Done():
-			return
-		}
-		if err := face.Serve(l); err != nil {
-			stop(err)
-		}
-	}()
-	fmt.Fprintf(cmd.OutOrStdout(), "http://%s/#key=%s\n", l.Addr(), key)
-	err = errors.Join(<-served, face.Close())
-	stop(nil)
-	<-ended
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
 	return err
 }

@@ -60,6 +60,8 @@ are exact. The formats json, jsonl and yaml also have reports and late results.`
 	}, "table", "json", "jsonl", "csv", "yaml")
 }
 
+// NewTrialList completes a command that lists trials in the given forms, the first by
+// default.
 func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Command {
 	var flags filterFlags
 	flags.add(cmd)
@@ -77,12 +79,6 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 			view, err := svc.Study(ctx, name)
 			if err != nil {
 				return err
-			}
-			if view.Spec.Foreign() && g.Foreign != nil {
-				return exportOptuna(ctx, g, cmd, svc, name)
-			}
-			if form.Value == string(record.Optuna) {
-				return cli.Usagef("-f %s: only studies of Optuna have this format, and %s is none; use another one", form.Value, name)
 			}
 			out, err := trialSink(cmd.OutOrStdout(), form.Value, view.Spec, width(cmd.OutOrStdout()))
 			if err != nil {

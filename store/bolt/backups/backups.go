@@ -40,11 +40,47 @@ var (
 	partial = regexp.MustCompile(`^\.tuner-[0-9a-f]{12}\.partial$`)
 )
 
-// Keeper keeps the backups of one store.
-type Keeper struct {
-	Dir   string        // made if it is missing, for its owner alone
+// Plan says when and where backups are made.
+type Plan struct {
+	Dir   string        // made if it is missing, for its owner alone; empty for no backups
 	Keep  int           // backups to keep, with 0 for all
 	Every time.Duration // between two backups of Run
+}
+
+// PlanError refuses a [Plan]. Its text names the fields.
+type PlanError string
+
+func (e PlanError) Error() string { return string(e) }
+
+// Check refuses a plan that cannot be.
+func (p Plan) Check() error {
+	switch {
+	case p.Every < 0:
+		return PlanError("Every must not be negative")
+	case p.Every > 0 && p.Every < time.Second:
+		return PlanError(fmt.Sprintf("Every %s: must be at least 1s", p.Every))
+	case p.Keep < 0:
+		return PlanError("Keep must not be negative")
+	case p.Dir == "" && (p.Every > 0 || p.Keep > 0):
+		return PlanError("Every and Keep need a directory: Dir")
+	}
+	return nil
+}
+
+// SizeOf returns a function for the size of a file, for Keeper.
+func SizeOf(path string) func() int64 {
+	return func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+}
+
+// Keeper keeps the backups of one store.
+type Keeper struct {
+	Plan
 	// Write writes a consistent copy of the store.
 	Write func(ctx context.Context, w io.Writer) error
 	// Size is the approximate size of a copy, to check the free space first. It is nil if

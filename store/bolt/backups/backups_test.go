@@ -25,8 +25,8 @@ func keeper(t *testing.T, dir string) *Keeper {
 	t.Cleanup(func() { _ = s.Close() })
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return &Keeper{
-		Dir: dir, Keep: 2, Logger: slog.New(slog.DiscardHandler),
-		Write: func(ctx context.Context, w io.Writer) error { _, err := s.Backup(ctx, w); return err },
+		Plan: Plan{Dir: dir, Keep: 2}, Logger: slog.New(slog.DiscardHandler),
+		Write: s.Backup,
 		Now:   func() time.Time { now = now.Add(time.Second); return now },
 	}
 }

@@ -1,0 +1,61 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bkbtuner/bkb/store/lease"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/cluster"
+	"github.com/bkbtuner/bkb/tuner/server"
+)
+
+// warnOfOthers says if calls cannot be forwarded between this server and another.
+func (c *Config) warnOfOthers(ctx context.Context, m *lease.Member) {
+	servers, err := m.Servers(ctx)
+	if err != nil {
+		return // calls will report it
+	}
+	for _, v := range servers {
+		if v.ID != m.ID() && !v.Expired && (v.Address == "" || c.Advertise == "") {
+			c.Server.Logger.Warn("another server uses this database, and calls are not forwarded between the two; start both with --advertise", "server", v.ID, "address", v.Address)
+		}
+	}
+}
+
+// spread returns the service for all callers, over the local one, and the number of calls
+// that it forwarded to other servers.
+func (c *Config) spread(local *tuner.Tuner, m *lease.Member) (svc tuner.Service, forwarded func() int64) {
+	if m == nil {
+		return local, func() int64 { return 0 }
+	}
+	o := c.Server
+	options := client.Options{
+		Plaintext: o.CertFile == "", CAFile: o.ClientCAFile, CertFile: o.CertFile, KeyFile: o.KeyFile,
+		RetryFor: -1, MaxRecvBytes: o.Limits.MaxSendBytes, MaxSendBytes: o.Limits.MaxRecvBytes,
+	}
+	all := cluster.New(local, m, cluster.Options{
+		Dial:      func(address string) (cluster.Node, error) { return client.Dial(address, options) },
+		Forwarded: server.Forwarded, PassOn: server.PassOn, Logger: o.Logger,
+	})
+	return all, all.Forwarded
+}
+
+// registerCluster adds the metrics of a server among others.
+func registerCluster(r prometheus.Registerer, m *lease.Member, forwarded func() int64) error {
+	alive := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tuner_server_alive", Help: "1 while the server may answer, and 0 while its lease on the database is over.",
+	}, func() float64 {
+		if m == nil || m.Alive() {
+			return 1
+		}
+		return 0
+	})
+	calls := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "tuner_forwarded_total", Help: "Calls that were forwarded to other servers of the database.",
+	}, func() float64 { return float64(forwarded()) })
+	return errors.Join(r.Register(alive), r.Register(calls))
+}
