@@ -207,7 +207,7 @@ func positiveLow(p *Parameter) string {
 	return showFloat(significant(powerOfTen(max(decimalExponent(high)-7, -300)), 1))
 }
 
-// choices checks an ordinal, categorical or constant and unifies its numbers.
+// choices checks an ordinal, categorical or constant.
 func (c *checker) choices(i int, p *Parameter) {
 	w := c.src.words
 	kind := p.Type.String()
@@ -229,7 +229,7 @@ func (c *checker) choices(i int, p *Parameter) {
 		c.at(i, p.Name, field, showValues(p.Values), "a constant has one value", "use type: categorical")
 		return
 	}
-	if c.eachValue(i, p.Name, field, p.Values) && c.unify(i, p, field) {
+	if c.eachValue(i, p.Name, field, p.Values) {
 		c.distinct(i, p.Name, field, p.Values)
 	}
 }
@@ -263,36 +263,12 @@ func valueFault(v Value) (rule, remedy string) {
 	}
 }
 
-// unify turns Ints into Floats if the list also has Floats.
-func (c *checker) unify(i int, p *Parameter, field string) bool {
-	floats := false
-	for _, v := range p.Values {
-		floats = floats || v.kind == KindFloat
-	}
-	if !floats {
-		return true
-	}
-	sound := true
-	for k, v := range p.Values {
-		if v.kind != KindInt {
-			continue
-		}
-		x, ok := toFloat(v)
-		if !ok {
-			sound = false
-			c.at(i, p.Name, field, show(v), "beside floats it becomes a float, and float64 does not hold it exactly", "use an integer of at most 15 digits")
-		}
-		p.Values[k] = x
-	}
-	return sound
-}
-
-// distinct checks that the values differ as text, because a command line or a log shows
-// them as text.
+// distinct checks that the values differ as text, because a command line takes them as
+// text. The float 1.0 and the int 1 differ.
 func (c *checker) distinct(i int, name, field string, values []Value) {
 	seen := make(map[string]Value, len(values))
 	for _, v := range values {
-		text := v.String()
+		text := literal(v)
 		other, twice := seen[text]
 		switch {
 		case !twice:

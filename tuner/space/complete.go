@@ -80,12 +80,15 @@ func (m *member) understand(v Value) (Value, bool) {
 
 // read returns the value of m that text spells.
 func (m *member) read(text string) (Value, bool) {
+	n, _, _ := parseNumber(text)
+	if _, ok := m.coordinateOf(n); ok {
+		return n, true
+	}
 	for _, w := range m.Values {
 		if w.String() == text {
 			return w, true
 		}
 	}
-	n, _, _ := parseNumber(text)
 	if n.kind == KindNone {
 		return Value{}, false
 	}

@@ -69,10 +69,10 @@
 //
 // # Values
 //
-// A parameter's values have one kind. It is Float for floats, Int for ints, and for a list
-// the kinds given, except that Ints become Floats if the list also has Floats. Values of
-// one list must differ as text, so that a command line can name them. In JSON, floats have
-// a dot or an exponent, and ints have neither.
+// Values of floats are Floats, those of ints are Ints, and those of a list have the kinds
+// given. Values of one list must differ as text, so that a command line can name them. The
+// int 1 and the float 1.0 do. In JSON, floats have a dot or an exponent, and ints have
+// neither.
 //
 // # Conditions
 //

@@ -75,7 +75,7 @@ type Parameter struct {
 	Scale Scale
 
 	// Values lists the values of an ordinal (in order) or a categorical. A constant has
-	// exactly one. If some are Float, Ints among them become Float.
+	// exactly one. Each keeps its kind.
 	Values []Value
 
 	// When has the conditions of the parameter, which is active if all of them are met.
