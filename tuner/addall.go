@@ -2,10 +2,8 @@ package tuner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -21,8 +19,6 @@ type Adder interface {
 	// added, and sending the same commands again returns them and adds the rest.
 	AddAll(ctx context.Context, name string, commands []study.Command) (numbers []int, err error)
 }
-
-var _ Adder = (*Tuner)(nil)
 
 // CommandError says which of many commands failed. The commands before it took effect.
 // The failed command and those after it did not, unless the code is [Unknown], in which
@@ -75,28 +71,6 @@ func addOne(ctx context.Context, s Service, name string, c study.Command) (study
 	}
 	return s.Add(ctx, name, c.(study.Add))
 }
-
-// AddAll implements [Adder].
-func (t *Tuner) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
-	if err := CheckAddAll(commands); err != nil {
-		return nil, err
-	}
-	var made []int
-	part := false // whether some trials were stored before the store refused the rest
-	err := t.with(ctx, name, func(d *desk) error {
-		numbers, some, err := d.proposer.makeAll(context.WithoutCancel(ctx), commands)
-		made, part = numbers, part || some
-		return err
-	})
-	if err != nil && part && !as[*CommandError](err) { // also if the call was retried since
-		return nil, fmt.Errorf("%w: %w: %w", store.ErrUnknownOutcome, errPartAdded, err)
-	}
-	return made, err
-}
-
-// errPartAdded explains why some trials may exist although the store refused others. A
-// request too large for one commit takes several.
-var errPartAdded = errors.New("a part of the trials has been added")
 
 // CheckMany refuses to add more than [MaxPage] trials at once.
 func CheckMany(n int) error {

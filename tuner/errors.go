@@ -3,6 +3,7 @@ package tuner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -57,6 +58,9 @@ type Fault struct{ Field, Rule string }
 
 func (e *RemoteError) Error() string { return e.Message }
 
+// ErrBusy refuses an ask because too many wait already. Its code is [Exhausted].
+var ErrBusy = errors.New("too many asks wait for this study; retry later")
+
 // ErrUnsupported is wrapped by errors of operations that a store does not support.
 var ErrUnsupported = errors.New("not supported by this store")
 
@@ -74,7 +78,7 @@ func CodeOf(err error) Code {
 	}{
 		{Unknown, is(store.ErrUnknownOutcome)},
 		{Exhausted, is(store.ErrFull)},
-		{Exhausted, is(errBusy)},
+		{Exhausted, is(ErrBusy)},
 		{Exhausted, as[*QuotaError]},
 		{Exhausted, as[*MemoryError]},
 		{Damaged, is(store.ErrDamaged)},
@@ -122,4 +126,29 @@ func is(target error) func(error) bool {
 func as[E error](err error) bool {
 	var target E
 	return errors.As(err, &target)
+}
+
+// MemoryError refuses work for which there is no room in memory. The call had no
+// effect. Its code is [Exhausted].
+type MemoryError struct{ Limit int64 }
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("memory is short, and the server may use %d bytes (tuner serve --max-memory). Retry later", e.Limit)
+}
+
+// RetryAfter returns how long to wait before a retry.
+func (e *MemoryError) RetryAfter() time.Duration { return time.Second }
+
+// QuotaError refuses a command that would make a study exceed its quota. The command
+// had no effect. Its code is [Exhausted].
+type QuotaError struct {
+	What   string // bytes or reports
+	Value  int64  // with the command
+	Most   int64
+	Option string // the flag of tuner serve
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("the study would hold %d %s, and one study may hold %d (tuner serve %s); tell running trials as before; start a new study or raise the limit",
+		e.Value, e.What, e.Most, e.Option)
 }

@@ -2,12 +2,9 @@ package tuner
 
 import (
 	"time"
-
-	"github.com/bkbtuner/bkb/tuner/propose"
-	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Observer receives what happens in a [Tuner], for metrics. Functions that are nil are not
+// Observer receives what happens in a [engine.Engine], for metrics. Functions that are nil are not
 // called. They are called from several goroutines and must return quickly.
 type Observer struct {
 	// Stored is called for every stored event with its kind, as in [Happening], and with
@@ -21,57 +18,4 @@ type Observer struct {
 	Refitted func(took time.Duration, inducingPoints int)
 	// Committed is called after every commit to the store.
 	Committed func(took time.Duration, events int)
-}
-
-// stored reports stored events.
-func (o *Observer) stored(events []study.Event, took time.Duration) {
-	if o.Committed != nil {
-		o.Committed(took, len(events))
-	}
-	if o.Stored == nil {
-		return
-	}
-	for _, e := range events {
-		phase := ""
-		if b, ok := e.Body.(study.Started); ok && b.Suggestion != nil {
-			phase = b.Suggestion.Phase
-		}
-		o.Stored(kindOf(e.Body), phase)
-	}
-}
-
-// refitted reports a model event.
-func (o *Observer) refitted(took time.Duration, a study.Anchor) {
-	if o.Refitted != nil {
-		o.Refitted(took, propose.InducingPointsOf(a))
-	}
-}
-
-// Loaded returns the studies in memory in no order. Studies with running trials are in memory
-// once a worker has called since the start.
-func (t *Tuner) Loaded() []Study {
-	t.mu.Lock()
-	desks := make([]*desk, 0, len(t.desks))
-	for _, d := range t.desks {
-		desks = append(desks, d)
-	}
-	t.mu.Unlock()
-	now := t.options.Now()
-	out := make([]Study, 0, len(desks))
-	for _, d := range desks {
-		select {
-		case <-d.loaded:
-		default:
-			continue
-		}
-		if d.loadErr != nil {
-			continue
-		}
-		d.log.mu.Lock()
-		if d.log.live != nil {
-			out = append(out, d.log.live.view(d.name, d.id, now))
-		}
-		d.log.mu.Unlock()
-	}
-	return out
 }

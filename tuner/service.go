@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Service is the interface of the service. [Tuner] implements it in the process, over a
+// Service is the interface of the service. [engine.Engine] implements it in the process, over a
 // store, and tuner/client implements it over the network.
 //
 // A name identifies a study, and a number identifies a trial within it. All methods are
@@ -191,4 +191,31 @@ type Happening struct {
 	Caller string // that caused the event, empty if unknown
 	Status study.Status
 	Trial  *study.Trial // nil if the event concerns no trial
+}
+
+// Measured is a completed trial with the means of its objectives, in order. Without
+// values there is none.
+type Measured struct {
+	Trial  int
+	Values []float64
+}
+
+// MaxAuto is the most trials that an ask with [AutoCount] gets.
+const MaxAuto = 64
+
+// PhaseFallback is the phase of suggestions that the study's proposer did not make.
+const PhaseFallback = "fallback"
+
+// DefaultProposer is the proposer of studies created without one.
+const DefaultProposer = propose.BKB
+
+// StudyNews is a part of what [Service.WatchStudies] yields.
+type StudyNews struct {
+	// Studies are studies as they stand, those that are new or have changed.
+	Studies []Study
+	// Deleted are studies that were yielded before and are gone.
+	Deleted []store.StudyID
+	// Listed reports that all studies have been yielded that existed at the beginning. It
+	// is set once.
+	Listed bool
 }

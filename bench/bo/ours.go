@@ -14,6 +14,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -111,7 +112,7 @@ func Version() string {
 
 // served is a study of a service over a store in memory.
 type served struct {
-	service *tuner.Tuner
+	service *engine.Engine
 	running []study.Trial // asked for and not told
 	metrics []string      // that the proposer has limits on
 	// mean and sd predict the outcome of the last trial asked for, where sd is 0 without a
@@ -137,7 +138,7 @@ func newServed(ctx context.Context, s Setup, c study.Component) (Optimiser, erro
 	}
 	// Time stands still, so that no lease expires and a busy machine does not cause random
 	// suggestions as a fallback.
-	t := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return stillTime }})
+	t := engine.Open(memory.New(), engine.Options{ProposeTimeout: 24 * time.Hour, Now: func() time.Time { return stillTime }})
 	spec := study.Spec{
 		Space: s.Space, Objectives: []study.Objective{{Name: objective, Direction: study.Minimize}},
 		Seed: s.Seed, Proposer: c,

@@ -20,6 +20,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -227,7 +228,7 @@ type searched struct {
 
 // search makes a study, runs it to its end and returns the result.
 func (p *autoProblem) search(ctx context.Context, seed uint64, trials int, proposer, pruner study.Component) (*searched, error) {
-	svc := tuner.Open(memory.New(), tuner.Options{ProposeTimeout: time.Hour})
+	svc := engine.Open(memory.New(), engine.Options{ProposeTimeout: time.Hour})
 	defer svc.Close()
 	spec := study.Spec{MaxTrials: trials, Seed: seed, Proposer: proposer, Pruner: pruner}
 	if _, _, err := p.tuning.Study(ctx, svc, "auto", spec); err != nil {
@@ -280,7 +281,7 @@ func (p *autoProblem) run(ctx context.Context, svc tuner.Service) error {
 
 // refit fits a configuration as a trial would, and as the final fit.
 func (p *autoProblem) refit(ctx context.Context, c space.Config) (validation, test float64, err error) {
-	svc := tuner.Open(memory.New(), tuner.Options{})
+	svc := engine.Open(memory.New(), engine.Options{})
 	defer svc.Close()
 	if _, err := svc.CreateStudy(ctx, "auto", study.Create{Spec: p.tuning.Complete(study.Spec{MaxTrials: 1})}); err != nil {
 		return 0, 0, err

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 )
 
 // How long an ask waits for a suggestion reaches the file's service, from every command
 // that asks.
 func TestProposeTimeout(t *testing.T) {
 	for line, want := range map[string]time.Duration{
-		"ask s":                       tuner.DefaultProposeTimeout,
+		"ask s":                       engine.DefaultProposeTimeout,
 		"ask s --propose-timeout 7s":  7 * time.Second,
 		"run s --propose-timeout 1m":  time.Minute,
 		"auto --propose-timeout 90s":  90 * time.Second,

@@ -9,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -90,7 +91,7 @@ func TestHostileNumbers(t *testing.T) {
 func survive(spec study.Spec, value func(int) float64, trials int) (asks, fallbacks int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	tn := tuner.Open(memory.New(), tuner.Options{})
+	tn := engine.Open(memory.New(), engine.Options{})
 	defer tn.Close()
 	if _, err := tn.CreateStudy(ctx, "s", study.Create{Spec: spec}); err != nil {
 		return 0, 0, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -217,7 +218,7 @@ func TestLinearizable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := tuner.Open(st, tuner.Options{LongLived: true})
+	service := engine.Open(st, engine.Options{LongLived: true})
 	defer service.Close()
 	h := &historian{service: service, journal: new(journal), most: n}
 	for i := range 4 {

@@ -66,7 +66,7 @@ var hunts = []struct {
 	{planted.TokenStored, "canary", byTest("./tuner/server", "TestCanary")},
 	{planted.NameUnchecked, "worker names", byTest("./tuner/server", "TestWorkerNames$")},
 	{planted.AuditForgotten, "audit lines", byTest("./tuner/server", "TestAudit$")},
-	{planted.CallerForgotten, "callers in the log", byTest("./tuner", "TestCallersAreStored")},
+	{planted.CallerForgotten, "callers in the log", byTest("./tuner/engine", "TestCallersAreStored")},
 	{planted.ReportsCarried, "largest trial", byTest("./internal/torture", "TestLargestTrial")},
 	{planted.HealthCounted, "health watches", byTest("./internal/torture", "TestHealthWatchFlood/plain")},
 	{planted.HealthUncapped, "health watches", byTest("./internal/torture", "TestHealthWatchFlood/plain")},

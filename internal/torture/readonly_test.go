@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store/bolt"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -32,7 +32,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := tuner.Open(st, tuner.Options{})
+	svc := engine.Open(st, engine.Options{})
 	_, err = svc.CreateStudy(context.Background(), "s", study.Create{Spec: spec(t)})
 	if err == nil {
 		_, err = svc.Ask(context.Background(), "s", study.Ask{})

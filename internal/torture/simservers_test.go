@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/store/lease"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/cluster"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -186,7 +187,7 @@ func (s *simulation) bootServer(i int) {
 		s.broken("server %d does not start: %v", i, err)
 		return
 	}
-	local := tuner.Open(v.member, tuner.Options{
+	local := engine.Open(v.member, engine.Options{
 		LongLived: true, IdleTimeout: 30 * time.Second, ProposeTimeout: time.Second,
 		Now:     func() time.Time { return time.Now().Add(time.Duration(s.wall.Load())) },
 		OnFatal: func(error) { v.life.fatal.Store(true) },

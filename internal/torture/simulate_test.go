@@ -18,6 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -101,7 +102,7 @@ type simulation struct {
 	spec    study.Spec
 	disk    *simDisk
 	life    *simLife // of the current service
-	service *tuner.Tuner
+	service *engine.Engine
 	fleet   []*simServer // several servers instead of one service
 	late    []func()     // writes of unknown outcome that are still to be done
 	boots   int          // of servers after the first ones
@@ -187,7 +188,7 @@ func (s *simulation) run(t *testing.T) {
 // boot starts a new life of the service on the disk.
 func (s *simulation) boot() {
 	s.life = &simLife{disk: s.disk}
-	s.service = tuner.Open(s.life, tuner.Options{
+	s.service = engine.Open(s.life, engine.Options{
 		LongLived: true, IdleTimeout: 30 * time.Second, ProposeTimeout: time.Second,
 		Now:     func() time.Time { return time.Now().Add(time.Duration(s.wall.Load())) },
 		OnFatal: func(error) { s.life.fatal.Store(true) },
@@ -343,7 +344,7 @@ func (s *simulation) explain(ctx context.Context) {
 		}
 		service := s.service
 		if s.fleet != nil {
-			service = tuner.Open(&simLife{disk: s.disk}, tuner.Options{})
+			service = engine.Open(&simLife{disk: s.disk}, engine.Options{})
 			defer service.Close()
 		}
 		r, err := service.Replay(ctx, name, nil)

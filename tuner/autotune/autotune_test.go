@@ -23,6 +23,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -90,7 +91,7 @@ func tuning(t *testing.T, algorithm string, d *training.Data, o autotune.Options
 // newStudy makes a study "s" for a tuning.
 func newStudy(t *testing.T, tn *autotune.Tuning, trials int, change func(*study.Spec)) tuner.Service {
 	t.Helper()
-	svc := tuner.Open(memory.New(), tuner.Options{})
+	svc := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { svc.Close() })
 	spec := study.Spec{MaxTrials: trials, MaxRetries: 3, Seed: 1}
 	if change != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// Node is a service that answers calls itself. A [tuner.Tuner] and a client are nodes.
+// Node is a service that answers calls itself. An engine and a client are nodes.
 type Node interface {
 	tuner.Service
 	tuner.Adder

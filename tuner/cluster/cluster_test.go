@@ -15,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/store/lease"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -104,7 +105,7 @@ func (w *network) serve(address string) *node {
 		w.t.Fatal(err)
 	}
 	n := &node{member: &member{m, f}}
-	n.Service = New(tuner.Open(m, tuner.Options{LongLived: true}), m, Options{
+	n.Service = New(engine.Open(m, engine.Options{LongLived: true}), m, Options{
 		Dial:      func(to string) (Node, error) { return w.dial(to) },
 		Forwarded: func(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil },
 		PassOn: func(ctx context.Context, name string) (context.Context, error) {

@@ -14,14 +14,15 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/katib"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-func open(t *testing.T) *tuner.Tuner {
+func open(t *testing.T) *engine.Engine {
 	t.Helper()
-	svc := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	svc := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { svc.Close() })
 	return svc
 }

@@ -11,7 +11,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
 
@@ -99,5 +99,5 @@ func duplicate(name, inStore string) error {
 // Optuna.
 func notFound(err error) bool {
 	none := (*store.NotFoundError)(nil)
-	return errors.As(err, &none) || errors.Is(err, tuner.ErrNotForeign)
+	return errors.As(err, &none) || errors.Is(err, engine.ErrNotForeign)
 }

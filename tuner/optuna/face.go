@@ -15,6 +15,8 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/optuna/internal/changepb"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -25,7 +27,7 @@ const timeFormat = "2006-01-02 15:04:05.000000"
 // Options are the settings of a [Face].
 type Options struct {
 	// Memory refuses large answers while memory is short. Use that of the service.
-	Memory *tuner.Memory
+	Memory *memlimit.Limit
 	// Logger receives studies that cannot be listed, and trials that were failed. Nil
 	// discards them.
 	Logger *slog.Logger
@@ -37,30 +39,30 @@ type Options struct {
 // [NewState] as its Options.Foreign.
 type Face struct {
 	pb.UnimplementedStorageServiceServer
-	tuner   *tuner.Tuner
+	tuner   *engine.Engine
 	options Options
 
 	mu    sync.Mutex
-	names map[int64]tuner.ForeignStudy // by id
-	idle  map[store.StudyID]struct{}   // studies without running trials
+	names map[int64]engine.ForeignStudy // by id
+	idle  map[store.StudyID]struct{}    // studies without running trials
 }
 
 // New returns the face of a service.
-func New(t *tuner.Tuner, o Options) *Face {
+func New(t *engine.Engine, o Options) *Face {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Face{tuner: t, options: o, names: make(map[int64]tuner.ForeignStudy), idle: make(map[store.StudyID]struct{})}
+	return &Face{tuner: t, options: o, names: make(map[int64]engine.ForeignStudy), idle: make(map[store.StudyID]struct{})}
 }
 
 // now is the time as Optuna writes it.
 func (f *Face) now() string { return f.options.Now().Local().Format(timeFormat) }
 
 // study returns the study with an id.
-func (f *Face) study(ctx context.Context, id int64) (tuner.ForeignStudy, error) {
+func (f *Face) study(ctx context.Context, id int64) (engine.ForeignStudy, error) {
 	f.mu.Lock()
 	s, ok := f.names[id]
 	f.mu.Unlock()
@@ -88,7 +90,7 @@ func (f *Face) update(ctx context.Context, id int64, do func(*State) ([]study.Fo
 	if err != nil {
 		return err
 	}
-	err = f.tuner.Change(ctx, s, func(state tuner.Foreign) ([]study.Foreign, error) {
+	err = f.tuner.Change(ctx, s, func(state engine.Foreign) ([]study.Foreign, error) {
 		changes, err := do(state.(*State))
 		if len(changes) > 0 {
 			f.mu.Lock()
@@ -109,7 +111,7 @@ func (f *Face) read(ctx context.Context, id int64, do func(*State) error) error 
 	return f.update(ctx, id, func(s *State) ([]study.Foreign, error) { return nil, do(s) })
 }
 
-func (f *Face) forget(s tuner.ForeignStudy) {
+func (f *Face) forget(s engine.ForeignStudy) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.names, int64(s.ID))
@@ -283,7 +285,7 @@ func (f *Face) GetAllStudies(ctx context.Context, _ *pb.GetAllStudiesRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(studies, func(a, b tuner.ForeignStudy) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(studies, func(a, b engine.ForeignStudy) int { return cmp.Compare(a.ID, b.ID) })
 	reply := new(pb.GetAllStudiesReply)
 	for _, s := range studies {
 		all, err := f.frozen(ctx, int64(s.ID))
@@ -424,9 +426,9 @@ func (f *Face) GetTrials(ctx context.Context, r *pb.GetTrialsRequest) (*pb.GetTr
 		if first := s.trialID(0); r.TrialIdGreaterThan >= first {
 			from = int(min(r.TrialIdGreaterThan-first+1, int64(len(s.trials))))
 		}
-		leave, ok := f.options.Memory.Enter(2*s.size(from), tuner.ShareAdmin)
+		leave, ok := f.options.Memory.Enter(2*s.size(from), memlimit.ShareAdmin)
 		if !ok {
-			return &tuner.MemoryError{Limit: f.options.Memory.Limit()}
+			return &tuner.MemoryError{Limit: f.options.Memory.Bytes()}
 		}
 		defer leave()
 		var err error

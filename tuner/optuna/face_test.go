@@ -22,6 +22,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -33,7 +34,7 @@ func (lasting) Close() error { return nil }
 // open returns a face over a store.
 func open(t *testing.T, st store.Store, o Options) *Face {
 	t.Helper()
-	svc := tuner.Open(lasting{st}, tuner.Options{LongLived: true, Foreign: NewState})
+	svc := engine.Open(lasting{st}, engine.Options{LongLived: true, Foreign: NewState})
 	t.Cleanup(func() { svc.Close() })
 	return New(svc, o)
 }
@@ -552,7 +553,7 @@ func TestParseDistribution(t *testing.T) {
 func TestFailStale(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	st := memory.New()
-	svc := tuner.Open(lasting{st}, tuner.Options{LongLived: true, Foreign: NewState, Now: func() time.Time { return now }})
+	svc := engine.Open(lasting{st}, engine.Options{LongLived: true, Foreign: NewState, Now: func() time.Time { return now }})
 	defer svc.Close()
 	f := New(svc, Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 	id := newStudy(t, f, "s")

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 )
 
 // Prefix begins the names of Optuna's studies in the store.
-const Prefix = tuner.ForeignPrefix
+const Prefix = engine.ForeignPrefix
 
 // digestBytes of the name's digest are at the end of a derived name, in hexadecimal.
 const digestBytes = 8

@@ -6,6 +6,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/optuna/internal/changepb"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -42,7 +43,7 @@ func (f *Face) failStale(ctx context.Context, since time.Time) error {
 			continue // and need not be read
 		}
 		var numbers []int
-		err := f.tuner.Change(ctx, s, func(state tuner.Foreign) (changes []study.Foreign, err error) {
+		err := f.tuner.Change(ctx, s, func(state engine.Foreign) (changes []study.Foreign, err error) {
 			var others bool
 			if numbers, others = state.(*State).stale(since); !others {
 				f.mu.Lock()

@@ -11,7 +11,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/optuna"
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/optuna/internal/changepb"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -35,7 +35,7 @@ type trial struct {
 }
 
 // NewState returns the empty state of a study.
-func NewState(id store.StudyID) tuner.Foreign {
+func NewState(id store.StudyID) engine.Foreign {
 	return &State{
 		id: id, user: make(map[string]string), system: make(map[string]string),
 		distributions: make(map[string]Distribution), texts: make(map[string]string),
@@ -60,7 +60,7 @@ func (s *State) trialID(number int) int64 { return int64(s.id)<<numberBits | int
 // numberBits are the low bits of a trial's id, which hold its number.
 const numberBits = 32
 
-// Apply implements [tuner.Foreign].
+// Apply implements [engine.Foreign].
 func (s *State) Apply(e study.Event) error {
 	switch b := e.Body.(type) {
 	case study.Created:

@@ -7,7 +7,7 @@ import (
 	"log"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -16,7 +16,7 @@ import (
 // Run asks, runs and tells until the study ends. Func takes the place of a command, and
 // prints as a command does.
 func ExampleRun() {
-	ctx, service := context.Background(), tuner.Open(memory.New(), tuner.Options{})
+	ctx, service := context.Background(), engine.Open(memory.New(), engine.Options{})
 	defer service.Close()
 	sp, err := space.New(space.NewFloat("x", -1, 1))
 	if err != nil {

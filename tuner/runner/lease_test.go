@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -123,7 +124,7 @@ func (m *machine) saw(t *testing.T, want ...string) {
 // that is held so long.
 func oneTrial(t *testing.T, server bool, lease time.Duration) tuner.Service {
 	t.Helper()
-	return newStudyOf(t, tuner.Options{LongLived: server}, func(s *study.Spec) { s.MaxTrials, s.Lease = 1, lease })
+	return newStudyOf(t, engine.Options{LongLived: server}, func(s *study.Spec) { s.MaxTrials, s.Lease = 1, lease })
 }
 
 // outcome is the loss of trial 0, and how it came to it.

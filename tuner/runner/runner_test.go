@@ -18,6 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -26,10 +27,10 @@ import (
 // newStudy returns a service with a study "s" of x in [0, 1].
 func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {
 	t.Helper()
-	return newStudyOf(t, tuner.Options{}, change)
+	return newStudyOf(t, engine.Options{}, change)
 }
 
-func newStudyOf(t *testing.T, o tuner.Options, change func(*study.Spec)) tuner.Service {
+func newStudyOf(t *testing.T, o engine.Options, change func(*study.Spec)) tuner.Service {
 	t.Helper()
 	sp, err := space.New(space.NewFloat("x", 0, 1))
 	if err != nil {
@@ -42,7 +43,7 @@ func newStudyOf(t *testing.T, o tuner.Options, change func(*study.Spec)) tuner.S
 	if change != nil {
 		change(&spec)
 	}
-	svc := tuner.Open(memory.New(), o)
+	svc := engine.Open(memory.New(), o)
 	t.Cleanup(func() { svc.Close() })
 	if _, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {
 		t.Fatal(err)

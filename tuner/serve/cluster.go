@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/cluster"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
@@ -28,7 +29,7 @@ func (c *Config) warnOfOthers(ctx context.Context, m *lease.Member) {
 
 // spread returns the service for all callers, over the local one, and the number of calls
 // that it forwarded to other servers.
-func (c *Config) spread(local *tuner.Tuner, m *lease.Member) (svc tuner.Service, forwarded func() int64) {
+func (c *Config) spread(local *engine.Engine, m *lease.Member) (svc tuner.Service, forwarded func() int64) {
 	if m == nil {
 		return local, func() int64 { return 0 }
 	}

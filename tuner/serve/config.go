@@ -14,7 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/bolt/backups"
 	"github.com/bkbtuner/bkb/store/lease"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
@@ -31,7 +31,7 @@ type Config struct {
 	// the logger of the whole server.
 	Server server.Options
 	// Service are the options of the service. Only its limits and ProposeTimeout are used.
-	Service tuner.Options
+	Service engine.Options
 
 	// HTTP is the host:port or unix:path of the page and of calls in JSON, empty for none.
 	HTTP   string

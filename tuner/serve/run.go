@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
@@ -40,7 +41,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	o.Memory, o.LongLived, o.Logger, o.Observer = c.Server.Memory, true, logger, metrics.Observer()
 	// What stopped the store says more than the error of a commit, whose outcome is unknown.
 	o.OnFatal = func(err error) { fatal(cmp.Or(st.failure(), err)) }
-	local := tuner.Open(st.Store, o)
+	local := engine.Open(st.Store, o)
 	service, forwarded := c.spread(local, st.member)
 	defer func() { err = errors.Join(err, c.close(service)) }()
 	go st.watch(ctx, fatal)
@@ -52,7 +53,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := metrics.Register(srv.Registry(), local, st.bytes, c.Version); err != nil {
+	if err := metrics.Register(srv.Registry(), local.Loaded, st.bytes, c.Version); err != nil {
 		return err
 	}
 	if err := registerCluster(srv.Registry(), st.member, forwarded); err != nil {

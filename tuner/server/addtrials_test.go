@@ -10,7 +10,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -30,7 +30,7 @@ func newTrials(n int) (out []*pb.NewTrial) {
 // TestAddTrials checks that many trials are added up to a limit. The error names the
 // refused trial and says whether trials are stored.
 func TestAddTrials(t *testing.T) {
-	service := tuner.Open(memory.New(), tuner.Options{})
+	service := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { service.Close() })
 	_, c, _, err := wire.DecodeCreate(createRequest("mine"))
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 )
 
 // bytesInFlight counts the bytes of running requests as received. A request over the
 // limit is not decoded.
 type bytesInFlight struct {
 	limit  int // negative for none
-	memory *tuner.Memory
+	memory *memlimit.Limit
 	gauge  func(bytes float64)
 
 	mu    sync.Mutex
@@ -38,21 +38,21 @@ const (
 	smallRequest = 4 << 10
 )
 
-func newBytesInFlight(limit int, memory *tuner.Memory, gauge func(float64)) *bytesInFlight {
+func newBytesInFlight(limit int, memory *memlimit.Limit, gauge func(float64)) *bytesInFlight {
 	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken), bad: make(map[any]error)}
 }
 
 // inflated is the memory that a request of so many bytes reserves. It is at most an
 // eighth of the limit, so that every legal request fits while the server is idle.
-func inflated(bytes int64, memory *tuner.Memory) int64 {
-	return min(inflation*bytes, memory.Limit()/8)
+func inflated(bytes int64, memory *memlimit.Limit) int64 {
+	return min(inflation*bytes, memory.Bytes()/8)
 }
 
 // take counts a message, or marks it as refused.
 func (b *bytesInFlight) take(message any, bytes int) bool {
 	forget, room := func() {}, true
 	if bytes > smallRequest {
-		forget, room = b.memory.Enter(inflated(int64(bytes), b.memory), tuner.ShareAdmin) // may take a while
+		forget, room = b.memory.Enter(inflated(int64(bytes), b.memory), memlimit.ShareAdmin) // may take a while
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

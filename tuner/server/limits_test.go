@@ -25,6 +25,7 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -397,19 +398,19 @@ func TestCanary(t *testing.T) {
 }
 
 // fromDisk is a service over a file.
-func fromDisk(t testing.TB, path string) *tuner.Tuner {
+func fromDisk(t testing.TB, path string) *engine.Engine {
 	t.Helper()
 	st, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn := tuner.Open(st, tuner.Options{LongLived: true})
+	tn := engine.Open(st, engine.Options{LongLived: true})
 	t.Cleanup(func() { tn.Close() })
 	return tn
 }
 
 // onDisk returns a service over a new file, with the studies mine and theirs.
-func onDisk(t testing.TB, path string) *tuner.Tuner {
+func onDisk(t testing.TB, path string) *engine.Engine {
 	t.Helper()
 	tn := fromDisk(t, path)
 	for _, name := range []string{"mine", "theirs"} {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 )
 
 // retryMemory is how long a caller should wait that was refused for lack of memory.
@@ -56,9 +56,9 @@ func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), er
 		return func() {}, nil
 	}
 	id, _ := identityOf(ctx)
-	share := tuner.ShareWorker
+	share := memlimit.ShareWorker
 	if id.scope.Role == RoleAdmin {
-		share = tuner.ShareAdmin
+		share = memlimit.ShareAdmin
 	}
 	leave, ok := s.options.Memory.Enter(bytes, share)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -20,7 +20,7 @@ func TestMemoryRefuses(t *testing.T) {
 	path := tokenPath(t)
 	ctx := as(t.Context(), addToken(t, path, server.Scope{Role: server.RoleAdmin}))
 	var log syncBuffer
-	r := start(t, withStudies(t), server.Options{TokenFile: path, Memory: tuner.NewMemory(1), Logger: log.logger()})
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Memory: memlimit.New(1), Logger: log.logger()})
 	c := pb.NewTunerClient(r.connect(t))
 	const parent, trial = "studies/mine", "studies/mine/trials/0"
 	failed := &pb.Outcome{State: pb.TrialState_TRIAL_STATE_FAILED}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc/stats"
 
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 )
 
 // DefaultAddress is the default of Options.Address.
@@ -58,7 +58,7 @@ type Options struct {
 	Limits Limits
 	// Memory refuses large calls while memory is short. Use the same Memory for the
 	// service. A nil Memory refuses none.
-	Memory *tuner.Memory
+	Memory *memlimit.Limit
 	// StopTimeout is how long running calls may take to finish when the server stops. 0
 	// means 10 s.
 	StopTimeout time.Duration
@@ -133,7 +133,7 @@ func (o Options) withDefaults() Options {
 	fill(&o.StopTimeout, 10*time.Second)
 	fill(&o.DrainDelay, 250*time.Millisecond)
 	o.Limits = o.Limits.withDefaults()
-	o.Limits.maxMemory = o.Memory.Limit()
+	o.Limits.maxMemory = o.Memory.Bytes()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

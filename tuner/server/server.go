@@ -218,7 +218,7 @@ func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.
 	ended := make(chan error, len(listeners)+len(s.guests)+2)
 	running := len(listeners)
 	for _, l := range listeners {
-		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Limit())
+		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Bytes())
 		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
 	}
 	for _, g := range s.guests {

@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ServiceMetrics are metrics of a [tuner.Tuner] and its store. Give the Tuner the Observer,
+// ServiceMetrics are metrics of an engine and its store. Give the engine the Observer,
 // and register them when the server has its registry.
 type ServiceMetrics struct {
 	suggestions *prometheus.CounterVec // by phase
@@ -69,7 +69,7 @@ func NewServiceMetrics(byStudy bool) *ServiceMetrics {
 	return m
 }
 
-// Observer returns the observer for the options of a Tuner.
+// Observer returns the observer for the options of an Engine.
 func (m *ServiceMetrics) Observer() tuner.Observer {
 	return tuner.Observer{
 		Stored: func(kind, phase string) {
@@ -104,9 +104,9 @@ func (m *ServiceMetrics) Observer() tuner.Observer {
 // StoreBytes are sizes of a store. A negative limit means none.
 type StoreBytes struct{ Used, Free, Limit int64 }
 
-// Register adds the metrics to a registry, with those of the studies in memory, of the store,
+// Register adds the metrics to a registry, with those of the loaded studies, of the store,
 // and of the build. store, if not nil, returns the sizes of the store.
-func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store func() (StoreBytes, error), version string) error {
+func (m *ServiceMetrics) Register(r prometheus.Registerer, loaded func() []tuner.Study, store func() (StoreBytes, error), version string) error {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tuner_build_info", Help: "1, with the version of the program as labels.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
@@ -115,7 +115,7 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
-		&gauges{t, store, m.byStudy},
+		&gauges{loaded, store, m.byStudy},
 	} {
 		errs = append(errs, r.Register(c))
 	}
@@ -124,7 +124,7 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, t *tuner.Tuner, store
 
 // gauges are read when they are scraped.
 type gauges struct {
-	tuner   *tuner.Tuner
+	loaded  func() []tuner.Study
 	store   func() (StoreBytes, error)
 	byStudy bool
 }
@@ -156,7 +156,7 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
-	loaded := g.tuner.Loaded()
+	loaded := g.loaded()
 	running, studies := 0, make(map[study.Status]int)
 	for _, s := range loaded {
 		running += s.Counts[study.Running]

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -25,10 +25,10 @@ import (
 func TestServiceMetrics(t *testing.T) {
 	m := server.NewServiceMetrics(false)
 	now := time.Unix(1_800_000_000, 0)
-	tn := tuner.Open(memory.New(), tuner.Options{Observer: m.Observer(), Now: func() time.Time { return now }})
+	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer(), Now: func() time.Time { return now }})
 	defer tn.Close()
 	r := prometheus.NewRegistry()
-	if err := m.Register(r, tn, func() (server.StoreBytes, error) { return server.StoreBytes{Used: 5, Free: 7, Limit: -1}, nil }, "v1"); err != nil {
+	if err := m.Register(r, tn.Loaded, func() (server.StoreBytes, error) { return server.StoreBytes{Used: 5, Free: 7, Limit: -1}, nil }, "v1"); err != nil {
 		t.Fatal(err)
 	}
 	sp, err := space.New(space.NewFloat("x", 0, 1))
@@ -90,10 +90,10 @@ func TestServiceMetrics(t *testing.T) {
 // TestStudyMetrics has more studies than have metrics of their own.
 func TestStudyMetrics(t *testing.T) {
 	m := server.NewServiceMetrics(true)
-	tn := tuner.Open(memory.New(), tuner.Options{Observer: m.Observer()})
+	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer()})
 	defer tn.Close()
 	r := prometheus.NewRegistry()
-	if err := m.Register(r, tn, nil, "v1"); err != nil {
+	if err := m.Register(r, tn.Loaded, nil, "v1"); err != nil {
 		t.Fatal(err)
 	}
 	sp, err := space.New(space.NewFloat("x", 0, 1))

@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/shared"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -24,7 +25,7 @@ func open(path string) *shared.Service {
 		if err != nil {
 			return nil, err
 		}
-		return tuner.Open(st, tuner.Options{}), nil
+		return engine.Open(st, engine.Options{}), nil
 	})
 }
 
@@ -182,7 +183,7 @@ func TestAddAllOneByOne(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return struct{ tuner.Service }{tuner.Open(st, tuner.Options{})}, nil // which is no Adder
+		return struct{ tuner.Service }{engine.Open(st, engine.Options{})}, nil // which is no Adder
 	})
 	defer single.Close()
 	var commands []study.Command

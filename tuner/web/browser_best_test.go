@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -49,7 +50,7 @@ func unworthy(t testing.TB, s tuner.Service, name string, objectives ...string) 
 // TestBrowserBest opens a study whose best trial is not the one with the least told value.
 func TestBrowserBest(t *testing.T) {
 	chromium(t)
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	unworthy(t, s, "one", "loss")
 	unworthy(t, s, "both", "loss", "seconds")

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -19,7 +19,7 @@ import (
 // TestBrowserEpochs opens a trial that began again. Its lines have the last epoch alone.
 func TestBrowserEpochs(t *testing.T) {
 	chromium(t)
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	spec := study.Spec{Space: studySpace(t), Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, MaxRetries: 1}
 	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/web"
@@ -150,7 +151,7 @@ func TestBrowserList(t *testing.T) {
 // TestBrowserWorkers follows a lease that expires, until another worker has the trial.
 func TestBrowserWorkers(t *testing.T) {
 	chromium(t)
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	c := spec(t)
 	c.Lease, c.MaxRetries = 3*time.Second, 1

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -76,7 +76,7 @@ func TestCheckSpace(t *testing.T) {
 // TestBrowserNew writes a space with a fault, mends it, and creates the study.
 func TestBrowserNew(t *testing.T) {
 	chromium(t)
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -35,7 +36,7 @@ func TestBrowserPeer(t *testing.T) {
 	if text := os.Getenv("BKB_PEER_TRIALS"); text != "" {
 		n = must(strconv.Atoi(text))
 	}
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	imported(t, s, "big", n)
 	var rows bytes.Buffer

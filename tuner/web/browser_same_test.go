@@ -23,7 +23,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -58,14 +58,14 @@ func shell(t testing.TB, r *running, dir, line string) *exec.Cmd {
 // acting is a service whose events can be read, with a study that has finished and running
 // trials.
 type acting struct {
-	*tuner.Tuner
+	*engine.Engine
 	store store.Store
 }
 
 func newActing(t testing.TB) *acting {
 	t.Helper()
 	a := &acting{store: memory.New()}
-	a.Tuner = tuner.Open(a.store, tuner.Options{LongLived: true})
+	a.Engine = engine.Open(a.store, engine.Options{LongLived: true})
 	t.Cleanup(func() { a.Close() })
 	imported(t, a, "digits", 12)
 	if _, err := a.Ask(t.Context(), "digits", study.Ask{Worker: "w", Lease: time.Hour, New: true}); err != nil {
@@ -316,7 +316,7 @@ func TestBrowserLostAnswers(t *testing.T) {
 // trial.
 func TestBrowserKilledWorker(t *testing.T) {
 	chromium(t)
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	c := spec(t)
 	c.Lease, c.MaxRetries = 4*time.Second, 3

@@ -26,6 +26,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -362,9 +363,9 @@ func twoObjectives(t testing.TB, s tuner.Service) {
 }
 
 // lively is a service with a study that runs, and others in other states.
-func lively(t testing.TB) *tuner.Tuner {
+func lively(t testing.TB) *engine.Engine {
 	t.Helper()
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	ctx := t.Context()
 	imported(t, s, "digits", 240)
@@ -542,7 +543,7 @@ type measures struct{ bytes, requests, load, brush, zoom, elements float64 }
 
 // measureBrowser opens a study of n trials, zooms and brushes as a visitor does.
 func measureBrowser(t *testing.T, n int) (m measures) {
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	imported(t, s, "big", n)
 	r := start(t, s, server.Options{}, loopback)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -192,7 +192,7 @@ func TestBodyLimit(t *testing.T) {
 
 // TestBodyNeedsMemory refuses large bodies while memory is short. Small ones pass.
 func TestBodyNeedsMemory(t *testing.T) {
-	r := start(t, withStudies(t), server.Options{Memory: tuner.NewMemory(1 << 20)}, loopback) // less than a process needs
+	r := start(t, withStudies(t), server.Options{Memory: memlimit.New(1 << 20)}, loopback) // less than a process needs
 	text := `{"name":"studies/mine"}`
 	a := r.call(t, "GetStudy", text+strings.Repeat(" ", 5000))
 	a.want(t, "large body", 429, float64(codes.ResourceExhausted), "EXHAUSTED")

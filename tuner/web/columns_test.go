@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -89,7 +90,7 @@ func readTable(t *testing.T, r *running, query string) *table {
 
 // TestColumns compares columns with the trials one by one, and then those that changed.
 func TestColumns(t *testing.T) {
-	s := tuner.Open(memory.New(), tuner.Options{})
+	s := engine.Open(memory.New(), engine.Options{})
 	defer s.Close()
 	imported(t, s, "s", 150)
 	r := start(t, s, server.Options{}, loopback)
@@ -146,7 +147,7 @@ func jsonNumber(n uint64) string { text, _ := json.Marshal(n); return string(tex
 
 // TestAxes checks how coordinates read.
 func TestAxes(t *testing.T) {
-	s := tuner.Open(memory.New(), tuner.Options{})
+	s := engine.Open(memory.New(), engine.Options{})
 	defer s.Close()
 	imported(t, s, "s", 1)
 	r := start(t, s, server.Options{}, loopback)
@@ -192,7 +193,7 @@ func TestAxes(t *testing.T) {
 
 // TestAxesTellApart checks that neighbouring values of an axis have different labels.
 func TestAxesTellApart(t *testing.T) {
-	s := tuner.Open(memory.New(), tuner.Options{})
+	s := engine.Open(memory.New(), engine.Options{})
 	defer s.Close()
 	sp, _, err := space.Parse([]byte(`
 parameters:
@@ -240,7 +241,7 @@ func (o older) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (t
 // TestOlderColumns checks that a server without a column serves the others, and that other
 // mistakes stay errors.
 func TestOlderColumns(t *testing.T) {
-	s := tuner.Open(memory.New(), tuner.Options{})
+	s := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { s.Close() })
 	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
 		t.Fatal(err)

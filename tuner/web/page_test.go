@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/web"
@@ -401,7 +401,7 @@ func TestWithoutPage(t *testing.T) {
 func TestEvents(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	service := tuner.Open(memory.New(), tuner.Options{})
+	service := engine.Open(memory.New(), engine.Options{})
 	if _, err := service.CreateStudy(ctx, "mine", study.Create{Spec: spec(t)}); err != nil {
 		t.Fatal(err)
 	}

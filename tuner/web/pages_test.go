@@ -18,6 +18,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -31,7 +32,7 @@ const pairs = 10
 // median of the ratios of the pairs with their quartiles, and the CPU time of the process,
 // clients and pages included.
 func BenchmarkOpenPages(b *testing.B) {
-	s := tuner.Open(memory.New(), tuner.Options{LongLived: true})
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	sp := spec(b)
 	sp.Proposer.Name = "random"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/shared"
 	"github.com/spf13/cobra"
 )
@@ -94,7 +95,7 @@ func (lent) Close() error { return nil }
 
 // onDatabase returns the service over a database. The connections stay open while the
 // command runs. A study is read again after a pause, because other processes write too.
-func (g *Globals) onDatabase(cmd *cobra.Command, address string, o tuner.Options) *shared.Service {
+func (g *Globals) onDatabase(cmd *cobra.Command, address string, o engine.Options) *shared.Service {
 	var st *postgres.Store
 	s := shared.New(func(ctx context.Context) (_ tuner.Service, err error) {
 		if st == nil {
@@ -103,7 +104,7 @@ func (g *Globals) onDatabase(cmd *cobra.Command, address string, o tuner.Options
 				return nil, err
 			}
 		}
-		return tuner.Open(lent{st}, o), nil
+		return engine.Open(lent{st}, o), nil
 	})
 	s.Closed = func() error {
 		if st == nil {

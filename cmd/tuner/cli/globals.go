@@ -23,6 +23,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/shared"
 	"github.com/bkbtuner/bkb/tuner/wire"
 	"github.com/spf13/cobra"
@@ -84,7 +85,7 @@ func (g *Globals) Flags(root *cobra.Command) {
 
 // ProposeFlag adds the flag with the time that asks wait for suggestions.
 func (g *Globals) ProposeFlag(fs *pflag.FlagSet) {
-	fs.DurationVar(&g.propose, "propose-timeout", tuner.DefaultProposeTimeout, "wait before a random suggestion")
+	fs.DurationVar(&g.propose, "propose-timeout", engine.DefaultProposeTimeout, "wait before a random suggestion")
 }
 
 // CheckPropose refuses a wrong flag of proposeFlag.
@@ -93,7 +94,7 @@ func (g *Globals) CheckPropose(cmd *cobra.Command, address string) error {
 	case f == nil || !f.Changed:
 		return nil
 	case g.propose <= 0:
-		return Usagef("--propose-timeout %s: must be above 0, such as %s", g.propose, tuner.DefaultProposeTimeout)
+		return Usagef("--propose-timeout %s: must be above 0, such as %s", g.propose, engine.DefaultProposeTimeout)
 	case address != "":
 		return Usagef("--propose-timeout %s: has no effect on the server at %s; leave it out, and set it in tuner serve", g.propose, address)
 	}
@@ -101,7 +102,7 @@ func (g *Globals) CheckPropose(cmd *cobra.Command, address string) error {
 }
 
 // Service are the options of a service on a file.
-func (g *Globals) Service() tuner.Options { return tuner.Options{ProposeTimeout: g.propose} }
+func (g *Globals) Service() engine.Options { return engine.Options{ProposeTimeout: g.propose} }
 
 // Note writes a message to stderr, unless --quiet is given.
 func (g *Globals) Note(cmd *cobra.Command, format string, args ...any) {
@@ -185,7 +186,7 @@ func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
 		if err != nil {
 			return nil, err
 		}
-		return tuner.Open(st, o), nil
+		return engine.Open(st, o), nil
 	})
 	return s, nil
 }

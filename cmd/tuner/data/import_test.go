@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -20,20 +21,20 @@ import (
 
 // refusing is a service whose second call with many trials ends with an error.
 type refusing struct {
-	*tuner.Tuner
+	*engine.Engine
 	calls int
 	err   error
 }
 
 func (r *refusing) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	if r.calls++; r.calls < 2 {
-		return r.Tuner.AddAll(ctx, name, commands)
+		return r.Engine.AddAll(ctx, name, commands)
 	}
 	at := (*tuner.CommandError)(nil)
 	if !errors.As(r.err, &at) {
 		return nil, r.err
 	}
-	if _, err := r.Tuner.AddAll(ctx, name, commands[:at.Index]); err != nil {
+	if _, err := r.Engine.AddAll(ctx, name, commands[:at.Index]); err != nil {
 		return nil, err
 	}
 	return nil, r.err
@@ -62,7 +63,7 @@ func TestImportRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			svc := &refusing{Tuner: tuner.Open(memory.New(), tuner.Options{}), err: test.err}
+			svc := &refusing{Engine: engine.Open(memory.New(), engine.Options{}), err: test.err}
 			defer svc.Close()
 			spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}}
 			if _, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -23,7 +23,7 @@ func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *studyPlot
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := tuner.Open(memory.New(), tuner.Options{})
+	svc := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { svc.Close() })
 	created, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: study.Spec{
 		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/shared"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 
 // replayer is a service that can recompute a study from its log.
 type replayer interface {
-	Replay(ctx context.Context, name string, progress func(study.Position)) (tuner.ReplayReport, error)
+	Replay(ctx context.Context, name string, progress func(study.Position)) (engine.ReplayReport, error)
 }
 
 func newReplay(g *cli.Globals) *cobra.Command {
@@ -42,7 +43,7 @@ It works on a file or a database.`,
 	}
 }
 
-func replay(ctx context.Context, svc tuner.Service, name string) (report tuner.ReplayReport, err error) {
+func replay(ctx context.Context, svc tuner.Service, name string) (report engine.ReplayReport, err error) {
 	file, ok := svc.(*shared.Service)
 	if !ok {
 		return report, fmt.Errorf("replay on a server: %w", tuner.ErrUnsupported)
@@ -58,7 +59,7 @@ func replay(ctx context.Context, svc tuner.Service, name string) (report tuner.R
 	return report, err
 }
 
-func printReplay(cmd *cobra.Command, name string, r tuner.ReplayReport) error {
+func printReplay(cmd *cobra.Command, name string, r engine.ReplayReport) error {
 	out := cmd.OutOrStdout()
 	for _, d := range r.Differences {
 		if _, err := fmt.Fprintln(out, cli.Clean(fmt.Sprintf("trial %d: stored %s, recomputed %s", d.Trial, d.Stored, d.Recomputed))); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 )
 
 // leastMemory is the least that --max-memory can be. A server needs 30 MB without studies.
@@ -17,7 +17,7 @@ const leastMemory = 64 << 20
 
 // limitMemory holds the process to the flag --max-memory: 0 stands for $GOMEMLIMIT, else
 // for three quarters of what the machine or the container has.
-func limitMemory(flag int64) (*tuner.Memory, error) {
+func limitMemory(flag int64) (*memlimit.Limit, error) {
 	switch {
 	case flag < 0:
 		return nil, nil
@@ -28,7 +28,7 @@ func limitMemory(flag int64) (*tuner.Memory, error) {
 			flag = machineMemory("/") / 4 * 3
 		}
 	}
-	m := tuner.NewMemory(flag)
+	m := memlimit.New(flag)
 	if m != nil {
 		debug.SetMemoryLimit(flag)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/trials"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -23,7 +24,7 @@ func newProgressTest(t *testing.T, maxTrials int) (p *progress, out *bytes.Buffe
 	if err != nil {
 		t.Fatal(err)
 	}
-	svc := tuner.Open(memory.New(), tuner.Options{})
+	svc := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { svc.Close() })
 	created, err := svc.CreateStudy(t.Context(), "s", study.Create{Spec: study.Spec{
 		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, MaxTrials: maxTrials, Proposer: study.Component{Name: "sobol"},

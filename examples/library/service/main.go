@@ -7,13 +7,13 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 func main() {
-	ctx, service := context.Background(), tuner.Open(memory.New(), tuner.Options{})
+	ctx, service := context.Background(), engine.Open(memory.New(), engine.Options{})
 	defer service.Close()
 	must(service.CreateStudy(ctx, "digits", study.Create{Spec: study.Spec{
 		Space:      must(space.New(space.NewFloat("lr", 1e-5, 1).WithScale(space.Log))),

@@ -16,6 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -60,7 +61,7 @@ type counted struct {
 
 func newCounted(t *testing.T) *counted {
 	t.Helper()
-	tn := tuner.Open(memory.New(), tuner.Options{})
+	tn := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { tn.Close() })
 	if _, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
 		t.Fatal(err)

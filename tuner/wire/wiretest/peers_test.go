@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/cluster"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
@@ -69,7 +70,7 @@ func servePair(t testing.TB, o server.Options) pair {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := cluster.New(tuner.Open(m, tuner.Options{LongLived: true}), m, cluster.Options{
+		s := cluster.New(engine.Open(m, engine.Options{LongLived: true}), m, cluster.Options{
 			Dial:      func(to string) (cluster.Node, error) { return client.Dial(to, peer) },
 			Forwarded: server.Forwarded, PassOn: server.PassOn,
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -42,13 +43,13 @@ func TestTwins(t *testing.T) {
 			twins(t, local, far, serve, tuner.OK, tuner.OK)
 		})
 		t.Run("whole/"+name, func(t *testing.T) {
-			local, far := tuner.Open(memory.New(), tuner.Options{}), tuner.Open(memory.New(), tuner.Options{})
+			local, far := engine.Open(memory.New(), engine.Options{}), engine.Open(memory.New(), engine.Options{})
 			t.Cleanup(func() { local.Close(); far.Close() })
 			twins(t, local, far, serve, tuner.Unsupported, tuner.Unsupported)
 		})
 	}
 	t.Run("whole/forwarded", func(t *testing.T) {
-		local := tuner.Open(memory.New(), tuner.Options{})
+		local := engine.Open(memory.New(), engine.Options{})
 		t.Cleanup(func() { local.Close() })
 		twins(t, local, nil, serveForwarded, tuner.Unsupported, tuner.Unsupported)
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -26,7 +27,7 @@ func whole(t testing.TB, clients int, change func(*study.Spec)) []tuner.Service 
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn := tuner.Open(st, tuner.Options{LongLived: true})
+	tn := engine.Open(st, engine.Options{LongLived: true})
 	t.Cleanup(func() {
 		if err := tn.Close(); err != nil {
 			t.Error(err)

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Best implements [tuner.Service].
+func (t *Engine) Best(ctx context.Context, name string) ([]study.Trial, error) {
+	var view *study.View
+	var recommended []int
+	err := t.with(ctx, name, func(d *desk) (err error) {
+		view, recommended, err = d.proposer.recommend(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var trials []study.Trial
+	if len(recommended) == 0 {
+		trials = best(view)
+	}
+	for _, n := range recommended {
+		trial, _ := view.Trial(n)
+		trials = append(trials, trial)
+	}
+	for i := range trials {
+		trials[i] = trials[i].WithoutReports()
+	}
+	return trials, nil
+}
+
+// best returns the Pareto front of the completed trials. With one objective, it is the
+// first trial with the best mean. Trials that violate the constraints count only if no
+// trial keeps them.
+func best(v *study.View) []study.Trial {
+	if front := bestOf(v, propose.Keeps(v.Spec().Proposer)); len(front) > 0 {
+		return front
+	}
+	return bestOf(v, func(study.Outcome) bool { return true })
+}
+
+func bestOf(v *study.View, counts func(study.Outcome) bool) []study.Trial {
+	objectives := v.Spec().Objectives
+	var front []study.Trial
+	var means [][]float64 // of the front
+	for t := range v.All(0) {
+		if t.State != study.Completed || !counts(t.Outcome) {
+			continue
+		}
+		mean := make([]float64, len(objectives))
+		for i, o := range objectives {
+			m, _ := t.Outcome.Metric(o.Name)
+			mean[i] = m.Mean()
+		}
+		front, means = insert(objectives, front, means, t, mean)
+	}
+	return front
+}
+
+// insert adds a trial to the Pareto front unless the front dominates it, and removes
+// the trials that it dominates. Of trials with equal means, one objective keeps only
+// the first, and several objectives keep all.
+func insert(objectives []study.Objective, front []study.Trial, means [][]float64, t study.Trial, mean []float64) ([]study.Trial, [][]float64) {
+	for _, m := range means {
+		if dominates(objectives, m, mean) || len(objectives) == 1 && !dominates(objectives, mean, m) {
+			return front, means
+		}
+	}
+	keep := 0
+	for i, m := range means {
+		if !dominates(objectives, mean, m) {
+			front[keep], means[keep] = front[i], m
+			keep++
+		}
+	}
+	return append(front[:keep], t), append(means[:keep], mean)
+}
+
+// dominates reports whether a is at least as good as b in every objective and better in
+// at least one.
+func dominates(objectives []study.Objective, a, b []float64) bool {
+	better := false
+	for i, o := range objectives {
+		switch c := o.Direction.Compare(a[i], b[i]); {
+		case c > 0:
+			return false
+		case c < 0:
+			better = true
+		}
+	}
+	return better
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// clock ends leases whose time is over and studies whose timeout has passed.
+//
+// A long-lived engine measures leases by the monotonic clock (see [leases]). Otherwise
+// leases end at their stored deadlines by the wall clock. A study's timeout always uses
+// the wall clock.
+//
+// The log's lock guards looked. Reading waits needs no lock.
+type clock struct {
+	name      string
+	longLived bool
+	wall      func() time.Time
+	monotonic func() time.Time
+	logger    *slog.Logger
+	looked    time.Time   // when settle last read the monotonic clock
+	waits     atomic.Bool // whether a lease or timeout is still to end
+}
+
+// ledger is the part of the log that the clock uses. The log's lock is held.
+type ledger interface {
+	current() (*live, error)
+	decide(ctx context.Context, cmd study.Command) (study.Reply, error)
+}
+
+// maxPause is the longest time between two ticks in a running process. A longer time
+// means that the process was stopped, so that it missed its workers' heartbeats.
+const maxPause = 5 * time.Second
+
+func newClock(name string, o Options) *clock {
+	return &clock{name: name, longLived: o.LongLived, wall: o.Now, monotonic: time.Now, logger: o.Logger}
+}
+
+// settle ends overdue leases, and the study if its timeout has passed. It does so
+// without a caller's name. The log's lock is held.
+func (c *clock) settle(l ledger) {
+	ctx := context.Background()
+	v, err := l.current()
+	if err != nil {
+		return
+	}
+	for _, e := range c.due(v) {
+		if _, err := l.decide(ctx, e); err != nil {
+			c.logger.Error("overdue lease not ended", "study", c.name, "trial", e.Trial, "error", err)
+		}
+	}
+	if status, _ := v.study.Status(); status != study.StatusFinished && v.study.TimeOver(c.wall()) {
+		if _, err := l.decide(ctx, study.Finish{Reason: study.FinishedTime}); err != nil {
+			c.logger.Error("study not finished after its timeout", "study", c.name, "error", err)
+		}
+	}
+}
+
+// due returns the commands that end overdue leases. If the process was stopped since
+// the last tick, it first extends every lease by the pause.
+func (c *clock) due(v *live) (due []study.Expire) {
+	if c.longLived && !planted.Is(planted.LeaseByWallClock) {
+		now := c.monotonic()
+		if pause := now.Sub(c.looked); pause > maxPause && !c.looked.IsZero() {
+			v.leases.shift(pause)
+		}
+		c.looked = now
+		return v.leases.due(now)
+	}
+	for _, l := range v.study.Overdue(c.wall()) {
+		due = append(due, study.Expire{Trial: l.Trial, Epoch: l.Epoch})
+	}
+	return due
+}
+
+// tick settles the clock and commits the heartbeats decided since the last tick.
+func (c *clock) tick(l *eventLog) {
+	l.stage(func(v *live) error {
+		c.settle(l)
+		c.waits.Store(v.waits())
+		return nil
+	})
+}

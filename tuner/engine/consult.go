@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// consult calls f with the study's proposer and the stored study. It takes turns with
+// suggestions, so that the proposer sees one history.
+func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *study.View) error) (err error) {
+	g := p.log.suggester()
+	p.consulting.Add(1)
+	select {
+	case g.busy <- struct{}{}:
+		p.consulting.Add(-1)
+		defer g.free()
+	case <-ctx.Done():
+		p.consulting.Add(-1)
+		return ctx.Err()
+	}
+	v, err := p.log.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer recovered(&err)
+	return f(g.proposer, v)
+}
+
+// recommendation is what the proposer recommended at a state of the study.
+type recommendation struct {
+	of     results
+	trials []int
+}
+
+// results identify the results of a study and its model.
+type results struct {
+	proposer propose.Proposer // of the live study
+	ended    [study.Pruned + 1]int
+	late     int
+	model    study.Position
+}
+
+func resultsOf(p propose.Proposer, v *study.View) results {
+	r := results{proposer: p, late: v.LateResults()}
+	for s := study.Completed; s <= study.Pruned; s++ {
+		r.ended[s] = v.Count(s)
+	}
+	if a, ok := v.Anchor(v.Position()); ok {
+		r.model = a.Effective
+	}
+	return r
+}
+
+// recommend returns the stored study and the trials that its proposer recommends. There
+// are none if the proposer cannot recommend any. The proposer is consulted once for the
+// same results, and suggestions are made while the trials are compared.
+func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
+	if view, err = p.log.snapshot(ctx); err != nil {
+		return nil, nil, err
+	}
+	if trials, known := p.known(view); known {
+		return view, trials, nil
+	}
+	select { // one call at a time, because the next one needs no more than this one
+	case p.recommending <- struct{}{}:
+		defer func() { <-p.recommending }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if view, err = p.log.snapshot(ctx); err != nil {
+		return nil, nil, err
+	}
+	if trials, known := p.known(view); known {
+		return view, trials, nil
+	}
+	var refused error
+	var of results
+	choose := func() []int { return nil }
+	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
+		view, of = v, resultsOf(r, v)
+		if recommender, ok := r.(propose.Recommender); ok {
+			choose, refused = recommender.Recommend(ctx, v)
+		}
+		return nil
+	})
+	if err == nil && refused == nil {
+		if trials, refused = chosen(choose); refused == nil {
+			p.recommended.Store(&recommendation{of, trials})
+		}
+	}
+	if view != nil && err != nil && ctx.Err() == nil {
+		refused, err = err, nil // it panicked
+	}
+	if refused != nil && err == nil {
+		p.options.Logger.Warn("the proposer gave no recommendation", "study", p.name, "error", refused)
+		trials = nil
+	}
+	return view, trials, err
+}
+
+// known returns what the proposer recommended for the results of a view, if it did last.
+func (p *proposer) known(v *study.View) (trials []int, ok bool) {
+	last := p.recommended.Load()
+	if last == nil || last.of != resultsOf(p.log.suggester().proposer, v) {
+		return nil, false
+	}
+	return last.trials, true
+}
+
+// chosen calls choose.
+func chosen(choose func() []int) (trials []int, err error) {
+	defer recovered(&err)
+	return choose(), nil
+}
+
+// recovered turns a panic of a proposer into an error.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("the proposer panicked: %v", r)
+	}
+}
+
+// foretell completes a verdict that needs the forecast of the proposer's model. If
+// there is no forecast in time, the trial continues.
+func (p *proposer) foretell(ctx context.Context, n int, v *tuner.Verdict) {
+	p.log.mu.Lock()
+	guide, guided := p.log.live.pruner.(prune.Guided)
+	var width float64
+	if guided {
+		width, guided = guide.Wants(n)
+	}
+	p.log.mu.Unlock()
+	if !guided || v.Stop {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.options.ProposeTimeout)
+	defer cancel()
+	err := p.consult(ctx, func(r propose.Proposer, view *study.View) error {
+		m, can := r.(propose.Forecaster)
+		if !can {
+			return nil
+		}
+		f, ok, err := m.Forecast(ctx, view, n, width)
+		if err == nil && ok {
+			d := guide.Judge(prune.Forecast(f))
+			v.Stop, v.Reason = d.Stop, d.Reason
+		}
+		return err
+	})
+	if err != nil && p.ctx.Err() == nil {
+		p.options.Logger.Warn("no forecast from the model, so the trial continues", "study", p.name, "trial", n, "error", err)
+	}
+}

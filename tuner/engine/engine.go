@@ -1,0 +1,577 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Options are the settings of a [Engine]. The zero Options suit a short-lived command on
+// a local file.
+type Options struct {
+	// LongLived measures leases by this process's monotonic clock. When a study is
+	// loaded, the leases of running trials begin anew. Leases end in the background.
+	// Otherwise leases use the stored deadlines and the wall clock, and end at the next
+	// ask.
+	LongLived bool
+	// ProposeTimeout is how long an ask waits for the proposer before it returns a
+	// fallback. 0 means [DefaultProposeTimeout].
+	ProposeTimeout time.Duration
+	// IdleTimeout is the time without calls after which a study is dropped from memory.
+	// The next call reads it again. 0 means [DefaultIdleTimeout]. It applies if
+	// LongLived.
+	IdleTimeout time.Duration
+	// MaxStudyBytes is the most bytes of events in one study, approximately, and
+	// MaxStudyReports is the most reports. 0 means no limit. A full study accepts no
+	// new trials, reports or attributes, and the error is a [tuner.QuotaError]. You can still
+	// tell its running trials.
+	MaxStudyBytes, MaxStudyReports int64
+	// Memory, if not nil, limits the memory for studies. If there is no room to read a
+	// study, the error is a [tuner.MemoryError]. Idle studies are then dropped soon.
+	Memory *memlimit.Limit
+	// Foreign makes the state of a study of Optuna. Nil means that such studies are only
+	// listed.
+	Foreign func(store.StudyID) Foreign
+	// Now is the wall clock. If nil, it is time.Now.
+	Now func() time.Time
+	// Logger receives background errors. Nil discards them.
+	Logger *slog.Logger
+	// Observer receives what happens, for metrics.
+	Observer tuner.Observer
+	// OnFatal is called once when the store does not know whether it wrote. End the
+	// process and start it again, because every later call fails.
+	OnFatal func(error)
+}
+
+// shortIdle is the IdleTimeout while memory is short.
+const shortIdle = 3 * time.Second
+
+// The defaults of [Options].
+const (
+	DefaultProposeTimeout = 5 * time.Second
+	DefaultIdleTimeout    = 10 * time.Minute
+)
+
+// Engine is the [tuner.Service] in the process, over a store.
+type Engine struct {
+	store   store.Store
+	options Options
+	ctx     context.Context // for all background work
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	turns   *turns
+	shares  *shares
+	notices notices
+
+	mu      sync.Mutex
+	desks   map[string]*desk
+	leaving map[string]*desk // dropped, possibly with events still to store
+	glances map[store.StudyID]glance
+	closed  bool
+	fatal   error
+
+	unreadNoted time.Time
+}
+
+var _ tuner.Service = (*Engine)(nil)
+
+// Open returns an Engine over a store. Close closes the store too.
+func Open(s store.Store, o Options) *Engine {
+	if o.ProposeTimeout == 0 {
+		o.ProposeTimeout = DefaultProposeTimeout
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultIdleTimeout
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &Engine{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk), glances: make(map[store.StudyID]glance)}
+	t.ctx, t.stop = context.WithCancel(context.Background())
+	t.turns = newTurns(t.ctx)
+	t.shares = newShares()
+	if o.LongLived {
+		t.work.Go(t.keepTime)
+	}
+	return t
+}
+
+// Close waits for running calls and commits and closes the store.
+func (t *Engine) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil
+	}
+	t.closed = true
+	t.desks = nil
+	t.mu.Unlock()
+	t.stop() // ends all desks too
+	t.work.Wait()
+	return t.store.Close()
+}
+
+// fail ends the engine because the contents of the store are unknown.
+func (t *Engine) fail(err error) {
+	t.mu.Lock()
+	first := t.fatal == nil
+	if first {
+		t.fatal = err
+	}
+	t.mu.Unlock()
+	if !first {
+		return
+	}
+	t.options.Logger.Error("the outcome of a write is unknown; no further calls are served", "error", err)
+	if t.options.OnFatal != nil {
+		t.options.OnFatal(err)
+	}
+}
+
+// desk returns a study's desk and loads the study if needed. The caller must call
+// release afterwards.
+func (t *Engine) desk(ctx context.Context, name string) (d *desk, release func(), err error) {
+	for {
+		t.mu.Lock()
+		if err := t.refusal(); err != nil {
+			t.mu.Unlock()
+			return nil, nil, err
+		}
+		d, ok := t.desks[name]
+		if !ok {
+			d = newDesk(t, name, t.leaving[name])
+			t.desks[name] = d
+			t.work.Go(d.run)
+		}
+		d.users++
+		t.mu.Unlock()
+		release = func() {
+			t.mu.Lock()
+			d.users--
+			d.lastUse = time.Now()
+			t.mu.Unlock()
+		}
+		select {
+		case <-d.loaded:
+		case <-ctx.Done():
+			release()
+			return nil, nil, ctx.Err()
+		}
+		if d.loadErr == nil {
+			return d, release, nil
+		}
+		release()
+		t.forget(d)
+		if !errors.Is(d.loadErr, context.Canceled) {
+			return nil, nil, d.loadErr
+		}
+	}
+}
+
+// serving returns an error if the engine serves no more calls.
+func (t *Engine) serving() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refusal()
+}
+
+// refusal returns an error if the engine serves no more calls. t.mu is held.
+func (t *Engine) refusal() error {
+	if errors.Is(t.fatal, store.ErrDamaged) { // calls from now on have no effect
+		return fmt.Errorf("%w: %v", store.ErrDamaged, t.fatal)
+	}
+	if t.fatal != nil {
+		return fmt.Errorf("the outcome of an earlier write is unknown; restart to continue: %w", t.fatal)
+	}
+	if t.closed {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// forget drops a desk, so that the next call loads the study anew.
+func (t *Engine) forget(d *desk) {
+	t.mu.Lock()
+	t.drop(d)
+	t.mu.Unlock()
+}
+
+// drop retires a desk. t.mu is held.
+func (t *Engine) drop(d *desk) {
+	if t.desks[d.name] == d {
+		delete(t.desks, d.name)
+		select {
+		case <-d.gone:
+		default:
+			t.leaving[d.name] = d
+		}
+	}
+	d.retire()
+}
+
+// gone is called when a desk has stored everything. Lists show the study as it left it.
+func (t *Engine) gone(d *desk) {
+	if g, ok := d.glance(); ok {
+		t.keepGlance(g)
+	}
+	t.mu.Lock()
+	close(d.gone)
+	if t.leaving[d.name] == d {
+		delete(t.leaving, d.name)
+	}
+	t.mu.Unlock()
+}
+
+// keepTime ends overdue leases, finishes studies at their timeout, and drops idle
+// studies.
+func (t *Engine) keepTime() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		idle := t.options.IdleTimeout
+		if t.options.Memory.Short() {
+			idle = min(idle, shortIdle)
+		}
+		t.mu.Lock()
+		live := make([]*desk, 0, len(t.desks))
+		for _, d := range t.desks {
+			if d.users == 0 && time.Since(d.lastUse) > idle && !d.clock.waits.Load() {
+				t.drop(d)
+			} else {
+				live = append(live, d)
+			}
+		}
+		t.mu.Unlock()
+		for _, d := range live {
+			d.tick()
+		}
+	}
+}
+
+// CreateStudy implements [tuner.Service].
+func (t *Engine) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
+	if err := store.CheckName(name); err != nil {
+		return tuner.Created{}, err
+	}
+	if c.Spec.Proposer.Name == "" {
+		c.Spec.Proposer.Name = tuner.DefaultProposer // in a log, "" means a study from before there was a model
+	}
+	if c.Spec.Space != nil {
+		if err := checkComponents(c.Spec); err != nil {
+			return tuner.Created{}, err
+		}
+	}
+	var s study.Study
+	_, events, err := s.Decide(t.options.Now(), c)
+	if err != nil {
+		return tuner.Created{}, err
+	}
+	sign(tuner.CallerOf(ctx), events)
+	if err := t.serving(); err != nil {
+		return tuner.Created{}, err
+	}
+	if err := t.checkPrefix(ctx, name); err != nil {
+		return tuner.Created{}, err
+	}
+	begun := time.Now()
+	_, err = t.store.Create(ctx, name, events)
+	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
+		// This may be a retry of the same request.
+		other := (*study.RequestReusedError)(nil)
+		switch again := t.repeated(ctx, name, c); {
+		case errors.Is(again, study.ErrExists) || errors.As(again, &other) || tuner.CodeOf(again) == tuner.NotFound:
+			return tuner.Created{}, err
+		case again != nil: // the study could not be asked
+			return tuner.Created{}, again
+		}
+	} else if err != nil {
+		t.checkFatal(err)
+		return tuner.Created{}, err
+	} else {
+		observeCommit(&t.options.Observer, events, time.Since(begun))
+		t.forgetName(name) // a call may have looked for the name earlier
+		t.notices.changed(name)
+	}
+	// From here on the study exists, even if this call fails.
+	view, err := t.Study(context.WithoutCancel(ctx), name)
+	if err != nil {
+		return tuner.Created{}, fmt.Errorf("%w: the study was created, but: %w", store.ErrUnknownOutcome, err)
+	}
+	return tuner.Created{Study: view, Warnings: space.Lint(c.Spec.Space)}, nil
+}
+
+// checkComponents checks the proposer and pruner of a spec, alone and together.
+func checkComponents(spec study.Spec) error {
+	proposer, err := propose.New(spec.Proposer, spec)
+	if err != nil {
+		return err
+	}
+	pruner, err := prune.New(spec.Pruner, spec)
+	if err != nil {
+		return err
+	}
+	_, guided := pruner.(prune.Guided)
+	model, can := proposer.(propose.Forecaster)
+	switch {
+	case guided && !can:
+		return &study.InvalidError{
+			Field: "pruner.name", Value: spec.Pruner.Name,
+			Rule:   fmt.Sprintf("asks the proposer's model, and %s has none", spec.Proposer.Name),
+			Remedy: "use the proposer bkb, or another pruner",
+		}
+	case guided && !model.Listens():
+		return &study.InvalidError{
+			Field: "pruner.name", Value: spec.Pruner.Name,
+			Rule:   "asks what the proposer's model learned from reports, which it is told to ignore",
+			Remedy: "leave out the proposer's option reports, or use another pruner",
+		}
+	}
+	return nil
+}
+
+// repeated returns nil if this request created the study.
+func (t *Engine) repeated(ctx context.Context, name string, c study.Create) error {
+	return t.with(ctx, name, func(d *desk) error { return d.log.do(ctx, c) })
+}
+
+// checkFatal ends the engine if err leaves the contents of the store unknown.
+func (t *Engine) checkFatal(err error) {
+	if fatal(err) {
+		t.fail(err)
+	}
+}
+
+// fatal tells whether err leaves the outcome of a write unknown and does not concern one
+// study alone.
+func fatal(err error) bool {
+	one := (*store.UnknownError)(nil)
+	return errors.Is(err, store.ErrUnknownOutcome) && !errors.As(err, &one)
+}
+
+// DeleteStudy implements [tuner.Service].
+func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
+	if err := t.serving(); err != nil {
+		return err
+	}
+	info, err := t.store.Lookup(ctx, name)
+	if err != nil {
+		return err
+	}
+	return t.DeleteForeign(ctx, ForeignStudy{info.ID, name})
+}
+
+// forgetName drops the desk of a name that now means another study or none. The desk
+// may still be loading.
+func (t *Engine) forgetName(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if d := t.desks[name]; d != nil && !planted.Is(planted.StaleDesk) {
+		t.drop(d)
+	}
+}
+
+// Studies implements [tuner.Service].
+func (t *Engine) Studies(ctx context.Context, after string, limit int) (studies []tuner.Study, more bool, err error) {
+	if limit <= 0 || limit > tuner.MaxPage {
+		limit = tuner.MaxPage
+	}
+	for begun := time.Now(); ; {
+		infos, more, err := t.page(ctx, after, limit)
+		if err != nil || len(infos) == 0 {
+			return nil, false, err
+		}
+		studies, late, err := t.list(ctx, infos, begun)
+		if err != nil || len(studies) > 0 || !more {
+			return studies, more || late, err
+		}
+		after = infos[len(infos)-1].Name // all of the page were deleted in the meantime
+	}
+}
+
+// list returns the studies among infos that still exist. late says that time was short, so
+// that the last ones are missing.
+func (t *Engine) list(ctx context.Context, infos []store.Info, begun time.Time) (studies []tuner.Study, late bool, err error) {
+	known, err := t.recall(ctx, infos)
+	if err != nil {
+		return nil, false, err
+	}
+	var missing []store.Summary
+	defer func() { t.saveSummaries(ctx, missing) }()
+	for _, info := range infos {
+		s, sum, err := t.listed(ctx, info, known)
+		if sum.Data != nil {
+			missing = append(missing, sum)
+		}
+		if large := (*tuner.MemoryError)(nil); errors.As(err, &large) {
+			s, err = t.unread(info, large), nil
+			if time.Since(begun) > patience {
+				return append(studies, s), true, nil
+			}
+			if err := t.options.Memory.Settle(ctx); err != nil {
+				return nil, false, err
+			}
+		}
+		switch {
+		case tuner.CodeOf(err) == tuner.NotFound:
+			continue // deleted in the meantime
+		case err != nil:
+			return nil, false, err
+		}
+		studies = append(studies, s)
+	}
+	return studies, false, nil
+}
+
+// page returns up to limit studies after a name.
+func (t *Engine) page(ctx context.Context, after string, limit int) (infos []store.Info, more bool, err error) {
+	for info, err := range t.store.List(ctx, after) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(infos) == limit {
+			return infos, true, nil
+		}
+		infos = append(infos, info)
+	}
+	return infos, false, nil
+}
+
+// listed returns a study for a list. One that is damaged or of a newer format says so. If
+// its log had to be read, missing is its summary.
+func (t *Engine) listed(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s tuner.Study, missing store.Summary, err error) {
+	s, missing, err = t.glance(ctx, info, known)
+	if damaged := (*store.CorruptError)(nil); errors.As(err, &damaged) {
+		return t.unread(info, damaged), missing, nil
+	}
+	if newer := (*store.NewerFormatError)(nil); errors.As(err, &newer) {
+		return t.unread(info, newer), missing, nil
+	}
+	return s, missing, err
+}
+
+// patience is how long a page of studies may wait for room in memory.
+const patience = 5 * time.Second
+
+// unread is a study that cannot be read. The log has one line about such studies every
+// ten seconds.
+func (t *Engine) unread(info store.Info, why error) tuner.Study {
+	t.mu.Lock()
+	due := time.Since(t.unreadNoted) > 10*time.Second
+	if due {
+		t.unreadNoted = time.Now()
+	}
+	t.mu.Unlock()
+	if due {
+		t.options.Logger.Warn("a study in a list could not be read", "study", info.Name, "error", why)
+	}
+	return tuner.Study{Name: info.Name, ID: info.ID, Unread: why.Error()}
+}
+
+// glance returns the current state of a study and does not keep the study in memory. known
+// has the studies whose state is known. If the log had to be read, missing is the summary.
+func (t *Engine) glance(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s tuner.Study, missing store.Summary, err error) {
+	t.mu.Lock()
+	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
+	t.mu.Unlock()
+	if busy {
+		s, err := t.Study(ctx, info.Name)
+		if !errors.As(err, new(*tuner.MemoryError)) && !errors.As(err, new(*store.FencedError)) {
+			return s, missing, err
+		}
+		// It has left memory since, and there is no room for it or another server has it.
+	}
+	g, ok := known[info.ID]
+	if !ok {
+		if g, missing, err = t.read(ctx, info); err != nil {
+			return tuner.Study{}, missing, err
+		}
+		t.keepGlance(g)
+	}
+	return g.show(info.Name, t.options.Now()), missing, nil
+}
+
+// glance is a study as a list shows it, with the digest at its position.
+type glance struct {
+	study  tuner.Study
+	digest digest
+}
+
+// show returns the study under its name at a time.
+func (g glance) show(name string, now time.Time) tuner.Study {
+	s := g.study
+	s.Name, s.Counts = name, maps.Clone(s.Counts)
+	g.digest.show(&s, now)
+	return s
+}
+
+// read reads a study from its first event. sum is its summary, without data if there is
+// none.
+func (t *Engine) read(ctx context.Context, info store.Info) (g glance, sum store.Summary, err error) {
+	var d digest
+	fits := reading(t.options.Memory, false)
+	s, err := fold(ctx, t.store, info.ID, func(_ *study.Study, e study.Event) error {
+		d.observe(e)
+		return fits(e)
+	})
+	if err != nil {
+		return glance{}, sum, err
+	}
+	if s.Position() == 0 {
+		return glance{}, sum, &store.NotFoundError{Study: info.ID} // deleted in the meantime
+	}
+	sum = store.Summary{Study: info.ID, Position: s.Position(), Data: summarize(s, &d)}
+	return glance{view(info.Name, info.ID, s), d}, sum, nil
+}
+
+// maxGlances is the largest number of studies whose state is kept for lists.
+const maxGlances = 10_000
+
+// keepGlance keeps the state of a study for later lists.
+func (t *Engine) keepGlance(g glance) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.glances {
+		if len(t.glances) < maxGlances {
+			break
+		}
+		delete(t.glances, id)
+	}
+	t.glances[g.study.ID] = g
+}
+
+// Backuper is a store that can copy itself while in use.
+type Backuper interface {
+	// Backup writes a consistent copy that can be opened as a store.
+	Backup(ctx context.Context, w io.Writer) error
+}
+
+// Backup implements [tuner.Service].
+func (t *Engine) Backup(ctx context.Context, w io.Writer) error {
+	b, ok := t.store.(Backuper)
+	if !ok {
+		return fmt.Errorf("backup: %w; use pg_dump or the database's own tools, or tuner copy to a file", tuner.ErrUnsupported)
+	}
+	return b.Backup(ctx, w)
+}

@@ -1,0 +1,430 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// The limits of a batch. An event past them begins the next batch. The events of one
+// command stay together, as even the largest command is far below the limits of a
+// store.
+const (
+	maxBatch      = 4096     // events
+	maxBatchBytes = 16 << 20 // by approximateSize
+)
+
+// errRetired is the error of a call whose study was dropped from memory. The call
+// continues with the study's next desk.
+var errRetired = errors.New("the study was dropped from memory")
+
+// errDiscarded is the error of an ask whose study was read again while the proposer was
+// working. Its suggestion rests on events that were not stored.
+var errDiscarded = errors.New("the study was read again")
+
+// backing stores the events of a log.
+type backing interface {
+	// commit stores events after those at positions up to expected, with a summary of the
+	// study after them, if any.
+	commit(expected study.Position, events []study.Event, summary []byte) error
+	// read reads the study from its stored events.
+	read() (*live, error)
+	// lost is called when the log ends because of a commit that failed.
+	lost(err error)
+}
+
+// eventLog is the log of one study. It decides commands on the live study, which is
+// ahead of the store. One goroutine, run, commits the events in order and in batches
+// and announces each commit. A call waits until everything it decided or saw is stored.
+//
+// The lock mu guards the fields below it and everything in the live study. It is held
+// during decisions, but not while the store or a proposer works. Only run's goroutine
+// replaces live, committed and advanced.
+type eventLog struct {
+	ctx      context.Context // ends when the study is dropped from memory
+	name     string
+	backing  backing
+	now      func() time.Time // the wall clock
+	logger   *slog.Logger
+	quota    quota
+	observer *tuner.Observer
+	wake     chan struct{} // holds a token if there may be something to commit
+
+	mu        sync.Mutex
+	live      *live
+	committed study.Position
+	queue     []*batch      // not stored yet, though the first may be on its way to the store
+	broken    error         // why the log decides nothing more, or nil
+	advanced  chan struct{} // closed when committed grows or the log ends
+}
+
+// batch holds events that are stored together.
+type batch struct {
+	events []study.Event // fixed once taken is set
+	bytes  int           // approximate
+	taken  bool          // whether commit has it, guarded by the log's mu
+	done   chan struct{}
+	err    error // set before done is closed
+}
+
+// stored reports whether a batch is known to be stored.
+func (b *batch) stored() bool {
+	if b == nil {
+		return false
+	}
+	select {
+	case <-b.done:
+		return b.err == nil
+	default:
+		return false
+	}
+}
+
+// newLog returns a log that has not been loaded.
+func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
+	return &eventLog{
+		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports}, observer: &o.Observer,
+		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+	}
+}
+
+// load reads the study. After run has started, only its goroutine calls load.
+func (l *eventLog) load() error {
+	if planted.Is(planted.StaleAfterRefusal) && l.live != nil {
+		return nil
+	}
+	v, err := l.backing.read()
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live, l.committed = v, v.study.Position()
+	return nil
+}
+
+// run commits until the study is dropped from memory, and then commits the rest.
+func (l *eventLog) run() {
+	for {
+		select {
+		case <-l.wake:
+			l.commit()
+		case <-l.ctx.Done():
+			l.mu.Lock()
+			if l.broken == nil {
+				l.broken = errRetired
+			}
+			l.mu.Unlock()
+			l.commit()
+			close(l.advanced) // watchers continue with the study's next desk
+			return
+		}
+	}
+}
+
+// current returns the live study, or the error why nothing more is decided. The lock is
+// held.
+func (l *eventLog) current() (*live, error) { return l.live, l.broken }
+
+// suggester returns the suggester of the live study.
+func (l *eventLog) suggester() *suggester {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.live.suggester
+}
+
+// decide applies a command of the context's [tuner.Caller] to the live study. The lock is
+// held. The caller must wait for the barrier.
+func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, error) {
+	v, err := l.current()
+	if err != nil {
+		return study.Reply{}, err
+	}
+	by := tuner.CallerOf(ctx)
+	if err := permit(by, l.name, v.study, cmd); err != nil {
+		return study.Reply{}, err
+	}
+	reply, events, err := v.study.Decide(l.now(), cmd)
+	sign(by, events)
+	if err == nil {
+		err = l.quota.refuse(v.held, cmd, reply, events)
+	}
+	if err != nil {
+		return reply, err
+	}
+	for _, e := range events {
+		if err := v.apply(e, time.Now()); err != nil {
+			l.broken = fmt.Errorf("study %s: applying a decided event: %w", l.name, err)
+			return study.Reply{}, l.broken
+		}
+	}
+	l.enqueue(events)
+	return reply, nil
+}
+
+// enqueue puts the events of one command into a batch. The lock is held.
+func (l *eventLog) enqueue(events []study.Event) {
+	if len(events) == 0 {
+		return
+	}
+	size := 0
+	for _, e := range events {
+		size += approximateSize(e)
+	}
+	if last := l.last(); last == nil || last.taken || len(last.events)+len(events) > maxBatch || last.bytes+size > maxBatchBytes {
+		l.queue = append(l.queue, &batch{done: make(chan struct{})})
+	}
+	last := l.last()
+	if planted.Is(planted.TwoCommitTell) && len(events) > 1 {
+		last.events = append(last.events, events[0])
+		last, events = &batch{done: make(chan struct{})}, events[1:]
+		l.queue = append(l.queue, last)
+	}
+	last.events, last.bytes = append(last.events, events...), last.bytes+size
+}
+
+// last returns the last batch that is not stored yet, or nil. The lock is held.
+func (l *eventLog) last() *batch {
+	if len(l.queue) == 0 {
+		return nil
+	}
+	return l.queue[len(l.queue)-1]
+}
+
+// barrier returns the last batch that is not stored yet, or nil, and wakes run to
+// commit it. The lock is held.
+func (l *eventLog) barrier() *batch {
+	select {
+	case l.wake <- struct{}{}:
+	default: // run will wake anyway
+	}
+	return l.last()
+}
+
+// wait waits until a batch is stored. If ctx ends first, the outcome is unknown.
+func (l *eventLog) wait(ctx context.Context, b *batch) error {
+	if b == nil || planted.Is(planted.AckBeforeCommit) {
+		return nil
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		select {
+		case <-b.done:
+			return b.err
+		default:
+			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
+		}
+	}
+}
+
+// stage calls f with the live study under the lock. It returns f's error and the batch
+// to wait for. Wait even after an error, because what f saw may not be stored yet.
+func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := f(l.live)
+	return l.barrier(), err
+}
+
+// update calls f with the live study under the lock, and waits until everything that f
+// decided or saw is stored. A storage error takes precedence over f's error.
+func (l *eventLog) update(ctx context.Context, f func(v *live) error) error {
+	l.mu.Lock()
+	return l.release(ctx, f(l.live))
+}
+
+// updateLater is update for changes that need not be stored at once. It waits only if f
+// returns an error, because what f saw may not be stored yet.
+func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error {
+	l.mu.Lock()
+	if err := f(l.live); err != nil {
+		return l.release(ctx, err)
+	}
+	l.mu.Unlock()
+	return nil
+}
+
+// release unlocks and waits until everything that was decided or seen is stored. A
+// storage error takes precedence over err.
+func (l *eventLog) release(ctx context.Context, err error) error {
+	b := l.barrier()
+	l.mu.Unlock()
+	if refused := l.wait(ctx, b); refused != nil {
+		return refused
+	}
+	return err
+}
+
+// do decides a command and waits until it is stored.
+func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
+	return l.update(ctx, func(*live) error {
+		_, err := l.decide(ctx, cmd)
+		return err
+	})
+}
+
+// read calls f with the live study under the lock, and waits until everything that f
+// saw is stored. It does not call f after the log has ended.
+func (l *eventLog) read(ctx context.Context, f func(v *live)) error {
+	l.mu.Lock()
+	v, err := l.current()
+	if err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	f(v)
+	b := l.barrier()
+	l.mu.Unlock()
+	if planted.Is(planted.ReadUncommitted) {
+		return nil
+	}
+	return l.wait(ctx, b)
+}
+
+// snapshot returns the stored study. It refuses a study of another optimiser, which counts
+// trials that it does not hold.
+func (l *eventLog) snapshot(ctx context.Context) (v *study.View, err error) {
+	err = l.read(ctx, func(l *live) { v = l.study.Snapshot() })
+	if err == nil && v.Spec().Foreign() {
+		return nil, study.ErrForeign
+	}
+	return v, err
+}
+
+// since returns the stored study if it is ahead of a position. Otherwise it returns nil
+// and a channel that is closed when that may have changed.
+func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, err error) {
+	l.mu.Lock()
+	advanced = l.advanced
+	v, err := l.current()
+	if err != nil || l.committed <= after {
+		l.mu.Unlock()
+		return nil, advanced, err
+	}
+	return v.study.Snapshot(), advanced, l.release(ctx, nil)
+}
+
+// unlocked releases the lock while it calls f. It returns errDiscarded if the live
+// study was replaced meanwhile.
+func (l *eventLog) unlocked(f func()) error {
+	before := l.live
+	l.mu.Unlock()
+	f()
+	l.mu.Lock()
+	if l.live != before {
+		return errDiscarded
+	}
+	return nil
+}
+
+// commit stores the queue, batch by batch, until it is empty.
+func (l *eventLog) commit() {
+	for {
+		l.mu.Lock()
+		if len(l.queue) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		b := l.queue[0]
+		b.taken = true
+		expected := l.committed
+		var summary []byte
+		if l.live.study.Position() == expected+study.Position(len(b.events)) { // it is ahead if more batches wait
+			summary = l.live.summary()
+		}
+		l.mu.Unlock()
+
+		begun := time.Now()
+		err := l.backing.commit(expected, b.events, summary)
+		if err == nil {
+			observeCommit(l.observer, b.events, time.Since(begun))
+		}
+		l.mu.Lock()
+		done := l.queue[:1]
+		if err != nil {
+			done = l.queue // later decisions rest on events that were not stored
+			l.broken = err // recover clears it
+		} else {
+			l.committed += study.Position(len(b.events))
+			l.publish()
+		}
+		l.queue = l.queue[len(done):]
+		l.mu.Unlock()
+		if err != nil {
+			l.recover(err)
+		}
+		for _, b := range done {
+			b.err = err
+			close(b.done)
+		}
+	}
+}
+
+// publish wakes calls that wait for a commit. The lock is held.
+func (l *eventLog) publish() {
+	close(l.advanced)
+	l.advanced = make(chan struct{})
+}
+
+// recover continues after a failed commit with the stored study. The log ends if the
+// store does not know whether it wrote, if another server has the study, or if the study
+// cannot be read.
+func (l *eventLog) recover(err error) {
+	fenced := (*store.FencedError)(nil)
+	switch {
+	case errors.As(err, &fenced):
+		l.logger.Info("another server has the study", "study", l.name, "server", fenced.Server.Address)
+		l.retire(err)
+		return
+	case errors.Is(err, store.ErrUnknownOutcome) && !fatal(err):
+		l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
+		l.retire(err)
+		return
+	case errors.Is(err, store.ErrUnknownOutcome):
+		l.backing.lost(err)
+		return
+	}
+	switch conflict := (*store.ConflictError)(nil); {
+	case errors.As(err, &conflict) && conflict.Actual < conflict.Expected:
+		l.logger.Error("the log is shorter than acknowledged; the store lost events, as a database does that fails over to a standby that lagged",
+			"study", l.name, "acknowledged", conflict.Expected, "stored", conflict.Actual)
+	case conflict != nil:
+		l.logger.Info("another writer was first; the study is read again", "study", l.name)
+	default:
+		l.logger.Warn("commit refused", "study", l.name, "error", err)
+	}
+	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
+		l.backing.lost(err) // the study was deleted
+		return
+	}
+	if readErr := l.load(); readErr != nil {
+		l.logger.Error("reading the study again failed", "study", l.name, "error", readErr)
+		l.backing.lost(readErr)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.publish() // another writer may have stored events
+	if l.broken = nil; l.ctx.Err() != nil {
+		l.broken = errRetired
+	}
+}
+
+// retire ends the log after a commit that failed. Calls continue with the study's next
+// desk.
+func (l *eventLog) retire(err error) {
+	l.mu.Lock()
+	l.broken = errRetired
+	l.mu.Unlock()
+	l.backing.lost(err)
+}

@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// observeCommit reports stored events.
+func observeCommit(o *tuner.Observer, events []study.Event, took time.Duration) {
+	if o.Committed != nil {
+		o.Committed(took, len(events))
+	}
+	if o.Stored == nil {
+		return
+	}
+	for _, e := range events {
+		phase := ""
+		if b, ok := e.Body.(study.Started); ok && b.Suggestion != nil {
+			phase = b.Suggestion.Phase
+		}
+		o.Stored(kindOf(e.Body), phase)
+	}
+}
+
+// observeModel reports a model event.
+func observeModel(o *tuner.Observer, took time.Duration, a study.Anchor) {
+	if o.Refitted != nil {
+		o.Refitted(took, propose.InducingPointsOf(a))
+	}
+}
+
+// Loaded returns the studies in memory in no order. Studies with running trials are in memory
+// once a worker has called since the start.
+func (t *Engine) Loaded() []tuner.Study {
+	t.mu.Lock()
+	desks := make([]*desk, 0, len(t.desks))
+	for _, d := range t.desks {
+		desks = append(desks, d)
+	}
+	t.mu.Unlock()
+	now := t.options.Now()
+	out := make([]tuner.Study, 0, len(desks))
+	for _, d := range desks {
+		select {
+		case <-d.loaded:
+		default:
+			continue
+		}
+		if d.loadErr != nil {
+			continue
+		}
+		d.log.mu.Lock()
+		if d.log.live != nil {
+			out = append(out, d.log.live.view(d.name, d.id, now))
+		}
+		d.log.mu.Unlock()
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"github.com/bkbtuner/bkb/internal/planted"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// permit returns an error if the caller may not give a command to the study as it
+// stands. name is that of the study.
+func permit(c tuner.Caller, name string, s *study.Study, cmd study.Command) error {
+	if c.Permit == nil {
+		return nil
+	}
+	switch cmd := cmd.(type) {
+	case study.Ask:
+		return permitAsk(c, name, s, cmd)
+	case study.Start:
+		return c.Permit(tuner.Act{Study: name, Trial: -1, Worker: cmd.Ask.Worker, Users: s.Users(cmd.Ask.Worker)})
+	case study.Heartbeat:
+		return permitAct(c, name, s, cmd.Trial, cmd.Epoch)
+	case study.ReportValues:
+		return permitAct(c, name, s, cmd.Trial, cmd.Epoch)
+	case study.Tell:
+		return permitAct(c, name, s, cmd.Trial, cmd.Epoch)
+	case study.SetAttributes:
+		return permitAct(c, name, s, cmd.Trial, 0)
+	default:
+		return nil
+	}
+}
+
+// permitAsk decides on the name, and on the running trials that the ask gets back.
+func permitAsk(c tuner.Caller, name string, s *study.Study, ask study.Ask) error {
+	if err := c.Permit(tuner.Act{Study: name, Trial: -1, Worker: ask.Worker, Users: s.Users(ask.Worker)}); err != nil || ask.New || ask.Worker == "" {
+		return err
+	}
+	running := s.RunningOf(ask.Worker)
+	for _, trial := range running[:min(len(running), max(ask.Count, 0))] {
+		if err := permitAct(c, name, s, trial, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permitAct decides on a trial under one of its leases, where epoch 0 is the last one.
+func permitAct(c tuner.Caller, name string, s *study.Study, trial, epoch int) error {
+	t, ok := s.Trial(trial)
+	if !ok || t.Epoch == 0 || epoch < 0 || epoch > t.Epoch {
+		return nil // not handed out, or refused for its epoch
+	}
+	worker, callers := s.Holders(&t, epoch)
+	return c.Permit(tuner.Act{Study: name, Trial: trial, Worker: worker, Callers: callers, Users: s.Users(worker)})
+}
+
+// sign names the caller in events.
+func sign(c tuner.Caller, events []study.Event) {
+	if planted.Is(planted.CallerForgotten) {
+		return
+	}
+	for i := range events {
+		events[i].Caller = c.Name
+	}
+}

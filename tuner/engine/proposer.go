@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// proposer makes the trials of one study. One goroutine, run, serves one ask after
+// another, so that the number of a suggestion's trial is known in advance. A long-lived
+// engine also prepares the next suggestion in the background.
+//
+// The proposer decides on the log and lets the clock settle it, and neither calls back.
+// The log's lock guards worked. It is not held while the study's [suggester] works.
+type proposer struct {
+	ctx     context.Context // ends when the study is dropped from memory
+	name    string
+	log     *eventLog
+	clock   *clock
+	turns   *turns  // of all studies, for preparation
+	shares  *shares // of all studies, for asks
+	share   share
+	work    *sync.WaitGroup // the engine's, for background work
+	options Options
+
+	asks       chan func() // queue of run
+	worked     bool        // a worker has called
+	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
+	consulting atomic.Int32
+
+	recommended  atomic.Pointer[recommendation] // the last one
+	recommending chan struct{}                  // holds a token while trials are compared for the next
+}
+
+// errPart explains why a refused ask may have had an effect. The lock is not held while
+// the proposer works, so the trials handed out before may have been stored.
+var errPart = errors.New("a part of the trials has been handed out")
+
+func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Engine) *proposer {
+	return &proposer{
+		ctx: ctx, name: name, log: l, clock: c, turns: t.turns, shares: t.shares, work: &t.work, options: t.options,
+		asks: make(chan func(), 4096), recommending: make(chan struct{}, 1),
+	}
+}
+
+// run serves the asks, one at a time, until the study is dropped from memory.
+func (p *proposer) run() {
+	for {
+		select {
+		case ask := <-p.asks:
+			ask()
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// inTurn runs f on run's goroutine, which runs every command that makes a trial. The
+// number that a suggestion was made for thus stays the next one. An error means that f
+// has not run and will not. Only after an error with an unknown outcome may f be
+// running, and then it must not share memory with the caller.
+func (p *proposer) inTurn(ctx context.Context, f func()) error {
+	defer p.turns.asking(p.log.suggester().stuck.Load())()
+	var taken atomic.Bool // by run, or by a caller that gives up
+	done := make(chan struct{})
+	job := func() {
+		if taken.CompareAndSwap(false, true) {
+			f()
+		}
+		close(done)
+	}
+	select {
+	case p.asks <- job:
+	default:
+		return tuner.ErrBusy
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		if taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
+	case <-p.ctx.Done():
+		if taken.CompareAndSwap(false, true) {
+			return errRetired
+		}
+		<-done // it is at work and ends soon
+		return nil
+	}
+}
+
+// answer is the answer to an ask.
+type answer struct {
+	reply         study.Reply
+	trials        []study.Trial
+	usefulWorkers int
+	warnings      []string
+	noise         []float64
+	first         *batch // with the first event that the ask made, or nil
+}
+
+// ask hands out trials in turn and waits until they are stored.
+func (p *proposer) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
+	var a answer
+	var b *batch
+	var refused error
+	err := p.inTurn(ctx, func() {
+		c := c
+		if c.Count == tuner.AutoCount {
+			if c.Count, refused = p.autoCount(ctx, c); refused != nil {
+				return
+			}
+		}
+		a, b, refused = p.answer(ctx, c)
+	})
+	if err != nil {
+		return tuner.Asked{}, err
+	}
+	if err := p.log.wait(ctx, b); err != nil && a.first.stored() {
+		return tuner.Asked{}, fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
+	} else if err != nil {
+		return tuner.Asked{}, err
+	}
+	if refused != nil && len(a.reply.Trials) > 0 { // some were handed out, and a retry returns them
+		return tuner.Asked{}, fmt.Errorf("%w: %w", store.ErrUnknownOutcome, refused)
+	} else if refused != nil {
+		return tuner.Asked{}, refused
+	}
+	return tuner.Asked{Trials: a.trials, UsefulWorkers: a.usefulWorkers, Warnings: a.warnings, Noise: a.noise}, nil
+}
+
+// answer decides an ask on run's goroutine. The caller must wait for the batch even
+// after an error.
+func (p *proposer) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	err = p.handOut(ctx, c, &a)
+	if errors.Is(err, errDiscarded) {
+		if c.RequestID == "" && a.first.stored() { // a retry would hand out other trials
+			err = fmt.Errorf("%w: %w", store.ErrUnknownOutcome, errPart)
+		}
+		return answer{}, nil, err
+	}
+	a.trials = p.log.live.handedOut(a.reply, c.Worker)
+	return a, p.log.barrier(), err
+}
+
+// handOut fills an answer with queued trials and then with new suggestions. The log's
+// lock is held, except while the proposer works.
+func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
+	p.clock.settle(p.log)
+	s := p.log.live.study
+	before := s.Position()
+	reply, err := p.decideForWorker(ctx, c)
+	if err != nil {
+		return err
+	}
+	a.reply = reply
+	if s.Position() > before {
+		a.first = p.log.last()
+	}
+	if a.reply.Missing <= 0 {
+		return nil
+	}
+	made, err := p.propose(ctx, a.reply.Missing)
+	switch {
+	case err == nil && made.Converged && len(a.reply.Trials) == 0:
+		return p.converged(made.Gap)
+	case errors.Is(err, propose.ErrExhausted):
+		return p.exhausted(a.reply)
+	case err != nil:
+		return err
+	}
+	a.usefulWorkers, a.warnings, a.noise = made.UsefulWorkers, made.Warnings, made.Noise
+	if made.Capped > 0 {
+		a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model would have more inducing points without the proposer's option cap, which is %d", made.Capped))
+	}
+	whole := len(a.reply.Trials) + len(made.Suggestions)
+	for _, suggestion := range made.Suggestions {
+		reply, err := p.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
+		if err != nil {
+			return err
+		}
+		if a.first == nil {
+			a.first = p.log.last()
+		}
+		a.reply.Trials = append(a.reply.Trials, reply.Trials...)
+		a.reply.Epochs = append(a.reply.Epochs, reply.Epochs...)
+	}
+	return nil
+}
+
+// decideForWorker decides a command of a worker, which is likely to ask for more
+// trials. The first such command after the study was loaded starts a preparation. The
+// log's lock is held.
+func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.Reply, error) {
+	reply, err := p.log.decide(ctx, c)
+	if err == nil && !p.worked {
+		p.worked = true
+		p.prepare()
+	}
+	return reply, err
+}
+
+// propose makes n suggestions, and before them the model event if one is due. The log's
+// lock is held, except while the proposer works. The error is errDiscarded if the live
+// study was replaced meanwhile.
+func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
+	s, g := p.log.live.study, p.log.live.suggester
+	defer p.turns.asking(g.stuck.Load())() // the ask's own count may have ended with its context
+	view := s.Snapshot()
+	var anchor study.Anchor
+	var due bool
+	var modelErr error
+	done := func() {}
+	defer func() { done() }()
+	discarded := p.log.unlocked(func() {
+		if done, modelErr = p.takeShare(ctx, g); modelErr == nil {
+			anchor, due, modelErr = g.anchor(ctx, view)
+		}
+	})
+	if discarded != nil {
+		return made, discarded
+	}
+	if modelErr == nil && due {
+		anchor.Effective = s.Position() + 1
+		if _, err := p.log.decide(p.ctx, anchor); err != nil {
+			return made, err
+		}
+		view = s.Snapshot()
+	}
+	discarded = p.log.unlocked(func() { made, err = g.suggest(ctx, view, n, modelErr) })
+	if discarded != nil {
+		return made, discarded
+	}
+	if due { // rather than at every ask
+		for _, text := range made.Warnings {
+			p.options.Logger.Warn(text, "study", p.name)
+		}
+	}
+	return made, err
+}
+
+// takeShare waits for the study's share of processor time. A proposer without a model
+// does not wait.
+func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
+	if _, models := g.proposer.(propose.Anchorer); !models {
+		return func() {}, nil
+	}
+	done, err = p.shares.take(ctx, &p.share, p.options.ProposeTimeout)
+	if err != nil {
+		done = func() {}
+	}
+	return done, err
+}
+
+// converged finishes the study, because no configuration is expected to improve on the
+// best by more than the option stop_gap. The log's lock is held.
+func (p *proposer) converged(gap float64) error {
+	return p.finish(study.Finish{
+		Reason: study.FinishedGap,
+		Detail: fmt.Sprintf("no configuration is expected to be better by more than %.3g", gap),
+	})
+}
+
+// exhausted answers an ask when the proposer has nothing more to suggest. It finishes
+// the study if no trial could be handed out again. The log's lock is held.
+func (p *proposer) exhausted(reply study.Reply) error {
+	if len(reply.Trials) > 0 {
+		return nil
+	}
+	if err := p.log.live.exhausted(); err != nil {
+		return err
+	}
+	return p.finish(study.Finish{Reason: study.FinishedExhausted})
+}
+
+// finish finishes the study and returns the error for the ask. The log's lock is held.
+func (p *proposer) finish(c study.Finish) error {
+	if _, err := p.log.decide(p.ctx, c); err != nil {
+		return err
+	}
+	_, how := p.log.live.study.Status()
+	return &study.FinishedError{Reason: how.Reason, Detail: how.Detail}
+}
+
+// autoCount returns how many more trials are useful now, at least one. A repeated
+// request gets the number of its first answer.
+func (p *proposer) autoCount(ctx context.Context, c study.Ask) (int, error) {
+	p.log.mu.Lock()
+	defer p.log.mu.Unlock()
+	if n, ok := p.log.live.study.Answered(c.RequestID); ok {
+		return n, nil
+	}
+	v, err := p.log.current()
+	if err != nil {
+		return 0, err
+	}
+	if status, _ := v.study.Status(); status != study.StatusActive {
+		return 1, nil // the ask returns the error
+	}
+	n, err := p.useful(ctx, 1)
+	if err != nil || n == 1 {
+		return n, err
+	}
+	// One suggestion shows how many like it are useful. The suggestions for the ask may
+	// differ from it.
+	m, err := p.useful(ctx, n)
+	return min(n, m), err
+}
+
+// useful returns how many more trials are useful now according to n suggestions, at
+// least one. The log's lock is held, except while the proposer works.
+func (p *proposer) useful(ctx context.Context, n int) (int, error) {
+	made, err := p.propose(ctx, n)
+	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
+		return 1, nil
+	}
+	return min(max(made.UsefulWorkers-p.log.live.study.Count(study.Running), 1), tuner.MaxAuto), err
+}

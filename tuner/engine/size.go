@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// approximateSize returns about how many bytes an event takes in a store. It is exact
+// enough to keep commits well below the store's limits.
+func approximateSize(e study.Event) int {
+	const rest = 200
+	switch b := e.Body.(type) {
+	case study.Started:
+		if b.Suggestion != nil {
+			return rest + configSize(b.Suggestion.Config)
+		}
+	case study.Enqueued:
+		return rest + configSize(b.Config) + attributesSize(b.Attributes)
+	case study.Reported:
+		return rest + reportsSize(b.Reports)
+	case study.Told:
+		return rest + outcomeSize(b.Outcome)
+	case study.ToldLate:
+		return rest + outcomeSize(b.Outcome)
+	case study.Added:
+		return rest + configSize(b.Config) + reportsSize(b.Reports) + outcomeSize(b.Outcome) + attributesSize(b.Attributes)
+	case study.Attributed:
+		return rest + attributesSize(b.Attributes)
+	case study.Anchored:
+		return rest + len(b.Model)
+	case study.Foreign:
+		return rest + len(b.Change)
+	}
+	return rest
+}
+
+// sizeOfHappening returns about how many bytes a happening takes.
+func sizeOfHappening(h tuner.Happening) int {
+	const rest = 300
+	if h.Trial == nil {
+		return rest
+	}
+	t := h.Trial
+	size := rest + configSize(t.Config) + reportsSize(t.Reports) + outcomeSize(t.Outcome) + attributesSize(t.Attributes)
+	for _, l := range t.Late {
+		size += outcomeSize(l.Outcome)
+	}
+	return size
+}
+
+func configSize(c space.Config) (size int) {
+	for name, v := range c.All() {
+		text, _ := v.AsString()
+		size += len(name) + len(text) + 12
+	}
+	return size
+}
+
+func reportsSize(reports []study.Report) (size int) {
+	for _, r := range reports {
+		size += 20
+		for _, v := range r.Values {
+			size += len(v.Name) + 12
+		}
+	}
+	return size
+}
+
+func outcomeSize(o study.Outcome) int {
+	size := len(o.Message) + attributesSize(o.Attributes)
+	for _, m := range o.Metrics {
+		size += len(m.Name) + 8*len(m.Values) + 20
+	}
+	return size
+}
+
+func attributesSize(a study.Attributes) (size int) {
+	for k, v := range a {
+		size += len(k) + len(v) + 6
+	}
+	return size
+}
+
+// reading returns a function to call with every event of a study being read. It returns
+// a [tuner.MemoryError] if there is no room for more. Of a study that is not kept, the first
+// bytes are always read.
+func reading(m *memlimit.Limit, kept bool) func(study.Event) error {
+	const step = 1 << 20 // bytes between two checks
+	unseen := 0
+	if kept {
+		unseen = step
+	}
+	return func(e study.Event) error {
+		if unseen += approximateSize(e); m == nil || unseen < step {
+			return nil
+		}
+		unseen = 0
+		leave, ok := m.Enter(step, memlimit.ShareLoad)
+		if !ok {
+			return &tuner.MemoryError{Limit: m.Bytes()}
+		}
+		leave()
+		return nil
+	}
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// suggester makes suggestions for one study and always has an answer. If the study's
+// proposer is late, fails, panics or makes an invalid suggestion, the suggester falls
+// back to a random configuration, marked as a fallback.
+//
+// The token of busy guards the proposer, which sees one history at a time. A suggester
+// belongs to one [live] study and is dropped with it, so that the proposer keeps
+// nothing it learned from discarded events.
+type suggester struct {
+	proposer propose.Proposer
+	fallback propose.Proposer
+	options  Options
+	busy     chan struct{} // holds a token while the proposer works
+	stuck    atomic.Bool   // the proposer works for too long, and nothing is prepared with it
+	ready    atomic.Pointer[prepared]
+}
+
+// free takes the token back.
+func (g *suggester) free() {
+	<-g.busy
+	g.stuck.Store(false)
+}
+
+func newSuggester(spec study.Spec, o Options) (*suggester, error) {
+	if spec.Foreign() {
+		spec.Proposer = study.Component{Name: propose.Random} // is never asked
+	}
+	proposer, err := propose.New(spec.Proposer, spec)
+	if err != nil {
+		return nil, err
+	}
+	fallback, err := propose.New(study.Component{Name: propose.Random}, spec)
+	if err != nil {
+		return nil, err
+	}
+	return &suggester{proposer: proposer, fallback: fallback, options: o, busy: make(chan struct{}, 1)}, nil
+}
+
+// anchor returns the model event that is due, if one is.
+func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, due bool, err error) {
+	anchorer, ok := g.proposer.(propose.Anchorer)
+	if !ok {
+		return a, false, nil
+	}
+	type event struct {
+		a   study.Anchor
+		due bool
+	}
+	e, err := work(ctx, g, func(ctx context.Context) (event, error) {
+		begun := time.Now()
+		a, due, err := anchorer.Anchor(ctx, v)
+		if due && err == nil {
+			observeModel(&g.options.Observer, time.Since(begun), a)
+		}
+		return event{a, due}, err
+	})
+	return e.a, e.due, err
+}
+
+// suggest proposes 1 to n configurations for the trials from v.Trials() on. It returns
+// no error except propose.ErrExhausted and that of ctx. If modelErr says that the model
+// could not be made, it falls back at once.
+func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr error) (propose.Proposal, error) {
+	var p propose.Proposal
+	err := modelErr
+	begun, prepared := time.Now(), false
+	defer func() {
+		if g.options.Observer.Proposed != nil && ctx.Err() == nil {
+			g.options.Observer.Proposed(time.Since(begun), prepared)
+		}
+	}()
+	if err == nil {
+		p, err = work(ctx, g, func(ctx context.Context) (propose.Proposal, error) {
+			if p, ok := g.takePrepared(v, n); ok {
+				prepared = true
+				return p, nil
+			}
+			return g.proposer.Propose(ctx, v, n)
+		})
+	}
+	if err == nil {
+		err = check(p, v, n)
+	}
+	if err == nil || errors.Is(err, propose.ErrExhausted) {
+		return p, err
+	}
+	if ctx.Err() != nil {
+		return p, ctx.Err()
+	}
+	g.options.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration", "trial", v.Trials(), "error", err)
+	p, err = g.fallback.Propose(ctx, v, n)
+	if err != nil {
+		return p, err
+	}
+	for i := range p.Suggestions {
+		p.Suggestions[i].Phase = tuner.PhaseFallback
+	}
+	return p, check(p, v, n)
+}
+
+// work calls f, which uses the proposer. It returns at the deadline even if f does not.
+func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, error)) (result T, err error) {
+	type answer struct {
+		result T
+		err    error
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.options.ProposeTimeout)
+	defer cancel()
+	select {
+	case g.busy <- struct{}{}:
+	case <-ctx.Done():
+		return result, fmt.Errorf("the proposer was still busy with earlier work after %s", g.options.ProposeTimeout)
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if r := recover(); r != nil {
+				a.err = fmt.Errorf("the proposer panicked: %v", r)
+			}
+			g.free() // before the answer, so that the next caller finds it free
+			answers <- a
+		}()
+		a.result, a.err = f(ctx)
+	}()
+	select {
+	case a := <-answers:
+		return a.result, a.err
+	case <-ctx.Done():
+		return result, fmt.Errorf("the proposer took longer than %s", g.options.ProposeTimeout)
+	}
+}
+
+// check returns an error if the study would refuse a proposal.
+func check(p propose.Proposal, v *study.View, n int) error {
+	if len(p.Suggestions) < 1 || len(p.Suggestions) > n {
+		return fmt.Errorf("the proposer made %d suggestions and must make 1 to %d", len(p.Suggestions), n)
+	}
+	for _, s := range p.Suggestions {
+		if err := v.Spec().Space.Validate(s.Config); err != nil {
+			return err
+		}
+	}
+	return nil
+}

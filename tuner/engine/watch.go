@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Watch implements [tuner.Service].
+func (t *Engine) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
+	return func(yield func(tuner.Happening, error) bool) {
+		for {
+			n, err := t.news(ctx, name, after)
+			if err == nil && n.view == nil {
+				select {
+				case <-n.advanced:
+					continue
+				case <-ctx.Done():
+					err = ctx.Err()
+				}
+			}
+			if err != nil {
+				yield(tuner.Happening{}, err)
+				return
+			}
+			more, err := func() (bool, error) {
+				batch, leave, err := t.batch(ctx, n, after)
+				defer leave() // also after a panic of the caller
+				for _, h := range batch {
+					if !yield(h, nil) {
+						return false, nil
+					}
+					after = h.Position
+				}
+				return true, err
+			}()
+			if !more {
+				return
+			}
+			if err != nil {
+				yield(tuner.Happening{}, err)
+				return
+			}
+		}
+	}
+}
+
+const (
+	// watchBatch is about the most bytes of events that a watch reads at once.
+	watchBatch = 64 << 10
+	// watchRoom is the room in memory for reading them.
+	watchRoom = 1 << 20
+	// watchInflation is about how many bytes of memory a byte of an event takes on its
+	// way to a client.
+	watchInflation = 16
+)
+
+// batch reads the next events for a watch once there is room for them in memory. Unless
+// an error follows, it returns at least one event. leave frees the room. Many watches
+// wake at once, so each waits for its turn to read.
+func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch []tuner.Happening, leave func(), err error) {
+	if leave, err = t.options.Memory.Await(ctx, watchRoom); err != nil {
+		return nil, func() {}, err
+	}
+	size := 0
+	for r, err := range t.store.Read(ctx, n.id, after+1) {
+		if err != nil {
+			return batch, leave, err
+		}
+		if r.Position > n.view.Position() {
+			break // the view is older than this event
+		}
+		h := happening(r, n.view)
+		next := sizeOfHappening(h)
+		if size > 0 && size+next > watchBatch {
+			break
+		}
+		batch, size = append(batch, h), size+next
+	}
+	leave()
+	if size <= watchBatch {
+		return batch, func() {}, nil
+	}
+	if leave, ok := t.options.Memory.Enter(int64(size)*watchInflation, memlimit.ShareWatch); ok {
+		return batch, leave, nil
+	}
+	batch = nil // read again when there is room to send it
+	if leave, err = t.options.Memory.Await(ctx, int64(size)*watchInflation); err != nil {
+		return nil, func() {}, err
+	}
+	for r, err := range t.store.Read(ctx, n.id, after+1) {
+		if err != nil {
+			return nil, leave, err
+		}
+		return []tuner.Happening{happening(r, n.view)}, leave, nil
+	}
+	return nil, leave, nil
+}
+
+// news is the next step of a watcher. It is a view of the stored study if that is ahead
+// of the watcher, or otherwise a channel to wait for.
+type news struct {
+	id       store.StudyID
+	view     *study.View
+	advanced <-chan struct{}
+}
+
+func (t *Engine) news(ctx context.Context, name string, after study.Position) (n news, err error) {
+	err = t.with(ctx, name, func(d *desk) (err error) {
+		n.id = d.id
+		n.view, n.advanced, err = d.log.since(ctx, after)
+		return err
+	})
+	return n, err
+}
+
+// added returns the reports that an event added.
+func added(e study.Event) []study.Report {
+	switch b := e.Body.(type) {
+	case study.Reported:
+		return b.Reports
+	case study.Added:
+		return b.Reports
+	default:
+		return nil
+	}
+}
+
+// happening describes a stored event.
+func happening(r store.Record, v *study.View) tuner.Happening {
+	h := tuner.Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
+	h.Status, _ = v.Status()
+	h.Kind = kindOf(r.Event.Body)
+	if n, ok := r.Event.Trial(); ok {
+		t, _ := v.Trial(n)
+		t.Reports = added(r.Event)
+		h.Trial = &t
+	}
+	if f, ok := r.Event.Body.(study.Foreign); ok && f.Trial != study.OfStudy {
+		h.Trial = &study.Trial{Number: f.Trial, State: f.State}
+	}
+	return h
+}
+
+// kindOf names an event.
+func kindOf(b study.Body) string {
+	switch b.(type) {
+	case study.Created:
+		return "created"
+	case study.Paused:
+		return "paused"
+	case study.Resumed:
+		return "resumed"
+	case study.Finished:
+		return "finished"
+	case study.Enqueued:
+		return "enqueued"
+	case study.Started:
+		return "started"
+	case study.Extended:
+		return "extended"
+	case study.Reported:
+		return "reported"
+	case study.Expired:
+		return "expired"
+	case study.Told:
+		return "told"
+	case study.ToldLate:
+		return "told-late"
+	case study.Added:
+		return "added"
+	case study.Attributed:
+		return "attributed"
+	case study.Anchored:
+		return "anchored"
+	case study.Foreign:
+		return "foreign"
+	}
+	return ""
+}
