@@ -16,6 +16,9 @@ type FitOptions struct {
 	// Prior returns the prior of a kernel parameter, or nil for none. See
 	// [DimensionScaled].
 	Prior func(kernel.Parameter) Prior
+	// LengthScales is the joint prior of all length scales, in place of those of Prior,
+	// unless nil.
+	LengthScales *Exchangeable
 	// NoisePrior is the prior of the noise variance of standardised targets.
 	NoisePrior Prior
 	// Bounds returns the limits of a kernel parameter, 0 < lo ≤ hi. By default a length
@@ -60,6 +63,9 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 		if !(v.value >= 0) || !isFinite(v.value) {
 			return valueError(v.name, -1, v.value, "> 0, or 0 for the default")
 		}
+	}
+	if l := o.LengthScales; l != nil && !(l.Tau > 0 && l.Tau <= l.Sigma) {
+		return valueError("Tau of length scales", -1, l.Tau, "> 0 and at most Sigma")
 	}
 	if err := o.Bound.check(); err != nil {
 		return err
@@ -402,11 +408,14 @@ func (f *fitting) objective(x, grad []float64) float64 {
 // prior returns Σ log p and its slopes.
 func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
 	slopes = make([]float64, len(x))
+	var scales []int
 	for i := range x {
 		var p Prior
 		switch {
 		case i >= len(f.params):
 			p = f.opts.NoisePrior
+		case f.opts.LengthScales != nil && isLengthScale(f.params[i]):
+			scales = append(scales, i)
 		case f.opts.Prior != nil:
 			p = f.opts.Prior(f.params[i])
 		}
@@ -414,6 +423,16 @@ func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
 			v, s := p.LogDensity(math.Exp(x[i]))
 			value += v
 			slopes[i] = s
+		}
+	}
+	if len(scales) > 0 {
+		logs, by := make([]float64, len(scales)), make([]float64, len(scales))
+		for j, i := range scales {
+			logs[j] = x[i]
+		}
+		value += f.opts.LengthScales.LogDensity(logs, by)
+		for j, i := range scales {
+			slopes[i] = by[j]
 		}
 	}
 	return value, slopes

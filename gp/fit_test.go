@@ -343,3 +343,52 @@ func TestPriorSlopes(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestExchangeable compares the density of length scales that are pulled together with that of
+// independent ones and with its own differences, and shows that a fit uses it.
+func TestExchangeable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 9))
+	logs := []float64{0.3, -1.2, 2}
+	density := func(tau float64, logs []float64) (value float64, slopes []float64) {
+		slopes = make([]float64, len(logs))
+		p := gp.Exchangeable{Mean: -0.5, Sigma: 1.7, Tau: tau}
+		return p.LogDensity(logs, slopes), slopes
+	}
+	independent := 0.0
+	for _, l := range logs {
+		independent -= 0.5 * (l + 0.5) * (l + 0.5) / (1.7 * 1.7)
+	}
+	if got, _ := density(1.7, logs); math.Abs(got-independent) > 1e-12 {
+		t.Errorf("independent: %v, want %v", got, independent)
+	}
+	_, slopes := density(0.4, logs)
+	for i := range logs {
+		const h = 1e-6
+		up, down := slices.Clone(logs), slices.Clone(logs)
+		up[i], down[i] = up[i]+h, down[i]-h
+		a, _ := density(0.4, up)
+		b, _ := density(0.4, down)
+		if want := (a - b) / (2 * h); math.Abs(slopes[i]-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("slope %d is %v, by differences %v", i, slopes[i], want)
+		}
+	}
+	x := uniform(rng, 12, 3)
+	y := make([]float64, x.Len())
+	for i := range y {
+		y[i] = math.Sin(6 * x.Row(i)[0])
+	}
+	ratio := func(tau float64) float64 {
+		opts := gp.DimensionScaled(3)
+		opts.LengthScales = &gp.Exchangeable{Mean: -1, Sigma: 1.7, Tau: tau}
+		r := must(gp.Fit(t.Context(), must(kernel.NewScaled(1, must(kernel.NewMatern52(0.5, 0.5, 0.5)))), gp.Data{X: x, Y: y}, opts))
+		l := r.Kernel.Spec().Parts[0].LengthScales
+		return slices.Max(l) / slices.Min(l)
+	}
+	if loose, tight := ratio(1.7), ratio(0.1); !(tight < 1.5 && loose > 3) {
+		t.Errorf("length scales differ by a factor of %.2f, and of %.2f where they are pulled together", loose, tight)
+	}
+	opts := gp.FitOptions{LengthScales: &gp.Exchangeable{Sigma: 1}}
+	if _, err := gp.Fit(t.Context(), must(kernel.NewMatern52(0.4)), gp.Data{X: x, Y: y}, opts); err == nil {
+		t.Error("a spread of 0 is allowed")
+	}
+}

@@ -39,6 +39,31 @@ func (p Gamma) LogDensity(theta float64) (value, slope float64) {
 		p.Shape - 1 - p.Rate*theta
 }
 
+// Exchangeable is the joint distribution of positive hyper-parameters θ of one kind with
+//
+//	log θ ~ N(Mean·1, Tau² I + (Sigma² − Tau²) 11ᵀ).
+//
+// Each log θ_j alone is N(Mean, Sigma²), and Tau ≤ Sigma is how far they are from each
+// other. With Tau = Sigma they are independent, and as Tau → 0 they become equal.
+type Exchangeable struct {
+	Mean, Sigma, Tau float64
+}
+
+// LogDensity returns the density of log θ up to a constant, and adds its derivatives to slopes.
+func (p *Exchangeable) LogDensity(logs, slopes []float64) float64 {
+	own, common := p.Tau*p.Tau, p.Sigma*p.Sigma-p.Tau*p.Tau
+	sum, square := 0.0, 0.0
+	for _, l := range logs {
+		z := l - p.Mean
+		sum, square = sum+z, square+z*z
+	}
+	shared := sum * common / (own + float64(len(logs))*common) // by the matrix inversion lemma
+	for i, l := range logs {
+		slopes[i] -= (l - p.Mean - shared) / own
+	}
+	return -0.5 * (square - shared*sum) / own
+}
+
 // DimensionScaled returns the priors and limits of BoTorch for inputs in the unit cube
 // [0, 1]^d and standardised targets (Hvarfner, Hellsten and Nardi, Vanilla Bayesian
 // optimization performs great in high dimensions, 2024).

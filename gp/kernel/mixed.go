@@ -8,21 +8,23 @@ import (
 
 // Mixed is the kernel of configurations with ordered and nominal coordinates,
 //
-//	k(u, v) = a·M(r)·exp(−Σ_c [u_c ≠ v_c]/ℓ_c),  r² = Σ_j (u_j − v_j)²/ℓ_j²
+//	k(u, v) = b + a·M(r)·exp(−Σ_c [u_c ≠ v_c]/ℓ_c),  r² = Σ_j (u_j − v_j)²/ℓ_j²
 //
 // where M is the Matérn-5/2 function, j runs over ordered coordinates and c over
 // nominal ones. With a fidelity ([Mixed.WithFidelity]) the inputs have one more
-// coordinate, δ, and k has the factor exp(−|δ_u − δ_v|/ℓ_δ). Blocks are those of the
-// product of [NewMatern52], [NewHamming] and [NewMatern12] on their coordinates. Pairs,
-// rows and gradients need no allocation.
+// coordinate, δ, and a has the factor exp(−|δ_u − δ_v|/ℓ_δ). The constant b, which is 0
+// unless [Mixed.WithConstant] sets it, is the prior variance of the process' mean. Blocks
+// are those of the product of [NewMatern52], [NewHamming] and [NewMatern12] on their
+// coordinates. Pairs, rows and gradients need no allocation.
 type Mixed struct {
-	composed         Kernel
-	ordered, nominal []int // coordinates
+	composed         Kernel // without the constant
+	ordered, nominal []int  // coordinates
 	factor           float64
 	lengths          []float64 // ℓ of ordered, then of nominal coordinates, one for each or one for each kind
 	inverse          []float64 // 1/ℓ² of every ordered coordinate, 1/ℓ of every nominal one
 	isNominal        []bool
 	decay            float64 // 1/ℓ_δ, or 0 without a fidelity
+	constant         float64 // b
 }
 
 var (
@@ -79,6 +81,13 @@ func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 	}
 	k.invert(split - 1)
 	return k, nil
+}
+
+// WithConstant returns the kernel with the constant b ≥ 0.
+func (k *Mixed) WithConstant(b float64) *Mixed {
+	q := *k
+	q.constant = b
+	return &q
 }
 
 // WithFidelity returns the kernel with a fidelity δ as an additional last coordinate,
@@ -198,14 +207,37 @@ func dense(x Rows, i int) []float64 { return x.(*Points[float64]).Row(i) }
 func (k *Mixed) Eval(x Rows, i int, y Rows, j int) float64 {
 	s, h := k.terms(dense(x, i), dense(y, j))
 	a := math.Sqrt(5 * s)
-	return k.factor * matern52Polynomial(a) * math.Exp(-a-h)
+	return k.constant + k.factor*matern52Polynomial(a)*math.Exp(-a-h)
 }
 
 // Diag implements [Kernel].
-func (k *Mixed) Diag(Rows, int) float64 { return k.factor }
+func (k *Mixed) Diag(Rows, int) float64 { return k.constant + k.factor }
 
 // Prepare implements [Preparer].
-func (k *Mixed) Prepare(y Rows) Prepared { return Prepare(k.composed, y) }
+func (k *Mixed) Prepare(y Rows) Prepared {
+	p := Prepare(k.composed, y)
+	if k.constant == 0 {
+		return p
+	}
+	return &raised{p, k.constant, y.Len()}
+}
+
+// raised adds a constant to the values of a kernel at m centres.
+type raised struct {
+	Prepared
+	by float64
+	m  int
+}
+
+func (p *raised) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+	p.Prepared.Fill(dst, ld, x, i0, i1, s)
+	for i := range i1 - i0 {
+		row := dst[i*ld:][:p.m]
+		for j := range row {
+			row[j] += p.by
+		}
+	}
+}
 
 // Parameters implements [Tunable].
 func (k *Mixed) Parameters() []Parameter {
@@ -233,7 +265,7 @@ func (k *Mixed) WithLogParameters(logTheta []float64) (Kernel, error) {
 		length = theta[len(theta)-1]
 		theta = theta[:len(theta)-1]
 	}
-	q, err := NewMixed(k.ordered, k.nominal, theta)
+	q, err := k.WithTheta(theta)
 	if err != nil {
 		return nil, err
 	}
@@ -312,12 +344,12 @@ func (k *Mixed) FillRow(values, u, y []float64) {
 		k.fillSquared(values, u, y)
 		for j, s := range values {
 			a := math.Sqrt(5 * s)
-			values[j] = k.factor * (matern52Polynomial(a) * math.Exp(-a))
+			values[j] = k.constant + k.factor*(matern52Polynomial(a)*math.Exp(-a))
 		}
 		return
 	}
 	for j := range values {
-		values[j] = k.factor * k.nearness(u, y[j*d:][:d])
+		values[j] = k.constant + k.factor*k.nearness(u, y[j*d:][:d])
 	}
 }
 
@@ -340,7 +372,7 @@ func (k *Mixed) FillSlopes(values, slopes, u, y []float64) {
 func (k *Mixed) valueSlope(squared, h float64) (value, slope float64) {
 	a := math.Sqrt(5 * squared)
 	e := k.factor * math.Exp(-a-h)
-	return e * matern52Polynomial(a), -e * 5 / 3 * (1 + a)
+	return k.constant + e*matern52Polynomial(a), -e * 5 / 3 * (1 + a)
 }
 
 // smooth tells whether all coordinates are ordered and there is no fidelity.
@@ -359,7 +391,7 @@ func (k *Mixed) fillSquared(dst, u, y []float64) {
 	}
 }
 
-// Factor returns a, the variance of the process.
+// Factor returns a, the variance of the process around its mean.
 func (k *Mixed) Factor() float64 { return k.factor }
 
 // LengthScale returns ℓ of coordinate c. It is in the units of the inputs for an
@@ -383,8 +415,8 @@ func (k *Mixed) FidelityLength() float64 {
 // the exponent Σ_c [u_c ≠ v_c]/ℓ_c + |δ_u − δ_v|/ℓ_δ of the others.
 func (k *Mixed) Apart(u, v []float64) (squared, differ float64) { return k.terms(u, v) }
 
-// Bound implements [Kernel] with κ² = a.
-func (k *Mixed) Bound() float64 { return k.factor }
+// Bound implements [Kernel] with κ² = b + a.
+func (k *Mixed) Bound() float64 { return k.constant + k.factor }
 
 // Check implements [Kernel]. It accepts dense rows of float64.
 func (k *Mixed) Check(x Rows) error {
@@ -397,11 +429,22 @@ func (k *Mixed) Check(x Rows) error {
 	return nil
 }
 
-// Spec implements [Kernel]. It is the Spec of the product that fills blocks.
-func (k *Mixed) Spec() Spec { return k.composed.Spec() }
+// Spec implements [Kernel]. It is the Spec of the product that fills blocks, and of the
+// constant, as a polynomial with lengths at which its inner product rounds to 0.
+func (k *Mixed) Spec() Spec {
+	if k.constant == 0 {
+		return k.composed.Spec()
+	}
+	constant := Spec{Name: "polynomial", LengthScales: []float64{1e150}, Params: map[string]float64{"degree": 1, "offset": k.constant}}
+	return Spec{Name: "sum", Parts: []Spec{k.composed.Spec(), constant}}
+}
 
 // WithTheta returns the kernel of the same coordinates, without a fidelity, with other
 // hyper-parameters. Its errors are those of [NewMixed].
 func (k *Mixed) WithTheta(theta []float64) (*Mixed, error) {
-	return NewMixed(k.ordered, k.nominal, theta)
+	q, err := NewMixed(k.ordered, k.nominal, theta)
+	if err != nil {
+		return nil, err
+	}
+	return q.WithConstant(k.constant), nil
 }

@@ -21,7 +21,7 @@ func randomMixed(t *testing.T, rng *rand.Rand, fidelity bool) *Mixed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return k.WithConstant(float64(rng.IntN(2)) * rng.Float64())
 }
 
 func mixedPoint(rng *rand.Rand, k *Mixed) []float64 {
@@ -49,7 +49,13 @@ func TestMixed(t *testing.T) {
 			k := randomMixed(t, rng, fidelity)
 			d := k.Dim()
 			x := NewPoints(2, d, append(mixedPoint(rng, k), mixedPoint(rng, k)...))
-			near("k", k.Eval(x, 0, x, 1), k.composed.Eval(x, 0, x, 1), 1e-13)
+			near("k", k.Eval(x, 0, x, 1), k.constant+k.composed.Eval(x, 0, x, 1), 1e-13)
+			spelt, err := New(k.Spec(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			near("k by its Spec", spelt.Eval(x, 0, x, 1), k.Eval(x, 0, x, 1), 1e-13)
+			near("κ²", k.Bound(), k.Diag(x, 0), 0)
 			inner, _ := AsTunable(k.composed)
 			parameters := len(k.Parameters())
 			own, composed := make([]float64, parameters), make([]float64, parameters)
@@ -174,7 +180,7 @@ func TestMixedFidelity(t *testing.T) {
 		for i := range n {
 			for j := range n {
 				u, v := x.Row(i), x.Row(j)
-				want := plain.factor * plain.nearness(u[:3], v[:3]) * math.Exp(-math.Abs(u[3]-v[3])/length)
+				want := plain.constant + plain.factor*plain.nearness(u[:3], v[:3])*math.Exp(-math.Abs(u[3]-v[3])/length)
 				if got := k.Eval(x, i, x, j); !close2(got, want, 1e-13) || !close2(block[i*n+j], want, 1e-12) {
 					t.Fatalf("k = %v, in a block %v, want %v", got, block[i*n+j], want)
 				}

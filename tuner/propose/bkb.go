@@ -29,7 +29,7 @@ var (
 func newBKB(spec study.Spec, o BKBOptions) Proposer {
 	return &bkb{
 		spec: spec, options: o,
-		model: model.New(spec, o.Model), chooser: acquire.New(spec, o.Choice), design: newSobolDesign(spec),
+		model: model.New(spec, o.Model), chooser: acquire.New(spec, o.Choice), design: newStart(spec),
 	}
 }
 

@@ -93,18 +93,31 @@ func (d *design) fresh(b batch) (space.Config, error) {
 type sobolSource struct {
 	sequence *sobol.Sequence
 	next     uint64
+	first    []float64 // in place of point 0, unless nil
 }
 
-func newSobol(spec study.Spec) Proposer { return newSobolDesign(spec) }
-
-func newSobolDesign(spec study.Spec) *design {
+func newSobol(spec study.Spec) Proposer {
 	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)})
+}
+
+// newStart returns the design before there is a model. It is the center of the space, with the
+// first value of each categorical parameter, and then Sobol' points.
+func newStart(spec study.Spec) *design {
+	center := make([]float64, spec.Space.Dim())
+	for c, axis := range spec.Space.Axes() {
+		if axis.Ordered {
+			center[c] = 0.5
+		}
+	}
+	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center})
 }
 
 func (s *sobolSource) at(_ int, next uint64) { s.next = next }
 
 func (s *sobolSource) draw(u []float64) {
-	s.sequence.At(uint32(s.next), u) // begins anew after 2³² points
+	if s.sequence.At(uint32(s.next), u); s.next == 0 && s.first != nil { // begins anew after 2³² points
+		copy(u, s.first)
+	}
 	s.next++
 }
 

@@ -18,8 +18,8 @@ type BKBOptions struct {
 	Choice acquire.Options // how suggestions and recommendations are chosen
 }
 
-// DefaultStart is how many results a space of d coordinates gets before it has a model.
-func DefaultStart(d int) int { return min(max(d+2, 4), 16) }
+// defaultStart is how many results there are before there is a model.
+const defaultStart = 4
 
 // branches reports whether some parameters of a space depend on others.
 func branches(sp *space.Space) bool {
@@ -52,7 +52,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	o := study.ReadOptions("proposer.options", text)
 	var b BKBOptions
 	m, c := &b.Model, &b.Choice
-	m.Start = int(o.Whole("start", int64(DefaultStart(spec.Space.Dim())), 1, 10_000))
+	m.Start = int(o.Whole("start", defaultStart, 1, 10_000))
 	m.Cap = int(o.Whole("cap", 256, 16, 2048))
 	m.Sampler = o.Choice("sampler", model.AutoSampler, model.RLSSampler, model.BLESSSampler, model.UniformSampler)
 	c.Theory = o.Choice("beta", "practical", "theory") == "theory"

@@ -23,7 +23,7 @@ func TestUsefulWorkersByDefinition(t *testing.T) {
 	for range 30 {
 		c := l.Decode(rng.Float64(), rng.Float64())
 		v, o := rng.NormFloat64(), labtest.Completed(spec, 0)
-		o.Metrics[0].Values = []float64{v - 1.5, v + 1.5, v - 1.5, v + 1.5} // makes the noise known
+		o.Metrics[0].Values = []float64{v - 1, v + 1, v - 1, v + 1} // makes the noise known
 		l.Do(study.Add{Config: c, Outcome: o})
 	}
 	all, tripped := 0, 0
@@ -159,7 +159,7 @@ func TestWidths(t *testing.T) {
 		if n > 16 {
 			late := float64(len(l.model.Results.List) - e.Event.Results)
 			want = bandit.Theory{Norm: 1, ByDimension: true}.Beta(bandit.State{
-				Step: n + 1, EffectiveDimension: s.Dimension + late, Bound: s.Theta[0], NoiseVariance: s.Noise,
+				Step: n + 1, EffectiveDimension: s.Dimension + late, Bound: 1 + s.Theta[0], NoiseVariance: s.Noise,
 			})
 			if exact := 1 + math.Sqrt(e.Gain()+2*math.Log(10)); want < exact {
 				t.Errorf("the width by the theorem, %v, is below %v of exact posteriors", want, exact)

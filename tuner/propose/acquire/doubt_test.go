@@ -19,7 +19,7 @@ func TestStopGapNeedsCoverage(t *testing.T) {
 		name  string
 		wrong float64 // distance of outcomes from predictions
 		poor  bool
-	}{{"as predicted", 0.01, false}, {"far off", 40, true}} {
+	}{{"as predicted", 0.01, false}, {"far off", 20, true}} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		l, _ := worked(t, func(_ *model.Options, o *Options) { o.StopGap, o.StopAfter = 1e9, 8 }, 1, n, labtest.Wavy)
 		for range 30 {

@@ -124,7 +124,10 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Su
 		}
 		s.Target = newTarget(values, a.options.KeepTail)
 	}
-	k := priorKernel(a.space)
+	if q != success {
+		s.Constant = meanVariance
+	}
+	k := priorKernel(a.space).WithConstant(s.Constant)
 	if old != nil {
 		s.Noise = old.Noise
 		var err error

@@ -118,7 +118,7 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 		s.Dimension += float64(len(rows)) // scores are unknown
 		sampler = sketch.Uniform{Points: min(limit, len(rows))}
 	case BLESSSampler:
-		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Factor()}
+		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Bound()}
 	default:
 		rows = h.distinct(rows, len(rows))
 		p, err := d.before(list, h, q, s, old)

@@ -18,7 +18,9 @@
 // # Inputs
 //
 // Inputs are points of the unit cube (package space). The kernel is Matérn-5/2 on ordered
-// coordinates, with a length scale each, times exp(−[u ≠ v]/ℓ) for every category. Integers
+// coordinates, with a length scale each, times exp(−[u ≠ v]/ℓ) for every category. A constant
+// 1 is added, the prior variance of the mean of the process. The average of the targets is no
+// estimate of that mean, because suggestions are better than typical points. Integers
 // and steps are rounded before the kernel reads them. An inactive parameter has one fixed
 // coordinate, so that it has no effect.
 //
@@ -61,7 +63,10 @@
 //
 // # Hyper-parameters
 //
-// Hyper-parameters maximize the posterior density with the priors of [gp.DimensionScaled].
+// Hyper-parameters maximize the posterior density with the priors of [gp.DimensionScaled],
+// but logarithms of length scales are together N((μ − 3)·1, τ²I + (3 − τ²)11ᵀ) with τ = 0.5,
+// in place of N(μ, 3) each ([gp.Exchangeable]). A few results do not show which parameters
+// matter, and length scales then stay close to each other.
 // The fit is exact, on 160 results at most, the best 53 and others drawn at random. Noise
 // is learned. A told standard error adds to it, and n replicates divide it by n. The prior
 // of its variance is LogNormal(−2, 2), which is wider than gp's LogNormal(−4, 1), so that
@@ -106,7 +111,7 @@
 // their step. As soon as a completed trial has reported, the inputs of the objectives'
 // models have one more coordinate,
 //
-//	δ = max(log₂((S + 1)/(step + 1)), 0),   k((u, δ), (v, δ′)) = k(u, v)·exp(−|δ − δ′|/ℓ_δ)
+//	δ = max(log₂((S + 1)/(step + 1)), 0),   k((u, δ), (v, δ′)) = 1 + (k(u, v) − 1)·exp(−|δ − δ′|/ℓ_δ)
 //
 // with S the full step, which is the option max_step or the median of the last steps of
 // completed trials. Outcomes are at δ = 0, at any step, and predictions are too. Without
@@ -126,8 +131,8 @@
 // without reports count as usual. Without reports, or with reports = ignore, the model is
 // the one without δ.
 //
-// A pruned trial also counts as an outcome m + ρ(y − m), with y its last value, ρ =
-// exp(−δ/ℓ_δ), and additional variance a(1 − ρ²). Other trials at its place would be pruned
+// A pruned trial also counts as an outcome m + ρ(y − m), with y its last value, ρ its
+// correlation with the outcome, and additional variance (1 + a)(1 − ρ²). Other trials at its place would be pruned
 // as well, so without this outcome σ would never shrink there. Hyper-parameters are not
 // fitted to this outcome, because the model computed it from them.
 //

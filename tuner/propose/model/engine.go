@@ -169,7 +169,7 @@ func (e *Engine) State(j int) bandit.State {
 	return bandit.State{
 		Exact: e.exact(j), InformationGain: max(p.gain(), 0),
 		EffectiveDimension: s.dimension() + float64(rows*(e.told-e.Event.Results)),
-		Step:               rows*e.told + 1, Bound: p.k.Factor(), NoiseVariance: p.noise(),
+		Step:               rows*e.told + 1, Bound: p.k.Bound(), NoiseVariance: p.noise(),
 	}
 }
 

@@ -135,11 +135,12 @@ func TestStopped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for step := range int64(20) {
 		plain, length := randomKernel(t, rng), 0.5+10*rng.Float64()
-		k, err := plain.WithFidelity(length)
+		constant := float64(step % 2)
+		k, err := plain.WithConstant(constant).WithFidelity(length)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Surface{Target: Target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 15, Length: length}, Theta: k.Theta(), Mean: rng.NormFloat64()}
+		s := Surface{Constant: constant, Target: Target{Spread: 1, Scale: 1}, Fidelity: &fidelity{Full: 15, Length: length}, Theta: k.Theta(), Mean: rng.NormFloat64()}
 		x, y := randomPoint(rng), rng.NormFloat64()
 		told := s.lower(nil, x, []Rung{{step, []float64{y}}}, 0, stopped)
 		if step >= 15 {

@@ -16,6 +16,9 @@ const (
 	fitPoints      = 160
 	replicatesSeen = 4
 	fitIterations  = 40
+	// lengthSpread is τ, how far logarithms of length scales are from each other by their
+	// prior. Independent ones (√3) call parameters irrelevant that only have not mattered yet.
+	lengthSpread = 0.5
 )
 
 // fitter fits the hyper-parameters of a surface.
@@ -25,8 +28,8 @@ type fitter struct {
 	minNoise float64
 }
 
-// fit chooses hyper-parameters by their posterior density (gp.Fit, priors of
-// gp.DimensionScaled), on at most fitPoints results. They are the best third and others
+// fit chooses hyper-parameters by their posterior density (gp.Fit, with the
+// priors of gp.DimensionScaled, but those of length scales together), on at most fitPoints results. They are the best third and others
 // drawn by the study's seed.
 func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *kernel.Mixed) error {
 	var x, y, noise []float64
@@ -42,6 +45,8 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	}
 	opts := gp.DimensionScaled(f.dim)
 	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, f.minNoise
+	scale := opts.Prior(kernel.Parameter{Name: "length_scale"}).(gp.LogNormal)
+	opts.LengthScales = &gp.Exchangeable{Mean: scale.Mu - scale.Sigma*scale.Sigma, Sigma: scale.Sigma, Tau: lengthSpread}
 	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // see the package documentation
 	if f.dim > manyCoordinates {
 		opts.MaxIterations = 15

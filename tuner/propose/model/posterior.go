@@ -168,6 +168,11 @@ func (p *posterior) near(u []float64, distance float64) bool {
 	return false
 }
 
+// meanVariance is the prior variance of a process' mean, in units of targets. The average of the
+// targets so far is no estimate of it, because suggestions are better than typical points. The
+// mean of success is known from the labels.
+const meanVariance = 1
+
 // manyCoordinates is the largest number of coordinates that have a length scale each. With
 // more, all of a kind share one.
 const manyCoordinates = 64

@@ -34,7 +34,8 @@ func (f fate) target(t *Target, worth, spread float64) (y, sd float64) {
 // j, highest fidelity first. For a trial with an outcome the last report adds nothing. A
 // stopped trial will not get an outcome, and other trials at its place would be stopped
 // too. So that the search does not keep waiting for one, the prediction of its outcome from
-// its last report alone counts as measured, m + ρ(y − m) with variance a(1 − ρ²).
+// its last report alone counts as measured, m + ρ(y − m) with variance (b + a)(1 − ρ²), where ρ
+// = (b + a·exp(−δ/ℓ_δ))/(b + a) is the correlation of the two.
 func (s *Surface) lower(out []sample, x []float64, low []Rung, j int, came fate) []sample {
 	f := s.Fidelity
 	if f == nil {
@@ -56,8 +57,9 @@ func (s *Surface) lower(out []sample, x []float64, low []Rung, j int, came fate)
 		y, sd := came.target(&s.Target, v, spread)
 		out = append(out, sample{x: append(slices.Clone(x), d), y: y, extra: sd * sd})
 		if came == stopped && rows == 0 && d > 0 { // at 0 it is an outcome already
-			rho := math.Exp(-d / f.Length)
-			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + s.Theta[0]*(1-rho*rho), inferred: true})
+			whole := s.Constant + s.Theta[0]
+			rho := (s.Constant + s.Theta[0]*math.Exp(-d/f.Length)) / whole
+			out = append(out, sample{x: x, y: s.Mean + rho*(y-s.Mean), extra: sd*sd + whole*(1-rho*rho), inferred: true})
 		}
 		rows, next = rows+1, d+rowSpacing
 	}

@@ -11,7 +11,8 @@ import (
 // Surface is the model of one quantity in a model event.
 type Surface struct {
 	Target     Target    `json:"target"`
-	Theta      []float64 `json:"theta"` // of the kernel
+	Constant   float64   `json:"constant,omitempty"` // of the kernel, the prior variance of the process' mean
+	Theta      []float64 `json:"theta"`              // its other hyper-parameters
 	Noise      float64   `json:"noise"`
 	Mean       float64   `json:"mean"`
 	Dictionary []int     `json:"dictionary"` // inducing points, by trial
@@ -134,8 +135,11 @@ func (s *Surface) slope(y float64) float64 {
 func (s *Surface) kernel(sp *space.Space) (*kernel.Mixed, error) {
 	ordered, nominal := layout(sp)
 	k, err := kernel.NewMixed(ordered, nominal, s.Theta)
-	if err != nil || s.Fidelity == nil {
-		return k, err
+	if err != nil {
+		return nil, err
+	}
+	if k = k.WithConstant(s.Constant); s.Fidelity == nil {
+		return k, nil
 	}
 	return k.WithFidelity(s.Fidelity.Length)
 }
