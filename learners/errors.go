@@ -37,14 +37,6 @@ func Invalid(algorithm, name string, value any, want string) error {
 	return &ParameterError{In: algorithm, Parameter: name, Value: value, Want: want}
 }
 
-// Positive returns a *ParameterError unless v is positive and finite.
-func Positive(algorithm, name string, v float64) error {
-	if v > 0 && v-v == 0 {
-		return nil
-	}
-	return Invalid(algorithm, name, v, "> 0 and finite")
-}
-
 // NotNegative returns a *ParameterError unless v is 0 or more, and finite.
 func NotNegative(algorithm, name string, v float64) error {
 	if v >= 0 && v-v == 0 {

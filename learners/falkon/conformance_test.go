@@ -63,9 +63,6 @@ func TestWeightsAreRepeatedRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { learnerstest.Weights(t, p, false, 1e-7) })
 	}
-	t.Run("path", func(t *testing.T) {
-		learnerstest.Weights(t, PathParams{Params{Kernel: k, Centers: all, Iterations: 200, Tolerance: 1e-12}, []float64{1e-1, 1e-3}}, false, 1e-7)
-	})
 	t.Run("logistic", func(t *testing.T) {
 		learnerstest.Weights(t, LogisticParams{Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 60, Steps: 200, Tolerance: 1e-9}, true, 1e-6)
 	})

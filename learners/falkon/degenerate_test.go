@@ -262,16 +262,6 @@ func TestRestart(t *testing.T) {
 func TestErrors(t *testing.T) {
 	rng := kerneltest.Seeded(t, 10)
 	train := regression(rng, 20, 2, 1)
-	other := must(Params{Kernel: kerneltest.Gaussian(1)}.Fit(background, regression(rng, 20, 2, 3), learners.Options{}))
-	for name, p := range map[string]Params{
-		"start": {Kernel: kerneltest.Gaussian(1), Start: other},
-	} {
-		_, err := p.Fit(background, train, learners.Options{})
-		var bad *learners.ParameterError
-		if !errors.As(err, &bad) || bad.Parameter != name {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 	_, err := Params{Kernel: kerneltest.Gaussian(1, 2, 3)}.Fit(background, train, learners.Options{})
 	var dim *kernel.DimensionError
 	if !errors.As(err, &dim) {

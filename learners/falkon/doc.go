@@ -4,7 +4,6 @@
 //
 //	Params          squared loss by the basic, complete or generalised algorithm,
 //	                uniform centres or any sampler's (BLESS: FALKON-BLESS)
-//	PathParams      solutions for a sequence of λ, each started from the last
 //	LogisticParams  logistic loss, by Newton steps with a falling λ
 //	RobustParams    losses of Huber and of quantiles, by such steps
 //
@@ -28,8 +27,8 @@
 //
 // That is Definition 5 with another place for the weights. The D of DK_MM D = QTᵀTQᵀ is
 // inside R here. In exact arithmetic the matrix B is the same, with BBᵀ = (K_MM
-// diag(w)K_MM + λnK_MM)⁻¹. But F depends neither on w nor on λ, so a path over λ and
-// Newton's method factor K_MM once. In (4.10), T = Fᵀ.
+// diag(w)K_MM + λnK_MM)⁻¹. But F depends neither on w nor on λ, so Newton's method
+// factors K_MM once. In (4.10), T = Fᵀ.
 //
 //	basic        Solver Gradient                       (4.9)
 //	complete     Solver ConjugateGradient              Algorithm 1

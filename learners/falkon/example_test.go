@@ -33,25 +33,3 @@ func Example() {
 	fmt.Println("class error below 0.2:", learners.ClassError(outputs, y, 1) < 0.2)
 	// Output: class error below 0.2: true
 }
-
-func ExamplePathParams() {
-	ctx := context.Background()
-	train, _ := data.Generate[float64](data.Friedman{Kind: 1, Seed: 1, Noise: 1}, 0, 1000)
-	test, _ := data.Generate[float64](data.Friedman{Kind: 1, Seed: 1, Noise: 1}, 1000, 500)
-	k, _ := kernel.NewGaussian(1)
-
-	p := falkon.PathParams{Params: falkon.Params{Kernel: k, Centers: 200}, Lambdas: []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6}}
-	solutions, err := p.Path(ctx, train, learners.Options{Validation: test})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	best := solutions[0]
-	for _, s := range solutions[1:] {
-		if s.ValidationError < best.ValidationError {
-			best = s
-		}
-	}
-	fmt.Println("best λ:", best.Lambda)
-	// Output: best λ: 1e-05
-}

@@ -227,7 +227,7 @@ func TestPaperMissingD(t *testing.T) {
 func solutionOf(t *testing.T, f *fit, at kernel.Rows) []float64 {
 	t.Helper()
 	monitor := must(learners.NewMonitor(background, algorithm, f.Iterations, f.train, learners.Options{}))
-	if _, err := f.run(background, monitor); err != nil {
+	if err := f.run(background, monitor); err != nil {
 		t.Fatal(err)
 	}
 	return predict(t, must(monitor.Finish(nil)), at)

@@ -2,7 +2,6 @@ package falkon
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -37,13 +36,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := f.center(ctx, centers); err != nil {
 		return nil, err
 	}
-	if p.Start != nil {
-		if err := f.warm(ctx, p.Start); err != nil {
-			return nil, err
-		}
-	}
-	_, err = f.run(ctx, monitor)
-	return monitor.Finish(err)
+	return monitor.Finish(f.run(ctx, monitor))
 }
 
 // fit is the state of a Fit.
@@ -59,7 +52,7 @@ type fit struct {
 	epsilon float64
 	sys     *system
 	points  kernel.Rows // the centres of the model
-	from    *start      // nil for 0
+	from    []float64   // coordinates to start from, nil for 0
 	passes  int         // by systems before sys
 	notes   []string    // for the next iterate
 	told    float64     // ε as reported to the user
@@ -118,15 +111,6 @@ func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error
 		f.notes = append(f.notes, c.Notes...)
 	}
 	return c, err
-}
-
-// start is a function to start from.
-type start struct {
-	v []float64 // coordinates
-	// residual is F⁻K_nMᵀS(y − K_nM a)/n − λv for the λ of this start. It is nil if not
-	// known.
-	residual []float64
-	lambda   float64
 }
 
 // attempts is how many times ε is raised tenfold before FALKON gives up.
@@ -281,16 +265,12 @@ func (f *fit) close() {
 // warm sets the initial coordinates to those of the function that has the values of a
 // model at the centres.
 func (f *fit) warm(ctx context.Context, m learners.Model) error {
-	if m.Outputs() != f.sys.c {
-		return learners.Invalid(algorithm, "start", fmt.Sprintf("a model of %d outputs", m.Outputs()), "one of as many as the data have")
-	}
 	values := make([]float64, f.points.Len()*f.sys.c)
 	if err := m.Predict(ctx, values, kernel.FromRows(f.points)); err != nil {
 		return err
 	}
-	v := make([]float64, f.sys.rank()*f.sys.c)
-	f.sys.pre.coordinates(v, values, f.sys.c)
-	f.from = &start{v: v}
+	f.from = make([]float64, f.sys.rank()*f.sys.c)
+	f.sys.pre.coordinates(f.from, values, f.sys.c)
 	return nil
 }
 
@@ -313,15 +293,19 @@ const (
 	roundingLimit32 = 1e-3
 )
 
-// begin returns the solver, started at f.v.
+// begin returns the solver, started at f.from.
 func (f *fit) begin(ctx context.Context) (iteration, error) {
 	s := f.sys
 	x, r := make([]float64, len(s.b)), append([]float64(nil), s.b...)
 	if f.from != nil {
-		copy(x, f.from.v)
+		copy(x, f.from)
 		s.pre.invert(x, s.c)
-		if err := f.from.residualOf(ctx, s, r, x); err != nil {
+		wx := make([]float64, len(x))
+		if err := s.apply(ctx, wx, x, s.c); err != nil {
 			return nil, err
+		}
+		for i, v := range wx {
+			r[i] -= v
 		}
 	}
 	if f.Solver == Gradient {
@@ -334,62 +318,31 @@ func (f *fit) begin(ctx context.Context) (iteration, error) {
 	return newConjugate(s.apply, s.b, x, r, s.c, f.Tolerance, limit), nil
 }
 
-// residualOf overwrites r = b by b − Wx, in one pass unless the residual is known for
-// another λ.
-func (f *start) residualOf(ctx context.Context, s *system, r, x []float64) error {
-	if f.residual != nil {
-		for i, v := range f.v {
-			r[i] = f.residual[i] + (f.lambda-s.lambda)*v
-		}
-		s.pre.down(r, s.c)
-		return nil
-	}
-	wx := make([]float64, len(x))
-	if err := s.apply(ctx, wx, x, s.c); err != nil {
-		return err
-	}
-	for i, v := range wx {
-		r[i] -= v
-	}
-	return nil
-}
-
 // run iterates until the tolerance, the number of iterations, the monitor or an error
-// ends it. It returns the number of iterations.
-func (f *fit) run(ctx context.Context, m *learners.Monitor) (int, error) {
+// ends it.
+func (f *fit) run(ctx context.Context, m *learners.Monitor) error {
 	it, err := f.begin(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for t := 1; t <= f.Iterations; t++ {
 		if !it.done() {
 			ok, err := it.iterate(ctx)
 			if err != nil {
-				return t - 1, err
+				return err
 			}
 			if !ok {
 				if it, err = f.restart(ctx, it, t); err != nil {
-					return t - 1, err
+					return err
 				}
 			}
 		}
 		stop, err := m.Step(ctx, f.iterate(t, it))
 		if stop || err != nil || it.done() {
-			f.keep(it)
-			return t, err
+			return err
 		}
 	}
-	f.keep(it)
-	return f.Iterations, nil
-}
-
-// keep records the start for another λ.
-func (f *fit) keep(it iteration) {
-	x, r := it.state()
-	s := f.sys
-	f.from = &start{v: append([]float64(nil), x...), residual: append([]float64(nil), r...), lambda: s.lambda}
-	s.pre.up(f.from.v, s.c)
-	s.pre.raise(f.from.residual, s.c)
+	return nil
 }
 
 // iterate describes iteration t to the monitor.

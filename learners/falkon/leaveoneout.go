@@ -86,11 +86,6 @@ func (p RobustParams) LeaveOneOut(context.Context, data.Source, learners.Options
 	return nil, learners.Invalid(algorithm, "loss", p.Loss, "the squared loss of Params, which alone has outputs of leaving out rows")
 }
 
-// LeaveOneOut returns a *learners.ParameterError, because [Params.LeaveOneOut] has one λ.
-func (p PathParams) LeaveOneOut(context.Context, data.Source, learners.Options) ([]float64, error) {
-	return nil, learners.Invalid(algorithm, "lambdas", p.Lambdas, "the Lambda of Params, which alone has outputs of leaving out rows")
-}
-
 // isRidge reports whether the solution is that of kernel ridge regression on all rows. It has no
 // ε, and a smaller ridge would lose its digits in K + λnI.
 func (f *fit) isRidge() bool {

@@ -52,9 +52,6 @@ type Params struct {
 	// see Factorization. If 0, it is 1e-13, and 1e-6 with products in single precision.
 	// It is raised by factors of 10 if the iteration diverges.
 	Epsilon float64
-	// Start is a model to start from, or nil for 0. Its values at the centres are
-	// interpolated.
-	Start learners.Model
 	// Precision is the precision of the products with K_nM in the fit. Single precision
 	// has errors in f of about 6e-8/√(ελ).
 	Precision kernel.Precision
@@ -105,9 +102,6 @@ func (p Params) Validate() error {
 
 // settled returns p with its defaults for n rows and κ² = sup k(x, x).
 func (p Params) settled(n int, kappaSq float64) (Params, error) {
-	if p.Start != nil && p.Start.Outputs() < 1 {
-		return p, learners.Invalid(algorithm, "start", "a model without outputs", "one with outputs")
-	}
 	if p.Lambda == 0 {
 		l, err := theory.Lambda(n, theory.Regularity{R: 0.5, Alpha: 0})
 		if err != nil {

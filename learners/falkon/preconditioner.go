@@ -108,16 +108,6 @@ func (p *preconditioner) invert(v []float64, c int) {
 	copy(v, out)
 }
 
-// raise overwrites r by Rᵀr, as the inverse of down.
-func (p *preconditioner) raise(r []float64, c int) {
-	out := make([]float64, len(r))
-	for i0 := 0; i0 < p.rank(); i0 += assembleRows {
-		i1 := min(i0+assembleRows, p.rank())
-		multiply(p.workers, false, p.g.Sub(i0, 0, i1, i1), r[:i1*c], 0, out[i0*c:i1*c], c)
-	}
-	copy(r, out)
-}
-
 // multiply sets y = op(a)x + beta·y for x and y of c columns.
 func multiply(workers int, trans bool, a blocked.Matrix[float64], x []float64, beta float64, y []float64, c int) {
 	if c == 1 {

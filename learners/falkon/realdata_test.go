@@ -170,17 +170,20 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 				part[i] = must(data.Subset(all, parts[i]))
 			}
 			k := kerneltest.Gaussian(float64(all.Dim()) / 3)
-			path := PathParams{Params: Params{Kernel: k, Centers: c.centers, Iterations: 50}, Lambdas: lambdas}
-			falkon := must(path.Fit(background, part[0], learners.Options{Validation: part[1]}))
-
-			var exact learners.Model
-			least := math.Inf(1)
-			for _, lambda := range lambdas {
-				m := must(krr.Params{Kernel: k, Lambda: lambda}.Fit(background, part[0], learners.Options{}))
-				if v := errorOf(t, m, part[1]); v < least {
-					exact, least = m, v
+			best := func(of func(lambda float64) learners.Estimator) (best learners.Model) {
+				least := math.Inf(1)
+				for _, lambda := range lambdas {
+					m := must(of(lambda).Fit(background, part[0], learners.Options{}))
+					if v := errorOf(t, m, part[1]); v < least {
+						best, least = m, v
+					}
 				}
+				return best
 			}
+			falkon := best(func(lambda float64) learners.Estimator {
+				return Params{Kernel: k, Lambda: lambda, Centers: c.centers, Iterations: 50}
+			})
+			exact := best(func(lambda float64) learners.Estimator { return krr.Params{Kernel: k, Lambda: lambda} })
 			f, r := errorOf(t, falkon, part[2]), errorOf(t, exact, part[2])
 			t.Logf("n = %d, M = %d: RMSE %.4f of FALKON, %.4f of exact ridge regression (%+.1f %%)", part[0].Len(), c.centers, f, r, 100*(f/r-1))
 			if f > 1.02*r {

@@ -26,7 +26,7 @@ var _ learners.Estimator = RobustParams{}
 // method needs (Marteau-Ferey, Bach and Rudi, 2019). h starts at the root mean square of
 // the targets. It falls by a factor of 5 whenever a step at μ = λ leaves a small gradient.
 type RobustParams struct {
-	// Params has the fields that the losses share. Its Solver and Start must be zero.
+	// Params has the fields that the losses share. Its Solver must be zero.
 	// Iterations is the largest number of Newton steps, or 0 for the number of steps from
 	// μ to λ, 10 more, and 40 more for quantiles. Tolerance is the norm of the gradient
 	// that ends the fit, as for LogisticParams, relative to the root of the loss of f = 0.
@@ -64,9 +64,6 @@ func (p RobustParams) Validate() error {
 	}
 	if p.Solver != ConjugateGradient {
 		return learners.Invalid(algorithm, "solver", p.Solver, "conjugate gradients for robust losses")
-	}
-	if p.Start != nil {
-		return learners.Invalid(algorithm, "start", "a model", "nil for robust losses")
 	}
 	if !(p.Quantile >= 0 && p.Quantile < 1) {
 		return learners.Invalid(algorithm, "quantile", p.Quantile, "above 0 and below 1, or 0 for ½")

@@ -1,7 +1,6 @@
 package falkon
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -202,11 +201,4 @@ func TestRobustConformance(t *testing.T) {
 	huber := RobustParams{Params: good, Loss: learners.HuberLoss, Delta: 0.5}
 	huber.Centers, huber.Lambda, huber.Tolerance, huber.Iterations, huber.Steps = 10_000, 1e-3, 1e-9, 100, 200
 	learnerstest.Weights(t, huber, false, 1e-6)
-	start := must(good.Fit(background, outliers(kerneltest.Seeded(t, 7), 60), learners.Options{}))
-	started := RobustParams{Params: good, Loss: learners.HuberLoss}
-	started.Start = start
-	var e *learners.ParameterError
-	if err := started.Validate(); !errors.As(err, &e) || e.Parameter != "start" {
-		t.Errorf("start: %v", err)
-	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
-// BenchmarkSolve compares with gonum on the same system, kernel matrix included, and
-// with a Decomposition. It reports how many times as long each takes.
+// BenchmarkSolve compares with gonum on the same system, kernel matrix included. It
+// reports how many times as long gonum takes.
 func BenchmarkSolve(b *testing.B) {
 	for _, n := range []int{500, 2000} {
 		b.Run(map[int]string{500: "n=500", 2000: "n=2000"}[n], func(b *testing.B) {
 			ctx := context.Background()
 			data := learnerstest.Data(b, n, 1, 1, false)
 			k := kerneltest.Gaussian(1.5)
-			var ours, theirs, decomposition time.Duration
+			var ours, theirs time.Duration
 			for b.Loop() {
 				start := time.Now()
 				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
@@ -45,19 +45,8 @@ func BenchmarkSolve(b *testing.B) {
 					b.Fatal(err)
 				}
 				theirs += time.Since(start)
-				if n > 500 {
-					continue
-				}
-				start = time.Now()
-				if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 1, 0); err != nil {
-					b.Fatal(err)
-				}
-				decomposition += time.Since(start)
 			}
 			b.ReportMetric(float64(theirs)/float64(ours), "gonum/ours")
-			if n == 500 {
-				b.ReportMetric(float64(decomposition)/float64(ours), "decomposition/ours")
-			}
 		})
 	}
 }

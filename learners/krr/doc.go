@@ -12,14 +12,7 @@
 // With weights s_i of mean 1 the loss is (1/n)Σ s_i(f(x_i) − y_i)². Then c = S^½z with
 // (S^½KS^½ + λnI) z = S^½y, and rows of weight 0 have c_i = 0.
 //
-// Solve factors K + λnI by Cholesky, and Params is the Estimator around it. A
-// Decomposition K = QSQᵀ gives the whole path over λ, with c(λ) = Q(S + λn)⁻¹Qᵀy, the
-// leave-one-out residuals
-//
-//	y_i − f_{−i}(x_i) = c_i/((K + λnI)⁻¹)_ii
-//
-// for the ridge λn of all n rows, and generalised cross-validation, in O(n²) each.
-// Equation (2.29) of Carratino (2020), the normal equations with K², squares the
+// Solve factors K + λnI by Cholesky, and Params is the Estimator around it. Equation (2.29) of Carratino (2020), the normal equations with K², squares the
 // condition number and is not used.
 //
 // # Invariants
@@ -32,6 +25,5 @@
 // # Costs
 //
 // Solve takes n²/2 kernel evaluations, n³/3 operations and n² numbers of memory, which
-// is 0.8 GB for n = 10,000. Params refuses more than MaxRows rows. A Decomposition
-// takes 20 to 50 times as long and 3n² numbers of memory.
+// is 0.8 GB for n = 10,000. Params refuses more than MaxRows rows.
 package krr

@@ -187,125 +187,6 @@ func TestRepeatedRows(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOut compares the formula with n fits.
-func TestLeaveOneOut(t *testing.T) {
-	const n = 40
-	data := learnerstest.Data(t, n, 2, 9, false)
-	k := kerneltest.Gaussian(1.5)
-	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, lambda := range []float64{1e-4, 1e-1} {
-		got, sum := d.LeaveOneOut(lambda), 0.0
-		for i := range n {
-			idx, y := []int{}, []float64{}
-			for j := range n {
-				if j != i {
-					idx, y = append(idx, j), append(y, data.Targets()[2*j:2*j+2]...)
-				}
-			}
-			p := Params{Kernel: k, Lambda: lambda * n / (n - 1)}
-			m, err := p.Fit(context.Background(), learnerstest.Memory(t, data.Rows().Select(idx), y, 2), learners.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := make([]float64, 2)
-			if err := m.Predict(context.Background(), f, kernel.FromRows(data.Rows().Slice(i, i+1))); err != nil {
-				t.Fatal(err)
-			}
-			for o := range 2 {
-				want := data.Targets()[2*i+o] - f[o]
-				sum += want * want
-				if math.Abs(got[2*i+o]-want) > 1e-7 {
-					t.Fatalf("λ = %g: residual %d is %v, want %v", lambda, i, got[2*i+o], want)
-				}
-			}
-		}
-		if got, want := d.LeaveOneOutError(lambda), math.Sqrt(sum/(2*n)); math.Abs(got-want) > 1e-7 {
-			t.Errorf("λ = %g: leave-one-out error %v, want %v", lambda, got, want)
-		}
-	}
-}
-
-// TestDecomposition compares coefficients, GCV and effective dimension with their
-// definitions.
-func TestDecomposition(t *testing.T) {
-	const n = 50
-	data := learnerstest.Data(t, n, 2, 10, false)
-	k := kerneltest.Gaussian(1.5)
-	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, lambda := range []float64{1e-5, 1e-3, 1} {
-		s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 2, lambda, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scale := 0.0
-		for _, v := range s.Coefficients {
-			scale = max(scale, math.Abs(v))
-		}
-		for i, v := range d.Coefficients(lambda) {
-			if math.Abs(v-s.Coefficients[i]) > 1e-8*scale {
-				t.Fatalf("λ = %g: c[%d] = %v, want %v", lambda, i, v, s.Coefficients[i])
-			}
-		}
-		var inverse, a, r mat.Dense
-		if err := inverse.Inverse(dense(k, data.Rows(), lambda*n)); err != nil {
-			t.Fatal(err)
-		}
-		a.Mul(dense(k, data.Rows(), 0), &inverse)
-		if got, want := d.EffectiveDimension(lambda), mat.Trace(&a); math.Abs(got-want) > 1e-7*n {
-			t.Errorf("λ = %g: d_eff = %v, want %v", lambda, got, want)
-		}
-		y := mat.NewDense(n, 2, data.Targets())
-		r.Mul(&a, y)
-		r.Sub(y, &r)
-		want := math.Pow(mat.Norm(&r, 2), 2) / (2 * n) / math.Pow(1-mat.Trace(&a)/n, 2)
-		if got := d.GCV(lambda); math.Abs(got-want) > 1e-6*want {
-			t.Errorf("λ = %g: GCV = %v, want %v", lambda, got, want)
-		}
-	}
-}
-
-// TestBest checks that both criteria choose a λ whose error on new rows is near the
-// least of the grid.
-func TestBest(t *testing.T) {
-	data, test := learnerstest.Data(t, 150, 1, 21, false), learnerstest.Data(t, 500, 1, 22, false)
-	k := kerneltest.Gaussian(1.5)
-	d, err := Decompose(context.Background(), k, data.Rows(), data.Targets(), 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lambdas []float64
-	for e := -9.0; e <= 0; e++ {
-		lambdas = append(lambdas, math.Pow(10, e))
-	}
-	risk := func(lambda float64) float64 {
-		m, err := learners.NewExpansion(k, data.Rows(), d.Coefficients(lambda), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := make([]float64, test.Len())
-		if err := m.Predict(context.Background(), f, test); err != nil {
-			t.Fatal(err)
-		}
-		return learners.RMSE(f, test.Targets(), 1)
-	}
-	_, least := Best(lambdas, risk)
-	for name, criterion := range map[string]func(float64) float64{"leave-one-out": d.LeaveOneOutError, "GCV": d.GCV} {
-		lambda, _ := Best(lambdas, criterion)
-		if got := risk(lambda); got > 1.2*least {
-			t.Errorf("%s chooses λ = %g with error %v, the least is %v", name, lambda, got, least)
-		}
-	}
-	if l, v := Best([]float64{1, 2, 3}, func(l float64) float64 { return []float64{math.NaN(), 5, 4}[int(l)-1] }); l != 3 || v != 4 {
-		t.Errorf("Best beside a NaN: %v, %v", l, v)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	ctx := context.Background()
 	data := learnerstest.Data(t, 9, 1, 2, false)
@@ -322,9 +203,6 @@ func TestErrors(t *testing.T) {
 	var shape *kernel.ShapeError
 	if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 2, 1, 1); !errors.As(err, &shape) {
 		t.Errorf("Solve with too few targets: %v", err)
-	}
-	if _, err := Decompose(ctx, k, data.Rows(), data.Targets(), 2, 1); !errors.As(err, &shape) {
-		t.Errorf("Decompose with too few targets: %v", err)
 	}
 }
 

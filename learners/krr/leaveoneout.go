@@ -14,8 +14,7 @@ import (
 //
 //	f_{−i}(x_i) = y_i − c_i/G_ii,   G = (K + λnI)⁻¹,   c = Gy,
 //
-// and takes 2n³/3 operations, twice those of a fit. [Decomposition.LeaveOneOut] has several
-// λ. Its errors are those of Fit.
+// and takes 2n³/3 operations, twice those of a fit. Its errors are those of Fit.
 func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error) {
 	o.Validation = nil
 	m, rows, err := p.prepare(ctx, train, o)
