@@ -34,7 +34,6 @@ var ours = []Contestant{
 	bkb("bkb-no-gradient", Ablation, "suggestions are not refined by the gradient", `{"refine": "mutations"}`),
 	bkb("bkb-trust", Ablation, "a trust region, whatever the dimension", `{"trust_region": 1}`),
 	bkb("bkb-no-trust", Ablation, "no trust region, whatever the dimension", `{"trust_region": 0}`),
-	bkb("bkb-patience", Ablation, "bounds twice as wide after every eight suggestions in vain", `{"patience": 8}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
 	parallel(4, bkb("bkb-workers4", Ablation, "BKB with four asynchronous workers", "")),
 	parallel(8, bkb("bkb-workers8", Ablation, "BKB with eight asynchronous workers", "")),

@@ -445,11 +445,9 @@ func TestOneObjective(t *testing.T) {
 	for options, want := range map[string]string{
 		`{"cost": "told"}`:     "proposer.options.cost = told: is for studies with one objective; leave it out",
 		`{"cost": "seconds"}`:  "proposer.options.cost = seconds: is for studies with one objective; leave it out",
-		`{"patience": 7}`:      "proposer.options.patience = 7: is for studies with one objective; leave it out",
 		`{"stop_gap": 0.5}`:    "proposer.options.stop_gap = 0.5: is for studies with one objective; leave it out",
 		`{"cost": "ignore"}`:   "",
 		`{"trust_region": 1}`:  "",
-		`{"patience": 0}`:      "",
 		`{"on_duplicate": ""}`: `proposer.options.on_duplicate = "": must be resample or replicate or reuse`,
 	} {
 		got := ""

@@ -36,7 +36,7 @@ var hostileOptions = []struct {
 	objectives int
 }{
 	{`{"cap": 16}`, 1},
-	{`{"cap": 16, "trust_region": 1, "patience": 2, "start": 2}`, 1},
+	{`{"cap": 16, "trust_region": 1, "start": 2}`, 1},
 	{`{"cap": 16, "cost": "told", "on_duplicate": "reuse"}`, 1},
 	{`{"cap": 16, "beta": "theory", "stop_gap": 1e-3, "tail": "keep", "start": 1}`, 1},
 	{`{"cap": 16, "constraints": {"loss": {"max": 1}}, "on_duplicate": "replicate"}`, 1},

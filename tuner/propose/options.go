@@ -79,11 +79,6 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	m.IgnoreReports = o.Choice("reports", "learn", "ignore") == "ignore"
 	cost := o.Choice("cost", "ignore", "told", "seconds")
 	m.Cost = map[string]model.CostSource{"told": model.CostTold, "seconds": model.CostSeconds}[cost]
-	patience := int64(0)
-	if c.Trusts(spec) {
-		patience = 15
-	}
-	c.Patience = int(o.Whole("patience", patience, 0, 10_000))
 
 	evolves := c.EvolveFrom != evolveFrom && c.EvolveFrom > 0
 	if evolves && !acquire.Evolvable(spec.Space) {
@@ -93,7 +88,6 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 		name, value string
 		asked       bool
 	}{
-		{"patience", fmt.Sprint(c.Patience), c.Patience > 0},
 		{"stop_gap", fmt.Sprint(c.StopGap), c.StopGap > 0},
 		{"noise", noise, c.Exact},
 		{"cost", cost, m.Cost != model.CostIgnored},

@@ -124,8 +124,6 @@ func TestWidths(t *testing.T) {
 	}{
 		{"as ever", func(_ *model.Options, o *Options) { o.Width = 0.2 }, 24, func(int) float64 { return 1 }},
 		{"exploring", func(_ *model.Options, o *Options) { o.Width, o.ExploitEvery, o.ExploreEvery = 0.2, 0, 3 }, 24, func(trial int) float64 { return map[bool]float64{true: 3, false: 1}[trial%3 == 1] }},
-		// Every two without improvement double it, up to eightfold.
-		{"impatient", func(_ *model.Options, o *Options) { o.Width, o.ExploitEvery, o.Patience = 0.2, 0, 2 }, 24, func(trial int) float64 { return math.Pow(2, min(float64((trial-24)/2), 3)) }},
 	} {
 		l, _ := worked(t, c.tweak, 1, c.n, labtest.Wavy)
 		for range 9 {

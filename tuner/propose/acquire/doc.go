@@ -45,8 +45,7 @@
 // conditional parameters and categories are free in it. A space of which all configurations
 // are scored has none. Its size is a fold of the results. Three improvements in a row
 // double it, max(4, d) suggestions in a row without one halve it, and below 1/128 it starts
-// again. There, every 15 suggestions in a row without an improvement double b, up to
-// eightfold (option patience).
+// again.
 //
 // # Quadratics
 //

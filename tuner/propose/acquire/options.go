@@ -49,10 +49,6 @@ type Options struct {
 	// ordered coordinates from which on suggestions come from a trust region. 0 means
 	// never.
 	Trust int
-	// Patience ("patience", 0 to 10000, default 15 where there is a trust region, else 0),
-	// with one objective, is a number of suggestions in a row without an improvement. Each
-	// such run doubles the width of the bounds, up to eightfold. 0 means never.
-	Patience int
 	// Repeat and Exact are the values of "noise", with one objective. With "learn", the
 	// default, the best trial is repeated once or twice if noise and effects that the model
 	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes

@@ -116,7 +116,7 @@ func TestTrustRegionHolds(t *testing.T) {
 }
 
 // A suggestion that is told both late and by its new holder counts once for the trust
-// region and patience, by the result that came first.
+// region, by the result that came first.
 func TestLateCountsOnce(t *testing.T) {
 	for _, lateFirst := range []bool{false, true} {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 3)

@@ -23,13 +23,10 @@ type subject struct {
 
 // newSubject returns a study with default options, which tweak may change.
 func newSubject(t labtest.Fataler, spec study.Spec, tweak func(m *model.Options, o *Options)) *subject {
-	m := model.Options{Start: min(max(spec.Space.Dim()+2, 4), 16), Cap: 256, MinNoise: 1e-6}
+	m := model.Options{Start: 4, Cap: 256, MinNoise: 1e-6}
 	o := Options{Width: 0.05, ExploitEvery: 4, OnDuplicate: Resample, StopAfter: 2 * m.Start, Trust: 5, Recommend: Plausible}
 	if tweak != nil {
 		tweak(&m, &o)
-	}
-	if o.Patience == 0 && o.Trusts(spec) {
-		o.Patience = 15
 	}
 	return &subject{labtest.New(t, spec), model.New(spec, m), New(spec, o)}
 }

@@ -26,13 +26,3 @@ func theory(e *model.Engine, j int) float64 {
 	s := e.State(j)
 	return bandit.Theory{Norm: 1, Delta: 0.1, Epsilon: 0.5, ByDimension: !s.Exact}.Beta(s)
 }
-
-// wider returns the factor by which confidence bounds are wider than usual. After many
-// suggestions in a row without an improvement, the model is too certain about unknown
-// places.
-func (c *Chooser) wider() float64 {
-	if c.options.Patience == 0 {
-		return 1
-	}
-	return math.Pow(2, min(float64(c.region.stale/c.options.Patience), 3))
-}

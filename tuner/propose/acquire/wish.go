@@ -47,8 +47,6 @@ func (a *acquisition) wish(trial int, rng *rand.Rand) wish {
 		w.width = 0
 	case w.explore:
 		w.width = 3
-	default:
-		w.width = a.wider()
 	}
 	if !w.exploit {
 		w.thrift = a.spend()

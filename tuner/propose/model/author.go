@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -122,7 +123,7 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Su
 				values = append(values, v)
 			}
 		}
-		s.Target = newTarget(values, a.options.KeepTail)
+		s.Target = newTarget(values, a.options.KeepTail, math.IsInf(a.space.Cardinality(), 1))
 	}
 	if q != success {
 		s.Constant = meanVariance

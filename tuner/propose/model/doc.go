@@ -33,7 +33,7 @@
 // compressed likewise, without a limit. Values that are skewed towards the bad side, by a
 // likelihood-ratio test at 5 %, get a power of Yeo and Johnson (2000) instead. It is the
 // power up to 2 that makes them most like a normal sample. There, too, the least target is
-// −5, and a power of 2 is the logarithm on the bad side.
+// −5, and a power of 2 is the logarithm on the bad side. Finite spaces have no power.
 //
 // A value worse than −5 counts as −5 where the model learns. A forecast of one running
 // trial uses a scale that continues below, by the logarithm of the logarithm, and can be

@@ -52,7 +52,7 @@ func TestFitExperiment(t *testing.T) {
 					copy(top, row)
 				}
 			}
-			target := newTarget(y[:n], false)
+			target := newTarget(y[:n], false, true)
 			for i, v := range y {
 				y[i] = target.Of(v)
 			}

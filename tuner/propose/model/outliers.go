@@ -44,7 +44,7 @@ func (a *author) outliers(list []Result) *Outliers {
 	if len(values) < outlierFrom {
 		return nil
 	}
-	t := newTarget(values, true)
+	t := newTarget(values, true, false)
 	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread), Center: t.Center, Jump: outlierJump}
 	for i := range list {
 		if o.includes(a, list, i) {

@@ -52,10 +52,10 @@ const (
 // newTarget fits the transformation to values. It includes the tail test. Values are
 // compressed if the worst one is more than tailAt robust standard deviations (1.48 median
 // absolute deviations) below the median, or the best one goodKnee above. Infinities fail
-// it. Values that are skewed towards the bad side get a power instead (see fitPower). With
-// keep there is no power, and values are compressed only beyond keepsTo on either side, for
-// the arithmetic.
-func newTarget(values []float64, keep bool) Target {
+// it. With power, values that are skewed towards the bad side get a power instead (see fitPower).
+// With keep there is no power, and values are compressed only beyond keepsTo on either side,
+// for the arithmetic.
+func newTarget(values []float64, keep, power bool) Target {
 	sorted := slices.Clone(values)
 	for i, v := range sorted {
 		sorted[i] = clampFinite(v)
@@ -78,8 +78,9 @@ func newTarget(values []float64, keep bool) Target {
 	t.Compressed = low < -tailAt || high > goodKnee
 	if keep {
 		t.Compressed = low < -keepsTo || high > keepsTo
-	} else if t.Power = t.fitPower(sorted); t.Power > 0 {
-		t.Compressed = false
+	} else if power {
+		t.Power = t.fitPower(sorted)
+		t.Compressed = t.Compressed && t.Power == 0
 	}
 	switch {
 	case t.Compressed || t.Power > 0:

@@ -40,16 +40,16 @@ func TestTargets(t *testing.T) {
 		"huge": {1e300, -1e300, 0, 1}, "max": {math.MaxFloat64, -math.MaxFloat64, 0}, "infinite": {math.Inf(-1), 1, 2, 3},
 		"all infinite": {math.Inf(-1), math.Inf(-1)}, "outlier": {0.1, 0.2, 0.3, 0.25, 0.15, -1e12}, "lucky": {0.1, 0.2, 0.3, 0.25, 0.15, 1e12},
 	} {
-		checkTarget(t, name, values, newTarget(values, false))
-		checkTarget(t, name+", kept", values, newTarget(values, true))
+		checkTarget(t, name, values, newTarget(values, false, true))
+		checkTarget(t, name+", kept", values, newTarget(values, true, false))
 	}
-	if g := newTarget([]float64{1, 2, 3, 4, 5}, false); g.Compressed {
+	if g := newTarget([]float64{1, 2, 3, 4, 5}, false, true); g.Compressed {
 		t.Error("an even sample failed the tail test")
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false); !g.Compressed && g.Power == 0 || g.Of(0.1)-g.Of(-100) > 5 {
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false, true); !g.Compressed && g.Power == 0 || g.Of(0.1)-g.Of(-100) > 5 {
 		t.Errorf("an outlier passed the tail test: %+v", g)
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true); g.Compressed || g.Power != 0 {
+	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true, false); g.Compressed || g.Power != 0 {
 		t.Errorf("an outlier that was to be kept is compressed: %+v", g)
 	}
 }
@@ -67,7 +67,7 @@ func TestPower(t *testing.T) {
 				values[i] = unYeoJohnson(max(values[i], -1.9), power)
 			}
 		}
-		return newTarget(values, false)
+		return newTarget(values, false, true)
 	}
 	needless := 0
 	for range rounds {
@@ -116,7 +116,7 @@ func TestTargetsAreUndone(t *testing.T) {
 				values[i] *= 1e4
 			}
 		}
-		g := newTarget(values, round%10 == 9)
+		g := newTarget(values, round%10 == 9, true)
 		last := math.Inf(1)
 		for e := -3.0; e <= 300; e += 0.5 {
 			y := g.Center - g.Spread*math.Pow(10, e)
