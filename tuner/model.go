@@ -1,10 +1,9 @@
 package tuner
 
 import (
-	"github.com/bkbtuner/bkb/tuner/propose"
-	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // PredictQuery selects what [Service.Predict] predicts.
@@ -38,12 +37,12 @@ const NoTrial = -1
 type Predictions struct {
 	// State says whether there is a model, and Missing how many results it still needs.
 	// Without a model there are no predictions.
-	State    propose.ModelState
+	State    surrogate.State
 	Missing  int
 	Position study.Position // of the log that the model has read
 	Results  int            // that the model has received
-	Configs  []propose.Prediction
-	Slices   []explain.Slice
+	Configs  []surrogate.Prediction
+	Slices   []surrogate.Slice
 	// Through is the configuration that the slices share, and Trial its trial, or NoTrial
 	// if the query has it.
 	Through space.Config
@@ -73,7 +72,7 @@ type Importance struct {
 	Parameters []ParameterImportance // those that vary, in order of the space
 	// State says whether there is a model, and Missing how many results it needs. Without
 	// one, only the data have importances.
-	State   propose.ModelState
+	State   surrogate.State
 	Missing int
 	// Position is that of the model event that the model's importances are of, and Results
 	// the number of results that the model had received when they were computed.

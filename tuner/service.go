@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Service is the interface of the service. [engine.Engine] implements it in the process, over a
@@ -74,7 +74,7 @@ type Service interface {
 	Best(ctx context.Context, name string) ([]study.Trial, error)
 	// Diagnose describes the model of a study's proposer. While there is no model, State
 	// says why, and all other fields but Missing are 0. The error wraps ErrUnsupported if the proposer never has one.
-	Diagnose(ctx context.Context, name string) (propose.Diagnosis, error)
+	Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error)
 	// Predict returns what the model of a study's proposer predicts. Without a model there
 	// are no predictions, and State says why. The error wraps ErrUnsupported if the
 	// proposer never has one.
@@ -203,11 +203,8 @@ type Measured struct {
 // MaxAuto is the most trials that an ask with [AutoCount] gets.
 const MaxAuto = 64
 
-// PhaseFallback is the phase of suggestions that the study's proposer did not make.
-const PhaseFallback = "fallback"
-
 // DefaultProposer is the proposer of studies created without one.
-const DefaultProposer = propose.BKB
+const DefaultProposer = "bkb"
 
 // StudyNews is a part of what [Service.WatchStudies] yields.
 type StudyNews struct {
@@ -218,4 +215,16 @@ type StudyNews struct {
 	// Listed reports that all studies have been yielded that existed at the beginning. It
 	// is set once.
 	Listed bool
+}
+
+// Components are what a new study can be made with.
+type Components struct {
+	Proposers []Component `json:"proposers"`
+	Pruners   []Component `json:"pruners"`
+}
+
+// Component is a proposer or pruner of new studies, with the names of its options.
+type Component struct {
+	Name    string   `json:"name"`
+	Options []string `json:"options,omitempty"`
 }

@@ -25,7 +25,15 @@ type Row struct {
 	Floor   int
 	Package string   // path within the module, which includes its subtree
 	Also    []string // packages it may import although they are not below it
-	Not     []string // packages it must not import although they are below it
+	Not     []Ban    // packages it must not import although they are below it
+}
+
+// Ban is an entry of the last column of the table of floors. Of a package of this module it
+// holds through all imports.
+type Ban struct {
+	Package  string
+	Directly bool // it may be imported through other packages
+	Tests    bool // tests may import it
 }
 
 // Home is one line of the table of third-party modules.
@@ -57,7 +65,7 @@ func Parse(page io.Reader) (House, error) {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if floor, err := strconv.Atoi(cells[0]); err == nil && len(cells) == 5 {
-			h.Rows = append(h.Rows, Row{floor, strings.Trim(cells[1], "`"), list(cells[3]), list(cells[4])})
+			h.Rows = append(h.Rows, Row{floor, strings.Trim(cells[1], "`"), list(cells[3]), bans(cells[4])})
 		} else if len(cells) == 2 && strings.HasPrefix(cells[0], "`") {
 			h.Homes = append(h.Homes, Home{strings.Trim(cells[0], "`"), list(cells[1])})
 		}
@@ -87,9 +95,26 @@ func list(cell string) []string {
 	return out
 }
 
+// bans splits a cell such as "maths directly, `tuner/engine` outside of tests".
+func bans(cell string) []Ban {
+	var out []Ban
+	for item := range strings.SplitSeq(cell, ",") {
+		item, directly := strings.CutSuffix(item, " directly")
+		item, tests := strings.CutSuffix(item, " outside of tests")
+		for _, p := range list(item) {
+			out = append(out, Ban{p, directly, tests})
+		}
+	}
+	return out
+}
+
 // Check returns a sentence for each import that the house does not allow.
 func (h House) Check(packages []Package) []string {
 	var faults []string
+	imports := make(map[string][]string)
+	for _, p := range packages {
+		imports[p.Path] = p.Imports
+	}
 	for _, p := range packages {
 		row, ok := h.row(p.Path)
 		if !ok {
@@ -103,9 +128,45 @@ func (h House) Check(packages []Package) []string {
 		for _, imp := range p.TestImports {
 			faults = append(faults, h.fault(p.Path, row, imp, true)...)
 		}
+		if !isTest {
+			faults = append(faults, through(p.Path, row, imports)...)
+		}
 	}
 	slices.Sort(faults)
 	return slices.Compact(faults)
+}
+
+// through returns a sentence for each package that must not be imported and is, through
+// other packages.
+func through(from string, row Row, imports map[string][]string) (faults []string) {
+	via := map[string]string{from: ""} // from a package to the one that imports it
+	for next := []string{from}; len(next) > 0; next = next[1:] {
+		for _, imp := range imports[next[0]] {
+			to, ours := strings.CutPrefix(imp, Module+"/")
+			if _, seen := via[to]; !ours || seen {
+				continue
+			}
+			via[to] = next[0]
+			next = append(next, to)
+		}
+	}
+	for to, first := range via {
+		banned := slices.ContainsFunc(row.Not, func(b Ban) bool { return !b.Directly && within(to, b.Package) })
+		if !banned || first == from || first == "" || within(to, row.Also...) {
+			continue
+		}
+		path := to
+		for ; first != ""; first = via[first] {
+			path = first + " → " + path
+		}
+		faults = append(faults, fmt.Sprintf("%s: %s must not depend on %s", path, row.Package, to))
+	}
+	return faults
+}
+
+// bans reports whether the row forbids an import.
+func (r Row) bans(path string, inTest bool) bool {
+	return slices.ContainsFunc(r.Not, func(b Ban) bool { return within(path, b.Package) && !(inTest && b.Tests) })
 }
 
 func (h House) fault(from string, row Row, imp string, inTest bool) []string {
@@ -115,7 +176,7 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	case ours:
 	case strings.Contains(first, "."):
 		return h.homeFault(from, imp, inTest)
-	case within(imp, row.Not...) && !inTest:
+	case row.bans(imp, inTest) && !inTest:
 		return []string{fmt.Sprintf("%s imports %s: %s must not use it", from, imp, row.Package)}
 	default:
 		return nil
@@ -124,7 +185,7 @@ func (h House) fault(from string, row Row, imp string, inTest bool) []string {
 	switch {
 	case !ok, within(to, row.Also...), inTest && strings.HasSuffix(to, "test"):
 		return nil
-	case within(to, row.Not...):
+	case row.bans(to, inTest):
 		return []string{fmt.Sprintf("%s imports %s: %s must not depend on it", from, to, row.Package)}
 	case target.Package == "proto" && row.Package != "proto":
 		return []string{fmt.Sprintf("%s imports %s: only packages named in the table may import the wire", from, to)}

@@ -136,7 +136,10 @@ func TestCheck(t *testing.T) {
 		{"tuner/space", ours("tuner/study"), false, "lower floors only"},
 		{"tuner/study", ours("gp/kernel"), false, "must not depend"},
 		{"tuner", ours("gp"), false, "must not depend"},
-		{"tuner", ours("tuner/propose"), false, ""},
+		{"tuner", ours("tuner/propose"), false, "lower floors only"},
+		{"tuner/engine", ours("tuner/propose"), false, ""},
+		{"tuner/web", ours("tuner/engine"), false, "must not depend"},
+		{"tuner/web", ours("tuner/engine"), true, ""},
 		{"tuner/engine", ours("store/bolt"), false, ""},
 		{"tuner", ours("tuner/server"), false, "lower floors only"},
 		{"tuner", ours("proto/tuner/v1"), false, "only packages named in the table may import the wire"},
@@ -177,6 +180,45 @@ func TestCheck(t *testing.T) {
 		case c.want != "" && !strings.Contains(faults, c.want):
 			t.Errorf("%s → %s (test: %t): want a fault with %q, got %q", c.from, c.imports, c.inTest, c.want, faults)
 		}
+	}
+}
+
+// TestThrough adds the import of a package of mathematics low down, and asks for the fault
+// of each package above that must do without.
+func TestThrough(t *testing.T) {
+	packages := readPackages(t, "../..")
+	for i := range packages {
+		if packages[i].Path == "tuner/surrogate" {
+			packages[i].Imports = append(packages[i].Imports, Module+"/bandit")
+		}
+	}
+	faults := strings.Join(readHouse(t).Check(packages), "\n")
+	for _, want := range []string{
+		"tuner/client → tuner/surrogate → bandit: tuner/client must not depend on bandit",
+		"tuner/runner → tuner → tuner/surrogate → bandit → gp: tuner/runner must not depend on gp",
+	} {
+		if !strings.Contains(faults, want) {
+			t.Errorf("no fault %q in\n%s", want, faults)
+		}
+	}
+}
+
+// TestClientLinksLittle counts the packages of this module that a client links.
+func TestClientLinksLittle(t *testing.T) {
+	imports := make(map[string][]string)
+	for _, p := range readPackages(t, "../..") {
+		imports[p.Path] = p.Imports
+	}
+	linked := []string{"tuner/client"}
+	for i := 0; i < len(linked); i++ {
+		for _, imp := range imports[linked[i]] {
+			if to, ours := strings.CutPrefix(imp, Module+"/"); ours && !slices.Contains(linked, to) {
+				linked = append(linked, to)
+			}
+		}
+	}
+	if len(linked) > 12 {
+		t.Errorf("tuner/client links %d packages, and 12 are the most: %v", len(linked), linked)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -246,10 +246,10 @@ func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]stu
 }
 
 // Diagnose implements [tuner.Service].
-func (c *Client) Diagnose(ctx context.Context, name string) (propose.Diagnosis, error) {
+func (c *Client) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
 	parent, err := wire.StudyName(name)
 	if err != nil {
-		return propose.Diagnosis{}, err
+		return surrogate.Diagnosis{}, err
 	}
 	return call(ctx, c, reads, c.stub.GetDiagnosis, &pb.GetDiagnosisRequest{Parent: parent}, wire.DecodeDiagnosis)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // CreateStudy implements [tuner.Service].
@@ -152,8 +152,8 @@ func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) 
 }
 
 // Diagnose implements [tuner.Service].
-func (s *Service) Diagnose(ctx context.Context, name string) (propose.Diagnosis, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (propose.Diagnosis, error) { return n.Diagnose(ctx, name) })
+func (s *Service) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
+	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (surrogate.Diagnosis, error) { return n.Diagnose(ctx, name) })
 }
 
 // Predict implements [tuner.Service].

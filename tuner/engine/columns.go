@@ -81,7 +81,7 @@ func labels[T interface {
 }
 
 // phases are the phases of suggestions.
-var phases = []string{"", propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, tuner.PhaseFallback, propose.PhaseRepeat, propose.PhaseEvolve}
+var phases = []string{"", study.PhaseStart, study.PhaseModel, study.PhaseExploit, study.PhaseExplore, study.PhaseFallback, study.PhaseRepeat, study.PhaseEvolve}
 
 // seconds is a time as seconds since 1970, NaN for none.
 func seconds(t time.Time) float64 {

@@ -7,10 +7,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Diagnose implements [tuner.Service].
-func (t *Engine) Diagnose(ctx context.Context, name string) (diagnosis propose.Diagnosis, err error) {
+func (t *Engine) Diagnose(ctx context.Context, name string) (diagnosis surrogate.Diagnosis, err error) {
 	err = t.with(ctx, name, func(d *desk) error {
 		return d.proposer.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
 			m, can := p.(propose.Diagnoser)

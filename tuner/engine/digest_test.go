@@ -15,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // TestBestMeasured compares the best trial that the digest keeps with a search of all
@@ -237,29 +238,29 @@ func TestSeen(t *testing.T) {
 // TestModelState follows a study until it has a model, and one whose trials were all run
 // elsewhere.
 func TestModelState(t *testing.T) {
-	state := func(tn *Engine) (propose.ModelState, int) {
+	state := func(tn *Engine) (surrogate.State, int) {
 		t.Helper()
 		d := must(tn.Diagnose(t.Context(), "s"))
 		return d.State, d.Missing
 	}
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) { c.Proposer.Name = propose.BKB })
 	s, missing := state(tn)
-	if s != propose.ModelWaiting || missing < 2 {
+	if s != surrogate.Waiting || missing < 2 {
 		t.Fatalf("a new study: state %d, %d missing", s, missing)
 	}
 	for left := missing; left > 0; left-- {
-		if s, m := state(tn); s != propose.ModelWaiting || m != left {
+		if s, m := state(tn); s != surrogate.Waiting || m != left {
 			t.Fatalf("state %d with %d missing, want %d", s, m, left)
 		}
 		n := must(tn.Ask(t.Context(), "s", study.Ask{New: true})).Trials[0].Number
 		tell(t, tn, n, loss(float64(left)))
 	}
-	if s, m := state(tn); s != propose.ModelAtNextAsk || m != 0 {
+	if s, m := state(tn); s != surrogate.AtNextAsk || m != 0 {
 		t.Fatalf("with enough results: state %d, %d missing", s, m)
 	}
 	must(tn.Ask(t.Context(), "s", study.Ask{New: true}))
 	d := must(tn.Diagnose(t.Context(), "s"))
-	if d.State != propose.ModelReady || d.Results != missing || d.EventResults != missing || d.Position == 0 || len(d.LengthScales) == 0 {
+	if d.State != surrogate.Ready || d.Results != missing || d.EventResults != missing || d.Position == 0 || len(d.LengthScales) == 0 {
 		t.Errorf("after the ask: %+v", d)
 	}
 	added := open(t, memory.New(), Options{}, func(c *study.Spec) { c.Proposer.Name = propose.BKB })
@@ -268,7 +269,7 @@ func TestModelState(t *testing.T) {
 		trial, _ := config.Trial(i % config.Trials())
 		must(added.Add(t.Context(), "s", study.Add{Config: trial.Config, Outcome: loss(float64(i))}))
 	}
-	if s, _ := state(added); s != propose.ModelAtNextAsk {
+	if s, _ := state(added); s != surrogate.AtNextAsk {
 		t.Errorf("a study of added trials: state %d", s)
 	}
 	if !slices.Equal(must(added.Diagnose(t.Context(), "s")).Warnings, nil) {

@@ -946,7 +946,7 @@ func TestFallback(t *testing.T) {
 			got := ask(t, tn, study.Ask{Count: 2})
 			got = append(got, ask(t, tn, study.Ask{})...)
 			for i, trial := range got {
-				if trial.Number != i || trial.Suggestion.Phase != tuner.PhaseFallback {
+				if trial.Number != i || trial.Suggestion.Phase != study.PhaseFallback {
 					t.Errorf("trial %d: %+v", i, trial.Suggestion)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // TestImportance has a study whose objective is 3x plus a little noise, and checks that both
@@ -19,7 +20,7 @@ func TestImportance(t *testing.T) {
 		c.Proposer = study.Component{Name: propose.BKB, Options: `{"start": 20}`}
 	})
 	few := must(tn.Importance(t.Context(), "s", tuner.ImportanceQuery{}))
-	if few.State != propose.ModelWaiting || len(few.Parameters) != 3 || !math.IsNaN(few.Parameters[0].Data) || !math.IsNaN(few.Parameters[0].First) {
+	if few.State != surrogate.Waiting || len(few.Parameters) != 3 || !math.IsNaN(few.Parameters[0].Data) || !math.IsNaN(few.Parameters[0].First) {
 		t.Errorf("without results: %+v", few)
 	}
 	add := func(n int) {
@@ -30,7 +31,7 @@ func TestImportance(t *testing.T) {
 	}
 	add(45)
 	i := must(tn.Importance(t.Context(), "s", tuner.ImportanceQuery{}))
-	if i.State != propose.ModelReady || i.Objective != "loss" || i.Completed != 45 || i.Position == 0 || i.Results == 0 {
+	if i.State != surrogate.Ready || i.Objective != "loss" || i.Completed != 45 || i.Position == 0 || i.Results == 0 {
 		t.Fatalf("%+v", i)
 	}
 	x, n, kind := i.Parameters[0], i.Parameters[1], i.Parameters[2]

@@ -9,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // TestPredict checks predictions and slices before and after there is a model, and requests
@@ -16,7 +17,7 @@ import (
 func TestPredict(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, func(c *study.Spec) { c.Proposer.Name = propose.BKB })
 	p := must(tn.Predict(t.Context(), "s", tuner.PredictQuery{Slices: &tuner.SliceQuery{}}))
-	if p.State != propose.ModelWaiting || p.Missing == 0 || len(p.Slices) != 0 || p.Trial != tuner.NoTrial {
+	if p.State != surrogate.Waiting || p.Missing == 0 || len(p.Slices) != 0 || p.Trial != tuner.NoTrial {
 		t.Errorf("without a model: %+v", p)
 	}
 	for range 20 {
@@ -26,7 +27,7 @@ func TestPredict(t *testing.T) {
 	}
 	best := must(tn.Best(t.Context(), "s"))[0]
 	p = must(tn.Predict(t.Context(), "s", tuner.PredictQuery{Configs: []space.Config{best.Config}, Slices: &tuner.SliceQuery{Points: 11}}))
-	if p.State != propose.ModelReady || p.Trial != best.Number || !p.Through.Equal(best.Config) || len(p.Slices) != 3 || p.Results != 20 {
+	if p.State != surrogate.Ready || p.Trial != best.Number || !p.Through.Equal(best.Config) || len(p.Slices) != 3 || p.Results != 20 {
 		t.Fatalf("with a model: %+v", p)
 	}
 	if got := p.Configs[0].Mean[0]; math.Abs(got) > 0.05 || p.Configs[0].StdDev[0] <= 0 {

@@ -8,7 +8,6 @@ import (
 	"iter"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -80,7 +79,7 @@ type replayer struct {
 }
 
 func (r *replayer) repeat(ctx context.Context, spec study.Spec, b study.Started) error {
-	if b.Suggestion.Phase == tuner.PhaseFallback {
+	if b.Suggestion.Phase == study.PhaseFallback {
 		r.report.Fallbacks++
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -106,7 +105,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 		return p, err
 	}
 	for i := range p.Suggestions {
-		p.Suggestions[i].Phase = tuner.PhaseFallback
+		p.Suggestions[i].Phase = study.PhaseFallback
 	}
 	return p, check(p, v, n)
 }

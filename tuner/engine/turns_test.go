@@ -161,7 +161,7 @@ func TestAsksPassRecommendations(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 2 { // the second suggestion is not prepared
-			if asked, err := tn.Ask(t.Context(), "s", study.Ask{New: true}); err != nil || asked.Trials[0].Suggestion.Phase == tuner.PhaseFallback {
+			if asked, err := tn.Ask(t.Context(), "s", study.Ask{New: true}); err != nil || asked.Trials[0].Suggestion.Phase == study.PhaseFallback {
 				t.Errorf("while trials are compared: %v, %v", asked, err)
 			}
 		}
@@ -322,7 +322,7 @@ func TestStuckProposer(t *testing.T) {
 				t.Fatalf("%s: %d models were due, want %d", when, g.anchors, anchors)
 			}
 		}
-		trial := asked("stuck", tuner.PhaseFallback)
+		trial := asked("stuck", study.PhaseFallback)
 		prepared("asked", stuck, 1)
 		told("stuck", trial)
 		synctest.Wait()
@@ -334,7 +334,7 @@ func TestStuckProposer(t *testing.T) {
 
 		for range 4 { // workers of the other study come and go while some wait for the stuck one
 			for range 2 {
-				waiting.Go(func() { told("stuck", asked("stuck", tuner.PhaseFallback)) })
+				waiting.Go(func() { told("stuck", asked("stuck", study.PhaseFallback)) })
 			}
 			time.Sleep(time.Second)
 			other.mu.Lock()

@@ -11,14 +11,13 @@ import (
 	"time"
 
 	pb "github.com/bkbtuner/bkb/proto/katib"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // proposers are the algorithms of Katib that the tuner has, and its own one.
 var proposers = map[string]string{
-	"bayesianoptimization": propose.BKB, "bkb": propose.BKB, "grid": propose.Grid, "random": propose.Random, "sobol": propose.Sobol,
+	"bayesianoptimization": "bkb", "bkb": "bkb", "grid": "grid", "random": "random", "sobol": "sobol",
 }
 
 // Proposer returns the proposer for the name of an algorithm of Katib.

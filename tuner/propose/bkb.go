@@ -6,6 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // bkb is the proposer "bkb". It has a model of the results, a chooser that uses it, and a
@@ -78,7 +79,7 @@ func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 }
 
 // Freeze implements [Predictor].
-func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, ModelState, int, error) {
+func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, surrogate.State, int, error) {
 	e, err := b.model.At(v)
 	if err != nil {
 		return nil, 0, 0, err
@@ -112,13 +113,13 @@ func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (For
 }
 
 // Diagnose implements [Diagnoser].
-func (b *bkb) Diagnose(_ context.Context, v View) (Diagnosis, error) {
+func (b *bkb) Diagnose(_ context.Context, v View) (surrogate.Diagnosis, error) {
 	e, err := b.model.At(v)
 	if err != nil {
-		return Diagnosis{}, err
+		return surrogate.Diagnosis{}, err
 	}
 	if e == nil {
-		var d Diagnosis
+		var d surrogate.Diagnosis
 		d.State, d.Missing = b.model.State()
 		return d, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // near reports whether two numbers agree up to rounding.
@@ -30,7 +31,7 @@ func TestFrozen(t *testing.T) {
 					l.tell()
 				}
 			}
-			if m, state, missing, err := p.(Predictor).Freeze(t.Context(), l.S); m != nil || state != ModelWaiting || missing < 2 || err != nil {
+			if m, state, missing, err := p.(Predictor).Freeze(t.Context(), l.S); m != nil || state != surrogate.Waiting || missing < 2 || err != nil {
 				t.Errorf("%s: before any result: %v, state %d, %d missing, %v", name, m, state, missing, err)
 			}
 			run(30)
@@ -40,7 +41,7 @@ func TestFrozen(t *testing.T) {
 				t.Fatal(err)
 			}
 			m, state, _, err := p.(Predictor).Freeze(t.Context(), l.S)
-			if err != nil || state != ModelReady || m.Results != e.Told() {
+			if err != nil || state != surrogate.Ready || m.Results != e.Told() {
 				t.Fatalf("%s: state %d, %v", name, state, err)
 			}
 			var configs []space.Config

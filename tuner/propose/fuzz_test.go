@@ -18,6 +18,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // hostileSpaces are the spaces of [FuzzSuggest].
@@ -109,7 +110,7 @@ func FuzzSuggest(f *testing.F) {
 }
 
 // finite reports whether all numbers of a diagnosis are finite.
-func finite(d Diagnosis) bool {
+func finite(d surrogate.Diagnosis) bool {
 	return !slices.ContainsFunc([]float64{d.Gap, d.Noise, d.InformationGain, d.EffectiveDimension, d.Beta, d.TheoryBeta}, func(v float64) bool { return v-v != 0 })
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // lateOutcome returns one of many kinds. A trial gets no other outcome under its last
@@ -311,7 +312,7 @@ func TestLateAndTheBest(t *testing.T) {
 }
 
 // predict returns the predictions of a proposer's model. If there is none, ok is false.
-func predict(p Proposer, v View, at []space.Config) (out []Prediction, ok bool, err error) {
+func predict(p Proposer, v View, at []space.Config) (out []surrogate.Prediction, ok bool, err error) {
 	m, _, _, err := p.(Predictor).Freeze(context.Background(), v)
 	if m == nil || err != nil {
 		return nil, false, err

@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // The least value lies where latency is too high. The recommended trial keeps the
@@ -275,7 +276,7 @@ func TestGapWithinLimits(t *testing.T) {
 func TestMetricsAreShown(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 2)
 	const limits = `{"constraints": {"latency": {"max": 50}, "score": {"min": 0.3}, "unknown": {"max": 1}, "width": {"min": 2, "max": 8}}}`
-	freeze := func(options string) ([]Prediction, Diagnosis) {
+	freeze := func(options string) ([]surrogate.Prediction, surrogate.Diagnosis) {
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 		for i := range 40 {
 			u := []float64{math.Mod(float64(i)*0.618, 1), (float64(i) + 0.5) / 40}
@@ -333,7 +334,7 @@ func TestMetricsAreShown(t *testing.T) {
 	if got := made[0]; len(got.Metrics) != 3 || got.Feasible > 0.5 {
 		t.Errorf("with an unknown metric: %+v", got)
 	}
-	if m := d.Metrics[2]; m != (LimitedMetric{Metric: "unknown"}) {
+	if m := d.Metrics[2]; m != (surrogate.LimitedMetric{Metric: "unknown"}) {
 		t.Errorf("an unknown metric is %+v", m)
 	}
 	made, d = freeze(`{}`)

@@ -7,6 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Proposer makes suggestions for one study. It is used by one goroutine at a time, and with
@@ -71,7 +72,7 @@ type Recommender interface {
 type Predictor interface {
 	// Freeze returns the model at v, without running trials. If there is none, m is nil,
 	// and the state says why and how many results are missing.
-	Freeze(ctx context.Context, v View) (m *Frozen, s ModelState, missing int, err error)
+	Freeze(ctx context.Context, v View) (m *Frozen, s surrogate.State, missing int, err error)
 }
 
 // Forecaster is a Proposer whose model predicts the final values of running trials.
@@ -87,23 +88,15 @@ type Forecaster interface {
 
 // Diagnoser is a Proposer that can describe the state of its model.
 type Diagnoser interface {
-	Diagnose(ctx context.Context, v View) (Diagnosis, error)
+	Diagnose(ctx context.Context, v View) (surrogate.Diagnosis, error)
 }
 
 // The arguments and answers of proposers. The types belong to the packages that make them.
 type (
-	View       = model.View        // what a Proposer may see of a study
-	Proposal   = acquire.Proposal  // what it answers
-	Prediction = model.Prediction  // for one configuration
-	Frozen     = model.Frozen      // a model that stays as it is
-	Forecast   = model.Forecast    // for one running trial
-	Diagnosis  = acquire.Diagnosis // the state of a model
-	Draw       = model.Draw        // how its inducing points were drawn
-	DrawStep   = model.Step        // one λ of BLESS
-	ModelState = model.State       // whether there is a model
-
-	MetricPrediction = model.MetricPrediction // of a metric with a limit
-	LimitedMetric    = model.LimitedMetric    // the state of its model
+	View     = model.View       // what a Proposer may see of a study
+	Proposal = acquire.Proposal // what it answers
+	Frozen   = model.Frozen     // a model that stays as it is
+	Forecast = model.Forecast   // for one running trial
 )
 
 // The phases of suggestions.
@@ -114,14 +107,6 @@ const (
 	PhaseExplore = model.PhaseExplore // wide upper confidence bound
 	PhaseEvolve  = model.PhaseEvolve  // sample of an evolution strategy
 	PhaseRepeat  = model.PhaseRepeat  // the best trial again
-)
-
-// The states of a study's model.
-const (
-	ModelNone      = model.None      // the space has no parameter to model
-	ModelWaiting   = model.Waiting   // more results are needed
-	ModelAtNextAsk = model.AtNextAsk // there are enough results, and the next ask makes the model
-	ModelReady     = model.Ready
 )
 
 // ErrExhausted is returned when there is nothing left to suggest, now or later.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -52,7 +53,7 @@ func (h *httpFace) open(srv *server.Server, listening *server.Opened) (err error
 	if h.config.HTTP == "" {
 		return nil
 	}
-	if h.face, err = web.New(srv, web.Options{Version: version, Page: !h.config.NoPage}); err != nil {
+	if h.face, err = web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: !h.config.NoPage}); err != nil {
 		return err
 	}
 	h.listener = listening.Further[0]

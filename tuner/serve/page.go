@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -35,7 +36,7 @@ func Page(ctx context.Context, svc tuner.Service, address, version string, logge
 		return err
 	}
 	key := rand.Text()
-	face, err := web.New(srv, web.Options{Version: version, Page: true, Key: key})
+	face, err := web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: true, Key: key})
 	if err != nil {
 		return err
 	}

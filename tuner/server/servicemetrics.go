@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -60,7 +59,7 @@ func NewServiceMetrics(byStudy bool) *ServiceMetrics {
 		batch:     histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
 	}
 	// A scrape has these series from the start, so that rates over the first events are right.
-	for _, phase := range []string{propose.PhaseStart, propose.PhaseModel, propose.PhaseExploit, propose.PhaseExplore, propose.PhaseRepeat, propose.PhaseEvolve, tuner.PhaseFallback} {
+	for _, phase := range []string{study.PhaseStart, study.PhaseModel, study.PhaseExploit, study.PhaseExplore, study.PhaseRepeat, study.PhaseEvolve, study.PhaseFallback} {
 		m.suggestions.WithLabelValues(phase)
 	}
 	for _, kind := range []string{"created", "started", "told", "expired"} {
@@ -80,7 +79,7 @@ func (m *ServiceMetrics) Observer() tuner.Observer {
 			case phase != "":
 				m.suggestions.WithLabelValues(phase).Inc()
 			}
-			if phase == tuner.PhaseFallback {
+			if phase == study.PhaseFallback {
 				m.fallbacks.Inc()
 			}
 		},

@@ -16,8 +16,8 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 const (
@@ -287,8 +287,8 @@ func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) 
 }
 
 // Diagnose implements [tuner.Service].
-func (s *Service) Diagnose(ctx context.Context, name string) (propose.Diagnosis, error) {
-	return call(ctx, s, func(svc tuner.Service) (propose.Diagnosis, error) { return svc.Diagnose(ctx, name) })
+func (s *Service) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
+	return call(ctx, s, func(svc tuner.Service) (surrogate.Diagnosis, error) { return svc.Diagnose(ctx, name) })
 }
 
 // Predict implements [tuner.Service].

@@ -116,7 +116,7 @@ type Suggestion struct {
 	Config space.Config
 	Seed   uint64   // of the random numbers that made it
 	Seen   Position // position up to which the proposer had read the log
-	Phase  string   // start, model, exploit, explore, evolve, repeat or fallback
+	Phase  string
 	// Mean and StdDev are the model's prediction for each objective, empty if the
 	// proposer has no model.
 	Mean, StdDev []float64
@@ -126,6 +126,17 @@ type Suggestion struct {
 	// proposer has no model.
 	Bound, Beta []float64
 }
+
+// The phases of suggestions.
+const (
+	PhaseStart    = "start"    // fills the space without a model
+	PhaseModel    = "model"    // upper confidence bound
+	PhaseExploit  = "exploit"  // posterior mean
+	PhaseExplore  = "explore"  // wide upper confidence bound
+	PhaseEvolve   = "evolve"   // sample of an evolution strategy
+	PhaseRepeat   = "repeat"   // the best trial again, to learn whether outcomes have noise
+	PhaseFallback = "fallback" // random, because the proposer failed or was late
+)
 
 // Report holds intermediate values of a running trial at one step. Epoch is the epoch
 // of the lease under which they were reported.

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -63,7 +64,7 @@ func start(t testing.TB, service tuner.Service, o server.Options, address string
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := web.New(s, web.Options{Version: "v1.2.3", Page: true})
+	face, err := web.New(s, web.Options{Version: "v1.2.3", Components: engine.Components(), Page: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,10 @@ type Face struct {
 	methods map[string]method
 	page    *page // nil if the face serves the calls alone
 	key     string
-	http    *http.Server
+
+	components tuner.Components
+
+	http *http.Server
 
 	sessions sessions
 
@@ -61,6 +64,8 @@ type Face struct {
 type Options struct {
 	// Version is in a header of answers to callers who passed the gate.
 	Version string
+	// Components are offered to those who make a study.
+	Components tuner.Components
 	// Page adds the page for browsers.
 	Page bool
 	// Key, if not empty, is what a browser must show before the face answers it. It guards
@@ -86,7 +91,7 @@ func New(s *server.Server, options Options) (*Face, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := s.Options()
-	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, methods: methods, key: options.Key, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, methods: methods, key: options.Key, components: options.Components, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
 	if options.Page {
 		if f.page, err = newPage(); err != nil {
 			return nil, err

@@ -2,12 +2,12 @@ package wire
 
 import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // EncodeDiagnosis encodes a diagnosis of a model.
-func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
+func EncodeDiagnosis(d surrogate.Diagnosis) *pb.Diagnosis {
 	var metrics []*pb.LimitedMetric
 	for _, m := range d.Metrics {
 		metrics = append(metrics, &pb.LimitedMetric{Metric: m.Metric, Results: int64(m.Results), Broken: int64(m.Broken), Noise: m.Noise})
@@ -23,7 +23,7 @@ func EncodeDiagnosis(d propose.Diagnosis) *pb.Diagnosis {
 	}
 }
 
-func encodeDraw(d propose.Draw) *pb.InducingPointDraw {
+func encodeDraw(d surrogate.Draw) *pb.InducingPointDraw {
 	if d.Sampler == "" {
 		return nil
 	}
@@ -37,14 +37,14 @@ func encodeDraw(d propose.Draw) *pb.InducingPointDraw {
 }
 
 // DecodeDiagnosis reads a diagnosis of a model.
-func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
+func DecodeDiagnosis(m *pb.Diagnosis) (surrogate.Diagnosis, error) {
 	var d decoder
-	out := propose.Diagnosis{
+	out := surrogate.Diagnosis{
 		Results:        number[int](&d, "results", m.GetResults()),
 		InducingPoints: number[int](&d, "inducing_points", m.GetInducingPoints()), Capped: m.GetCapped(),
 		EffectiveDimension: m.GetEffectiveDimension(), InformationGain: m.GetInformationGain(), Noise: m.GetNoise(),
 		Beta: m.GetBeta(), TheoryBeta: m.GetTheoryBeta(), Gap: m.GetGap(), Warnings: m.GetWarnings(),
-		State: enum(&d, "state", m.GetState(), propose.ModelReady), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
+		State: enum(&d, "state", m.GetState(), surrogate.Ready), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
 		Position: study.Position(m.GetPosition()), EventResults: number[int](&d, "event_results", m.GetEventResults()),
 		LengthScales: orNil(m.GetLengthScales()), Calibration: m.GetCalibration(),
 		Covered: number[int](&d, "covered", m.GetCovered()), Predicted: number[int](&d, "predicted", m.GetPredicted()),
@@ -52,18 +52,18 @@ func DecodeDiagnosis(m *pb.Diagnosis) (propose.Diagnosis, error) {
 		Failures: number[int](&d, "failures", m.GetFailures()), AvoidsFailures: m.GetAvoidsFailures(),
 	}
 	for _, k := range m.GetMetrics() {
-		out.Metrics = append(out.Metrics, propose.LimitedMetric{
+		out.Metrics = append(out.Metrics, surrogate.LimitedMetric{
 			Metric: k.GetMetric(), Noise: k.GetNoise(),
 			Results: number[int](&d, "metrics.results", k.GetResults()), Broken: number[int](&d, "metrics.broken", k.GetBroken()),
 		})
 	}
 	draw := m.GetDraw()
-	out.Draw = propose.Draw{
+	out.Draw = surrogate.Draw{
 		Sampler: draw.GetSampler(), Lambda: draw.GetLambda(),
 		Rows: number[int](&d, "draw.rows", draw.GetRows()), Read: number[int](&d, "draw.rows_read", draw.GetRowsRead()),
 	}
 	for _, s := range draw.GetPath() {
-		out.Draw.Path = append(out.Draw.Path, propose.DrawStep{
+		out.Draw.Path = append(out.Draw.Path, surrogate.Step{
 			Lambda: s.GetLambda(), Dimension: s.GetEffectiveDimension(),
 			Points: number[int](&d, "draw.path.inducing_points", s.GetInducingPoints()),
 		})

@@ -5,8 +5,8 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // EncodeImportanceQuery encodes a query of importances in the named study.
@@ -52,7 +52,7 @@ func known(x float64) *float64 {
 func DecodeImportance(m *pb.Importance) (tuner.Importance, error) {
 	var d decoder
 	i := tuner.Importance{
-		Objective: m.GetObjective(), State: enum(&d, "state", m.GetState(), propose.ModelReady),
+		Objective: m.GetObjective(), State: enum(&d, "state", m.GetState(), surrogate.Ready),
 		Missing: number[int](&d, "missing_results", m.GetMissingResults()), Position: study.Position(m.GetPosition()),
 		Results: number[int](&d, "results", m.GetResults()), Completed: number[int](&d, "completed", m.GetCompleted()),
 	}

@@ -3,10 +3,9 @@ package wire
 import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
-	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 func encodeConfiguration(c space.Config) *pb.Configuration {
@@ -72,7 +71,7 @@ func EncodePredictions(p tuner.Predictions) *pb.PredictResponse {
 	return m
 }
 
-func encodePredictions(list []propose.Prediction) (out []*pb.Prediction) {
+func encodePredictions(list []surrogate.Prediction) (out []*pb.Prediction) {
 	for _, p := range list {
 		m := &pb.Prediction{Mean: p.Mean, StdDev: p.StdDev, Noise: p.Noise, Feasible: p.Feasible}
 		for _, k := range p.Metrics {
@@ -87,7 +86,7 @@ func encodePredictions(list []propose.Prediction) (out []*pb.Prediction) {
 func DecodePredictions(m *pb.PredictResponse) (tuner.Predictions, error) {
 	var d decoder
 	p := tuner.Predictions{
-		State: enum(&d, "state", m.GetState(), propose.ModelReady), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
+		State: enum(&d, "state", m.GetState(), surrogate.Ready), Missing: number[int](&d, "missing_results", m.GetMissingResults()),
 		Position: study.Position(m.GetPosition()), Results: number[int](&d, "results", m.GetResults()),
 		Configs: decodePredictions(m.GetConfigs()), Trial: tuner.NoTrial,
 	}
@@ -98,7 +97,7 @@ func DecodePredictions(m *pb.PredictResponse) (tuner.Predictions, error) {
 		p.Trial = number[int](&d, "trial", m.GetTrial())
 	}
 	for _, s := range m.GetSlices() {
-		out := explain.Slice{Parameter: s.GetParameter(), At: s.GetAt(), Predictions: decodePredictions(s.GetPredictions())}
+		out := surrogate.Slice{Parameter: s.GetParameter(), At: s.GetAt(), Predictions: decodePredictions(s.GetPredictions())}
 		for _, v := range s.GetValues() {
 			out.Values = append(out.Values, decodeValue(v))
 		}
@@ -107,11 +106,11 @@ func DecodePredictions(m *pb.PredictResponse) (tuner.Predictions, error) {
 	return p, d.err
 }
 
-func decodePredictions(list []*pb.Prediction) (out []propose.Prediction) {
+func decodePredictions(list []*pb.Prediction) (out []surrogate.Prediction) {
 	for _, p := range list {
-		one := propose.Prediction{Mean: p.GetMean(), StdDev: p.GetStdDev(), Noise: p.GetNoise(), Feasible: p.GetFeasible()}
+		one := surrogate.Prediction{Mean: p.GetMean(), StdDev: p.GetStdDev(), Noise: p.GetNoise(), Feasible: p.GetFeasible()}
 		for _, k := range p.GetMetrics() {
-			one.Metrics = append(one.Metrics, propose.MetricPrediction{Metric: k.GetMetric(), Mean: k.GetMean(), StdDev: k.GetStdDev(), Noise: k.GetNoise()})
+			one.Metrics = append(one.Metrics, surrogate.MetricPrediction{Metric: k.GetMetric(), Mean: k.GetMean(), StdDev: k.GetStdDev(), Noise: k.GetNoise()})
 		}
 		out = append(out, one)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 	"github.com/spf13/cobra"
 )
 
@@ -43,7 +43,7 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				d, err := svc.Diagnose(ctx, name)
-				if err == nil && d.State != propose.ModelReady && d.Results == 0 {
+				if err == nil && d.State != surrogate.Ready && d.Results == 0 {
 					err = cli.Exit(cli.ExitNotFound, noModel(name, d.State, d.Missing))
 				}
 				if err != nil {
@@ -68,13 +68,13 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 }
 
 // noModel says why a study has no model.
-func noModel(study string, s propose.ModelState, missing int) error {
+func noModel(study string, s surrogate.State, missing int) error {
 	switch s {
-	case propose.ModelNone:
+	case surrogate.None:
 		return fmt.Errorf("study %s has no model, because its space has no parameter that varies", study)
-	case propose.ModelAtNextAsk:
+	case surrogate.AtNextAsk:
 		return fmt.Errorf("study %s has no model yet, because the next ask makes it: run tuner ask %s", study, study)
-	case propose.ModelWaiting:
+	case surrogate.Waiting:
 		results := "results are"
 		if missing == 1 {
 			results = "result is"
@@ -101,7 +101,7 @@ type drawStep struct {
 }
 
 // drawOf returns nil for a model of an earlier version, which does not have it.
-func drawOf(d propose.Draw) *draw {
+func drawOf(d surrogate.Draw) *draw {
 	if d.Sampler == "" {
 		return nil
 	}
@@ -120,7 +120,7 @@ type limitedMetric struct {
 	Noise   float64 `json:"noise"`
 }
 
-func metricsOf(list []propose.LimitedMetric) (out []limitedMetric) {
+func metricsOf(list []surrogate.LimitedMetric) (out []limitedMetric) {
 	for _, m := range list {
 		out = append(out, limitedMetric(m))
 	}
@@ -128,7 +128,7 @@ func metricsOf(list []propose.LimitedMetric) (out []limitedMetric) {
 }
 
 // drawnBy names the sampler.
-func drawnBy(d propose.Draw) string {
+func drawnBy(d surrogate.Draw) string {
 	switch d.Sampler {
 	case "all":
 		return "every different input"
@@ -139,7 +139,7 @@ func drawnBy(d propose.Draw) string {
 }
 
 // printDiagnosis writes a diagnosis. The unit of the noise and the gap is the objective.
-func printDiagnosis(cmd *cobra.Command, form string, d propose.Diagnosis, objective string) error {
+func printDiagnosis(cmd *cobra.Command, form string, d surrogate.Diagnosis, objective string) error {
 	if form == "json" {
 		return cli.WriteJSON(cmd.OutOrStdout(), struct {
 			Results            int             `json:"results"`

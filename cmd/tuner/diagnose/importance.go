@@ -10,7 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 	"github.com/spf13/cobra"
 )
 
@@ -44,7 +44,7 @@ parameter early shows a small difference there, although the parameter matters.`
 				if form.Value == "json" {
 					return printImportanceJSON(cmd, i)
 				}
-				if i.State != propose.ModelReady && i.State != 0 {
+				if i.State != surrogate.Ready && i.State != 0 {
 					g.Note(cmd, "%s", noModel(name, i.State, i.Missing))
 				}
 				return printImportance(cmd, i)

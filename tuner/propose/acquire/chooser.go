@@ -9,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Chooser chooses the next configurations of one study, and the best trials. Its state are
@@ -63,7 +64,7 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 
 // Diagnose describes the state of the model for the first objective. Its random numbers are
 // those of a trial. Running trials do not count, because they have no outcome yet.
-func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
+func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	gap := 0.0
 	if len(c.spec.Objectives) == 1 {
 		a := c.on(e, e.Past())
@@ -71,11 +72,11 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) Diagnosis {
 		gap, _ = a.gap()
 	}
 	inside, of := e.Calibration.Coverage()
-	return Diagnosis{
+	return surrogate.Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
 		Idle: c.region.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
-		State: model.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
+		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,

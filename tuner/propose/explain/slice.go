@@ -7,22 +7,13 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
-
-// Slice is what a model predicts along one parameter, while all others stay as in one
-// configuration. Parameters that only become active on the way have the middle of their
-// range.
-type Slice struct {
-	Parameter   string
-	At          []float64 // coordinates in [0, 1], ascending
-	Values      []space.Value
-	Predictions []model.Prediction
-}
 
 // Along returns the slice through c along a parameter that is active in it, at up to a
 // number of points. A parameter of few values has all of them.
-func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, points int) (Slice, error) {
-	out := Slice{Parameter: parameter}
+func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, points int) (surrogate.Slice, error) {
+	out := surrogate.Slice{Parameter: parameter}
 	sp = sp.Free() // the slice goes on where it breaks the constraints
 	i, ok := sp.Coordinate(parameter)
 	if !ok {

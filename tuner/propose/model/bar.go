@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // labelNoise is the variance of the noise of labels −1 and 1.
@@ -115,19 +116,12 @@ func (p *barProbe) add(g []float64) {
 	}
 }
 
-// LimitedMetric describes the model of a metric with a limit.
-type LimitedMetric struct {
-	Metric          string
-	Results, Broken int     // results that have the metric, and those that break the limit
-	Noise           float64 // standard deviation in the metric's unit, 0 without a model
-}
-
 // LimitedMetrics describes the models of the metrics with a limit, in order of name.
-func (e *Engine) LimitedMetrics() []LimitedMetric {
-	var out []LimitedMetric
+func (e *Engine) LimitedMetrics() []surrogate.LimitedMetric {
+	var out []surrogate.LimitedMetric
 	for i, p := range e.limited {
 		c := e.author.options.Constraints[i]
-		m := LimitedMetric{Metric: c.metric}
+		m := surrogate.LimitedMetric{Metric: c.metric}
 		for k := range e.Results.List {
 			if got, known := limitOf(i).measure(&e.Results.List[k]); known {
 				m.Results++

@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/sketch"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Samplers of inducing points.
@@ -31,23 +32,6 @@ const (
 	rowShare   = 12
 	fewestRows = 1024
 )
-
-// Draw describes how the inducing points of a surface were drawn.
-type Draw struct {
-	Sampler string  `json:"sampler"`
-	Lambda  float64 `json:"lambda,omitempty"` // per sample, at the end of the draw
-	Coarse  float64 `json:"coarse,omitempty"` // ratio of that to the λ of the noise
-	Rows    int     `json:"rows"`             // of the history, outcomes and reports
-	Read    int     `json:"read"`             // rows that the sampler read
-	Path    []Step  `json:"path,omitempty"`   // of BLESS, from coarse to fine
-}
-
-// Step is one λ of BLESS.
-type Step struct {
-	Lambda    float64 `json:"lambda"`
-	Points    int     `json:"points"`
-	Dimension float64 `json:"dimension"`
-}
 
 // dictionary chooses the inducing points of a surface, limit of them at most.
 type dictionary struct {
@@ -74,7 +58,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		for _, v := range p.leverage(h.samples) {
 			s.Dimension += v
 		}
-		s.Gain, s.Draw = p.gain(), &Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
+		s.Gain, s.Draw = p.gain(), &surrogate.Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
 	room := d.limit * 3 / 4
@@ -84,7 +68,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 	}
 	chosen := h.distinct(always, room)
 	s.Dimension = float64(len(chosen)) // each score is at most 1
-	s.Draw = &Draw{Sampler: d.sampler, Rows: len(h.samples)}
+	s.Draw = &surrogate.Draw{Sampler: d.sampler, Rows: len(h.samples)}
 	if d.sampler == AutoSampler {
 		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
 			s.Draw.Sampler = BLESSSampler
@@ -142,7 +126,7 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	}
 	if !h.coarse(rows[0]) {
 		for _, l := range found.Path {
-			s.Draw.Path = append(s.Draw.Path, Step{l.Lambda, l.Len(), l.EffectiveDimension})
+			s.Draw.Path = append(s.Draw.Path, surrogate.Step{Lambda: l.Lambda, Points: l.Len(), Dimension: l.EffectiveDimension})
 		}
 	}
 	out := make([]member, found.Len())

@@ -56,7 +56,7 @@
 //   - uniform is for comparison.
 //
 // Each draw is a function of the results and the study's seed. A model event names the
-// sampler, its λ, its path and the rows it read ([Draw]), and a diagnosis shows them. If
+// sampler, its λ, its path and the rows it read ([surrogate.Draw]), and a diagnosis shows them. If
 // the cap binds, residuals count as noise (FITC), once for each input, and a diagnosis says
 // so. Residuals of reports always do. Between model events every result becomes an inducing
 // point while there is room, of which a quarter is not for reports.

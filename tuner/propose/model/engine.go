@@ -7,6 +7,7 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Engine is the model that is in effect, with the results since its event. Its posteriors
@@ -124,11 +125,11 @@ func (e *Engine) Told() int { return e.told }
 func (e *Engine) InducingPoints() int { return e.surfaces[0].rank() }
 
 // Draw describes how the inducing points of the first objective were drawn.
-func (e *Engine) Draw() Draw {
+func (e *Engine) Draw() surrogate.Draw {
 	if d := e.Event.Surfaces[0].Draw; d != nil {
 		return *d
 	}
-	return Draw{}
+	return surrogate.Draw{}
 }
 
 // Gain returns log det V of the first objective.

@@ -6,6 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Frozen is the model at one View, without running trials. It does not change with the
@@ -73,7 +74,7 @@ func (f *Frozen) Objectives() int { return len(f.surfaces) }
 
 // Predict returns the prediction for every configuration, in the objectives' units. The
 // error is that of the first configuration that is not of the study's space.
-func (f *Frozen) Predict(configs []space.Config) ([]Prediction, error) {
+func (f *Frozen) Predict(configs []space.Config) ([]surrogate.Prediction, error) {
 	x := kernel.NewPoints[float64](len(configs), f.spec.Space.Dim(), nil)
 	for i, c := range configs {
 		if err := f.spec.Space.Encode(c, x.Row(i)); err != nil {
@@ -84,8 +85,8 @@ func (f *Frozen) Predict(configs []space.Config) ([]Prediction, error) {
 }
 
 // At returns the prediction at every row of x, which are encoded configurations.
-func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
-	out := make([]Prediction, x.Len())
+func (f *Frozen) At(x *kernel.Points[float64]) []surrogate.Prediction {
+	out := make([]surrogate.Prediction, x.Len())
 	for j, p := range f.surfaces {
 		mean, variance := p.predict(x)
 		noise := math.Sqrt(p.noise())
@@ -104,7 +105,7 @@ func (f *Frozen) At(x *kernel.Points[float64]) []Prediction {
 }
 
 // limits adds the metrics with a limit and the probability to be feasible at the rows of x.
-func (f *Frozen) limits(out []Prediction, x *kernel.Points[float64]) {
+func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 	e, succeeds := f.past.engine, 1.0
 	if e.success() != nil && !e.Blames() { // by no parameter
 		succeeds = 1 - rate(e.failures, e.told)
@@ -119,7 +120,7 @@ func (f *Frozen) limits(out []Prediction, x *kernel.Points[float64]) {
 		c, t := f.past.engine.author.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
 		mean, variance := p.predict(x)
 		for i, m := range mean {
-			out[i].Metrics = append(out[i].Metrics, MetricPrediction{
+			out[i].Metrics = append(out[i].Metrics, surrogate.MetricPrediction{
 				Metric: c.metric, Mean: c.shown(t, m),
 				StdDev: t.Deviation(m, math.Sqrt(variance[i])), Noise: t.Deviation(m, math.Sqrt(p.noise())),
 			})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Model follows one study. It has the study's results, and the model event in effect with
@@ -65,28 +66,17 @@ func (m *Model) At(v View) (*Engine, error) {
 	return m.engine, nil
 }
 
-// State says whether a study has a model.
-type State uint8
-
-// The states. The zero State is that of a proposer that never has a model.
-const (
-	None      State = iota + 1 // the space has no parameter to model
-	Waiting                    // more results are needed
-	AtNextAsk                  // there are enough results, and the next ask makes the model
-	Ready
-)
-
 // State returns the state of the model at the View that [Model.At] digested last, and how
 // many results it still needs.
-func (m *Model) State() (s State, missing int) {
+func (m *Model) State() (s surrogate.State, missing int) {
 	list := m.Results.List
 	switch {
 	case m.spec.Space.Dim() == 0:
-		return None, 0
+		return surrogate.None, 0
 	case m.engine != nil:
-		return Ready, 0
+		return surrogate.Ready, 0
 	case first(list, m.options.Start) > 0:
-		return AtNextAsk, 0
+		return surrogate.AtNextAsk, 0
 	}
 	measured := 0
 	for _, r := range list {
@@ -94,7 +84,7 @@ func (m *Model) State() (s State, missing int) {
 			measured++
 		}
 	}
-	return Waiting, max(m.options.Start-len(list), leastMeasured-measured)
+	return surrogate.Waiting, max(m.options.Start-len(list), leastMeasured-measured)
 }
 
 // event returns the content of model event a, if there is one.

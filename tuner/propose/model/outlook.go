@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Outlook has an engine's posteriors with running, waiting and chosen trials included.
@@ -181,7 +182,7 @@ func (o *Outlook) Probe() *Probe {
 
 // Explain returns the prediction at x, and for each objective an optimistic bound that is a
 // number of standard deviations better, all in the objectives' units.
-func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
+func (o *Outlook) Explain(x, widths []float64) (p surrogate.Prediction, bound []float64) {
 	row := kernel.NewPoints(1, len(x), x)
 	for j := range o.engine.author.objectives {
 		m, v := o.surfaces[j].predict(row)
@@ -194,25 +195,6 @@ func (o *Outlook) Explain(x, widths []float64) (p Prediction, bound []float64) {
 		}
 	}
 	return p, bound
-}
-
-// Prediction is the prediction of every objective for one configuration. StdDev is the
-// standard deviation of the mean, and Noise that of the rest of an outcome. For the
-// first objective of a [Frozen] model their squares add up to a calibrated variance, or Noise
-// is 0 if that is less than the variance of the mean. Metrics and Feasible are those of a
-// [Frozen] model only.
-type Prediction struct {
-	Mean, StdDev, Noise []float64
-	Metrics             []MetricPrediction // of the modelled metrics with a limit
-	// Feasible is the probability that an outcome succeeds and keeps all limits. It is 1 if
-	// neither failures nor limits are modelled.
-	Feasible float64
-}
-
-// MetricPrediction is the prediction of a metric with a limit, in its unit.
-type MetricPrediction struct {
-	Metric              string
-	Mean, StdDev, Noise float64
 }
 
 // Outcome returns the standard deviation of an outcome of the first objective at x, for

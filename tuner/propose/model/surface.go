@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Surface is the model of one quantity in a model event.
@@ -25,7 +26,7 @@ type Surface struct {
 	Dimension float64   `json:"dimension"`      // effective
 	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
 	// Draw describes how the inducing points were drawn.
-	Draw *Draw `json:"draw,omitempty"`
+	Draw *surrogate.Draw `json:"draw,omitempty"`
 
 	low, top  float64 // limits of a metric as targets, ∓Inf for none (see bound)
 	unbounded bool    // standard errors are those of targets without a limit on the bad side

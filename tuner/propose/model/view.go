@@ -40,10 +40,10 @@ var (
 
 // The phases of suggestions.
 const (
-	PhaseStart   = "start"   // fills the space without a model
-	PhaseModel   = "model"   // upper confidence bound
-	PhaseExploit = "exploit" // posterior mean
-	PhaseExplore = "explore" // wide upper confidence bound
-	PhaseEvolve  = "evolve"  // sample of an evolution strategy
-	PhaseRepeat  = "repeat"  // the best trial again, to learn whether outcomes have noise
+	PhaseStart   = study.PhaseStart
+	PhaseModel   = study.PhaseModel
+	PhaseExploit = study.PhaseExploit
+	PhaseExplore = study.PhaseExplore
+	PhaseEvolve  = study.PhaseEvolve
+	PhaseRepeat  = study.PhaseRepeat
 )

@@ -14,10 +14,9 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/propose"
-	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Service is a tuner.Service in memory. It has the state machine of package study, one
@@ -340,23 +339,23 @@ func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (list
 
 // Diagnose implements [tuner.Service]. The twin's proposer has no model, except in studies
 // with a seed, where the diagnosis is made up from it.
-func (s *Service) Diagnose(ctx context.Context, name string) (out propose.Diagnosis, err error) {
+func (s *Service) Diagnose(ctx context.Context, name string) (out surrogate.Diagnosis, err error) {
 	err = s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 		seed := e.study.Spec().Seed
 		if seed == 0 {
 			return fmt.Errorf("a model: %w", tuner.ErrUnsupported)
 		}
 		x := float64(seed)
-		out = propose.Diagnosis{
-			State: propose.ModelReady, Missing: 4, Position: study.Position(seed), EventResults: 3, LengthScales: map[string]float64{"lr": x},
+		out = surrogate.Diagnosis{
+			State: surrogate.Ready, Missing: 4, Position: study.Position(seed), EventResults: 3, LengthScales: map[string]float64{"lr": x},
 			Results: int(seed), InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
 			InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
 			Warnings: []string{"no cost", fmt.Sprint("seed ", seed)}, Covered: 7, Predicted: int(seed) + 8, Calibration: x + 4,
 			Outliers: int(seed) + 2, Idle: int(seed) + 6, Stuck: true, Failures: int(seed) + 5, AvoidsFailures: true,
-			Metrics: []propose.LimitedMetric{{Metric: "latency", Results: int(seed), Broken: 2, Noise: x + 5}, {Metric: "size"}},
-			Draw: propose.Draw{
+			Metrics: []surrogate.LimitedMetric{{Metric: "latency", Results: int(seed), Broken: 2, Noise: x + 5}, {Metric: "size"}},
+			Draw: surrogate.Draw{
 				Sampler: "bless", Lambda: x * 1e-6, Rows: int(seed) + 9, Read: int(seed) + 4,
-				Path: []propose.DrawStep{{Lambda: 0.5, Points: 3, Dimension: x}, {Lambda: x * 1e-6, Points: 5, Dimension: x + 1}},
+				Path: []surrogate.Step{{Lambda: 0.5, Points: 3, Dimension: x}, {Lambda: x * 1e-6, Points: 5, Dimension: x + 1}},
 			},
 		}
 		return nil
@@ -389,17 +388,17 @@ func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery
 		if seed == 0 {
 			return fmt.Errorf("a model: %w", tuner.ErrUnsupported)
 		}
-		out = tuner.Predictions{State: propose.ModelReady, Missing: 1, Position: study.Position(seed), Results: 2, Trial: tuner.NoTrial}
+		out = tuner.Predictions{State: surrogate.Ready, Missing: 1, Position: study.Position(seed), Results: 2, Trial: tuner.NoTrial}
 		for i := range q.Configs {
-			p := propose.Prediction{Mean: []float64{float64(i)}, StdDev: []float64{1}, Noise: []float64{2}, Feasible: float64(i) / 2}
+			p := surrogate.Prediction{Mean: []float64{float64(i)}, StdDev: []float64{1}, Noise: []float64{2}, Feasible: float64(i) / 2}
 			if i > 0 {
-				p.Metrics = []propose.MetricPrediction{{Metric: "latency", Mean: 3, StdDev: 4, Noise: 5}}
+				p.Metrics = []surrogate.MetricPrediction{{Metric: "latency", Mean: 3, StdDev: 4, Noise: 5}}
 			}
 			out.Configs = append(out.Configs, p)
 		}
 		if q.Slices != nil && q.Slices.Through != nil {
 			out.Through = *q.Slices.Through
-			out.Slices = append(out.Slices, explain.Slice{Parameter: "x", At: []float64{0.5}, Values: []space.Value{space.Int(3)}, Predictions: out.Configs})
+			out.Slices = append(out.Slices, surrogate.Slice{Parameter: "x", At: []float64{0.5}, Values: []space.Value{space.Int(3)}, Predictions: out.Configs})
 		} else if q.Slices != nil {
 			out.Trial = q.Slices.Points
 		}
@@ -415,7 +414,7 @@ func (s *Service) Importance(ctx context.Context, name string, q tuner.Importanc
 			return &study.InvalidError{Field: "objective", Value: "none", Rule: "there is no such objective"}
 		}
 		out = tuner.Importance{
-			Objective: "loss", State: propose.ModelReady, Missing: 1, Position: 2, Results: 3, Completed: 4,
+			Objective: "loss", State: surrogate.Ready, Missing: 1, Position: 2, Results: 3, Completed: 4,
 			Parameters: []tuner.ParameterImportance{
 				{Parameter: "lr", First: 0.5, Total: 0.75, FirstError: 0.01, TotalError: 0.02, Data: math.NaN()},
 				{Parameter: "n", First: math.NaN(), Total: math.NaN(), FirstError: math.NaN(), TotalError: math.NaN(), Data: float64(q.Method)},

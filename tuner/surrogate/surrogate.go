@@ -1,0 +1,114 @@
+// Package surrogate has the answers of a study's surrogate model, the model of its
+// outcomes that suggestions rest on. Package tuner/propose makes them. They need no
+// mathematics, so that clients and faces do not link it.
+package surrogate
+
+import (
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// State says whether a study has a model.
+type State uint8
+
+// The states. The zero State is that of a proposer that never has a model.
+const (
+	None      State = iota + 1 // the space has no parameter to model
+	Waiting                    // more results are needed
+	AtNextAsk                  // there are enough results, and the next ask makes the model
+	Ready
+)
+
+// Diagnosis describes the state of a model. Without a model only State and Missing are
+// set.
+type Diagnosis struct {
+	State   State
+	Missing int // results that a model still needs
+	// Position is that of the event that made the model, from EventResults results.
+	Position     study.Position
+	EventResults int
+
+	Results            int      // that the model knows, late ones included
+	InducingPoints     int      // m
+	Capped             bool     // the option cap prevents more inducing points
+	EffectiveDimension float64  // d_eff, when inducing points were last chosen
+	InformationGain    float64  // log det V
+	Noise              float64  // standard deviation, in the objective's units
+	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
+	Gap                float64  // how much better than the best a configuration can be, 0 if not known
+	Warnings           []string // settings of the study that have no effect, and why
+	// Covered of the last Predicted outcomes of the first objective are within the 95 %
+	// interval that was predicted for them. Calibration is the factor of standard
+	// deviations of outcomes that tracks 95 %.
+	Covered, Predicted int
+	Calibration        float64
+	Outliers           int // results that the model leaves out
+	// Failures is the number of results that failed. AvoidsFailures reports whether
+	// suggestions avoid places like theirs.
+	Failures       int
+	AvoidsFailures bool
+	// Metrics are the models of the metrics with a limit.
+	Metrics []LimitedMetric
+	// Idle is the number of results since the last improvement. Stuck reports that they are
+	// so many that suggestions look for other basins.
+	Idle  int
+	Stuck bool
+	// Draw describes how the present inducing points were drawn.
+	Draw Draw
+	// LengthScales are those of the ordered parameters that are not constant, as parts of
+	// their ranges.
+	LengthScales map[string]float64
+}
+
+// LimitedMetric describes the model of a metric with a limit.
+type LimitedMetric struct {
+	Metric          string
+	Results, Broken int     // results that have the metric, and those that break the limit
+	Noise           float64 // standard deviation in the metric's unit, 0 without a model
+}
+
+// Draw describes how the inducing points of a surface were drawn. It is part of model
+// events, in JSON.
+type Draw struct {
+	Sampler string  `json:"sampler"`
+	Lambda  float64 `json:"lambda,omitempty"` // per sample, at the end of the draw
+	Coarse  float64 `json:"coarse,omitempty"` // ratio of that to the λ of the noise
+	Rows    int     `json:"rows"`             // of the history, outcomes and reports
+	Read    int     `json:"read"`             // rows that the sampler read
+	Path    []Step  `json:"path,omitempty"`   // of BLESS, from coarse to fine
+}
+
+// Step is one λ of BLESS.
+type Step struct {
+	Lambda    float64 `json:"lambda"`
+	Points    int     `json:"points"`
+	Dimension float64 `json:"dimension"`
+}
+
+// Prediction is the prediction of every objective for one configuration. StdDev is the
+// standard deviation of the mean, and Noise that of the rest of an outcome. For the first
+// objective their squares add up to a calibrated variance, or Noise is 0 if that is less
+// than the variance of the mean.
+type Prediction struct {
+	Mean, StdDev, Noise []float64
+	Metrics             []MetricPrediction // of the modelled metrics with a limit
+	// Feasible is the probability that an outcome succeeds and keeps all limits. It is 1 if
+	// neither failures nor limits are modelled.
+	Feasible float64
+}
+
+// MetricPrediction is the prediction of a metric with a limit, in its unit.
+type MetricPrediction struct {
+	Metric              string
+	Mean, StdDev, Noise float64
+}
+
+// Slice is what a model predicts along one parameter, while all others stay as in one
+// configuration. Parameters that only become active on the way have the middle of their
+// range.
+type Slice struct {
+	Parameter   string
+	At          []float64 // coordinates in [0, 1], ascending
+	Values      []space.Value
+	Predictions []Prediction
+}
