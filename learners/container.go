@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
-	"unsafe"
+	"slices"
 )
 
 // A model file has these parts and nothing behind them. All numbers are little endian.
@@ -23,10 +22,8 @@ import (
 //
 // Memory grows with the data read, not with the lengths that a header claims.
 const (
-	magic = "BKBMODEL"
-	// Version 2 adds averages. Other models are written as version 1, so that earlier
-	// programs read them.
-	formatVersion = 2
+	magic         = "BKBMODEL"
+	formatVersion = 1
 	maxHeader     = 1 << 26
 	maxArrays     = 8 // of a model, or of a member of an average
 	// maxElements limits the lengths that a header may claim, before anything is
@@ -78,14 +75,13 @@ func newArray[T element](name string, data []T) array {
 	return array{Name: name, Type: fmt.Sprintf("%T", *new(T)), Count: len(data), data: data}
 }
 
-// writeContainer writes a header, which must be JSON, and arrays. version is the least that
-// knows them.
-func writeContainer(w io.Writer, version uint32, header []byte, arrays []*array) error {
+// writeContainer writes a header, which must be JSON, and arrays.
+func writeContainer(w io.Writer, header []byte, arrays []*array) error {
 	if len(header) > maxHeader {
 		return &FormatError{Reason: fmt.Sprintf("a header of %d bytes, at most %d can be written", len(header), maxHeader)}
 	}
 	head := append(make([]byte, 0, len(header)+20), magic...)
-	head = binary.LittleEndian.AppendUint32(head, version)
+	head = binary.LittleEndian.AppendUint32(head, formatVersion)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
 	head = append(head, header...)
 	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
@@ -113,14 +109,11 @@ func writeContainer(w io.Writer, version uint32, header []byte, arrays []*array)
 
 func writeArray[T element](w io.Writer, data []T) error {
 	var sum uint32
-	size := int(unsafe.Sizeof(*new(T)))
-	buf := make([]byte, 0, min(len(data)*size, readChunk))
-	for len(data) > 0 {
-		part := data[:min(len(data), readChunk/size)]
-		data = data[len(part):]
-		buf = buf[:0]
-		for _, v := range part {
-			buf = appendElement(buf, v)
+	var buf []byte
+	for part := range slices.Chunk(data, readChunk/binary.Size(*new(T))) {
+		var err error
+		if buf, err = binary.Append(buf[:0], binary.LittleEndian, part); err != nil {
+			return err
 		}
 		sum = crc32.Update(sum, castagnoli, buf)
 		if _, err := w.Write(buf); err != nil {
@@ -129,20 +122,6 @@ func writeArray[T element](w io.Writer, data []T) error {
 	}
 	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum))
 	return err
-}
-
-func appendElement[T element](buf []byte, v T) []byte {
-	switch v := any(v).(type) {
-	case float32:
-		return binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
-	case float64:
-		return binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
-	case int32:
-		return binary.LittleEndian.AppendUint32(buf, uint32(v))
-	case int64:
-		return binary.LittleEndian.AppendUint64(buf, uint64(v))
-	}
-	return buf
 }
 
 // readHeader reads the file up to the arrays.
@@ -181,13 +160,13 @@ func readArrays(r io.Reader, arrays []*array) error {
 		var err error
 		switch a.Type {
 		case "float32":
-			a.data, err = readArray(r, a, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+			a.data, err = readArray[float32](r, a)
 		case "float64":
-			a.data, err = readArray(r, a, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+			a.data, err = readArray[float64](r, a)
 		case "int32":
-			a.data, err = readArray(r, a, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
+			a.data, err = readArray[int32](r, a)
 		case "int64":
-			a.data, err = readArray(r, a, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
+			a.data, err = readArray[int64](r, a)
 		default:
 			err = &FormatError{Reason: fmt.Sprintf("array %q has elements of the unknown type %q", a.Name, a.Type)}
 		}
@@ -207,9 +186,9 @@ func readArrays(r io.Reader, arrays []*array) error {
 
 // readArray reads a.Count elements in pieces. Memory stays within about twice the size
 // of the file, even if the header claims more.
-func readArray[T element](r io.Reader, a *array, decode func([]byte) T) ([]T, error) {
+func readArray[T element](r io.Reader, a *array) ([]T, error) {
 	var sum uint32
-	size := int(unsafe.Sizeof(*new(T)))
+	size := binary.Size(*new(T))
 	perChunk := readChunk / size
 	buf := make([]byte, min(a.Count, perChunk)*size)
 	out := make([]T, 0, min(a.Count, perChunk))
@@ -219,8 +198,10 @@ func readArray[T element](r io.Reader, a *array, decode func([]byte) T) ([]T, er
 			return nil, cut(fmt.Sprintf("array %q", a.Name), err)
 		}
 		sum = crc32.Update(sum, castagnoli, part)
-		for k := 0; k < len(part); k += size {
-			out = append(out, decode(part[k:]))
+		n := len(part) / size
+		out = slices.Grow(out, n)[:len(out)+n]
+		if _, err := binary.Decode(part, binary.LittleEndian, out[len(out)-n:]); err != nil {
+			return nil, err
 		}
 	}
 	return out, checkSum(r, sum, fmt.Sprintf("array %q", a.Name))

@@ -49,6 +49,6 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("R² %.2f\n", learners.R2(f, y, 1))
+	fmt.Printf("R² %.2f\n", 1-(learners.Scoring{}).Measure("1-r2")(f, y, 1))
 	// Output: R² 0.87
 }

@@ -101,11 +101,7 @@ func (f *File) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	version := uint32(1)
-	if h.Kind == average {
-		version = 2
-	}
-	return writeContainer(w, version, header, arrays)
+	return writeContainer(w, header, arrays)
 }
 
 // model describes a model that is not a *Calibrated.

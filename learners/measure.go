@@ -118,9 +118,7 @@ func (s Scoring) rmse(outputs, targets []float64, c int) float64 {
 	return math.Sqrt(s.mse(outputs, targets, c))
 }
 
-// MAE is the mean of |f − y|.
-func MAE(outputs, targets []float64, c int) float64 { return Scoring{}.mae(outputs, targets, c) }
-
+// mae is the mean of |f − y|.
 func (s Scoring) mae(outputs, targets []float64, c int) float64 {
 	return s.mean(outputs, targets, c, func(f, y float64) float64 { return math.Abs(f - y) })
 }
@@ -152,14 +150,10 @@ func (s Scoring) huber(outputs, targets []float64, c int) float64 {
 	})
 }
 
-// RelativeError is the root of the mean of ((f − y)/y)², as for the years of
+// relativeError is the root of the mean of ((f − y)/y)², as for the years of
 // MillionSongs in Carratino (2020), Table 4.2. It needs outputs and targets in their
 // own units, see data.Encoding.Decode. It is +Inf where a target is 0 and the output is
 // not.
-func RelativeError(outputs, targets []float64, c int) float64 {
-	return Scoring{}.relativeError(outputs, targets, c)
-}
-
 func (s Scoring) relativeError(outputs, targets []float64, c int) float64 {
 	return math.Sqrt(s.mean(outputs, targets, c, func(f, y float64) float64 {
 		if f == y {
@@ -169,13 +163,9 @@ func (s Scoring) relativeError(outputs, targets []float64, c int) float64 {
 	}))
 }
 
-// NormalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each
+// normalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each
 // output. The best constant has 1. For constant targets it is 0 if the outputs equal
 // them, and +Inf otherwise.
-func NormalisedError(outputs, targets []float64, c int) float64 {
-	return Scoring{}.normalisedError(outputs, targets, c)
-}
-
 func (s Scoring) normalisedError(outputs, targets []float64, c int) float64 {
 	num, den := s.squares(outputs, targets, c)
 	if num == 0 {
@@ -184,10 +174,8 @@ func (s Scoring) normalisedError(outputs, targets []float64, c int) float64 {
 	return math.Sqrt(num / den)
 }
 
-// R2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖². Larger is better. For
+// r2 is the coefficient of determination, 1 − ‖f − y‖²/‖y − ȳ‖². Larger is better. For
 // constant targets it is 1 if the outputs equal them, and −Inf otherwise.
-func R2(outputs, targets []float64, c int) float64 { return Scoring{}.r2(outputs, targets, c) }
-
 func (s Scoring) r2(outputs, targets []float64, c int) float64 {
 	num, den := s.squares(outputs, targets, c)
 	if num == 0 {
@@ -229,12 +217,8 @@ func (s Scoring) classError(outputs, targets []float64, c int) float64 {
 	return wrong / s.rows(len(truth))
 }
 
-// BalancedAccuracy is the mean over the classes of the share of their rows whose class
+// balancedAccuracy is the mean over the classes of the share of their rows whose class
 // is right, see [ClassError]. Classes without rows do not count. Larger is better.
-func BalancedAccuracy(outputs, targets []float64, c int) float64 {
-	return Scoring{}.balancedAccuracy(outputs, targets, c)
-}
-
 func (s Scoring) balancedAccuracy(outputs, targets []float64, c int) float64 {
 	truth, guess := data.Classes(targets, c), data.Classes(outputs, c)
 	rows, right := make([]float64, max(c, 2)), make([]float64, max(c, 2))
@@ -310,10 +294,8 @@ func (s Scoring) rankAUC(order []int, f []float64, positive func(int) bool) (flo
 	return wins / (positives * negatives), positives > 0 && negatives > 0
 }
 
-// LogLoss returns the mean of −log p of the true class in nats, with p from the link. A
+// logLoss returns the mean of −log p of the true class in nats, with p from the link. A
 // probability counts as at least 1e-15.
-func LogLoss(l Link) Measure { return Scoring{Link: l}.logLoss }
-
 func (s Scoring) logLoss(outputs, targets []float64, c int) float64 {
 	if c == 1 && s.Link != Expected { // without rounding p to 1
 		return s.mean(outputs, targets, 1, func(f, y float64) float64 {
@@ -323,9 +305,7 @@ func (s Scoring) logLoss(outputs, targets []float64, c int) float64 {
 	return s.meanOfProbabilities(outputs, targets, c, func(p []float64, k int) float64 { return -math.Log(math.Max(p[k], 1e-15)) })
 }
 
-// Brier returns the mean of Σ_k (p_k − [k is the class])², with p from the link.
-func Brier(l Link) Measure { return Scoring{Link: l}.brier }
-
+// brier returns the mean of Σ_k (p_k − [k is the class])², with p from the link.
 func (s Scoring) brier(outputs, targets []float64, c int) float64 {
 	return s.meanOfProbabilities(outputs, targets, c, func(p []float64, k int) float64 {
 		sum := 0.0
@@ -342,13 +322,11 @@ func (s Scoring) brier(outputs, targets []float64, c int) float64 {
 // calibrationBins is the usual number of bins for the calibration error.
 const calibrationBins = 15
 
-// CalibrationError returns the expected calibration error, with p from the link. Rows
+// calibrationError returns the expected calibration error, with p from the link. Rows
 // are put into 15 bins by the probability of their most probable class. It is the mean
 // over the rows of the difference, in the row's bin, between the mean of this
 // probability and the share of rows whose class is right (Naeini, Cooper and Hauskrecht
 // 2015, and Guo et al. 2017 for several classes).
-func CalibrationError(l Link) Measure { return Scoring{Link: l}.calibrationError }
-
 func (s Scoring) calibrationError(outputs, targets []float64, c int) float64 {
 	var difference [calibrationBins]float64
 	invalid := false

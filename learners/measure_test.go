@@ -23,13 +23,13 @@ func TestMeasuresByHand(t *testing.T) {
 	}
 	// The mean is taken for each output, here of the columns (1, 3) and (2, 5), with
 	// means 3 and 2.5.
-	if got, want := learners.NormalisedError(f, y, 2), math.Sqrt(6/(4+4+2.25+2.25)); math.Abs(got-want) > 1e-14 {
+	if got, want := (learners.Scoring{}).Measure("normalised-error")(f, y, 2), math.Sqrt(6/(4+4+2.25+2.25)); math.Abs(got-want) > 1e-14 {
 		t.Errorf("normalised error of two outputs %v, want %v", got, want)
 	}
-	if v := learners.R2([]float64{2, 2}, []float64{2, 2}, 1); v != 1 {
+	if v := 1 - (learners.Scoring{}).Measure("1-r2")([]float64{2, 2}, []float64{2, 2}, 1); v != 1 {
 		t.Errorf("R² of constant targets that are met: %v", v)
 	}
-	if v := learners.NormalisedError([]float64{2, 1}, []float64{2, 2}, 1); !math.IsInf(v, 1) {
+	if v := (learners.Scoring{}).Measure("normalised-error")([]float64{2, 1}, []float64{2, 2}, 1); !math.IsInf(v, 1) {
 		t.Errorf("normalised error of constant targets that are missed: %v", v)
 	}
 	if (learners.Scoring{}).Measure("no such") != nil {
@@ -55,15 +55,15 @@ func TestClassError(t *testing.T) {
 
 func TestBalancedAccuracy(t *testing.T) {
 	// Of three rows of −1 two are right, and of one row of +1 none.
-	if got := learners.BalancedAccuracy([]float64{-1, -2, 3, -4}, []float64{-1, -1, -1, 1}, 1); math.Abs(got-1.0/3) > 1e-15 {
+	if got := 1 - (learners.Scoring{}).Measure("1-balanced-accuracy")([]float64{-1, -2, 3, -4}, []float64{-1, -1, -1, 1}, 1); math.Abs(got-1.0/3) > 1e-15 {
 		t.Errorf("two classes: %v, want 1/3", got)
 	}
-	if got := learners.BalancedAccuracy([]float64{-1, 2}, []float64{-1, -1}, 1); got != 0.5 {
+	if got := 1 - (learners.Scoring{}).Measure("1-balanced-accuracy")([]float64{-1, 2}, []float64{-1, -1}, 1); got != 0.5 {
 		t.Errorf("rows of one class: %v, want 1/2", got)
 	}
 	f := []float64{1, 0, 0, 1, 0, 0, 0, 0, 1}
 	y := []float64{1, -1, -1, -1, 1, -1, -1, -1, 1}
-	if got := learners.BalancedAccuracy(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
+	if got := 1 - (learners.Scoring{}).Measure("1-balanced-accuracy")(f, y, 3); math.Abs(got-2.0/3) > 1e-15 {
 		t.Errorf("three classes: %v, want 2/3", got)
 	}
 }
@@ -86,14 +86,14 @@ func TestCalibrationError(t *testing.T) {
 		}
 	}
 	want := (math.Abs(9*0.9-8) + math.Abs(3*0.6-1)) / 12
-	if got := learners.CalibrationError(learners.Logistic)(f, y, 1); math.Abs(got-want) > 1e-12 {
+	if got := (learners.Scoring{Link: learners.Logistic}).Measure("calibration-error")(f, y, 1); math.Abs(got-want) > 1e-12 {
 		t.Errorf("two classes: %v, want %v", got, want)
 	}
-	if got := learners.CalibrationError(learners.Softmax)([]float64{50, 0, 0, 0, 50, 0}, []float64{1, -1, -1, 1, -1, -1}, 3); math.Abs(got-0.5) > 1e-12 {
+	if got := (learners.Scoring{Link: learners.Softmax}).Measure("calibration-error")([]float64{50, 0, 0, 0, 50, 0}, []float64{1, -1, -1, 1, -1, -1}, 3); math.Abs(got-0.5) > 1e-12 {
 		t.Errorf("sure, and right in half of the cases: %v", got)
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(1)} {
-		if got := learners.CalibrationError(learners.Softmax)([]float64{f, 0, 0}, []float64{1, -1, -1}, 3); !math.IsNaN(got) {
+		if got := (learners.Scoring{Link: learners.Softmax}).Measure("calibration-error")([]float64{f, 0, 0}, []float64{1, -1, -1}, 3); !math.IsNaN(got) {
 			t.Errorf("of the output %v it is %v", f, got)
 		}
 	}
@@ -112,7 +112,7 @@ func TestCalibrationOfTruth(t *testing.T) {
 		}
 		y[i*c+k] = 1
 	}
-	if got := learners.CalibrationError(learners.Softmax)(f, y, c); got > 0.02 {
+	if got := (learners.Scoring{Link: learners.Softmax}).Measure("calibration-error")(f, y, c); got > 0.02 {
 		t.Errorf("the calibration error is %v", got)
 	}
 }
@@ -192,18 +192,18 @@ func TestLogLoss(t *testing.T) {
 					brier += e * e / n
 				}
 			}
-			if got := learners.LogLoss(link)(f, y, c); math.Abs(got-loss) > 1e-12*(1+loss) {
+			if got := (learners.Scoring{Link: link}).Measure("log-loss")(f, y, c); math.Abs(got-loss) > 1e-12*(1+loss) {
 				t.Errorf("c = %d, link %q: %v, want %v", c, link, got, loss)
 			}
-			if got := learners.Brier(link)(f, y, c); math.Abs(got-brier) > 1e-12 {
+			if got := (learners.Scoring{Link: link}).Measure("brier")(f, y, c); math.Abs(got-brier) > 1e-12 {
 				t.Errorf("c = %d: Brier %v, want %v", c, got, brier)
 			}
 		}
 	}
-	if got, want := learners.LogLoss(learners.Logistic)([]float64{40}, []float64{1}, 1), math.Exp(-40); math.Abs(got-want) > 1e-3*want {
+	if got, want := (learners.Scoring{Link: learners.Logistic}).Measure("log-loss")([]float64{40}, []float64{1}, 1), math.Exp(-40); math.Abs(got-want) > 1e-3*want {
 		t.Errorf("log(1 + exp(−40)) = %v", got)
 	}
-	if got, want := learners.LogLoss(learners.Logistic)([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
+	if got, want := (learners.Scoring{Link: learners.Logistic}).Measure("log-loss")([]float64{-1000}, []float64{1}, 1), -math.Log(1e-15); math.Abs(got-want) > 1e-12 {
 		t.Errorf("a sure mistake costs %v, want %v", got, want)
 	}
 }

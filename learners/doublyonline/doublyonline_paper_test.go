@@ -66,7 +66,7 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 		if err := model.Predict(background, f, train); err != nil {
 			t.Fatal(err)
 		}
-		return learners.NormalisedError(f, y, 1)
+		return (learners.Scoring{}).Measure("normalised-error")(f, y, 1)
 	}
 	a, b := errorOf(literal), errorOf(0)
 	t.Logf("normalised error: %.3f with η = %.2g, %.3f with T^−½", a, literal, b)

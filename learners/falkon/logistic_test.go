@@ -187,13 +187,13 @@ func TestLogisticProbabilities(t *testing.T) {
 	k := kerneltest.Gaussian(2)
 	train, test := classes(rng, 3000, 2, 1), classes(rng, 2000, 2, 1)
 	m := must(LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 100}.Fit(background, train, learners.Options{})).(*learners.Expansion)
-	got := learners.LogLoss(m.Link())(predict(t, m, test.Rows()), test.Targets(), 1)
+	got := (learners.Scoring{Link: m.Link()}).Measure("log-loss")(predict(t, m, test.Rows()), test.Targets(), 1)
 	truth := make([]float64, 2000)
 	for i := range truth {
 		row := test.Rows().(*kernel.Points[float64]).Row(i)
 		truth[i] = 4*math.Sin(row[0]) + row[1]
 	}
-	best := learners.LogLoss(learners.Logistic)(truth, test.Targets(), 1)
+	best := (learners.Scoring{Link: learners.Logistic}).Measure("log-loss")(truth, test.Targets(), 1)
 	if !(got < best+0.03) {
 		t.Errorf("log loss %.4f, of the true probabilities %.4f", got, best)
 	}

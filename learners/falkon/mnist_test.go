@@ -77,7 +77,7 @@ func TestMNISTClasses(t *testing.T) {
 		if err := model.Predict(background, f, test); err != nil {
 			t.Fatal(err)
 		}
-		r := result{learners.ClassError(f, y, 10), learners.LogLoss(learners.LinkOf(model))(f, y, 10), seconds}
+		r := result{learners.ClassError(f, y, 10), (learners.Scoring{Link: learners.LinkOf(model)}).Measure("log-loss")(f, y, 10), seconds}
 		t.Logf("%q: class error %.4f, log loss %.4f, %.1f CPU seconds", multiclass, r.wrong, r.loss, r.seconds)
 		results[multiclass] = r
 	}

@@ -140,7 +140,7 @@ func TestRealClasses(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := learners.ClassError(f, y, 1)
-				t.Logf("%s loss: class error %.4f, AUC %.4f, log loss %.4f", name, err, learners.AUC(f, y, 1), learners.LogLoss(learners.LinkOf(m))(f, y, 1))
+				t.Logf("%s loss: class error %.4f, AUC %.4f, log loss %.4f", name, err, learners.AUC(f, y, 1), (learners.Scoring{Link: learners.LinkOf(m)}).Measure("log-loss")(f, y, 1))
 				if err > c.error {
 					t.Errorf("%s loss: class error %.4f", name, err)
 				}

@@ -214,7 +214,7 @@ func (c Case) learns(t *testing.T) {
 		}
 		return
 	}
-	if e := learners.NormalisedError(f, test.Targets(), 1); !(e < 0.8) {
+	if e := (learners.Scoring{}).Measure("normalised-error")(f, test.Targets(), 1); !(e < 0.8) {
 		t.Errorf("‖f − y‖/‖y − ȳ‖ = %v on other rows", e)
 	}
 }
@@ -456,7 +456,7 @@ func (c Case) failingProgress(t *testing.T) {
 func (c Case) validation(t *testing.T) {
 	train, test := c.data(t)
 	least, best := math.Inf(1), 0
-	m := fit(t, c.New(), train, learners.Options{Seed: 5, Validation: test, Measure: learners.MAE, Progress: func(p learners.Progress) error {
+	m := fit(t, c.New(), train, learners.Options{Seed: 5, Validation: test, Measure: (learners.Scoring{}).Measure("mae"), Progress: func(p learners.Progress) error {
 		if p.Best != (p.ValidationError < least) {
 			t.Errorf("iteration %d: error %v, least %v, Best is %v", p.Iteration, p.ValidationError, least, p.Best)
 		}
@@ -465,7 +465,7 @@ func (c Case) validation(t *testing.T) {
 		}
 		return nil
 	}})
-	if got := learners.MAE(predict(t, m, test), test.Targets(), 1); math.Abs(got-least) > 1e-7*(1+least) {
+	if got := (learners.Scoring{}).Measure("mae")(predict(t, m, test), test.Targets(), 1); math.Abs(got-least) > 1e-7*(1+least) {
 		t.Errorf("the model has validation error %v, the least was %v in iteration %d", got, least, best)
 	}
 }
