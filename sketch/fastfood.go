@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 )
 
 // NewFastfood is [NewFourier] with frequencies in blocks of D = 2^⌈log₂d⌉ that are
@@ -61,7 +62,7 @@ func newFastfoodBlock(size int, rng *rand.Rand) fastfoodBlock {
 		square += b.gauss[i] * b.gauss[i]
 	}
 	for i := range size {
-		chi := 2 * gamma(float64(size)/2, rng) // χ²_D
+		chi := 2 * stream.Gamma(float64(size)/2, rng) // χ²_D
 		b.scale[i] = math.Sqrt(chi / square / float64(size))
 	}
 	return b

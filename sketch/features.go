@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -96,6 +97,7 @@ type target struct {
 	FeatureSpec
 	kernel    kernel.Kernel
 	base      kernel.Spec
+	spectrum  *kernel.Spectrum // of base, or nil
 	amplitude float64
 }
 
@@ -119,16 +121,14 @@ func newTarget(family Family, k kernel.Kernel, d, m int, seed uint64, families .
 		t.amplitude *= math.Sqrt(t.base.Params["factor"])
 		t.base = t.base.Parts[0]
 	}
-	known := false
-	for _, name := range families {
-		known = known || name == t.base.Name
-	}
-	if !known {
+	if !slices.Contains(families, t.base.Name) {
 		return t, &FeatureError{Map: family, Reason: fmt.Sprintf("they do not converge to the %s kernel, but to %v", t.base.Name, families)}
 	}
 	if n := len(t.base.LengthScales); n != 1 && n != d {
 		return t, &FeatureError{Map: family, Reason: fmt.Sprintf("%d length scales for %d coordinates", n, d)}
 	}
+	f, _ := kernel.FamilyNamed(t.base.Name)
+	t.spectrum = f.Spectrum
 	return t, nil
 }
 

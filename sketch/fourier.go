@@ -18,7 +18,7 @@ import (
 // Machines, and Carratino (2020), §3.1, with errata. Its errors are [*ParameterError]
 // and [*FeatureError].
 func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
-	t, err := newPairs(Fourier, k, d, m, seed, stationary...)
+	t, err := newPairs(Fourier, k, d, m, seed, stationary()...)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ..
 // κ² = 2 in step sizes. Carratino (2020) prints Example 1 without √2, for which the
 // limit is k/2. Costs and errors as NewFourier.
 func NewFourierCosine(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
-	t, err := newTarget(FourierCosine, k, d, m, seed, stationary...)
+	t, err := newTarget(FourierCosine, k, d, m, seed, stationary()...)
 	if err != nil {
 		return nil, err
 	}

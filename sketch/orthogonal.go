@@ -33,7 +33,7 @@ func NewOrthogonal(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 
 // newOrthogonal is NewOrthogonal. ctx can end it between blocks.
 func newOrthogonal(ctx context.Context, k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
-	t, err := newPairs(Orthogonal, k, d, m, seed, isotropic...)
+	t, err := newPairs(Orthogonal, k, d, m, seed, isotropic()...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,81 +1,66 @@
 package sketch
 
 import (
-	"math"
 	"math/rand/v2"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// By Bochner's theorem a stationary kernel with k(x, x) = 1 is the mean of
-// cos(wᵀ(x − y)) over a random frequency w. For r = ‖(x − y)/ℓ‖ these are, with z ~
-// N(0, I),
-//
-//	exp(−r²/2)               w = z
-//	Matérn-ν                 w = z√(2ν/χ²_2ν), multivariate t of 2ν degrees
-//	rational quadratic       w = z√g, g ~ Γ(α, rate α)
-//	exp(−Σ|x_c − y_c|/ℓ_c)   w_c independent Cauchy
-//
-// each over ℓ. All but the last are isotropic, z times a random radius.
-
 // stationary are the kernels to which Fourier features converge.
-var stationary = []string{"gaussian", "laplace", "matern12", "matern32", "matern52", "rational_quadratic"}
+func stationary() []string {
+	return familiesWith(func(s *kernel.Spectrum) bool { return s != nil })
+}
 
 // isotropic are the kernels whose frequencies have a uniform direction.
-var isotropic = []string{"gaussian", "matern12", "matern32", "matern52", "rational_quadratic"}
+func isotropic() []string {
+	return familiesWith(func(s *kernel.Spectrum) bool { return s != nil && s.Stretch != nil })
+}
 
-// stretch draws the factor of z.
+func familiesWith(wanted func(*kernel.Spectrum) bool) []string {
+	var names []string
+	for _, f := range kernel.Families() {
+		if wanted(f.Spectrum) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// FamilyOf returns the best kind of features of d coordinates that converge to k. Up to
+// d = [MaxOrthogonal] these are orthogonal ones, if they exist, because their error is
+// smallest. Beyond, they are independent ones, which are nearly orthogonal there and far
+// cheaper to draw. Kernels without these have their own features. It does not depend on
+// whether rows are sparse, so that equal data give equal models.
+func FamilyOf(k kernel.Kernel, d int) Family {
+	spec := k.Spec()
+	for spec.Name == "scaled" && len(spec.Parts) == 1 {
+		spec = spec.Parts[0]
+	}
+	switch f, _ := kernel.FamilyNamed(spec.Name); {
+	case f.Name == "arc_cosine":
+		return ReLU
+	case f.Name == "linear":
+		return GaussianSketch
+	case d > MaxOrthogonal, f.Spectrum != nil && f.Spectrum.Stretch == nil:
+		return Fourier
+	}
+	return Orthogonal
+}
+
+// stretch draws the factor of z ~ N(0, I) in a frequency.
 func (t *target) stretch(rng *rand.Rand) float64 {
-	switch t.base.Name {
-	case "matern12":
-		return studentStretch(1, rng)
-	case "matern32":
-		return studentStretch(3, rng)
-	case "matern52":
-		return studentStretch(5, rng)
-	case "rational_quadratic":
-		alpha := t.base.Params["alpha"]
-		return math.Sqrt(gamma(alpha, rng) / alpha)
+	if t.spectrum == nil { // features of inner products have w = z
+		return 1
 	}
-	return 1
-}
-
-// studentStretch draws √(f/χ²_f).
-func studentStretch(f int, rng *rand.Rand) float64 {
-	square := 0.0
-	for range f {
-		z := rng.NormFloat64()
-		square += z * z
-	}
-	return math.Sqrt(float64(f) / square)
-}
-
-// gamma draws from Γ(shape, 1) by Marsaglia and Tsang, A simple method for generating
-// gamma variables, 2000.
-func gamma(shape float64, rng *rand.Rand) float64 {
-	if shape < 1 {
-		return gamma(shape+1, rng) * math.Pow(1-rng.Float64(), 1/shape)
-	}
-	d := shape - 1.0/3
-	c := 1 / math.Sqrt(9*d)
-	for {
-		z := rng.NormFloat64()
-		v := 1 + c*z
-		if v <= 0 {
-			continue
-		}
-		v = v * v * v
-		if math.Log(1-rng.Float64()) < z*z/2+d-d*v+d*math.Log(v) {
-			return d * v
-		}
-	}
+	return t.spectrum.Stretch(t.base.Params, rng)
 }
 
 // frequency draws w for features number j.
 func (t *target) frequency(w []float64, rng *rand.Rand) {
-	if t.base.Name == "laplace" {
+	if t.spectrum != nil && t.spectrum.Coordinate != nil {
 		for c := range w {
-			w[c] = math.Tan(math.Pi*(rng.Float64()-0.5)) / t.lengthScale(c)
+			w[c] = t.spectrum.Coordinate(rng) / t.lengthScale(c)
 		}
 		return
 	}

@@ -2,6 +2,8 @@ package kernel
 
 import "math"
 
+var arcCosineFamily = Family{Name: "arc_cosine", Points: true, build: withScales(NewArcCosine)}
+
 // NewArcCosine returns the arc-cosine kernel of order 1,
 //
 //	k(x, y) = ‖x‖‖y‖ (sin θ + (π − θ) cos θ)/π,  θ the angle of x and y,

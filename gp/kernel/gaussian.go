@@ -1,6 +1,14 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
+
+var gaussianFamily = Family{
+	Name: "gaussian", Points: true, build: withScales(NewGaussian),
+	Spectrum: &Spectrum{Stretch: func(map[string]float64, *rand.Rand) float64 { return 1 }},
+}
 
 // NewGaussian returns k(x, y) = exp(−r²/2) with r² = Σ_c (x_c − y_c)²/ℓ_c²,
 // also called squared exponential or RBF. κ² = 1.

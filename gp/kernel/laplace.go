@@ -2,8 +2,17 @@ package kernel
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/internal/simd"
+)
+
+var (
+	laplaceFamily = Family{
+		Name: "laplace", Points: true, build: withScales(NewLaplace),
+		Spectrum: &Spectrum{Coordinate: func(rng *rand.Rand) float64 { return math.Tan(math.Pi * (rng.Float64() - 0.5)) }}, // Cauchy
+	}
+	hammingFamily = Family{Name: "hamming", build: withScales(NewHamming)}
 )
 
 // NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c). The distance is ℓ1, so the

@@ -6,6 +6,12 @@ import "math"
 // of the length scales, and κ² = 1. See Rasmussen and Williams, Gaussian Processes for
 // Machine Learning, equation (4.17).
 
+var (
+	matern12Family = Family{Name: "matern12", Points: true, build: withScales(NewMatern12), Spectrum: studentSpectrum(1)}
+	matern32Family = Family{Name: "matern32", Points: true, build: withScales(NewMatern32), Spectrum: studentSpectrum(3)}
+	matern52Family = Family{Name: "matern52", Points: true, build: withScales(NewMatern52), Spectrum: studentSpectrum(5)}
+)
+
 // NewMatern12 returns k(x, y) = exp(−r), ν = 1/2. For the ℓ1 distance see
 // [NewLaplace].
 func NewMatern12(lengthScales ...float64) (*Base, error) {

@@ -1,5 +1,10 @@
 package kernel
 
+var overlapFamily = Family{
+	Name: "overlap", Params: []string{"dim"},
+	build: func(p *params, _ []float64) (*Base, error) { return NewOverlap(p.integer("dim")) },
+}
+
 // NewOverlap returns k(x, y) = (1/d) Σ_c [x_c = y_c], the share of equal
 // coordinates, for d ≥ 1 categories coded as numbers. κ² = 1. It has no
 // parameters to tune, and its input gradient is 0.

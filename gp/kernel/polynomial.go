@@ -2,6 +2,16 @@ package kernel
 
 import "math"
 
+var (
+	linearFamily     = Family{Name: "linear", Points: true, build: withScales(NewLinear)}
+	polynomialFamily = Family{
+		Name: "polynomial", Points: true, Params: []string{"degree", "offset"},
+		build: func(p *params, l []float64) (*Base, error) {
+			return NewPolynomial(p.integer("degree"), p.number("offset"), l...)
+		},
+	}
+)
+
 // NewLinear returns k(x, y) = Σ_c x_c y_c/ℓ_c². It has no bound, so κ² = +Inf.
 func NewLinear(lengthScales ...float64) (*Base, error) {
 	return newBase("linear", InnerProduct, lengthScales, linear{})

@@ -1,6 +1,20 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+)
+
+var rationalQuadraticFamily = Family{
+	Name: "rational_quadratic", Points: true, Params: []string{"alpha"},
+	build: func(p *params, l []float64) (*Base, error) { return NewRationalQuadratic(p.number("alpha"), l...) },
+	// √g for g ~ Γ(α, rate α)
+	Spectrum: &Spectrum{Stretch: func(params map[string]float64, rng *rand.Rand) float64 {
+		return math.Sqrt(stream.Gamma(params["alpha"], rng) / params["alpha"])
+	}},
+}
 
 // NewRationalQuadratic returns k(x, y) = (1 + r²/(2α))^−α for α > 0, with r² = Σ_c
 // (x_c − y_c)²/ℓ_c². It is a mixture of Gaussians over length scales and tends to the

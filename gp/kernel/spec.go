@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -10,9 +9,8 @@ import (
 // Spec describes a kernel by name and parameters. It is a plain value that can be
 // stored as JSON. [New] builds an equal kernel from it. JSON keeps numbers to the bit.
 //
-// Built-in names are gaussian, laplace, matern12, matern32, matern52,
-// rational_quadratic, linear, polynomial, arc_cosine, spline, hamming and overlap.
-// Kernels made of others are sum, product, scaled and restricted.
+// Built-in names are those of [Families]. Kernels made of others are sum, product, scaled
+// and restricted.
 type Spec struct {
 	Name         string             `json:"name"`
 	LengthScales []float64          `json:"length_scales,omitempty"`
@@ -61,9 +59,8 @@ func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 	case "sum", "product", "scaled", "restricted":
 		return buildCompound(spec, resolve, depth)
 	}
-	k, err := buildBase(spec)
-	if !errors.Is(err, errUnknownName) {
-		return k, err
+	if f, ok := FamilyNamed(spec.Name); ok {
+		return buildBase(f, spec)
 	}
 	if resolve == nil {
 		return nil, &SpecError{Name: spec.Name, Reason: "unknown name and no resolver"}
@@ -71,11 +68,9 @@ func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 	return resolve(spec)
 }
 
-var errUnknownName = errors.New("kernel: unknown name")
-
-func buildBase(spec Spec) (Kernel, error) {
+func buildBase(f Family, spec Spec) (Kernel, error) {
 	p := params{spec: spec}
-	k, err := p.base()
+	k, err := f.build(&p, spec.LengthScales)
 	switch {
 	case p.err != nil:
 		return nil, p.err
@@ -91,37 +86,6 @@ func buildBase(spec Spec) (Kernel, error) {
 type params struct {
 	spec Spec
 	err  error
-}
-
-func (p *params) base() (*Base, error) {
-	l := p.spec.LengthScales
-	switch p.spec.Name {
-	case "gaussian":
-		return NewGaussian(l...)
-	case "laplace":
-		return NewLaplace(l...)
-	case "hamming":
-		return NewHamming(l...)
-	case "matern12":
-		return NewMatern12(l...)
-	case "matern32":
-		return NewMatern32(l...)
-	case "matern52":
-		return NewMatern52(l...)
-	case "rational_quadratic":
-		return NewRationalQuadratic(p.number("alpha"), l...)
-	case "linear":
-		return NewLinear(l...)
-	case "polynomial":
-		return NewPolynomial(p.integer("degree"), p.number("offset"), l...)
-	case "arc_cosine":
-		return NewArcCosine(l...)
-	case "spline":
-		return NewSpline(p.number("q"), p.integer("terms"))
-	case "overlap":
-		return NewOverlap(p.integer("dim"))
-	}
-	return nil, errUnknownName
 }
 
 func (p *params) number(name string) float64 {

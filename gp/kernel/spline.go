@@ -12,6 +12,11 @@ const (
 	maxTerms = 1 << 16
 )
 
+var splineFamily = Family{
+	Name: "spline", Params: []string{"q", "terms"},
+	build: func(p *params, _ []float64) (*Base, error) { return NewSpline(p.number("q"), p.integer("terms")) },
+}
+
 // NewSpline returns the periodic spline kernel of order q > 1 on the circle [0, 1), for
 // d = 1. For more coordinates, restrict and multiply.
 //

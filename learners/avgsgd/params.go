@@ -7,7 +7,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
-	"github.com/bkbtuner/bkb/learners/sgdrf"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -36,7 +35,7 @@ type Params struct {
 	// Features is the number M of random features of the kernel, or 0 for the kernel
 	// itself.
 	Features int
-	// Family is the kind of features. If empty, it is sgdrf.FamilyOf the kernel and d.
+	// Family is the kind of features. If empty, it is sketch.FamilyOf the kernel and d.
 	Family sketch.Family
 	// StepSize is γ. If 0, it is 1/(4R²), where R² is the largest ‖Φ(x_i)‖² of the
 	// data.
@@ -81,7 +80,7 @@ func (p Params) Validate() error {
 func (p Params) newFeatures(ctx context.Context, d, m int, seed uint64) (sketch.FeatureMap, error) {
 	family := p.Family
 	if family == "" {
-		family = sgdrf.FamilyOf(p.Kernel, d)
+		family = sketch.FamilyOf(p.Kernel, d)
 	}
 	return learners.NewFeatures(ctx, algorithm, sketch.FeatureSpec{Family: family, Kernel: p.Kernel.Spec(), Dim: d, Features: m, Seed: seed})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
-	"github.com/bkbtuner/bkb/learners/sgdrf"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -78,7 +77,7 @@ func (p Params) family() sketch.Family {
 	if p.Family != "" {
 		return p.Family
 	}
-	if f := sgdrf.FamilyOf(p.Kernel, 1); f != sketch.Orthogonal {
+	if f := sketch.FamilyOf(p.Kernel, 1); f != sketch.Orthogonal {
 		return f
 	}
 	return sketch.Fourier

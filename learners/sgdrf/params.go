@@ -27,7 +27,7 @@ const (
 type Params struct {
 	// Kernel is the kernel to which the features converge, for a Family that has it.
 	Kernel kernel.Kernel
-	// Family is the kind of features. If empty, it is [FamilyOf] the kernel and d.
+	// Family is the kind of features. If empty, it is [sketch.FamilyOf] the kernel and d.
 	Family sketch.Family
 	// Features is M, which must be even for features in pairs. If 0, it is
 	// [DefaultFeatures].
@@ -144,27 +144,7 @@ func (p Params) family(d int) sketch.Family {
 	if p.Family != "" {
 		return p.Family
 	}
-	return FamilyOf(p.Kernel, d)
-}
-
-// FamilyOf returns the best kind of features of d coordinates that converge to k. Up to
-// d = sketch.MaxOrthogonal these are orthogonal ones, if they exist, because their
-// error is smallest. Beyond, they are independent ones, which are nearly orthogonal
-// there and far cheaper to draw. Kernels without these have their own features. It does
-// not depend on whether rows are sparse, so that equal data give equal models.
-func FamilyOf(k kernel.Kernel, d int) sketch.Family {
-	switch learners.Unscaled(k.Spec()).Name {
-	case "arc_cosine":
-		return sketch.ReLU
-	case "linear":
-		return sketch.GaussianSketch
-	case "laplace": // its frequencies have no uniform direction
-		return sketch.Fourier
-	}
-	if d > sketch.MaxOrthogonal {
-		return sketch.Fourier
-	}
-	return sketch.Orthogonal
+	return sketch.FamilyOf(p.Kernel, d)
 }
 
 func (p Params) settings() minibatch.Settings {

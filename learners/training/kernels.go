@@ -10,33 +10,29 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// kernels are the names that NewKernel accepts.
-var kernels = []string{"gaussian", "laplace", "matern12", "matern32", "matern52", "rational-quadratic", "linear", "polynomial", "arc-cosine"}
+// kernels are the names that NewKernel accepts, those of package kernel with hyphens.
+var kernels = familyNames(func(f kernel.Family) bool { return f.Points })
+
+func familyNames(wanted func(kernel.Family) bool) []string {
+	var names []string
+	for _, f := range kernel.Families() {
+		if wanted(f) {
+			names = append(names, strings.ReplaceAll(f.Name, "_", "-"))
+		}
+	}
+	return names
+}
 
 // newKernel returns a kernel by name with one length scale, or one for each coordinate.
 // degree and offset are those of the polynomial kernel.
 func newKernel(name string, lengths []float64, degree int, offset float64) (kernel.Kernel, error) {
-	switch name {
-	case "gaussian":
-		return kernel.NewGaussian(lengths...)
-	case "laplace":
-		return kernel.NewLaplace(lengths...)
-	case "matern12":
-		return kernel.NewMatern12(lengths...)
-	case "matern32":
-		return kernel.NewMatern32(lengths...)
-	case "matern52":
-		return kernel.NewMatern52(lengths...)
-	case "rational-quadratic":
-		return kernel.NewRationalQuadratic(1, lengths...)
-	case "linear":
-		return kernel.NewLinear(lengths...)
-	case "polynomial":
-		return kernel.NewPolynomial(degree, offset, lengths...)
-	case "arc-cosine":
-		return kernel.NewArcCosine(lengths...)
+	if !slices.Contains(kernels, name) {
+		return nil, fmt.Errorf("kernel %q is not one of %v", name, kernels)
 	}
-	return nil, fmt.Errorf("kernel %q is not one of %v", name, kernels)
+	return kernel.New(kernel.Spec{
+		Name: strings.ReplaceAll(name, "-", "_"), LengthScales: lengths,
+		Params: map[string]float64{"alpha": 1, "degree": float64(degree), "offset": offset}, // a kernel reads its own
+	}, nil)
 }
 
 // NewKernel returns a kernel by name with its length scales, of which lengthScale is the

@@ -61,7 +61,7 @@ const learnInputs = 2000
 
 // learnable are the kernels that Learn accepts. Others have parameters beside the length
 // scales, or inputs whose scale is not a length.
-var learnable = []string{"gaussian", "laplace", "matern12", "matern32", "matern52"}
+var learnable = familyNames(func(f kernel.Family) bool { return f.Points && f.Spectrum != nil && f.Params == nil })
 
 // LearnError reports length scales that cannot be learned.
 type LearnError struct{ Reason, Remedy string }
