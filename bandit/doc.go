@@ -47,6 +47,10 @@
 // moves points and makes them valid. The result is good but not certain, and Theorem 21
 // needs the true maximum.
 //
+// On other spaces a policy is a list of [Source] values. For these there are [TrustRegion],
+// [LogImprovement], [FitQuadratic], [Evolution] (CMA-ES with restarts) and, for several
+// objectives, [HypervolumeSubset].
+//
 // With [kernel.NewLinear] each of them is a linear bandit. With kernel.List and
 // kernel.Pairwise the arms can be strings, graphs or configurations.
 //

@@ -104,42 +104,56 @@ func goldenBowl(u []float64) float64 {
 var crashed = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 
 var goldens = []golden{
-	{name: "trust region and quadratics", space: `{"v": {"type": "float", "low": 0, "high": 1}, "w": {"type": "float", "low": 0, "high": 1}, "x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "z": {"type": "float", "low": 1, "high": 1000, "scale": "log"}}`,
-		objectives: 1, n: 45, running: 1, outcome: func(u []float64, _ float64) study.Outcome { return value(goldenBowl(u) + u[0]*u[1]) }},
-	{name: "mixed, failures and a limit, four workers", space: labtest.Spaces["mixed"], options: `{"constraints": {"b": {"max": 1.1}}}`,
+	{
+		name: "trust region and quadratics", space: `{"v": {"type": "float", "low": 0, "high": 1}, "w": {"type": "float", "low": 0, "high": 1}, "x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "z": {"type": "float", "low": 1, "high": 1000, "scale": "log"}}`,
+		objectives: 1, n: 45, running: 1, outcome: func(u []float64, _ float64) study.Outcome { return value(goldenBowl(u) + u[0]*u[1]) },
+	},
+	{
+		name: "mixed, failures and a limit, four workers", space: labtest.Spaces["mixed"], options: `{"constraints": {"b": {"max": 1.1}}}`,
 		objectives: 1, n: 40, running: 4, outcome: func(u []float64, noise float64) study.Outcome {
 			if u[0] > 0.7 {
 				return crashed
 			}
 			return value(goldenBowl(u)+0.05*noise, u[1]+u[0])
-		}},
-	{name: "conditional, costs", space: labtest.Spaces["conditional"], options: `{"cost": "told"}`,
+		},
+	},
+	{
+		name: "conditional, costs", space: labtest.Spaces["conditional"], options: `{"cost": "told"}`,
 		objectives: 1, n: 30, running: 2, outcome: func(u []float64, noise float64) study.Outcome {
 			o := value(goldenBowl(u) + 0.3*noise)
 			o.Cost = 1 + u[0]
 			return o
-		}},
-	{name: "finite, to the end", space: labtest.Spaces["finite"], options: `{"on_duplicate": "reuse"}`,
-		objectives: 1, n: 40, running: 1, outcome: func(u []float64, _ float64) study.Outcome { return value(goldenBowl(u)) }},
-	{name: "three objectives, binding cap", space: labtest.Square, options: `{"cap": 16, "on_duplicate": "replicate"}`,
+		},
+	},
+	{
+		name: "finite, to the end", space: labtest.Spaces["finite"], options: `{"on_duplicate": "reuse"}`,
+		objectives: 1, n: 40, running: 1, outcome: func(u []float64, _ float64) study.Outcome { return value(goldenBowl(u)) },
+	},
+	{
+		name: "three objectives, binding cap", space: labtest.Square, options: `{"cap": 16, "on_duplicate": "replicate"}`,
 		objectives: 3, n: 40, running: 2, outcome: func(u []float64, noise float64) study.Outcome {
 			return value(goldenBowl(u)+0.1*noise, math.Cos(5*u[1]), u[0]-u[1])
-		}},
-	{name: "reports, pruned trials", space: labtest.Square, options: `{"max_step": 16}`,
+		},
+	},
+	{
+		name: "reports, pruned trials", space: labtest.Square, options: `{"max_step": 16}`,
 		objectives: 1, n: 30, running: 2, reports: true, outcome: func(u []float64, noise float64) study.Outcome {
 			o := value(goldenBowl(u) + 0.01*noise)
 			if u[0] > 0.8 {
 				o.State = study.Pruned
 			}
 			return o
-		}},
-	{name: "noise and outliers", space: labtest.Square,
+		},
+	},
+	{
+		name: "noise and outliers", space: labtest.Square,
 		objectives: 1, n: 40, running: 1, outcome: func(u []float64, noise float64) study.Outcome {
 			if noise > 2 {
 				return value(1e30)
 			}
 			return value(goldenBowl(u) + 0.5*noise)
-		}},
+		},
+	},
 }
 
 // run makes the study and writes its model events and suggestions.

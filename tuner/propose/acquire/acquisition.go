@@ -10,7 +10,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -41,18 +40,21 @@ func (c *Chooser) on(e *model.Engine, o *model.Outlook) *acquisition {
 // next makes the suggestion for a trial.
 func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []float64, error) {
 	seed := a.trialSeed(trial)
-	rng := stream.New(seed)
 	a.widths()
-	w := a.wish(trial, rng)
+	t := a.turn(trial, seed, stream.New(seed))
 	a.view = a.outlook
-	c, x, err := a.pick(&w, trial, seed, rng)
+	x, err := bandit.Propose(a.sources(&t))
+	if err != nil {
+		return study.Suggestion{}, nil, err
+	}
+	c, err := a.decode(x)
 	if err != nil {
 		return study.Suggestion{}, nil, err
 	}
 	a.added[model.Fingerprint(c)] = struct{}{}
-	s := study.Suggestion{Config: c, Seed: seed, Seen: seen, Phase: w.phase()}
+	s := study.Suggestion{Config: c, Seed: seed, Seen: seen, Phase: t.phase}
 	for _, b := range a.beta[:len(a.spec.Objectives)] {
-		s.Beta = append(s.Beta, max(w.width, 1)*b)
+		s.Beta = append(s.Beta, max(t.width, 1)*b)
 	}
 	p, bound := a.view.Explain(x, s.Beta)
 	outcome := a.view.Outcome(x)
@@ -63,35 +65,6 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	}
 	s.Mean, s.StdDev, s.Bound = p.Mean, p.StdDev, bound
 	return s, x, nil
-}
-
-// pick returns what fulfils a wish best.
-func (a *acquisition) pick(w *wish, trial int, seed uint64, rng *rand.Rand) (space.Config, []float64, error) {
-	if x := a.repetition(); x != nil {
-		w.repeat = true
-		c, err := a.decode(x)
-		return c, x, err
-	}
-	if a.evolves(trial, w) {
-		if c, x, err := a.sample(trial); x != nil || err != nil {
-			w.evolve = true
-			return c, x, err
-		}
-	}
-	if w.exploit && a.mayBend(a.engine) {
-		if c, x, err := a.vertex(*w); x != nil || err != nil {
-			return c, x, err
-		}
-	}
-	if a.goesFar(trial, w) {
-		if f := a.newFar(); f != nil {
-			if c, x, err := f.pick(trial); x != nil || err != nil {
-				w.far, a.view = true, f.outlook
-				return c, x, err
-			}
-		}
-	}
-	return a.choose(*w, a.search(*w, seed, rng), rng)
 }
 
 // widths sets the widths of the confidence bounds.
@@ -113,15 +86,15 @@ const (
 
 // search returns the candidates. They are all configurations of a small space, else those
 // that it finds.
-func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
-	surface := &scorer{a, w}
+func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
+	surface := &scorer{a, t}
 	pool, err := new(bandit.Pool), error(nil)
-	if all := a.whole.listed(); all != nil {
+	if all := a.finite.listed(); all != nil {
 		err = pool.Add(surface, all)
 	} else {
 		m := a.outlook.InducingPoints()
 		s := bandit.Search{
-			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), w.trusted),
+			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), t.trusted),
 			Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: a.parents(rng), Refine: refining,
 			Starts: climbs, Climbers: runtime.GOMAXPROCS(0), Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
 		}
@@ -133,14 +106,14 @@ func (a *acquisition) search(w wish, seed uint64, rng *rand.Rand) *bandit.Pool {
 	if err != nil {
 		panic("acquire: a search: " + err.Error()) // a scorer has no errors
 	}
-	if len(a.spec.Objectives) == 1 && !w.exploit && w.trusted == nil && len(a.chosen) == 0 {
-		a.bound(pool)
+	if len(a.spec.Objectives) == 1 && !t.exploit && t.trusted == nil && len(a.chosen) == 0 {
+		a.largestBound(pool)
 	}
 	return pool
 }
 
-// bound looks for the largest upper confidence bound among candidates that may be feasible.
-func (a *acquisition) bound(pool *bandit.Pool) {
+// largestBound looks for the largest upper confidence bound among candidates that may be feasible.
+func (a *acquisition) largestBound(pool *bandit.Pool) {
 	upper := make([]float64, len(pool.Mean))
 	for i, m := range pool.Mean {
 		upper[i] = m + a.doubt()*math.Sqrt(pool.Variance[i])
@@ -170,7 +143,7 @@ func (a *acquisition) bound(pool *bandit.Pool) {
 func (a *acquisition) survey(trial int) {
 	seed := a.trialSeed(trial)
 	a.widths()
-	a.search(wish{width: 1, feature: a.outlook.Doubts()}, seed, stream.New(seed))
+	a.search(turn{width: 1, doubts: a.outlook.Doubts()}, seed, stream.New(seed))
 }
 
 // doubt returns the half width of the bounds of the gap, in standard deviations. It is wider

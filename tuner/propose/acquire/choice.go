@@ -21,22 +21,22 @@ const fewLooked = 16
 // known come first, and with replicate the study may have it. Without such a candidate it
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
-func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.Config, []float64, error) {
-	redundant, crowded := a.known(w, pool), a.crowded(w)
+func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float64, error) {
+	redundant, crowded := a.known(t, pool), a.crowded(t)
 	known := func(i int) bool { return redundant(i) || crowded(pool.X[i]) }
 	// One of the first few is nearly always chosen. Then the others need no order.
 	order := bandit.Largest(pool.Score, fewLooked)
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i >= 0 {
-		if c, x, err := a.first(pool, order[i:]); x != nil || err != nil {
-			return c, x, err
+		if x, err := a.first(pool, order[i:]); x != nil || err != nil {
+			return x, err
 		}
 	}
 	order = pool.Order()
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i > 0 {
 		order = slices.Concat(order[i:], order[:i])
 	}
-	if c, x, err := a.first(pool, order); x != nil || err != nil {
-		return c, x, err
+	if x, err := a.first(pool, order); x != nil || err != nil {
+		return x, err
 	}
 	for range maxPassed {
 		x := make([]float64, a.spec.Space.Dim())
@@ -45,47 +45,44 @@ func (a *acquisition) choose(w wish, pool *bandit.Pool, rng *rand.Rand) (space.C
 		}
 		c, err := a.decode(x)
 		if err != nil {
-			return c, nil, err
+			return nil, err
 		}
 		if !a.repeats(c, x) {
-			return c, x, nil
+			return x, nil
 		}
 	}
 	c, found, err := a.untried()
 	switch {
 	case err != nil:
-		return c, nil, err
+		return nil, err
 	case found:
-		x, err := a.engine.Results.Encode(c)
-		return c, x, err
+		return a.engine.Results.Encode(c)
 	case a.options.OnDuplicate == Reuse:
-		return c, nil, ErrExhausted
+		return nil, ErrExhausted
 	}
-	x := slices.Clone(pool.X[order[0]])
-	c, err = a.decode(x)
-	return c, x, err
+	return slices.Clone(pool.X[order[0]]), nil
 }
 
 // first returns the first of the candidates that may be suggested, or no point.
-func (a *acquisition) first(pool *bandit.Pool, order []int) (space.Config, []float64, error) {
+func (a *acquisition) first(pool *bandit.Pool, order []int) ([]float64, error) {
 	for _, i := range order {
 		x := slices.Clone(pool.X[i])
 		c, err := a.decode(x)
 		if err != nil {
-			return c, nil, err
+			return nil, err
 		}
 		if a.options.OnDuplicate == Replicate || !a.repeats(c, x) {
-			return c, x, nil
+			return x, nil
 		}
 	}
-	return space.Config{}, nil, nil
+	return nil, nil
 }
 
 // untried returns a configuration that the study does not have. If the study has all, or if
 // there are too many to number, found is false. It looks at no more than one configuration
 // more than the study has, and at mostOutside that break the constraints of the space.
 func (a *acquisition) untried() (c space.Config, found bool, err error) {
-	c, found, err = a.whole.first(func(c space.Config) bool { return !a.has(c) })
+	c, found, err = a.finite.first(func(c space.Config) bool { return !a.has(c) })
 	if err != nil && a.options.OnDuplicate != Reuse {
 		return c, false, nil
 	}
@@ -127,7 +124,7 @@ func rounding(axes []space.Axis) []float64 {
 // spaced is the distance in length scales that suggestions keep from pending trials of one
 // objective. A trust region is smaller, and the distance is a share of its length there. Where the
 // best results are close to each other, suggestions that exploit keep a share of their extent, and so
-// do others where trials may fail or break limits (see gatherEvery). A constant distance would keep
+// do others where trials may fail or break limits (see closeEvery). A constant distance would keep
 // all workers but one away from an optimum that is known better.
 const (
 	spaced      = 0.1
@@ -139,7 +136,7 @@ const (
 
 // crowded reports whether a candidate is close to a pending trial. The mean does not
 // know of pending trials, so that several suggestions that exploit would be one.
-func (a *acquisition) crowded(w wish) func(x []float64) bool {
+func (a *acquisition) crowded(t turn) func(x []float64) bool {
 	pending := slices.Clone(a.chosen)
 	for _, p := range a.engine.Results.Pending {
 		pending = append(pending, p.X)
@@ -149,9 +146,9 @@ func (a *acquisition) crowded(w wish) func(x []float64) bool {
 	}
 	distance := spaced
 	if a.options.Trusts(a.spec) {
-		distance = min(distance, spacedShare*a.region.length)
+		distance = min(distance, spacedShare*a.region.Length)
 	}
-	if w.exploit || w.gather {
+	if t.exploit || t.close {
 		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
 	}
 	return func(x []float64) bool {
@@ -187,12 +184,12 @@ func (a *acquisition) extent() float64 {
 // measure, but they lower regrets by orders of magnitude. They skip only a candidate that is
 // the same as a trial up to rounding. Where noise exceeds quietest, with several
 // objectives, and with replicate, no candidate is known in this sense.
-func (a *acquisition) known(w wish, pool *bandit.Pool) func(i int) bool {
+func (a *acquisition) known(t turn, pool *bandit.Pool) func(i int) bool {
 	noise := a.engine.Event.Surfaces[0].Noise
 	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || noise > quietest {
 		return func(int) bool { return false }
 	}
-	if w.exploit {
+	if t.exploit {
 		return func(i int) bool { return a.same(pool.X[i]) }
 	}
 	best, resolved := a.elite.now().best(), knownTo*math.Sqrt(noise)

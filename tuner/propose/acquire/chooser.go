@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -17,7 +18,7 @@ import (
 type Chooser struct {
 	spec      study.Spec
 	options   Options
-	whole     whole
+	finite    finite
 	elite     elite
 	region    region
 	evolution evolution
@@ -26,7 +27,7 @@ type Chooser struct {
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, whole: whole{space: spec.Space}, region: region{dim: orderedAxes(spec.Space)}, evolution: evolution{dim: spec.Space.Dim()}, ranked: ranked{most: mostRanked(spec.Space.Dim())}}
+	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, ranked: ranked{most: bandit.MostOfQuadratic(spec.Space.Dim())}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
@@ -74,7 +75,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	inside, of := e.Calibration.Coverage()
 	return surrogate.Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
-		Idle: c.region.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
+		Idle: c.region.Idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
@@ -88,7 +89,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 func (c *Chooser) doubts(e *model.Engine) []string {
 	var out []string
 	if c.seeks(e) {
-		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.idle))
+		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.Idle))
 	}
 	if n := len(e.Outliers()); n > 0 {
 		results := "results as outliers, because they are"

@@ -79,7 +79,7 @@ func TestScalarisation(t *testing.T) {
 	const draws = 3000
 	mean, rng, seen := make([]float64, 3), rand.New(rand.NewPCG(1, 1)), make(map[float64]bool)
 	for i := range draws {
-		w := a.wish(i, rng)
+		w := a.turn(i, 0, rng)
 		sum := 0.0
 		for j, v := range w.weights {
 			if !(v > 0) {

@@ -6,9 +6,15 @@
 // keeps four folds of the results. They are the elite, near which it searches, the size of the
 // trust region, the results for quadratics, and the evolution.
 //
-//	wish: exploit, explore, weights, trust region, thrift
+// The policy is a list of sources (sources.go). The first one that may speak and has a proposal
+// makes the suggestion. The last one always has one,
+//
+//	turn: exploit, explore, weights, trust region, cost
 //	  └─► scorer: μ + b·σ, or what stands for it
 //	        └─► bandit.Search on the space ─► candidates ─► choice: duplicates, known
+//
+// The mathematics of sources that needs no space or model is in package bandit. It is expected
+// improvement, the size of a trust region, local quadratics, CMA-ES and hypervolume.
 //
 // # Score
 //

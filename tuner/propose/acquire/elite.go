@@ -13,6 +13,10 @@ import (
 const (
 	eliteSize = 32
 	parents   = 5 // results that are mutated
+	// At frontMost results of several objectives, those that add least to the hypervolume are
+	// removed until frontKept are left.
+	frontKept = 2 * eliteSize
+	frontMost = 2 * frontKept
 )
 
 // elite is the set of results that candidates are near to. All keep the constraints. For
@@ -99,7 +103,7 @@ func (l *elite) addNear(i int) {
 }
 
 // addFront keeps the results that no other dominates. If there are many, it keeps those
-// that dominate most (see thin).
+// that dominate most (see [bandit.HypervolumeSubset]).
 func (l *elite) addFront(i int) {
 	list := l.engine.Results.List
 	dominates := func(p, q []model.Measure) bool {
@@ -128,7 +132,7 @@ func (l *elite) addFront(i int) {
 		}
 	}
 	var kept []int
-	for _, at := range thin(points, frontKept) {
+	for _, at := range bandit.HypervolumeSubset(points, frontKept) {
 		kept = append(kept, l.members[at])
 	}
 	l.members = kept

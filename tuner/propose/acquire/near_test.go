@@ -27,7 +27,7 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	l.anchor()
 	e, a := l.at(), l.ahead()
 	a.widths()
-	known := func(w wish, shift float64) (n, of int) {
+	known := func(w turn, shift float64) (n, of int) {
 		x, pool := kernel.NewPoints[float64](a.elite.now().x.Len(), 2, nil), new(bandit.Pool)
 		for i := range x.Len() {
 			for c, v := range a.elite.now().x.Row(i) {
@@ -45,7 +45,7 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 		}
 		return n, len(pool.X)
 	}
-	explore, exploit := wish{width: 1}, wish{exploit: true}
+	explore, exploit := turn{width: 1}, turn{exploit: true}
 	const near, same = 1e-5, 1e-8
 	if n, of := known(explore, near); n == 0 {
 		t.Errorf("near %d of the best results none is known", of)
@@ -111,7 +111,7 @@ func TestCrowdedByALongQueue(t *testing.T) {
 	if got := len(a.engine.Results.Pending); got != queued {
 		t.Fatalf("%d trials are pending, want %d", got, queued)
 	}
-	if n := testing.AllocsPerRun(3, func() { a.crowded(wish{exploit: true}) }); n > 50 {
+	if n := testing.AllocsPerRun(3, func() { a.crowded(turn{exploit: true}) }); n > 50 {
 		t.Errorf("%v allocations for %d pending trials", n, queued)
 	}
 }
@@ -170,7 +170,7 @@ func TestGathersNearTheBest(t *testing.T) {
 		}
 		at := []float64{pending[0] + 2*extentShare*extent*scale, pending[1]} // within 0.1, and beyond the share
 		for trial := range 8 {
-			w := a.wish(trial, stream.New(1))
+			w := a.turn(trial, 0, stream.New(1))
 			want := !w.exploit && !(failing && trial%2 == 0)
 			if got := a.crowded(w)(at); got != want {
 				t.Errorf("failures %v: a suggestion for trial %d is crowded: %v, want %v", failing, trial, got, want)

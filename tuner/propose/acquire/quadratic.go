@@ -4,27 +4,16 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/space"
-)
-
-const (
-	// mostFull is the largest number of coordinates with products of two of them.
-	mostFull = 8
-	// bentLeft is the share of the variance that a quadratic may leave, leaving one out.
-	bentLeft = 0.3
-	// bentMargin is how far beyond its results a quadratic is trusted, as a share of their range.
-	bentMargin = 0.25
-	// bentRidge keeps a regression with repeated results solvable, as a share of the trace.
-	bentRidge = 1e-10
 )
 
 // ranked is a fold of the results, the best of them, best first.
 type ranked struct {
 	most        int
 	begun, told int
-	list        []niche
+	list        []bandit.Evaluation
 }
 
 // follow adds the new results.
@@ -38,264 +27,42 @@ func (t *ranked) follow(r *model.Results) {
 			continue
 		}
 		y := min(max(one.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
-		at, _ := slices.BinarySearchFunc(t.list, y, func(have niche, y float64) int {
-			if have.y >= y {
+		at, _ := slices.BinarySearchFunc(t.list, y, func(have bandit.Evaluation, y float64) int {
+			if have.Y >= y {
 				return -1
 			}
 			return 1
 		})
 		if at < t.most {
-			t.list = slices.Insert(t.list, at, niche{one.X, y})
+			t.list = slices.Insert(t.list, at, bandit.Evaluation{X: one.X, Y: y})
 			t.list = t.list[:min(len(t.list), t.most)]
 		}
 	}
 }
 
-// mayBend reports whether quadratics may make suggestions in a study.
-func (c *Chooser) mayBend(e *model.Engine) bool {
+// mayFitQuadratic reports whether quadratics may make suggestions in a study.
+func (c *Chooser) mayFitQuadratic(e *model.Engine) bool {
 	return c.options.Quadratic && c.plain(e)
 }
 
-// vertex returns the best point of a quadratic through the best results, where one explains them
+// quadraticTop returns the best point of a quadratic through the best results, where one explains them
 // well and expects more there than the best. It returns no point else, or if the study has it, or
 // if it is more likely to fail than not.
-func (a *acquisition) vertex(w wish) (space.Config, []float64, error) {
+func (a *acquisition) quadraticTop(t turn) ([]float64, error) {
 	a.ranked.follow(a.engine.Results)
-	q := bent(a.ranked.list)
+	q := bandit.FitQuadratic(a.ranked.list)
 	if q == nil {
-		return space.Config{}, nil, nil
+		return nil, nil
 	}
-	x := q.top()
+	x := q.Top()
 	c, err := a.decode(x)
-	if err != nil || q.at(x) <= 0 || a.repeats(c, x) || a.crowded(w)(x) || a.fails(x) {
-		return c, nil, err
+	if err != nil || q.At(x) <= 0 || a.repeats(c, x) || a.crowded(t)(x) || a.fails(x) {
+		return nil, err
 	}
-	return c, x, nil
+	return x, nil
 }
 
 // fails reports whether a trial is more likely to fail than not, by the model of success.
 func (a *acquisition) fails(x []float64) bool {
 	return a.outlook.Doubts() && a.outlook.LogFeasible(kernel.NewPoints(1, len(x), x))[0] < -math.Ln2
-}
-
-// terms returns the number of terms of a quadratic of d coordinates, with products of two or
-// without.
-func terms(d int, full bool) int {
-	if full {
-		return (d + 1) * (d + 2) / 2
-	}
-	return 2*d + 1
-}
-
-// mostRanked is the largest number of results of a quadratic of d coordinates.
-func mostRanked(d int) int { return 2 * terms(d, d <= mostFull) }
-
-// bent returns the quadratic that explains results best, of those with and without products and
-// on so many of the best that there are 1.2 to 2 for each term. It is nil if none explains them.
-func bent(list []niche) *quadratic {
-	var best *quadratic
-	if len(list) == 0 {
-		return nil
-	}
-	d := len(list[0].x)
-	for _, full := range []bool{false, true} {
-		if full && d > mostFull {
-			break
-		}
-		p := terms(d, full)
-		for _, n := range []int{p + max(2, p/5), p + p/2, 2 * p} {
-			if n > len(list) {
-				break
-			}
-			if q := regress(list[:n], full); q != nil && q.left < bentLeft && (best == nil || q.left < best.left) {
-				best = q
-			}
-		}
-	}
-	return best
-}
-
-// quadratic is a regression of results on the coordinates z = (x − center)/scale, their squares
-// and, if it is full, their products. The result at the center is 0, and the worst is −1.
-type quadratic struct {
-	center, scale []float64
-	low, high     []float64 // of z
-	level         float64
-	slope         []float64
-	curve         [][]float64 // second derivatives
-	left          float64     // share of the variance that is left, leaving one out
-}
-
-// regress returns the regression of results, the best of which is the first, by least squares. It
-// is nil if the results are equal or differ too much.
-func regress(list []niche, full bool) *quadratic {
-	best, d := list[0], len(list[0].x)
-	spread := best.y - list[len(list)-1].y
-	if !(spread > 0 && spread <= math.MaxFloat64) {
-		return nil
-	}
-	q := &quadratic{center: best.x, scale: make([]float64, d), low: make([]float64, d), high: make([]float64, d), slope: make([]float64, d)}
-	for c := range d {
-		low, high := best.x[c], best.x[c]
-		for _, r := range list {
-			low, high = min(low, r.x[c]), max(high, r.x[c])
-		}
-		if low == high {
-			return nil
-		}
-		q.scale[c] = high - low
-		q.low[c] = (max(low-bentMargin*q.scale[c], 0) - best.x[c]) / q.scale[c]
-		q.high[c] = (min(high+bentMargin*q.scale[c], 1) - best.x[c]) / q.scale[c]
-		q.curve = append(q.curve, make([]float64, d))
-	}
-	p := terms(d, full)
-	rows, y, mean := make([][]float64, len(list)), make([]float64, len(list)), 0.0
-	gram, w := make([][]float64, p), make([]float64, p)
-	for i := range gram {
-		gram[i] = make([]float64, p)
-	}
-	trace := 0.0
-	for k, r := range list {
-		rows[k], y[k] = q.features(r.x, full), (r.y-best.y)/spread
-		mean += y[k] / float64(len(list))
-		for i, v := range rows[k] {
-			w[i] += v * y[k]
-			trace += v * v
-			for j := range i + 1 {
-				gram[i][j] += v * rows[k][j]
-			}
-		}
-	}
-	for i := range gram {
-		gram[i][i] += bentRidge * trace
-	}
-	if !cholesky(gram) {
-		return nil
-	}
-	solve(gram, w)
-	solveTransposed(gram, w)
-	total := 0.0
-	for k, row := range rows {
-		r := y[k]
-		for i, v := range row {
-			r -= v * w[i]
-		}
-		solve(gram, row)
-		lever := 0.0
-		for _, v := range row {
-			lever += v * v
-		}
-		r /= max(1-lever, 1e-3)
-		q.left += r * r
-		total += (y[k] - mean) * (y[k] - mean)
-	}
-	if q.left /= total; !(q.left >= 0) {
-		return nil
-	}
-	q.level, w = w[0], w[1:]
-	for c := range d {
-		q.slope[c], q.curve[c][c] = w[c], 2*w[d+c]
-	}
-	if w = w[2*d:]; full {
-		for c := range d {
-			for k := c + 1; k < d; k++ {
-				q.curve[c][k], q.curve[k][c], w = w[0], w[0], w[1:]
-			}
-		}
-	}
-	return q
-}
-
-// features returns 1, z, the squares of z, and its products of two.
-func (q *quadratic) features(x []float64, full bool) []float64 {
-	d := len(x)
-	f := make([]float64, 1+2*d, terms(d, full))
-	f[0] = 1
-	z := f[1 : 1+d]
-	for c := range z {
-		z[c] = (x[c] - q.center[c]) / q.scale[c]
-		f[1+d+c] = z[c] * z[c]
-	}
-	if full {
-		for c := range z {
-			for k := c + 1; k < d; k++ {
-				f = append(f, z[c]*z[k])
-			}
-		}
-	}
-	return f
-}
-
-// at returns the value at x.
-func (q *quadratic) at(x []float64) float64 {
-	v, z := q.level, q.features(x, false)[1:len(x)+1]
-	for c, s := range z {
-		v += s * q.slope[c]
-		for k, t := range z {
-			v += s * t * q.curve[c][k] / 2
-		}
-	}
-	return v
-}
-
-// top returns where the quadratic is largest, within bounds. That is the stationary point if it
-// is a maximum within them. Otherwise it is a point that no single coordinate improves.
-func (q *quadratic) top() []float64 {
-	z := q.stationary()
-	if z == nil {
-		z = make([]float64, len(q.center))
-		for range 200 {
-			moved := 0.0
-			for c := range z {
-				to := q.along(c, z)
-				moved, z[c] = max(moved, math.Abs(to-z[c])), to
-			}
-			if moved < 1e-9 {
-				break
-			}
-		}
-	}
-	for c := range z {
-		z[c] = min(max(q.center[c]+z[c]*q.scale[c], 0), 1)
-	}
-	return z
-}
-
-// stationary returns the maximum if it is within bounds, or nil.
-func (q *quadratic) stationary() []float64 {
-	d := len(q.slope)
-	h, z := make([][]float64, d), slices.Clone(q.slope)
-	for c := range h {
-		h[c] = make([]float64, d)
-		for k := range c + 1 {
-			h[c][k] = -q.curve[c][k]
-		}
-	}
-	if !cholesky(h) {
-		return nil
-	}
-	solve(h, z)
-	solveTransposed(h, z)
-	for c, v := range z {
-		if !(v >= q.low[c] && v <= q.high[c]) {
-			return nil
-		}
-	}
-	return z
-}
-
-// along returns the best value of one coordinate of z.
-func (q *quadratic) along(c int, z []float64) float64 {
-	slope, bend := q.slope[c], q.curve[c][c]
-	for k, v := range z {
-		slope += v * q.curve[c][k]
-	}
-	if bend < 0 {
-		return min(max(z[c]-slope/bend, q.low[c]), q.high[c])
-	}
-	gain := func(to float64) float64 { return (to - z[c]) * (slope + bend*(to-z[c])/2) }
-	if gain(q.low[c]) > gain(q.high[c]) {
-		return q.low[c]
-	}
-	return q.high[c]
 }

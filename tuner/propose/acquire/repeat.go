@@ -16,10 +16,10 @@ const (
 	little       = 0.01
 )
 
-// repetition returns the best measured trial if it is worth repeating, else nil. Noise and
+// repeated returns the best measured trial if it is worth repeating, else nil. Noise and
 // effects that the model does not explain look the same to it, until a configuration is
 // measured twice. The recommendation depends on the difference.
-func (a *acquisition) repetition() []float64 {
+func (a *acquisition) repeated() []float64 {
 	r, wanted := a.engine.Results, 0
 	for _, n := range []int{firstRepeat, secondRepeat} {
 		if len(r.List) >= n {

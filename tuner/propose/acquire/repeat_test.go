@@ -63,7 +63,7 @@ func TestRepetition(t *testing.T) {
 		}, 1, c.n, func(u []float64, rng *rand.Rand) []float64 { return []float64{u[0] + 2*rng.NormFloat64()} })
 		e.Event.Surfaces[0].Noise = 0.5
 		a := l.ahead()
-		x := a.repetition()
+		x := a.repeated()
 		if (x != nil) != c.want {
 			t.Errorf("%s: repeats %v", c.name, x)
 		}
@@ -79,7 +79,7 @@ func TestRepetition(t *testing.T) {
 		if !slices.Equal(x, best.X) {
 			t.Errorf("%s: repeats %v, want %v", c.name, x, best.X)
 		}
-		if a.chosen = append(a.chosen, x); a.repetition() != nil {
+		if a.chosen = append(a.chosen, x); a.repeated() != nil {
 			t.Errorf("%s: repeats it twice at once", c.name)
 		}
 	}

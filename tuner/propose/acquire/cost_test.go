@@ -52,7 +52,7 @@ func TestThriftByDefinition(t *testing.T) {
 			x.Row(i)[0], x.Row(i)[1], bounds[i] = rng.Float64(), rng.Float64(), reference+rng.NormFloat64()
 		}
 		scores := slices.Clone(bounds)
-		a.spend().weigh(scores, e.LogCost(x))
+		a.costWeight().weigh(scores, e.LogCost(x))
 		apart := 0
 		for i, u := range bounds {
 			cost := e.LogCost(row(x.Row(i)...))[0]
@@ -124,7 +124,7 @@ func TestCostsThatComeToNothing(t *testing.T) {
 		if spent != l.S.Cost() || (spent > 0) != k.spentAtAll {
 			t.Errorf("%+v: %v is spent, the proposer counts %v", k, l.S.Cost(), spent)
 		}
-		if w := l.ahead().spend(); k.spentAtAll && (w == nil || w.power != 1-l.S.Cost()/k.max) {
+		if w := l.ahead().costWeight(); k.spentAtAll && (w == nil || w.power != 1-l.S.Cost()/k.max) {
 			t.Errorf("%+v: costs weigh %+v", k, w)
 		}
 	}

@@ -38,7 +38,7 @@ func TestFarImprovesWithinLimits(t *testing.T) {
 		if d := s.chooser.Diagnose(a.engine, 0); d.Stuck != c.kept || d.Idle < leastStuck {
 			t.Errorf("%s: stuck %t after %d results, want %t", c.limit, d.Stuck, d.Idle, c.kept)
 		}
-		f := a.newFar()
+		f := a.newBasin()
 		if (f != nil) != c.kept {
 			t.Errorf("%s: a far search: %t, want %t", c.limit, f != nil, c.kept)
 		}
@@ -85,7 +85,7 @@ func TestFarImprovesWithinLimitsOfBranch(t *testing.T) {
 	s.anchor()
 	a := s.ahead()
 	for k, name := range []string{"a", "b", "c"} {
-		f := a.newFar()
+		f := a.newBasin()
 		if f == nil {
 			t.Fatal("no far search")
 		}

@@ -11,12 +11,12 @@ import (
 // scorer is the acquisition function of one suggestion. It has no errors.
 type scorer struct {
 	*acquisition
-	wish wish
+	turn turn
 }
 
 // Score implements [bandit.Surface]. The prediction is that of the first objective.
 func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
-	w, k := &s.wish, len(s.spec.Objectives)
+	w, k := &s.turn, len(s.spec.Objectives)
 	var out bandit.Scores
 	bounds := make([][]float64, k)
 	for j := range k {
@@ -42,10 +42,10 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 			out.Score[i] = w.chebyshev(u)
 		}
 	}
-	if w.thrift != nil {
-		w.thrift.weigh(out.Score, s.engine.LogCost(x))
+	if w.cost != nil {
+		w.cost.weigh(out.Score, s.engine.LogCost(x))
 	}
-	if w.feature {
+	if w.doubts {
 		s.avoid(out.Score, x)
 	}
 	return out, nil
@@ -61,9 +61,9 @@ func (a *acquisition) avoid(score []float64, x *kernel.Points[float64]) {
 // Probe implements [bandit.Surface]. It returns a probe where the score is μ + b·σ of one
 // objective, or that and the logarithms of probabilities to keep limits.
 func (s *scorer) Probe() *bandit.Probe {
-	labels := s.wish.feature && !s.engine.Limited()
-	if len(s.spec.Objectives) > 1 || labels || s.wish.thrift != nil || s.options.Coarse {
+	labels := s.turn.doubts && !s.engine.Limited()
+	if len(s.spec.Objectives) > 1 || labels || s.turn.cost != nil || s.options.Coarse {
 		return nil
 	}
-	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.wish.width * s.beta[0]}
+	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.turn.width * s.beta[0]}
 }

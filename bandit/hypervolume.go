@@ -1,4 +1,4 @@
-package acquire
+package bandit
 
 import (
 	"math"
@@ -7,22 +7,18 @@ import (
 	"github.com/bkbtuner/bkb/internal/sobol"
 )
 
-// These are the sizes of the front of several objectives. At frontMost results, those that
-// add least to the hypervolume are removed until frontKept are left.
 const (
-	frontKept   = 2 * eliteSize
-	frontMost   = 2 * frontKept
 	frontProbes = 2048 // points for comparing volumes of more than two objectives
 	frontMargin = 0.1  // how far below the front volumes begin, relative to its extent
 )
 
-// thin returns which keep of the points stay, ascending. It removes one point after
+// HypervolumeSubset returns which keep of the points stay, ascending. It removes one point after
 // another, the one that adds least to the dominated volume (SMS-EMOA: Beume, Naujoks and
 // Emmerich 2007), and of equal ones the first. Larger is better. Volumes begin frontMargin
 // below the least value of each objective, in units of its extent. The first best of each
 // objective stays. Volumes are exact for two objectives, O(n²). For more they are shares of
 // frontProbes points, O(n) each.
-func thin(points [][]float64, keep int) []int {
+func HypervolumeSubset(points [][]float64, keep int) []int {
 	left := make([]int, len(points))
 	for i := range left {
 		left[i] = i

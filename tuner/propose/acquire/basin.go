@@ -8,22 +8,21 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// One of farEvery suggestions is far. After max(leastStuck, d) results without an
-// improvement, with d ordered coordinates, all are that do not exploit.
+// One of basinEvery suggestions looks for another basin. After max(leastStuck, d) results without
+// an improvement, with d ordered coordinates, all do that do not exploit.
 const (
-	farEvery   = 8
+	basinEvery = 8
 	leastStuck = 5
 )
 
 // stuck reports whether results have not improved for a while.
-func (c *Chooser) stuck() bool { return c.region.idle >= c.inVain() }
+func (c *Chooser) stuck() bool { return c.region.Idle >= c.inVain() }
 
 // inVain is the number of results without an improvement after which suggestions are made in
 // other ways.
-func (c *Chooser) inVain() int { return max(leastStuck, c.region.dim) }
+func (c *Chooser) inVain() int { return max(leastStuck, c.region.Dim) }
 
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
@@ -33,18 +32,13 @@ func (c *Chooser) seeks(e *model.Engine) bool {
 }
 
 // unkept reports whether metrics have limits and no result keeps them. Then there is nothing to
-// improve on, and no suggestion is far.
+// improve on, and no suggestion looks elsewhere.
 func (c *Chooser) unkept(e *model.Engine) bool { return e.Limited() && len(c.elite.members) == 0 }
 
-// goesFar reports whether the suggestion for a trial is far.
-func (a *acquisition) goesFar(trial int, w *wish) bool {
-	return a.engine.Event.Far != nil && !w.exploit && !w.explore && (trial%farEvery == farEvery-3 || a.stuck())
-}
-
-// far is a search for a better place under the far model (see [model.Engine.Far]). It
+// basin is a search for a better place under the far model (see [model.Engine.Far]). It
 // maximizes the logarithm of the expected improvement, everywhere, and refuses points that
 // are close to a trial.
-type far struct {
+type basin struct {
 	*acquisition
 	outlook *model.Outlook
 	engine  *model.Engine
@@ -58,13 +52,13 @@ type far struct {
 // refused is subtracted from the score of a point close to a trial.
 const refused = 1e6
 
-// newFar returns a search, nil if there is no far model or nothing to improve on.
-func (a *acquisition) newFar() *far {
+// newBasin returns a search, nil if there is no far model or nothing to improve on.
+func (a *acquisition) newBasin() *basin {
 	e := a.engine.Far()
 	if e == nil || a.unkept(a.engine) {
 		return nil
 	}
-	f := &far{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}
+	f := &basin{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}
 	for _, p := range e.Results.Pending {
 		f.pending = append(f.pending, p.X)
 	}
@@ -81,7 +75,7 @@ func (a *acquisition) newFar() *far {
 }
 
 // improve makes the search improve on the best of some results, and mutate these.
-func (f *far) improve(good *kernel.Points[float64]) {
+func (f *basin) improve(good *kernel.Points[float64]) {
 	mean := f.engine.Means(0, good)
 	top := bandit.Largest(mean, parents)
 	f.best, f.parents = mean[top[0]], nil
@@ -91,7 +85,7 @@ func (f *far) improve(good *kernel.Points[float64]) {
 }
 
 // search returns the candidates, all of one branch or of any.
-func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
+func (f *basin) search(seed uint64, rng *rand.Rand) *bandit.Pool {
 	m, branch := f.outlook.InducingPoints(), f.branch(rng)
 	if branch != nil {
 		f.restrict(branch)
@@ -114,7 +108,7 @@ func (f *far) search(seed uint64, rng *rand.Rand) *bandit.Pool {
 // branch returns the part of a conditional space with values of the parameters that others
 // depend on, drawn at random, for half of the searches. So each branch gets a share of the
 // trials, however bad its first ones were. It returns nil for the whole space.
-func (f *far) branch(rng *rand.Rand) *box {
+func (f *basin) branch(rng *rand.Rand) *box {
 	sp := f.spec.Space
 	var parents []int
 	for _, p := range sp.Parameters() {
@@ -139,7 +133,7 @@ func (f *far) branch(rng *rand.Rand) *box {
 // restrict makes the search improve on the best result of a branch, also if others are better.
 // Otherwise a branch whose first results are bad is searched where nothing is known, and never
 // where it is best. If the branch has no result to improve on, that of all others stays.
-func (f *far) restrict(b *box) {
+func (f *basin) restrict(b *box) {
 	var inside []int
 	for i := range f.good.Len() {
 		if f.sameBranch(f.good.Row(i), b) {
@@ -157,7 +151,7 @@ func (f *far) restrict(b *box) {
 }
 
 // sameBranch reports whether a point has the categories of a branch.
-func (f *far) sameBranch(x []float64, b *box) bool {
+func (f *basin) sameBranch(x []float64, b *box) bool {
 	y := slices.Clone(x)
 	for c := range y {
 		if b.low[c] == b.high[c] {
@@ -176,12 +170,12 @@ func (f *far) sameBranch(x []float64, b *box) bool {
 }
 
 // Score implements [bandit.Surface].
-func (f *far) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
+func (f *basin) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	var out bandit.Scores
 	out.Mean, out.Variance = f.outlook.Predict(0, x)
 	score := make([]float64, x.Len())
 	for i, m := range out.Mean {
-		score[i], _, _ = logImprovement(f.best, m, out.Variance[i])
+		score[i], _, _ = bandit.LogImprovement(f.best, m, out.Variance[i])
 		if f.close(x.Row(i)) {
 			score[i] -= refused
 		}
@@ -194,7 +188,7 @@ func (f *far) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 }
 
 // close reports whether a point is close to a trial.
-func (f *far) close(x []float64) bool {
+func (f *basin) close(x []float64) bool {
 	for i := range f.kept.Len() {
 		if f.engine.Close(x, f.kept.Row(i)) {
 			return true
@@ -204,15 +198,15 @@ func (f *far) close(x []float64) bool {
 }
 
 // Probe implements [bandit.Surface].
-func (f *far) Probe() *bandit.Probe {
+func (f *basin) Probe() *bandit.Probe {
 	if f.outlook.Doubts() || f.options.Coarse {
 		return nil
 	}
-	return &bandit.Probe{Slope: &improvement{probe: f.outlook.Probe(), best: f.best}}
+	return &bandit.Probe{Slope: &bandit.Improvement{Slope: f.outlook.Probe(), Best: f.best}}
 }
 
 // pick returns the best point that the study does not have.
-func (f *far) pick(trial int) (space.Config, []float64, error) {
+func (f *basin) pick(trial int) ([]float64, error) {
 	seed := stream.Derive(f.trialSeed(trial), "far", 0)
 	rng := stream.New(seed)
 	pool := f.search(seed, rng)

@@ -2,21 +2,21 @@ package acquire
 
 import "math"
 
-// thrift determines how a suggestion weighs costs. In place of a bound u it uses the score
+// costWeight determines how a suggestion weighs costs. In place of a bound u it uses the score
 // log(u − reference) − power·log cost, for u above the reference, the best posterior mean.
-type thrift struct {
+type costWeight struct {
 	reference float64
 	power     float64
 }
 
-// spend returns how the next suggestion weighs costs, nil if it does not. If the study has
+// costWeight returns how the next suggestion weighs costs, nil if it does not. If the study has
 // a MaxCost, the power falls from 1 to 0 while it is spent (Lee, Perrone, Archambeau and
 // Seeger, Cost-aware Bayesian optimization, 2020).
-func (a *acquisition) spend() *thrift {
+func (a *acquisition) costWeight() *costWeight {
 	if !a.engine.Costs() || len(a.elite.members) == 0 {
 		return nil
 	}
-	t := &thrift{reference: a.elite.now().best(), power: 1}
+	t := &costWeight{reference: a.elite.now().best(), power: 1}
 	if all := a.spec.MaxCost; all > 0 {
 		t.power = min(max(1-a.engine.Results.Spent/all, 0), 1)
 	}
@@ -24,7 +24,7 @@ func (a *acquisition) spend() *thrift {
 }
 
 // weigh replaces bounds by scores, given the logarithms of the costs.
-func (t *thrift) weigh(bounds, logs []float64) {
+func (t *costWeight) weigh(bounds, logs []float64) {
 	for i, u := range bounds {
 		gain := u - t.reference
 		score := math.Log(max(gain, 1e-9))

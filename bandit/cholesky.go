@@ -1,4 +1,4 @@
-package acquire
+package bandit
 
 import "math"
 
@@ -26,8 +26,8 @@ func cholesky(a [][]float64) bool {
 	return true
 }
 
-// solve sets b to L⁻¹b.
-func solve(l [][]float64, b []float64) {
+// solveL sets b to L⁻¹b.
+func solveL(l [][]float64, b []float64) {
 	for i, row := range l {
 		for k, v := range row[:i] {
 			b[i] -= v * b[k]
@@ -36,8 +36,8 @@ func solve(l [][]float64, b []float64) {
 	}
 }
 
-// solveTransposed sets b to L⁻ᵀb.
-func solveTransposed(l [][]float64, b []float64) {
+// solveLT sets b to L⁻ᵀb.
+func solveLT(l [][]float64, b []float64) {
 	for i := len(l) - 1; i >= 0; i-- {
 		b[i] /= l[i][i]
 		for k, v := range l[i][:i] {

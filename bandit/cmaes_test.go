@@ -1,4 +1,4 @@
-package acquire
+package bandit
 
 import (
 	"math"
@@ -7,9 +7,6 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/bkbtuner/bkb/tuner/propose/model"
-	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // oracle is CMA-ES by the equations of Hansen's tutorial with matrices of gonum, which share no
@@ -21,7 +18,7 @@ type oracle struct {
 	generations          int
 }
 
-func (o *oracle) update(samples []niche) {
+func (o *oracle) update(samples []Evaluation) {
 	d := o.mean.Len()
 	n, lambda := float64(d), len(samples)
 	var w []float64
@@ -37,14 +34,14 @@ func (o *oracle) update(samples []niche) {
 	mu := 1 / squares
 	sorted := slices.Clone(samples)
 	for i := range sorted { // insertion
-		for k := i; k > 0 && sorted[k].y > sorted[k-1].y; k-- {
+		for k := i; k > 0 && sorted[k].Y > sorted[k-1].Y; k-- {
 			sorted[k], sorted[k-1] = sorted[k-1], sorted[k]
 		}
 	}
 	moved, rank := mat.NewVecDense(d, nil), mat.NewDense(d, d, nil)
 	for i, a := range w {
 		var y mat.VecDense
-		y.SubVec(mat.NewVecDense(d, slices.Clone(sorted[i].x)), o.mean)
+		y.SubVec(mat.NewVecDense(d, slices.Clone(sorted[i].X)), o.mean)
 		y.ScaleVec(1/o.step, &y)
 		moved.AddScaledVec(moved, a, &y)
 		var outer mat.Dense
@@ -92,26 +89,26 @@ func (o *oracle) update(samples []niche) {
 func TestStrategyFollowsTheTutorial(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		d := leastDim + rng.IntN(mostDim-leastDim+1)
+		d := 2 + rng.IntN(16-2+1)
 		start := make([]float64, d)
 		for i := range start {
 			start[i] = rng.Float64()
 		}
-		s := newStrategy(start, firstStep)
+		s := NewCMAES(start, firstSigma)
 		eye := mat.NewSymDense(d, nil)
 		for i := range d {
 			eye.SetSym(i, i, 1)
 		}
-		o := &oracle{mean: mat.NewVecDense(d, slices.Clone(start)), path: mat.NewVecDense(d, nil), stepPath: mat.NewVecDense(d, nil), cov: eye, step: firstStep}
+		o := &oracle{mean: mat.NewVecDense(d, slices.Clone(start)), path: mat.NewVecDense(d, nil), stepPath: mat.NewVecDense(d, nil), cov: eye, step: firstSigma}
 		for range 30 {
-			var all []niche
+			var all []Evaluation
 			for range s.population() {
-				x := s.sample(rng)
+				x := s.Sample(rng)
 				y := -math.Abs(x[0]-0.3) - 10*math.Pow(x[d-1]-x[0], 2) + 0.1*rng.NormFloat64()
 				if rng.IntN(8) == 0 {
 					y = math.Inf(-1) // a failure
 				}
-				all = append(all, niche{x, y})
+				all = append(all, Evaluation{x, y})
 				s.tell(x, y, 0, 0)
 			}
 			o.update(all)
@@ -161,9 +158,9 @@ func TestStrategyConverges(t *testing.T) {
 			}
 			return -sum
 		}
-		s, n := newStrategy(slices.Repeat([]float64{0.5}, d), firstStep), 0
+		s, n := NewCMAES(slices.Repeat([]float64{0.5}, d), firstSigma), 0
 		for ; !s.over(math.Inf(-1)) && n < 3000*d; n++ {
-			x := s.sample(rng)
+			x := s.Sample(rng)
 			s.tell(x, value(x), 0, 0)
 		}
 		if !s.over(math.Inf(-1)) || s.top < -1e-6 {
@@ -175,21 +172,21 @@ func TestStrategyConverges(t *testing.T) {
 // A run ends where all values are equal, and where its distribution has no volume left.
 func TestStrategyEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	s := newStrategy([]float64{0.5, 0.5}, firstStep)
+	s := NewCMAES([]float64{0.5, 0.5}, firstSigma)
 	for range s.population() {
-		s.tell(s.sample(rng), 1, 0, 0)
+		s.tell(s.Sample(rng), 1, 0, 0)
 	}
 	if !s.over(math.Inf(-1)) {
 		t.Error("it goes on where all values are equal")
 	}
-	s = newStrategy([]float64{0.5, 0.5}, firstStep)
+	s = NewCMAES([]float64{0.5, 0.5}, firstSigma)
 	for i := range 40 * s.population() {
 		s.tell([]float64{0.25, 0.25}, float64(i), 0, 0) // one point
 	}
 	if !s.over(math.Inf(1)) {
 		t.Error("it goes on without a volume")
 	}
-	for _, v := range s.sample(rng) {
+	for _, v := range s.Sample(rng) {
 		if !(v >= 0 && v <= 1) {
 			t.Errorf("a sample at %v", v)
 		}
@@ -201,31 +198,31 @@ func TestStrategyEnds(t *testing.T) {
 func TestNiches(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		v := &evolution{dim: 2}
-		var list []model.Result
+		v := NewEvolution(2, seed)
+		var list []Evaluation
 		for range 20 {
 			x := []float64{rng.Float64() / 2, rng.Float64() / 2}
-			list = append(list, model.Result{X: x, Feasible: true, Y: []model.Measure{{Value: float64(rng.IntN(30)), Count: 1}}})
-			v.tell(&list[len(list)-1], seed)
+			list = append(list, Evaluation{x, float64(rng.IntN(30))})
+			v.Tell(list[len(list)-1], false, 0, 0)
 		}
 		for i, n := range v.niches {
-			if i > 0 && v.niches[i-1].y < n.y {
+			if i > 0 && v.niches[i-1].Y < n.Y {
 				t.Errorf("seed %d: niche %d is better than the one before", seed, i)
 			}
 			for _, m := range v.niches[:i] {
-				if apart(m.x, n.x) < nicheApart {
+				if apart(m.X, n.X) < nicheApart {
 					t.Errorf("seed %d: niches %v and %v", seed, m, n)
 				}
 			}
 		}
 		for _, r := range list { // each result has a niche close that is as good, or is one
-			if !slices.ContainsFunc(v.niches, func(n niche) bool { return apart(n.x, r.X) < 2*nicheApart && n.y >= r.Y[0].Value }) {
+			if !slices.ContainsFunc(v.niches, func(n Evaluation) bool { return apart(n.X, r.X) < 2*nicheApart && n.Y >= r.Y }) {
 				t.Errorf("seed %d: %v is lost", seed, r.X)
 			}
 		}
-		best := slices.MaxFunc(list, func(a, b model.Result) int { return int(a.Y[0].Value - b.Y[0].Value) })
-		if v.niches[0].y != best.Y[0].Value {
-			t.Errorf("seed %d: the best niche has %v, the best result %v", seed, v.niches[0].y, best.Y[0].Value)
+		best := slices.MaxFunc(list, func(a, b Evaluation) int { return int(a.Y - b.Y) })
+		if v.niches[0].Y != best.Y {
+			t.Errorf("seed %d: the best niche has %v, the best result %v", seed, v.niches[0].Y, best.Y)
 		}
 	}
 }
@@ -241,26 +238,26 @@ func TestEvolutionWithWorkers(t *testing.T) {
 		begun, stayed := 0, 0
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 5))
-			v, end := &evolution{dim: d}, study.Position(0)
-			hear := func(x []float64, evolved bool, seen study.Position) {
+			v, end := NewEvolution(d, seed), int64(0)
+			hear := func(x []float64, evolved bool, seen int64) {
 				end++
-				v.tell(&model.Result{X: x, Feasible: true, Evolved: evolved, Seen: seen, End: end, Y: []model.Measure{{Value: value(x), Count: 1}}}, seed)
+				v.Tell(Evaluation{x, value(x)}, evolved, seen, end)
 			}
 			for range 20 {
 				hear([]float64{rng.Float64(), rng.Float64(), rng.Float64()}, false, 0)
 			}
 			type sample struct {
 				x    []float64
-				seen study.Position
+				seen int64
 			}
 			var running []sample
 			for runs := 0; v.runs < 8; {
 				for len(running) < workers {
 					s := v.run
 					if s == nil {
-						s = newStrategy(v.start(), firstStep)
+						s = NewCMAES(v.start(), firstSigma)
 					}
-					running = append(running, sample{s.sample(rng), end})
+					running = append(running, sample{s.Sample(rng), end})
 				}
 				i := rng.IntN(len(running))
 				hear(running[i].x, true, running[i].seen)
@@ -293,9 +290,9 @@ func TestStrategyBoundsOldSamples(t *testing.T) {
 	for _, d := range []int{2, 4, 8} {
 		for seed := range uint64(5) {
 			rng := rand.New(rand.NewPCG(seed, 6))
-			s, old, end := newStrategy(slices.Repeat([]float64{0.5}, d), firstStep), []float64(nil), study.Position(0)
+			s, old, end := NewCMAES(slices.Repeat([]float64{0.5}, d), firstSigma), []float64(nil), int64(0)
 			for end < 5000 && s.width() > 1e-4 {
-				x := s.sample(rng)
+				x := s.Sample(rng)
 				if old == nil {
 					old = x
 				}
@@ -306,7 +303,7 @@ func TestStrategyBoundsOldSamples(t *testing.T) {
 			for range s.population() {
 				s.tell(old, 1, 0, end)
 				for range s.population() - 1 {
-					x := s.sample(rng)
+					x := s.Sample(rng)
 					s.tell(x, -apart(x, slices.Repeat([]float64{0.5}, d)), end, end)
 				}
 				if now := s.width(); before > 1e-4 || now > 1e3*before {
@@ -321,9 +318,9 @@ func TestStrategyBoundsOldSamples(t *testing.T) {
 func TestStrategyEndsInNoise(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		s, n := newStrategy(slices.Repeat([]float64{0.4}, 4), firstStep), 0
+		s, n := NewCMAES(slices.Repeat([]float64{0.4}, 4), firstSigma), 0
 		for ; n < 4000 && !s.over(math.Inf(-1)); n++ {
-			x := s.sample(rng)
+			x := s.Sample(rng)
 			s.tell(x, -apart(x, slices.Repeat([]float64{0.5}, 4))+0.05*rng.NormFloat64(), 0, 0)
 		}
 		if n == 4000 {

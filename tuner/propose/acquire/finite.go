@@ -9,8 +9,8 @@ import (
 // enumeratedUpTo is the largest number of configurations of a space that are all scored.
 const enumeratedUpTo = 2048
 
-// whole is all configurations of a finite space.
-type whole struct {
+// finite is all configurations of a finite space.
+type finite struct {
 	space   *space.Space
 	asked   bool
 	points  *kernel.Points[float64] // all of them, encoded, and nil if there are many
@@ -18,11 +18,11 @@ type whole struct {
 }
 
 // listed returns all configurations, encoded, where they are few, else nil.
-func (w *whole) listed() *kernel.Points[float64] {
-	if !w.asked {
-		w.asked, w.points = true, enumerated(w.space)
+func (f *finite) listed() *kernel.Points[float64] {
+	if !f.asked {
+		f.asked, f.points = true, enumerated(f.space)
 	}
-	return w.points
+	return f.points
 }
 
 func enumerated(sp *space.Space) *kernel.Points[float64] {
@@ -52,17 +52,17 @@ const mostOutside = 20_000
 // first returns a configuration for which ok is true. If there is none, or none before
 // mostOutside that break the constraints, found is false. The error is a
 // *[study.InvalidError] where there are too many to number.
-func (w *whole) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
-	if w.numbers == nil {
-		if w.numbers, err = cells.Of(w.space, cells.MaxPoints, nil); err != nil {
-			w.numbers = nil
+func (f *finite) first(ok func(space.Config) bool) (c space.Config, found bool, err error) {
+	if f.numbers == nil {
+		if f.numbers, err = cells.Of(f.space, cells.MaxPoints, nil); err != nil {
+			f.numbers = nil
 			return c, false, err
 		}
 	}
-	constrained, outside := len(w.space.Constraints()) > 0, 0
-	for i := range w.numbers.Total() {
-		c := w.numbers.At(i)
-		if constrained && w.space.Validate(c) != nil {
+	constrained, outside := len(f.space.Constraints()) > 0, 0
+	for i := range f.numbers.Total() {
+		c := f.numbers.At(i)
+		if constrained && f.space.Validate(c) != nil {
 			if outside++; outside == mostOutside {
 				break
 			}

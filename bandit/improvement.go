@@ -1,14 +1,10 @@
-package acquire
+package bandit
 
-import (
-	"math"
+import "math"
 
-	"github.com/bkbtuner/bkb/tuner/propose/model"
-)
-
-// logImprovement returns the logarithm of the expected improvement on best (Jones, Schonlau
+// LogImprovement returns the logarithm of the expected improvement on best (Jones, Schonlau
 // and Welch, 1998) and its derivatives by the mean and the standard deviation.
-func logImprovement(best, mean, variance float64) (v, byMean, bySD float64) {
+func LogImprovement(best, mean, variance float64) (v, byMean, bySD float64) {
 	sd := math.Sqrt(max(variance, 1e-24))
 	z := (mean - best) / sd
 	var log, ratio float64 // of φ + zΦ, and Φ divided by it
@@ -21,25 +17,25 @@ func logImprovement(best, mean, variance float64) (v, byMean, bySD float64) {
 	return math.Log(sd) + log, ratio / sd, 1/sd - ratio*z/sd
 }
 
-// improvement is a [bandit.Slope] of the logarithm of the expected improvement, in place of
-// a mean.
-type improvement struct {
-	probe        *model.Probe
-	best         float64
+// Improvement is a [Slope] of the logarithm of the expected improvement on Best, in place of a
+// mean.
+type Improvement struct {
+	Slope        Slope // of the prediction
+	Best         float64
 	byMean, bySD float64
 	none         []float64
 }
 
-// Value implements [bandit.Slope].
-func (s *improvement) Value(u []float64) (value, none float64, err error) {
-	mean, sd, err := s.probe.Value(u)
-	value, s.byMean, s.bySD = logImprovement(s.best, mean, sd*sd)
+// Value implements [Slope].
+func (s *Improvement) Value(u []float64) (value, none float64, err error) {
+	mean, sd, err := s.Slope.Value(u)
+	value, s.byMean, s.bySD = LogImprovement(s.Best, mean, sd*sd)
 	return value, 0, err
 }
 
-// Gradient implements [bandit.Slope].
-func (s *improvement) Gradient() (value, none []float64, err error) {
-	mean, sd, err := s.probe.Gradient()
+// Gradient implements [Slope].
+func (s *Improvement) Gradient() (value, none []float64, err error) {
+	mean, sd, err := s.Slope.Gradient()
 	if s.none == nil {
 		s.none = make([]float64, len(mean))
 	}
