@@ -95,9 +95,6 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 	case *recordpb.Event_Anchored:
 		dec.known(b.Anchored)
 		return study.Anchored{Seen: study.Position(b.Anchored.Seen), Effective: study.Position(b.Anchored.Effective), Model: some(b.Anchored.Model)}
-	case *recordpb.Event_Foreign:
-		dec.known(b.Foreign)
-		return study.Foreign{Trial: dec.int(b.Foreign.Trial), State: enumFrom[study.TrialState](dec, b.Foreign.State, false), Change: some(b.Foreign.Change)}
 	default:
 		dec.fail(errors.New("the event has no body"))
 		return nil

@@ -98,10 +98,6 @@ func (enc *payloadEncoder) body(m *recordpb.Event, body study.Body) {
 		m.Body = &recordpb.Event_Anchored{Anchored: &recordpb.Anchored{
 			Seen: uint64(b.Seen), Effective: uint64(b.Effective), Model: b.Model,
 		}}
-	case study.Foreign:
-		m.Body = &recordpb.Event_Foreign{Foreign: &recordpb.Foreign{
-			Trial: int64(b.Trial), State: enumOf[recordpb.TrialState](enc, b.State, false), Change: b.Change,
-		}}
 	default:
 		enc.fail("an event with body %T has no stored form", body)
 	}

@@ -13,13 +13,10 @@ import (
 
 // Format is the newest version of records that this program reads and writes. It writes
 // each record in the oldest version that can hold it, and reads all versions.
-const Format = 4
+const Format = 3
 
 // formatOf returns the oldest format that has all fields of a message.
 func formatOf(m *recordpb.Event) byte {
-	if m.GetForeign() != nil {
-		return 4
-	}
 	if m.Caller != "" {
 		return 3
 	}

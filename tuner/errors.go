@@ -91,7 +91,6 @@ func CodeOf(err error) Code {
 		{Cancelled, is(context.Canceled)},
 		{Deadline, is(context.DeadlineExceeded)},
 		{Unsupported, is(ErrUnsupported)},
-		{Unsupported, is(study.ErrForeign)},
 		{Finished, as[*study.FinishedError]},
 		{Paused, is(study.ErrPaused)},
 		{NoneLeft, as[*study.NoneLeftError]},

@@ -185,8 +185,8 @@ type Happening struct {
 	Position study.Position
 	Time     time.Time
 	// Kind names the event. It is created, paused, resumed, finished, enqueued,
-	// started, extended, reported, expired, told, told-late, added, attributed, anchored
-	// or foreign.
+	// started, extended, reported, expired, told, told-late, added, attributed or
+	// anchored.
 	Kind   string
 	Caller string // that caused the event, empty if unknown
 	Status study.Status

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -53,31 +52,13 @@ func calledEvents() []study.Event {
 	return events
 }
 
-// foreignEvents returns the events of the study foreign, in golden files since format 3.
-// They are those of a study of Optuna.
-func foreignEvents() []study.Event {
-	empty, err := space.New()
-	if err != nil {
-		panic(err)
-	}
-	events := []study.Event{{Time: instant, Body: study.Created{Spec: study.Spec{
-		Space: empty, Objectives: []study.Objective{{Name: "value", Direction: study.Minimize}}, Proposer: study.Component{Name: study.Optuna},
-	}}}}
-	for _, f := range []study.Foreign{
-		{Trial: study.OfStudy, Change: []byte("name")}, {Trial: 0, State: study.Running}, {Trial: 0, Change: []byte{0, 255}}, {Trial: 0, State: study.Completed},
-	} {
-		events = append(events, study.Event{Time: instant, Body: f})
-	}
-	return events
-}
-
 func writeGolden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	s := mustOpen(t, path, Options{Program: fmt.Sprintf("tuner of format %d", Format)})
 	for name, n := range goldenTrials {
 		fill(t, s, name, n)
 	}
-	for name, events := range map[string][]study.Event{"callers": calledEvents(), "foreign": foreignEvents()} {
+	for name, events := range map[string][]study.Event{"callers": calledEvents()} {
 		if _, err := s.Create(t.Context(), name, events); err != nil {
 			t.Fatal(err)
 		}
@@ -127,10 +108,6 @@ func TestGoldenFiles(t *testing.T) {
 			if format >= 2 {
 				studies++
 				wantEvents(t, s, "callers", calledEvents())
-			}
-			if format >= 3 {
-				studies++
-				wantEvents(t, s, "foreign", foreignEvents())
 			}
 			if status, err := s.Status(t.Context()); err != nil || status.Format != format || status.Studies != studies {
 				t.Errorf("format %d: %+v, %v", format, status, err)

@@ -12,10 +12,10 @@ import (
 // reads. It grows with the layout and with [store.Format], the format of the records,
 // so that an older program refuses a file that it would misread. A file of an earlier
 // format gets this one at the first write.
-const Format = 3
+const Format = 2
 
 // recordFormats is the newest format of records that a file of each format can hold.
-var recordFormats = map[int]int{1: 2, 2: 3, 3: 4}
+var recordFormats = map[int]int{1: 2, 2: 3}
 
 // The buckets at the root of the file, see docs/store.md.
 var (

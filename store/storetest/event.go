@@ -65,12 +65,6 @@ func anyBody() *rapid.Generator[study.Body] {
 				Model:     rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "model"),
 			}
 		}),
-		body(func(t *rapid.T) study.Body {
-			return study.Foreign{
-				Trial: number(t), State: study.TrialState(enumeration(t, 0, study.Pruned)),
-				Change: rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "change"),
-			}
-		}),
 	)
 }
 

@@ -31,7 +31,6 @@ func Examples() []study.Event {
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
 		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
-		study.Foreign{Trial: 6, State: study.Running, Change: []byte{10, 0, 255}},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {

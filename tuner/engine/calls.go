@@ -213,9 +213,7 @@ func (t *Engine) trial(ctx context.Context, name string, number int) (study.Tria
 		var missing error
 		err := d.log.read(ctx, func(v *live) {
 			var ok bool
-			if v.study.Spec().Foreign() {
-				missing = study.ErrForeign
-			} else if trial, ok = v.study.Trial(number); !ok {
+			if trial, ok = v.study.Trial(number); !ok {
 				missing = &study.TrialNotFoundError{Trial: number, Trials: v.study.Trials()}
 			}
 		})

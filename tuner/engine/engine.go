@@ -43,9 +43,6 @@ type Options struct {
 	// Memory, if not nil, limits the memory for studies. If there is no room to read a
 	// study, the error is a [tuner.MemoryError]. Idle studies are then dropped soon.
 	Memory *memlimit.Limit
-	// Foreign makes the state of a study of Optuna. Nil means that such studies are only
-	// listed.
-	Foreign func(store.StudyID) Foreign
 	// Now is the wall clock. If nil, it is time.Now.
 	Now func() time.Time
 	// Logger receives background errors. Nil discards them.
@@ -292,9 +289,6 @@ func (t *Engine) CreateStudy(ctx context.Context, name string, c study.Create) (
 	if err := t.serving(); err != nil {
 		return tuner.Created{}, err
 	}
-	if err := t.checkPrefix(ctx, name); err != nil {
-		return tuner.Created{}, err
-	}
 	begun := time.Now()
 	_, err = t.store.Create(ctx, name, events)
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
@@ -379,7 +373,19 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return t.DeleteForeign(ctx, ForeignStudy{info.ID, name})
+	if err := t.store.Delete(ctx, info.ID); err != nil {
+		t.checkFatal(err)
+		if errors.Is(err, store.ErrUnknownOutcome) {
+			t.forgetName(name) // it may be gone
+		}
+		return err
+	}
+	t.mu.Lock()
+	delete(t.glances, info.ID)
+	t.mu.Unlock()
+	t.forgetName(name)
+	t.notices.changed(name)
+	return nil
 }
 
 // forgetName drops the desk of a name that now means another study or none. The desk

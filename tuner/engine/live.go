@@ -23,7 +23,6 @@ type live struct {
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
-	foreign   Foreign // nil for a study of this service, and without Options.Foreign
 }
 
 // fold returns the study of a log in a store. It calls each with the study after every
@@ -48,16 +47,12 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(*stud
 func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	fits, position := reading(o.Memory, true), study.Position(0)
+	fits := reading(o.Memory, true)
 	if v.study, err = fold(ctx, st, id, func(s *study.Study, e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
 		v.digest.observe(e)
 		v.touched.observe(e)
-		position++
-		if err := v.observe(id, e, o); err != nil {
-			return &store.CorruptError{Study: id, Position: position, Reason: err.Error()}
-		}
 		return fits(e)
 	}); err != nil {
 		return nil, err
@@ -87,9 +82,6 @@ func (v *live) apply(e study.Event, now time.Time) error {
 	v.held.add(e)
 	v.digest.observe(e)
 	v.touched.observe(e)
-	if v.foreign != nil {
-		return v.foreign.Apply(e)
-	}
 	if n, ok := e.Trial(); ok && v.pruner != nil {
 		t, _ := v.study.Trial(n)
 		v.pruner.Update(t)

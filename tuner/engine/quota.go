@@ -36,10 +36,6 @@ func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events 
 		if reply.Missing > 0 {
 			held.bytes++ // for a suggestion that is not made yet
 		}
-	case study.Change:
-		if ends(events) {
-			return nil
-		}
 	case study.ReportValues, study.Enqueue, study.Add, study.SetAttributes:
 	default:
 		return nil
@@ -55,16 +51,6 @@ func (q quota) refuse(held amount, cmd study.Command, reply study.Reply, events 
 		return &tuner.QuotaError{What: "reports", Value: held.reports, Most: q.reports, Option: "--max-study-reports"}
 	}
 	return nil
-}
-
-// ends reports whether events end a trial of another optimiser.
-func ends(events []study.Event) bool {
-	for _, e := range events {
-		if f, ok := e.Body.(study.Foreign); ok && f.State >= study.Completed {
-			return true
-		}
-	}
-	return false
 }
 
 // starts reports whether events start a trial.

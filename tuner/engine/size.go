@@ -30,8 +30,6 @@ func approximateSize(e study.Event) int {
 		return rest + attributesSize(b.Attributes)
 	case study.Anchored:
 		return rest + len(b.Model)
-	case study.Foreign:
-		return rest + len(b.Change)
 	}
 	return rest
 }

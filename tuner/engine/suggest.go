@@ -34,9 +34,6 @@ func (g *suggester) free() {
 }
 
 func newSuggester(spec study.Spec, o Options) (*suggester, error) {
-	if spec.Foreign() {
-		spec.Proposer = study.Component{Name: propose.Random} // is never asked
-	}
 	proposer, err := propose.New(spec.Proposer, spec)
 	if err != nil {
 		return nil, err

@@ -140,9 +140,6 @@ func happening(r store.Record, v *study.View) tuner.Happening {
 		t.Reports = added(r.Event)
 		h.Trial = &t
 	}
-	if f, ok := r.Event.Body.(study.Foreign); ok && f.Trial != study.OfStudy {
-		h.Trial = &study.Trial{Number: f.Trial, State: f.State}
-	}
 	return h
 }
 
@@ -177,8 +174,6 @@ func kindOf(b study.Body) string {
 		return "attributed"
 	case study.Anchored:
 		return "anchored"
-	case study.Foreign:
-		return "foreign"
 	}
 	return ""
 }

@@ -44,20 +44,13 @@ func mayHaveChanged(code codes.Code) bool {
 // audit writes a call to the log at level INFO, and to the audit file.
 func (s *Server) audit(ctx context.Context, method string, request, answer any, err error) {
 	code := status.Code(err)
-	subject, changes := "", audited(method)
-	if g := guestOf(ctx); g != nil {
-		subject = g.Subject(request, answer)
-		changes = subject != ""
-	} else if changes {
-		subject = subjects(request, answer)
-	}
-	if !changes || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
+	if !audited(method) || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
 		return
 	}
 	id, _ := identityOf(ctx)
 	attrs := []slog.Attr{
 		slog.String("who", id.name), slog.String("what", method[strings.LastIndexByte(method, '/')+1:]),
-		slog.String("on", subject), slog.String("from", hostOf(ctx)),
+		slog.String("on", subjects(request, answer)), slog.String("from", hostOf(ctx)),
 	}
 	if r, ok := request.(interface{ GetWorker() string }); ok && r.GetWorker() != "" {
 		attrs = append(attrs, slog.String("worker", r.GetWorker()))

@@ -73,14 +73,6 @@
 // Package wire turns errors into gRPC statuses. Where a caller must not see the
 // details, it gets an error id, and the log has the error under that id.
 //
-// # Guests
-//
-// [Server.Host] serves a service of another protocol whose clients can show neither a
-// token nor a certificate, at an address of its own. Its callers are not known, so it is
-// served to this machine only unless Options.InsecureAllowRemote is set. They reach only
-// the guest, under the limits in total. An answer of a guest may be as large as gRPC can
-// send.
-//
 // # Stopping
 //
 // When the context of [Server.Serve] ends, health checks answer NOT_SERVING. After

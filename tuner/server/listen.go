@@ -109,7 +109,6 @@ func inUse(where string) error {
 type Opened struct {
 	Listener net.Listener   // on Options.Address
 	Further  []net.Listener // on the further addresses of [Listen]
-	Guest    net.Listener   // on Options.GuestAddress, or nil
 	Metrics  net.Listener   // on Options.MetricsAddress, or nil
 
 	audit *os.File // or nil
@@ -117,7 +116,7 @@ type Opened struct {
 
 // Close closes all of it. A second call has no effect.
 func (o *Opened) Close() {
-	for _, l := range append([]net.Listener{o.Listener, o.Guest, o.Metrics}, o.Further...) {
+	for _, l := range append([]net.Listener{o.Listener, o.Metrics}, o.Further...) {
 		if l != nil {
 			l.Close()
 		}
@@ -157,11 +156,6 @@ func Listen(o Options, further ...string) (out *Opened, err error) {
 			return out, err
 		}
 		out.Further = append(out.Further, l)
-	}
-	if s.options.GuestAddress != "" {
-		if out.Guest, err = s.ListenGuest(s.options.GuestAddress); err != nil {
-			return out, err
-		}
 	}
 	return out, s.openRest(out)
 }

@@ -25,8 +25,6 @@ type Options struct {
 	// Address to listen on, as host:port or unix:path. Only the owner of a socket can
 	// use it. If empty, it is [DefaultAddress].
 	Address string
-	// GuestAddress is where [Listen] listens for a [Guest]. If empty, there is none.
-	GuestAddress string
 	// CertFile and KeyFile are the server's certificate and key in PEM. They turn TLS
 	// on, and are read again when they change.
 	CertFile, KeyFile string
@@ -200,10 +198,6 @@ func (o Options) Validate() error {
 	o = o.withDefaults()
 	_, err := parseAddress(o.Address)
 	add(err != nil, "Address: %w", err)
-	if o.GuestAddress != "" {
-		_, err := parseAddress(o.GuestAddress)
-		add(err != nil, "GuestAddress: %w", err)
-	}
 	if o.MetricsAddress != "" {
 		_, err := parseAddress(o.MetricsAddress)
 		add(err != nil, "MetricsAddress: %w", err)

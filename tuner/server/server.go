@@ -52,8 +52,7 @@ type Server struct {
 	grpc      *grpc.Server
 	handlers  *handlers
 	health    *health.Server
-	pipe      *Pipe    // nil unless something asked for it
-	guests    []*guest // fixed when it serves
+	pipe      *Pipe // nil unless something asked for it
 
 	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
@@ -163,7 +162,7 @@ func (s *Server) callOptions() []grpc.ServerOption {
 // listeners.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	opened := &Opened{Further: listeners}
-	defer s.close(opened)
+	defer opened.Close()
 	if s.served.Swap(true) {
 		return errServesOnce
 	}
@@ -182,9 +181,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 }
 
 // ServeOn is [Server.Serve] with what [Listen] opened, which it closes. A caller serves
-// the further listeners itself, and the guest's with [Server.Host].
+// the further listeners itself.
 func (s *Server) ServeOn(ctx context.Context, o *Opened) error {
-	defer s.close(o)
+	defer o.Close()
 	if s.served.Swap(true) {
 		return errServesOnce
 	}
@@ -192,14 +191,6 @@ func (s *Server) ServeOn(ctx context.Context, o *Opened) error {
 }
 
 var errServesOnce = errors.New("a server serves once")
-
-// close closes all listeners and the audit file.
-func (s *Server) close(o *Opened) {
-	o.Close()
-	for _, g := range s.guests {
-		g.listener.Close()
-	}
-}
 
 func (s *Server) serve(ctx context.Context, listeners []net.Listener, o *Opened) error {
 	for _, l := range listeners {
@@ -215,16 +206,11 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, o *Opened)
 
 func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
-	ended := make(chan error, len(listeners)+len(s.guests)+2)
+	ended := make(chan error, len(listeners)+2)
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Bytes())
 		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
-	}
-	for _, g := range s.guests {
-		running++
-		s.log.Info("serving "+g.Name, "address", g.listener.Addr().String())
-		go func() { ended <- g.grpc.Serve(s.held.over(&limitedListener{g.listener, s.connections})) }()
 	}
 	go s.connections.reap(s.stopping)
 	if s.pipe != nil {
@@ -268,15 +254,12 @@ type stopper interface {
 	Stop()
 }
 
-// each stops the gRPC servers of the network and the guests, and the pipe, all at once.
+// each stops the gRPC server of the network and the pipe, both at once.
 func (s *Server) each(do func(stopper)) {
 	var all sync.WaitGroup
 	all.Go(func() { do(s.grpc) })
 	if s.pipe != nil {
 		all.Go(func() { do(s.pipe) })
-	}
-	for _, g := range s.guests {
-		all.Go(func() { do(g.grpc) })
 	}
 	all.Wait()
 }

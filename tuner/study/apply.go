@@ -58,8 +58,6 @@ func (s *Study) apply(e Event) error {
 	case Anchored:
 		s.anchors = append(slices.Clone(s.anchors[max(0, len(s.anchors)-1):]), b)
 		return nil
-	case Foreign:
-		return s.applyForeign(b)
 	default:
 		return fmt.Errorf("the kind of event is unknown")
 	}
@@ -360,18 +358,14 @@ func (s *Study) Check() error {
 	for held := range maps.Values(s.byWorker) {
 		listed += len(held)
 	}
-	queued := counts[Queued]
-	for _, state := range s.foreign {
-		counts[state]++
-	}
 	switch {
 	case counts != s.counts:
 		return fmt.Errorf("the trials by state are kept as %v, but counted as %v", s.counts, counts)
 	case origins != s.origins:
 		return fmt.Errorf("the trials by origin are kept as %v, but counted as %v", s.origins, origins)
-	case running != len(s.running) || workers != listed || queued != len(s.queue):
+	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
 		return fmt.Errorf("running, of named workers, queued: counted %d, %d, %d, but kept %d, %d, %d",
-			running, workers, queued, len(s.running), listed, len(s.queue))
+			running, workers, counts[Queued], len(s.running), listed, len(s.queue))
 	}
 	return nil
 }

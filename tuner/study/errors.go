@@ -14,9 +14,6 @@ var (
 	ErrExists = errors.New("the study already exists")
 	// ErrPaused is returned for an ask while the study is paused.
 	ErrPaused = errors.New("the study is paused; resume it to ask for trials")
-	// ErrForeign is returned for commands and reads that a study of another optimiser
-	// does not have.
-	ErrForeign = errors.New("the study belongs to Optuna, which makes and ends its trials; use it with tuner serve --optuna, or import it from there with tuner import")
 )
 
 // InvalidError refuses a command whose content violates a rule.

@@ -151,15 +151,6 @@ type Anchored struct {
 	Model     []byte
 }
 
-// Foreign is a change of a study of another optimiser ([Spec.Foreign]), which makes and
-// ends the trials. Change is in that optimiser's own encoding, and Trial and State say
-// what it means for the number of trials.
-type Foreign struct {
-	Trial  int        // OfStudy if it concerns the study
-	State  TrialState // of the trial from now on, 0 if it stays as it was
-	Change []byte
-}
-
 func (Created) isBody()    {}
 func (Paused) isBody()     {}
 func (Resumed) isBody()    {}
@@ -174,4 +165,3 @@ func (ToldLate) isBody()   {}
 func (Added) isBody()      {}
 func (Attributed) isBody() {}
 func (Anchored) isBody()   {}
-func (Foreign) isBody()    {}

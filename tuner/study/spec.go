@@ -37,13 +37,6 @@ type Spec struct {
 	Attributes Attributes
 }
 
-// Optuna, as the name of a proposer, marks a study of Optuna.
-const Optuna = "optuna"
-
-// Foreign tells whether another optimiser makes the trials of the study. The log of such
-// a study holds only [Foreign] events after the first, and its space is empty.
-func (s Spec) Foreign() bool { return s.Proposer.Name == Optuna }
-
 // Component names a proposer or pruner and holds its options as a JSON object or
 // nothing. This package does not interpret the options.
 type Component struct {

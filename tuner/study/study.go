@@ -16,7 +16,6 @@ import (
 // values that it returns do not change.
 type Study struct {
 	View
-	foreign  []TrialState         // of the trials of another optimiser
 	queue    []int                // queued trials in the order to hand them out
 	byWorker map[string][]int     // running trials of each named worker, ascending
 	users    map[string][]string  // for each worker name, its callers, see Users
@@ -37,7 +36,6 @@ type View struct {
 	paused     bool
 	finished   *Finished
 	trials     table
-	foreigners int                  // trials of another optimiser
 	counts     [Pruned + 1]int      // trials by state
 	origins    [OriginAdded + 1]int // trials by origin
 	cost       float64              // sum of told costs, without added trials
@@ -94,9 +92,6 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	}
 	if _, create := cmd.(Create); !create && s.position == 0 {
 		return Reply{}, nil, ErrNotCreated
-	}
-	if s.spec.Foreign() && !foreignCommand(cmd) {
-		return Reply{}, nil, ErrForeign
 	}
 	reply, bodies, err := cmd.decide(s, now)
 	if err != nil {
@@ -185,7 +180,7 @@ func (v *View) Status() (status Status, how Finished) {
 }
 
 // Trials returns the number of trials of all states and origins.
-func (v *View) Trials() int { return v.trials.n + v.foreigners }
+func (v *View) Trials() int { return v.trials.n }
 
 // Count returns the number of trials in a state.
 func (v *View) Count(state TrialState) int {

@@ -43,9 +43,6 @@ Give a value for each active parameter. Constants can be left out.`,
 				if err != nil {
 					return err
 				}
-				if view.Spec.Foreign() {
-					return study.ErrForeign
-				}
 				if c, err = record.Complete(view.Spec.Space, c); err != nil {
 					return err
 				}

@@ -59,7 +59,7 @@ func OfUnread(s tuner.Study) Unread { return Unread{s.Name, "unread", s.Unread} 
 // OfStudy returns the written form of a study.
 func OfStudy(s tuner.Study) Study {
 	r := Study{
-		Name: s.Name, Status: Status(s.Status, s.Spec), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
+		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
 		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
 		MaxRetries: s.Spec.MaxRetries, Seed: s.Spec.Seed, Attributes: s.Attributes,
 		Proposer: ofComponent(s.Spec.Proposer), Pruner: ofComponent(s.Spec.Pruner),
@@ -88,13 +88,4 @@ func ofComponent(c study.Component) *Component {
 		return nil
 	}
 	return &Component{c.Name, json.RawMessage(c.Options)}
-}
-
-// Status is the word for the status of a study. Optuna's have no status of their own until
-// they finish.
-func Status(s study.Status, spec study.Spec) string {
-	if s != study.StatusFinished && spec.Foreign() {
-		return spec.Proposer.Name
-	}
-	return s.String()
 }

@@ -17,7 +17,7 @@ import (
 // Trial is a trial as it is written. Fields that do not apply are left out.
 type Trial struct {
 	Trial      int                `json:"trial"`
-	State      string             `json:"state,omitempty"`    // only an event of Optuna has none
+	State      string             `json:"state,omitempty"`
 	Feasible   *bool              `json:"feasible,omitempty"` // see Judge
 	Reason     string             `json:"reason,omitempty"`
 	Message    string             `json:"message,omitempty"`
@@ -92,12 +92,6 @@ func OfTrial(t study.Trial) Trial {
 		Cost: Number(t.Outcome.Cost), Attributes: t.Attributes, Origin: t.Origin.String(),
 		Worker: t.Worker, Epoch: t.Epoch, Expiries: t.Expiries,
 		Created: t.Created, Started: t.Started, Ended: t.Ended,
-	}
-	if t.Origin == 0 {
-		r.Origin = "" // a trial of Optuna
-	}
-	if t.State == 0 {
-		r.State = "" // an event of Optuna that changes no state
 	}
 	if t.State == study.Failed {
 		r.Reason = t.Outcome.Reason.String()

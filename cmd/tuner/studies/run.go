@@ -162,9 +162,6 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 	if tuner.CodeOf(err) == tuner.NotFound {
 		return cli.Explain(ctx, svc, name, err)
 	}
-	if err == nil && view.Spec.Foreign() {
-		return study.ErrForeign // before there is a folder of logs
-	}
 	if err != nil || !r.spec.given(cmd) {
 		return err
 	}

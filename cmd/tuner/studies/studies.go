@@ -24,8 +24,7 @@ func newStudies(g *cli.Globals) *cobra.Command {
 		Long: `Studies lists all studies, or the named ones, with their state.
 
 A study that cannot be read has the status unread, with the reason. It is damaged,
-or it is too large for the memory of the server. A study that Optuna made through
-tuner serve --optuna has the status optuna. Optuna reads its trials, or tuner import.
+or it is too large for the memory of the server.
 
 The format names prints one name on each line. The formats json, jsonl and yaml have
 all settings of a study.`,

@@ -38,9 +38,6 @@ Give a value for each active parameter. Constants can be left out.`,
 				if err != nil {
 					return err
 				}
-				if view.Spec.Foreign() {
-					return study.ErrForeign
-				}
 				if c.Config, err = record.Complete(view.Spec.Space, c.Config); err != nil {
 					return err
 				}

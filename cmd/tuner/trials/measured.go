@@ -80,5 +80,5 @@ func StatusText(s tuner.Study) string {
 	if s.Status == study.StatusFinished {
 		return fmt.Sprintf("finished (%s)", s.Finished.Reason)
 	}
-	return record.Status(s.Status, s.Spec)
+	return s.Status.String()
 }

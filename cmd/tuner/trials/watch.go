@@ -99,7 +99,7 @@ type happening struct {
 
 func (w *Watching) Print(h tuner.Happening) error {
 	if w.Form == "jsonl" {
-		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: record.Status(h.Status, w.Spec)}
+		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: h.Status.String()}
 		if h.Trial != nil {
 			r := w.Judge.OfTrial(*h.Trial)
 			out.Trial = &r
@@ -121,10 +121,6 @@ func describe(h tuner.Happening, judge record.Judge) string {
 	}
 	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
 	switch h.Kind {
-	case "foreign":
-		if h.Trial.State != 0 { // else the state is as it was
-			text += "  " + h.Trial.State.String()
-		}
 	case "started", "enqueued":
 		text += "  " + ConfigText(*h.Trial)
 	case "reported":

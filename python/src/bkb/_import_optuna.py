@@ -80,8 +80,6 @@ def export(storage: str, name: str | None) -> str:
 
 def _open(storage: str) -> str | BaseStorage:
     """Open a file, or return the URL of a database."""
-    if storage.startswith("optuna+grpc://"):
-        raise Error(f"{storage!r} is the address of a server, use tuner import NAME {storage}")
     path = Path(storage)
     if not path.is_file() and "://" in storage:
         from sqlalchemy.engine import make_url

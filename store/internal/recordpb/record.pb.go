@@ -1,4 +1,4 @@
-// The payload of a stored record, formats 1 to 4. FORMAT.md in package store tells
+// The payload of a stored record, formats 1 to 3. FORMAT.md in package store tells
 // what surrounds it. This is the store's own schema: the wire contract has
 // another, and neither changes with the other.
 //
@@ -278,7 +278,6 @@ type Event struct {
 	//	*Event_Resumed
 	//	*Event_Finished
 	//	*Event_Created
-	//	*Event_Foreign
 	Body          isEvent_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -482,15 +481,6 @@ func (x *Event) GetCreated() *Created {
 	return nil
 }
 
-func (x *Event) GetForeign() *Foreign {
-	if x != nil {
-		if x, ok := x.Body.(*Event_Foreign); ok {
-			return x.Foreign
-		}
-	}
-	return nil
-}
-
 type isEvent_Body interface {
 	isEvent_Body()
 }
@@ -551,10 +541,6 @@ type Event_Created struct {
 	Created *Created `protobuf:"bytes,17,opt,name=created,proto3,oneof"`
 }
 
-type Event_Foreign struct {
-	Foreign *Foreign `protobuf:"bytes,20,opt,name=foreign,proto3,oneof"` // of format 4, which a record has if it is there
-}
-
 func (*Event_Started) isEvent_Body() {}
 
 func (*Event_Extended) isEvent_Body() {}
@@ -582,8 +568,6 @@ func (*Event_Resumed) isEvent_Body() {}
 func (*Event_Finished) isEvent_Body() {}
 
 func (*Event_Created) isEvent_Body() {}
-
-func (*Event_Foreign) isEvent_Body() {}
 
 type Created struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1317,66 +1301,6 @@ func (x *Anchored) GetModel() []byte {
 	return nil
 }
 
-type Foreign struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Trial         int64                  `protobuf:"zigzag64,1,opt,name=trial,proto3" json:"trial,omitempty"` // -1 for the study
-	State         TrialState             `protobuf:"varint,2,opt,name=state,proto3,enum=bkb.store.record.TrialState" json:"state,omitempty"`
-	Change        []byte                 `protobuf:"bytes,3,opt,name=change,proto3" json:"change,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Foreign) Reset() {
-	*x = Foreign{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Foreign) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Foreign) ProtoMessage() {}
-
-func (x *Foreign) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Foreign.ProtoReflect.Descriptor instead.
-func (*Foreign) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *Foreign) GetTrial() int64 {
-	if x != nil {
-		return x.Trial
-	}
-	return 0
-}
-
-func (x *Foreign) GetState() TrialState {
-	if x != nil {
-		return x.State
-	}
-	return TrialState_TRIAL_STATE_UNSPECIFIED
-}
-
-func (x *Foreign) GetChange() []byte {
-	if x != nil {
-		return x.Change
-	}
-	return nil
-}
-
 type Spec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // the canonical JSON of package space
@@ -1396,7 +1320,7 @@ type Spec struct {
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1332,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1345,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Spec) GetSpace() string {
@@ -1511,7 +1435,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1447,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1460,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Component) GetName() string {
@@ -1563,7 +1487,7 @@ type Objective struct {
 
 func (x *Objective) Reset() {
 	*x = Objective{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1499,7 @@ func (x *Objective) String() string {
 func (*Objective) ProtoMessage() {}
 
 func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1512,7 @@ func (x *Objective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Objective.ProtoReflect.Descriptor instead.
 func (*Objective) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Objective) GetName() string {
@@ -1620,7 +1544,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1556,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1569,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Config) GetNames() []string {
@@ -1700,7 +1624,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1636,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1649,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Suggestion) GetConfig() *Config {
@@ -1797,7 +1721,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1733,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1746,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Report) GetEpoch() int64 {
@@ -1867,7 +1791,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +1803,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +1816,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Outcome) GetState() TrialState {
@@ -1949,7 +1873,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +1885,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +1898,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Metric) GetName() string {
@@ -2016,7 +1940,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[23]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2028,7 +1952,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[23]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2041,7 +1965,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{23}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Attributes) GetKeys() []string {
@@ -2062,7 +1986,7 @@ var File_store_internal_recordpb_record_proto protoreflect.FileDescriptor
 
 const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
-	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xf1\a\n" +
+	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xba\a\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x10R\x04time\x12\x1d\n" +
 	"\n" +
@@ -2086,8 +2010,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\x06paused\x18\x0e \x01(\v2\x18.bkb.store.record.PausedH\x00R\x06paused\x125\n" +
 	"\aresumed\x18\x0f \x01(\v2\x19.bkb.store.record.ResumedH\x00R\aresumed\x128\n" +
 	"\bfinished\x18\x10 \x01(\v2\x1a.bkb.store.record.FinishedH\x00R\bfinished\x125\n" +
-	"\acreated\x18\x11 \x01(\v2\x19.bkb.store.record.CreatedH\x00R\acreated\x125\n" +
-	"\aforeign\x18\x14 \x01(\v2\x19.bkb.store.record.ForeignH\x00R\aforeignB\x06\n" +
+	"\acreated\x18\x11 \x01(\v2\x19.bkb.store.record.CreatedH\x00R\acreatedB\x06\n" +
 	"\x04body\"5\n" +
 	"\aCreated\x12*\n" +
 	"\x04spec\x18\x01 \x01(\v2\x16.bkb.store.record.SpecR\x04spec\"\b\n" +
@@ -2143,11 +2066,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\bAnchored\x12\x12\n" +
 	"\x04seen\x18\x01 \x01(\x04R\x04seen\x12\x1c\n" +
 	"\teffective\x18\x02 \x01(\x04R\teffective\x12\x14\n" +
-	"\x05model\x18\x03 \x01(\fR\x05model\"k\n" +
-	"\aForeign\x12\x14\n" +
-	"\x05trial\x18\x01 \x01(\x12R\x05trial\x122\n" +
-	"\x05state\x18\x02 \x01(\x0e2\x1c.bkb.store.record.TrialStateR\x05state\x12\x16\n" +
-	"\x06change\x18\x03 \x01(\fR\x06change\"\xa4\x03\n" +
+	"\x05model\x18\x03 \x01(\fR\x05model\"\xa4\x03\n" +
 	"\x04Spec\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12;\n" +
 	"\n" +
@@ -2254,7 +2173,7 @@ func file_store_internal_recordpb_record_proto_rawDescGZIP() []byte {
 }
 
 var file_store_internal_recordpb_record_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_store_internal_recordpb_record_proto_goTypes = []any{
 	(Direction)(0),     // 0: bkb.store.record.Direction
 	(FinishReason)(0),  // 1: bkb.store.record.FinishReason
@@ -2274,16 +2193,15 @@ var file_store_internal_recordpb_record_proto_goTypes = []any{
 	(*Added)(nil),      // 15: bkb.store.record.Added
 	(*Attributed)(nil), // 16: bkb.store.record.Attributed
 	(*Anchored)(nil),   // 17: bkb.store.record.Anchored
-	(*Foreign)(nil),    // 18: bkb.store.record.Foreign
-	(*Spec)(nil),       // 19: bkb.store.record.Spec
-	(*Component)(nil),  // 20: bkb.store.record.Component
-	(*Objective)(nil),  // 21: bkb.store.record.Objective
-	(*Config)(nil),     // 22: bkb.store.record.Config
-	(*Suggestion)(nil), // 23: bkb.store.record.Suggestion
-	(*Report)(nil),     // 24: bkb.store.record.Report
-	(*Outcome)(nil),    // 25: bkb.store.record.Outcome
-	(*Metric)(nil),     // 26: bkb.store.record.Metric
-	(*Attributes)(nil), // 27: bkb.store.record.Attributes
+	(*Spec)(nil),       // 18: bkb.store.record.Spec
+	(*Component)(nil),  // 19: bkb.store.record.Component
+	(*Objective)(nil),  // 20: bkb.store.record.Objective
+	(*Config)(nil),     // 21: bkb.store.record.Config
+	(*Suggestion)(nil), // 22: bkb.store.record.Suggestion
+	(*Report)(nil),     // 23: bkb.store.record.Report
+	(*Outcome)(nil),    // 24: bkb.store.record.Outcome
+	(*Metric)(nil),     // 25: bkb.store.record.Metric
+	(*Attributes)(nil), // 26: bkb.store.record.Attributes
 }
 var file_store_internal_recordpb_record_proto_depIdxs = []int32{
 	10, // 0: bkb.store.record.Event.started:type_name -> bkb.store.record.Started
@@ -2300,35 +2218,33 @@ var file_store_internal_recordpb_record_proto_depIdxs = []int32{
 	7,  // 11: bkb.store.record.Event.resumed:type_name -> bkb.store.record.Resumed
 	8,  // 12: bkb.store.record.Event.finished:type_name -> bkb.store.record.Finished
 	5,  // 13: bkb.store.record.Event.created:type_name -> bkb.store.record.Created
-	18, // 14: bkb.store.record.Event.foreign:type_name -> bkb.store.record.Foreign
-	19, // 15: bkb.store.record.Created.spec:type_name -> bkb.store.record.Spec
-	1,  // 16: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
-	22, // 17: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
-	27, // 18: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
-	23, // 19: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
-	24, // 20: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
-	25, // 21: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
-	22, // 22: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
-	24, // 23: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
-	25, // 24: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
-	27, // 25: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
-	27, // 26: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
-	2,  // 27: bkb.store.record.Foreign.state:type_name -> bkb.store.record.TrialState
-	21, // 28: bkb.store.record.Spec.objectives:type_name -> bkb.store.record.Objective
-	20, // 29: bkb.store.record.Spec.proposer:type_name -> bkb.store.record.Component
-	20, // 30: bkb.store.record.Spec.pruner:type_name -> bkb.store.record.Component
-	27, // 31: bkb.store.record.Spec.attributes:type_name -> bkb.store.record.Attributes
-	0,  // 32: bkb.store.record.Objective.direction:type_name -> bkb.store.record.Direction
-	22, // 33: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
-	2,  // 34: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
-	3,  // 35: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
-	26, // 36: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
-	27, // 37: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	18, // 14: bkb.store.record.Created.spec:type_name -> bkb.store.record.Spec
+	1,  // 15: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
+	21, // 16: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
+	26, // 17: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
+	22, // 18: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
+	23, // 19: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
+	24, // 20: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
+	21, // 21: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
+	23, // 22: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
+	24, // 23: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
+	26, // 24: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
+	26, // 25: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
+	20, // 26: bkb.store.record.Spec.objectives:type_name -> bkb.store.record.Objective
+	19, // 27: bkb.store.record.Spec.proposer:type_name -> bkb.store.record.Component
+	19, // 28: bkb.store.record.Spec.pruner:type_name -> bkb.store.record.Component
+	26, // 29: bkb.store.record.Spec.attributes:type_name -> bkb.store.record.Attributes
+	0,  // 30: bkb.store.record.Objective.direction:type_name -> bkb.store.record.Direction
+	21, // 31: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
+	2,  // 32: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
+	3,  // 33: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
+	25, // 34: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
+	26, // 35: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_store_internal_recordpb_record_proto_init() }
@@ -2351,7 +2267,6 @@ func file_store_internal_recordpb_record_proto_init() {
 		(*Event_Resumed)(nil),
 		(*Event_Finished)(nil),
 		(*Event_Created)(nil),
-		(*Event_Foreign)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2359,7 +2274,7 @@ func file_store_internal_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_store_internal_recordpb_record_proto_rawDesc), len(file_store_internal_recordpb_record_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   24,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
