@@ -104,21 +104,6 @@ func BenchmarkResparsify(b *testing.B) {
 	}
 }
 
-// BenchmarkEvidence is the Titsias bound with gradient for n = 1000 and m = 50. The
-// ratio compares with the exact evidence with gradient.
-func BenchmarkEvidence(b *testing.B) {
-	rng := fixed()
-	k := must(kernel.NewMatern52(0.3, 0.3, 0.3, 0.3, 0.3))
-	x, y := uniform(rng, 1000, 5), normals(rng, 1000)
-	s := must(gp.NewSparse(k, x.Slice(0, 50), gp.Data{X: x, Y: y}, gp.SparseOptions{NoiseVariance: 0.1}))
-	g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1}))
-	exact := timed(1, func() { g.Evidence() })
-	for b.Loop() {
-		must(s.Evidence(gp.Titsias))
-	}
-	b.ReportMetric(exact/(b.Elapsed().Seconds()/float64(b.N)), "exact/sparse")
-}
-
 func BenchmarkPredictSlope(b *testing.B) {
 	rng := fixed()
 	k := must(kernel.NewMatern52(0.3))

@@ -163,11 +163,6 @@ func (c *Cholesky) solveRowsL(b []float64, q int) {
 	blocked.SolveLowerRight(1, true, c.matrix(), blocked.New(q, c.n, b[:q*c.n]))
 }
 
-// solveRowsLT replaces every row b_i of the q×n matrix b by L⁻ᵀb_i.
-func (c *Cholesky) solveRowsLT(b []float64, q int) {
-	blocked.SolveLowerRight(1, false, c.matrix(), blocked.New(q, c.n, b[:q*c.n]))
-}
-
 // LogDet returns log det A = 2 Σ log L_ii.
 func (c *Cholesky) LogDet() float64 {
 	s := 0.0

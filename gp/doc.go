@@ -68,9 +68,7 @@
 // # Fitting
 //
 // [Fit] maximises the log marginal likelihood, plus log priors, over the logarithms of
-// the kernel's parameters and of the noise. For the sparse posterior it maximises a
-// [Bound], by default that of Titsias. A fit can inflate the other bounds with inducing
-// points that represent little.
+// the kernel's parameters and of the noise, of the exact process.
 //
 // # Invariants
 //

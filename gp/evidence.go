@@ -1,13 +1,12 @@
 package gp
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Evidence is a log marginal likelihood, or a bound of it, with its gradient.
+// Evidence is a log marginal likelihood with its gradient.
 type Evidence struct {
 	Value float64
 	// Kernel is the gradient with respect to the logarithms of the kernel's
@@ -97,19 +96,6 @@ func addTriangle(dst []float64, k kernel.Tunable, w []float64, x kernel.Rows, i0
 	return kernel.AddLogGrads(dst, k, block, x.Slice(i0, i1), x.Slice(0, i1), s)
 }
 
-// crossGradient returns Σ_ij w_ij ∂k(x_i, y_j)/∂log θ for w n×m.
-func crossGradient(k kernel.Kernel, x, y kernel.Rows, w []float64, workers int) []float64 {
-	m := y.Len()
-	return sumGradient(k, x, y, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch) {
-		if blocks && kernel.AddLogGrads(dst, t, w[i0*m:i1*m], x.Slice(i0, i1), y, s) {
-			return
-		}
-		for i := i0; i < i1; i++ {
-			addPairs(dst, t, 1, w[i*m:][:m], x, i, y)
-		}
-	})
-}
-
 // addPairs adds f Σ_j w_j ∂k(x_i, y_j)/∂log θ to dst.
 func addPairs(dst []float64, k kernel.Tunable, f float64, w []float64, x kernel.Rows, i int, y kernel.Rows) {
 	for j, v := range w {
@@ -174,18 +160,4 @@ func (g *Exact) LeaveOneOut() LeaveOneOut {
 		out.LogDensity[i] = -0.5 * (log2Pi + math.Log(v) + e*e/v)
 	}
 	return out
-}
-
-// SumLogDensity returns the log pseudo-likelihood Σ_i log p(ȳ_i | the others).
-func (l LeaveOneOut) SumLogDensity() float64 {
-	s := 0.0
-	for _, v := range l.LogDensity {
-		s += v
-	}
-	return s
-}
-
-// String returns the evidence as text.
-func (e Evidence) String() string {
-	return fmt.Sprintf("log evidence %.6g, gradient %.3g, noise %.3g", e.Value, e.Kernel, e.Noise)
 }

@@ -224,7 +224,6 @@ func TestLeaveOneOutEqualsRefits(t *testing.T) {
 		x, y := uniform(rng, n, 2), normals(rng, n)
 		o := gp.Options{NoiseVariance: noise, Mean: 0.3}
 		loo := must(gp.NewExact(k, gp.Data{X: x, Y: y}, o)).LeaveOneOut()
-		sum := 0.0
 		for i := range n {
 			var rest []int
 			var yr []float64
@@ -239,9 +238,7 @@ func TestLeaveOneOutEqualsRefits(t *testing.T) {
 			d := y[i] - m[0]
 			want := -0.5 * (math.Log(2*math.Pi*(v[0]+noise)) + d*d/(v[0]+noise))
 			near1(t, "log density", loo.LogDensity[i], want, 1e-8)
-			sum += want
 		}
-		near1(t, "pseudo-likelihood", loo.SumLogDensity(), sum, 1e-8)
 	})
 }
 

@@ -32,10 +32,6 @@ type FitOptions struct {
 	// MinNoise is the least noise variance, in the same units. If 0, it is 1e-6.
 	// Effective dimensions grow without limit as the noise falls.
 	MinNoise float64
-	// Inducing makes it a fit of the sparse posterior on these points, by Bound
-	// ([Titsias] by default).
-	Inducing kernel.Rows
-	Bound    Bound
 	// Starts is the number of starting points. The first is the kernel as given, the
 	// second is scaled to the data, and a fixed sequence around that follows. If 0, it
 	// is 4.
@@ -67,14 +63,6 @@ func (o FitOptions) check(k kernel.Kernel, data Data) error {
 	if l := o.LengthScales; l != nil && !(l.Tau > 0 && l.Tau <= l.Sigma) {
 		return valueError("Tau of length scales", -1, l.Tau, "> 0 and at most Sigma")
 	}
-	if err := o.Bound.check(); err != nil {
-		return err
-	}
-	if o.Inducing != nil {
-		if err := checkRows("inducing points", k, o.Inducing, data.X); err != nil {
-			return err
-		}
-	}
 	return data.check(k, nil, 0)
 }
 
@@ -104,9 +92,9 @@ type FitResult struct {
 	Shift, Scale  float64
 
 	LogPosterior float64 // log evidence + log prior densities, standardised
-	LogEvidence  float64 // of the standardised targets, or the bound of it
-	Jitter       Jitter  // of the exact process, none for the sparse
-	Best         int     // index of the start that led here
+	LogEvidence  float64 // of the standardised targets
+	Jitter       Jitter
+	Best         int // index of the start that led here
 	Starts       []FitTrace
 }
 
@@ -141,12 +129,10 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 //	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
 //
 // of standardised targets, over log θ and log ξ², by projected L-BFGS from several
-// starts. The evidence is that of [Exact.Evidence], or with Inducing that of
-// [Sparse.Evidence]. Kernels without hyper-parameters are allowed. Equal inputs are
-// merged. No random numbers are used.
+// starts. The evidence is that of [Exact.Evidence]. Kernels without hyper-parameters are
+// allowed. Equal inputs are merged. No random numbers are used.
 //
-// Every evaluation costs O(u³ + u²p), or O(um² + ump) with Inducing, for u different
-// inputs. Its errors are those of [NewExact], [ErrFit], and ctx.Err() together with the
+// Every evaluation costs O(u³ + u²p) for u different inputs. Its errors are those of [NewExact], [ErrFit], and ctx.Err() together with the
 // best result so far, or nil if there is none.
 func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*FitResult, error) {
 	if err := opts.check(k, data); err != nil {
@@ -387,22 +373,23 @@ func (f *fitting) objective(x, grad []float64) float64 {
 		f.lastErr = err
 		return math.Inf(1)
 	}
-	m, err := f.model(k, noise, true)
+	g, err := f.model(k, noise)
 	if err != nil {
 		f.lastErr = err
 		return math.Inf(1)
 	}
+	evidence := g.Evidence()
 	prior, slopes := f.prior(x)
 	for i := range grad {
 		s := slopes[i]
 		if i < len(f.params) {
-			s += m.evidence.Kernel[i]
+			s += evidence.Kernel[i]
 		} else {
-			s += m.evidence.Noise
+			s += evidence.Noise
 		}
 		grad[i] = -s
 	}
-	return -m.evidence.Value - prior
+	return -evidence.Value - prior
 }
 
 // prior returns Σ log p and its slopes.
@@ -438,50 +425,17 @@ func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
 	return value, slopes
 }
 
-// fitModel is a model at given hyper-parameters.
-type fitModel struct {
-	evidence Evidence
-	jitter   Jitter
-}
-
-func (f *fitting) model(k kernel.Kernel, noise float64, gradient bool) (fitModel, error) {
-	if f.opts.Inducing != nil {
-		return f.sparseModel(k, noise, gradient)
-	}
+// model returns the exact process at given hyper-parameters.
+func (f *fitting) model(k kernel.Kernel, noise float64) (*Exact, error) {
 	g := &Exact{
 		k: k, obs: f.obs,
 		opts: Options{NoiseVariance: noise, Workers: f.opts.Workers}, work: &f.work,
 	}
 	if err := g.refactor(); err != nil {
-		return fitModel{}, err
+		return nil, err
 	}
 	g.solve()
-	m := fitModel{jitter: g.jitter}
-	if gradient {
-		m.evidence = g.Evidence()
-	} else {
-		m.evidence.Value = g.LogEvidence()
-	}
-	return m, nil
-}
-
-func (f *fitting) sparseModel(k kernel.Kernel, noise float64, gradient bool) (fitModel, error) {
-	emb, err := newEmbedding(k, f.opts.Inducing, defaultRankTolerance)
-	if err != nil {
-		return fitModel{}, err
-	}
-	e, err := newEvidenceState(f.opts.Bound, emb, f.obs, 0, noise, f.opts.Workers)
-	if err != nil {
-		return fitModel{}, err
-	}
-	m := fitModel{}
-	within, slope := f.obs.withinEvidence(noise)
-	m.evidence.Value = e.value() + within
-	if gradient {
-		m.evidence.Kernel, m.evidence.Noise = e.gradient(k, f.opts.Workers)
-		m.evidence.Noise += slope
-	}
-	return m, nil
+	return g, nil
 }
 
 // finish fills the result for the best x.
@@ -490,13 +444,13 @@ func (f *fitting) finish(x []float64) error {
 	if err != nil {
 		return err
 	}
-	m, err := f.model(k, noise, false)
+	g, err := f.model(k, noise)
 	if err != nil {
 		return err
 	}
 	r := f.result
-	r.Kernel, r.NoiseVariance, r.Jitter = k, noise, m.jitter
-	r.LogEvidence = m.evidence.Value
+	r.Kernel, r.NoiseVariance, r.Jitter = k, noise, g.jitter
+	r.LogEvidence = g.LogEvidence()
 	return nil
 }
 

@@ -39,7 +39,6 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 	start := must(kernel.NewScaled(1, must(kernel.NewMatern52(1, 1))))
 	for name, o := range map[string]gp.FitOptions{
 		"exact":  {},
-		"sparse": {Inducing: x.Slice(0, 60)},
 		"priors": gp.DimensionScaled(2),
 	} {
 		r, err := gp.Fit(context.Background(), start, gp.Data{X: x, Y: y}, o)
@@ -79,11 +78,8 @@ func TestFitIsAMaximum(t *testing.T) {
 	x := repeated(rng, uniform(rng, 30, 2), 45)
 	y := drawn(rng, kernels(2)["gaussian"], x, 0.1)
 	data := gp.Data{X: x, Y: y}
-	for _, o := range []gp.FitOptions{gp.DimensionScaled(2), func() gp.FitOptions {
+	{
 		o := gp.DimensionScaled(2)
-		o.Inducing = x.Slice(0, 8)
-		return o
-	}()} {
 		r, err := gp.Fit(context.Background(), kernels(2)["matern52"], data, o)
 		if err != nil {
 			t.Fatal(err)
@@ -93,13 +89,7 @@ func TestFitIsAMaximum(t *testing.T) {
 		density := func(v []float64) float64 {
 			k, noise := withParameters(kernels(2)["matern52"], v)
 			d := gp.Data{X: x, Y: r.Standardise(y)}
-			var e float64
-			if o.Inducing == nil {
-				e = must(gp.NewExact(k, d, gp.Options{NoiseVariance: noise, Merge: true})).LogEvidence()
-			} else {
-				s := must(gp.NewSparse(k, o.Inducing, d, gp.SparseOptions{NoiseVariance: noise}))
-				e = must(s.LogEvidence(gp.Titsias))
-			}
+			e := must(gp.NewExact(k, d, gp.Options{NoiseVariance: noise, Merge: true})).LogEvidence()
 			logNormal := func(l, mu, s float64) float64 {
 				return -l - (l-mu)*(l-mu)/(2*s*s) - math.Log(s*math.Sqrt(2*math.Pi))
 			}
@@ -167,7 +157,7 @@ func TestFitOfDegenerateData(t *testing.T) {
 		"tiny inputs":    {X: scaledX(1e-100), Y: y},
 		"own noise":      {X: x, Y: y, Noise: times(y, 0, 0.5)},
 	} {
-		for _, o := range []gp.FitOptions{{}, gp.DimensionScaled(2), {Inducing: x.Slice(0, 4)}} {
+		for _, o := range []gp.FitOptions{{}, gp.DimensionScaled(2)} {
 			for kn, k := range map[string]kernel.Kernel{"ard": kernels(2)["gaussian"], "scaled": kernels(2)["matern52"]} {
 				r, err := gp.Fit(context.Background(), k, data, o)
 				if err != nil {

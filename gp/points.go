@@ -23,10 +23,10 @@ type points struct {
 
 // stat holds the observations of one point.
 type stat struct {
-	n             float64 // observations without noise of their own
-	mean, scatter float64 // of their targets, and Σ (y − mean)²
-	own           []ownNoise
-	coarse        bool
+	n      float64 // observations without noise of their own
+	mean   float64 // of their targets
+	own    []ownNoise
+	coarse bool
 	// weight and resid are the current W and r̄ in V and b, where W = 1/(v + res) or
 	// 1/v for the variance v of ȳ given the process.
 	weight, resid float64
@@ -38,16 +38,14 @@ type ownNoise struct{ y, variance float64 }
 // observations returns the number of observations.
 func (s *stat) observations() float64 { return s.n + float64(len(s.own)) }
 
-// add adds a target, by Welford's recursion.
+// add adds a target.
 func (s *stat) add(y, own float64) {
 	if own != 0 {
 		s.own = append(slices.Clip(s.own), ownNoise{y, own})
 		return
 	}
 	s.n++
-	d := y - s.mean
-	s.mean += d / s.n
-	s.scatter += d * (y - s.mean)
+	s.mean += (y - s.mean) / s.n
 }
 
 // variance returns that of ȳ given the process, 1/Σ 1/(ξ² + own), with further pulls
@@ -234,29 +232,4 @@ func (p *points) rows() kernel.Rows {
 		panic("gp: points of different kinds: " + err.Error()) // they were checked
 	}
 	return all
-}
-
-// observed returns the points for the evidence. Observations with noise of their own
-// are points of their own.
-func (p *points) observed() *observations {
-	o := &observations{total: p.total}
-	var from []int
-	add := func(i int, count, mean, scatter, extra float64) {
-		from = append(from, i)
-		o.count, o.mean = append(o.count, count), append(o.mean, mean)
-		o.scatter, o.extra = append(o.scatter, scatter), append(o.extra, extra)
-	}
-	for i := range p.len() {
-		s := p.get(i)
-		if s.n > 0 {
-			add(i, s.n, s.mean, s.scatter, 0)
-		}
-		for _, v := range s.own {
-			add(i, 1, v.y, 0, v.variance)
-		}
-	}
-	if len(from) > 0 {
-		o.x = p.rows().Select(from)
-	}
-	return o
 }

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
@@ -79,9 +77,6 @@ func TestSparseOnAllPointsIsExact(t *testing.T) {
 			near(t, "mean", mean, want, 1e-10)
 			near(t, "variance", variance, wantV, 1e-10)
 			near1(t, "log det", s.LogDet(), g.LogDet(), 1e-10)
-			for _, b := range []gp.Bound{gp.Titsias, gp.Conditional, gp.Independent} {
-				near1(t, "evidence", must(s.LogEvidence(b)), g.LogEvidence(), 1e-8)
-			}
 		}
 	})
 }
@@ -295,62 +290,6 @@ func TestBatchEqualsOneByOne(t *testing.T) {
 	near(t, "point variances", all.PointVariances(), one.PointVariances(), 1e-11)
 	near(t, "counts", all.Counts(), one.Counts(), 0)
 	near(t, "target means", all.TargetMeans(), one.TargetMeans(), 1e-12)
-}
-
-func TestSparseEvidenceEqualsDense(t *testing.T) {
-	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
-		const noise = 0.07
-		x, y := repeated(rng, uniform(rng, 30, 2), 60), normals(rng, 60)
-		dict := uniform(rng, 8, 2)
-		s := must(gp.NewSparse(k, dict, gp.Data{X: x, Y: y}, gp.SparseOptions{NoiseVariance: noise}))
-		if err := s.ObserveVariance(uniform(rng, 2, 2)); err != nil { // is not used
-			t.Fatal(err)
-		}
-		q := nystrom(k, dict, x, x)
-		dtc := logNormal(addDiag(q, noise), y)
-		trace := 0.0
-		for i := range 60 {
-			trace += k.Diag(x, i) - q.At(i, i)
-		}
-		near1(t, "DTC", must(s.LogEvidence(gp.Conditional)), dtc, 1e-8)
-		near1(t, "Titsias", must(s.LogEvidence(gp.Titsias)), dtc-trace/(2*noise), 1e-8)
-		exact := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: noise})).LogEvidence()
-		if b := must(s.LogEvidence(gp.Titsias)); b > exact+1e-9 {
-			t.Errorf("lower bound %g above the evidence %g", b, exact)
-		}
-		// FITC treats a repeated input as one point with one residual.
-		diag, m := addDiag(q, noise), mat.NewDense(60, 60, nil)
-		m.Copy(diag)
-		for i := range 60 {
-			for j := range 60 {
-				if x.(*kernel.Points[float64]).Row(i)[0] == x.(*kernel.Points[float64]).Row(j)[0] {
-					m.Set(i, j, m.At(i, j)+k.Diag(x, i)-q.At(i, i))
-				}
-			}
-		}
-		near1(t, "FITC", must(s.LogEvidence(gp.Independent)), logNormal(m, y), 1e-8)
-	})
-}
-
-func TestSparseEvidenceGradient(t *testing.T) {
-	eachKernel(t, 2, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
-		x, y, dict := repeated(rng, uniform(rng, 25, 2), 40), normals(rng, 40), uniform(rng, 6, 2)
-		own := make([]float64, 40)
-		for i := range 5 {
-			own[i] = rng.Float64()
-		}
-		for _, b := range []gp.Bound{gp.Titsias, gp.Conditional, gp.Independent} {
-			f := func(v []float64) gp.Evidence {
-				k2, noise := withParameters(k, v)
-				s := must(gp.NewSparse(k2, dict, gp.Data{X: x, Y: y, Noise: own}, gp.SparseOptions{NoiseVariance: noise}))
-				return must(s.Evidence(b))
-			}
-			v := logParameters(k, 0.2)
-			e := f(v)
-			want := differences(func(v []float64) float64 { return f(v).Value }, v, 1e-4)
-			near(t, b.String()+" gradient", append(e.Kernel, e.Noise), want, 1e-5)
-		}
-	})
 }
 
 func TestSparseSlope(t *testing.T) {

@@ -68,12 +68,3 @@ func addTo(dst, x []float64) {
 		dst[i] += v
 	}
 }
-
-// transpose transposes a, n×n, in place.
-func transpose(a []float64, n int) {
-	for i := range n {
-		for j := range i {
-			a[i*n+j], a[j*n+i] = a[j*n+i], a[i*n+j]
-		}
-	}
-}

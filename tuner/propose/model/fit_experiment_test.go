@@ -76,11 +76,6 @@ func TestFitExperiment(t *testing.T) {
 			}
 			opts := gp.DimensionScaled(d)
 			opts.Starts, opts.MaxIterations, opts.MinNoise, opts.NoiseVariance = 2, fitIterations, 1e-6, 0.01
-			sparse := func(m int, b gp.Bound) gp.FitOptions {
-				o := opts
-				o.Inducing, o.Bound = pick(subset(m, m/3)).X, b
-				return o
-			}
 			for _, v := range []struct {
 				name string
 				data gp.Data
@@ -89,9 +84,6 @@ func TestFitExperiment(t *testing.T) {
 				{"160, best third", pick(subset(160, 53)), opts},
 				{"160, any", pick(subset(160, 0)), opts},
 				{"300, best third", pick(subset(300, 100)), opts},
-				{"Titsias 64", all, sparse(64, gp.Titsias)},
-				{"Titsias 160", all, sparse(160, gp.Titsias)},
-				{"DTC 160", all, sparse(160, gp.Conditional)},
 			} {
 				begin := labtest.CPUTime()
 				fit, err := gp.Fit(context.Background(), priorKernel(k.Space), v.data, v.o)
