@@ -41,10 +41,6 @@ test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to c
 	$(CUDA) go test -tags cuda -run '^$$' -bench Kernels -benchtime 1x ./internal/gpu/cuda >/dev/null
 	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./learners/sgdrf ./cmd/tuner
 
-test-otel: ## vet and test builds with the tag otel
-	go vet -tags otel ./cmd/tuner
-	go test -tags otel -run OpenTelemetry ./cmd/tuner
-
 # The files in bin/cuda can be carried to a machine without Go, where bench.sh runs them.
 bench-cuda: cuda-files ## test and time the CUDA path on a GPU, by events, and FALKON against the CPU (minutes)
 	bin/cuda/bench.sh

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -33,13 +32,12 @@ func newErrorID() string {
 
 // chain returns the interceptors as options. See unaryChain.
 func (s *Server) chain() []grpc.ServerOption {
-	handler := recovery.WithRecoveryHandlerContext(s.panicked)
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unaryChain()...),
 		grpc.ChainStreamInterceptor(
-			recovery.StreamServerInterceptor(handler),
+			s.recoverStream,
 			s.observeStream,
-			recovery.StreamServerInterceptor(handler),
+			s.recoverStream,
 			s.admitStream,
 		),
 	}
@@ -49,14 +47,23 @@ func (s *Server) chain() []grpc.ServerOption {
 // twice. The outer one catches panics of the interceptors. The inner one catches panics of
 // the service, so that they are logged and counted.
 func (s *Server) unaryChain() []grpc.UnaryServerInterceptor {
-	handler := recovery.WithRecoveryHandlerContext(s.panicked)
 	return []grpc.UnaryServerInterceptor{
-		recovery.UnaryServerInterceptor(handler),
+		s.recoverUnary,
 		s.observeUnary,
-		recovery.UnaryServerInterceptor(handler),
+		s.recoverUnary,
 		s.admitUnary,
 		s.deadlineUnary,
 	}
+}
+
+func (s *Server) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+	defer s.rescue(ctx, &err)
+	return next(ctx, request)
+}
+
+func (s *Server) recoverStream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.rescue(stream.Context(), &err)
+	return next(service, stream)
 }
 
 func (s *Server) observeUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

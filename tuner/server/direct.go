@@ -62,9 +62,6 @@ func inOrder(all []grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
 
 // Invoke implements [grpc.ClientConnInterface]. The context must be of [Pipe.Admit].
 func (d *direct) Invoke(ctx context.Context, method string, request, answer any, o ...grpc.CallOption) error {
-	if d.pipe.server.options.Calls != nil { // which follows calls of gRPC servers only
-		return d.pipe.conn.Invoke(ctx, method, request, answer, o...)
-	}
 	m, ok := d.methods[method]
 	if !ok {
 		return status.Errorf(codes.Unimplemented, "unknown method %.100q", method)

@@ -16,13 +16,11 @@ import (
 // it one at a time. A refused call takes no memory and reaches no interceptor.
 func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context, err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = s.panicked(ctx, p)
-		}
 		if err != nil {
 			s.metrics.count(info.FullMethodName, status.Code(err))
 		}
 	}()
+	defer s.rescue(ctx, &err)
 	n, known := s.permissions[info.FullMethodName]
 	if !known {
 		return nil, status.Errorf(codes.Unimplemented, "unknown method %.100q", info.FullMethodName)
@@ -48,6 +46,13 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 		return nil, s.refused("calls", hostOf(ctx), id.name, retryBusy)
 	}
 	return context.WithValue(ctx, identityKey{}, id), nil
+}
+
+// rescue ends a panic of the function that defers it with an error for the caller.
+func (s *Server) rescue(ctx context.Context, err *error) {
+	if p := recover(); p != nil {
+		*err = s.panicked(ctx, p)
+	}
 }
 
 // panicked logs a panic and returns the error for the caller.

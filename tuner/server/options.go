@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"google.golang.org/grpc/stats"
 
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 )
@@ -66,8 +65,6 @@ type Options struct {
 	// Logger receives refusals (warn), errors (error), starts, stops and changes (info)
 	// and calls (debug). nil discards them.
 	Logger *slog.Logger
-	// Calls, if not nil, follows the calls that passed the gate, such as to trace them.
-	Calls stats.Handler
 	// OnServing, if not nil, is called once, when the server begins to serve.
 	OnServing func()
 	// Registry receives the server's metrics, and you can register the service's own.

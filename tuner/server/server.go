@@ -150,9 +150,6 @@ func (s *Server) callOptions() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(s.options.Limits.MaxRecvBytes),
 		grpc.MaxSendMsgSize(s.options.Limits.MaxSendBytes),
 	)
-	if s.options.Calls != nil {
-		options = append(options, grpc.StatsHandler(s.options.Calls))
-	}
 	return options
 }
 
