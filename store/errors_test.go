@@ -16,7 +16,7 @@ func TestErrorMessages(t *testing.T) {
 		`the store holds at most 3 studies; delete some`:                                &store.LimitError{What: "studies", Size: 4, Limit: 3},
 		`study 7 is damaged at position 12: the checksum does not match`:                &store.CorruptError{Study: 7, Position: 12, Reason: "the checksum does not match"},
 
-		`study 7 was written by a newer version of this program (format 9 at position 12; this one reads up to format 3): upgrade it`: &store.NewerFormatError{Study: 7, Position: 12, Format: 9},
+		`study 7 was written by a newer version of this program (format 9 at position 12; this one reads up to format 1): upgrade it`: &store.NewerFormatError{Study: 7, Position: 12, Format: 9},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -4,17 +4,16 @@ import "github.com/bkbtuner/bkb/tuner/study"
 
 // DecodePayload decodes a record without its version and checksum.
 func (d *Decoder) DecodePayload(b []byte) (study.Event, error) {
-	e, _, err := d.decodePayload(b)
-	return e, err
+	return d.decodePayload(b)
 }
 
 // DecodeQuickly decodes a payload without a protobuf message, and DecodeMessage with
 // one.
-func (d *Decoder) DecodeQuickly(b []byte) (e study.Event, least byte, ok bool) {
+func (d *Decoder) DecodeQuickly(b []byte) (e study.Event, ok bool) {
 	return d.quick.event(b)
 }
 
-func (d *Decoder) DecodeMessage(b []byte) (e study.Event, least byte, err error) {
+func (d *Decoder) DecodeMessage(b []byte) (study.Event, error) {
 	return d.decodeMessage(b)
 }
 

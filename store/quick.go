@@ -32,10 +32,10 @@ const (
 	wireBytes   = 2
 )
 
-// event decodes a payload and returns the format that it needs.
-func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
+// event decodes a payload.
+func (q *quick) event(payload []byte) (e study.Event, ok bool) {
 	p := parts{rest: payload}
-	e.Time, format = timeOf(0), 1
+	e.Time = timeOf(0)
 	for p.next() {
 		switch p.tag() {
 		case 1<<3 | wireFixed64:
@@ -49,9 +49,7 @@ func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
 		case 19<<3 | wireBytes:
 			e.Caller = q.name(&p, p.filled())
 		case 4<<3 | wireBytes:
-			var s study.Started
-			s, format = q.started(&p)
-			q.body(&p, &e, s)
+			q.body(&p, &e, q.started(&p))
 		case 5<<3 | wireBytes:
 			q.body(&p, &e, q.extended(&p))
 		case 6<<3 | wireBytes:
@@ -66,10 +64,7 @@ func (q *quick) event(payload []byte) (e study.Event, format byte, ok bool) {
 			p.refuse()
 		}
 	}
-	if e.Caller != "" {
-		format = 3
-	}
-	return e, format, !p.refused && e.Body != nil
+	return e, !p.refused && e.Body != nil
 }
 
 func (q *quick) body(p *parts, e *study.Event, b study.Body) {
@@ -79,9 +74,9 @@ func (q *quick) body(p *parts, e *study.Event, b study.Body) {
 	e.Body = b
 }
 
-func (q *quick) started(p *parts) (s study.Started, format byte) {
+func (q *quick) started(p *parts) (s study.Started) {
 	m := p.message()
-	s.Deadline, format = timeOf(0), 1
+	s.Deadline = timeOf(0)
 	for m.next() {
 		switch m.tag() {
 		case 1<<3 | wireVarint:
@@ -99,10 +94,7 @@ func (q *quick) started(p *parts) (s study.Started, format byte) {
 		}
 	}
 	p.take(&m)
-	if g := s.Suggestion; g != nil && len(g.Bound)+len(g.Beta) > 0 {
-		format = 2
-	}
-	return s, format
+	return s
 }
 
 func (q *quick) suggestion(p *parts) *study.Suggestion {

@@ -11,20 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Format is the newest version of records that this program reads and writes. It writes
-// each record in the oldest version that can hold it, and reads all versions.
-const Format = 3
-
-// formatOf returns the oldest format that has all fields of a message.
-func formatOf(m *recordpb.Event) byte {
-	if m.Caller != "" {
-		return 3
-	}
-	if g := m.GetStarted().GetSuggestion(); len(g.GetBound())+len(g.GetBeta()) > 0 {
-		return 2
-	}
-	return 1
-}
+// Format is the version of the records that this program reads and writes. A reader refuses
+// newer ones.
+const Format = 1
 
 // The parts of a record besides its payload.
 const (
@@ -79,7 +68,7 @@ func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]
 	if dst == nil {
 		dst = make([]byte, 0, size)
 	}
-	dst = append(dst, formatOf(m))
+	dst = append(dst, Format)
 	dst, err = proto.MarshalOptions{Deterministic: true, UseCachedSize: true}.MarshalAppend(dst, m)
 	if err != nil {
 		return dst[:from], fmt.Errorf("%w: event %d of study %d: %w", ErrInvalid, pos, id, err)
@@ -125,40 +114,35 @@ func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error)
 	case format > Format:
 		return study.Event{}, &NewerFormatError{Study: d.id, Position: pos, Format: format}
 	}
-	e, least, err := d.decodePayload(body[versionBytes:])
+	e, err := d.decodePayload(body[versionBytes:])
 	if err != nil {
 		return study.Event{}, d.corrupt(pos, err.Error())
-	}
-	if least != body[0] {
-		return study.Event{}, d.corrupt(pos, fmt.Sprintf("its fields need format %d, not the one it names", least))
 	}
 	return e, nil
 }
 
-// decodePayload decodes a record without its version and checksum, and returns the
-// format that it needs.
-func (d *Decoder) decodePayload(b []byte) (e study.Event, least byte, err error) {
+// decodePayload decodes a record without its version and checksum.
+func (d *Decoder) decodePayload(b []byte) (study.Event, error) {
 	if len(b) <= freePayloadBytes { // too small to be sparse
-		if e, least, ok := d.quick.event(b); ok {
-			return e, least, nil
+		if e, ok := d.quick.event(b); ok {
+			return e, nil
 		}
 	}
 	return d.decodeMessage(b)
 }
 
 // decodeMessage decodes a payload by way of a protobuf message.
-func (d *Decoder) decodeMessage(b []byte) (e study.Event, least byte, err error) {
+func (d *Decoder) decodeMessage(b []byte) (study.Event, error) {
 	if sparse(b) {
-		return study.Event{}, 0, errSparse
+		return study.Event{}, errSparse
 	}
 	if err := proto.Unmarshal(b, &d.message); err != nil {
-		return study.Event{}, 0, err
+		return study.Event{}, err
 	}
 	if proto.Size(&d.message) != len(b) {
-		return study.Event{}, 0, errRedundant
+		return study.Event{}, errRedundant
 	}
-	e, err = d.payload.event(&d.message)
-	return e, formatOf(&d.message), err
+	return d.payload.event(&d.message)
 }
 
 func (d *Decoder) corrupt(pos study.Position, reason string) error {

@@ -149,20 +149,6 @@ func TestFormatVersions(t *testing.T) {
 	body = body[:len(body)-4]
 	body[0] = 0
 	wantCorrupt(t, "format 0", store.Seal(slices.Clip(body), someStudy, somePosition))
-	body[0] = 2
-	wantCorrupt(t, "format 2 without need", store.Seal(slices.Clip(body), someStudy, somePosition))
-	bounded, called := storetest.Examples()[14], storetest.Examples()[15]
-	for format, e := range map[byte]study.Event{2: bounded, 3: called} {
-		b := record(t, e)
-		if b = b[:len(b)-4]; b[0] != format {
-			t.Errorf("an event of format %d is written in format %d", format, b[0])
-		}
-		for other := byte(1); other <= store.Format; other++ {
-			if b[0] = other; other != format {
-				wantCorrupt(t, fmt.Sprintf("format %d with fields of format %d", other, format), store.Seal(slices.Clip(b), someStudy, somePosition))
-			}
-		}
-	}
 	for _, format := range []byte{store.Format + 1, 255} {
 		body[0] = format
 		_, err := decode(store.Seal(slices.Clip(body), someStudy, somePosition))

@@ -166,22 +166,9 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	if len(applied) == 0 {
 		return nil, engine.Rollback()
 	}
-	identity := s.identity.Load()
-	if identity.Format < s.options.tuning.format {
-		identity = &Identity{Format: s.options.tuning.format, Store: identity.Store, Created: identity.Created, Writer: s.options.Program}
-		err := guarded(func() error { return engine.Bucket(bucketMeta).Put(keyIdentity, identity.row()) })
-		if fault, ok := errors.AsType[faultError](err); ok {
-			return nil, s.broken(fault)
-		}
-		if err != nil {
-			_ = guarded(engine.Rollback)
-			return nil, s.unknown(err)
-		}
-	}
 	if err := c.commit(engine); err != nil {
 		return applied, err
 	}
-	s.identity.Store(identity)
 	c.studies.Store(int64(tx.studies))
 	return applied, nil
 }

@@ -8,14 +8,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Format is the version of the file that this program writes, and the newest that it
-// reads. It grows with the layout and with [store.Format], the format of the records,
-// so that an older program refuses a file that it would misread. A file of an earlier
-// format gets this one at the first write.
-const Format = 2
-
-// recordFormats is the newest format of records that a file of each format can hold.
-var recordFormats = map[int]int{1: 2, 2: 3}
+// Format is the version of the file that this program reads and writes. It grows with the
+// layout and with [store.Format], the format of the records, so that an older program
+// refuses a file that it would misread.
+const Format = 1
 
 // The buckets at the root of the file, see docs/store.md.
 var (

@@ -73,7 +73,6 @@ type tuning struct {
 	noReaping bool                     // keep the logs of deleted studies
 	commit    func(tx *bbolt.Tx) error // replaces Tx.Commit
 	watch     time.Duration            // time between two checks of the file
-	format    int                      // format to write, replaces Format
 }
 
 // withDefaults replaces zero values by their defaults.
@@ -106,9 +105,6 @@ func (o Options) withTuning() Options {
 	}
 	if o.tuning.slice == 0 {
 		o.tuning.slice = reapSlice
-	}
-	if o.tuning.format == 0 {
-		o.tuning.format = Format
 	}
 	if o.tuning.watch == 0 {
 		o.tuning.watch = watchInterval

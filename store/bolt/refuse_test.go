@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		{"newer", func(t *testing.T, path string) {
 			writeFile(t, path, whole)
 			identify(t, path, Identity{Format: Format + 1, Store: strings.Repeat("ab", storeIDBytes), Writer: "tuner v9.1"})
-		}, ErrNewerFormat, []string{"newer", "tuner v9.1", "format 3", "this program (github.com/bkbtuner/bkb", "newer one"}},
+		}, ErrNewerFormat, []string{"newer", "tuner v9.1", "format 2", "this program (github.com/bkbtuner/bkb", "newer one"}},
 		{"damaged identity", func(t *testing.T, path string) {
 			writeFile(t, path, whole)
 			update(t, path, func(tx *bbolt.Tx) error {

@@ -49,14 +49,13 @@ func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []stor
 	return list, err
 }
 
-// SaveSummaries implements [store.Store]. It changes nothing in a file of an earlier
-// format, so that listing its studies does not give it the format of this program.
+// SaveSummaries implements [store.Store].
 func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	if len(list) == 0 || s.identity.Load().Format < s.options.tuning.format {
+	if len(list) == 0 {
 		return nil
 	}
 	bytes, encoded := 0, make([][]byte, len(list))

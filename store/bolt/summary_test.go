@@ -21,43 +21,38 @@ func summaryOf(t *testing.T, s *Store, id store.StudyID) string {
 	return string(list[0].Data)
 }
 
-// A file of an earlier program has no summaries, and gets them without a new format. A
-// file of an earlier format keeps its format when they are saved.
-func TestSummariesOfEarlierFiles(t *testing.T) {
-	for format := 1; format <= Format; format++ {
-		path := filepath.Join(t.TempDir(), "studies.db")
-		writeFile(t, path, golden(t, format))
-		s := mustOpen(t, path, Options{MustExist: true})
-		info, err := s.Lookup(t.Context(), "few")
-		if err != nil {
+// A file of a program that stored no summaries has none, and gets them.
+func TestSummariesOfGoldenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "studies.db")
+	writeFile(t, path, golden(t))
+	s := mustOpen(t, path, Options{MustExist: true})
+	info, err := s.Lookup(t.Context(), "few")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := summaryOf(t, s, info.ID); got != "" {
+		t.Errorf("summary %q", got)
+	}
+	for _, want := range []string{"saved", "again"} {
+		if err := s.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: info.Head, Data: []byte(want)}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := summaryOf(t, s, info.ID); got != "" {
-			t.Errorf("format %d: summary %q", format, got)
+		if got := summaryOf(t, s, info.ID); got != want {
+			t.Errorf("after saving the summary is %q, want %q", got, want)
 		}
-		if err := s.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: info.Head, Data: []byte("saved")}}); err != nil {
-			t.Fatal(err)
-		}
-		want := "saved"
-		if format < Format {
-			want = ""
-		}
-		if got := summaryOf(t, s, info.ID); got != want || s.identity.Load().Format != format {
-			t.Errorf("format %d: after saving the summary is %q, want %q, and the format %d", format, got, want, s.identity.Load().Format)
-		}
-		if err := s.Commit(t.Context(), info.ID, info.Head, trials(100, 1)[:1], []byte("committed")); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s = mustOpen(t, path, Options{MustExist: true})
-		if got := summaryOf(t, s, info.ID); got != "committed" {
-			t.Errorf("format %d: summary %q after a commit", format, got)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := s.Commit(t.Context(), info.ID, info.Head, trials(100, 1)[:1], []byte("committed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, Options{MustExist: true})
+	if got := summaryOf(t, s, info.ID); got != "committed" {
+		t.Errorf("summary %q after a commit", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
