@@ -108,6 +108,10 @@ test-ci: ## what CI does of tests that take too long for every day: the page in 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...
 
+test-bench: ## vet and test the module of the experiments (5 minutes)
+	go -C bench vet ./...
+	go -C bench test -vet=off ./...
+
 # The Python package, with its tools in a folder outside of the project. The tests run
 # against the installed wheel.
 PYENV ?= $(HOME)/.cache/bkb-python/venv
@@ -199,21 +203,21 @@ $(PEERS)/ready:
 	touch $@
 
 bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (5 minutes)
-	go run ./bench/products -python $(PEERS)/bin/python
+	go -C bench run ./products -python $(PEERS)/bin/python
 
 bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)
-	go run ./bench/products -python $(PEERS)/bin/python falkon
+	go -C bench run ./products -python $(PEERS)/bin/python falkon
 
 # Each run is a file of $(TUNED_RUNS). Interrupted, the same command goes on.
 TUNED_RUNS ?= $(HOME)/.cache/bkb-peers/tuned-runs
-bench-tuned: export BKB_DATA ?= $(wildcard ../shared/data)
+bench-tuned: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
 bench-tuned: $(PEERS)/ready ## compare tuner auto falkon with tuned learners of scikit-learn on real data (hours)
-	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go run ./bench/products -python $(PEERS)/bin/python tuned -runs $(TUNED_RUNS)
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go -C bench run ./products -python $(PEERS)/bin/python tuned -runs $(TUNED_RUNS)
 
 ARD_RUNS ?= $(HOME)/.cache/bkb-peers/ard-runs
-bench-ard: export BKB_DATA ?= $(wildcard ../shared/data)
+bench-ard: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
 bench-ard: $(PEERS)/ready ## compare learned length scales with those of scikit-learn's Gaussian process (an hour)
-	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go run ./bench/products -python $(PEERS)/bin/python ard -runs $(ARD_RUNS)
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go -C bench run ./products -python $(PEERS)/bin/python ard -runs $(ARD_RUNS)
 
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above
@@ -221,7 +225,7 @@ bench-ard: $(PEERS)/ready ## compare learned length scales with those of scikit-
 # do not go with that; it runs on newer ones.
 BO_PEERS ?= $(HOME)/.cache/bkb-peers/bo
 START = {"op": "start", "seed": 1, "trials": 1, "space": {"parameters": {"x": {"type": "float", "low": 0.0, "high": 1.0}}}}
-bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner bench bo; says which could not be
+bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for bench-bo; says which could not be
 	@site='import sysconfig; print(sysconfig.get_path("purelib"))'; \
 	for peer in 'optuna optuna' 'skopt scikit-optimize' 'smac smac' 'cma-es cma' 'ax ax-platform' 'vizier google-vizier[jax] jax<0.5' \
 	  'hebo pymoo==0.6.1.3 GPy gpytorch catboost disjoint-set pandas'; do \
@@ -230,35 +234,35 @@ bench-bo-peers: $(PEERS)/ready ## install the optimisers of others for tuner ben
 	  python3 -m venv $$env && $(PEERS)/bin/python -c "$$site" >"$$($$env/bin/python -c "$$site")/shared.pth" && \
 	    $$env/bin/pip install -q "$$@" >$$env/pip.log 2>&1 && \
 	    { [ $$name != hebo ] || $$env/bin/pip install -q --no-deps HEBO >>$$env/pip.log 2>&1; } && \
-	    echo '$(START)' | $$env/bin/python bench/peers.py $$(echo $$name | sed s,optuna,optuna-gp,) 2>>$$env/pip.log | tee -a $$env/pip.log | grep '"ok"' >$$env/ready && \
+	    echo '$(START)' | $$env/bin/python bench/bo/peers.py $$(echo $$name | sed s,optuna,optuna-gp,) 2>>$$env/pip.log | tee -a $$env/pip.log | grep '"ok"' >$$env/ready && \
 	    echo "$$name: $$(cat $$env/ready)" || { rm -f $$env/ready; echo "$$name: could not be installed; the end of $$env/pip.log:"; tail -n 3 $$env/pip.log; }; \
 	done
 
 # Tests find the data beside the project themselves.
-bench-bo bench-bo-full: export BKB_DATA ?= $(wildcard ../shared/data)
+bench-bo bench-bo-full: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
 
 # What is done stays in $(BO_RUNS): interrupted, the same command goes on.
 BO_RUNS ?= $(HOME)/.cache/bkb-peers/bo-runs
-BO = go build -o bin/tuner ./cmd/tuner && bin/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS) --page docs/benchmarks.md
-bench-bo: ## compare BKB with the optimisers that are installed, and write docs/benchmarks.md (hours; goes on where it was)
+BO = go -C bench run . bo --python $(BO_PEERS) --out $(BO_RUNS) --page docs/tables.md
+bench-bo: ## compare BKB with the optimisers that are installed, and write bench/docs/tables.md (hours; goes on where it was)
 	mkdir -p $(BO_PEERS) && $(BO)
 
 bench-bo-full: ## the same with everything there is (days)
 	mkdir -p $(BO_PEERS) && $(BO) --tier full
 
 bench-bo-ask: ## what an ask of Optuna costs after 500 trials in 8 dimensions, and one of ours (20 minutes)
-	mkdir -p $(BO_PEERS) && go run ./cmd/tuner bench bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-uni,optuna-gp --sizes 500
+	mkdir -p $(BO_PEERS) && go -C bench run . bo --python $(BO_PEERS) --out $(BO_RUNS)-ask --latency --optimiser bkb,optuna-tpe,optuna-tpe-uni,optuna-gp --sizes 500
 
 FIDELITY ?= $(HOME)/.cache/bkb-peers/fidelity
 bench-fidelity: ## compare pruners on learning curves with Optuna and SMAC (an hour; goes on where it was)
 	test -e $(FIDELITY)/ready || { python3 -m venv $(FIDELITY) && $(FIDELITY)/bin/pip install -q optuna smac && touch $(FIDELITY)/ready; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	PYTHONPATH=python/src $(FIDELITY)/bin/python bench/fidelity.py --out $(FIDELITY)/runs.jsonl
+	PYTHONPATH=python/src $(FIDELITY)/bin/python bench/python/fidelity.py --out $(FIDELITY)/runs.jsonl
 
 WORKERS_RUNS ?= $(HOME)/.cache/bkb-python/workers.jsonl
 bench-workers: $(PYENV)/ready ## compare four processes of BKBSampler on one study of Optuna with one (40 minutes; goes on where it was)
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	PYTHONPATH=python/src $(PYENV)/bin/python bench/workers.py --out $(WORKERS_RUNS)
+	PYTHONPATH=python/src $(PYENV)/bin/python bench/python/workers.py --out $(WORKERS_RUNS)
 
 REF ?= HEAD
 bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each

@@ -87,7 +87,7 @@
 //   - The incremental dictionary of §7.1.2 and the batches of BBKB wait for
 //     Σ σ̃²/λ ≥ 1. For λ ≫ κ² that is very long, and they pull one arm in the
 //     meantime. Here there is a draw, and a batch ends, whenever there are more
-//     pulls by a quarter (docs/experiments.md, "Bandits of the library").
+//     pulls by a quarter (bench/docs/experiments.md, "Bandits of the library").
 //   - If a draw gives the same inducing points again, only the sum Σ σ̃²/λ starts
 //     again, and the posterior stays as it is. With FromScratch it is computed.
 //
@@ -115,7 +115,7 @@
 //	MiniGPOpt   O(u³ + Au²) a batch
 //	Thompson    BKB, and O(qm² + q³) for q candidates
 //
-// docs/experiments.md has measured times and regrets ("Bandits of the library"). Where most
+// bench/docs/experiments.md has measured times and regrets ("Bandits of the library"). Where most
 // arms compete, as on draws of a process in d = 6, bounds exclude few of them, and a step
 // costs O(Am).
 package bandit

@@ -2,9 +2,6 @@ package figure
 
 import (
 	"bytes"
-	"encoding/json"
-	"flag"
-	"fmt"
 	"image"
 	"image/png"
 	"math"
@@ -17,74 +14,14 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// sample has every kind of cell, of column and of series.
-func sample() *Result {
-	r := &Result{}
-	t := r.Table("scores", "Accuracy of scores", Column{Name: "sampler"}, Column{Name: "λ"}, Column{Name: "M"},
-		Column{Name: "time", Unit: "s", Format: "%.2f"}, Column{Name: "R-ACC"})
-	t.Add("BLESS", 1e-5, 2205, 0.123456, 1.0/3)
-	t.Add("uniform, \"flat\"", 0.001, 1900, math.NaN(), math.Inf(1))
-	r.Table("empty", "", Column{Name: "n"})
-	r.Note("λ is %s.", "per sample")
-	p := r.Plot("growth", "Growth", Axis{Label: "n", Log: true}, Axis{Label: "time [s]", Log: true})
+// sample has every kind of series.
+func sample() *Plot {
+	p := &Plot{Name: "growth", Title: "Growth", X: Axis{Label: "n", Log: true}, Y: Axis{Label: "time [s]", Log: true}}
 	x := []float64{10, 100, 1000}
 	p.Add(Series{Name: "line", X: x, Y: []float64{1, 2, 3}})
 	p.Add(Series{Name: "bars", X: x, Y: []float64{2, math.NaN(), 5}, Low: []float64{1, 2, 3}, High: []float64{3, 4, 9}, Style: Points})
 	p.Add(Series{Name: "band", X: x, Low: []float64{1, 0, 2}, High: []float64{2, 4, 5}, Style: Band})
-	return r
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (−want +got; -update rewrites):\n%s", name, diff)
-	}
-}
-
-func TestWriters(t *testing.T) {
-	r := sample()
-	var b bytes.Buffer
-	if err := r.WriteText(&b, 0); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "sample.txt", b.Bytes())
-	for _, width := range []int{40, 30} {
-		b.Reset()
-		if err := r.WriteText(&b, width); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, fmt.Sprintf("sample-%d.txt", width), b.Bytes())
-	}
-	b.Reset()
-	for _, table := range r.Tables {
-		b.WriteString("\n")
-		if err := table.WriteMarkdown(&b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden(t, "sample.md", b.Bytes())
-	b.Reset()
-	if err := r.Tables[0].WriteCSV(&b); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "sample.csv", b.Bytes())
-	line, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "sample.json", append(line, '\n'))
+	return p
 }
 
 // The drawing depends on the series, and points that cannot be drawn are left out.
@@ -102,7 +39,7 @@ func TestPlots(t *testing.T) {
 		}
 		return img
 	}
-	p := sample().Plots[0]
+	p := sample()
 	whole := decode(p)
 	if s := whole.Bounds().Size(); s.X < 400 || s.Y < 300 {
 		t.Errorf("size %v", s)
@@ -164,14 +101,10 @@ func TestLogTicks(t *testing.T) {
 }
 
 func TestShapesAreChecked(t *testing.T) {
-	table := (&Result{}).Table("t", "", Column{Name: "a"}, Column{Name: "b"})
-	for name, f := range map[string]func(){
-		"short row":       func() { table.Add(1) },
-		"strange cell":    func() { table.Add(1, []int{}) },
-		"column":          func() { table.Float("c") },
-		"series":          func() { (&Plot{}).Add(Series{X: []float64{1}}) },
-		"bars":            func() { (&Plot{}).Add(Series{X: []float64{1}, Y: []float64{1}, Low: []float64{1}}) },
-		"band of nothing": func() { (&Plot{}).Add(Series{X: []float64{1}, Y: []float64{1}, Style: Band}) },
+	for name, s := range map[string]Series{
+		"series":          {X: []float64{1}},
+		"bars":            {X: []float64{1}, Y: []float64{1}, Low: []float64{1}},
+		"band of nothing": {X: []float64{1}, Y: []float64{1}, Style: Band},
 	} {
 		func() {
 			defer func() {
@@ -179,36 +112,21 @@ func TestShapesAreChecked(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			f()
+			(&Plot{}).Add(s)
 		}()
 	}
 }
 
 func TestFilesAreWritten(t *testing.T) {
-	r, dir := sample(), filepath.Join(t.TempDir(), "new")
-	r.Plot("nothing", "", Axis{}, Axis{})
-	files, err := r.WriteCSVFiles("fig1", dir)
-	if err != nil || len(files) != 2 || files[0] != filepath.Join(dir, "fig1-scores.csv") {
-		t.Fatalf("%v, %v", files, err)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "sample.csv", text)
-	if files, err = r.WritePNGFiles("fig1", dir); err != nil || len(files) != 1 {
-		t.Errorf("plots: %v, %v", files, err)
-	}
-	one := filepath.Join(dir, "one.csv")
-	if _, err := r.WriteCSVFiles("fig1", one); err == nil {
-		t.Error("two tables went into one file")
-	}
-	r.Tables = r.Tables[:1]
-	if files, err = r.WriteCSVFiles("fig1", one); err != nil || len(files) != 1 || files[0] != one {
-		t.Errorf("one table: %v, %v", files, err)
+	plots, dir := Plots{sample()}, filepath.Join(t.TempDir(), "new")
+	plots.Plot("nothing", "", Axis{}, Axis{})
+	for _, write := range []func(name, folder string) ([]string, error){plots.WritePNGFiles, plots.WriteSVGFiles} {
+		if files, err := write("fig1", dir); err != nil || len(files) != 1 {
+			t.Errorf("plots: %v, %v", files, err)
+		}
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 4 {
+	if err != nil || len(left) != 2 || left[0].Name() != "fig1-growth.png" {
 		t.Errorf("in the folder are %v, %v", left, err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // BenchmarkLearners measures the CPU time of the most expensive steps, as the median of
-// all rounds. Where the number of workers can be chosen, it is one. docs/performance.md
+// all rounds. Where the number of workers can be chosen, it is one. bench/docs/performance.md
 // shows how to compare two revisions by running their test binaries in turn.
 func BenchmarkLearners(b *testing.B) {
 	const n, m = 20000, 1024

@@ -20,12 +20,12 @@ const (
 	trialRows = 8
 	mostRows  = 1000
 	// trialCenters is the largest number of centres that a trial fits, which bounds its
-	// cost. docs/reproductions.md has its share of a fit.
+	// cost. bench/docs/reproductions.md has its share of a fit.
 	trialCenters = 250
 	// leastTrial is the smallest number of centres that a trial fits.
 	leastTrial = 5
 	// trialGain is the ratio of root mean square errors that makes a sampler's centres
-	// worth taking. Draws of one kind differ by about 5 %. docs/reproductions.md has what
+	// worth taking. Draws of one kind differ by about 5 %. bench/docs/reproductions.md has what
 	// other ratios gain and lose.
 	trialGain = 0.9
 	// trialHint is the ratio in the first trial that makes a second one worth its time.

@@ -10,7 +10,7 @@ import (
 const (
 	// leapShare is the share of the budget from which on a level scores the last one. The
 	// cost is in proportion to its square. Levels of 12 to 50 % were compared, see
-	// docs/reproductions.md.
+	// bench/docs/reproductions.md.
 	leapShare = 0.15
 	// leapLevel is the largest share of such a level. λ falls by steps of 10 before.
 	leapLevel = 0.25

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/bkbtuner/bkb/internal/problems/bbob"
+	"github.com/bkbtuner/bkb/bench/bbob"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 

@@ -15,10 +15,10 @@ var classic = Suite{
 		maximised("classic/hartmann6", Standard, problems.Hartmann6{}),
 		maximised("classic/ackley5", Standard, problems.Ackley{Dim: 5, Shift: 1.3}),
 		{"classic/mixed", Standard, mixed},
-		maximised("classic/hartmann3", Full, problems.Hartmann3{}),
+		maximised("classic/hartmann3", Full, hartmann3{}),
 		maximised("classic/ackley10", Full, problems.Ackley{Dim: 10, Shift: 1.3}),
-		maximised("classic/levy8", Full, problems.Levy{Dim: 8}),
-		maximised("classic/rastrigin4", Full, problems.Rastrigin{Dim: 4, Shift: 1.3}),
+		maximised("classic/levy8", Full, levy{Dim: 8}),
+		maximised("classic/rastrigin4", Full, rastrigin{Dim: 4, Shift: 1.3}),
 		{"classic/pressure-vessel", Full, pressureVessel},
 	},
 }

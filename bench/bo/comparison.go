@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 )
 
 // Comparison describes a comparison. Zero values of all fields but Out mean the settings of
@@ -27,7 +27,7 @@ type Comparison struct {
 	SkipSeeds                    int // seeds left out, so that the first is SkipSeeds + 1
 	Jobs                         int // runs at a time, 0 for 1. CPU time is measured only with 1.
 	// Progress, if not nil, receives the progress, from one goroutine at a time.
-	Progress func(bench.Progress)
+	Progress func(experiment.Progress)
 }
 
 // SelectionError reports a name that selects nothing.
@@ -55,7 +55,7 @@ type plan struct {
 // tiers in their order.
 var tiers = []Tier{Smoke, Standard, Full}
 
-// plan checks the comparison. The errors are [*SelectionError] and [*bench.ValueError].
+// plan checks the comparison. The errors are [*SelectionError] and [*experiment.ValueError].
 func (c *Comparison) plan() (*plan, error) {
 	tier := c.Tier
 	if tier == "" {
@@ -70,11 +70,11 @@ func (c *Comparison) plan() (*plan, error) {
 		value int
 	}{{"seeds", c.Seeds}, {"trials", c.Trials}, {"jobs", c.Jobs}} {
 		if v.value < 0 {
-			return nil, bench.NewValueError(v.what, v.value, "1 or more (0: the tier's own)")
+			return nil, experiment.NewValueError(v.what, v.value, "1 or more (0: the tier's own)")
 		}
 	}
 	if c.SkipSeeds < 0 {
-		return nil, bench.NewValueError("skip-seeds", c.SkipSeeds, "0 or more")
+		return nil, experiment.NewValueError("skip-seeds", c.SkipSeeds, "0 or more")
 	}
 	p := &plan{seeds: c.Seeds, skip: c.SkipSeeds, trials: c.Trials}
 	if p.seeds == 0 {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -32,14 +32,14 @@ func TestSmoke(t *testing.T) {
 	if err != nil || again.Ran != 0 || again.Had != done.Ran {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	report, err := c.Report()
+	got, err := c.Report()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows := len(report.Tables[0].Rows); rows < 2 {
+	if rows := len(got.Tables[0].Rows); rows < 2 {
 		t.Errorf("%d rows of ranks", rows)
 	}
-	page, err := c.Page(report)
+	page, err := c.Page(got)
 	if err != nil || !bytes.Contains(page, []byte("## Ranks\n")) || !bytes.Contains(page, []byte("| bkb |")) {
 		t.Errorf("%s, %v", page, err)
 	}
@@ -86,7 +86,7 @@ func trialsOf(t *testing.T, c *Comparison) []string {
 func TestInterrupted(t *testing.T) {
 	c := &Comparison{Out: t.TempDir(), Tier: Smoke, Suites: []string{"classic"}, Optimisers: []string{"random"}, Seeds: 50}
 	ctx, cancel := context.WithCancel(t.Context())
-	c.Progress = func(p bench.Progress) {
+	c.Progress = func(p experiment.Progress) {
 		if p.Done == 20 {
 			cancel()
 		}
@@ -169,7 +169,7 @@ func TestProblems(t *testing.T) {
 				continue
 			}
 			p, err := l.Open(data)
-			if missing := (*bench.DataError)(nil); errors.As(err, &missing) {
+			if missing := (*experiment.DataError)(nil); errors.As(err, &missing) {
 				t.Logf("left out: %v", err)
 				continue
 			} else if err != nil {
@@ -324,7 +324,7 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%v", table.Rows[i])
 		}
 	}
-	page, err := c.Page(&figure.Result{})
+	page, err := c.Page(&report.Result{})
 	if err != nil || !bytes.Contains(page, []byte("## Latency\n")) {
 		t.Errorf("%s, %v", page, err)
 	}
@@ -332,7 +332,7 @@ func TestLatency(t *testing.T) {
 		sizes []int
 		asks  int
 	}{{[]int{3}, 0}, {[]int{100}, 1}, {nil, -1}} {
-		var value *bench.ValueError
+		var value *experiment.ValueError
 		if _, err := c.Latency(t.Context(), bad.sizes, bad.asks); !errors.As(err, &value) {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -3,7 +3,7 @@ package bo
 import (
 	"math"
 
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/report"
 )
 
 // intervals are the intervals of outcomes that coverage is measured for, as the share that is
@@ -17,8 +17,8 @@ var intervals = [...]struct{ share, width float64 }{
 
 // coverage adds the share of outcomes inside the intervals that were predicted for them, of
 // optimisers that predict.
-func (r *results) coverage(out *figure.Result) {
-	var t *figure.Table
+func (r *results) coverage(out *report.Result) {
+	var t *report.Table
 	for _, s := range r.suite {
 		for _, k := range r.plan.contestants {
 			for _, n := range r.plan.budgets() {
@@ -28,9 +28,9 @@ func (r *results) coverage(out *figure.Result) {
 				}
 				if t == nil {
 					t = out.Table("coverage", "Of runs that recorded predictions, share of the outcomes of trials that succeed inside the interval that was predicted when the trial was suggested. Lowest and highest are the shares of 95 % intervals on one problem",
-						figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"}, figure.Column{Name: "outcomes"},
-						figure.Column{Name: "50 %", Format: "%.3f"}, figure.Column{Name: "90 %", Format: "%.3f"}, figure.Column{Name: "95 %", Format: "%.3f"},
-						figure.Column{Name: "lowest", Format: "%.3f"}, figure.Column{Name: "highest", Format: "%.3f"})
+						report.Column{Name: "suite"}, report.Column{Name: "optimiser"}, report.Column{Name: "trials"}, report.Column{Name: "runs"}, report.Column{Name: "outcomes"},
+						report.Column{Name: "50 %", Format: "%.3f"}, report.Column{Name: "90 %", Format: "%.3f"}, report.Column{Name: "95 %", Format: "%.3f"},
+						report.Column{Name: "lowest", Format: "%.3f"}, report.Column{Name: "highest", Format: "%.3f"})
 				}
 				low, high := 1.0, 0.0
 				for _, p := range problems {

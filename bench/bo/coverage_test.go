@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/report"
 )
 
 // Outcomes that are drawn from their predictions are inside as often as the intervals say, and
@@ -48,7 +48,7 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 	}
-	out := &figure.Result{}
+	out := &report.Result{}
 	(&results{plan: p, suite: []*suiteResults{s}}).coverage(out)
 	table := out.Tables[0]
 	if len(table.Rows) != 3 {

@@ -10,15 +10,15 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
 // readCSV calls row with the fields of every line of a gzipped file of the data directory,
 // without the header if there is one. The fields are only valid until row returns. The
-// errors are [*bench.DataError] and those of reading and of row, with path and line.
+// errors are [*experiment.DataError] and those of reading and of row, with path and line.
 func readCSV(data, file string, comma rune, header bool, row func(fields []string) error) error {
-	path, err := (&bench.Env{Data: data}).File(file)
+	path, err := (&experiment.Env{Data: data}).File(file)
 	if err != nil {
 		return err
 	}

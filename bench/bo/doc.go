@@ -4,7 +4,7 @@
 // A [Comparison] chooses suites, problems, optimisers and seeds. Execute does the runs that
 // are missing, and writes each to a file of its own in one step. Report makes tables of the
 // existing files. So a comparison can be interrupted, continued, and extended by one
-// optimiser at a time. The command line is tuner bench bo.
+// optimiser at a time. The command line is bench bo.
 //
 // # Suites
 //

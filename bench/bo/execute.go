@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
@@ -20,7 +20,7 @@ type Done struct {
 
 // Execute does the runs that are missing. When ctx ends it returns its error, and finished
 // runs stay. A run that fails does not stop the others. The errors are [*SelectionError],
-// [*bench.ValueError], [*FileError], that of ctx, and those of writing.
+// [*experiment.ValueError], [*FileError], that of ctx, and those of writing.
 func (c *Comparison) Execute(ctx context.Context) (Done, error) {
 	p, err := c.plan()
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *execution) one(ctx context.Context, j job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.passed++
-	data, missing, unsupported := (*bench.DataError)(nil), (*MissingError)(nil), (*UnsupportedError)(nil)
+	data, missing, unsupported := (*experiment.DataError)(nil), (*MissingError)(nil), (*UnsupportedError)(nil)
 	file, write := (*FileError)(nil), (*writeError)(nil)
 	switch {
 	case had:
@@ -165,7 +165,7 @@ func (e *execution) report(j job) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.c.Progress(bench.Progress{
+	e.c.Progress(experiment.Progress{
 		Done: e.passed, Of: e.done.Of, What: fmt.Sprintf("%s on %s, seed %d", j.contestant.Name, j.listed.Name, j.seed),
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -19,7 +19,7 @@ func kernelTable(name string, tier Tier, file string, columns func() []*column) 
 		if err != nil {
 			return nil, err
 		}
-		cache, err := (&bench.Env{Data: data}).KernelCache(file)
+		cache, err := (&experiment.Env{Data: data}).KernelCache(file)
 		if err != nil {
 			return nil, err
 		}

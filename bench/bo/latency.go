@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -34,8 +34,8 @@ const (
 // asks is 300 for 0, and peers get a fifteenth. Every ask comes after a tell, and nothing
 // is prepared in between. Slow peers end at 500 trials, others at 10,000. The result is
 // kept for [Comparison.Page]. With an error it is partial. The errors are
-// [*SelectionError], [*bench.ValueError], and that of ctx.
-func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figure.Result, error) {
+// [*SelectionError], [*experiment.ValueError], and that of ctx.
+func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*report.Result, error) {
 	p, err := c.plan()
 	if err != nil {
 		return nil, err
@@ -47,21 +47,21 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figur
 		asks = latencyAsks
 	}
 	if asks < latencyPeerShare || asks > 100_000 {
-		return nil, bench.NewValueError("asks", asks, "15 to 100000")
+		return nil, experiment.NewValueError("asks", asks, "15 to 100000")
 	}
 	for _, n := range sizes {
 		if n < 20 || n > 1_000_000 {
-			return nil, bench.NewValueError("sizes", n, "20 to 1000000")
+			return nil, experiment.NewValueError("sizes", n, "20 to 1000000")
 		}
 	}
-	r := &figure.Result{}
+	r := &report.Result{}
 	t := r.Table("latency", fmt.Sprintf("Asks after a number of trials in %d dimensions, each after a tell. Asks that wait for a new model have columns of their own", latencyDim),
-		figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "asks"},
-		figure.Column{Name: "p50", Unit: "ms", Format: "%.2f"}, figure.Column{Name: "p90", Unit: "ms", Format: "%.2f"}, figure.Column{Name: "p99", Unit: "ms", Format: "%.2f"},
-		figure.Column{Name: "CPU", Unit: "ms", Format: "%.2f"},
-		figure.Column{Name: "new models"}, figure.Column{Name: "longest", Unit: "ms", Format: "%.0f"},
-		figure.Column{Name: "first model", Unit: "ms", Format: "%.0f"}, figure.Column{Name: "after restart", Unit: "ms", Format: "%.0f"},
-		figure.Column{Name: "m", Format: "%.0f"}, figure.Column{Name: "heap", Unit: "MB", Format: "%.0f"}, figure.Column{Name: "RssAnon", Unit: "MB", Format: "%.0f"})
+		report.Column{Name: "optimiser"}, report.Column{Name: "trials"}, report.Column{Name: "asks"},
+		report.Column{Name: "p50", Unit: "ms", Format: "%.2f"}, report.Column{Name: "p90", Unit: "ms", Format: "%.2f"}, report.Column{Name: "p99", Unit: "ms", Format: "%.2f"},
+		report.Column{Name: "CPU", Unit: "ms", Format: "%.2f"},
+		report.Column{Name: "new models"}, report.Column{Name: "longest", Unit: "ms", Format: "%.0f"},
+		report.Column{Name: "first model", Unit: "ms", Format: "%.0f"}, report.Column{Name: "after restart", Unit: "ms", Format: "%.0f"},
+		report.Column{Name: "m", Format: "%.0f"}, report.Column{Name: "heap", Unit: "MB", Format: "%.0f"}, report.Column{Name: "RssAnon", Unit: "MB", Format: "%.0f"})
 	r.Note("p50, p90 and p99 are wall times of asks without a new model. CPU is their mean CPU time.")
 	r.Note("New models counts the models made during the asks. Longest is the longest ask with a new model, including the time to make it.")
 	r.Note("First model is the ask that makes the first model. After restart is the first ask of a process that has just read the study.")
@@ -69,7 +69,7 @@ func (c *Comparison) Latency(ctx context.Context, sizes []int, asks int) (*figur
 	for i, k := range p.contestants {
 		for j, n := range sizes {
 			if c.Progress != nil {
-				c.Progress(bench.Progress{Done: i*len(sizes) + j, Of: len(p.contestants) * len(sizes), What: fmt.Sprintf("%s after %d trials", k.Name, n)})
+				c.Progress(experiment.Progress{Done: i*len(sizes) + j, Of: len(p.contestants) * len(sizes), What: fmt.Sprintf("%s after %d trials", k.Name, n)})
 			}
 			switch {
 			case k.component != nil:
@@ -184,7 +184,7 @@ type asked struct {
 // ask makes the next suggestion and starts its trial.
 func (b *bare) ask(ctx context.Context) (asked, error) {
 	var a asked
-	watch := bench.StartWatch()
+	watch := experiment.StartWatch()
 	if anchorer, ok := b.proposer.(propose.Anchorer); ok {
 		event, due, err := anchorer.Anchor(ctx, b.study)
 		if err == nil && due {
@@ -216,7 +216,7 @@ func (b *bare) tell() error {
 var stillTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // latencyOurs adds a row for a proposer of this module.
-func latencyOurs(ctx context.Context, t *figure.Table, k Contestant, n, asks int) error {
+func latencyOurs(ctx context.Context, t *report.Table, k Contestant, n, asks int) error {
 	b, err := newBare(k, n)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func latencyOurs(ctx context.Context, t *figure.Table, k Contestant, n, asks int
 	var mem runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&mem)
-	q := bench.Quantiles(wall, 0.5, 0.9, 0.99)
+	q := experiment.Quantiles(wall, 0.5, 0.9, 0.99)
 	t.Add(k.Name, n, len(wall), 1e3*q[0], 1e3*q[1], 1e3*q[2], 1e3*means([][]float64{cpu})[0],
 		models, 1e3*longest, firstModel, 1e3*restart, m, float64(mem.HeapAlloc)/1e6, rss/1e6)
 	runtime.KeepAlive(b)
@@ -284,7 +284,7 @@ func (b *bare) restart(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	watch := bench.StartWatch()
+	watch := experiment.StartWatch()
 	_, err = p.Propose(ctx, b.study, 1)
 	return watch.Wall(), err
 }
@@ -309,7 +309,7 @@ func anonymous() float64 {
 }
 
 // latencyPeer adds a row for an optimiser that offers only ask and tell.
-func latencyPeer(ctx context.Context, t *figure.Table, python string, k Contestant, n, asks int) (err error) {
+func latencyPeer(ctx context.Context, t *report.Table, python string, k Contestant, n, asks int) (err error) {
 	h, err := newHistory(n)
 	if err != nil {
 		return err
@@ -335,7 +335,7 @@ func latencyPeer(ctx context.Context, t *figure.Table, python string, k Contesta
 	var wall, cpu []float64
 	first := 0.0
 	for i := range asks + 1 {
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		c, err := o.Ask(ctx)
 		if err != nil {
 			return err
@@ -356,7 +356,7 @@ func latencyPeer(ctx context.Context, t *figure.Table, python string, k Contesta
 			return err
 		}
 	}
-	q := bench.Quantiles(wall, 0.5, 0.9, 0.99)
+	q := experiment.Quantiles(wall, 0.5, 0.9, 0.99)
 	seconds := math.NaN()
 	if len(cpu) > 0 {
 		seconds = means([][]float64{cpu})[0]

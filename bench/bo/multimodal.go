@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bench/bbob"
 	"github.com/bkbtuner/bkb/internal/problems"
-	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 

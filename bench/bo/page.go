@@ -10,14 +10,14 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/report"
 )
 
 // Page returns a report as a page of Markdown, with the last [Comparison.Latency]
 // that was written to the folder of the runs, if there is one.
-func (c *Comparison) Page(r *figure.Result) ([]byte, error) {
+func (c *Comparison) Page(r *report.Result) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Benchmarks\n\n`tuner bench bo --page` writes this page. `bench/bo/doc.go` explains the figures.\nThe runs are from this machine, %s.\n", Machine())
+	fmt.Fprintf(&b, "# Benchmarks\n\n`go -C bench run . bo --page` writes this page. `bench/bo/doc.go` explains the figures.\nThe runs are from this machine, %s.\n", Machine())
 	for _, note := range r.Notes {
 		b.WriteString("\n" + note + "\n")
 	}
@@ -48,7 +48,7 @@ func heading(name string) string {
 func (c *Comparison) latencyFile() string { return filepath.Join(c.Out, "latency.md") }
 
 // keepLatency writes a result of Latency for later pages.
-func (c *Comparison) keepLatency(r *figure.Result) error {
+func (c *Comparison) keepLatency(r *report.Result) error {
 	var b bytes.Buffer
 	b.WriteString("\n## Latency\n\n")
 	for _, t := range r.Tables {

@@ -23,7 +23,7 @@ import (
 type peerProgram struct {
 	name   string // of the peer in script
 	python string // interpreter that has the peer's packages
-	script string // text of a program with the protocol of bench/peers.py
+	script string // text of a program with the protocol of bench/bo/peers.py
 	// patience is the time limit of one answer, 0 for none.
 	patience time.Duration
 }
@@ -185,7 +185,7 @@ func (p *peerProcess) kill() {
 // message is a message to the peer, with op and its arguments.
 type message map[string]any
 
-// answer is the peer's answer. See bench/peers.py.
+// answer is the peer's answer. See bench/bo/peers.py.
 type answer struct {
 	OK          bool            `json:"ok"`
 	Version     string          `json:"version"`

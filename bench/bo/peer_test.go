@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bkbtuner/bkb/bench"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/space/spacetest"
@@ -32,7 +31,7 @@ func fake(t *testing.T, name string) peerProgram {
 
 // adapter returns a peer of the adapter itself. The peer python-random needs no package.
 func adapter(t *testing.T, name string) peerProgram {
-	return peerProgram{python: python(t), script: bench.Script, name: name}
+	return peerProgram{python: python(t), script: script, name: name}
 }
 
 func python(t *testing.T) string {

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/bkbtuner/bkb/bench"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -31,7 +30,7 @@ var peers = []Contestant{
 // first ask may compile.
 const patience = 30 * time.Minute
 
-// peer returns a peer of bench/peers.py. The environment is the directory of its packages,
+// peer returns a peer of bench/bo/peers.py. The environment is the directory of its packages,
 // made by make bench-bo-peers.
 func peer(name, environment, title string, slow bool) Contestant {
 	start := func(ctx context.Context, s Setup) (*peerProcess, error) {
@@ -39,7 +38,7 @@ func peer(name, environment, title string, slow bool) Contestant {
 		if err != nil {
 			return nil, &MissingError{Contestant: name, Reason: err.Error()}
 		}
-		return peerProgram{name: name, python: python, script: bench.Script, patience: patience}.start(ctx, s)
+		return peerProgram{name: name, python: python, script: script, patience: patience}.start(ctx, s)
 	}
 	return Contestant{
 		Name: name, Kind: Peer, Title: title, Slow: slow,

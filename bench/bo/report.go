@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
 // Report returns tables of the existing runs, done now or before. The errors are
-// [*SelectionError], [*bench.ValueError] and [*FileError].
-func (c *Comparison) Report() (*figure.Result, error) {
+// [*SelectionError], [*experiment.ValueError] and [*FileError].
+func (c *Comparison) Report() (*report.Result, error) {
 	p, err := c.plan()
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (c *Comparison) Report() (*figure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &figure.Result{}
+	out := &report.Result{}
 	if len(r.suite) == 0 {
 		out.Note("There are no runs yet.")
 		return out, nil
@@ -54,7 +55,7 @@ func (c *Comparison) Report() (*figure.Result, error) {
 }
 
 // ranks adds a table of mean ranks, with a column for each optimiser.
-func (r *results) ranks(out *figure.Result, name, title string, by choice, in func(Contestant) bool) {
+func (r *results) ranks(out *report.Result, name, title string, by choice, in func(Contestant) bool) {
 	var names []string
 	for _, k := range r.plan.contestants {
 		if in(k) && slices.ContainsFunc(r.suite, func(s *suiteResults) bool { return s.took(k.Name) }) {
@@ -64,7 +65,7 @@ func (r *results) ranks(out *figure.Result, name, title string, by choice, in fu
 	if len(names) < 2 {
 		return
 	}
-	t := out.Table(name, title, append([]figure.Column{{Name: "suite"}, {Name: "trials"}, {Name: "problems"}, {Name: "runs each"}}, regretColumns(names, "%.2f")...)...)
+	t := out.Table(name, title, append([]report.Column{{Name: "suite"}, {Name: "trials"}, {Name: "problems"}, {Name: "runs each"}}, regretColumns(names, "%.2f")...)...)
 	for _, s := range r.suite {
 		for _, n := range r.plan.budgets() {
 			here := s.regulars(names, n)
@@ -120,10 +121,10 @@ func (s *suiteResults) took(name string) bool {
 	return false
 }
 
-func regretColumns(names []string, format string) []figure.Column {
-	var out []figure.Column
+func regretColumns(names []string, format string) []report.Column {
+	var out []report.Column
 	for _, name := range names {
-		out = append(out, figure.Column{Name: name, Format: format})
+		out = append(out, report.Column{Name: name, Format: format})
 	}
 	return out
 }
@@ -155,20 +156,20 @@ const significant = 0.05
 
 // duels adds the comparison of the first of ours with each other optimiser, and the
 // problems that it lost.
-func (r *results) duels(out *figure.Result) {
+func (r *results) duels(out *report.Result) {
 	at := slices.IndexFunc(r.plan.contestants, func(k Contestant) bool { return k.Kind == Ours })
 	if at < 0 || len(r.plan.contestants) < 2 {
 		return
 	}
 	we := r.plan.contestants[at].Name
 	t := out.Table("duels", fmt.Sprintf("%s against each other optimiser. The table has problems won, tied and lost (signed-rank test over seeds at 5 %%, where fewer than six seeds always tie), single runs, and the test over problems", we),
-		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "problems"}, figure.Column{Name: "seeds"},
-		figure.Column{Name: "wins"}, figure.Column{Name: "ties"}, figure.Column{Name: "losses"},
-		figure.Column{Name: "runs better"}, figure.Column{Name: "equal"}, figure.Column{Name: "worse"},
-		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
+		report.Column{Name: "suite"}, report.Column{Name: "trials"}, report.Column{Name: "against"}, report.Column{Name: "problems"}, report.Column{Name: "seeds"},
+		report.Column{Name: "wins"}, report.Column{Name: "ties"}, report.Column{Name: "losses"},
+		report.Column{Name: "runs better"}, report.Column{Name: "equal"}, report.Column{Name: "worse"},
+		report.Column{Name: "mean difference", Format: "%+.3f"}, report.Column{Name: "p", Format: "%.3g"})
 	lost := out.Table("losses", fmt.Sprintf("Problems that %s lost, with mean differences of regret (of its log10 in suites on that scale)", we),
-		figure.Column{Name: "problem"}, figure.Column{Name: "trials"}, figure.Column{Name: "against"}, figure.Column{Name: "seeds"},
-		figure.Column{Name: "mean difference", Format: "%+.3f"}, figure.Column{Name: "p", Format: "%.3g"})
+		report.Column{Name: "problem"}, report.Column{Name: "trials"}, report.Column{Name: "against"}, report.Column{Name: "seeds"},
+		report.Column{Name: "mean difference", Format: "%+.3f"}, report.Column{Name: "p", Format: "%.3g"})
 	for _, s := range r.suite {
 		for _, n := range r.plan.budgets() {
 			for _, k := range r.plan.contestants {
@@ -219,14 +220,14 @@ func duel(d [][]float64) []any {
 const bootstrapDraws = 4000
 
 // againstRandom adds the paired interval of each optimiser against random.
-func (r *results) againstRandom(out *figure.Result) {
+func (r *results) againstRandom(out *report.Result) {
 	const reference = "random"
 	if !slices.ContainsFunc(r.plan.contestants, func(k Contestant) bool { return k.Name == reference }) || len(r.plan.contestants) < 2 {
 		return
 	}
 	t := out.Table("random", "Mean paired difference of normalised regret from random (of its log10 where the scale is log10), with a 95 % bootstrap interval over seeds. Below 0 is better",
-		figure.Column{Name: "suite"}, figure.Column{Name: "trials"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "scale"}, figure.Column{Name: "runs"},
-		figure.Column{Name: "difference", Format: "%+.3f"}, figure.Column{Name: "low", Format: "%+.3f"}, figure.Column{Name: "high", Format: "%+.3f"}, figure.Column{Name: "verdict"})
+		report.Column{Name: "suite"}, report.Column{Name: "trials"}, report.Column{Name: "optimiser"}, report.Column{Name: "scale"}, report.Column{Name: "runs"},
+		report.Column{Name: "difference", Format: "%+.3f"}, report.Column{Name: "low", Format: "%+.3f"}, report.Column{Name: "high", Format: "%+.3f"}, report.Column{Name: "verdict"})
 	for _, s := range r.suite {
 		for _, n := range r.plan.budgets() {
 			for _, k := range r.plan.contestants {
@@ -235,7 +236,7 @@ func (r *results) againstRandom(out *figure.Result) {
 					continue
 				}
 				rng := stream.New(stream.Derive(0, "bench bo bootstrap "+s.Name+" "+k.Name, uint64(n)))
-				low, high := bench.Bootstrap(d, bootstrapDraws, rng, grandMean)
+				low, high := experiment.Bootstrap(d, bootstrapDraws, rng, grandMean)
 				scale := "plain"
 				if s.Log {
 					scale = "log10"
@@ -247,7 +248,7 @@ func (r *results) againstRandom(out *figure.Result) {
 }
 
 // stuck adds the share of runs that are worse than random search, for each class of problems.
-func (r *results) stuck(out *figure.Result) {
+func (r *results) stuck(out *report.Result) {
 	const reference = "random"
 	for _, s := range r.suite {
 		names := s.names(r.plan, Ours, Ablation, Peer)
@@ -255,7 +256,7 @@ func (r *results) stuck(out *figure.Result) {
 			continue
 		}
 		t := out.Table("stuck-"+s.Name, s.Title+", share of runs whose regret is above the median of random search",
-			append([]figure.Column{{Name: "problems"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
+			append([]report.Column{{Name: "problems"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
 		for _, class := range s.classes() {
 			for _, n := range r.plan.budgets() {
 				values, found := make([]float64, len(names)), false
@@ -302,7 +303,7 @@ func (s *suiteResults) stuckShare(class, name, reference string, n int) float64 
 		if bars[at.problem] == nil || s.classOf(at.problem) != class {
 			continue
 		}
-		if of++; s.regret(at, name, n, measured) > bench.Quantiles(bars[at.problem], 0.5)[0] {
+		if of++; s.regret(at, name, n, measured) > experiment.Quantiles(bars[at.problem], 0.5)[0] {
 			stuck++
 		}
 	}
@@ -326,10 +327,10 @@ func verdict(d [][]float64, low, high float64) string {
 }
 
 // curves adds regret against the number of trials.
-func (r *results) curves(out *figure.Result) {
+func (r *results) curves(out *report.Result) {
 	t := out.Table("curves", "Normalised regret over all problems and seeds of a suite, with median and quartiles",
-		figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
-		figure.Column{Name: "quartile", Format: "%.3g"}, figure.Column{Name: "median", Format: "%.3g"}, figure.Column{Name: "upper quartile", Format: "%.3g"})
+		report.Column{Name: "suite"}, report.Column{Name: "optimiser"}, report.Column{Name: "trials"}, report.Column{Name: "runs"},
+		report.Column{Name: "quartile", Format: "%.3g"}, report.Column{Name: "median", Format: "%.3g"}, report.Column{Name: "upper quartile", Format: "%.3g"})
 	for _, s := range r.suite {
 		plot := out.Plot(s.Name, s.Title, figure.Axis{Label: "trials", Log: true}, figure.Axis{Label: "normalised regret", Log: true})
 		for _, k := range r.plan.contestants {
@@ -342,7 +343,7 @@ func (r *results) curves(out *figure.Result) {
 				if len(v) == 0 {
 					continue
 				}
-				q := bench.Quantiles(v, 0.25, 0.5, 0.75)
+				q := experiment.Quantiles(v, 0.25, 0.5, 0.75)
 				t.Add(s.Name, k.Name, n, len(v), q[0], q[1], q[2])
 				series.X, series.Y = append(series.X, float64(n)), append(series.Y, q[1])
 			}
@@ -365,11 +366,11 @@ func steps(trials int) []int {
 }
 
 // problems adds the median regret on each problem, with a column for each optimiser.
-func (r *results) problems(out *figure.Result) {
+func (r *results) problems(out *report.Result) {
 	for _, s := range r.suite {
 		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
 		t := out.Table("problems-"+s.Name, s.Title+", median normalised regret of each problem",
-			append([]figure.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.3g")...)...)
+			append([]report.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.3g")...)...)
 		for _, l := range s.Problems {
 			for _, n := range r.plan.budgets() {
 				values, found := make([]float64, len(names)), false
@@ -380,7 +381,7 @@ func (r *results) problems(out *figure.Result) {
 							v = append(v, s.regret(at, name, n, measured))
 						}
 					}
-					values[i] = bench.Quantiles(v, 0.5)[0]
+					values[i] = experiment.Quantiles(v, 0.5)[0]
 					found = found || len(v) > 0
 				}
 				if found {
@@ -393,10 +394,10 @@ func (r *results) problems(out *figure.Result) {
 
 // successes adds the share of trials that succeed, in suites where some fail. On a problem
 // with limits they are the feasible ones.
-func (r *results) successes(out *figure.Result) {
+func (r *results) successes(out *report.Result) {
 	for _, s := range r.suite {
 		names := s.names(r.plan, Ours, Ablation, Baseline, Peer)
-		var t *figure.Table
+		var t *report.Table
 		for _, l := range s.Problems {
 			for _, n := range r.plan.budgets() {
 				values, failed := make([]float64, len(names)), false
@@ -409,7 +410,7 @@ func (r *results) successes(out *figure.Result) {
 				}
 				if t == nil {
 					t = out.Table("successes-"+s.Name, s.Title+", mean share of trials that succeed",
-						append([]figure.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
+						append([]report.Column{{Name: "problem"}, {Name: "trials"}}, regretColumns(names, "%.2f")...)...)
 				}
 				t.Add(append([]any{strings.TrimPrefix(l.Name, s.Name+"/"), n}, spread(names, names, values)...)...)
 			}
@@ -442,10 +443,10 @@ func (s *suiteResults) successShare(problem, name string, n int) float64 {
 }
 
 // asks adds the seconds of asks by the number of trials before.
-func (r *results) asks(out *figure.Result) {
+func (r *results) asks(out *report.Result) {
 	t := out.Table("asks", "Seconds of an ask by the number of trials before it. Each run gives a mean over a window, and the table has the median and the largest over runs",
-		figure.Column{Name: "optimiser"}, figure.Column{Name: "clock"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
-		figure.Column{Name: "median", Unit: "s", Format: "%.3g"}, figure.Column{Name: "largest", Unit: "s", Format: "%.3g"})
+		report.Column{Name: "optimiser"}, report.Column{Name: "clock"}, report.Column{Name: "trials"}, report.Column{Name: "runs"},
+		report.Column{Name: "median", Unit: "s", Format: "%.3g"}, report.Column{Name: "largest", Unit: "s", Format: "%.3g"})
 	for _, k := range r.plan.contestants {
 		for _, clock := range []string{"cpu", "wall"} {
 			for _, n := range steps(r.plan.trials) {
@@ -453,7 +454,7 @@ func (r *results) asks(out *figure.Result) {
 					continue
 				}
 				if v := r.askSeconds(k.Name, clock, n); len(v) > 0 {
-					q := bench.Quantiles(v, 0.5, 1)
+					q := experiment.Quantiles(v, 0.5, 1)
 					t.Add(k.Name, clock, n, len(v), q[0], q[1])
 				}
 			}
@@ -481,8 +482,8 @@ func (r *results) askSeconds(name, clock string, n int) []float64 {
 }
 
 // who adds a description of the comparison.
-func (r *results) who(out *figure.Result) {
-	t := out.Table("optimisers", "The optimisers", figure.Column{Name: "optimiser"}, figure.Column{Name: "kind"}, figure.Column{Name: "version"}, figure.Column{Name: "runs"}, figure.Column{Name: "ended early"}, figure.Column{Name: "description"})
+func (r *results) who(out *report.Result) {
+	t := out.Table("optimisers", "The optimisers", report.Column{Name: "optimiser"}, report.Column{Name: "kind"}, report.Column{Name: "version"}, report.Column{Name: "runs"}, report.Column{Name: "ended early"}, report.Column{Name: "description"})
 	for _, k := range r.plan.contestants {
 		var versions []string
 		runs, early := 0, 0

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
@@ -181,7 +181,7 @@ func TestRanksLeaveOutWhoHasFewRuns(t *testing.T) {
 		}
 	}
 	p.suites = []Suite{s.Suite}
-	out := &figure.Result{}
+	out := &report.Result{}
 	(&results{plan: p, suite: []*suiteResults{s}}).ranks(out, "ranks", "", found, func(Contestant) bool { return true })
 	if row := out.Tables[0].Rows[0]; row[3] != 2 || row[4] != 1.5 || row[5] != 1.5 || !math.IsNaN(row[6].(float64)) {
 		t.Errorf("%v: not of the two runs of all and third, without few", row)
@@ -196,7 +196,7 @@ func TestTablesOfAnyRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		r, _, _ := drawn(rng, false)
-		out := &figure.Result{}
+		out := &report.Result{}
 		r.ranks(out, "ranks", "", found, func(Contestant) bool { return true })
 		r.duels(out)
 		r.againstRandom(out)

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
@@ -151,7 +151,7 @@ func (r *runner) do(ctx context.Context, trials int) error {
 
 // ask starts a trial.
 func (r *runner) ask(ctx context.Context, durations *rand.Rand) error {
-	watch := bench.StartWatch()
+	watch := experiment.StartWatch()
 	c, err := r.optimiser.Ask(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (r *runner) recommended(ctx context.Context) (float64, error) {
 }
 
 // seconds returns the time of the ask that has just ended.
-func (r *runner) seconds(watch bench.Stopwatch) float64 {
+func (r *runner) seconds(watch experiment.Stopwatch) float64 {
 	if t, ok := r.optimiser.(Timed); ok {
 		return t.AskSeconds()
 	}

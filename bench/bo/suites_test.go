@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/internal/problems/bbob"
+	"github.com/bkbtuner/bkb/bench/bbob"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -32,7 +32,7 @@ func dataFolder() string {
 func open(t testing.TB, l Listed) Problem {
 	t.Helper()
 	p, err := l.Open(dataFolder())
-	var missing *bench.DataError
+	var missing *experiment.DataError
 	if errors.As(err, &missing) {
 		t.Skipf("no real data: %v", err)
 	}

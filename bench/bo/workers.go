@@ -3,13 +3,13 @@ package bo
 import (
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 )
 
 // workers adds the comparison of optimisers with several workers with the same ones with one.
-func (r *results) workers(out *figure.Result) {
-	var t *figure.Table
+func (r *results) workers(out *report.Result) {
+	var t *report.Table
 	for _, s := range r.suite {
 		for _, k := range r.plan.contestants {
 			for _, n := range r.plan.budgets() {
@@ -22,10 +22,10 @@ func (r *results) workers(out *figure.Result) {
 				}
 				if t == nil {
 					t = out.Table("workers", "Normalised regret of several asynchronous workers and of one, after as many trials of the same problems and seeds. Ratios are of means and of geometric means, the latter with regrets of at least 1e-8",
-						figure.Column{Name: "suite"}, figure.Column{Name: "optimiser"}, figure.Column{Name: "workers"}, figure.Column{Name: "trials"}, figure.Column{Name: "runs"},
-						figure.Column{Name: "better"}, figure.Column{Name: "equal"}, figure.Column{Name: "worse"},
-						figure.Column{Name: "median of one", Format: "%.3g"}, figure.Column{Name: "median", Format: "%.3g"},
-						figure.Column{Name: "ratio of means", Format: "%.2f"}, figure.Column{Name: "geometric", Format: "%.2f"})
+						report.Column{Name: "suite"}, report.Column{Name: "optimiser"}, report.Column{Name: "workers"}, report.Column{Name: "trials"}, report.Column{Name: "runs"},
+						report.Column{Name: "better"}, report.Column{Name: "equal"}, report.Column{Name: "worse"},
+						report.Column{Name: "median of one", Format: "%.3g"}, report.Column{Name: "median", Format: "%.3g"},
+						report.Column{Name: "ratio of means", Format: "%.2f"}, report.Column{Name: "geometric", Format: "%.2f"})
 				}
 				better, equal, worse, logs := 0, 0, 0, 0.0
 				for i, v := range several {
@@ -41,7 +41,7 @@ func (r *results) workers(out *figure.Result) {
 				}
 				mean := means([][]float64{one, several})
 				t.Add(s.Name, k.Name, k.Workers, n, len(one), better, equal, worse,
-					bench.Quantiles(one, 0.5)[0], bench.Quantiles(several, 0.5)[0], mean[1]/mean[0], math.Exp(logs/float64(len(one))))
+					experiment.Quantiles(one, 0.5)[0], experiment.Quantiles(several, 0.5)[0], mean[1]/mean[0], math.Exp(logs/float64(len(one))))
 			}
 		}
 	}

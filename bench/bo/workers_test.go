@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -91,12 +91,12 @@ func TestParallelRuns(t *testing.T) {
 			t.Error("the runs differ the second time")
 		}
 	}
-	report, err := c.Report()
+	got, err := c.Report()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(report.Tables, func(f *figure.Table) bool { return f.Name == "workers" })
-	if at < 0 || len(report.Tables[at].Rows) != 2 { // after 20 and 40 trials
+	at := slices.IndexFunc(got.Tables, func(f *report.Table) bool { return f.Name == "workers" })
+	if at < 0 || len(got.Tables[at].Rows) != 2 { // after 20 and 40 trials
 		t.Fatalf("table %d", at)
 	}
 	one, err1 := readRun(c.Out, "classic/branin", "bkb", 5)
@@ -105,7 +105,7 @@ func TestParallelRuns(t *testing.T) {
 		t.Fatal(err1, err2)
 	}
 	want := eight.regret(40, measured) / one.regret(40, measured)
-	if got := report.Tables[at].Float("ratio of means")[1]; math.Abs(got-want) > 1e-9*want {
+	if got := got.Tables[at].Float("ratio of means")[1]; math.Abs(got-want) > 1e-9*want {
 		t.Errorf("a ratio of %v, want %v", got, want)
 	}
 	var values []float64

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
@@ -61,7 +61,7 @@ type played struct {
 
 // play runs a policy for some steps.
 func (a *arena) play(ctx context.Context, p bandit.Policy, steps int) (played, error) {
-	account, watch, out := a.env.Account(), bench.StartWatch(), played{regret: make([]float64, 0, steps)}
+	account, watch, out := a.env.Account(), experiment.StartWatch(), played{regret: make([]float64, 0, steps)}
 	for t := range steps {
 		if err := ctx.Err(); err != nil {
 			return out, err

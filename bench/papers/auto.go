@@ -12,7 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -27,7 +28,7 @@ import (
 )
 
 // auto measures the project's promise about tuning the bundled learners.
-var auto = bench.Experiment{
+var auto = experiment.Experiment{
 	Name:   "auto",
 	Title:  "FALKON tuned in 60 trials against a random search of 600",
 	Source: "ours",
@@ -73,15 +74,15 @@ func autoRanges(n int) map[string]autotune.Range {
 // autoSeed is the seed of the split and of all fits, which is the default of --seed.
 const autoSeed = 1
 
-func autotuned(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
+func autotuned(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
 	trials := env.Pick(12, 60, 60)
 	t := r.Table("auto", fmt.Sprintf("Error of FALKON after %d trials, rmse", trials),
-		figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "seed"}, figure.Column{Name: "validation", Format: "%.5f"},
-		figure.Column{Name: "random ×10", Format: "%.5f"}, figure.Column{Name: "ratio", Format: "%.4f"}, figure.Column{Name: "random", Format: "%.5f"},
-		figure.Column{Name: "theory", Format: "%.5f"}, figure.Column{Name: "test", Format: "%.5f"}, figure.Column{Name: "test of random's", Format: "%.5f"},
-		figure.Column{Name: "recommended", Format: "%.5f"}, figure.Column{Name: "test of that", Format: "%.5f"}, figure.Column{Name: "pruned"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.1f"})
-	var missing *bench.DataError
+		report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "seed"}, report.Column{Name: "validation", Format: "%.5f"},
+		report.Column{Name: "random ×10", Format: "%.5f"}, report.Column{Name: "ratio", Format: "%.4f"}, report.Column{Name: "random", Format: "%.5f"},
+		report.Column{Name: "theory", Format: "%.5f"}, report.Column{Name: "test", Format: "%.5f"}, report.Column{Name: "test of random's", Format: "%.5f"},
+		report.Column{Name: "recommended", Format: "%.5f"}, report.Column{Name: "test of that", Format: "%.5f"}, report.Column{Name: "pruned"}, report.Column{Name: "CPU", Unit: "s", Format: "%.1f"})
+	var missing *experiment.DataError
 	err := eachPart(ctx, env, r, autoProblems, func(at int, part string) error {
 		p, err := newAutoProblem(ctx, env, part, env.Pick(400, 8000, 8000))
 		if err != nil {
@@ -103,7 +104,7 @@ type autoProblem struct {
 	rows   int // training rows
 }
 
-func newAutoProblem(ctx context.Context, env *bench.Env, name string, rows int) (*autoProblem, error) {
+func newAutoProblem(ctx context.Context, env *experiment.Env, name string, rows int) (*autoProblem, error) {
 	data, err := autoData(ctx, env, name, rows)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func newAutoProblem(ctx context.Context, env *bench.Env, name string, rows int) 
 }
 
 // autoData returns every fifth row of a UCI set, n at most, split as tuner auto does.
-func autoData(ctx context.Context, env *bench.Env, name string, n int) (*training.Data, error) {
+func autoData(ctx context.Context, env *experiment.Env, name string, n int) (*training.Data, error) {
 	path, err := env.File("uci/" + name + ".data.csv.gz")
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func everyFifth(path string, n int) (to string, err error) {
 }
 
 // compare tunes with every seed, and adds the results.
-func (p *autoProblem) compare(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, at, trials int) error {
+func (p *autoProblem) compare(ctx context.Context, env *experiment.Env, r *report.Result, t *report.Table, at, trials int) error {
 	random, err := p.random(ctx, env, trials)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (p *autoProblem) compare(ctx context.Context, env *bench.Env, r *figure.Res
 	var ratios []float64
 	for rep := range env.Repeats {
 		env.Report(at*env.Repeats+rep, len(autoProblems)*env.Repeats, "%s, seed %d", p.name, rep+1)
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		s, err := p.search(ctx, env.Derive("auto "+p.name, rep), trials, study.Component{}, study.Component{})
 		if err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -13,7 +13,7 @@ import (
 // Twelve trials reach about the error of a hundred and twenty random ones, and less than
 // theory's settings.
 func TestTunedFALKON(t *testing.T) {
-	env := bench.Env{Seed: 1, Data: datatest.Folder(t), Only: []string{"kin40k"}, Workers: 1}
+	env := experiment.Env{Seed: 1, Data: datatest.Folder(t), Only: []string{"kin40k"}, Workers: 1}
 	r := quick(t, "auto", env)
 	all := table(t, r, "auto")
 	if ratio := all.Float("ratio")[0]; !(ratio < 1.1) {
@@ -28,7 +28,7 @@ func TestTunedFALKON(t *testing.T) {
 func TestRandomTables(t *testing.T) {
 	racetest.Alone(t)
 	for _, name := range autoProblems {
-		p, err := newAutoProblem(t.Context(), &bench.Env{Data: datatest.Folder(t)}, name, 8000)
+		p, err := newAutoProblem(t.Context(), &experiment.Env{Data: datatest.Folder(t)}, name, 8000)
 		if err != nil {
 			t.Fatal(err)
 		}

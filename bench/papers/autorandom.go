@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -30,8 +30,8 @@ type randomSearch struct {
 
 // random returns a random search ten times as long as ours. It is that of the table, or a
 // new one if the table has another size or is to be made again.
-func (p *autoProblem) random(ctx context.Context, env *bench.Env, trials int) (*randomSearch, error) {
-	if env.Scale == bench.Standard {
+func (p *autoProblem) random(ctx context.Context, env *experiment.Env, trials int) (*randomSearch, error) {
+	if env.Scale == experiment.Standard {
 		return readRandom(p.tuning.Space(), p.name)
 	}
 	env.Report(0, 0, "%s: %d random configurations", p.name, 10*trials)

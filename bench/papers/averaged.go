@@ -4,7 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/avgsgd"
@@ -18,7 +19,7 @@ import (
 var averagedParts = []string{string(minibatch.Replacement), string(minibatch.Cycle), string(minibatch.Reshuffle)}
 
 // averaged is figures 2, 4 and 5 of Pillaud-Vivien, Rudi and Bach.
-var averaged = bench.Experiment{
+var averaged = experiment.Experiment{
 	Name:   "averaged",
 	Title:  "Averaged SGD, best number of steps against n",
 	Source: "Pillaud-Vivien, Rudi and Bach (2018), figures 2, 4 and 5",
@@ -33,13 +34,13 @@ each other. "risk slope" is that of the excess risk at the best step. Theory has
 	Measure: stepsOfAveraging,
 }
 
-func stepsOfAveraging(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	slopes := r.Table("slopes", "Slopes of log t* over log n", figure.Column{Name: "sampling"}, figure.Column{Name: "α"}, figure.Column{Name: "slope", Format: "%.2f"}, figure.Column{Name: "theory", Format: "%.2f"},
-		figure.Column{Name: "risk slope", Format: "%.2f"}, figure.Column{Name: "at the edge"})
-	t := r.Table("steps", "The best number of steps", figure.Column{Name: "sampling"}, figure.Column{Name: "α"}, figure.Column{Name: "n"}, figure.Column{Name: "t*", Format: "%.0f"}, figure.Column{Name: "passes", Format: "%.2f"}, figure.Column{Name: "excess risk"})
+func stepsOfAveraging(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	slopes := r.Table("slopes", "Slopes of log t* over log n", report.Column{Name: "sampling"}, report.Column{Name: "α"}, report.Column{Name: "slope", Format: "%.2f"}, report.Column{Name: "theory", Format: "%.2f"},
+		report.Column{Name: "risk slope", Format: "%.2f"}, report.Column{Name: "at the edge"})
+	t := r.Table("steps", "The best number of steps", report.Column{Name: "sampling"}, report.Column{Name: "α"}, report.Column{Name: "n"}, report.Column{Name: "t*", Format: "%.0f"}, report.Column{Name: "passes", Format: "%.2f"}, report.Column{Name: "excess risk"})
 	alphas := []float64{1.5, 2, 2.5, 3}
-	sizes := [][]int{{50, 100}, {100, 178, 316, 562, 1000}, {100, 178, 316, 562, 1000}}[env.Scale-bench.Quick]
+	sizes := [][]int{{50, 100}, {100, 178, 316, 562, 1000}, {100, 178, 316, 562, 1000}}[env.Scale-experiment.Quick]
 	all := map[string][]float64{}
 	for i, part := range averagedParts {
 		if !env.Wants(part) {
@@ -75,7 +76,7 @@ func stepsOfAveraging(ctx context.Context, env *bench.Env) (*figure.Result, erro
 }
 
 // judgeSlopes states whether the slopes grow as expected and agree.
-func judgeSlopes(r *figure.Result, alphas []float64, all map[string][]float64) {
+func judgeSlopes(r *report.Result, alphas []float64, all map[string][]float64) {
 	for _, part := range averagedParts {
 		s, ok := all[part]
 		if !ok {
@@ -98,7 +99,7 @@ func judgeSlopes(r *figure.Result, alphas []float64, all map[string][]float64) {
 }
 
 // averagedMNIST is figure 3 of Pillaud-Vivien, Rudi and Bach.
-var averagedMNIST = bench.Experiment{
+var averagedMNIST = experiment.Experiment{
 	Name:   "averaged-mnist",
 	Title:  "Averaged SGD on MNIST, best number of passes against n",
 	Source: "Pillaud-Vivien, Rudi and Bach (2018), figure 3",
@@ -109,16 +110,16 @@ other digits, grows with n in the paper. A fit ends after 100 passes without a g
 	Measure: passesOnMNIST,
 }
 
-func passesOnMNIST(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
+func passesOnMNIST(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
 	train, test, err := mnist(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	t := r.Table("passes", "The best number of passes", figure.Column{Name: "n"}, figure.Column{Name: "passes", Format: "%.1f"}, figure.Column{Name: "MSE", Format: "%.4f"}, figure.Column{Name: "class error", Format: "%.4f"}, figure.Column{Name: "at the edge"})
+	t := r.Table("passes", "The best number of passes", report.Column{Name: "n"}, report.Column{Name: "passes", Format: "%.1f"}, report.Column{Name: "MSE", Format: "%.4f"}, report.Column{Name: "class error", Format: "%.4f"}, report.Column{Name: "at the edge"})
 	plot := r.Plot("passes", "Averaged SGD on MNIST", figure.Axis{Label: "n", Log: true}, figure.Axis{Label: "best number of passes", Log: true})
 	line := figure.Series{Name: "measured"}
-	sizes := [][]int{{200, 400}, {100, 300, 1000, 3000}, {100, 300, 1000, 3000, 10_000, 30_000}}[env.Scale-bench.Quick]
+	sizes := [][]int{{200, 400}, {100, 300, 1000, 3000}, {100, 300, 1000, 3000, 10_000, 30_000}}[env.Scale-experiment.Quick]
 	judge := first(test, env.Pick(200, 2000, 10_000))
 	passes := env.Pick(5, 1000, 2000)
 	for i, n := range sizes {
@@ -166,11 +167,11 @@ func passesOnMNIST(ctx context.Context, env *bench.Env) (*figure.Result, error) 
 }
 
 // mnist returns the digits, pixels divided by 255.
-func mnist(ctx context.Context, env *bench.Env) (train, test *data.Memory, err error) {
+func mnist(ctx context.Context, env *experiment.Env) (train, test *data.Memory, err error) {
 	read := func(images, labels string, e *data.Encoding) (*encoded, error) {
 		return twoClasses(ctx, env, dataset.Options{TargetPath: "mnist/" + labels, Float32: true}, "mnist/"+images, e)
 	}
-	if env.Scale == bench.Quick { // a sixth of the time to read
+	if env.Scale == experiment.Quick { // a sixth of the time to read
 		a, err := read("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", nil)
 		if err != nil {
 			return nil, nil, err
@@ -191,7 +192,7 @@ func mnist(ctx context.Context, env *bench.Env) (train, test *data.Memory, err e
 }
 
 // someRows returns n rows at random.
-func someRows(m *data.Memory, n int, env *bench.Env, rep int) (*data.Memory, error) {
+func someRows(m *data.Memory, n int, env *experiment.Env, rep int) (*data.Memory, error) {
 	if n >= m.Len() {
 		return m, nil
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -19,7 +19,7 @@ import (
 var blessParts = []string{"blobs", "kin40k", "protein", "bike", "keggdirected", "parkinsons", "airfoil", "concrete"}
 
 // bless compares centres at equal M and at equal error.
-var bless = bench.Experiment{
+var bless = experiment.Experiment{
 	Name:   "bless",
 	Title:  "FALKON with centres by BLESS and uniform ones, at equal M and at equal error",
 	Source: "ours, Carratino (2020), §5.3",
@@ -38,12 +38,12 @@ constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
 	Measure: centersForError,
 }
 
-func centersForError(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("bless", "Test error, RMSE of standardised targets, mean over splits", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "M"},
-		figure.Column{Name: "uniform", Format: "%.4f"}, figure.Column{Name: "tried", Format: "%.4f"}, figure.Column{Name: "plain ratio", Format: "%.3f"},
-		figure.Column{Name: "tried ratio", Format: "%.3f"}, figure.Column{Name: "kept", Format: "%.1f"}, figure.Column{Name: "centres", Format: "%.2f"},
-		figure.Column{Name: "BLESS", Format: "%.2f"}, figure.Column{Name: "share", Format: "%.2f"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+func centersForError(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("bless", "Test error, RMSE of standardised targets, mean over splits", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M"},
+		report.Column{Name: "uniform", Format: "%.4f"}, report.Column{Name: "tried", Format: "%.4f"}, report.Column{Name: "plain ratio", Format: "%.3f"},
+		report.Column{Name: "tried ratio", Format: "%.3f"}, report.Column{Name: "kept", Format: "%.1f"}, report.Column{Name: "centres", Format: "%.2f"},
+		report.Column{Name: "BLESS", Format: "%.2f"}, report.Column{Name: "share", Format: "%.2f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
 	return r, eachPart(ctx, env, r, blessParts, func(at int, part string) error {
 		for i, times := range []int{1, 2} {
 			sum := centersRun{times: times}
@@ -74,7 +74,7 @@ type centersRun struct {
 	plain, chosen, fitted          float64 // CPU
 }
 
-func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.Memory, rep int) error {
+func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *data.Memory, rep int) error {
 	sigma, err := training.MedianDistance(ctx, train, env.Seed)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *centersRun) add(ctx context.Context, env *bench.Env, train, test *data.
 // meanCPU returns the CPU seconds of run, as a mean over a tenth of a second at least. A run of
 // a millisecond alone shows how cold the caches are.
 func meanCPU(run func() error) (float64, error) {
-	watch := bench.StartWatch()
+	watch := experiment.StartWatch()
 	for n := 1.0; ; n++ {
 		if err := run(); err != nil {
 			return 0, err
@@ -183,7 +183,7 @@ func sizeForError(sizes, errs []float64, want float64) float64 {
 }
 
 // blessData returns the parts of a split.
-func blessData(ctx context.Context, env *bench.Env, part string, rep int) (train, test *data.Memory, err error) {
+func blessData(ctx context.Context, env *experiment.Env, part string, rep int) (train, test *data.Memory, err error) {
 	seed := env.Derive("bless split", rep)
 	n := env.Pick(600, 10_000, 40_000)
 	if part == "blobs" {
@@ -216,7 +216,7 @@ func blessData(ctx context.Context, env *bench.Env, part string, rep int) (train
 
 // withBlobs returns n rows in random order. All but a twentieth of them are near 0 with a
 // smooth target, and the others in far blobs with a level each.
-func withBlobs(env *bench.Env, n, rep int) (*data.Memory, error) {
+func withBlobs(env *experiment.Env, n, rep int) (*data.Memory, error) {
 	const d, groups = 3, 40
 	rng := env.Rand("blobs", rep)
 	center, level := make([]float64, groups*d), make([]float64, groups)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -26,7 +26,7 @@ var classProblems = []string{"generator", "susy", "higgs"}
 
 // classData returns a problem of classProblems, with n training rows, or all if there are
 // fewer.
-func classData(ctx context.Context, env *bench.Env, name string, n int) (*classesData, error) {
+func classData(ctx context.Context, env *experiment.Env, name string, n int) (*classesData, error) {
 	switch name {
 	case "generator":
 		train, err := generate(ctx, data.SUSYLike{Seed: env.Derive("susy-like", 0)}, n)
@@ -61,7 +61,7 @@ func classData(ctx context.Context, env *bench.Env, name string, n int) (*classe
 
 // eachPart runs the wanted parts. Those whose data are missing are left out, unless they
 // were named.
-func eachPart(ctx context.Context, env *bench.Env, r *figure.Result, parts []string, run func(at int, part string) error) error {
+func eachPart(ctx context.Context, env *experiment.Env, r *report.Result, parts []string, run func(at int, part string) error) error {
 	for at, part := range parts {
 		if !env.Wants(part) {
 			continue
@@ -70,7 +70,7 @@ func eachPart(ctx context.Context, env *bench.Env, r *figure.Result, parts []str
 			return err
 		}
 		err := run(at, part)
-		var missing *bench.DataError
+		var missing *experiment.DataError
 		switch {
 		case errors.As(err, &missing) && !env.Named(part):
 			r.Note("%s is left out: %v.", part, missing)
@@ -89,7 +89,7 @@ type encoded struct {
 
 // twoClasses reads a file of the data directory with the encoding e, or a new one if e is
 // nil.
-func twoClasses(ctx context.Context, env *bench.Env, o dataset.Options, name string, e *data.Encoding) (*encoded, error) {
+func twoClasses(ctx context.Context, env *experiment.Env, o dataset.Options, name string, e *data.Encoding) (*encoded, error) {
 	table, err := env.Table(ctx, o, name)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func errorOn(ctx context.Context, m learners.Model, data *data.Memory) (wrong, a
 
 // watching returns fit options that call hear with the class error on data after every
 // iteration.
-func watching(env *bench.Env, seed uint64, data *data.Memory, hear func(iteration int, wrong float64)) learners.Options {
+func watching(env *experiment.Env, seed uint64, data *data.Memory, hear func(iteration int, wrong float64)) learners.Options {
 	return learners.Options{
 		Seed: seed, Workers: env.Workers, Validation: data, Measure: learners.ClassError,
 		Progress: func(p learners.Progress) error {

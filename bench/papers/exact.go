@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -17,7 +18,7 @@ import (
 )
 
 // exactness compares FALKON with exact ridge regression.
-var exactness = bench.Experiment{
+var exactness = experiment.Experiment{
 	Name:   "exact",
 	Title:  "FALKON against exact kernel ridge regression on real data",
 	Source: "ours, Carratino (2020), theorem 8",
@@ -32,10 +33,10 @@ error against M. At M = n it should be that of exact regression.`,
 	Measure: errorsOfCenters,
 }
 
-func errorsOfCenters(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("errors", "Test error, RMSE of standardised targets", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "learner"}, figure.Column{Name: "M"},
-		figure.Column{Name: "σ"}, figure.Column{Name: "λ"}, figure.Column{Name: "RMSE", Format: "%.4f"}, figure.Column{Name: "ratio", Format: "%.3f"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+func errorsOfCenters(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("errors", "Test error, RMSE of standardised targets", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "learner"}, report.Column{Name: "M"},
+		report.Column{Name: "σ"}, report.Column{Name: "λ"}, report.Column{Name: "RMSE", Format: "%.4f"}, report.Column{Name: "ratio", Format: "%.3f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
 	parts := []string{"concrete", "airfoil", "energy", "protein", "kin40k"}
 	return r, eachPart(ctx, env, r, parts, func(at int, part string) error {
 		env.Report(at, len(parts), "%s", part)
@@ -51,7 +52,7 @@ func errorsOfCenters(ctx context.Context, env *bench.Env) (*figure.Result, error
 }
 
 // againstExact runs the comparison on one data set.
-func againstExact(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, name string, train, test *data.Memory) error {
+func againstExact(ctx context.Context, env *experiment.Env, r *report.Result, t *report.Table, name string, train, test *data.Memory) error {
 	n := train.Len()
 	grid, err := newTuningGrid(ctx, env, train)
 	if err != nil {
@@ -108,7 +109,7 @@ type tuningGrid struct {
 }
 
 // newTuningGrid takes up to 2000 rows, a quarter of them for validation.
-func newTuningGrid(ctx context.Context, env *bench.Env, train *data.Memory) (*tuningGrid, error) {
+func newTuningGrid(ctx context.Context, env *experiment.Env, train *data.Memory) (*tuningGrid, error) {
 	order := env.Rand("exact rows", 0).Perm(train.Len())
 	order = order[:min(len(order), env.Pick(200, 2000, 2000))]
 	rows, err := chosenRows(train, order)
@@ -131,7 +132,7 @@ type setting struct {
 }
 
 // tune returns the setting with the least error on the validation rows.
-func (g *tuningGrid) tune(ctx context.Context, env *bench.Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator) (best setting, err error) {
+func (g *tuningGrid) tune(ctx context.Context, env *experiment.Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator) (best setting, err error) {
 	least := math.Inf(1)
 	for _, scale := range []float64{0.125, 0.25, 0.5, 1, 2, 4} {
 		k, err := kernel.NewGaussian(scale * g.median)
@@ -153,8 +154,8 @@ func (g *tuningGrid) tune(ctx context.Context, env *bench.Env, of func(k kernel.
 }
 
 // errorOf fits and returns the error on test rows and the CPU time of the fit.
-func (at setting) errorOf(ctx context.Context, env *bench.Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator, rows int, train, test *data.Memory) (rmse, cpu float64, err error) {
-	watch := bench.StartWatch()
+func (at setting) errorOf(ctx context.Context, env *experiment.Env, of func(k kernel.Kernel, lambda float64, rows int) learners.Estimator, rows int, train, test *data.Memory) (rmse, cpu float64, err error) {
+	watch := experiment.StartWatch()
 	model, err := of(at.k, at.lambda, rows).Fit(ctx, train, learners.Options{Workers: env.Workers, Seed: env.Derive("exact", 0)})
 	if err != nil {
 		return 0, 0, err
@@ -175,7 +176,7 @@ func rmseOn(ctx context.Context, m learners.Model, test *data.Memory) (float64, 
 
 // regressionData returns up to n training rows of a UCI set, and the rows of its first test
 // mask, encoded by the training rows.
-func regressionData(ctx context.Context, env *bench.Env, name string, n int) (train, test *data.Memory, err error) {
+func regressionData(ctx context.Context, env *experiment.Env, name string, n int) (train, test *data.Memory, err error) {
 	table, err := env.Table(ctx, dataset.Options{Target: []string{"-1"}, Header: dataset.HeaderNo}, "uci/"+name+".data.csv.gz")
 	if err != nil {
 		return nil, nil, err
@@ -222,7 +223,7 @@ func regressionData(ctx context.Context, env *bench.Env, name string, n int) (tr
 }
 
 // testMask returns which rows the first split of a UCI set holds out.
-func testMask(ctx context.Context, env *bench.Env, name string) ([]bool, error) {
+func testMask(ctx context.Context, env *experiment.Env, name string) ([]bool, error) {
 	table, err := env.Table(ctx, dataset.Options{NoTarget: true, Header: dataset.HeaderNo}, "uci/"+name+".test_mask.csv.gz")
 	if err != nil {
 		return nil, err

@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // quick runs an experiment at Quick scale.
-func quick(t *testing.T, name string, env bench.Env) *figure.Result {
+func quick(t *testing.T, name string, env experiment.Env) *report.Result {
 	t.Helper()
 	if testing.Short() && name != "regret" {
 		t.Skip("repeats a figure: not in short tests, go test ./bench/papers does; regret stands for all")
@@ -30,7 +30,7 @@ func quick(t *testing.T, name string, env bench.Env) *figure.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.Scale = bench.Quick
+	env.Scale = experiment.Quick
 	r, err := e.Run(context.Background(), &env)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func quick(t *testing.T, name string, env bench.Env) *figure.Result {
 	return r
 }
 
-func table(t *testing.T, r *figure.Result, name string) *figure.Table {
+func table(t *testing.T, r *report.Result, name string) *report.Table {
 	t.Helper()
 	for _, at := range r.Tables {
 		if at.Name == name {
@@ -60,7 +60,7 @@ func table(t *testing.T, r *figure.Result, name string) *figure.Table {
 }
 
 // one returns the only number of a column where another column has a value.
-func one(t *testing.T, from *figure.Table, column, where string, is any) float64 {
+func one(t *testing.T, from *report.Table, column, where string, is any) float64 {
 	t.Helper()
 	v := from.Where(where, is).Float(column)
 	if len(v) != 1 {
@@ -70,7 +70,7 @@ func one(t *testing.T, from *figure.Table, column, where string, is any) float64
 }
 
 // untimed returns the tables without the columns of times.
-func untimed(r *figure.Result) [][]any {
+func untimed(r *report.Result) [][]any {
 	var rows [][]any
 	for _, t := range r.Tables {
 		for _, row := range t.Rows {
@@ -90,7 +90,7 @@ func untimed(r *figure.Result) [][]any {
 // quantiles than those by as many uniform points. On blobs, here of about three rows,
 // uniform sampling misses most, and the others few.
 func TestAccuracyOfScores(t *testing.T) {
-	r := quick(t, "fig5.1", bench.Env{Seed: 3, Repeats: 3, Only: []string{"generator", "blobs"}})
+	r := quick(t, "fig5.1", experiment.Env{Seed: 3, Repeats: 3, Only: []string{"generator", "blobs"}})
 	g := table(t, r, "generator")
 	width := func(name string) float64 {
 		return one(t, g, "95 %", "sampler", name) / one(t, g, "5 %", "sampler", name)
@@ -116,7 +116,7 @@ func TestAccuracyOfScores(t *testing.T) {
 // The real rows, if there are any, have 8 features and both classes.
 func TestSUSYRows(t *testing.T) {
 	racetest.Alone(t)
-	env := &bench.Env{Data: datatest.Folder(t)}
+	env := &experiment.Env{Data: datatest.Folder(t)}
 	rows, err := susyRows(context.Background(), env, 300)
 	if err != nil {
 		t.Fatal(err)
@@ -125,19 +125,19 @@ func TestSUSYRows(t *testing.T) {
 	if rows.Len() != 300 || rows.Dim() != 8 || slices.Min(y) != -1 || slices.Max(y) != 1 {
 		t.Errorf("%d×%d, targets %v to %v", rows.Len(), rows.Dim(), slices.Min(y), slices.Max(y))
 	}
-	var missing *bench.DataError
-	if _, err := susyRows(context.Background(), &bench.Env{}, 300); !errors.As(err, &missing) {
+	var missing *experiment.DataError
+	if _, err := susyRows(context.Background(), &experiment.Env{}, 300); !errors.As(err, &missing) {
 		t.Errorf("without data: %v", err)
 	}
 	e, _ := Find("fig5.1")
-	if _, err := e.Run(context.Background(), &bench.Env{Scale: bench.Quick, Only: []string{"susy"}}); !errors.As(err, &missing) {
+	if _, err := e.Run(context.Background(), &experiment.Env{Scale: experiment.Quick, Only: []string{"susy"}}); !errors.As(err, &missing) {
 		t.Errorf("susy asked for, without data: %v", err)
 	}
 }
 
 // Figure 5.2 has every sampler at every n that was not predicted to take too long.
 func TestTimesOfSamplers(t *testing.T) {
-	r := quick(t, "fig5.2", bench.Env{Seed: 1, Repeats: 1})
+	r := quick(t, "fig5.2", experiment.Env{Seed: 1, Repeats: 1})
 	times := table(t, r, "times")
 	for _, name := range []string{"BLESS", "BLESS-R", "SQUEAK", "Recursive-RLS"} {
 		if at := times.Where("sampler", name); len(at.Rows) < 2 { // the third may be predicted to take too long
@@ -153,7 +153,7 @@ func TestTimesOfSamplers(t *testing.T) {
 
 // Uniform centres miss far blobs, and BLESS finds them. A trial of few centres may miss that.
 func TestCentersForError(t *testing.T) {
-	r := table(t, quick(t, "bless", bench.Env{Seed: 1, Only: []string{"blobs"}}), "bless")
+	r := table(t, quick(t, "bless", experiment.Env{Seed: 1, Only: []string{"blobs"}}), "bless")
 	plain, tried := r.Where("data", "blobs").Float("plain ratio"), r.Where("data", "blobs").Float("tried ratio")
 	if len(plain) != 2 || !(slices.Max(plain) < 0.95) || !(slices.Min(tried) < 0.95) || !(slices.Max(tried) <= 1) {
 		t.Errorf("the errors with BLESS are %.3f of those with uniform centres, and %.3f with the trial", plain, tried)
@@ -169,7 +169,7 @@ func TestCentersForError(t *testing.T) {
 // With a λ of its own the multinomial loss has no larger logarithmic loss than one against
 // the rest. The difference is that of the rows.
 func TestSoftmaxOrRest(t *testing.T) {
-	result := quick(t, "softmax", bench.Env{Seed: 1, Only: []string{"generator"}})
+	result := quick(t, "softmax", experiment.Env{Seed: 1, Only: []string{"generator"}})
 	r := table(t, result, "softmax")
 	both, apart := r.Where("classes", "softmax").Float("log loss"), r.Where("classes", "one against the rest").Float("log loss")
 	if len(both) != 1 || len(apart) != 1 {
@@ -233,7 +233,7 @@ func TestGrower(t *testing.T) {
 // In table 5.1 the slopes of evaluations in n are those of theory. The counts do not depend
 // on the number of workers.
 func TestCostsOfSamplers(t *testing.T) {
-	r := quick(t, "table5.1", bench.Env{Seed: 2, Repeats: 2, Workers: 1})
+	r := quick(t, "table5.1", experiment.Env{Seed: 2, Repeats: 2, Workers: 1})
 	s := table(t, r, "slopes")
 	for name, want := range map[string][2]float64{
 		"exact RLS": {1.8, 2.2}, "Two-Pass": {0.6, 1.2}, "SQUEAK": {0.7, 1.3},
@@ -243,7 +243,7 @@ func TestCostsOfSamplers(t *testing.T) {
 			t.Errorf("%s: slope %.2f in n, want %v", name, got, want)
 		}
 	}
-	again := quick(t, "table5.1", bench.Env{Seed: 2, Repeats: 2, Workers: 2})
+	again := quick(t, "table5.1", experiment.Env{Seed: 2, Repeats: 2, Workers: 2})
 	if diff := cmp.Diff(untimed(r), untimed(again)); diff != "" {
 		t.Errorf("with other workers:\n%s", diff)
 	}
@@ -252,7 +252,7 @@ func TestCostsOfSamplers(t *testing.T) {
 // In figure 7.1, far from the data BKB's σ̃ is the prior's, and SoR's is almost 0. With t
 // well above the number of features RFF is too certain everywhere.
 func TestStarvation(t *testing.T) {
-	r := quick(t, "fig7.1", bench.Env{Seed: 5, Repeats: 4})
+	r := quick(t, "fig7.1", experiment.Env{Seed: 5, Repeats: 4})
 	all := table(t, r, "variances")
 	for _, n := range []int{6, 63, 215} {
 		at := all.Where("t", n)
@@ -275,7 +275,7 @@ func TestStarvation(t *testing.T) {
 // Policies are played in pairs, the same for any number of workers. BKB is about as good as
 // GP-UCB even in a short run.
 func TestRegrets(t *testing.T) {
-	env := bench.Env{Seed: 4, Repeats: 3, Only: []string{"branin", "ackley5"}, Workers: 1}
+	env := experiment.Env{Seed: 4, Repeats: 3, Only: []string{"branin", "ackley5"}, Workers: 1}
 	r := quick(t, "regret", env)
 	s := table(t, r, "summary")
 	for _, name := range []string{"BKB", "BBKB"} {
@@ -302,7 +302,7 @@ func TestRatiosOfRegret(t *testing.T) {
 		}
 		return c
 	}
-	env, done := &bench.Env{Seed: 1}, []*contest{invented("a", 1.2), invented("b", 1/1.2)}
+	env, done := &experiment.Env{Seed: 1}, []*contest{invented("a", 1.2), invented("b", 1/1.2)}
 	if v, low, high := geometric(env, done, "BKB"); math.Abs(v-1)+math.Abs(low-1)+math.Abs(high-1) > 1e-12 {
 		t.Errorf("1.2 and 1/1.2 make %v in [%v, %v], want 1", v, low, high)
 	}
@@ -314,7 +314,7 @@ func TestRatiosOfRegret(t *testing.T) {
 		factors []float64
 		want    string
 	}{{[]float64{1.05, 1.1}, "yes"}, {[]float64{0.8, 1.35}, "no"}, {[]float64{1.15, 1.15}, "no"}} {
-		r := &figure.Result{}
+		r := &report.Result{}
 		summariseRegret(env, r, []*contest{invented("a", c.factors[0]), invented("b", c.factors[1])}, 2)
 		if got := r.Tables[0].Rows[0][5]; got != c.want {
 			t.Errorf("ratios %v: %v, want %s", c.factors, got, c.want)
@@ -328,7 +328,7 @@ func TestRegretKeepsWholeSeeds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	reports := 0
-	env := &bench.Env{Seed: 1, Scale: bench.Quick, Repeats: 4, Only: []string{"branin"}, Progress: func(bench.Progress) {
+	env := &experiment.Env{Seed: 1, Scale: experiment.Quick, Repeats: 4, Only: []string{"branin"}, Progress: func(experiment.Progress) {
 		if reports++; reports == 2*len(contestants)+2 { // within the third seed
 			cancel()
 		}
@@ -368,7 +368,7 @@ func TestKernelTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := &bench.Env{Data: dir, Seed: 1}
+	env := &experiment.Env{Data: dir, Seed: 1}
 	write(`{"tune_params_keys": ["block", "unroll", "fixed"], "cache": {
 		"16,1,7": {"block": 16, "unroll": 1, "fixed": 7, "time": 2, "times": [2, 4]},
 		"64,3,7": {"block": 64, "unroll": 3, "fixed": 7, "time": 1, "times": [1, 1]},
@@ -406,7 +406,7 @@ func TestKernelTable(t *testing.T) {
 // The real tables agree with the manifest.
 func TestRealKernelTable(t *testing.T) {
 	racetest.Alone(t)
-	env := &bench.Env{Data: datatest.Folder(t), Seed: 1}
+	env := &experiment.Env{Data: datatest.Folder(t), Seed: 1}
 	k, err := readKernelTable(env, tables["convolution"])
 	if err != nil {
 		t.Fatal(err)
@@ -424,7 +424,7 @@ func TestRealKernelTable(t *testing.T) {
 
 // Steps has a row for every policy at every t.
 func TestTimesOfSteps(t *testing.T) {
-	r := quick(t, "steps", bench.Env{Seed: 1})
+	r := quick(t, "steps", experiment.Env{Seed: 1})
 	if rows := table(t, r, "steps"); len(rows.Rows) != 12 {
 		t.Errorf("%d rows", len(rows.Rows))
 	}
@@ -439,14 +439,14 @@ func TestInterrupted(t *testing.T) {
 	for _, e := range All() {
 		ctx, cancel := context.WithCancel(context.Background())
 		reports := 0
-		env := &bench.Env{Seed: 1, Scale: bench.Quick, Progress: func(bench.Progress) {
+		env := &experiment.Env{Seed: 1, Scale: experiment.Quick, Progress: func(experiment.Progress) {
 			if reports++; reports == 1 {
 				cancel()
 			}
 		}}
 		r, err := e.Run(ctx, env)
 		cancel()
-		var missing *bench.DataError // the only data set it has
+		var missing *experiment.DataError // the only data set it has
 		if !errors.Is(err, context.Canceled) && !errors.As(err, &missing) {
 			t.Errorf("%s: %v after %d reports", e.Name, err, reports)
 		}

@@ -4,14 +4,15 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/learners/sgdrf"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // fig31 is figure 3.1 of Carratino (2020).
-var fig31 = bench.Experiment{
+var fig31 = experiment.Experiment{
 	Name:   "fig3.1",
 	Title:  "SGD with random features, class error against their number M",
 	Source: "Carratino (2020), figure 3.1",
@@ -25,11 +26,11 @@ means over the repeats, each with other features and mini-batches.`,
 	Measure: errorsOfFeatures,
 }
 
-func errorsOfFeatures(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
+func errorsOfFeatures(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
 	t := r.Table("features", "Class error after 5 passes, b = √n, γ = 1",
-		figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "M"}, figure.Column{Name: "M/√n", Format: "%.2f"},
-		figure.Column{Name: "error", Format: "%.4f"}, figure.Column{Name: "±", Format: "%.4f"})
+		report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M"}, report.Column{Name: "M/√n", Format: "%.2f"},
+		report.Column{Name: "error", Format: "%.4f"}, report.Column{Name: "±", Format: "%.4f"})
 	plot := r.Plot("features", "SGD with random features", figure.Axis{Label: "M/√n", Log: true}, figure.Axis{Label: "class error"})
 	return r, eachPart(ctx, env, r, classProblems, func(at int, part string) error {
 		data, err := classData(ctx, env, part, env.Pick(1000, 20_000, 200_000))
@@ -68,7 +69,7 @@ func errorsOfFeatures(ctx context.Context, env *bench.Env) (*figure.Result, erro
 }
 
 // judgeFeatures states how much is gained before M = √n and after.
-func judgeFeatures(r *figure.Result, name string, s figure.Series) {
+func judgeFeatures(r *report.Result, name string, s figure.Series) {
 	var at, last float64
 	for i, x := range s.X {
 		if math.Abs(math.Log(x)) < 0.05 {

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/sgdrf"
@@ -14,7 +15,7 @@ import (
 )
 
 // fig32 is figure 3.2 of Carratino (2020).
-var fig32 = bench.Experiment{
+var fig32 = experiment.Experiment{
 	Name:   "fig3.2",
 	Title:  "SGD with random features, class error against step size and mini-batch",
 	Source: "Carratino (2020), figure 3.2",
@@ -27,11 +28,11 @@ without bound.`,
 	Measure: errorsOfSteps,
 }
 
-func errorsOfSteps(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("steps", "Class error after one pass", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "b"}, figure.Column{Name: "γ"},
-		figure.Column{Name: "error", Format: "%.4f"}, figure.Column{Name: "±", Format: "%.4f"}, figure.Column{Name: "diverged"})
-	best := r.Table("best", "The best step for each mini-batch", figure.Column{Name: "data"}, figure.Column{Name: "b"}, figure.Column{Name: "b/√n", Format: "%.2f"}, figure.Column{Name: "best γ"}, figure.Column{Name: "error", Format: "%.4f"})
+func errorsOfSteps(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("steps", "Class error after one pass", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "b"}, report.Column{Name: "γ"},
+		report.Column{Name: "error", Format: "%.4f"}, report.Column{Name: "±", Format: "%.4f"}, report.Column{Name: "diverged"})
+	best := r.Table("best", "The best step for each mini-batch", report.Column{Name: "data"}, report.Column{Name: "b"}, report.Column{Name: "b/√n", Format: "%.2f"}, report.Column{Name: "best γ"}, report.Column{Name: "error", Format: "%.4f"})
 	return r, eachPart(ctx, env, r, classProblems, func(at int, part string) error {
 		data, err := classData(ctx, env, part, env.Pick(1000, 20_000, 200_000))
 		if err != nil {
@@ -45,7 +46,7 @@ func errorsOfSteps(ctx context.Context, env *bench.Env) (*figure.Result, error) 
 }
 
 // stepsOn tries mini-batches and steps on one problem.
-func stepsOn(ctx context.Context, env *bench.Env, r *figure.Result, t, best *figure.Table, data *classesData, at int) error {
+func stepsOn(ctx context.Context, env *experiment.Env, r *report.Result, t, best *report.Table, data *classesData, at int) error {
 	k, err := gaussian(data.sigma)
 	if err != nil {
 		return err

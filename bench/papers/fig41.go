@@ -4,7 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -13,7 +14,7 @@ import (
 )
 
 // fig41 is figure 4.1 of Carratino (2020).
-var fig41 = bench.Experiment{
+var fig41 = experiment.Experiment{
 	Name:   "fig4.1",
 	Title:  "FALKON against other iterations for the same problem",
 	Source: "Carratino (2020), figure 4.1",
@@ -51,13 +52,13 @@ func nystromSolvers(k kernel.Kernel, centers, iterations int) []namedEstimator {
 	}
 }
 
-func iterationsOfSolvers(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	columns := []figure.Column{{Name: "data"}, {Name: "n"}, {Name: "M"}, {Name: "solver"}}
+func iterationsOfSolvers(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	columns := []report.Column{{Name: "data"}, {Name: "n"}, {Name: "M"}, {Name: "solver"}}
 	for _, at := range marks {
-		columns = append(columns, figure.Column{Name: "t = " + itoa(at), Format: "%.4f"})
+		columns = append(columns, report.Column{Name: "t = " + itoa(at), Format: "%.4f"})
 	}
-	t := r.Table("iterations", "Class error after t iterations", append(columns, figure.Column{Name: "CPU/iteration", Unit: "s", Format: "%.3f"})...)
+	t := r.Table("iterations", "Class error after t iterations", append(columns, report.Column{Name: "CPU/iteration", Unit: "s", Format: "%.3f"})...)
 	iterations := env.Pick(20, 100, 100)
 	return r, eachPart(ctx, env, r, classProblems, func(at int, part string) error {
 		data, err := classData(ctx, env, part, env.Pick(600, 20_000, 100_000))
@@ -74,7 +75,7 @@ func iterationsOfSolvers(ctx context.Context, env *bench.Env) (*figure.Result, e
 		solvers := nystromSolvers(k, centers, iterations)
 		for i, s := range solvers {
 			env.Report(at*len(solvers)+i, len(classProblems)*len(solvers), "%s, %s", data.name, s.name)
-			line, watch := figure.Series{Name: s.name}, bench.StartWatch()
+			line, watch := figure.Series{Name: s.name}, experiment.StartWatch()
 			_, err := s.Fit(ctx, data.train, watching(env, env.Derive("fig4.1", 0), data.test, func(it int, wrong float64) {
 				line.X, line.Y = append(line.X, float64(it)), append(line.Y, wrong)
 			}))
@@ -105,7 +106,7 @@ func errorAt(s figure.Series, iteration int) float64 {
 }
 
 // judgeSolvers compares FALKON's first iterations with the last of others.
-func judgeSolvers(r *figure.Result, name string, errorsAt map[string][]float64) {
+func judgeSolvers(r *report.Result, name string, errorsAt map[string][]float64) {
 	ours := errorsAt["FALKON"]
 	if len(ours) == 0 {
 		return

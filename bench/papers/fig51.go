@@ -7,7 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -15,7 +16,7 @@ import (
 )
 
 // fig51 is figure 5.1 of Carratino (2020).
-var fig51 = bench.Experiment{
+var fig51 = experiment.Experiment{
 	Name:   "fig5.1",
 	Title:  "Accuracy of approximate leverage scores",
 	Source: "Carratino (2020), figure 5.1",
@@ -67,7 +68,7 @@ func ratiosOf(approximate, exact []float64) ratios {
 		sum += v[i]
 		worst = max(worst, v[i], 1/v[i])
 	}
-	q := bench.Quantiles(v, 0.05, 0.25, 0.5, 0.75, 0.95)
+	q := experiment.Quantiles(v, 0.05, 0.25, 0.5, 0.75, 0.95)
 	return ratios{sum / float64(len(v)), q[0], q[1], q[2], q[3], q[4], worst}
 }
 
@@ -87,12 +88,12 @@ func meanRatios(all []ratios) ratios {
 	return m
 }
 
-func accuracyOfScores(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
+func accuracyOfScores(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
 	n := env.Pick(400, 5000, 8000)
 	if env.Wants("susy") {
 		rows, err := susyRows(ctx, env, n)
-		var missing *bench.DataError
+		var missing *experiment.DataError
 		switch {
 		case errors.As(err, &missing) && !env.Named("susy"):
 			r.Note("susy is left out: %v.", missing)
@@ -122,15 +123,15 @@ func accuracyOfScores(ctx context.Context, env *bench.Env) (*figure.Result, erro
 }
 
 // accuracyOn measures on one set of rows.
-func accuracyOn(ctx context.Context, env *bench.Env, r *figure.Result, name, what string, x kernel.Rows) error {
-	lambda := []float64{1e-3, 1e-5, 1e-5}[env.Scale-bench.Quick]
+func accuracyOn(ctx context.Context, env *experiment.Env, r *report.Result, name, what string, x kernel.Rows) error {
+	lambda := []float64{1e-3, 1e-5, 1e-5}[env.Scale-experiment.Quick]
 	k, err := gaussian(4)
 	if err != nil {
 		return err
 	}
 	src, n := kernel.FromRows(x), x.Len()
 	env.Report(0, 0, "%s: exact scores of %d rows", name, n)
-	watch := bench.StartWatch()
+	watch := experiment.StartWatch()
 	exact, err := sketch.LeverageScores(ctx, k, src, lambda)
 	if err != nil {
 		return err
@@ -138,10 +139,10 @@ func accuracyOn(ctx context.Context, env *bench.Env, r *figure.Result, name, wha
 	exactTime, dEff := watch.CPU(), sum(exact)
 	t := r.Table(name, fmt.Sprintf("R-ACC on %s: n = %d, λ = %g, d_eff = %.0f, N_∞ = %.0f, %d repeats; exact scores took %.1f s of CPU",
 		what, n, lambda, dEff, float64(n)*slices.Max(exact), env.Repeats, exactTime),
-		figure.Column{Name: "sampler"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"}, figure.Column{Name: "M", Format: "%.0f"},
-		figure.Column{Name: "mean", Format: "%.2f"}, figure.Column{Name: "5 %", Format: "%.2f"}, figure.Column{Name: "25 %", Format: "%.2f"},
-		figure.Column{Name: "median", Format: "%.2f"}, figure.Column{Name: "75 %", Format: "%.2f"}, figure.Column{Name: "95 %", Format: "%.2f"},
-		figure.Column{Name: "worst factor", Format: "%.1f"})
+		report.Column{Name: "sampler"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"}, report.Column{Name: "M", Format: "%.0f"},
+		report.Column{Name: "mean", Format: "%.2f"}, report.Column{Name: "5 %", Format: "%.2f"}, report.Column{Name: "25 %", Format: "%.2f"},
+		report.Column{Name: "median", Format: "%.2f"}, report.Column{Name: "75 %", Format: "%.2f"}, report.Column{Name: "95 %", Format: "%.2f"},
+		report.Column{Name: "worst factor", Format: "%.1f"})
 	first, err := sketch.BLESS{Workers: env.Workers}.Sample(ctx, k, src, lambda, env.Rand("fig5.1 size", 0))
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func accuracyOn(ctx context.Context, env *bench.Env, r *figure.Result, name, wha
 		var times, sizes []float64
 		for rep := range env.Repeats {
 			env.Report(i*env.Repeats+rep, len(samplers)*env.Repeats, "%s: %s", name, s.name)
-			watch := bench.StartWatch()
+			watch := experiment.StartWatch()
 			d, err := s.Sample(ctx, k, src, lambda, env.Rand("fig5.1 "+name, rep))
 			if err != nil {
 				return err
@@ -172,7 +173,7 @@ func accuracyOn(ctx context.Context, env *bench.Env, r *figure.Result, name, wha
 }
 
 // boxPlot draws the table's quantiles side by side.
-func boxPlot(r *figure.Result, t *figure.Table, name, title string) {
+func boxPlot(r *report.Result, t *report.Table, name, title string) {
 	p := r.Plot(name, title, figure.Axis{Label: ""}, figure.Axis{Label: "approximate / exact score", Log: true})
 	x := make([]float64, len(t.Rows))
 	for i, row := range t.Rows {
@@ -184,10 +185,10 @@ func boxPlot(r *figure.Result, t *figure.Table, name, title string) {
 }
 
 // accuracyOnBlobs is the clustered case.
-func accuracyOnBlobs(ctx context.Context, env *bench.Env, r *figure.Result) error {
+func accuracyOnBlobs(ctx context.Context, env *experiment.Env, r *report.Result) error {
 	const lambda = 1e-4
 	n, repeats := env.Pick(1000, 6000, 6000), env.Pick(2, 10, 20)
-	data, err := generate(ctx, data.HardBlobs(env.Derive("fig5.1 blobs", 0)), n)
+	data, err := generate(ctx, hardBlobs{env.Derive("fig5.1 blobs", 0)}, n)
 	if err != nil {
 		return err
 	}
@@ -205,9 +206,9 @@ func accuracyOnBlobs(ctx context.Context, env *bench.Env, r *figure.Result) erro
 	far := farBlobs(data.Targets())
 	t := r.Table("blobs", fmt.Sprintf("R-ACC on blobs: n = %d of which %d in %d far blobs, λ = %g, d_eff = %.0f, N_∞ = %.0f, %d repeats",
 		n, far.rows, len(far.size), lambda, sum(exact), float64(n)*slices.Max(exact), repeats),
-		figure.Column{Name: "sampler"}, figure.Column{Name: "M", Format: "%.0f"}, figure.Column{Name: "mean", Format: "%.2f"},
-		figure.Column{Name: "5 %", Format: "%.2f"}, figure.Column{Name: "95 %", Format: "%.2f"}, figure.Column{Name: "worst factor", Format: "%.1f"},
-		figure.Column{Name: "blobs missed", Format: "%.2f"}, figure.Column{Name: "at most"}, figure.Column{Name: "largest residual", Format: "%.2f"})
+		report.Column{Name: "sampler"}, report.Column{Name: "M", Format: "%.0f"}, report.Column{Name: "mean", Format: "%.2f"},
+		report.Column{Name: "5 %", Format: "%.2f"}, report.Column{Name: "95 %", Format: "%.2f"}, report.Column{Name: "worst factor", Format: "%.1f"},
+		report.Column{Name: "blobs missed", Format: "%.2f"}, report.Column{Name: "at most"}, report.Column{Name: "largest residual", Format: "%.2f"})
 	first, err := sketch.BLESS{Workers: env.Workers}.Sample(ctx, k, src, lambda, env.Rand("fig5.1 size", 1))
 	if err != nil {
 		return err

@@ -6,7 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -14,7 +15,7 @@ import (
 )
 
 // fig52 is figure 5.2 of Carratino (2020).
-var fig52 = bench.Experiment{
+var fig52 = experiment.Experiment{
 	Name:   "fig5.2",
 	Title:  "Time of leverage score sampling against n",
 	Source: "Carratino (2020), figure 5.2",
@@ -29,10 +30,10 @@ minutes).`,
 	Measure: timesOfSamplers,
 }
 
-func timesOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error) {
+func timesOfSamplers(ctx context.Context, env *experiment.Env) (*report.Result, error) {
 	const lambda = 1e-3
-	r := &figure.Result{}
-	sizes := [][]int{{300, 1000, 3000}, {1e3, 3e3, 1e4, 3e4, 1e5, 1e6}, {1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}}[env.Scale-bench.Quick]
+	r := &report.Result{}
+	sizes := [][]int{{300, 1000, 3000}, {1e3, 3e3, 1e4, 3e4, 1e5, 1e6}, {1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}}[env.Scale-experiment.Quick]
 	largest := sizes[len(sizes)-1]
 	env.Report(0, 0, "generating %d rows", largest)
 	data, err := generate(ctx, data.SUSYLike{Seed: env.Derive("fig5.2", 0)}, largest)
@@ -44,8 +45,8 @@ func timesOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error
 		return nil, err
 	}
 	t := r.Table("times", fmt.Sprintf("Time to choose a dictionary, λ = %g", lambda),
-		figure.Column{Name: "sampler"}, figure.Column{Name: "n"}, figure.Column{Name: "M", Format: "%.0f"},
-		figure.Column{Name: "CPU", Unit: "s"}, figure.Column{Name: "wall", Unit: "s"}, figure.Column{Name: "runs"})
+		report.Column{Name: "sampler"}, report.Column{Name: "n"}, report.Column{Name: "M", Format: "%.0f"},
+		report.Column{Name: "CPU", Unit: "s"}, report.Column{Name: "wall", Unit: "s"}, report.Column{Name: "runs"})
 	defer func() { summariseTimes(r, t) }()
 	limit := float64(env.Pick(2, 90, 240))
 	samplers := []namedSampler{
@@ -82,10 +83,10 @@ type timing struct {
 
 // timeSampler returns the median time of several samples. There are as many as repeats, but
 // no more once they have taken a second each.
-func timeSampler(ctx context.Context, env *bench.Env, s namedSampler, k kernel.Kernel, src kernel.Source, lambda float64) (timing, error) {
+func timeSampler(ctx context.Context, env *experiment.Env, s namedSampler, k kernel.Kernel, src kernel.Source, lambda float64) (timing, error) {
 	var points, cpu, wall []float64
 	for rep := range env.Repeats {
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		d, err := s.Sample(ctx, k, src, lambda, env.Rand("fig5.2 "+s.name, rep))
 		if err != nil {
 			return timing{}, err
@@ -117,10 +118,10 @@ func (g *grower) next(n float64) float64 {
 }
 
 // summariseTimes adds slopes, the ratios that are promised, and the plot.
-func summariseTimes(r *figure.Result, t *figure.Table) {
+func summariseTimes(r *report.Result, t *report.Table) {
 	p := r.Plot("times", "Choosing a dictionary, λ = 0.001", figure.Axis{Label: "n", Log: true}, figure.Axis{Label: "CPU time [s]", Log: true})
 	s := r.Table("slopes", "Slope of log CPU time over log n, and longest over shortest time, from n = 10⁴ on (all n where there are none)",
-		figure.Column{Name: "sampler"}, figure.Column{Name: "from n"}, figure.Column{Name: "to n"}, figure.Column{Name: "slope", Format: "%.2f"}, figure.Column{Name: "longest/shortest", Format: "%.2f"})
+		report.Column{Name: "sampler"}, report.Column{Name: "from n"}, report.Column{Name: "to n"}, report.Column{Name: "slope", Format: "%.2f"}, report.Column{Name: "longest/shortest", Format: "%.2f"})
 	at := map[string]map[int]float64{}
 	for i, row := range t.Rows {
 		name := row[0].(string)
@@ -128,7 +129,7 @@ func summariseTimes(r *figure.Result, t *figure.Table) {
 			continue
 		}
 		at[name] = map[int]float64{}
-		rows := (&figure.Table{Columns: t.Columns, Rows: t.Rows[i:]}).Where("sampler", name)
+		rows := (&report.Table{Columns: t.Columns, Rows: t.Rows[i:]}).Where("sampler", name)
 		n, cpu := rows.Float("n"), rows.Float("CPU")
 		for j := range n {
 			at[name][int(n[j])] = cpu[j]

@@ -5,7 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -14,7 +15,7 @@ import (
 )
 
 // fig53 is figure 5.3 of Carratino (2020).
-var fig53 = bench.Experiment{
+var fig53 = experiment.Experiment{
 	Name:   "fig5.3",
 	Title:  "FALKON with centres by BLESS and uniform ones, for many λ",
 	Source: "Carratino (2020), figure 5.3",
@@ -26,10 +27,10 @@ small ones. The λ of BLESS is 1e-3 (1e-2 with --quick), which gives M.`,
 	Measure: errorsOfLambdas,
 }
 
-func errorsOfLambdas(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("lambda", "Class error after 5 iterations", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "M", Format: "%.0f"}, figure.Column{Name: "λ"},
-		figure.Column{Name: "BLESS", Format: "%.4f"}, figure.Column{Name: "uniform", Format: "%.4f"})
+func errorsOfLambdas(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("lambda", "Class error after 5 iterations", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M", Format: "%.0f"}, report.Column{Name: "λ"},
+		report.Column{Name: "BLESS", Format: "%.4f"}, report.Column{Name: "uniform", Format: "%.4f"})
 	return r, eachPart(ctx, env, r, classProblems, func(at int, part string) error {
 		data, err := classData(ctx, env, part, env.Pick(1000, 20_000, 100_000))
 		if err != nil {
@@ -42,7 +43,7 @@ func errorsOfLambdas(ctx context.Context, env *bench.Env) (*figure.Result, error
 	})
 }
 
-func lambdasOn(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, data *classesData, at int) error {
+func lambdasOn(ctx context.Context, env *experiment.Env, r *report.Result, t *report.Table, data *classesData, at int) error {
 	k, err := gaussian(data.sigma)
 	if err != nil {
 		return err
@@ -79,8 +80,8 @@ func lambdasOn(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.
 }
 
 // samplerLambda is the λ of BLESS in figures 5.3 to 5.5.
-func samplerLambda(env *bench.Env) float64 {
-	if env.Scale == bench.Quick {
+func samplerLambda(env *experiment.Env) float64 {
+	if env.Scale == experiment.Quick {
 		return 1e-2
 	}
 	return 1e-3
@@ -109,7 +110,7 @@ func goodRange(s, other figure.Series) string {
 
 // fitBLESS is fitErrors with centres by BLESS, and returns how many it has chosen. A model
 // may have fewer, because it drops those in the span of the others.
-func fitBLESS(ctx context.Context, env *bench.Env, p falkon.Params, data *classesData, rep int) (centers int, errs []float64, err error) {
+func fitBLESS(ctx context.Context, env *experiment.Env, p falkon.Params, data *classesData, rep int) (centers int, errs []float64, err error) {
 	bless := &counting{Sampler: sketch.BLESS{Workers: env.Workers}}
 	p.Sampler = bless
 	errs, err = fitErrors(ctx, env, p, data, rep)
@@ -131,13 +132,13 @@ func (c *counting) Sample(ctx context.Context, k kernel.Kernel, src kernel.Sourc
 }
 
 // fitErrors fits and returns the class error after every iteration.
-func fitErrors(ctx context.Context, env *bench.Env, e learners.Estimator, data *classesData, rep int) (errs []float64, err error) {
+func fitErrors(ctx context.Context, env *experiment.Env, e learners.Estimator, data *classesData, rep int) (errs []float64, err error) {
 	_, err = e.Fit(ctx, data.train, watching(env, env.Derive("falkon "+data.name, rep), data.test, func(_ int, wrong float64) { errs = append(errs, wrong) }))
 	return errs, err
 }
 
 // fig54 is figures 5.4 and 5.5 of Carratino (2020).
-var fig54 = bench.Experiment{
+var fig54 = experiment.Experiment{
 	Name:   "fig5.4",
 	Title:  "FALKON-BLESS against FALKON with uniform centres, per iteration",
 	Source: "Carratino (2020), figures 5.4 and 5.5",
@@ -151,11 +152,11 @@ includes choosing the centres.`,
 	Measure: iterationsOfCenters,
 }
 
-func iterationsOfCenters(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("iterations", "Class error after t iterations", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "centres"}, figure.Column{Name: "M", Format: "%.0f"},
-		figure.Column{Name: "t = 1", Format: "%.4f"}, figure.Column{Name: "t = 2", Format: "%.4f"}, figure.Column{Name: "t = 3", Format: "%.4f"}, figure.Column{Name: "t = 5", Format: "%.4f"},
-		figure.Column{Name: "t = 8", Format: "%.4f"}, figure.Column{Name: "t = 20", Format: "%.4f"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"}, figure.Column{Name: "ahead"})
+func iterationsOfCenters(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("iterations", "Class error after t iterations", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "centres"}, report.Column{Name: "M", Format: "%.0f"},
+		report.Column{Name: "t = 1", Format: "%.4f"}, report.Column{Name: "t = 2", Format: "%.4f"}, report.Column{Name: "t = 3", Format: "%.4f"}, report.Column{Name: "t = 5", Format: "%.4f"},
+		report.Column{Name: "t = 8", Format: "%.4f"}, report.Column{Name: "t = 20", Format: "%.4f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"}, report.Column{Name: "ahead"})
 	return r, eachPart(ctx, env, r, classProblems, func(at int, part string) error {
 		data, err := classData(ctx, env, part, env.Pick(1000, 20_000, 200_000))
 		if err != nil {
@@ -177,7 +178,7 @@ func iterationsOfCenters(ctx context.Context, env *bench.Env) (*figure.Result, e
 	})
 }
 
-func centersOn(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.Table, data *classesData, p falkon.Params, at int) error {
+func centersOn(ctx context.Context, env *experiment.Env, r *report.Result, t *report.Table, data *classesData, p falkon.Params, at int) error {
 	var bless, uniform [20][]float64
 	var centers []float64
 	var cpu [2]float64
@@ -189,14 +190,14 @@ func centersOn(ctx context.Context, env *bench.Env, r *figure.Result, t *figure.
 	}
 	for rep := range env.Repeats {
 		env.Report(at*env.Repeats+rep, len(classProblems)*env.Repeats, "%s, repeat %d", data.name, rep+1)
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		m, b, err := fitBLESS(ctx, env, p, data, rep)
 		if err != nil {
 			return err
 		}
 		cpu[0] += watch.CPU() / float64(env.Repeats)
 		uniformly := p
-		uniformly.Centers, watch = m, bench.StartWatch()
+		uniformly.Centers, watch = m, experiment.StartWatch()
 		u, err := fitErrors(ctx, env, uniformly, data, rep)
 		if err != nil {
 			return err

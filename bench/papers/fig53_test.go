@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/falkon"
@@ -15,7 +15,7 @@ import (
 // smooth kernel keeps of them.
 func TestAsManyCentersAsBLESS(t *testing.T) {
 	racetest.Alone(t)
-	ctx, env := context.Background(), &bench.Env{Seed: 1, Scale: bench.Quick, Workers: 1}
+	ctx, env := context.Background(), &experiment.Env{Seed: 1, Scale: experiment.Quick, Workers: 1}
 	data, err := classData(ctx, env, "generator", 300)
 	if err != nil {
 		t.Fatal(err)

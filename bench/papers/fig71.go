@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -16,7 +17,7 @@ import (
 )
 
 // fig71 is figure 7.1 of Carratino (2020).
-var fig71 = bench.Experiment{
+var fig71 = experiment.Experiment{
 	Name:   "fig7.1",
 	Title:  "Variance starvation of approximate posteriors",
 	Source: "Carratino (2020), figure 7.1",
@@ -42,8 +43,8 @@ type posterior struct {
 	points         int
 }
 
-func variances(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r, counts := &figure.Result{}, []int{6, 63, 215}
+func variances(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r, counts := &report.Result{}, []int{6, 63, 215}
 	lengthScale := math.Sqrt(1.0 / 200)
 	k, err := gaussian(lengthScale)
 	if err != nil {
@@ -51,11 +52,11 @@ func variances(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 	}
 	grid := unitGrid(401)
 	t := r.Table("variances", fmt.Sprintf("σ̃/σ and coverage, %d draws", env.Repeats),
-		figure.Column{Name: "t"}, figure.Column{Name: "posterior"}, figure.Column{Name: "points", Format: "%.1f"},
-		figure.Column{Name: "seen: least", Format: "%.3f"}, figure.Column{Name: "seen: median", Format: "%.3f"}, figure.Column{Name: "seen: largest", Format: "%.2f"},
-		figure.Column{Name: "seen: covered", Unit: "%", Format: "%.1f"},
-		figure.Column{Name: "far: least", Format: "%.3f"}, figure.Column{Name: "far: median", Format: "%.3f"}, figure.Column{Name: "far: largest", Format: "%.2f"},
-		figure.Column{Name: "far: covered", Unit: "%", Format: "%.1f"})
+		report.Column{Name: "t"}, report.Column{Name: "posterior"}, report.Column{Name: "points", Format: "%.1f"},
+		report.Column{Name: "seen: least", Format: "%.3f"}, report.Column{Name: "seen: median", Format: "%.3f"}, report.Column{Name: "seen: largest", Format: "%.2f"},
+		report.Column{Name: "seen: covered", Unit: "%", Format: "%.1f"},
+		report.Column{Name: "far: least", Format: "%.3f"}, report.Column{Name: "far: median", Format: "%.3f"}, report.Column{Name: "far: largest", Format: "%.2f"},
+		report.Column{Name: "far: covered", Unit: "%", Format: "%.1f"})
 	for i, n := range counts {
 		sums := map[string]*starving{}
 		var names []string
@@ -82,7 +83,7 @@ func variances(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 		}
 		for _, name := range names {
 			s := sums[name]
-			seen, far := bench.Quantiles(s.seen.ratio, 0, 0.5, 1), bench.Quantiles(s.far.ratio, 0, 0.5, 1)
+			seen, far := experiment.Quantiles(s.seen.ratio, 0, 0.5, 1), experiment.Quantiles(s.far.ratio, 0, 0.5, 1)
 			t.Add(n, name, mean(s.points), seen[0], seen[1], seen[2], s.seen.percent(), far[0], far[1], far[2], s.far.percent())
 		}
 	}
@@ -100,7 +101,7 @@ func unitGrid(n int) *kernel.Points[float64] {
 
 // posteriors returns the exact posterior given n observations of f, and then the
 // approximate ones, on the grid.
-func posteriors(env *bench.Env, k kernel.Kernel, f *problems.Draw, grid *kernel.Points[float64], n, rep int) ([]posterior, error) {
+func posteriors(env *experiment.Env, k kernel.Kernel, f *problems.Draw, grid *kernel.Points[float64], n, rep int) ([]posterior, error) {
 	rng := env.Rand(fmt.Sprintf("fig7.1 observations %d", n), rep)
 	x, y := make([]float64, n), make([]float64, n)
 	for i := range x {
@@ -196,7 +197,7 @@ func (s *starving) add(f *problems.Draw, grid *kernel.Points[float64], p, exact 
 }
 
 // drawPosteriors draws f and μ̃ ± 3σ̃.
-func drawPosteriors(r *figure.Result, f *problems.Draw, grid *kernel.Points[float64], all []posterior, n int) {
+func drawPosteriors(r *report.Result, f *problems.Draw, grid *kernel.Points[float64], all []posterior, n int) {
 	x, truth := make([]float64, grid.Len()), make([]float64, grid.Len())
 	for i := range x {
 		x[i] = grid.Row(i)[0]

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -26,13 +26,13 @@ type kernelTable struct {
 // left out and counted. The others come in the order of their names. Constant parameters
 // are dropped. Positive ones that span a factor of 8 or more are replaced by their
 // logarithms. All are scaled to [0, 1].
-func readKernelTable(env *bench.Env, name string) (*kernelTable, error) {
+func readKernelTable(env *experiment.Env, name string) (*kernelTable, error) {
 	file, err := env.KernelCache(name)
 	if err != nil {
 		return nil, err
 	}
 	t := &kernelTable{}
-	var kept []bench.KernelRun
+	var kept []experiment.KernelRun
 	for _, run := range file.Runs {
 		speed := speeds(run.Times)
 		if len(speed) == 0 {
@@ -75,7 +75,7 @@ func speeds(times []float64) []float64 {
 }
 
 // unitColumn returns parameter p scaled to [0, 1], nil if it never varies.
-func unitColumn(runs []bench.KernelRun, p int) ([]float64, error) {
+func unitColumn(runs []experiment.KernelRun, p int) ([]float64, error) {
 	out := make([]float64, len(runs))
 	for i, run := range runs {
 		var err error
@@ -143,7 +143,7 @@ func (t *kernelTable) noise() float64 {
 }
 
 // fit fits a kernel to one timing of each of some configurations chosen at random.
-func (t *kernelTable) fit(ctx context.Context, env *bench.Env, name string, points int) (kernel.Kernel, float64, error) {
+func (t *kernelTable) fit(ctx context.Context, env *experiment.Env, name string, points int) (kernel.Kernel, float64, error) {
 	rng, shuffled := env.Rand("kernel fit "+name, 0), t.arena(name, nil, 0, env.Derive("kernel fit "+name, 1))
 	points = min(points, len(t.speed))
 	y := make([]float64, points)

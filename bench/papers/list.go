@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 )
 
 // All returns the experiments, in the order of the papers.
-func All() []bench.Experiment {
-	return []bench.Experiment{
+func All() []experiment.Experiment {
+	return []experiment.Experiment{
 		fig31, fig32, table41, fig41, fig51, fig52, table51, fig53, fig54, bless, softmax, fig71,
 		averaged, averagedMNIST, online, exactness, regret, steps, auto,
 	}
@@ -28,7 +28,7 @@ func (e *NameError) Error() string {
 }
 
 // Find returns the experiment of a name. The error is a [*NameError].
-func Find(name string) (bench.Experiment, error) {
+func Find(name string) (experiment.Experiment, error) {
 	var names []string
 	for _, e := range All() {
 		if e.Name == name {
@@ -36,5 +36,5 @@ func Find(name string) (bench.Experiment, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return bench.Experiment{}, &NameError{name, names}
+	return experiment.Experiment{}, &NameError{name, names}
 }

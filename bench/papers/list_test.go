@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 )
 
 // Every experiment has a unique name and a description, and fits a terminal.
@@ -40,7 +40,7 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	q := bench.Quantiles([]float64{4, 1, 3, 2, 5}, 0, 0.05, 0.5, 1)
+	q := experiment.Quantiles([]float64{4, 1, 3, 2, 5}, 0, 0.05, 0.5, 1)
 	for i, want := range []float64{1, 1.2, 3, 5} {
 		near("quantile", q[i], want, 1e-15)
 	}
@@ -52,12 +52,12 @@ func TestStatistics(t *testing.T) {
 	near("slope", slope(x, []float64{3, 3 * math.Pow(10, 1.5), 3 * math.Pow(50, 1.5)}), 1.5, 1e-12)
 
 	// The interval of a mean of n normal numbers is about ±1.96 σ/√n.
-	env := &bench.Env{Seed: 7}
+	env := &experiment.Env{Seed: 7}
 	rng, v := env.Rand("statistics test", 0), make([]float64, 400)
 	for i := range v {
 		v[i] = 2 + rng.NormFloat64()
 	}
-	low, high := bench.Bootstrap([][]float64{v}, 2000, rng, func(g [][]float64) float64 { return mean(g[0]) })
+	low, high := experiment.Bootstrap([][]float64{v}, 2000, rng, func(g [][]float64) float64 { return mean(g[0]) })
 	near("interval", high-low, 2*1.96*deviation(v)/20, 0.02)
 	near("its middle", (low+high)/2, mean(v), 0.01)
 }

@@ -3,13 +3,14 @@ package papers
 import (
 	"context"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/learners/doublyonline"
 )
 
 // online measures the rates of Lin and Rosasco (2019).
-var online = bench.Experiment{
+var online = experiment.Experiment{
 	Name:   "online",
 	Title:  "Doubly online learning, error against steps",
 	Source: "Lin and Rosasco (2019), corollaries 3.2, 3.6 and 3.8",
@@ -21,12 +22,12 @@ error may fall faster.`,
 	Measure: ratesOnline,
 }
 
-func ratesOnline(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	slopes := r.Table("slopes", "Slopes of log error over log T", figure.Column{Name: "steps"}, figure.Column{Name: "slope", Format: "%.2f"}, figure.Column{Name: "theory", Format: "%.2f"})
-	t := r.Table("errors", "Relative squared error", figure.Column{Name: "steps"}, figure.Column{Name: "T"}, figure.Column{Name: "error"})
+func ratesOnline(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	slopes := r.Table("slopes", "Slopes of log error over log T", report.Column{Name: "steps"}, report.Column{Name: "slope", Format: "%.2f"}, report.Column{Name: "theory", Format: "%.2f"})
+	t := r.Table("errors", "Relative squared error", report.Column{Name: "steps"}, report.Column{Name: "T"}, report.Column{Name: "error"})
 	plot := r.Plot("errors", "Doubly online learning", figure.Axis{Label: "T", Log: true}, figure.Axis{Label: "relative squared error", Log: true})
-	sizes := [][]int{{100, 200, 400}, {500, 1000, 2000, 4000}, {500, 1000, 2000, 4000, 8000, 16_000}}[env.Scale-bench.Quick]
+	sizes := [][]int{{100, 200, 400}, {500, 1000, 2000, 4000}, {500, 1000, 2000, 4000, 8000, 16_000}}[env.Scale-experiment.Quick]
 	rules := []doublyonline.Rule{doublyonline.Fixed, doublyonline.Decaying, doublyonline.Regularised}
 	for i, rule := range rules {
 		env.Report(i, len(rules), "%s steps", rule)

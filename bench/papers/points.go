@@ -3,7 +3,7 @@ package papers
 import (
 	"context"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -20,7 +20,7 @@ func generate(ctx context.Context, p data.Problem, n int) (*data.Memory, error) 
 
 // susyRows returns the first n rows of the real SUSY data, 8 features of 10,000 events,
 // z-scored.
-func susyRows(ctx context.Context, env *bench.Env, n int) (*data.Memory, error) {
+func susyRows(ctx context.Context, env *experiment.Env, n int) (*data.Memory, error) {
 	const folder = "susy_10k/susy_10Kn_train"
 	table, err := env.Table(ctx, dataset.Options{TargetPath: folder + "_label.csv.gz"}, folder+".csv.gz")
 	if err != nil {

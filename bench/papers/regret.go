@@ -8,13 +8,14 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/internal/problems"
 )
 
 // regret measures the project's promise about the bandits' regret.
-var regret = bench.Experiment{
+var regret = experiment.Experiment{
 	Name:   "regret",
 	Title:  "Regret of BKB and BBKB over that of exact GP-UCB",
 	Source: "ours, Carratino (2020), theorem 21",
@@ -68,21 +69,21 @@ func contestant(name string, a *arena, c bandit.Config) (bandit.Policy, error) {
 	return bandit.NewGPUCB(c, a.arms)
 }
 
-func regrets(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r, steps := &figure.Result{}, env.Pick(60, 1000, 1000)
+func regrets(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r, steps := &report.Result{}, env.Pick(60, 1000, 1000)
 	var done []*contest
 	defer func() { summariseRegret(env, r, done, steps) }()
 	t := r.Table("regret", fmt.Sprintf("Cumulative regret after T = %d steps, paired seeds", steps),
-		figure.Column{Name: "problem"}, figure.Column{Name: "arms"}, figure.Column{Name: "seeds"}, figure.Column{Name: "policy"}, figure.Column{Name: "R_T", Format: "%.1f"}, figure.Column{Name: "±", Format: "%.1f"},
-		figure.Column{Name: "R_T/chance", Format: "%.3f"}, figure.Column{Name: "ratio", Format: "%.3f"}, figure.Column{Name: "2.5 %", Format: "%.3f"},
-		figure.Column{Name: "97.5 %", Format: "%.3f"}, figure.Column{Name: "paired", Format: "%.3f"}, figure.Column{Name: "simple", Format: "%.3f"},
-		figure.Column{Name: "m", Format: "%.0f"}, figure.Column{Name: "m/T", Format: "%.3f"}, figure.Column{Name: "d_eff", Format: "%.0f"}, figure.Column{Name: "CPU/step", Unit: "ms", Format: "%.2f"})
+		report.Column{Name: "problem"}, report.Column{Name: "arms"}, report.Column{Name: "seeds"}, report.Column{Name: "policy"}, report.Column{Name: "R_T", Format: "%.1f"}, report.Column{Name: "±", Format: "%.1f"},
+		report.Column{Name: "R_T/chance", Format: "%.3f"}, report.Column{Name: "ratio", Format: "%.3f"}, report.Column{Name: "2.5 %", Format: "%.3f"},
+		report.Column{Name: "97.5 %", Format: "%.3f"}, report.Column{Name: "paired", Format: "%.3f"}, report.Column{Name: "simple", Format: "%.3f"},
+		report.Column{Name: "m", Format: "%.0f"}, report.Column{Name: "m/T", Format: "%.3f"}, report.Column{Name: "d_eff", Format: "%.0f"}, report.Column{Name: "CPU/step", Unit: "ms", Format: "%.2f"})
 	for i, part := range regretProblems {
-		if !env.Wants(part) || part == "gemm" && env.Scale < bench.Full && !env.Named(part) {
+		if !env.Wants(part) || part == "gemm" && env.Scale < experiment.Full && !env.Named(part) {
 			continue
 		}
 		c, err := contestOn(ctx, env, part)
-		var missing *bench.DataError
+		var missing *experiment.DataError
 		if errors.As(err, &missing) && !env.Named(part) {
 			r.Note("%s is left out: %v.", part, missing)
 			continue
@@ -108,7 +109,7 @@ func regrets(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 }
 
 // contestOn prepares a problem.
-func contestOn(ctx context.Context, env *bench.Env, part string) (*contest, error) {
+func contestOn(ctx context.Context, env *experiment.Env, part string) (*contest, error) {
 	c := &contest{name: part, played: map[string][]played{}}
 	small, large := env.Pick(512, 4096, 4096), env.Pick(512, 20000, 20000)
 	function := func(f problems.Objective, lengthScale float64, arms int) {
@@ -143,7 +144,7 @@ func (c *contest) seeds() int { return len(c.played[contestants[len(contestants)
 
 // run plays all policies with all seeds, and returns the number of arms. On an error it
 // keeps the seeds with which all policies have played.
-func (c *contest) run(ctx context.Context, env *bench.Env, at, steps int) (arms int, err error) {
+func (c *contest) run(ctx context.Context, env *experiment.Env, at, steps int) (arms int, err error) {
 	for rep := range env.Repeats {
 		a, err := c.make(env.Derive("regret "+c.name, rep))
 		if err != nil {
@@ -202,7 +203,7 @@ func (c *contest) ratio(policy string, seeds []int) float64 {
 
 // geometric returns the geometric mean of the ratios over problems with its 95 % interval.
 // Seeds are resampled within each problem, and pairs stay together.
-func geometric(env *bench.Env, done []*contest, policy string) (value, low, high float64) {
+func geometric(env *experiment.Env, done []*contest, policy string) (value, low, high float64) {
 	rng := env.Rand("regret bootstrap "+policy, 0)
 	groups := make([][]float64, len(done))
 	for g, c := range done {
@@ -221,12 +222,12 @@ func geometric(env *bench.Env, done []*contest, policy string) (value, low, high
 		}
 		return math.Exp(s)
 	}
-	low, high = bench.Bootstrap(groups, 4000, rng, statistic)
+	low, high = experiment.Bootstrap(groups, 4000, rng, statistic)
 	return statistic(groups), low, high
 }
 
 // rows adds the problem to the table.
-func (c *contest) rows(env *bench.Env, t *figure.Table, arms, steps int) {
+func (c *contest) rows(env *experiment.Env, t *report.Table, arms, steps int) {
 	for _, name := range contestants {
 		all := c.finals(name, total)
 		ratio, low, high, paired := 1.0, math.NaN(), math.NaN(), math.NaN()
@@ -244,7 +245,7 @@ func (c *contest) rows(env *bench.Env, t *figure.Table, arms, steps int) {
 }
 
 // plot draws mean regret against t with its standard error.
-func (c *contest) plot(r *figure.Result, steps int) {
+func (c *contest) plot(r *report.Result, steps int) {
 	p := r.Plot(c.name, fmt.Sprintf("%s, %d seeds", c.name, len(c.played[contestants[0]])), figure.Axis{Label: "t"}, figure.Axis{Label: "cumulative regret"})
 	for _, name := range contestants {
 		var s figure.Series
@@ -260,13 +261,13 @@ func (c *contest) plot(r *figure.Result, steps int) {
 }
 
 // summariseRegret adds the geometric means and their interpretation.
-func summariseRegret(env *bench.Env, r *figure.Result, done []*contest, steps int) {
+func summariseRegret(env *experiment.Env, r *report.Result, done []*contest, steps int) {
 	if len(done) == 0 {
 		return
 	}
 	t := r.Table("summary", fmt.Sprintf("Ratio of regret to exact GP-UCB's over %d problems, T = %d", len(done), steps),
-		figure.Column{Name: "policy"}, figure.Column{Name: "geometric mean", Format: "%.3f"}, figure.Column{Name: "2.5 %", Format: "%.3f"},
-		figure.Column{Name: "97.5 %", Format: "%.3f"}, figure.Column{Name: "largest of a problem", Format: "%.3f"}, figure.Column{Name: "as required"})
+		report.Column{Name: "policy"}, report.Column{Name: "geometric mean", Format: "%.3f"}, report.Column{Name: "2.5 %", Format: "%.3f"},
+		report.Column{Name: "97.5 %", Format: "%.3f"}, report.Column{Name: "largest of a problem", Format: "%.3f"}, report.Column{Name: "as required"})
 	for _, name := range contestants[1:] {
 		value, low, high := geometric(env, done, name)
 		var all []float64

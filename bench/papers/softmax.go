@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -19,7 +19,7 @@ import (
 var softmaxParts = []string{"generator", "mnist", "abalone", "kin40k", "protein", "parkinsons", "airfoil", "concrete"}
 
 // softmax compares two ways to learn many classes.
-var softmax = bench.Experiment{
+var softmax = experiment.Experiment{
 	Name:   "softmax",
 	Title:  "Logistic FALKON for ten classes, by the multinomial loss and one against the rest",
 	Source: "ours, Marteau-Ferey, Bach and Rudi (2019)",
@@ -43,14 +43,14 @@ var multiclassWays = []struct {
 	way  falkon.Multiclass
 }{{"softmax", falkon.SoftmaxLoss}, {"one against the rest", falkon.OneVsRest}}
 
-func softmaxOrRest(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	t := r.Table("softmax", "Test errors and time, means over splits", figure.Column{Name: "data"}, figure.Column{Name: "n"}, figure.Column{Name: "M"}, figure.Column{Name: "classes"},
-		figure.Column{Name: "least λ", Format: "%.0e"}, figure.Column{Name: "largest λ", Format: "%.0e"}, figure.Column{Name: "class error", Format: "%.4f"}, figure.Column{Name: "own", Format: "%.4f"}, figure.Column{Name: "log loss", Format: "%.4f"},
-		figure.Column{Name: "calibration", Format: "%.4f"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
-	d := r.Table("differences", "The multinomial loss less one against the rest", figure.Column{Name: "data"}, figure.Column{Name: "class error", Format: "%+.4f"}, figure.Column{Name: "± of that", Format: "%.4f"},
-		figure.Column{Name: "own", Format: "%+.4f"}, figure.Column{Name: "± of own", Format: "%.4f"},
-		figure.Column{Name: "log loss", Format: "%+.4f"}, figure.Column{Name: "± of this", Format: "%.4f"}, figure.Column{Name: "time", Format: "%.2f"})
+func softmaxOrRest(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	t := r.Table("softmax", "Test errors and time, means over splits", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M"}, report.Column{Name: "classes"},
+		report.Column{Name: "least λ", Format: "%.0e"}, report.Column{Name: "largest λ", Format: "%.0e"}, report.Column{Name: "class error", Format: "%.4f"}, report.Column{Name: "own", Format: "%.4f"}, report.Column{Name: "log loss", Format: "%.4f"},
+		report.Column{Name: "calibration", Format: "%.4f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+	d := r.Table("differences", "The multinomial loss less one against the rest", report.Column{Name: "data"}, report.Column{Name: "class error", Format: "%+.4f"}, report.Column{Name: "± of that", Format: "%.4f"},
+		report.Column{Name: "own", Format: "%+.4f"}, report.Column{Name: "± of own", Format: "%.4f"},
+		report.Column{Name: "log loss", Format: "%+.4f"}, report.Column{Name: "± of this", Format: "%.4f"}, report.Column{Name: "time", Format: "%.2f"})
 	return r, eachPart(ctx, env, r, softmaxParts, func(at int, part string) error {
 		var runs [2][]multiclassRun // by way
 		n, m := 0, env.Pick(50, 300, 500)
@@ -121,11 +121,11 @@ func pairedDifference(a, b []float64) (difference, standardError float64) {
 
 // bestLambda fits with λ falling from 0.1 and returns the outcome of the one with the least
 // logarithmic loss on the rows of judge, and the class error of the one with the least there.
-func bestLambda(ctx context.Context, env *bench.Env, p falkon.LogisticParams, train, judge, test *data.Memory, seed uint64) (best multiclassRun, err error) {
+func bestLambda(ctx context.Context, env *experiment.Env, p falkon.LogisticParams, train, judge, test *data.Memory, seed uint64) (best multiclassRun, err error) {
 	wrong, loss := descent{least: math.Inf(1)}, descent{least: math.Inf(1)}
 	for half := 2; half <= 16 && !(wrong.over() && loss.over()); half++ {
 		p.Lambda = math.Pow(10, -float64(half)/2)
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		model, err := p.Fit(ctx, train, learners.Options{Workers: env.Workers, Seed: seed})
 		if err != nil {
 			return best, err
@@ -189,7 +189,7 @@ func multiclassErrors(ctx context.Context, m learners.Model, rows *data.Memory) 
 
 // tenClasses returns the parts of a split, for training, for the choice of λ and for the
 // test, and a length scale.
-func tenClasses(ctx context.Context, env *bench.Env, part string, rep int) (train, judge, test *data.Memory, sigma float64, err error) {
+func tenClasses(ctx context.Context, env *experiment.Env, part string, rep int) (train, judge, test *data.Memory, sigma float64, err error) {
 	n := env.Pick(500, 5000, 10_000)
 	var all *data.Memory
 	switch part {
@@ -222,7 +222,7 @@ func tenClasses(ctx context.Context, env *bench.Env, part string, rep int) (trai
 
 // tenthsOf returns up to n rows of a regression, with the tenths of the target as classes.
 // Rows with equal targets have the same class.
-func tenthsOf(ctx context.Context, env *bench.Env, name string, n, rep int) (*data.Memory, error) {
+func tenthsOf(ctx context.Context, env *experiment.Env, name string, n, rep int) (*data.Memory, error) {
 	path := "uci/" + name + ".data.csv.gz"
 	if name == "abalone" {
 		path = "small_tabular/abalone.csv.gz"
@@ -258,7 +258,7 @@ func tenths(targets []float64) []float64 {
 }
 
 // digits returns n rows of the test file of MNIST.
-func digits(ctx context.Context, env *bench.Env, n int) (*data.Memory, error) {
+func digits(ctx context.Context, env *experiment.Env, n int) (*data.Memory, error) {
 	o := dataset.Options{Float32: true, TargetPath: "mnist/t10k-labels-idx1-ubyte.gz"}
 	table, err := env.Table(ctx, o, "mnist/t10k-images-idx3-ubyte.gz")
 	if err != nil {
@@ -277,7 +277,7 @@ func digits(ctx context.Context, env *bench.Env, n int) (*data.Memory, error) {
 }
 
 // noisyMaxima returns n rows of ten classes.
-func noisyMaxima(env *bench.Env, n, rep int) (*data.Memory, error) {
+func noisyMaxima(env *experiment.Env, n, rep int) (*data.Memory, error) {
 	const d, c = 6, 10
 	rng := env.Rand("noisy maxima", rep)
 	direction := make([]float64, c*d)

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
 )
 
 // mean returns the mean of v, NaN if there is none.
@@ -25,7 +25,7 @@ func deviation(v []float64) float64 {
 }
 
 // median returns the median of v.
-func median(v []float64) float64 { return bench.Quantiles(v, 0.5)[0] }
+func median(v []float64) float64 { return experiment.Quantiles(v, 0.5)[0] }
 
 // slope returns the slope of log y over log x by least squares, NaN for fewer than
 // two points. x and y are positive.

@@ -6,13 +6,14 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/internal/problems"
 )
 
 // steps measures the project's promise about the bandits' speed.
-var steps = bench.Experiment{
+var steps = experiment.Experiment{
 	Name:   "steps",
 	Title:  "Time of a bandit's steps",
 	Source: "ours, Carratino (2020), section 7.1.2",
@@ -50,7 +51,7 @@ func (p *pacer) until(ctx context.Context, t int, say func(int)) error {
 		if len(p.every)%100 == 0 {
 			say(len(p.every))
 		}
-		watch := bench.StartWatch()
+		watch := experiment.StartWatch()
 		d, err := p.policy.Next()
 		if err != nil {
 			return err
@@ -66,8 +67,8 @@ func (p *pacer) until(ctx context.Context, t int, say func(int)) error {
 	return nil
 }
 
-func timesOfSteps(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r, arms := &figure.Result{}, env.Pick(1000, 20000, 20000)
+func timesOfSteps(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r, arms := &report.Result{}, env.Pick(1000, 20000, 20000)
 	five, err := functionArena(problems.Ackley{Dim: 5, Shift: 1.3}, 0.3, arms, env.Derive("steps", 5))
 	if err != nil {
 		return nil, err
@@ -77,14 +78,14 @@ func timesOfSteps(ctx context.Context, env *bench.Env) (*figure.Result, error) {
 		return nil, err
 	}
 	t := r.Table("steps", fmt.Sprintf("CPU time of a step, %d arms", arms),
-		figure.Column{Name: "policy"}, figure.Column{Name: "d"}, figure.Column{Name: "t"}, figure.Column{Name: "median at t", Unit: "ms", Format: "%.3f"},
-		figure.Column{Name: "mean at t", Unit: "ms", Format: "%.3f"}, figure.Column{Name: "in all", Unit: "ms", Format: "%.3f"},
-		figure.Column{Name: "whole run", Unit: "s", Format: "%.2f"}, figure.Column{Name: "m"}, figure.Column{Name: "d_eff", Format: "%.0f"},
-		figure.Column{Name: "regret/chance", Format: "%.4f"})
+		report.Column{Name: "policy"}, report.Column{Name: "d"}, report.Column{Name: "t"}, report.Column{Name: "median at t", Unit: "ms", Format: "%.3f"},
+		report.Column{Name: "mean at t", Unit: "ms", Format: "%.3f"}, report.Column{Name: "in all", Unit: "ms", Format: "%.3f"},
+		report.Column{Name: "whole run", Unit: "s", Format: "%.2f"}, report.Column{Name: "m"}, report.Column{Name: "d_eff", Format: "%.0f"},
+		report.Column{Name: "regret/chance", Format: "%.4f"})
 	p := r.Plot("steps", fmt.Sprintf("A step, %d arms", arms), figure.Axis{Label: "t", Log: true}, figure.Axis{Label: "median CPU time at t [ms]", Log: true})
-	long := [][]int{{100, 200}, {100, 300, 1000, 3000, 10000}, {100, 300, 1000, 3000, 10000}}[env.Scale-bench.Quick]
-	short := [][]int{{100, 200}, {100, 300, 1000}, {100, 300, 1000}}[env.Scale-bench.Quick]
-	few := [][]int{{20, 50}, {50, 100, 200}, {50, 100, 200, 400}}[env.Scale-bench.Quick]
+	long := [][]int{{100, 200}, {100, 300, 1000, 3000, 10000}, {100, 300, 1000, 3000, 10000}}[env.Scale-experiment.Quick]
+	short := [][]int{{100, 200}, {100, 300, 1000}, {100, 300, 1000}}[env.Scale-experiment.Quick]
+	few := [][]int{{20, 50}, {50, 100, 200}, {50, 100, 200, 400}}[env.Scale-experiment.Quick]
 	at := map[string]map[int]float64{}
 	for _, run := range []struct {
 		part, policy string
@@ -130,7 +131,7 @@ func newPolicy(name string, a *arena, c bandit.Config) (bandit.Policy, error) {
 }
 
 // pace plays a policy and adds a row for each t. It stores medians in at.
-func pace(ctx context.Context, env *bench.Env, policy string, a *arena, steps []int, table *figure.Table, at map[int]float64) error {
+func pace(ctx context.Context, env *experiment.Env, policy string, a *arena, steps []int, table *report.Table, at map[int]float64) error {
 	made, err := newPolicy(policy, a, a.config(env.Derive("steps policy", 0), env.Workers))
 	if err != nil {
 		return err
@@ -151,10 +152,10 @@ func pace(ctx context.Context, env *bench.Env, policy string, a *arena, steps []
 }
 
 // amortised compares BBKB with BKB from scratch in time and regret.
-func amortised(ctx context.Context, env *bench.Env, r *figure.Result) error {
+func amortised(ctx context.Context, env *experiment.Env, r *report.Result) error {
 	arms, steps, seeds := env.Pick(500, 4000, 4000), env.Pick(60, 400, 400), env.Pick(2, 10, 10)
 	t := r.Table("amortised", fmt.Sprintf("CPU time and regret, %d steps, %d arms, means of %d seeds", steps, arms, seeds),
-		figure.Column{Name: "policy"}, figure.Column{Name: "CPU/step", Unit: "ms", Format: "%.3f"}, figure.Column{Name: "regret/chance", Format: "%.4f"}, figure.Column{Name: "±", Format: "%.4f"})
+		report.Column{Name: "policy"}, report.Column{Name: "CPU/step", Unit: "ms", Format: "%.3f"}, report.Column{Name: "regret/chance", Format: "%.4f"}, report.Column{Name: "±", Format: "%.4f"})
 	time, regret := map[string][]float64{}, map[string][]float64{}
 	policies := []string{"BBKB", "from scratch", "BKB"}
 	for seed := range seeds {

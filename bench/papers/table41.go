@@ -4,7 +4,8 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/bench"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -18,7 +19,7 @@ import (
 )
 
 // table41 is table 4.1 of Carratino (2020).
-var table41 = bench.Experiment{
+var table41 = experiment.Experiment{
 	Name:   "table4.1",
 	Title:  "Time for optimal generalisation, as a power of n",
 	Source: "Carratino (2020), table 4.1",
@@ -65,9 +66,9 @@ func scaledLearners() []scaled {
 	}
 }
 
-func timesOfLearners(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	sizes := [][]int{{250, 500, 1000}, {1000, 2000, 4000, 8000, 16_000, 32_000, 64_000}, {1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000}}[env.Scale-bench.Quick]
+func timesOfLearners(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	sizes := [][]int{{250, 500, 1000}, {1000, 2000, 4000, 8000, 16_000, 32_000, 64_000}, {1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000}}[env.Scale-experiment.Quick]
 	factor := env.Pick(1, 1, 2)
 	k, err := gaussian(4)
 	if err != nil {
@@ -82,8 +83,8 @@ func timesOfLearners(ctx context.Context, env *bench.Env) (*figure.Result, error
 	if err != nil {
 		return nil, err
 	}
-	slopes := r.Table("slopes", "Exponents of n", figure.Column{Name: "learner"}, figure.Column{Name: "slope", Format: "%.2f"}, figure.Column{Name: "theory", Format: "%.1f"}, figure.Column{Name: "n"}, figure.Column{Name: "error", Format: "%.4f"})
-	t := r.Table("times", "CPU time", figure.Column{Name: "learner"}, figure.Column{Name: "n"}, figure.Column{Name: "CPU", Unit: "s", Format: "%.3f"}, figure.Column{Name: "error", Format: "%.4f"})
+	slopes := r.Table("slopes", "Exponents of n", report.Column{Name: "learner"}, report.Column{Name: "slope", Format: "%.2f"}, report.Column{Name: "theory", Format: "%.1f"}, report.Column{Name: "n"}, report.Column{Name: "error", Format: "%.4f"})
+	t := r.Table("times", "CPU time", report.Column{Name: "learner"}, report.Column{Name: "n"}, report.Column{Name: "CPU", Unit: "s", Format: "%.3f"}, report.Column{Name: "error", Format: "%.4f"})
 	plot := r.Plot("times", "CPU time for optimal generalisation", figure.Axis{Label: "n", Log: true}, figure.Axis{Label: "CPU seconds", Log: true})
 	for i, l := range scaledLearners() {
 		s, wrong, largest := figure.Series{Name: l.name}, math.NaN(), 0
@@ -92,7 +93,7 @@ func timesOfLearners(ctx context.Context, env *bench.Env) (*figure.Result, error
 				break
 			}
 			env.Report(i*len(sizes)+j, len(scaledLearners())*len(sizes), "%s, n = %d", l.name, n)
-			watch := bench.StartWatch()
+			watch := experiment.StartWatch()
 			m, err := l.of(k, n).Fit(ctx, first(all, n), learners.Options{Seed: env.Derive("table4.1 fit", 0), Workers: env.Workers})
 			if err != nil {
 				return r, err

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/bkbtuner/bkb/bench"
-	"github.com/bkbtuner/bkb/figure"
+	"github.com/bkbtuner/bkb/bench/experiment"
+	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
 // table51 is table 5.1 of Carratino (2020).
-var table51 = bench.Experiment{
+var table51 = experiment.Experiment{
 	Name:   "table5.1",
 	Title:  "Cost of leverage score sampling, counted",
 	Source: "Carratino (2020), table 5.1",
@@ -46,10 +46,10 @@ func (k counted) Eval(x kernel.Rows, i int, y kernel.Rows, j int) float64 {
 // exponents are those of table 5.1 for evaluations, n^a λ^−b d_eff^c.
 type exponents struct{ n, lambda, dimension float64 }
 
-func costsOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error) {
-	r := &figure.Result{}
-	sizes := [][]int{{500, 1000}, {2000, 4000, 8000, 16000}, {2000, 4000, 8000, 16000, 32000}}[env.Scale-bench.Quick]
-	lambdas := [][]float64{{1e-1, 1e-2}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}}[env.Scale-bench.Quick]
+func costsOfSamplers(ctx context.Context, env *experiment.Env) (*report.Result, error) {
+	r := &report.Result{}
+	sizes := [][]int{{500, 1000}, {2000, 4000, 8000, 16000}, {2000, 4000, 8000, 16000, 32000}}[env.Scale-experiment.Quick]
+	lambdas := [][]float64{{1e-1, 1e-2}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}, {1e-1, 3e-2, 1e-2, 3e-3, 1e-3}}[env.Scale-experiment.Quick]
 	fixedN, fixedLambda := env.Pick(500, 2000, 4000), 1e-2
 	data, err := generate(ctx, data.SUSYLike{Seed: env.Derive("table5.1", 0)}, max(fixedN, sizes[len(sizes)-1]))
 	if err != nil {
@@ -69,12 +69,12 @@ func costsOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error
 	}
 	count := &counter{env: env, rows: data.Rows(), known: map[string][2]float64{}, of: len(samplers)*(len(sizes)+len(lambdas)) + len(lambdas)}
 	t := r.Table("counts", fmt.Sprintf("Evaluations of the kernel, means of %d", env.Repeats),
-		figure.Column{Name: "sampler"}, figure.Column{Name: "n"}, figure.Column{Name: "λ"}, figure.Column{Name: "d_eff", Format: "%.1f"},
-		figure.Column{Name: "M", Format: "%.1f"}, figure.Column{Name: "M/d_eff", Format: "%.2f"}, figure.Column{Name: "evaluations", Format: "%.0f"},
-		figure.Column{Name: "evaluations/theory", Format: "%.2f"})
+		report.Column{Name: "sampler"}, report.Column{Name: "n"}, report.Column{Name: "λ"}, report.Column{Name: "d_eff", Format: "%.1f"},
+		report.Column{Name: "M", Format: "%.1f"}, report.Column{Name: "M/d_eff", Format: "%.2f"}, report.Column{Name: "evaluations", Format: "%.0f"},
+		report.Column{Name: "evaluations/theory", Format: "%.2f"})
 	slopes := r.Table("slopes", fmt.Sprintf("Slopes of evaluations: in n at λ = %g, in 1/λ at n = %d", fixedLambda, fixedN),
-		figure.Column{Name: "sampler"}, figure.Column{Name: "theory"}, figure.Column{Name: "in n", Format: "%.2f"}, figure.Column{Name: "theory in n", Format: "%.0f"},
-		figure.Column{Name: "in 1/λ", Format: "%.2f"}, figure.Column{Name: "theory in 1/λ", Format: "%.2f"}, figure.Column{Name: "of M in 1/λ", Format: "%.2f"})
+		report.Column{Name: "sampler"}, report.Column{Name: "theory"}, report.Column{Name: "in n", Format: "%.2f"}, report.Column{Name: "theory in n", Format: "%.0f"},
+		report.Column{Name: "in 1/λ", Format: "%.2f"}, report.Column{Name: "theory in 1/λ", Format: "%.2f"}, report.Column{Name: "of M in 1/λ", Format: "%.2f"})
 	d, err := count.dimensions(ctx, fixedN, lambdas)
 	if err != nil {
 		return r, err
@@ -117,7 +117,7 @@ func costsOfSamplers(ctx context.Context, env *bench.Env) (*figure.Result, error
 
 // counter counts evaluations.
 type counter struct {
-	env      *bench.Env
+	env      *experiment.Env
 	rows     kernel.Rows
 	done, of int
 	known    map[string][2]float64 // evaluations and points

@@ -42,7 +42,7 @@ func compareARD(python, dir string, args []string) {
 	flags := flag.NewFlagSet("ard", flag.ExitOnError)
 	flags.StringVar(&from, "data", os.Getenv("BKB_DATA"), "`folder` of real data, which has a folder uci")
 	flags.StringVar(&t.runs, "runs", "bench-ard", "`folder` of the runs and of the sets made for them")
-	flags.StringVar(&t.tuner, "tuner", "bin/tuner", "the `program` tuner")
+	flags.StringVar(&t.tuner, "tuner", "../bin/tuner", "the `program` tuner")
 	flags.IntVar(&t.splits, "splits", 5, "random splits of each set")
 	flags.StringVar(&sizes, "rows", "500,1000,2000,20000", "`numbers` of training rows")
 	flags.IntVar(&t.gpRows, "gp-rows", 2000, "training rows of the process at most, which takes O(n³) time; 0 for all")

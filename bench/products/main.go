@@ -5,7 +5,7 @@
 // Gates must hold, and aims go further.
 //
 //	make bench-products
-//	go run ./bench/products [-python file] [-rounds 7] [-match regexp] [-threads 1,2] [-gonum]
+//	go -C bench run ./products [-python file] [-rounds 7] [-match regexp] [-threads 1,2] [-gonum]
 //
 // Each round takes every case once on each side, one after the other, so that a change of
 // the machine's speed affects all sides alike. On one thread times are CPU times, of the
@@ -16,7 +16,7 @@
 //
 // Cases that Python does not support, or all if there is no Python, are left out.
 //
-//	go run ./bench/products falkon
+//	go -C bench run ./products falkon
 //
 // compares FALKON end to end with the same algorithm in PyTorch. With accuracy in its place
 // it measures the effect of products in float32 on FALKON, and with mnist the error that
@@ -46,7 +46,7 @@ func main() {
 	match := flag.String("match", "", "only the cases that match")
 	threads := flag.String("threads", "1,2", "numbers of threads")
 	withGonum := flag.Bool("gonum", true, "time gonum too (slow)")
-	dir := flag.String("dir", "bench/products", "where the Python scripts are")
+	dir := flag.String("dir", "products", "where the Python scripts are")
 	flag.Parse()
 	log.SetFlags(0)
 	if err := simd.Check(); err != nil {

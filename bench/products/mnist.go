@@ -86,11 +86,11 @@ func mnist(args []string) {
 		*name, x.Len(), *m, *t, *lambda, *scale, 100*float64(wrong)/float64(test.Len()), test.Len(), seconds, cpu, (peak-before)>>10)
 }
 
-// dataDir returns the directory of the data sets, BKB_DATA or ../shared/data.
+// dataDir returns the directory of the data sets, BKB_DATA or shared/data beside the project.
 func dataDir() string {
 	root := os.Getenv("BKB_DATA")
 	if root == "" {
-		root = filepath.Join("..", "shared", "data")
+		root = filepath.Join("..", "..", "shared", "data")
 	}
 	return filepath.Join(root, "mnist")
 }

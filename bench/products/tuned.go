@@ -73,7 +73,7 @@ func compareTuned(python, dir string, args []string) {
 	flags := flag.NewFlagSet("tuned", flag.ExitOnError)
 	flags.StringVar(&t.data, "data", os.Getenv("BKB_DATA"), "`folder` of real data, which has a folder uci")
 	flags.StringVar(&t.runs, "runs", "bench-tuned", "`folder` of the runs")
-	flags.StringVar(&t.tuner, "tuner", "bin/tuner", "the `program` tuner")
+	flags.StringVar(&t.tuner, "tuner", "../bin/tuner", "the `program` tuner")
 	flags.IntVar(&t.splits, "splits", 5, "random splits of each set")
 	flags.IntVar(&t.rows, "rows", 10_000, "training rows at most")
 	flags.IntVar(&t.tests, "tests", 5_000, "test rows at most")

@@ -99,7 +99,7 @@ models them to suggest better ones.`,
 		{"Learners", learners.Commands(g)},
 		{"Server", server.Commands(g)},
 		{"Data", data.Commands(g)},
-		{"Diagnose", append(diagnose.Commands(g), newBench(g))},
+		{"Diagnose", diagnose.Commands(g)},
 		{"Program", []*cobra.Command{newVersion(), learners.NewDevices(), newMan(), newCompletion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})

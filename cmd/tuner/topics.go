@@ -70,7 +70,6 @@ func newTopics() []*cobra.Command {
   BKB_DEVICE    device for kernel products, as --device
   BKB_CUDA_DRIVER
                 library of the CUDA driver (default libcuda.so.1)
-  BKB_DATA      folder of real data for tuner bench
 
 A command that tuner run starts also has TUNER_TRIAL, TUNER_EPOCH, TUNER_LEASE,
 TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,

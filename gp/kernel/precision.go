@@ -14,7 +14,7 @@ import "fmt"
 //	1e-7·(1 + R),     R = max|x − mean|/ℓ
 //
 // for kernels of distances (TestFloat32Error), with R in the norm of the distance. For
-// others it is about 1e-7 relative to the sums of |x_c y_c|. docs/performance.md has
+// others it is about 1e-7 relative to the sums of |x_c y_c|. bench/docs/performance.md has
 // the effect on FALKON for λ = 1e-4 … 1e-9. Factors of K and variances need Float64.
 //
 // Kernels and rows without panels are always evaluated in float64. These are sums,

@@ -20,16 +20,17 @@ func Find() string {
 	return folder
 }
 
-// project returns the directory of go.mod above the working directory, which for a test is
-// that of its package.
+// project returns the outermost directory with a go.mod above the working directory, which
+// for a test is that of its package. Module bench has one of its own.
 func project() string {
-	root, err := os.Getwd()
-	for ; err == nil && filepath.Dir(root) != root; root = filepath.Dir(root) {
-		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
-			return root
+	root := "."
+	dir, err := os.Getwd()
+	for ; err == nil && filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
+			root = dir
 		}
 	}
-	return "."
+	return root
 }
 
 // Folder is Find for tests that need real data. It skips them if there are none.

@@ -72,112 +72,19 @@ var (
 func (Hartmann6) Value(x []float64) float64 {
 	sum := 0.0
 	for i, alpha := range hartmannAlpha {
-		sum += alpha * bump(x, hartmannA[i][:], hartmannP[i][:])
+		e := 0.0
+		for c, v := range x {
+			d := v - hartmannP[i][c]
+			e += hartmannA[i][c] * d * d
+		}
+		sum += alpha * math.Exp(-e)
 	}
 	return sum
-}
-
-// bump is one term of Hartmann's functions, exp(−Σ a_c(x_c − p_c)²).
-func bump(x, a, p []float64) float64 {
-	e := 0.0
-	for c, v := range x {
-		d := v - p[c]
-		e += a[c] * d * d
-	}
-	return math.Exp(-e)
 }
 
 // Optimum implements Objective.
 func (Hartmann6) Optimum() (x []float64, value float64, known bool) {
 	return []float64{0.20168952, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730054}, 3.32236801141551, true
-}
-
-// Hartmann3 is −1 times the Hartmann function on [0, 1]³.
-type Hartmann3 struct{}
-
-// Name implements Objective.
-func (Hartmann3) Name() string { return "hartmann3" }
-
-// Bounds implements Objective.
-func (Hartmann3) Bounds() (lo, hi []float64) { return cube(3, 0, 1) }
-
-var (
-	hartmann3A = [4][3]float64{{3, 10, 30}, {0.1, 10, 35}, {3, 10, 30}, {0.1, 10, 35}}
-	hartmann3P = [4][3]float64{
-		{0.3689, 0.1170, 0.2673},
-		{0.4699, 0.4387, 0.7470},
-		{0.1091, 0.8732, 0.5547},
-		{0.0381, 0.5743, 0.8828},
-	}
-)
-
-// Value implements Objective.
-func (Hartmann3) Value(x []float64) float64 {
-	sum := 0.0
-	for i, alpha := range hartmannAlpha {
-		sum += alpha * bump(x, hartmann3A[i][:], hartmann3P[i][:])
-	}
-	return sum
-}
-
-// Optimum implements Objective.
-func (Hartmann3) Optimum() (x []float64, value float64, known bool) {
-	return []float64{0.11458887665507, 0.55564889461693, 0.85254698468668}, 3.86277978733266, true
-}
-
-// Levy is −1 times the Levy function of Dim inputs on [−10, 10]^Dim.
-type Levy struct{ Dim int }
-
-// Name implements Objective.
-func (f Levy) Name() string { return fmt.Sprintf("levy%d", f.Dim) }
-
-// Bounds implements Objective.
-func (f Levy) Bounds() (lo, hi []float64) { return cube(f.Dim, -10, 10) }
-
-// Value implements Objective.
-func (f Levy) Value(x []float64) float64 {
-	w := func(i int) float64 { return 1 + (x[i]-1)/4 }
-	sine := func(v float64) float64 { s := math.Sin(v); return s * s }
-	last := w(len(x) - 1)
-	sum := sine(math.Pi*w(0)) + (last-1)*(last-1)*(1+sine(2*math.Pi*last))
-	for i := range len(x) - 1 {
-		v := w(i)
-		sum += (v - 1) * (v - 1) * (1 + 10*sine(math.Pi*v+1))
-	}
-	return -sum
-}
-
-// Optimum implements Objective.
-func (f Levy) Optimum() (x []float64, value float64, known bool) {
-	return slices.Repeat([]float64{1}, f.Dim), 0, true
-}
-
-// Rastrigin is −1 times the Rastrigin function of Dim inputs on [−5.12, 5.12]^Dim,
-// with the maximum moved to (Shift, …, Shift).
-type Rastrigin struct {
-	Dim   int
-	Shift float64
-}
-
-// Name implements Objective.
-func (f Rastrigin) Name() string { return fmt.Sprintf("rastrigin%d", f.Dim) }
-
-// Bounds implements Objective.
-func (f Rastrigin) Bounds() (lo, hi []float64) { return cube(f.Dim, -5.12, 5.12) }
-
-// Value implements Objective.
-func (f Rastrigin) Value(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		v -= f.Shift
-		sum += v*v + 10*(1-math.Cos(2*math.Pi*v))
-	}
-	return -sum
-}
-
-// Optimum implements Objective.
-func (f Rastrigin) Optimum() (x []float64, value float64, known bool) {
-	return slices.Repeat([]float64{f.Shift}, f.Dim), 0, true
 }
 
 // Ackley is −1 times the Ackley function of Dim inputs on [−5, 5]^Dim, with the
@@ -206,11 +113,7 @@ func (f Ackley) Value(x []float64) float64 {
 
 // Optimum implements Objective.
 func (f Ackley) Optimum() (x []float64, value float64, known bool) {
-	x = make([]float64, f.Dim)
-	for c := range x {
-		x[c] = f.Shift
-	}
-	return x, 0, true
+	return slices.Repeat([]float64{f.Shift}, f.Dim), 0, true
 }
 
 // Forrester is −1 times the function (6x − 2)² sin(12x − 4) on [0, 1].
@@ -285,11 +188,7 @@ func (f *Draw) Value(x []float64) float64 {
 func (f *Draw) Optimum() (x []float64, value float64, known bool) { return nil, math.NaN(), false }
 
 func cube(d int, lo, hi float64) (l, h []float64) {
-	l, h = make([]float64, d), make([]float64, d)
-	for c := range l {
-		l[c], h[c] = lo, hi
-	}
-	return l, h
+	return slices.Repeat([]float64{lo}, d), slices.Repeat([]float64{hi}, d)
 }
 
 // Environment is an objective on finite arms, which are Sobol' points of its box. Values

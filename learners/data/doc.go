@@ -12,7 +12,7 @@
 // give the same numbers to the bit at equal precision. [Split] and [KFold] divide the
 // rows at random by seed, and [Subset] selects rows.
 //
-// [Generate] makes sources of any n from formulas (SUSYLike, Friedman, Spline, Blobs).
+// [Generate] makes sources of any n from formulas (SUSYLike, Friedman, Spline).
 // Row i depends only on the seed and i.
 //
 // # Encodings

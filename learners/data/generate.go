@@ -7,29 +7,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/problems"
 )
-
-// Problem is a distribution of inputs and one target, with a row for every seed
-// and index.
-type Problem = problems.Problem
-
-// These are the problems that can generate rows. Their documentation has the formulas.
-type (
-	// SUSYLike has two classes, ±1, and 18 z-scored features. Its positive rate is
-	// 0.374 and its Bayes error 0.146.
-	SUSYLike = problems.SUSYLike
-	// Friedman is one of the three regression problems of Friedman (1991).
-	Friedman = problems.Friedman
-	// Spline is the regression on the circle of Pillaud-Vivien, Rudi and Bach
-	// (2018), with known excess risk.
-	Spline = problems.Spline
-	// Blobs are clusters of very unequal size. The target is the cluster.
-	Blobs = problems.Blobs
-)
-
-// HardBlobs are the blobs on which uniform sampling of centres fails.
-func HardBlobs(seed uint64) Blobs { return problems.HardBlobs(seed) }
 
 // Generate returns rows first … first+n−1 of p with element type T. The Source stores
 // no rows. It makes them at every pass, at about 1 µs each. Other rows of the same
@@ -63,7 +41,7 @@ func (g *generated[T]) OpenPairs(context.Context) (PairCursor, error) {
 
 type generatedCursor[T kernel.Float] struct {
 	g       *generated[T]
-	sampler problems.Sampler
+	sampler Sampler
 	x       []float64
 	at      int
 }

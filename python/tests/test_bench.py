@@ -14,7 +14,7 @@ import pytest
 
 from bkb._binary import find_binary
 
-SCRIPT = Path(__file__).parents[2] / "bench" / "fidelity.py"
+SCRIPT = Path(__file__).parents[2] / "bench" / "python" / "fidelity.py"
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the package is not in its repository")
 
 

@@ -49,7 +49,7 @@
 // paired. [Tuning.Best] returns the least error. Each step is reported before the next
 // begins, and a trial that the pruner stops ends there. The pruner is the median rule from
 // half the steps on, because FALKON with a small λ begins slowly and ends best
-// (docs/experiments.md, "Tuning the bundled learners").
+// (bench/docs/experiments.md, "Tuning the bundled learners").
 //
 // A fit that diverges, or whose error is not finite, is infeasible, and the proposer learns
 // to avoid such configurations. Any other error, including a panic, fails that trial only.
@@ -76,7 +76,7 @@
 //
 // The data, the split, the encoding and the median distance are computed once. A trial only
 // fits, and nothing that a fit computes is kept for the next, because length scales differ
-// (docs/experiments.md, "Tuning the bundled learners"). If a trial started from another
+// (bench/docs/experiments.md, "Tuning the bundled learners"). If a trial started from another
 // trial's coefficients, its result would depend on the trials before it. Within a trial,
 // the triangles that every iteration of FALKON solves with stay packed
 // (internal/blocked.Triangle).

@@ -22,7 +22,7 @@
 //	                                             │
 //	Proposal ◄── acquire: UCB, search, choice ◄──┘
 //
-// docs/model.md has the mathematics of both, and docs/experiments.md the measured
+// docs/model.md has the mathematics of both, and bench/docs/experiments.md the measured
 // alternatives.
 //
 // # Determinism

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -19,11 +18,7 @@ import (
 // down. The same studies without it end higher.
 func TestEvolutionGoesOn(t *testing.T) {
 	racetest.Alone(t)
-	f, err := bbob.New(18, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	task := labtest.BoxTask(t, labtest.Function{Label: f.String(), Dim: 3, F: f.Above})
+	task := funnel(t)
 	run := func(options string, seed uint64) (best float64, samples int) {
 		spec := labtest.SpecOf(task.Space, seed)
 		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)

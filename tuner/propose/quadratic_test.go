@@ -4,9 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/bkbtuner/bkb/internal/problems/bbob"
 	"github.com/bkbtuner/bkb/internal/racetest"
-	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -14,11 +12,7 @@ import (
 // studies without quadratics end far higher.
 func TestQuadraticOfEllipsoid(t *testing.T) {
 	racetest.Alone(t)
-	f, err := bbob.New(10, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	task := labtest.BoxTask(t, labtest.Function{Label: f.String(), Dim: 3, F: f.Above})
+	task := ellipsoid(t)
 	gain := 0.0
 	const seeds = 4
 	for seed := range uint64(seeds) {

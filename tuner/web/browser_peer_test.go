@@ -63,7 +63,7 @@ func TestBrowserPeer(t *testing.T) {
 	peer := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(peer)
-	c := exec.CommandContext(t.Context(), python, "../../bench/uipeer.py", port)
+	c := exec.CommandContext(t.Context(), python, "../../bench/python/uipeer.py", port)
 	var stderr bytes.Buffer
 	c.Stdin, c.Stderr = &rows, &stderr
 	out, err := c.StdoutPipe()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bkbtuner/bkb/figure"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -153,7 +152,7 @@ func HelpPage(cmd *cobra.Command) (about, rest string) {
 // useLine is how a command is called.
 func useLine(cmd *cobra.Command) string {
 	switch {
-	case cmd.HasSubCommands() && cmd.Name() != "bench":
+	case cmd.HasSubCommands():
 		return cmd.CommandPath() + " COMMAND [flags]"
 	case cmd.Runnable():
 		return cmd.UseLine()
@@ -185,7 +184,7 @@ func FlagLines(fs *pflag.FlagSet) string {
 	var b strings.Builder
 	for i := range left {
 		indent := strings.Repeat(" ", width+2)
-		text := strings.ReplaceAll(figure.Wrap(right[i], HelpWidth-width-2, ""), "\n", "\n"+indent)
+		text := strings.ReplaceAll(Wrap(right[i], HelpWidth-width-2, ""), "\n", "\n"+indent)
 		if pad := width - len(left[i]); pad >= 0 {
 			b.WriteString(left[i] + strings.Repeat(" ", pad+2) + text + "\n")
 		} else {
@@ -204,7 +203,7 @@ func wrap(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
 		if !IsTable(p) {
-			paragraphs[i] = figure.Wrap(p, HelpWidth, "")
+			paragraphs[i] = Wrap(p, HelpWidth, "")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
@@ -239,7 +238,7 @@ func writeCommands(out io.Writer, cmd *cobra.Command) {
 		}
 	}
 	if len(topics) > 0 {
-		fmt.Fprintln(out, figure.Wrap("Topics of tuner help: "+strings.Join(topics, ", "), HelpWidth, ""))
+		fmt.Fprintln(out, Wrap("Topics of tuner help: "+strings.Join(topics, ", "), HelpWidth, ""))
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintln(out)
@@ -249,7 +248,7 @@ func writeCommands(out io.Writer, cmd *cobra.Command) {
 // ListLine is an entry of a list, which may have several lines.
 func ListLine(name, text string) string {
 	const column = 15
-	return fmt.Sprintf("  %-*s%s", column, name, strings.ReplaceAll(figure.Wrap(text, HelpWidth-column-2, ""), "\n", "\n"+strings.Repeat(" ", column+2)))
+	return fmt.Sprintf("  %-*s%s", column, name, strings.ReplaceAll(Wrap(text, HelpWidth-column-2, ""), "\n", "\n"+strings.Repeat(" ", column+2)))
 }
 
 // Output has the flags about the result.

@@ -62,8 +62,6 @@ func valueRule(kind, value string, err error) string {
 		return "must be a number with a unit, such as 30s, 5m or 12h"
 	case "bool":
 		return "must be true or false; leave the value out for true"
-	case "intSlice":
-		return "must be whole numbers with commas, such as 10,100"
 	case "stringSlice":
 		return "must be a list with commas, such as a,b"
 	default:

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bkbtuner/bkb/figure"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -81,7 +80,7 @@ func (t *Table) flush() error {
 	last := len(t.header) - 1
 	for _, row := range t.rows {
 		if t.Wrap {
-			lines := strings.Split(figure.Wrap(row[last], widths[last], ""), "\n")
+			lines := strings.Split(Wrap(row[last], widths[last], ""), "\n")
 			for _, line := range lines[:len(lines)-1] {
 				row[last] = line
 				if err := t.line(row, widths, t.color); err != nil {

@@ -22,7 +22,7 @@ type studyPlots struct {
 	columns tuner.Columns
 	best    []study.Trial // recommended
 	keeping bool          // a completed trial keeps the constraints
-	drawn   figure.Result
+	drawn   figure.Plots
 }
 
 // newStudyPlots reads what the plots of a study need.

@@ -61,7 +61,7 @@ func sized(loss, size float64) study.Outcome {
 // seriesOf returns a series of the first plot.
 func seriesOf(t *testing.T, p *studyPlots, name string) figure.Series {
 	t.Helper()
-	for _, s := range p.drawn.Plots[0].Series {
+	for _, s := range p.drawn[0].Series {
 		if s.Name == name {
 			return s
 		}
@@ -160,7 +160,7 @@ func TestPlotsInactive(t *testing.T) {
 		}
 	}
 	low := math.Inf(1)
-	for _, tick := range p.drawn.Plots[0].Ticks {
+	for _, tick := range p.drawn[0].Ticks {
 		if tick.X == 2 && tick.Text != "inactive" {
 			low = min(low, tick.Y)
 		}
@@ -185,13 +185,13 @@ func TestPlotsCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []figure.Style{figure.Band, figure.Points} {
-		at := slices.IndexFunc(p.drawn.Plots[i].Series, func(s figure.Series) bool { return strings.HasPrefix(s.Name, "mean") })
+		at := slices.IndexFunc(p.drawn[i].Series, func(s figure.Series) bool { return strings.HasPrefix(s.Name, "mean") })
 		if at < 0 {
-			t.Fatalf("plot %s has no model", p.drawn.Plots[i].Name)
+			t.Fatalf("plot %s has no model", p.drawn[i].Name)
 		}
-		s := p.drawn.Plots[i].Series[at]
+		s := p.drawn[i].Series[at]
 		if s.Style != want || s.Style == figure.Points && (len(s.X) != 2 || len(s.Low) != 2) {
-			t.Errorf("plot %s: style %d with %d points, want style %d", p.drawn.Plots[i].Name, s.Style, len(s.X), want)
+			t.Errorf("plot %s: style %d with %d points, want style %d", p.drawn[i].Name, s.Style, len(s.X), want)
 		}
 	}
 }

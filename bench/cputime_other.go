@@ -1,8 +1,0 @@
-//go:build !unix
-
-package bench
-
-import "time"
-
-// cpuTime returns the CPU time of the process, −1 if it is not known.
-func cpuTime() time.Duration { return -1 }

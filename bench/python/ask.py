@@ -1,0 +1,164 @@
+"""Measure what an ask and a tell cost, from Python with the embedded server.
+
+Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its TPE does the same.
+Wall times are in milliseconds. CPU is that of this process and of the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import bkb
+
+DIMENSIONS = 8
+
+
+def cpu(pid: int | None) -> float:
+    """CPU seconds of this process, and of another one."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    total = own.ru_utime + own.ru_stime
+    if pid is not None:
+        with open(f"/proc/{pid}/stat") as f:
+            fields = f.read().rpartition(")")[2].split()
+        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return total
+
+
+def value(params: dict[str, float]) -> float:
+    """Return a noisy bowl."""
+    return sum((x - 0.3) ** 2 for x in params.values()) + random.gauss(0, 0.01)
+
+
+def loop(step: Callable[[], None], rounds: int, pid: int | None) -> dict[str, float]:
+    """Time rounds of an ask and a tell."""
+    step()
+    times = []
+    before = cpu(pid)
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        step()
+        times.append(1e3 * (time.perf_counter() - begun))
+    used = 1e3 * (cpu(pid) - before) / rounds
+    times.sort()
+    p99 = times[min(len(times) - 1, round(0.99 * len(times)))]
+    return {"p50": statistics.median(times), "p99": p99, "cpu": used}
+
+
+def with_bkb(n: int, rounds: int) -> dict[str, float]:
+    """Time the tuner after n trials."""
+    with tempfile.TemporaryDirectory() as folder:
+        client = bkb.open_file(os.path.join(folder, "tuner.db"))
+        space = {f"x{i}": bkb.Float(0, 1) for i in range(DIMENSIONS)}
+        study = client.create_study("s", space, minimize="loss")
+        trials = [{f"x{i}": random.random() for i in range(DIMENSIONS)} for _ in range(n)]
+        if trials:
+            study.add_trials({"params": p, "value": value(p)} for p in trials)
+
+        def step() -> None:
+            trial = study.ask()
+            trial.tell(value({f"x{i}": trial[f"x{i}"] for i in range(DIMENSIONS)}))
+
+        assert client.server is not None
+        try:
+            return loop(step, rounds, client.server.pid)
+        finally:
+            client.server.stop()
+
+
+def with_tpe(n: int, rounds: int) -> dict[str, float]:
+    """Time TPE of Optuna after n trials in memory."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
+    unit = optuna.distributions.FloatDistribution(0, 1)
+    ranges: dict[str, Any] = {f"x{i}": unit for i in range(DIMENSIONS)}
+    for _ in range(n):
+        p = {name: random.random() for name in ranges}
+        study.add_trial(optuna.create_trial(params=p, distributions=ranges, value=value(p)))
+
+    def step() -> None:
+        trial = study.ask(ranges)
+        study.tell(trial, value(trial.params))
+
+    return loop(step, rounds, None)
+
+
+def process(code: str, rounds: int = 20) -> float:
+    """CPU milliseconds of Python with some code, the least of several."""
+    least = float("inf")
+    # An installed package has bytecode, so that the first round may write it.
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True, env=env)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        least = min(least, 1e3 * used)
+    return least
+
+
+def start(rounds: int = 11) -> float:
+    """Milliseconds from the first call until its answer, with the start of the server."""
+    times = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            client = bkb.open_file(os.path.join(folder, "tuner.db"))
+            begun = time.perf_counter()
+            list(client.studies())
+            times.append(1e3 * (time.perf_counter() - begun))
+            assert client.server is not None
+            client.server.stop()
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100, help="asks and tells for each size")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[0, 100, 1000, 10000])
+    parser.add_argument("--json", action="store_true", help="one object in JSON")
+    arguments = parser.parse_args()
+    random.seed(1)
+    result: dict[str, Any] = {
+        "python": process(""),
+        "import": process("import bkb"),
+        "start": start(),
+    }
+    try:
+        import optuna  # noqa: F401
+    except ImportError:
+        sides = {"bkb": with_bkb}
+    else:
+        sides = {"bkb": with_bkb, "tpe": with_tpe}
+    for name, measure in sides.items():
+        result[name] = {}
+        for n in arguments.sizes:
+            rounds = arguments.rounds if name == "bkb" else min(arguments.rounds, 20)
+            result[name][str(n)] = measure(n, rounds)
+    if arguments.json:
+        print(json.dumps(result))
+        return
+    print(
+        f"import {result['import']:.0f} ms of CPU, {result['python']:.0f} of it Python's, "
+        f"start {result['start']:.0f} ms"
+    )
+    print(f"{'':4} {'trials':>7} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8}")
+    for name in sides:
+        for n, r in result[name].items():
+            print(f"{name:4} {n:>7} {r['p50']:8.2f} {r['p99']:8.2f} {r['cpu']:8.2f}")
+
+
+if __name__ == "__main__":
+    main()
