@@ -19,8 +19,8 @@ func (t *Engine) AddAll(ctx context.Context, name string, commands []study.Comma
 	}
 	var made []int
 	part := false // whether some trials were stored before the store refused the rest
-	err := t.with(ctx, name, func(d *desk) error {
-		numbers, some, err := d.proposer.makeAll(context.WithoutCancel(ctx), commands)
+	err := t.with(ctx, name, func(a *Actor) error {
+		numbers, some, err := a.MakeAll(context.WithoutCancel(ctx), commands)
 		made, part = numbers, part || some
 		return err
 	})

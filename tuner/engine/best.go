@@ -1,36 +1,9 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
-
-// Best implements [tuner.Service].
-func (t *Engine) Best(ctx context.Context, name string) ([]study.Trial, error) {
-	var view *study.View
-	var recommended []int
-	err := t.with(ctx, name, func(d *desk) (err error) {
-		view, recommended, err = d.proposer.recommend(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var trials []study.Trial
-	if len(recommended) == 0 {
-		trials = best(view)
-	}
-	for _, n := range recommended {
-		trial, _ := view.Trial(n)
-		trials = append(trials, trial)
-	}
-	for i := range trials {
-		trials[i] = trials[i].WithoutReports()
-	}
-	return trials, nil
-}
 
 // best returns the Pareto front of the completed trials. With one objective, it is the
 // first trial with the best mean. Trials that violate the constraints count only if no

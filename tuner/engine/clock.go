@@ -37,8 +37,8 @@ type ledger interface {
 // means that the process was stopped, so that it missed its workers' heartbeats.
 const maxPause = 5 * time.Second
 
-func newClock(name string, o Options) *clock {
-	return &clock{name: name, longLived: o.LongLived, wall: o.Now, monotonic: time.Now, logger: o.Logger}
+func newClock(name string, env *Environment) *clock {
+	return &clock{name: name, longLived: env.LongLived, wall: env.Now, monotonic: time.Now, logger: env.Logger}
 }
 
 // settle ends overdue leases, and the study if its timeout has passed. It does so

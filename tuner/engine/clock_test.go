@@ -51,7 +51,7 @@ func (p *pretend) want(when string, state study.TrialState) {
 func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend {
 	t.Helper()
 	p := &pretend{live: &live{study: new(study.Study), leases: make(leases)}, t: t, wall: time.Unix(1e9, 0).UTC(), monotonic: time.Unix(5e8, 0)}
-	p.clock = newClock("s", Options{LongLived: longLived, Now: func() time.Time { return p.wall }, Logger: slog.New(slog.DiscardHandler)})
+	p.clock = newClock("s", &Environment{LongLived: longLived, Now: func() time.Time { return p.wall }, Logger: slog.New(slog.DiscardHandler)})
 	p.clock.monotonic = func() time.Time { return p.monotonic }
 	spec := testSpec(t, func(s *study.Spec) {
 		if s.Lease = time.Minute; change != nil {

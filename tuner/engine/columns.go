@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -325,51 +323,4 @@ func update(v, before *study.View, columns []*reader) error {
 		}
 	}
 	return nil
-}
-
-// Columns implements [tuner.Service].
-func (t *Engine) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
-	var out tuner.Columns
-	err := t.with(ctx, name, func(d *desk) error {
-		v, err := d.log.snapshot(ctx)
-		if err != nil {
-			return err
-		}
-		chosen, err := choose(d.columns.readers(v.Spec()), q.Names)
-		if err != nil {
-			return err
-		}
-		size := int64(0)
-		for _, r := range chosen {
-			size += int64(2 * r.Type.Size() * v.Trials())
-		}
-		leave, ok := t.options.Memory.Enter(size, memlimit.ShareWorker)
-		if !ok {
-			return &tuner.MemoryError{Limit: t.options.Memory.Bytes()}
-		}
-		defer leave()
-		out, err = d.columns.at(v, chosen, func(v *study.View) ([]int, bool) { return d.changedAfter(q.After, v) })
-		out.ID, out.Time = d.id, t.options.Now()
-		return err
-	})
-	return out, err
-}
-
-// changedAfter returns the trials that have an event after a position, ascending. If some is
-// false, they are all of them.
-func (d *desk) changedAfter(after study.Position, v *study.View) (rows []int, some bool) {
-	if after == 0 {
-		return nil, false
-	}
-	d.log.mu.Lock()
-	touched, some := d.log.live.touched.between(after, v.Position())
-	d.log.mu.Unlock()
-	if !some {
-		return nil, false
-	}
-	slices.Sort(touched)
-	for _, n := range slices.Compact(touched) {
-		rows = append(rows, int(n))
-	}
-	return rows, true
 }

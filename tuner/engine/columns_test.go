@@ -159,8 +159,8 @@ func TestColumns(t *testing.T) {
 			tell(t, tn, n, o)
 		}
 		if step%10 == 3 {
-			tn.mu.Lock() // the columns go with the desk
-			tn.drop(tn.desks["s"])
+			tn.mu.Lock() // the columns go with the actor
+			tn.drop(tn.inUse["s"])
 			tn.mu.Unlock()
 		}
 		compareColumns(t, tn, must(tn.Columns(t.Context(), "s", tuner.ColumnQuery{})), nil)

@@ -12,18 +12,18 @@ import (
 
 // consult calls f with the study's proposer and the stored study. It takes turns with
 // suggestions, so that the proposer sees one history.
-func (p *proposer) consult(ctx context.Context, f func(p propose.Proposer, v *study.View) error) (err error) {
-	g := p.log.suggester()
-	p.consulting.Add(1)
+func (q *queue) consult(ctx context.Context, f func(p propose.Proposer, v *study.View) error) (err error) {
+	g := q.log.suggester()
+	q.consulting.Add(1)
 	select {
 	case g.busy <- struct{}{}:
-		p.consulting.Add(-1)
+		q.consulting.Add(-1)
 		defer g.free()
 	case <-ctx.Done():
-		p.consulting.Add(-1)
+		q.consulting.Add(-1)
 		return ctx.Err()
 	}
-	v, err := p.log.snapshot(ctx)
+	v, err := q.log.snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,29 +59,29 @@ func resultsOf(p propose.Proposer, v *study.View) results {
 // recommend returns the stored study and the trials that its proposer recommends. There
 // are none if the proposer cannot recommend any. The proposer is consulted once for the
 // same results, and suggestions are made while the trials are compared.
-func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
-	if view, err = p.log.snapshot(ctx); err != nil {
+func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
+	if view, err = q.log.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	if trials, known := p.known(view); known {
+	if trials, known := q.known(view); known {
 		return view, trials, nil
 	}
 	select { // one call at a time, because the next one needs no more than this one
-	case p.recommending <- struct{}{}:
-		defer func() { <-p.recommending }()
+	case q.recommending <- struct{}{}:
+		defer func() { <-q.recommending }()
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	if view, err = p.log.snapshot(ctx); err != nil {
+	if view, err = q.log.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	if trials, known := p.known(view); known {
+	if trials, known := q.known(view); known {
 		return view, trials, nil
 	}
 	var refused error
 	var of results
 	choose := func() []int { return nil }
-	err = p.consult(ctx, func(r propose.Proposer, v *study.View) error {
+	err = q.consult(ctx, func(r propose.Proposer, v *study.View) error {
 		view, of = v, resultsOf(r, v)
 		if recommender, ok := r.(propose.Recommender); ok {
 			choose, refused = recommender.Recommend(ctx, v)
@@ -90,23 +90,23 @@ func (p *proposer) recommend(ctx context.Context) (view *study.View, trials []in
 	})
 	if err == nil && refused == nil {
 		if trials, refused = chosen(choose); refused == nil {
-			p.recommended.Store(&recommendation{of, trials})
+			q.recommended.Store(&recommendation{of, trials})
 		}
 	}
 	if view != nil && err != nil && ctx.Err() == nil {
 		refused, err = err, nil // it panicked
 	}
 	if refused != nil && err == nil {
-		p.options.Logger.Warn("the proposer gave no recommendation", "study", p.name, "error", refused)
+		q.env.Logger.Warn("the proposer gave no recommendation", "study", q.name, "error", refused)
 		trials = nil
 	}
 	return view, trials, err
 }
 
 // known returns what the proposer recommended for the results of a view, if it did last.
-func (p *proposer) known(v *study.View) (trials []int, ok bool) {
-	last := p.recommended.Load()
-	if last == nil || last.of != resultsOf(p.log.suggester().proposer, v) {
+func (q *queue) known(v *study.View) (trials []int, ok bool) {
+	last := q.recommended.Load()
+	if last == nil || last.of != resultsOf(q.log.suggester().proposer, v) {
 		return nil, false
 	}
 	return last.trials, true
@@ -127,20 +127,20 @@ func recovered(err *error) {
 
 // foretell completes a verdict that needs the forecast of the proposer's model. If
 // there is no forecast in time, the trial continues.
-func (p *proposer) foretell(ctx context.Context, n int, v *tuner.Verdict) {
-	p.log.mu.Lock()
-	guide, guided := p.log.live.pruner.(prune.Guided)
+func (q *queue) foretell(ctx context.Context, n int, v *tuner.Verdict) {
+	q.log.mu.Lock()
+	guide, guided := q.log.live.pruner.(prune.Guided)
 	var width float64
 	if guided {
 		width, guided = guide.Wants(n)
 	}
-	p.log.mu.Unlock()
+	q.log.mu.Unlock()
 	if !guided || v.Stop {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.options.ProposeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, q.env.ProposeTimeout)
 	defer cancel()
-	err := p.consult(ctx, func(r propose.Proposer, view *study.View) error {
+	err := q.consult(ctx, func(r propose.Proposer, view *study.View) error {
 		m, can := r.(propose.Forecaster)
 		if !can {
 			return nil
@@ -152,7 +152,7 @@ func (p *proposer) foretell(ctx context.Context, n int, v *tuner.Verdict) {
 		}
 		return err
 	})
-	if err != nil && p.ctx.Err() == nil {
-		p.options.Logger.Warn("no forecast from the model, so the trial continues", "study", p.name, "trial", n, "error", err)
+	if err != nil && q.ctx.Err() == nil {
+		q.env.Logger.Warn("no forecast from the model, so the trial continues", "study", q.name, "trial", n, "error", err)
 	}
 }

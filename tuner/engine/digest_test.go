@@ -59,7 +59,7 @@ func TestBestMeasured(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			view := must(tn.snapshot(t.Context(), "s"))
+			view := snapshot(t, tn)
 			got := must(tn.Study(t.Context(), "s"))
 			want := best(view)
 			switch {
@@ -188,11 +188,11 @@ func testListsReadStudiesOnce(t *testing.T, without bool) {
 	must(other.Study(t.Context(), "s"))
 	reads := c.reads[want.ID]
 	other.mu.Lock()
-	d := other.desks["s"]
+	d := other.inUse["s"]
 	other.drop(d)
-	delete(other.glances, want.ID)
+	delete(other.recalled, want.ID)
 	other.mu.Unlock()
-	<-d.gone
+	<-d.stored
 	if got := list()[0]; shown(got) != shown(want) {
 		t.Errorf("after it was dropped the list shows %+v, want %+v", got, want)
 	}
@@ -265,7 +265,7 @@ func TestModelState(t *testing.T) {
 	}
 	added := open(t, memory.New(), Options{}, func(c *study.Spec) { c.Proposer.Name = propose.BKB })
 	for i := range 50 {
-		config := must(tn.snapshot(t.Context(), "s"))
+		config := snapshot(t, tn)
 		trial, _ := config.Trial(i % config.Trials())
 		must(added.Add(t.Context(), "s", study.Add{Config: trial.Config, Outcome: loss(float64(i))}))
 	}

@@ -70,16 +70,15 @@ type Engine struct {
 	ctx     context.Context // for all background work
 	stop    context.CancelFunc
 	work    sync.WaitGroup
-	turns   *turns
-	shares  *shares
+	env     Environment
 	notices notices
 
-	mu      sync.Mutex
-	desks   map[string]*desk
-	leaving map[string]*desk // dropped, possibly with events still to store
-	glances map[store.StudyID]glance
-	closed  bool
-	fatal   error
+	mu       sync.Mutex
+	inUse    map[string]*actor
+	leaving  map[string]*actor // dropped, possibly with events still to store
+	recalled map[store.StudyID]glance
+	closed   bool
+	fatal    error
 
 	unreadNoted time.Time
 }
@@ -100,10 +99,13 @@ func Open(s store.Store, o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Engine{store: s, options: o, desks: make(map[string]*desk), leaving: make(map[string]*desk), glances: make(map[store.StudyID]glance)}
+	t := &Engine{store: s, options: o, inUse: make(map[string]*actor), leaving: make(map[string]*actor), recalled: make(map[store.StudyID]glance)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
-	t.turns = newTurns(t.ctx)
-	t.shares = newShares()
+	t.env = Environment{
+		Store: s, Processors: newProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,
+		LongLived: o.LongLived, ProposeTimeout: o.ProposeTimeout, MaxStudyBytes: o.MaxStudyBytes, MaxStudyReports: o.MaxStudyReports,
+		Now: o.Now, Logger: o.Logger, Observer: o.Observer,
+	}
 	if o.LongLived {
 		t.work.Go(t.keepTime)
 	}
@@ -118,9 +120,9 @@ func (t *Engine) Close() error {
 		return nil
 	}
 	t.closed = true
-	t.desks = nil
+	t.inUse = nil
 	t.mu.Unlock()
-	t.stop() // ends all desks too
+	t.stop() // ends all actors too
 	t.work.Wait()
 	return t.store.Close()
 }
@@ -142,43 +144,84 @@ func (t *Engine) fail(err error) {
 	}
 }
 
-// desk returns a study's desk and loads the study if needed. The caller must call
+// actor is the [Actor] of a study in use.
+type actor struct {
+	*Actor
+	users   int           // calls that hold it, guarded by Engine.mu
+	lastUse time.Time     // likewise
+	stored  chan struct{} // closed when it has retired and everything is stored
+}
+
+// actor returns a study's actor and loads the study if needed. The caller must call
 // release afterwards.
-func (t *Engine) desk(ctx context.Context, name string) (d *desk, release func(), err error) {
+func (t *Engine) actor(ctx context.Context, name string) (a *Actor, release func(), err error) {
 	for {
 		t.mu.Lock()
 		if err := t.refusal(); err != nil {
 			t.mu.Unlock()
 			return nil, nil, err
 		}
-		d, ok := t.desks[name]
+		a, ok := t.inUse[name]
 		if !ok {
-			d = newDesk(t, name, t.leaving[name])
-			t.desks[name] = d
-			t.work.Go(d.run)
+			a = &actor{Actor: NewActor(t.ctx, &t.env, name), lastUse: time.Now(), stored: make(chan struct{})}
+			t.inUse[name] = a
+			var before chan struct{}
+			if predecessor := t.leaving[name]; predecessor != nil {
+				before = predecessor.stored
+			}
+			t.work.Go(func() { t.run(a, before) })
 		}
-		d.users++
+		a.users++
 		t.mu.Unlock()
 		release = func() {
 			t.mu.Lock()
-			d.users--
-			d.lastUse = time.Now()
+			a.users--
+			a.lastUse = time.Now()
 			t.mu.Unlock()
 		}
 		select {
-		case <-d.loaded:
+		case <-a.Loaded():
 		case <-ctx.Done():
 			release()
 			return nil, nil, ctx.Err()
 		}
-		if d.loadErr == nil {
-			return d, release, nil
+		if a.Err() == nil {
+			return a.Actor, release, nil
 		}
 		release()
-		t.forget(d)
-		if !errors.Is(d.loadErr, context.Canceled) {
-			return nil, nil, d.loadErr
+		t.forget(a.Actor)
+		if !errors.Is(a.Err(), context.Canceled) {
+			return nil, nil, a.Err()
 		}
+	}
+}
+
+// run runs an actor once its predecessor, if any, has stored all of its events and closed
+// before. Lists show the study as the actor leaves it.
+func (t *Engine) run(a *actor, before <-chan struct{}) {
+	if before != nil {
+		<-before
+	}
+	a.Run()
+	if g, ok := a.Left(); ok {
+		t.keepGlance(g)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(a.stored)
+	if t.leaving[a.Name()] == a {
+		delete(t.leaving, a.Name())
+	}
+}
+
+// lost is called when an actor's log has ended. The engine ends if the store does not know
+// what it holds. Otherwise the actor retires, also if the store does not know what this one
+// study holds, because the next actor reads it again.
+func (t *Engine) lost(a *Actor, err error) {
+	if Fatal(err) {
+		t.fail(err)
+	} else {
+		t.forget(a)
 	}
 }
 
@@ -203,37 +246,25 @@ func (t *Engine) refusal() error {
 	return nil
 }
 
-// forget drops a desk, so that the next call loads the study anew.
-func (t *Engine) forget(d *desk) {
+// forget drops an actor, so that the next call loads the study anew.
+func (t *Engine) forget(a *Actor) {
 	t.mu.Lock()
-	t.drop(d)
-	t.mu.Unlock()
-}
-
-// drop retires a desk. t.mu is held.
-func (t *Engine) drop(d *desk) {
-	if t.desks[d.name] == d {
-		delete(t.desks, d.name)
-		select {
-		case <-d.gone:
-		default:
-			t.leaving[d.name] = d
-		}
-	}
-	d.retire()
-}
-
-// gone is called when a desk has stored everything. Lists show the study as it left it.
-func (t *Engine) gone(d *desk) {
-	if g, ok := d.glance(); ok {
-		t.keepGlance(g)
-	}
-	t.mu.Lock()
-	close(d.gone)
-	if t.leaving[d.name] == d {
-		delete(t.leaving, d.name)
+	if held := t.inUse[a.Name()]; held != nil && held.Actor == a {
+		t.drop(held)
 	}
 	t.mu.Unlock()
+	a.Retire()
+}
+
+// drop retires an actor in use. t.mu is held.
+func (t *Engine) drop(a *actor) {
+	delete(t.inUse, a.Name())
+	select {
+	case <-a.stored:
+	default:
+		t.leaving[a.Name()] = a
+	}
+	a.Retire()
 }
 
 // keepTime ends overdue leases, finishes studies at their timeout, and drops idle
@@ -252,17 +283,17 @@ func (t *Engine) keepTime() {
 			idle = min(idle, shortIdle)
 		}
 		t.mu.Lock()
-		live := make([]*desk, 0, len(t.desks))
-		for _, d := range t.desks {
-			if d.users == 0 && time.Since(d.lastUse) > idle && !d.clock.waits.Load() {
-				t.drop(d)
+		var live []*actor
+		for _, a := range t.inUse {
+			if a.users == 0 && time.Since(a.lastUse) > idle && !a.Waits() {
+				t.drop(a)
 			} else {
-				live = append(live, d)
+				live = append(live, a)
 			}
 		}
 		t.mu.Unlock()
-		for _, d := range live {
-			d.tick()
+		for _, a := range live {
+			a.Tick()
 		}
 	}
 }
@@ -347,19 +378,19 @@ func checkComponents(spec study.Spec) error {
 
 // repeated returns nil if this request created the study.
 func (t *Engine) repeated(ctx context.Context, name string, c study.Create) error {
-	return t.with(ctx, name, func(d *desk) error { return d.log.do(ctx, c) })
+	return t.with(ctx, name, func(a *Actor) error { return a.Do(ctx, c) })
 }
 
 // checkFatal ends the engine if err leaves the contents of the store unknown.
 func (t *Engine) checkFatal(err error) {
-	if fatal(err) {
+	if Fatal(err) {
 		t.fail(err)
 	}
 }
 
-// fatal tells whether err leaves the outcome of a write unknown and does not concern one
+// Fatal tells whether err leaves the outcome of a write unknown and does not concern one
 // study alone.
-func fatal(err error) bool {
+func Fatal(err error) bool {
 	one := (*store.UnknownError)(nil)
 	return errors.Is(err, store.ErrUnknownOutcome) && !errors.As(err, &one)
 }
@@ -381,20 +412,20 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 		return err
 	}
 	t.mu.Lock()
-	delete(t.glances, info.ID)
+	delete(t.recalled, info.ID)
 	t.mu.Unlock()
 	t.forgetName(name)
 	t.notices.changed(name)
 	return nil
 }
 
-// forgetName drops the desk of a name that now means another study or none. The desk
+// forgetName drops the actor of a name that now means another study or none. The actor
 // may still be loading.
 func (t *Engine) forgetName(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d := t.desks[name]; d != nil && !planted.Is(planted.StaleDesk) {
-		t.drop(d)
+	if a := t.inUse[name]; a != nil && !planted.Is(planted.StaleDesk) {
+		t.drop(a)
 	}
 }
 
@@ -499,7 +530,7 @@ func (t *Engine) unread(info store.Info, why error) tuner.Study {
 // has the studies whose state is known. If the log had to be read, missing is the summary.
 func (t *Engine) glance(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s tuner.Study, missing store.Summary, err error) {
 	t.mu.Lock()
-	busy := t.desks[info.Name] != nil || t.leaving[info.Name] != nil
+	busy := t.inUse[info.Name] != nil || t.leaving[info.Name] != nil
 	t.mu.Unlock()
 	if busy {
 		s, err := t.Study(ctx, info.Name)
@@ -558,13 +589,13 @@ const maxGlances = 10_000
 func (t *Engine) keepGlance(g glance) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id := range t.glances {
-		if len(t.glances) < maxGlances {
+	for id := range t.recalled {
+		if len(t.recalled) < maxGlances {
 			break
 		}
-		delete(t.glances, id)
+		delete(t.recalled, id)
 	}
-	t.glances[g.study.ID] = g
+	t.recalled[g.study.ID] = g
 }
 
 // Backuper is a store that can copy itself while in use.

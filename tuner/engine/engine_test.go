@@ -95,6 +95,70 @@ func open(t testing.TB, st store.Store, o Options, change func(*study.Spec)) *En
 	return tn
 }
 
+// snapshot returns the stored study "s".
+func snapshot(t testing.TB, tn *Engine) *study.View {
+	t.Helper()
+	v, err := call(t.Context(), tn, "s", func(a *Actor) (*study.View, error) { return a.Snapshot(t.Context()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// wrapProposers replaces the proposers of studies that are loaded from now on.
+func wrapProposers(tn *Engine, wrap func(propose.Proposer) propose.Proposer) {
+	tn.env.Propose = func(c study.Component, spec study.Spec) (propose.Proposer, error) {
+		p, err := propose.New(c, spec)
+		if err == nil {
+			p = wrap(p)
+		}
+		return p, err
+	}
+}
+
+type modelled interface {
+	propose.Anchorer
+	propose.Recommender
+}
+
+// record returns a recorder of a proposer.
+func record(p propose.Proposer) *recorder { return &recorder{modelled: p.(modelled)} }
+
+// recorder is a BKB proposer that keeps what it proposed.
+type recorder struct {
+	modelled
+	mu   sync.Mutex
+	made []propose.Proposal
+}
+
+func (r *recorder) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+	p, err := r.modelled.Propose(ctx, v, n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made = append(r.made, p)
+	return p, err
+}
+
+// count returns the number of proposals so far.
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.made)
+}
+
+// wait waits until n proposals are made and none is being prepared, and returns the last.
+func (r *recorder) wait(tn *Engine, n int) propose.Proposal {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		r.mu.Lock()
+		made := r.made
+		r.mu.Unlock()
+		if len(made) >= n && len(tn.env.Processors.(*processors).slot) == 0 {
+			return made[len(made)-1]
+		}
+	}
+	return propose.Proposal{}
+}
+
 func ask(t testing.TB, s tuner.Service, c study.Ask) []study.Trial {
 	t.Helper()
 	asked, err := s.Ask(t.Context(), "s", c)
@@ -220,15 +284,8 @@ func TestBestKeepsToConstraints(t *testing.T) {
 		best       int // the best measured so far
 	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
 		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
-		err := tn.with(t.Context(), "s", func(d *desk) error {
-			view, _, err := d.proposer.recommend(t.Context())
-			if got := best(view); err == nil && (len(got) != 1 || got[0].Number != c.best) {
-				t.Errorf("after trial %d: %v", i, got)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+		if got := best(snapshot(t, tn)); len(got) != 1 || got[0].Number != c.best {
+			t.Errorf("after trial %d: %v", i, got)
 		}
 	}
 }
@@ -337,23 +394,27 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 // suggestions. A short-lived service suggests the same.
 func TestPreparedSuggestions(t *testing.T) {
 	search := func(longLived bool) (configs []string, served int) {
-		tn := open(t, memory.New(), Options{LongLived: longLived}, func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} })
-		d, release, err := tn.desk(t.Context(), "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
-		for i := range 25 {
-			if made := d.log.live.suggester.ready.Load(); made != nil && made.trial == i {
+		observer := tuner.Observer{Proposed: func(_ time.Duration, prepared bool) {
+			if prepared {
 				served++
 			}
+		}}
+		tn := open(t, memory.New(), Options{LongLived: longLived, Observer: observer}, func(c *study.Spec) { c.Proposer = study.Component{Name: propose.BKB} })
+		var r *recorder
+		wrapProposers(tn, func(p propose.Proposer) propose.Proposer {
+			r = record(p)
+			return r
+		})
+		tn.forgetName("s")
+		for range 25 {
 			trial := ask(t, tn, study.Ask{})[0]
 			configs = append(configs, fmt.Sprint(trial.Config, trial.Suggestion.Seen, trial.Suggestion.Mean))
 			x, _ := trial.Config.Get("x")
 			v, _ := x.AsFloat()
+			before := r.count()
 			tell(t, tn, trial.Number, loss(v*v))
-			for d.proposer.preparing.Load() {
-				time.Sleep(time.Millisecond)
+			if longLived {
+				r.wait(tn, before+1)
 			}
 		}
 		report, err := tn.Replay(t.Context(), "s", nil)
@@ -389,28 +450,27 @@ func TestPreparedAtTheOpening(t *testing.T) {
 		}
 		tn.Close()
 
-		long := Open(st, Options{LongLived: true})
+		served := 0
+		long := Open(st, Options{LongLived: true, Observer: tuner.Observer{Proposed: func(_ time.Duration, prepared bool) {
+			if prepared {
+				served++
+			}
+		}}})
 		defer long.Close()
+		var r *recorder
+		wrapProposers(long, func(p propose.Proposer) propose.Proposer {
+			r = record(p)
+			return r
+		})
 		report(t, long, results, 1, 0.5)
 		before := len(logOf(t, st))
-		d, release, err := long.desk(t.Context(), "s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
-		for end := time.Now().Add(10 * time.Second); d.log.live.suggester.ready.Load() == nil && time.Now().Before(end); {
-			time.Sleep(time.Millisecond)
-		}
-		made := d.log.live.suggester.ready.Load()
-		if made == nil || made.trial != results+1 {
-			t.Fatalf("%d results: prepared is %+v", results, made)
-		}
+		made := r.wait(long, 1)
 		if after := len(logOf(t, st)); after != before {
 			t.Errorf("%d events were stored by preparing", after-before)
 		}
 		got := ask(t, long, study.Ask{})[0]
-		if !got.Config.Equal(made.proposal.Suggestions[0].Config) {
-			t.Errorf("%d results: suggested %v, prepared %v", results, got.Config, made.proposal.Suggestions[0].Config)
+		if !got.Config.Equal(made.Suggestions[0].Config) || got.Number != results+1 || served != 1 {
+			t.Errorf("%d results: suggested %v, prepared %v, and %d were served", results, got.Config, made.Suggestions[0].Config, served)
 		}
 		replayed, err := long.Replay(t.Context(), "s", nil)
 		if err != nil || replayed.Suggestions != 2 || len(replayed.Differences)+len(replayed.ModelDifferences) > 0 {
@@ -527,10 +587,7 @@ func TestGapEndsTheStudy(t *testing.T) {
 // count counts the started trials of an origin.
 func count(t *testing.T, tn *Engine, o study.Origin) int {
 	t.Helper()
-	view, err := tn.snapshot(t.Context(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := snapshot(t, tn)
 	n := 0
 	for trial := range view.All(0) {
 		if trial.Origin == o && trial.Epoch > 0 {
@@ -679,21 +736,15 @@ func TestAskStoredInPart(t *testing.T) {
 	if _, err := tn.Enqueue(t.Context(), "s", study.Enqueue{Config: x}); err != nil {
 		t.Fatal(err)
 	}
-	d, release, err := tn.desk(t.Context(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	real := d.log.live.suggester.proposer
-	d.log.live.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
-		d.log.mu.Lock()
-		b := d.log.barrier()
-		d.log.mu.Unlock()
-		if err := d.log.wait(ctx, b); err != nil {
-			t.Error(err)
-		}
-		return real.Propose(ctx, v, n)
+	wrapProposers(tn, func(real propose.Proposer) propose.Proposer {
+		return stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+			if _, err := tn.Study(ctx, "s"); err != nil { // waits until all is stored
+				t.Error(err)
+			}
+			return real.Propose(ctx, v, n)
+		})
 	})
+	tn.forgetName("s")
 	st.on(func(i int) error {
 		if i == 1 {
 			return store.ErrFull
@@ -701,7 +752,7 @@ func TestAskStoredInPart(t *testing.T) {
 		return nil
 	})
 	two := study.Ask{RequestID: "two", Count: 2}
-	_, err = tn.Ask(t.Context(), "s", two)
+	_, err := tn.Ask(t.Context(), "s", two)
 	wantCode(t, err, tuner.Unknown)
 	asked, err := tn.Ask(t.Context(), "s", two)
 	if err != nil || len(asked.Trials) != 2 || asked.Trials[0].Number != 0 || asked.Trials[1].Number != 1 {
@@ -937,12 +988,8 @@ func TestFallback(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tn := open(t, memory.New(), Options{ProposeTimeout: 10 * time.Millisecond}, nil)
-			d, release, err := tn.desk(t.Context(), "s")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer release()
-			d.log.live.suggester.proposer = f
+			wrapProposers(tn, func(propose.Proposer) propose.Proposer { return f })
+			tn.forgetName("s")
 			got := ask(t, tn, study.Ask{Count: 2})
 			got = append(got, ask(t, tn, study.Ask{})...)
 			for i, trial := range got {
@@ -1018,8 +1065,8 @@ func TestIdleStudiesLeaveMemory(t *testing.T) {
 		tell(t, tn, 0, loss(1))
 		time.Sleep(2 * time.Minute)
 		tn.mu.Lock()
-		if len(tn.desks) != 0 {
-			t.Errorf("%d studies in memory", len(tn.desks))
+		if len(tn.inUse) != 0 {
+			t.Errorf("%d studies in memory", len(tn.inUse))
 		}
 		tn.mu.Unlock()
 		if got := ask(t, tn, study.Ask{}); got[0].Number != 1 {
@@ -1060,11 +1107,11 @@ func TestMissingStudiesLeaveNothing(t *testing.T) {
 	defer tn.mu.Unlock()
 	for _, d := range tn.leaving { // some still have a few instructions to run
 		tn.mu.Unlock()
-		<-d.gone
+		<-d.stored
 		tn.mu.Lock()
 	}
-	if len(tn.desks)+len(tn.leaving) > 0 {
-		t.Errorf("%d desks, %d leaving", len(tn.desks), len(tn.leaving))
+	if len(tn.inUse)+len(tn.leaving) > 0 {
+		t.Errorf("%d in use, %d leaving", len(tn.inUse), len(tn.leaving))
 	}
 }
 
@@ -1178,23 +1225,20 @@ func TestDeletedStudiesStayDead(t *testing.T) {
 // for it instead of taking a fallback, and shares no memory with those that left.
 func TestGivenUpAsks(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
-	d, release, err := tn.desk(t.Context(), "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
-	quick := d.log.live.suggester.proposer
 	patience, giveUp := context.WithCancel(t.Context())
 	left := make(chan struct{})
-	d.log.live.suggester.proposer = stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
-		giveUp()
-		select {
-		case <-left:
-		case <-time.After(time.Second): // in case no caller leaves before the answer
-		}
-		return quick.Propose(context.WithoutCancel(ctx), v, n)
+	wrapProposers(tn, func(quick propose.Proposer) propose.Proposer {
+		return stubborn(func(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+			giveUp()
+			select {
+			case <-left:
+			case <-time.After(time.Second): // in case no caller leaves before the answer
+			}
+			return quick.Propose(context.WithoutCancel(ctx), v, n)
+		})
 	})
-	_, err = tn.Ask(patience, "s", study.Ask{})
+	tn.forgetName("s")
+	_, err := tn.Ask(patience, "s", study.Ask{})
 	close(left)
 	wantCode(t, err, tuner.Unknown)
 	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != propose.PhaseStart {
@@ -1225,8 +1269,8 @@ func TestStudies(t *testing.T) {
 	if err != nil || !more || len(studies) != 2 || studies[0].Name != "b" || studies[1].Name != "s" || studies[1].Counts[study.Running] != 3 {
 		t.Errorf("studies after a: %+v, %t, %v", studies, more, err)
 	}
-	if len(tn.desks) != 0 {
-		t.Errorf("listing keeps %d studies in memory", len(tn.desks))
+	if len(tn.inUse) != 0 {
+		t.Errorf("listing keeps %d studies in memory", len(tn.inUse))
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // bestPart is the part of trials that count as the best, and leastCompleted how many there
@@ -32,38 +34,33 @@ type modelImportance struct {
 	shares   []explain.Share
 }
 
-// Importance implements [tuner.Service].
-func (t *Engine) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
-	var out tuner.Importance
-	err := t.with(ctx, name, func(d *desk) error {
-		out = tuner.Importance{}
-		v, err := d.log.snapshot(ctx)
-		if err != nil {
-			return err
+// importance says how much each parameter matters for an objective. freeze returns the
+// study's model, which is nil if there is none, its state, and how many results it needs.
+func importance(ctx context.Context, v *study.View, q tuner.ImportanceQuery, c *columns, known *importances, freeze func() (*propose.Frozen, surrogate.State, int, error)) (out tuner.Importance, err error) {
+	spec := v.Spec()
+	objective, err := objectiveOf(spec, q.Objective)
+	if err != nil {
+		return out, err
+	}
+	out.Objective = spec.Objectives[objective].Name
+	nan := math.NaN()
+	for _, a := range spec.Space.Axes() {
+		out.Parameters = append(out.Parameters, tuner.ParameterImportance{Parameter: a.Parameter, First: nan, Total: nan, FirstError: nan, TotalError: nan, Data: nan})
+	}
+	if q.Method != tuner.ImportanceModel {
+		if err := byData(v, c, objective, &out); err != nil {
+			return out, err
 		}
-		spec := v.Spec()
-		objective, err := objectiveOf(spec, q.Objective)
-		if err != nil {
-			return err
+	}
+	if q.Method != tuner.ImportanceData {
+		var m *propose.Frozen
+		if m, out.State, out.Missing, err = freeze(); err == nil && m != nil {
+			err = known.byModel(ctx, m, spec, objective, &out)
 		}
-		out.Objective = spec.Objectives[objective].Name
-		nan := math.NaN()
-		for _, a := range spec.Space.Axes() {
-			out.Parameters = append(out.Parameters, tuner.ParameterImportance{Parameter: a.Parameter, First: nan, Total: nan, FirstError: nan, TotalError: nan, Data: nan})
+		if q.Method == tuner.ImportanceBoth && tuner.CodeOf(err) == tuner.Unsupported {
+			err = nil // the data have importances
 		}
-		if q.Method != tuner.ImportanceModel {
-			if err := d.byData(v, objective, &out); err != nil {
-				return err
-			}
-		}
-		if q.Method != tuner.ImportanceData {
-			err = d.byModel(ctx, spec, objective, &out)
-			if q.Method == tuner.ImportanceBoth && tuner.CodeOf(err) == tuner.Unsupported {
-				err = nil // the data have importances
-			}
-		}
-		return err
-	})
+	}
 	return out, err
 }
 
@@ -84,14 +81,14 @@ func objectiveOf(spec study.Spec, name string) (int, error) {
 }
 
 // byData adds the importances by the data.
-func (d *desk) byData(v *study.View, objective int, out *tuner.Importance) error {
+func byData(v *study.View, columns *columns, objective int, out *tuner.Importance) error {
 	sp := v.Spec().Space
 	o := v.Spec().Objectives[objective]
-	chosen, err := choose(d.columns.readers(v.Spec()), []string{"state", "value/" + o.Name, "parameter/"})
+	chosen, err := choose(columns.readers(v.Spec()), []string{"state", "value/" + o.Name, "parameter/"})
 	if err != nil {
 		return err
 	}
-	c, err := d.columns.at(v, chosen, nil)
+	c, err := columns.at(v, chosen, nil)
 	if err != nil {
 		return err
 	}
@@ -120,26 +117,20 @@ func (d *desk) byData(v *study.View, objective int, out *tuner.Importance) error
 
 // byModel adds the importances by the model. Callers that want the same wait for one
 // computation.
-func (d *desk) byModel(ctx context.Context, spec study.Spec, objective int, out *tuner.Importance) error {
-	var p tuner.Predictions
-	m, _, err := d.freeze(ctx, &p)
-	out.State, out.Missing = p.State, p.Missing
-	if err != nil || m == nil {
-		return err
-	}
-	d.importances.mu.Lock()
-	defer d.importances.mu.Unlock()
-	known, ok := d.importances.models[objective]
+func (i *importances) byModel(ctx context.Context, m *propose.Frozen, spec study.Spec, objective int, out *tuner.Importance) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known, ok := i.models[objective]
 	if !ok || known.position != m.Position {
 		shares, err := explain.Model(ctx, m, spec.Space, objective)
 		if err != nil {
 			return err
 		}
 		known = modelImportance{m.Position, m.Results, shares}
-		if d.importances.models == nil {
-			d.importances.models = make(map[int]modelImportance)
+		if i.models == nil {
+			i.models = make(map[int]modelImportance)
 		}
-		d.importances.models[objective] = known
+		i.models[objective] = known
 	}
 	out.Position, out.Results = known.position, known.results
 	for j, s := range known.shares {

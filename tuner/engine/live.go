@@ -44,11 +44,11 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(*stud
 }
 
 // readLive reads a study from a store. The leases begin when all events are read.
-func readLive(ctx context.Context, st store.Store, id store.StudyID, name string, o Options) (*live, error) {
+func readLive(ctx context.Context, env *Environment, id store.StudyID, name string) (*live, error) {
 	v, now := &live{leases: make(leases)}, time.Now()
 	var err error
-	fits := reading(o.Memory, true)
-	if v.study, err = fold(ctx, st, id, func(s *study.Study, e study.Event) error {
+	fits := reading(env.Memory, true)
+	if v.study, err = fold(ctx, env.Store, id, func(s *study.Study, e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
 		v.digest.observe(e)
@@ -58,7 +58,7 @@ func readLive(ctx context.Context, st store.Store, id store.StudyID, name string
 		return nil, err
 	}
 	spec := v.study.Spec()
-	if v.suggester, err = newSuggester(spec, o); err != nil {
+	if v.suggester, err = newSuggester(spec, env); err != nil {
 		return nil, fmt.Errorf("study %s: %w", name, err)
 	}
 	if v.pruner, err = prune.New(spec.Pruner, spec); err != nil {

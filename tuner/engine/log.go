@@ -89,9 +89,9 @@ func (b *batch) stored() bool {
 }
 
 // newLog returns a log that has not been loaded.
-func newLog(ctx context.Context, name string, b backing, o Options) *eventLog {
+func newLog(ctx context.Context, name string, b backing, env *Environment) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, now: o.Now, logger: o.Logger, quota: quota{o.MaxStudyBytes, o.MaxStudyReports}, observer: &o.Observer,
+		ctx: ctx, name: name, backing: b, now: env.Now, logger: env.Logger, quota: quota{env.MaxStudyBytes, env.MaxStudyReports}, observer: &env.Observer,
 		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
@@ -382,7 +382,7 @@ func (l *eventLog) recover(err error) {
 		l.logger.Info("another server has the study", "study", l.name, "server", fenced.Server.Address)
 		l.retire(err)
 		return
-	case errors.Is(err, store.ErrUnknownOutcome) && !fatal(err):
+	case errors.Is(err, store.ErrUnknownOutcome) && !Fatal(err):
 		l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
 		l.retire(err)
 		return

@@ -70,7 +70,7 @@ func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
 	}
 	s.events = events
 	ctx, cancel := context.WithCancel(t.Context())
-	l = newLog(ctx, "s", s, Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	l = newLog(ctx, "s", s, &Environment{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err := l.load(); err != nil {
 		t.Fatal(err)
 	}

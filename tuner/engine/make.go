@@ -9,13 +9,13 @@ import (
 
 // make decides a command that makes a trial and waits until it is stored. It takes
 // turns with asks.
-func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, error) {
+func (q *queue) make(ctx context.Context, c study.Command) (study.Trial, error) {
 	var trial study.Trial // the caller's after inTurn returned nil
 	var b *batch
 	var refused error
-	err := p.inTurn(ctx, func() {
-		b, refused = p.log.stage(func(v *live) error {
-			reply, err := p.log.decide(ctx, c)
+	err := q.inTurn(ctx, func() {
+		b, refused = q.log.stage(func(v *live) error {
+			reply, err := q.log.decide(ctx, c)
 			if err == nil {
 				trial, _ = v.study.Trial(reply.Trials[0])
 				trial = trial.WithoutReports()
@@ -26,7 +26,7 @@ func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, erro
 	if err != nil {
 		return study.Trial{}, err
 	}
-	if err := p.log.wait(ctx, b); err != nil {
+	if err := q.log.wait(ctx, b); err != nil {
 		return study.Trial{}, err
 	}
 	return trial, refused
@@ -35,20 +35,20 @@ func (p *proposer) make(ctx context.Context, c study.Command) (study.Trial, erro
 // makeAll decides commands that make trials, up to the first refusal, and waits until
 // they are stored. It takes turns with asks. part reports that some were stored before
 // the store refused the rest.
-func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbers []int, part bool, err error) {
+func (q *queue) makeAll(ctx context.Context, commands []study.Command) (numbers []int, part bool, err error) {
 	var made []int
 	var first, b *batch
 	var refused error
-	err = p.inTurn(ctx, func() {
-		b, refused = p.log.stage(func(v *live) (err error) {
-			made, first, err = p.decideAll(ctx, v, commands)
+	err = q.inTurn(ctx, func() {
+		b, refused = q.log.stage(func(v *live) (err error) {
+			made, first, err = q.decideAll(ctx, v, commands)
 			return err
 		})
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	if err := p.log.wait(ctx, b); err != nil {
+	if err := q.log.wait(ctx, b); err != nil {
 		return nil, first.stored(), err
 	}
 	if refused != nil {
@@ -59,18 +59,18 @@ func (p *proposer) makeAll(ctx context.Context, commands []study.Command) (numbe
 
 // decideAll decides the commands up to the first refusal. first is the batch of the
 // first event that they made, or nil if they made none. The log's lock is held.
-func (p *proposer) decideAll(ctx context.Context, v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
+func (q *queue) decideAll(ctx context.Context, v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
 	for i, c := range commands {
 		before := v.study.Position()
-		reply, err := p.log.decide(ctx, c)
-		if _, broken := p.log.current(); err != nil && broken == nil {
+		reply, err := q.log.decide(ctx, c)
+		if _, broken := q.log.current(); err != nil && broken == nil {
 			err = &tuner.CommandError{Index: i, Err: err}
 		}
 		if err != nil {
 			return numbers, first, err
 		}
 		if first == nil && v.study.Position() > before {
-			first = p.log.last()
+			first = q.log.last()
 		}
 		numbers = append(numbers, reply.Trials[0])
 	}

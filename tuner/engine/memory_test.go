@@ -63,7 +63,7 @@ func TestMemoryOfStudies(t *testing.T) {
 			t.Fatalf("studies that have been in memory: %d of them, %v", len(list), err)
 		}
 		tn.mu.Lock()
-		clear(tn.glances)
+		clear(tn.recalled)
 		tn.mu.Unlock()
 		list, more, err = tn.Studies(t.Context(), "", 0)
 		if err != nil || more || len(list) != 2 {

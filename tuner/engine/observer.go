@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -36,27 +38,13 @@ func observeModel(o *tuner.Observer, took time.Duration, a study.Anchor) {
 // once a worker has called since the start.
 func (t *Engine) Loaded() []tuner.Study {
 	t.mu.Lock()
-	desks := make([]*desk, 0, len(t.desks))
-	for _, d := range t.desks {
-		desks = append(desks, d)
-	}
+	held := slices.Collect(maps.Values(t.inUse))
 	t.mu.Unlock()
-	now := t.options.Now()
-	out := make([]tuner.Study, 0, len(desks))
-	for _, d := range desks {
-		select {
-		case <-d.loaded:
-		default:
-			continue
+	out := make([]tuner.Study, 0, len(held))
+	for _, a := range held {
+		if s, ok := a.Peek(t.options.Now()); ok {
+			out = append(out, s)
 		}
-		if d.loadErr != nil {
-			continue
-		}
-		d.log.mu.Lock()
-		if d.log.live != nil {
-			out = append(out, d.log.live.view(d.name, d.id, now))
-		}
-		d.log.mu.Unlock()
 	}
 	return out
 }

@@ -11,13 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Predict implements [tuner.Service].
-func (t *Engine) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
-	out := tuner.Predictions{Trial: tuner.NoTrial}
-	m, v, err := t.freeze(ctx, name, &out)
-	if err != nil {
-		return out, err
-	}
+// predict adds what a query asks for to the answer of a model, which is nil if there is none.
+// best recommends trials.
+func predict(ctx context.Context, m *propose.Frozen, v *study.View, q tuner.PredictQuery, out tuner.Predictions, best func(context.Context) ([]study.Trial, error)) (tuner.Predictions, error) {
 	sp := v.Spec().Space
 	parameters, points, err := resolve(q.Slices, sp)
 	if err != nil {
@@ -43,8 +39,10 @@ func (t *Engine) Predict(ctx context.Context, name string, q tuner.PredictQuery)
 	}
 	if q.Slices.Through != nil {
 		out.Through, err = sp.Complete(*q.Slices.Through)
-	} else {
-		out.Through, out.Trial, err = t.recommended(ctx, name)
+	} else if trials, failed := best(ctx); failed != nil {
+		err = failed
+	} else if len(trials) > 0 {
+		out.Through, out.Trial = trials[0].Config, trials[0].Number
 	}
 	if err != nil || out.Trial == tuner.NoTrial && q.Slices.Through == nil {
 		return out, err
@@ -63,42 +61,6 @@ func (t *Engine) Predict(ctx context.Context, name string, q tuner.PredictQuery)
 		out.Slices = append(out.Slices, s)
 	}
 	return out, nil
-}
-
-// freeze returns the model of a study, which is nil if there is none, and the study as it
-// stands. It fills the state of the model. Predictions need no turn of the proposer then.
-func (t *Engine) freeze(ctx context.Context, name string, out *tuner.Predictions) (m *propose.Frozen, v *study.View, err error) {
-	err = t.with(ctx, name, func(d *desk) (err error) {
-		m, v, err = d.freeze(ctx, out)
-		return err
-	})
-	return m, v, err
-}
-
-func (d *desk) freeze(ctx context.Context, out *tuner.Predictions) (m *propose.Frozen, v *study.View, err error) {
-	err = d.proposer.consult(ctx, func(p propose.Proposer, view *study.View) (err error) {
-		v = view
-		predictor, can := p.(propose.Predictor)
-		if !can {
-			return fmt.Errorf("a model of the proposer %s: %w", v.Spec().Proposer.Name, tuner.ErrUnsupported)
-		}
-		m, out.State, out.Missing, err = predictor.Freeze(ctx, v)
-		out.Position = v.Position()
-		if m != nil {
-			out.Results = m.Results
-		}
-		return err
-	})
-	return m, v, err
-}
-
-// recommended returns the configuration of the first recommended trial.
-func (t *Engine) recommended(ctx context.Context, name string) (space.Config, int, error) {
-	best, err := t.Best(ctx, name)
-	if err != nil || len(best) == 0 {
-		return space.Config{}, tuner.NoTrial, err
-	}
-	return best[0].Config, best[0].Number, nil
 }
 
 // resolve returns the parameters and the points of each slice.

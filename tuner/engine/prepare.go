@@ -21,33 +21,37 @@ type prepared struct {
 // refuses it, the suggestion goes with the [suggester]. An ask that sees exactly the
 // same study gets the suggestion. Otherwise the suggestion is dropped, so preparation
 // decides nothing.
-func (p *proposer) prepare() {
-	if !p.options.LongLived || !p.preparing.CompareAndSwap(false, true) {
+func (q *queue) prepare() {
+	if !q.env.LongLived || !q.preparing.CompareAndSwap(false, true) {
 		return
 	}
-	p.work.Go(func() {
-		defer p.preparing.Store(false)
-		if p.log.suggester().stuck.Load() || !p.turns.take(p.ctx) {
+	q.env.Work.Go(func() {
+		defer q.preparing.Store(false)
+		if q.log.suggester().stuck.Load() {
 			return
 		}
-		defer p.turns.pass()
-		g, view := p.toPrepare()
+		done, ok := q.env.Processors.Prepare(q.ctx)
+		if !ok {
+			return
+		}
+		defer done()
+		g, view := q.toPrepare()
 		if view == nil {
 			return
 		}
-		if err := g.prepare(p.ctx, view, p.wanted); err != nil && p.ctx.Err() == nil {
-			p.options.Logger.Debug("no suggestion was prepared", "study", p.name, "error", err)
+		if err := g.prepare(q.ctx, view, q.wanted); err != nil && q.ctx.Err() == nil {
+			q.env.Logger.Debug("no suggestion was prepared", "study", q.name, "error", err)
 		}
-		g.rest(p.ctx)
+		g.rest(q.ctx)
 	})
 }
 
 // toPrepare returns the study to prepare a suggestion for. The view is nil if there is
 // nothing to prepare.
-func (p *proposer) toPrepare() (*suggester, *study.View) {
-	p.log.mu.Lock()
-	defer p.log.mu.Unlock()
-	v, err := p.log.current()
+func (q *queue) toPrepare() (*suggester, *study.View) {
+	q.log.mu.Lock()
+	defer q.log.mu.Unlock()
+	v, err := q.log.current()
 	status, _ := v.study.Status()
 	if _, models := v.suggester.proposer.(propose.Anchorer); !models || err != nil || status != study.StatusActive {
 		return v.suggester, nil
@@ -57,8 +61,8 @@ func (p *proposer) toPrepare() (*suggester, *study.View) {
 
 // wanted reports whether preparation should stop early. It should if any study has an
 // ask, or if a call waits to consult this study's proposer.
-func (p *proposer) wanted() bool {
-	return p.consulting.Load() > 0 || p.turns.disturbed() != nil
+func (q *queue) wanted() bool {
+	return q.consulting.Load() > 0 || q.env.Processors.Asked()
 }
 
 // maxRest is how long the turn waits for a proposer that works past its deadline. After

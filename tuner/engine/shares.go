@@ -26,6 +26,7 @@ type shares struct {
 
 // share is the time that one study has had. The lock of [shares] guards it.
 type share struct {
+	all  *shares
 	end  time.Duration
 	last time.Time // when its last ask went
 }
@@ -41,8 +42,12 @@ type turn struct {
 // delay the others by all of its time.
 func newShares() *shares { return &shares{free: 4 * runtime.GOMAXPROCS(0)} }
 
-// take waits for a study's turn, up to the limit. The caller calls done when its model
-// has finished.
+// Take implements [Share].
+func (s *share) Take(ctx context.Context, limit time.Duration) (done func(), err error) {
+	return s.all.take(ctx, s, limit)
+}
+
+// take waits for a study's turn, up to the limit.
 func (s *shares) take(ctx context.Context, of *share, limit time.Duration) (done func(), err error) {
 	s.mu.Lock()
 	t := &turn{of: of, start: max(s.virtual, of.end), granted: make(chan struct{})}

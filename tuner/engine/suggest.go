@@ -21,7 +21,7 @@ import (
 type suggester struct {
 	proposer propose.Proposer
 	fallback propose.Proposer
-	options  Options
+	env      *Environment
 	busy     chan struct{} // holds a token while the proposer works
 	stuck    atomic.Bool   // the proposer works for too long, and nothing is prepared with it
 	ready    atomic.Pointer[prepared]
@@ -33,8 +33,8 @@ func (g *suggester) free() {
 	g.stuck.Store(false)
 }
 
-func newSuggester(spec study.Spec, o Options) (*suggester, error) {
-	proposer, err := propose.New(spec.Proposer, spec)
+func newSuggester(spec study.Spec, env *Environment) (*suggester, error) {
+	proposer, err := env.Propose(spec.Proposer, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func newSuggester(spec study.Spec, o Options) (*suggester, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suggester{proposer: proposer, fallback: fallback, options: o, busy: make(chan struct{}, 1)}, nil
+	return &suggester{proposer: proposer, fallback: fallback, env: env, busy: make(chan struct{}, 1)}, nil
 }
 
 // anchor returns the model event that is due, if one is.
@@ -59,7 +59,7 @@ func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, 
 		begun := time.Now()
 		a, due, err := anchorer.Anchor(ctx, v)
 		if due && err == nil {
-			observeModel(&g.options.Observer, time.Since(begun), a)
+			observeModel(&g.env.Observer, time.Since(begun), a)
 		}
 		return event{a, due}, err
 	})
@@ -74,8 +74,8 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	err := modelErr
 	begun, prepared := time.Now(), false
 	defer func() {
-		if g.options.Observer.Proposed != nil && ctx.Err() == nil {
-			g.options.Observer.Proposed(time.Since(begun), prepared)
+		if g.env.Observer.Proposed != nil && ctx.Err() == nil {
+			g.env.Observer.Proposed(time.Since(begun), prepared)
 		}
 	}()
 	if err == nil {
@@ -96,7 +96,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	if ctx.Err() != nil {
 		return p, ctx.Err()
 	}
-	g.options.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration", "trial", v.Trials(), "error", err)
+	g.env.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration", "trial", v.Trials(), "error", err)
 	p, err = g.fallback.Propose(ctx, v, n)
 	if err != nil {
 		return p, err
@@ -113,12 +113,12 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 		result T
 		err    error
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.options.ProposeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, g.env.ProposeTimeout)
 	defer cancel()
 	select {
 	case g.busy <- struct{}{}:
 	case <-ctx.Done():
-		return result, fmt.Errorf("the proposer was still busy with earlier work after %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("the proposer was still busy with earlier work after %s", g.env.ProposeTimeout)
 	}
 	answers := make(chan answer, 1)
 	go func() {
@@ -136,7 +136,7 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 	case a := <-answers:
 		return a.result, a.err
 	case <-ctx.Done():
-		return result, fmt.Errorf("the proposer took longer than %s", g.options.ProposeTimeout)
+		return result, fmt.Errorf("the proposer took longer than %s", g.env.ProposeTimeout)
 	}
 }
 

@@ -192,9 +192,9 @@ func (t *Engine) recall(ctx context.Context, infos []store.Info) (map[store.Stud
 	known := make(map[store.StudyID]glance)
 	t.mu.Lock()
 	for _, info := range infos {
-		if g, ok := t.glances[info.ID]; ok && g.study.Position == info.Head {
+		if g, ok := t.recalled[info.ID]; ok && g.study.Position == info.Head {
 			known[info.ID] = g
-		} else if t.desks[info.Name] == nil && t.leaving[info.Name] == nil {
+		} else if t.inUse[info.Name] == nil && t.leaving[info.Name] == nil {
 			ids = append(ids, info.ID)
 		}
 	}

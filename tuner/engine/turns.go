@@ -20,9 +20,8 @@ type turns struct {
 
 func newTurns(ctx context.Context) *turns { return &turns{ctx: ctx, slot: make(chan struct{}, 1)} }
 
-// asking counts an ask until done is called. It does not count an ask that waits for a
-// stuck proposer, which needs no processor.
-func (t *turns) asking(stuck bool) (done func()) {
+// Asking implements [Processors].
+func (t *turns) Asking(stuck bool) (done func()) {
 	if stuck {
 		return func() {}
 	}
@@ -52,27 +51,29 @@ func (t *turns) disturbed() <-chan struct{} {
 	return t.calm
 }
 
-// take waits for the turn to prepare. It returns false if ctx, a desk's context, ends
-// first.
-func (t *turns) take(ctx context.Context) bool {
+// Asked implements [Processors].
+func (t *turns) Asked() bool { return t.disturbed() != nil }
+
+// Prepare implements [Processors]. ctx is that of an actor.
+func (t *turns) Prepare(ctx context.Context) (done func(), ok bool) {
 	select {
 	case t.slot <- struct{}{}:
 	case <-ctx.Done():
-		return false
+		return nil, false
 	}
 	for calm := t.disturbed(); calm != nil; calm = t.disturbed() {
 		select {
 		case <-calm:
 		case <-ctx.Done():
 			t.pass()
-			return false
+			return nil, false
 		}
 	}
-	if ctx.Err() != nil || t.ctx.Err() != nil { // the engine's context ends before those of its desks
+	if ctx.Err() != nil || t.ctx.Err() != nil { // the engine's context ends before those of its actors
 		t.pass()
-		return false
+		return nil, false
 	}
-	return true
+	return t.pass, true
 }
 
 // pass gives the turn to the next study.

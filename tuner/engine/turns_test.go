@@ -96,14 +96,14 @@ func gatedStudies(t *testing.T, names ...string) (*Engine, *gated) {
 	}
 	tn.Close()
 	tn = Open(st, Options{LongLived: true, ProposeTimeout: time.Hour})
+	wrapProposers(tn, func(p propose.Proposer) propose.Proposer {
+		g.Proposer = p
+		return g
+	})
 	for _, name := range names {
-		d, release, err := tn.desk(t.Context(), name)
-		if err != nil {
+		if _, err := tn.Study(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		g.Proposer = d.log.live.suggester.proposer
-		d.log.live.suggester.proposer = g
-		release()
 	}
 	return tn, g
 }
@@ -281,17 +281,16 @@ func TestStuckProposer(t *testing.T) {
 		tn := Open(newFaulty(), Options{LongLived: true, ProposeTimeout: patience})
 		defer tn.Close()
 		proposers := make(map[string]*gated)
+		var made *gated
+		wrapProposers(tn, func(p propose.Proposer) propose.Proposer {
+			made = &gated{Proposer: p, through: make(chan struct{})}
+			return made
+		})
 		for _, name := range []string{"stuck", "other"} {
 			if _, err := tn.CreateStudy(t.Context(), name, study.Create{Spec: testSpec(t, func(c *study.Spec) { c.Lease = 24 * time.Hour })}); err != nil {
 				t.Fatal(err)
 			}
-			d, release, err := tn.desk(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer release()
-			g := &gated{Proposer: d.log.live.suggester.proposer, through: make(chan struct{})}
-			d.log.live.suggester.proposer, proposers[name] = g, g
+			proposers[name] = made
 		}
 		stuck, other := proposers["stuck"], proposers["other"]
 		close(other.through)

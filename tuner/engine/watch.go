@@ -110,70 +110,10 @@ type news struct {
 }
 
 func (t *Engine) news(ctx context.Context, name string, after study.Position) (n news, err error) {
-	err = t.with(ctx, name, func(d *desk) (err error) {
-		n.id = d.id
-		n.view, n.advanced, err = d.log.since(ctx, after)
+	err = t.with(ctx, name, func(a *Actor) (err error) {
+		n.id = a.ID()
+		n.view, n.advanced, err = a.Since(ctx, after)
 		return err
 	})
 	return n, err
-}
-
-// added returns the reports that an event added.
-func added(e study.Event) []study.Report {
-	switch b := e.Body.(type) {
-	case study.Reported:
-		return b.Reports
-	case study.Added:
-		return b.Reports
-	default:
-		return nil
-	}
-}
-
-// happening describes a stored event.
-func happening(r store.Record, v *study.View) tuner.Happening {
-	h := tuner.Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
-	h.Status, _ = v.Status()
-	h.Kind = kindOf(r.Event.Body)
-	if n, ok := r.Event.Trial(); ok {
-		t, _ := v.Trial(n)
-		t.Reports = added(r.Event)
-		h.Trial = &t
-	}
-	return h
-}
-
-// kindOf names an event.
-func kindOf(b study.Body) string {
-	switch b.(type) {
-	case study.Created:
-		return "created"
-	case study.Paused:
-		return "paused"
-	case study.Resumed:
-		return "resumed"
-	case study.Finished:
-		return "finished"
-	case study.Enqueued:
-		return "enqueued"
-	case study.Started:
-		return "started"
-	case study.Extended:
-		return "extended"
-	case study.Reported:
-		return "reported"
-	case study.Expired:
-		return "expired"
-	case study.Told:
-		return "told"
-	case study.ToldLate:
-		return "told-late"
-	case study.Added:
-		return "added"
-	case study.Attributed:
-		return "attributed"
-	case study.Anchored:
-		return "anchored"
-	}
-	return ""
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/bkbtuner/bkb/store"
@@ -14,22 +13,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// proposer makes the trials of one study. One goroutine, run, serves one ask after
+// queue makes the trials of one study. One goroutine, run, serves one ask after
 // another, so that the number of a suggestion's trial is known in advance. A long-lived
 // engine also prepares the next suggestion in the background.
 //
-// The proposer decides on the log and lets the clock settle it, and neither calls back.
+// The queue decides on the log and lets the clock settle it, and neither calls back.
 // The log's lock guards worked. It is not held while the study's [suggester] works.
-type proposer struct {
-	ctx     context.Context // ends when the study is dropped from memory
-	name    string
-	log     *eventLog
-	clock   *clock
-	turns   *turns  // of all studies, for preparation
-	shares  *shares // of all studies, for asks
-	share   share
-	work    *sync.WaitGroup // the engine's, for background work
-	options Options
+type queue struct {
+	ctx   context.Context // ends when the study is dropped from memory
+	name  string
+	log   *eventLog
+	clock *clock
+	share Share
+	env   *Environment
 
 	asks       chan func() // queue of run
 	worked     bool        // a worker has called
@@ -44,20 +40,20 @@ type proposer struct {
 // the proposer works, so the trials handed out before may have been stored.
 var errPart = errors.New("a part of the trials has been handed out")
 
-func newProposer(ctx context.Context, name string, l *eventLog, c *clock, t *Engine) *proposer {
-	return &proposer{
-		ctx: ctx, name: name, log: l, clock: c, turns: t.turns, shares: t.shares, work: &t.work, options: t.options,
+func newQueue(ctx context.Context, name string, l *eventLog, c *clock, env *Environment) *queue {
+	return &queue{
+		ctx: ctx, name: name, log: l, clock: c, share: env.Processors.Share(), env: env,
 		asks: make(chan func(), 4096), recommending: make(chan struct{}, 1),
 	}
 }
 
 // run serves the asks, one at a time, until the study is dropped from memory.
-func (p *proposer) run() {
+func (q *queue) run() {
 	for {
 		select {
-		case ask := <-p.asks:
+		case ask := <-q.asks:
 			ask()
-		case <-p.ctx.Done():
+		case <-q.ctx.Done():
 			return
 		}
 	}
@@ -67,8 +63,8 @@ func (p *proposer) run() {
 // number that a suggestion was made for thus stays the next one. An error means that f
 // has not run and will not. Only after an error with an unknown outcome may f be
 // running, and then it must not share memory with the caller.
-func (p *proposer) inTurn(ctx context.Context, f func()) error {
-	defer p.turns.asking(p.log.suggester().stuck.Load())()
+func (q *queue) inTurn(ctx context.Context, f func()) error {
+	defer q.env.Processors.Asking(q.log.suggester().stuck.Load())()
 	var taken atomic.Bool // by run, or by a caller that gives up
 	done := make(chan struct{})
 	job := func() {
@@ -78,7 +74,7 @@ func (p *proposer) inTurn(ctx context.Context, f func()) error {
 		close(done)
 	}
 	select {
-	case p.asks <- job:
+	case q.asks <- job:
 	default:
 		return tuner.ErrBusy
 	}
@@ -90,7 +86,7 @@ func (p *proposer) inTurn(ctx context.Context, f func()) error {
 			return ctx.Err()
 		}
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
-	case <-p.ctx.Done():
+	case <-q.ctx.Done():
 		if taken.CompareAndSwap(false, true) {
 			return errRetired
 		}
@@ -110,23 +106,23 @@ type answer struct {
 }
 
 // ask hands out trials in turn and waits until they are stored.
-func (p *proposer) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
+func (q *queue) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
 	var a answer
 	var b *batch
 	var refused error
-	err := p.inTurn(ctx, func() {
+	err := q.inTurn(ctx, func() {
 		c := c
 		if c.Count == tuner.AutoCount {
-			if c.Count, refused = p.autoCount(ctx, c); refused != nil {
+			if c.Count, refused = q.autoCount(ctx, c); refused != nil {
 				return
 			}
 		}
-		a, b, refused = p.answer(ctx, c)
+		a, b, refused = q.answer(ctx, c)
 	})
 	if err != nil {
 		return tuner.Asked{}, err
 	}
-	if err := p.log.wait(ctx, b); err != nil && a.first.stored() {
+	if err := q.log.wait(ctx, b); err != nil && a.first.stored() {
 		return tuner.Asked{}, fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
 	} else if err != nil {
 		return tuner.Asked{}, err
@@ -141,43 +137,43 @@ func (p *proposer) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
 
 // answer decides an ask on run's goroutine. The caller must wait for the batch even
 // after an error.
-func (p *proposer) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
-	p.log.mu.Lock()
-	defer p.log.mu.Unlock()
-	err = p.handOut(ctx, c, &a)
+func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
+	q.log.mu.Lock()
+	defer q.log.mu.Unlock()
+	err = q.handOut(ctx, c, &a)
 	if errors.Is(err, errDiscarded) {
 		if c.RequestID == "" && a.first.stored() { // a retry would hand out other trials
 			err = fmt.Errorf("%w: %w", store.ErrUnknownOutcome, errPart)
 		}
 		return answer{}, nil, err
 	}
-	a.trials = p.log.live.handedOut(a.reply, c.Worker)
-	return a, p.log.barrier(), err
+	a.trials = q.log.live.handedOut(a.reply, c.Worker)
+	return a, q.log.barrier(), err
 }
 
 // handOut fills an answer with queued trials and then with new suggestions. The log's
 // lock is held, except while the proposer works.
-func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
-	p.clock.settle(p.log)
-	s := p.log.live.study
+func (q *queue) handOut(ctx context.Context, c study.Ask, a *answer) error {
+	q.clock.settle(q.log)
+	s := q.log.live.study
 	before := s.Position()
-	reply, err := p.decideForWorker(ctx, c)
+	reply, err := q.decideForWorker(ctx, c)
 	if err != nil {
 		return err
 	}
 	a.reply = reply
 	if s.Position() > before {
-		a.first = p.log.last()
+		a.first = q.log.last()
 	}
 	if a.reply.Missing <= 0 {
 		return nil
 	}
-	made, err := p.propose(ctx, a.reply.Missing)
+	made, err := q.propose(ctx, a.reply.Missing)
 	switch {
 	case err == nil && made.Converged && len(a.reply.Trials) == 0:
-		return p.converged(made.Gap)
+		return q.converged(made.Gap)
 	case errors.Is(err, propose.ErrExhausted):
-		return p.exhausted(a.reply)
+		return q.exhausted(a.reply)
 	case err != nil:
 		return err
 	}
@@ -187,12 +183,12 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	}
 	whole := len(a.reply.Trials) + len(made.Suggestions)
 	for _, suggestion := range made.Suggestions {
-		reply, err := p.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
+		reply, err := q.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
 		if err != nil {
 			return err
 		}
 		if a.first == nil {
-			a.first = p.log.last()
+			a.first = q.log.last()
 		}
 		a.reply.Trials = append(a.reply.Trials, reply.Trials...)
 		a.reply.Epochs = append(a.reply.Epochs, reply.Epochs...)
@@ -203,11 +199,11 @@ func (p *proposer) handOut(ctx context.Context, c study.Ask, a *answer) error {
 // decideForWorker decides a command of a worker, which is likely to ask for more
 // trials. The first such command after the study was loaded starts a preparation. The
 // log's lock is held.
-func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.Reply, error) {
-	reply, err := p.log.decide(ctx, c)
-	if err == nil && !p.worked {
-		p.worked = true
-		p.prepare()
+func (q *queue) decideForWorker(ctx context.Context, c study.Command) (study.Reply, error) {
+	reply, err := q.log.decide(ctx, c)
+	if err == nil && !q.worked {
+		q.worked = true
+		q.prepare()
 	}
 	return reply, err
 }
@@ -215,17 +211,17 @@ func (p *proposer) decideForWorker(ctx context.Context, c study.Command) (study.
 // propose makes n suggestions, and before them the model event if one is due. The log's
 // lock is held, except while the proposer works. The error is errDiscarded if the live
 // study was replaced meanwhile.
-func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
-	s, g := p.log.live.study, p.log.live.suggester
-	defer p.turns.asking(g.stuck.Load())() // the ask's own count may have ended with its context
+func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
+	s, g := q.log.live.study, q.log.live.suggester
+	defer q.env.Processors.Asking(g.stuck.Load())() // the ask's own count may have ended with its context
 	view := s.Snapshot()
 	var anchor study.Anchor
 	var due bool
 	var modelErr error
 	done := func() {}
 	defer func() { done() }()
-	discarded := p.log.unlocked(func() {
-		if done, modelErr = p.takeShare(ctx, g); modelErr == nil {
+	discarded := q.log.unlocked(func() {
+		if done, modelErr = q.takeShare(ctx, g); modelErr == nil {
 			anchor, due, modelErr = g.anchor(ctx, view)
 		}
 	})
@@ -234,18 +230,18 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 	}
 	if modelErr == nil && due {
 		anchor.Effective = s.Position() + 1
-		if _, err := p.log.decide(p.ctx, anchor); err != nil {
+		if _, err := q.log.decide(q.ctx, anchor); err != nil {
 			return made, err
 		}
 		view = s.Snapshot()
 	}
-	discarded = p.log.unlocked(func() { made, err = g.suggest(ctx, view, n, modelErr) })
+	discarded = q.log.unlocked(func() { made, err = g.suggest(ctx, view, n, modelErr) })
 	if discarded != nil {
 		return made, discarded
 	}
 	if due { // rather than at every ask
 		for _, text := range made.Warnings {
-			p.options.Logger.Warn(text, "study", p.name)
+			q.env.Logger.Warn(text, "study", q.name)
 		}
 	}
 	return made, err
@@ -253,11 +249,11 @@ func (p *proposer) propose(ctx context.Context, n int) (made propose.Proposal, e
 
 // takeShare waits for the study's share of processor time. A proposer without a model
 // does not wait.
-func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
+func (q *queue) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
 	if _, models := g.proposer.(propose.Anchorer); !models {
 		return func() {}, nil
 	}
-	done, err = p.shares.take(ctx, &p.share, p.options.ProposeTimeout)
+	done, err = q.share.Take(ctx, q.env.ProposeTimeout)
 	if err != nil {
 		done = func() {}
 	}
@@ -266,8 +262,8 @@ func (p *proposer) takeShare(ctx context.Context, g *suggester) (done func(), er
 
 // converged finishes the study, because no configuration is expected to improve on the
 // best by more than the option stop_gap. The log's lock is held.
-func (p *proposer) converged(gap float64) error {
-	return p.finish(study.Finish{
+func (q *queue) converged(gap float64) error {
+	return q.finish(study.Finish{
 		Reason: study.FinishedGap,
 		Detail: fmt.Sprintf("no configuration is expected to be better by more than %.3g", gap),
 	})
@@ -275,56 +271,56 @@ func (p *proposer) converged(gap float64) error {
 
 // exhausted answers an ask when the proposer has nothing more to suggest. It finishes
 // the study if no trial could be handed out again. The log's lock is held.
-func (p *proposer) exhausted(reply study.Reply) error {
+func (q *queue) exhausted(reply study.Reply) error {
 	if len(reply.Trials) > 0 {
 		return nil
 	}
-	if err := p.log.live.exhausted(); err != nil {
+	if err := q.log.live.exhausted(); err != nil {
 		return err
 	}
-	return p.finish(study.Finish{Reason: study.FinishedExhausted})
+	return q.finish(study.Finish{Reason: study.FinishedExhausted})
 }
 
 // finish finishes the study and returns the error for the ask. The log's lock is held.
-func (p *proposer) finish(c study.Finish) error {
-	if _, err := p.log.decide(p.ctx, c); err != nil {
+func (q *queue) finish(c study.Finish) error {
+	if _, err := q.log.decide(q.ctx, c); err != nil {
 		return err
 	}
-	_, how := p.log.live.study.Status()
+	_, how := q.log.live.study.Status()
 	return &study.FinishedError{Reason: how.Reason, Detail: how.Detail}
 }
 
 // autoCount returns how many more trials are useful now, at least one. A repeated
 // request gets the number of its first answer.
-func (p *proposer) autoCount(ctx context.Context, c study.Ask) (int, error) {
-	p.log.mu.Lock()
-	defer p.log.mu.Unlock()
-	if n, ok := p.log.live.study.Answered(c.RequestID); ok {
+func (q *queue) autoCount(ctx context.Context, c study.Ask) (int, error) {
+	q.log.mu.Lock()
+	defer q.log.mu.Unlock()
+	if n, ok := q.log.live.study.Answered(c.RequestID); ok {
 		return n, nil
 	}
-	v, err := p.log.current()
+	v, err := q.log.current()
 	if err != nil {
 		return 0, err
 	}
 	if status, _ := v.study.Status(); status != study.StatusActive {
 		return 1, nil // the ask returns the error
 	}
-	n, err := p.useful(ctx, 1)
+	n, err := q.useful(ctx, 1)
 	if err != nil || n == 1 {
 		return n, err
 	}
 	// One suggestion shows how many like it are useful. The suggestions for the ask may
 	// differ from it.
-	m, err := p.useful(ctx, n)
+	m, err := q.useful(ctx, n)
 	return min(n, m), err
 }
 
 // useful returns how many more trials are useful now according to n suggestions, at
 // least one. The log's lock is held, except while the proposer works.
-func (p *proposer) useful(ctx context.Context, n int) (int, error) {
-	made, err := p.propose(ctx, n)
+func (q *queue) useful(ctx context.Context, n int) (int, error) {
+	made, err := q.propose(ctx, n)
 	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
 		return 1, nil
 	}
-	return min(max(made.UsefulWorkers-p.log.live.study.Count(study.Running), 1), tuner.MaxAuto), err
+	return min(max(made.UsefulWorkers-q.log.live.study.Count(study.Running), 1), tuner.MaxAuto), err
 }

@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// Environment is what all actors of an engine share.
+type Environment struct {
+	Store      store.Store
+	Processors Processors
+	Memory     *memlimit.Limit
+	// Propose makes the proposers, as [propose.New] does.
+	Propose func(c study.Component, spec study.Spec) (propose.Proposer, error)
+	// Work counts the goroutines of all actors. Their contexts end before it is waited for.
+	Work *sync.WaitGroup
+	// Changed is called after each commit.
+	Changed func(study string)
+	// Lost is called when the log ended because of a commit that failed. Calls continue with
+	// the study's next actor, unless the store does not know what it holds.
+	Lost func(a *Actor, err error)
+
+	// The rest are options of the engine.
+
+	LongLived       bool          // leases follow the monotonic clock, and suggestions are prepared
+	ProposeTimeout  time.Duration // from which on an ask gets a fallback
+	MaxStudyBytes   int64         // in one study, 0 for no limit
+	MaxStudyReports int64         // likewise
+	Now             func() time.Time
+	Logger          *slog.Logger
+	Observer        tuner.Observer
+}
+
+// Processors shares the processors between the studies.
+type Processors interface {
+	// Asking counts an ask until done is called. It does not count an ask that waits for a
+	// stuck proposer, which needs no processor.
+	Asking(stuck bool) (done func())
+	// Asked reports whether an ask runs or waits.
+	Asked() bool
+	// Prepare waits for the turn to prepare a suggestion, which comes while no ask runs. ok
+	// is false if ctx ends first.
+	Prepare(ctx context.Context) (done func(), ok bool)
+	// Share returns the share of a new study.
+	Share() Share
+}
+
+// Share is one study's share of the processors.
+type Share interface {
+	// Take waits until the study's model may work for an ask, up to the limit. The caller
+	// calls done when the model has finished.
+	Take(ctx context.Context, limit time.Duration) (done func(), err error)
+}
+
+// Actor is a study in use. Its log, queue and clock decide the calls, and the actor opens
+// and ends the three.
+//
+//	call ──► queue ──► clock ──► log ──► backing (the actor, over the store)
+//
+// A call enters this line at one of the three and passes through the rest of it. An actor
+// loads its study once. It retires when the study is dropped from memory, and the next
+// call makes a new one.
+type Actor struct {
+	name string
+	env  *Environment
+
+	loaded  chan struct{}   // closed when loading has ended
+	loadErr error           // set before loaded is closed
+	id      store.StudyID   // set before loaded is closed
+	ctx     context.Context // ends when the actor retires
+	all     context.Context // ends with the engine
+	retire  context.CancelFunc
+
+	log         *eventLog
+	clock       *clock
+	queue       *queue
+	columns     columns
+	importances importances
+}
+
+// NewActor returns an actor for a study. Its context ends with the engine.
+func NewActor(ctx context.Context, env *Environment, name string) *Actor {
+	a := &Actor{name: name, env: env, all: ctx, loaded: make(chan struct{})}
+	a.ctx, a.retire = context.WithCancel(ctx)
+	a.log = newLog(a.ctx, name, a, env)
+	a.clock = newClock(name, env)
+	a.queue = newQueue(a.ctx, name, a.log, a.clock, env)
+	return a
+}
+
+// Name returns the name of the study.
+func (a *Actor) Name() string { return a.name }
+
+// ID returns the id of the study, once it is loaded.
+func (a *Actor) ID() store.StudyID { return a.id }
+
+// Loaded is closed when loading has ended.
+func (a *Actor) Loaded() <-chan struct{} { return a.loaded }
+
+// Err returns why the study was not loaded, or nil, once Loaded is closed.
+func (a *Actor) Err() error { return a.loadErr }
+
+// Retire drops the study from memory, after what was decided is stored.
+func (a *Actor) Retire() { a.retire() }
+
+// Waits reports whether the clock has a lease or a timeout to end later.
+func (a *Actor) Waits() bool { return a.clock.waits.Load() }
+
+// Run loads the study and commits until the actor retires and everything is stored.
+func (a *Actor) Run() {
+	a.loadErr = a.load()
+	close(a.loaded)
+	if a.loadErr != nil {
+		return
+	}
+	a.env.Work.Go(a.queue.run)
+	a.log.run()
+	if _, intact := a.Left(); intact {
+		a.yield()
+	}
+}
+
+func (a *Actor) load() error {
+	info, err := a.env.Store.Lookup(a.all, a.name)
+	if err != nil {
+		return err
+	}
+	a.id = info.ID
+	if f, ok := a.env.Store.(store.Fencing); ok { // before reading, so that nothing changes afterwards
+		if err := f.Acquire(a.all, a.id); err != nil {
+			return err
+		}
+	}
+	err = a.log.load()
+	if err != nil {
+		a.yield()
+	}
+	return err
+}
+
+// yieldTimeout is how long an actor tries to give a study back to a store that does not
+// answer.
+const yieldTimeout = 5 * time.Second
+
+// yield gives the study back to a store that several servers share. Closing the store
+// gives back all studies at once.
+func (a *Actor) yield() {
+	f, ok := a.env.Store.(store.Fencing)
+	if !ok || a.all.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.all, yieldTimeout)
+	defer cancel()
+	if err := f.Yield(ctx, a.id); err != nil && a.all.Err() == nil {
+		a.env.Logger.Warn("giving a study back failed, so it stays with this server", "study", a.name, "error", err)
+	}
+}
+
+// commit implements [backing]. A commit is not interrupted when the engine ends.
+func (a *Actor) commit(expected study.Position, events []study.Event, summary []byte) error {
+	err := a.env.Store.Commit(context.WithoutCancel(a.all), a.id, expected, events, summary)
+	if err == nil {
+		a.env.Changed(a.name)
+	}
+	return err
+}
+
+// read implements [backing].
+func (a *Actor) read() (*live, error) { return readLive(a.all, a.env, a.id, a.name) }
+
+// lost implements [backing].
+func (a *Actor) lost(err error) { a.env.Lost(a, err) }
+
+// Tick ends overdue leases, and the study if its timeout has passed. A long-lived engine
+// calls it every second.
+func (a *Actor) Tick() {
+	select {
+	case <-a.loaded:
+	default:
+		return
+	}
+	if a.loadErr == nil {
+		a.clock.tick(a.log)
+	}
+}
+
+// Left returns the study as the actor left it. If not all of it is stored, ok is false.
+func (a *Actor) Left() (s glance, ok bool) {
+	l := a.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == nil || l.broken != errRetired || l.live.study.Position() != l.committed {
+		return glance{}, false
+	}
+	return glance{view(a.name, a.id, l.live.study), l.live.digest}, true
+}
+
+// Peek returns the study as it stands, stored or not. If it is not in memory, ok is false.
+func (a *Actor) Peek(now time.Time) (s tuner.Study, ok bool) {
+	select {
+	case <-a.loaded:
+	default:
+		return s, false
+	}
+	a.log.mu.Lock()
+	defer a.log.mu.Unlock()
+	if a.loadErr != nil || a.log.live == nil {
+		return s, false
+	}
+	return a.log.live.view(a.name, a.id, now), true
+}

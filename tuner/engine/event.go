@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+// added returns the reports that an event added.
+func added(e study.Event) []study.Report {
+	switch b := e.Body.(type) {
+	case study.Reported:
+		return b.Reports
+	case study.Added:
+		return b.Reports
+	default:
+		return nil
+	}
+}
+
+// happening describes a stored event.
+func happening(r store.Record, v *study.View) tuner.Happening {
+	h := tuner.Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
+	h.Status, _ = v.Status()
+	h.Kind = kindOf(r.Event.Body)
+	if n, ok := r.Event.Trial(); ok {
+		t, _ := v.Trial(n)
+		t.Reports = added(r.Event)
+		h.Trial = &t
+	}
+	return h
+}
+
+// kindOf names an event.
+func kindOf(b study.Body) string {
+	switch b.(type) {
+	case study.Created:
+		return "created"
+	case study.Paused:
+		return "paused"
+	case study.Resumed:
+		return "resumed"
+	case study.Finished:
+		return "finished"
+	case study.Enqueued:
+		return "enqueued"
+	case study.Started:
+		return "started"
+	case study.Extended:
+		return "extended"
+	case study.Reported:
+		return "reported"
+	case study.Expired:
+		return "expired"
+	case study.Told:
+		return "told"
+	case study.ToldLate:
+		return "told-late"
+	case study.Added:
+		return "added"
+	case study.Attributed:
+		return "attributed"
+	case study.Anchored:
+		return "anchored"
+	}
+	return ""
+}
