@@ -34,14 +34,6 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 			p, err := bandit.NewMiniGPOpt(c.Config, arms)
 			return wrap(p, err)
 		},
-		"Thompson": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
-			p, err := bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: c}, arms)
-			return wrap(p, err)
-		},
-		"SoR": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
-			p, err := bandit.NewSubset(c.Config, arms, 5)
-			return wrap(p, err)
-		},
 		"RFF": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
 			p, err := bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 30, 1)))
 			return wrap(p, err)
@@ -112,7 +104,7 @@ func TestConstructorsRefuse(t *testing.T) {
 	} {
 		for kind, make := range constructors() {
 			box := strings.Contains(kind, "box")
-			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "mini" || kind == "SoR" || kind == "RFF") {
+			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "mini" || kind == "RFF") {
 				continue
 			}
 			config, x := bkbConfig(basic(must(kernel.NewGaussian(0.3)), 0.01)), kernel.Rows(arms)
@@ -167,7 +159,7 @@ func TestKernelFoundOutLater(t *testing.T) {
 					met = errors.Join(met, f.Flush())
 				}
 			}
-			if kind != "SoR" && !is[*gp.NotPSDError](met) {
+			if !is[*gp.NotPSDError](met) {
 				t.Errorf("%s: %v", kind, met)
 			}
 		}

@@ -139,9 +139,7 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 	for name, p := range map[string]bandit.Policy{
 		"exact": must(bandit.NewGPUCB(c.Config, arms)), "bkb": must(bandit.NewBKB(c, arms)),
 		"bbkb": must(bandit.NewBBKB(c, arms)), "mini": must(bandit.NewMiniGPOpt(c.Config, arms)),
-		"thompson": must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: c}, arms)),
-		"sor":      must(bandit.NewSubset(c.Config, arms, 30)),
-		"rff":      must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
+		"rff": must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
 	} {
 		account := env.Account()
 		run(b, p, env, account, 300)

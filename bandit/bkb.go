@@ -8,7 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// BKBConfig holds the settings of BKB, BBKB and Thompson sampling.
+// BKBConfig holds the settings of BKB and BBKB.
 type BKBConfig struct {
 	Config
 	Sparsity

@@ -1,6 +1,6 @@
 // Package bandit chooses inputs to evaluate by kernel bandits whose posteriors stay
-// affordable. It has GP-UCB, BKB, BBKB, mini-GP-Opt and Thompson sampling, on finite
-// arms and on boxes. For comparison it also has policies whose variance starves.
+// affordable. It has GP-UCB, BKB, BBKB and mini-GP-Opt, on finite arms and on boxes. For
+// comparison it also has a policy whose variance starves.
 //
 // Package gp has the posteriors and package sketch the samplers. This page says when to
 // use which policy. The package does not depend on trials, files or clocks.
@@ -9,7 +9,7 @@
 //
 // At step t an arm x_t is pulled and y_t = f(x_t) + noise is observed. The noise has
 // variance λ = ξ², and f has norm ‖f‖ ≤ F in the space of the kernel k. All policies
-// except Thompson sampling pull the arm with the largest upper confidence bound
+// pull the arm with the largest upper confidence bound
 //
 //	UCB(x) = μ̃(x) + b·σ̃(x),   LCB(x) = μ̃(x) − b·σ̃(x),
 //
@@ -37,10 +37,8 @@
 //	               frozen and the arm found lazily, O(m²) for each of few arms
 //	  Local        … and then until it is too much for some arm: GlobalLocal
 //	NewMiniGPOpt   the same arm ⌊(C̃ − 1)λ/σ²⌋ times; few inputs, exact
-//	NewThompson    the best arm of a draw from BKB's posterior
 //	NewContinuous  BKB or exact GP-UCB on a box, by a Search
-//	NewSubset, NewFeatures with random features: σ̃ starves; see for yourself
-//	NewFeatures with NewQuadrature: for d ≤ 3 and the Gaussian kernel
+//	NewFeatures    with random features σ̃ starves; see for yourself
 //
 // [Search] maximises μ̃ + b·σ̃, or another score, over a box. NewContinuous uses it to
 // find the next input. If your inputs are not all continuous, supply a [Domain], which
@@ -113,7 +111,6 @@
 //	            steps; memory (A + u)m
 //	BBKB        O(m² + log A) for each refreshed arm, O((A + u)m²) a batch
 //	MiniGPOpt   O(u³ + Au²) a batch
-//	Thompson    BKB, and O(qm² + q³) for q candidates
 //
 // bench/docs/experiments.md has measured times and regrets ("Bandits of the library"). Where most
 // arms compete, as on draws of a process in d = 6, bounds exclude few of them, and a step

@@ -220,7 +220,6 @@ func TestNonEuclideanArms(t *testing.T) {
 	for name, p := range map[string]bandit.Policy{
 		"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
 		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)), "mini": must(bandit.NewMiniGPOpt(c, arms)),
-		"Thompson": must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(c)}, arms)),
 	} {
 		late := 0
 		for s := range 80 {
@@ -251,7 +250,7 @@ func TestChangingArms(t *testing.T) {
 	racetest.Alone(t)
 	w := newWorld(12, 200, 2, 0.1)
 	all := policies(t, w.arms)
-	delete(all, "SoR") // its inducing points stay where they were
+	delete(all, "RFF") // its features stay as they were
 	for name, p := range all {
 		w.play(t, p, 40)
 		if f, ok := p.(flusher); ok {

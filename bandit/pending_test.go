@@ -88,7 +88,6 @@ func TestMaxBatchCountsPending(t *testing.T) {
 	for name, p := range map[string]bandit.Policy{
 		"GP-UCB": must(bandit.NewGPUCB(c, x)), "BKB": must(bandit.NewBKB(bkbConfig(c), x)),
 		"BKB, all": must(bandit.NewBKB(bandit.BKBConfig{Config: c, Sparsity: bandit.Sparsity{Oversampling: math.Inf(1), FromScratch: true}}, x)),
-		"Thompson": must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(c)}, x)),
 	} {
 		for a := range 4 {
 			if err := p.Observe(a, 0.1); err != nil {
@@ -207,23 +206,5 @@ func TestSetArmsKeepsDimension(t *testing.T) {
 			near1(t, name+" d_eff", after.EffectiveDimension, before.EffectiveDimension, 1e-6)
 			near1(t, name+" β", after.Beta, before.Beta, 1e-6)
 		}
-	}
-}
-
-// TestThompsonReportsJitter takes close arms under little noise, whose covariance is
-// indefinite because of rounding.
-func TestThompsonReportsJitter(t *testing.T) {
-	x := uniform(4, 120, 1)
-	p := must(bandit.NewThompson(bandit.ThompsonConfig{BKBConfig: bkbConfig(basic(must(kernel.NewGaussian(1)), 1e-6))}, x))
-	most := 0.0
-	for range 10 {
-		d := must(p.Next())
-		most = max(most, d.Jitter)
-		if err := p.Observe(d.Arm, math.Sin(6*x.Row(d.Arm)[0])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !(most > 0 && most <= 1e-6) {
-		t.Errorf("jitter %g", most)
 	}
 }

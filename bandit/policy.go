@@ -71,10 +71,6 @@ type Decision struct {
 	// variances ≤ C̃) now allows at the arm without feedback in between. Pending pulls
 	// have used Π(1 + σ̃²/λ) of the ratio.
 	MaxBatch int
-	// Jitter is the addition of Thompson sampling to the posterior covariance of its
-	// candidates, relative to the mean variance, so that it can be factored. It is 0
-	// for other policies, and unless rounding required it.
-	Jitter float64
 }
 
 // LCB returns the lower confidence bound.

@@ -46,7 +46,7 @@ func (s Sparsity) Validate() error {
 	}
 	if s.Approximation != gp.DTC && s.Approximation != gp.FITC {
 		errs = append(errs, valueError("Approximation", -1, float64(s.Approximation),
-			"DTC or FITC; for SoR see NewSubset"))
+			"DTC or FITC"))
 	}
 	return errors.Join(errs...)
 }

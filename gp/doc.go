@@ -81,14 +81,14 @@
 //   - A refused call changes nothing, and its typed error names the argument and
 //     the place. A kernel that is not positive semi-definite is refused when that
 //     is found, with a [*NotPSDError].
-//   - Results do not depend on the number of workers. Only Sample and Path use
-//     random numbers, from the generator that they are given.
+//   - Results do not depend on the number of workers. Only Sample uses
+//     random numbers, from the generator that it is given.
 //   - Several goroutines may read at once while none writes.
 //
 // # Costs
 //
 // The symbols are n points (u different inputs), m inducing points, A arms, d
-// coordinates, p kernel parameters and M features. Costs are in operations, and an O(1)
+// coordinates and p kernel parameters. Costs are in operations, and an O(1)
 // kernel evaluation counts as d.
 //
 //	Exact     new n³/3; append n² + nA; predict n² a row; Evidence n³ + n²p; LOO n³
@@ -96,7 +96,7 @@
 //	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
 //	          Resparsify |D|m² + um² + Am²; Extend m² + wm + Am, w points in the
 //	          window; Fork m² + wm at its first change; Evidence um² + ump
-//	          Path m² + mM to draw, m² + md + M a row; memory (A + u)m
+//	          memory (A + u)m
 //	Fit       one Evidence an evaluation, ≤ 60 iterations from each of 4 starts
 //
 // Products, solutions with many right-hand sides and factors are those of

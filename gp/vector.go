@@ -7,8 +7,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-
-	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
 func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
@@ -35,11 +33,6 @@ var log2Pi = math.Log(2 * math.Pi)
 
 const trans = blas.Trans
 
-// gemv sets dst = A·x for A r×c.
-func gemv(dst, a, x []float64, r, c int) {
-	blocked.Gemv(1, false, blocked.New(r, c, a[:r*c]), x[:c], 1, 0, dst[:r])
-}
-
 // spareRows is the room for further rows in memory that a posterior copies. It is a usual
 // number of pending pulls.
 const spareRows = 16
@@ -60,11 +53,4 @@ func constant(n int, v float64) []float64 {
 		out[i] = v
 	}
 	return out
-}
-
-// addTo adds x to dst.
-func addTo(dst, x []float64) {
-	for i, v := range x {
-		dst[i] += v
-	}
 }
