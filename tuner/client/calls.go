@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -11,23 +14,33 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
+// invoke makes a call about a study.
+func invoke[C, R any, Q, A proto.Message](ctx context.Context, c *Client, m wire.Call[C, R, Q, A], name string, command C) (R, error) {
+	request, err := m.Encode(name, command)
+	if err != nil {
+		var none R
+		return none, err
+	}
+	k := reads
+	if m.Need >= wire.NeedWork {
+		k = writes
+	}
+	send := func(ctx context.Context, request Q, o ...grpc.CallOption) (A, error) {
+		answer := wire.New[A]()
+		return answer, c.conn.Invoke(ctx, m.FullName(), request, answer, o...)
+	}
+	return call(ctx, c, k, send, request, m.DecodeAnswer)
+}
+
 // CreateStudy implements [tuner.Service].
 func (c *Client) CreateStudy(ctx context.Context, name string, cmd study.Create) (tuner.Created, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeCreate(name, cmd)
-	if err != nil {
-		return tuner.Created{}, err
-	}
-	return call(ctx, c, writes, c.stub.CreateStudy, m, wire.DecodeCreated)
+	return invoke(ctx, c, wire.CreateStudy, name, cmd)
 }
 
 // Study implements [tuner.Service].
 func (c *Client) Study(ctx context.Context, name string) (tuner.Study, error) {
-	resource, err := wire.StudyName(name)
-	if err != nil {
-		return tuner.Study{}, err
-	}
-	return call(ctx, c, reads, c.stub.GetStudy, &pb.GetStudyRequest{Name: resource}, wire.DecodeStudy)
+	return invoke(ctx, c, wire.GetStudy, name, struct{}{})
 }
 
 // page is a part of a list.
@@ -83,101 +96,61 @@ func nothing[A any](A) (struct{}, error) { return struct{}{}, nil }
 // Pause implements [tuner.Service].
 func (c *Client) Pause(ctx context.Context, name string, cmd study.Pause) (tuner.Study, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodePause(name, cmd)
-	if err != nil {
-		return tuner.Study{}, err
-	}
-	return call(ctx, c, writes, c.stub.PauseStudy, m, wire.DecodeStudy)
+	return invoke(ctx, c, wire.PauseStudy, name, cmd)
 }
 
 // Resume implements [tuner.Service].
 func (c *Client) Resume(ctx context.Context, name string, cmd study.Resume) (tuner.Study, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeResume(name, cmd)
-	if err != nil {
-		return tuner.Study{}, err
-	}
-	return call(ctx, c, writes, c.stub.ResumeStudy, m, wire.DecodeStudy)
+	return invoke(ctx, c, wire.ResumeStudy, name, cmd)
 }
 
 // Finish implements [tuner.Service].
 func (c *Client) Finish(ctx context.Context, name string, cmd study.Finish) (tuner.Study, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeFinish(name, cmd)
-	if err != nil {
-		return tuner.Study{}, err
-	}
-	return call(ctx, c, writes, c.stub.FinishStudy, m, wire.DecodeStudy)
+	return invoke(ctx, c, wire.FinishStudy, name, cmd)
 }
 
 // SetAttributes implements [tuner.Service].
 func (c *Client) SetAttributes(ctx context.Context, name string, cmd study.SetAttributes) error {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeSetAttributes(name, cmd)
-	if err != nil {
-		return err
-	}
-	_, err = call(ctx, c, writes, c.stub.SetAttributes, m, nothing[*pb.SetAttributesResponse])
+	_, err := invoke(ctx, c, wire.SetAttributes, name, cmd)
 	return err
 }
 
 // Ask implements [tuner.Service].
 func (c *Client) Ask(ctx context.Context, name string, cmd study.Ask) (tuner.Asked, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeAsk(name, cmd)
-	if err != nil {
-		return tuner.Asked{}, err
-	}
-	return call(ctx, c, writes, c.stub.Ask, m, wire.DecodeAsked)
+	return invoke(ctx, c, wire.Ask, name, cmd)
 }
 
 // Tell implements [tuner.Service].
 func (c *Client) Tell(ctx context.Context, name string, cmd study.Tell) (tuner.Told, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeTell(name, cmd)
-	if err != nil {
-		return tuner.Told{}, err
-	}
-	return call(ctx, c, writes, c.stub.Tell, m, wire.DecodeTold)
+	return invoke(ctx, c, wire.Tell, name, cmd)
 }
 
 // Report implements [tuner.Service].
 func (c *Client) Report(ctx context.Context, name string, cmd study.ReportValues) (tuner.Verdict, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeReport(name, cmd)
-	if err != nil {
-		return tuner.Verdict{}, err
-	}
-	return call(ctx, c, writes, c.stub.Report, m, wire.DecodeReported)
+	return invoke(ctx, c, wire.Report, name, cmd)
 }
 
 // Heartbeat implements [tuner.Service].
 func (c *Client) Heartbeat(ctx context.Context, name string, cmd study.Heartbeat) (tuner.Verdict, error) {
-	m, err := wire.EncodeHeartbeat(name, cmd)
-	if err != nil {
-		return tuner.Verdict{}, err
-	}
-	return call(ctx, c, writes, c.stub.Heartbeat, m, wire.DecodeBeaten)
+	return invoke(ctx, c, wire.Heartbeat, name, cmd)
 }
 
 // Enqueue implements [tuner.Service].
 func (c *Client) Enqueue(ctx context.Context, name string, cmd study.Enqueue) (study.Trial, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeEnqueue(name, cmd)
-	if err != nil {
-		return study.Trial{}, err
-	}
-	return call(ctx, c, writes, c.stub.EnqueueTrial, m, wire.DecodeTrial)
+	return invoke(ctx, c, wire.EnqueueTrial, name, cmd)
 }
 
 // Add implements [tuner.Service].
 func (c *Client) Add(ctx context.Context, name string, cmd study.Add) (study.Trial, error) {
 	identified(&cmd.RequestID)
-	m, err := wire.EncodeAdd(name, cmd)
-	if err != nil {
-		return study.Trial{}, err
-	}
-	return call(ctx, c, writes, c.stub.AddTrial, m, wire.DecodeTrial)
+	return invoke(ctx, c, wire.AddTrial, name, cmd)
 }
 
 // Trial implements [tuner.Service].
@@ -247,29 +220,17 @@ func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]stu
 
 // Diagnose implements [tuner.Service].
 func (c *Client) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
-	parent, err := wire.StudyName(name)
-	if err != nil {
-		return surrogate.Diagnosis{}, err
-	}
-	return call(ctx, c, reads, c.stub.GetDiagnosis, &pb.GetDiagnosisRequest{Parent: parent}, wire.DecodeDiagnosis)
+	return invoke(ctx, c, wire.GetDiagnosis, name, struct{}{})
 }
 
 // Predict implements [tuner.Service].
 func (c *Client) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
-	m, err := wire.EncodePredictQuery(name, q)
-	if err != nil {
-		return tuner.Predictions{}, err
-	}
-	return call(ctx, c, reads, c.stub.Predict, m, wire.DecodePredictions)
+	return invoke(ctx, c, wire.Predict, name, q)
 }
 
 // Importance implements [tuner.Service].
 func (c *Client) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
-	m, err := wire.EncodeImportanceQuery(name, q)
-	if err != nil {
-		return tuner.Importance{}, err
-	}
-	return call(ctx, c, reads, c.stub.GetImportance, m, wire.DecodeImportance)
+	return invoke(ctx, c, wire.GetImportance, name, q)
 }
 
 // Best implements [tuner.Service].

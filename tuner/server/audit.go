@@ -15,22 +15,6 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 )
 
-// audited reports whether a method is audited. These are the methods that change state,
-// and Backup, which reads everything. Heartbeats are left out, because they come every
-// few seconds and change only when a lease ends.
-func audited(method string) bool {
-	switch method {
-	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_DeleteStudy_FullMethodName,
-		pb.Tuner_PauseStudy_FullMethodName, pb.Tuner_ResumeStudy_FullMethodName, pb.Tuner_FinishStudy_FullMethodName,
-		pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName, pb.Tuner_Tell_FullMethodName,
-		pb.Tuner_Report_FullMethodName, pb.Tuner_EnqueueTrial_FullMethodName, pb.Tuner_AddTrial_FullMethodName,
-		pb.Tuner_AddTrials_FullMethodName, pb.Tuner_Backup_FullMethodName:
-		return true
-	default:
-		return false
-	}
-}
-
 // mayHaveChanged reports whether a call with this code changed state, or may have.
 func mayHaveChanged(code codes.Code) bool {
 	switch code {
@@ -44,7 +28,7 @@ func mayHaveChanged(code codes.Code) bool {
 // audit writes a call to the log at level INFO, and to the audit file.
 func (s *Server) audit(ctx context.Context, method string, request, answer any, err error) {
 	code := status.Code(err)
-	if !audited(method) || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
+	if !s.methods[method].Audited || !mayHaveChanged(code) || planted.Is(planted.AuditForgotten) && method == pb.Tuner_DeleteStudy_FullMethodName {
 		return
 	}
 	id, _ := identityOf(ctx)

@@ -86,7 +86,7 @@ func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc
 // call and turns its error into a status. Calls that need no permission do not count.
 func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
 	end := func() {}
-	if s.permissions[method] != needNothing || planted.Is(planted.HealthCounted) {
+	if s.methods[method].Need != wire.NeedNothing || planted.Is(planted.HealthCounted) {
 		id, _ := identityOf(ctx)
 		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has checked the limits
 		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
@@ -167,11 +167,11 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the request is not a message of the method's type; use a client of this version, "+
 			"and UTF-8 for text (error id "+errorID+")").Err()
 	}
-	if !id.scope.permits(s.permissions[method], request) {
+	if !id.scope.permits(s.methods[method].Need, request) {
 		s.metrics.authFailures.WithLabelValues("scope").Inc()
-		return id.scope.denied(s.permissions[method], request)
+		return id.scope.denied(s.methods[method].Need, request)
 	}
-	if id.rate != "" && s.permissions[method] >= needWork {
+	if id.rate != "" && s.methods[method].Need >= wire.NeedWork {
 		if wait := s.writes.takeN(id.rate, s.bytes.size(request)); wait > 0 {
 			return s.refused("write-rate", hostOf(ctx), id.name, wait)
 		}
@@ -196,7 +196,7 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 		}
 		defer leave()
 	}
-	if s.permissions[info.FullMethod] >= needWork {
+	if s.methods[info.FullMethod].Need >= wire.NeedWork {
 		ctx = s.withCaller(ctx)
 	}
 	return next(ctx, request)
@@ -207,7 +207,7 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 	defer cancel(nil)
 	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
 	a := &admittedStream{ServerStream: stream, ctx: ctx, server: s, method: info.FullMethod}
-	if s.permissions[info.FullMethod] == needNothing {
+	if s.methods[info.FullMethod].Need == wire.NeedNothing {
 		return s.watchHealth(service, a, next)
 	}
 	go a.guard(cancel)
@@ -298,8 +298,8 @@ func (a *admittedStream) guard(end context.CancelCauseFunc) {
 // recheck returns an error if the caller has lost its permission. The token may have
 // been revoked or expired since.
 func (a *admittedStream) recheck() error {
-	need := a.server.permissions[a.method]
-	if need == needNothing {
+	need := a.server.methods[a.method].Need
+	if need == wire.NeedNothing {
 		return nil
 	}
 	id, why := a.server.auth.identify(a.ctx)

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -41,7 +40,7 @@ func newDirect(p *Pipe) *direct {
 	s := p.server
 	d := &direct{pipe: p, methods: make(map[string]unary), intercepted: inOrder(s.unaryChain())}
 	d.ended, d.stop = context.WithCancel(context.Background())
-	for service, desc := range map[any]*grpc.ServiceDesc{s.handlers: &pb.Tuner_ServiceDesc, s.health: &healthpb.Health_ServiceDesc} {
+	for service, desc := range map[any]*grpc.ServiceDesc{s.handlers: s.handlers.desc(), s.health: &healthpb.Health_ServiceDesc} {
 		for i := range desc.Methods {
 			d.methods["/"+desc.ServiceName+"/"+desc.Methods[i].MethodName] = unary{service, &desc.Methods[i]}
 		}

@@ -11,7 +11,7 @@
 //
 //	recover → log and count → authorize → bytes in flight → deadline → decode
 //
-// Methods are denied unless the permission table allows them. [New] fails if the table
+// Methods are denied unless wire.Methods lists them. [New] fails if the list
 // lacks a method.
 //
 // # Permissions

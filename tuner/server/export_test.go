@@ -21,7 +21,7 @@ func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetSe
 
 // CheckComplete checks services against the table of permissions.
 func CheckComplete(services map[string]grpc.ServiceInfo) error {
-	return checkComplete(services, permissions())
+	return checkComplete(services, methods())
 }
 
 // RecheckEvery sets how often idle streams are checked against the tokens.

@@ -21,11 +21,11 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 		}
 	}()
 	defer s.rescue(ctx, &err)
-	n, known := s.permissions[info.FullMethodName]
+	m, known := s.methods[info.FullMethodName]
 	if !known {
 		return nil, status.Errorf(codes.Unimplemented, "unknown method %.100q", info.FullMethodName)
 	}
-	if n == needNothing {
+	if m.Need == wire.NeedNothing {
 		recognize(ctx, false)
 		return context.WithValue(ctx, identityKey{}, nobody), nil
 	}

@@ -36,6 +36,37 @@ type handlers struct {
 	server  *Server
 }
 
+// desc describes the service. The methods of [wire.Methods] that have a Serve are answered
+// by it, and the others by the methods of handlers.
+func (h *handlers) desc() *grpc.ServiceDesc {
+	desc := pb.Tuner_ServiceDesc
+	desc.Methods = slices.Clone(desc.Methods)
+	for i := range desc.Methods {
+		d := &desc.Methods[i]
+		if m := h.server.methods["/"+desc.ServiceName+"/"+d.MethodName]; m.Serve != nil {
+			d.Handler = h.serve(m)
+		}
+	}
+	return &desc
+}
+
+// serve returns the handler of a method, as protoc-gen-go-grpc writes it for the others.
+func (h *handlers) serve(m wire.Method) grpc.MethodHandler {
+	answer := func(ctx context.Context, request any) (any, error) {
+		return m.Serve(ctx, h.service, request.(proto.Message))
+	}
+	return func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		request := m.NewRequest()
+		if err := decode(request); err != nil {
+			return nil, err
+		}
+		if interceptor == nil {
+			return answer(ctx, request)
+		}
+		return interceptor(ctx, request, &grpc.UnaryServerInfo{Server: srv, FullMethod: m.FullName()}, answer)
+	}
+}
+
 // sent turns an answer that cannot be encoded into an internal error.
 func sent[M any](m M, err error) (M, error) {
 	if err != nil {
@@ -66,21 +97,6 @@ func mergeWarnings(onText, onSpace []space.Warning) []space.Warning {
 		}
 	}
 	return onText
-}
-
-func (h *handlers) GetStudy(ctx context.Context, m *pb.GetStudyRequest) (*pb.Study, error) {
-	name, err := wire.ParseStudyName(m.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return answerStudy(h.service.Study(ctx, name))
-}
-
-func answerStudy(s tuner.Study, err error) (*pb.Study, error) {
-	if err != nil {
-		return nil, err
-	}
-	return sent(wire.EncodeStudy(s))
 }
 
 func (h *handlers) ListStudies(ctx context.Context, m *pb.ListStudiesRequest) (*pb.ListStudiesResponse, error) {
@@ -122,38 +138,6 @@ func (h *handlers) DeleteStudy(ctx context.Context, m *pb.DeleteStudyRequest) (*
 		}
 	}
 	return &pb.DeleteStudyResponse{}, h.service.DeleteStudy(ctx, name)
-}
-
-func (h *handlers) PauseStudy(ctx context.Context, m *pb.PauseStudyRequest) (*pb.Study, error) {
-	name, c, err := wire.DecodePause(m)
-	if err != nil {
-		return nil, err
-	}
-	return answerStudy(h.service.Pause(ctx, name, c))
-}
-
-func (h *handlers) ResumeStudy(ctx context.Context, m *pb.ResumeStudyRequest) (*pb.Study, error) {
-	name, c, err := wire.DecodeResume(m)
-	if err != nil {
-		return nil, err
-	}
-	return answerStudy(h.service.Resume(ctx, name, c))
-}
-
-func (h *handlers) FinishStudy(ctx context.Context, m *pb.FinishStudyRequest) (*pb.Study, error) {
-	name, c, err := wire.DecodeFinish(m)
-	if err != nil {
-		return nil, err
-	}
-	return answerStudy(h.service.Finish(ctx, name, c))
-}
-
-func (h *handlers) SetAttributes(ctx context.Context, m *pb.SetAttributesRequest) (*pb.SetAttributesResponse, error) {
-	name, c, err := wire.DecodeSetAttributes(m)
-	if err != nil {
-		return nil, err
-	}
-	return &pb.SetAttributesResponse{}, h.service.SetAttributes(ctx, name, c)
 }
 
 func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, error) {
@@ -199,24 +183,6 @@ func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellRespons
 	}
 	trial, err := part(name, told.Trial.WithoutReports(), h.room())
 	return &pb.TellResponse{Trial: trial, Late: told.Late}, err
-}
-
-func (h *handlers) Report(ctx context.Context, m *pb.ReportRequest) (*pb.ReportResponse, error) {
-	name, c, err := wire.DecodeReport(m)
-	if err != nil {
-		return nil, err
-	}
-	v, err := h.service.Report(ctx, name, c)
-	return wire.EncodeReported(v), err
-}
-
-func (h *handlers) Heartbeat(ctx context.Context, m *pb.HeartbeatRequest) (*pb.HeartbeatResponse, error) {
-	name, c, err := wire.DecodeHeartbeat(m)
-	if err != nil {
-		return nil, err
-	}
-	v, err := h.service.Heartbeat(ctx, name, c)
-	return wire.EncodeBeaten(v), err
 }
 
 func (h *handlers) EnqueueTrial(ctx context.Context, m *pb.EnqueueTrialRequest) (*pb.Trial, error) {
@@ -378,42 +344,6 @@ func (h *handlers) GetColumns(m *pb.GetColumnsRequest, stream grpc.ServerStreami
 		}
 	}
 	return h.server.endOfStream(ctx, nil)
-}
-
-func (h *handlers) GetDiagnosis(ctx context.Context, m *pb.GetDiagnosisRequest) (*pb.Diagnosis, error) {
-	name, err := wire.ParseStudyName(m.GetParent())
-	if err != nil {
-		return nil, err
-	}
-	d, err := h.service.Diagnose(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return wire.EncodeDiagnosis(d), nil
-}
-
-func (h *handlers) Predict(ctx context.Context, m *pb.PredictRequest) (*pb.PredictResponse, error) {
-	name, q, err := wire.DecodePredictQuery(m)
-	if err != nil {
-		return nil, err
-	}
-	p, err := h.service.Predict(ctx, name, q)
-	if err != nil {
-		return nil, err
-	}
-	return wire.EncodePredictions(p), nil
-}
-
-func (h *handlers) GetImportance(ctx context.Context, m *pb.GetImportanceRequest) (*pb.Importance, error) {
-	name, q, err := wire.DecodeImportanceQuery(m)
-	if err != nil {
-		return nil, err
-	}
-	i, err := h.service.Importance(ctx, name, q)
-	if err != nil {
-		return nil, err
-	}
-	return wire.EncodeImportance(i), nil
 }
 
 // enterWatch counts a watch or refuses it.

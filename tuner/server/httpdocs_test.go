@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // TestHTTPDocs compares the table of methods in docs/http.md with the service and with the
@@ -30,10 +31,10 @@ func TestHTTPDocs(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	scopes := map[need]string{needAny: "any", needRead: "read", needReadAll: "read, all studies", needWork: "worker", needWorkTrials: "worker, or admin for a study", needAdmin: "admin"}
-	methods := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods()
-	for i := range methods.Len() {
-		d := methods.Get(i)
+	scopes := map[wire.Need]string{wire.NeedAny: "any", wire.NeedRead: "read", wire.NeedReadAll: "read, all studies", wire.NeedWork: "worker", wire.NeedWorkTrials: "worker, or admin for a study", wire.NeedAdmin: "admin"}
+	listed := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods()
+	for i := range listed.Len() {
+		d := listed.Get(i)
 		name := string(d.Name())
 		row, ok := rows[name]
 		if !ok {
@@ -41,7 +42,7 @@ func TestHTTPDocs(t *testing.T) {
 			continue
 		}
 		delete(rows, name)
-		if want := scopes[permissions()["/"+pb.Tuner_ServiceDesc.ServiceName+"/"+name]]; strings.TrimSpace(row[0]) != want {
+		if want := scopes[methods()["/"+pb.Tuner_ServiceDesc.ServiceName+"/"+name].Need]; strings.TrimSpace(row[0]) != want {
 			t.Errorf("%s: the scope is %q, want %q", name, row[0], want)
 		}
 		var fields []string

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // retryMemory is how long a caller should wait that was refused for lack of memory.
@@ -28,23 +29,16 @@ const (
 	memoryOfBackup = 4 << 20
 )
 
-// memoryFor returns the room that a call reserves in memory. Calls that need little,
-// end something or free memory reserve none, so that they pass when memory is short.
+// memoryFor returns the room that a call reserves in memory.
 func (s *Server) memoryFor(method string, request any) int64 {
-	switch method {
-	case pb.Tuner_CreateStudy_FullMethodName, pb.Tuner_SetAttributes_FullMethodName, pb.Tuner_Ask_FullMethodName,
-		pb.Tuner_Report_FullMethodName, pb.Tuner_EnqueueTrial_FullMethodName, pb.Tuner_AddTrial_FullMethodName,
-		pb.Tuner_AddTrials_FullMethodName, pb.Tuner_GetDiagnosis_FullMethodName,
-		pb.Tuner_Predict_FullMethodName, pb.Tuner_GetImportance_FullMethodName:
-		return memoryOfChange + 4*int64(s.bytes.size(request))
-	case pb.Tuner_ListStudies_FullMethodName, pb.Tuner_ListTrials_FullMethodName, pb.Tuner_ListReports_FullMethodName,
-		pb.Tuner_GetBest_FullMethodName:
+	if r, ok := request.(*pb.GetTrialRequest); ok && r.GetView() == pb.TrialView_TRIAL_VIEW_FULL {
 		return memoryOfList
-	case pb.Tuner_GetTrial_FullMethodName:
-		if request.(*pb.GetTrialRequest).GetView() == pb.TrialView_TRIAL_VIEW_FULL {
-			return memoryOfList
-		}
-		return 0
+	}
+	switch s.methods[method].Room {
+	case wire.RoomChange:
+		return memoryOfChange + 4*int64(s.bytes.size(request))
+	case wire.RoomList:
+		return memoryOfList
 	default:
 		return 0
 	}

@@ -12,10 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // metrics are the metrics of the server itself. Labels have few values. The method is
-// one of the permission table, or "other".
+// one of the table of methods, or "other".
 type metrics struct {
 	requests      *prometheus.CounterVec // by method and code
 	seconds       *prometheus.HistogramVec
@@ -29,10 +31,10 @@ type metrics struct {
 	insecure      prometheus.Gauge
 	auditFailures prometheus.Counter
 
-	methods map[string]need
+	methods map[string]wire.Method
 }
 
-func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, methods map[string]wire.Method) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tuner_requests_total", Help: "Calls that ended, by method and gRPC code.",
@@ -90,7 +92,7 @@ func newMetrics(r prometheus.Registerer, methods map[string]need) (*metrics, err
 
 // label returns the label of a method, so that callers cannot make up labels.
 func (m *metrics) label(method string) string {
-	if m.methods[method] == 0 {
+	if m.methods[method].Need == 0 {
 		return "other"
 	}
 	return method

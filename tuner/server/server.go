@@ -19,6 +19,8 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
+
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // errStopping is the cause of ended streams when the server stops.
@@ -26,22 +28,22 @@ var errStopping = errors.New("the server is stopping")
 
 // Server serves a [tuner.Service] over gRPC. It can serve once.
 type Server struct {
-	options     Options
-	log         *slog.Logger
-	metrics     *metrics
-	permissions map[string]need
-	auth        *authenticator
-	rates       *rates // by token or certificate
-	failures    *rates // of authentication, by address
-	writes      *rates // bytes of changes, by token or certificate
-	bytes       *bytesInFlight
-	recheck     time.Duration // recheckInterval, except in tests
-	inFlight    atomic.Int64
-	calls       tally // running calls by token or certificate
-	studies     tally // running unary calls by study
-	watches     tally // by token or certificate
-	watched     tally // watches by study
-	backups     tally
+	options  Options
+	log      *slog.Logger
+	metrics  *metrics
+	methods  map[string]wire.Method
+	auth     *authenticator
+	rates    *rates // by token or certificate
+	failures *rates // of authentication, by address
+	writes   *rates // bytes of changes, by token or certificate
+	bytes    *bytesInFlight
+	recheck  time.Duration // recheckInterval, except in tests
+	inFlight atomic.Int64
+	calls    tally // running calls by token or certificate
+	studies  tally // running unary calls by study
+	watches  tally // by token or certificate
+	watched  tally // watches by study
+	backups  tally
 
 	healthWatches tally // by address
 	connections   *connections
@@ -66,10 +68,10 @@ func New(service tuner.Service, o Options) (*Server, error) {
 		return nil, fmt.Errorf("options of the server: %w", err)
 	}
 	o = o.withDefaults()
-	s := &Server{options: o, log: o.Logger, permissions: permissions(), recheck: recheckInterval, health: health.NewServer()}
+	s := &Server{options: o, log: o.Logger, methods: methods(), recheck: recheckInterval, health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	var err error
-	if s.metrics, err = newMetrics(o.Registry, s.permissions); err != nil {
+	if s.metrics, err = newMetrics(o.Registry, s.methods); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, o.Memory, s.metrics.inFlightBytes.Set)
@@ -92,7 +94,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	if o.Reflection {
 		reflection.Register(s.grpc)
 	}
-	if err := checkComplete(s.grpc.GetServiceInfo(), s.permissions); err != nil {
+	if err := checkComplete(s.grpc.GetServiceInfo(), s.methods); err != nil {
 		return nil, err
 	}
 	s.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
@@ -102,7 +104,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 // newGRPC makes a gRPC server with our services.
 func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(options...)
-	pb.RegisterTunerServer(g, s.handlers)
+	g.RegisterService(s.handlers.desc(), s.handlers)
 	healthpb.RegisterHealthServer(g, s.health)
 	return g
 }
