@@ -37,6 +37,7 @@ test-cuda: SHELL := /bin/bash
 test-cuda: .SHELLFLAGS := -o pipefail -c
 test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to compare the PTX)
 	$(CUDA) go vet -tags cuda ./internal/gpu/... ./gp/kernel ./learners/falkon ./learners/sgdrf ./cmd/tuner
+	go -C tools test -vet=off -v ./cudadriver ./cudakernels | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
 	$(CUDA) go test -tags cuda -v ./internal/gpu/... | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
 	$(CUDA) go test -tags cuda -run '^$$' -bench Kernels -benchtime 1x ./internal/gpu/cuda >/dev/null
 	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./learners/sgdrf ./cmd/tuner
@@ -50,29 +51,31 @@ cuda-files: ## build what make bench-cuda runs in bin/cuda
 	$(CUDA) go build -tags cuda -o bin/cuda/tuner ./cmd/tuner
 	for test in internal/gpu/cuda gp/kernel learners/falkon; do $(CUDA) go test -tags cuda -c -o bin/cuda/$$(basename $$test).test ./$$test || exit 1; done
 
-lint: ## gofumpt, go.mod, vet, staticcheck, unreachable functions
-	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "go tool gofumpt -w needed:" $$unformatted; exit 1; }
-	go mod tidy -diff
-	go vet ./...
-	go tool staticcheck ./...
+# The tools of tools/go.mod, which are none of the product's modules.
+TOOLS = bin/tools
+$(TOOLS): tools/go.mod
+	mkdir -p $@ && go -C tools build -o $(CURDIR)/$@/ tool && touch $@
+
+lint: $(TOOLS) ## gofumpt, go.mod, vet, staticcheck, unreachable functions
+	@unformatted=$$($(TOOLS)/gofumpt -l .); test -z "$$unformatted" || { echo "$(TOOLS)/gofumpt -w needed:" $$unformatted; exit 1; }
+	for module in . bench tools; do go -C $$module mod tidy -diff && go -C $$module vet ./... && (cd $$module && $(CURDIR)/$(TOOLS)/staticcheck ./...) || exit 1; done
 	.ci/deadcode
+
+test-tools: ## test what generates and releases, and that generated code is current
+	go -C tools test -vet=off ./...
 
 deploy: ## run the commands of docs/deploy.md for systemd and Docker as they stand (needs root; 3 minutes)
 	BKB_DOCKER=1 go test -count=1 -v -run TestDeploy ./cmd/tuner
 
 release: ## build the archives of a release in dist/ (6 systems, 10 minutes from nothing)
-	go run ./internal/release -out dist
+	go -C tools run ./release -out $(CURDIR)/dist
 
 # The clone has another path, which must not show in the archives. It is made first, so
 # that a commit in the meantime does no harm.
 release-check: ## build the archives here and in another clone and compare the checksums
 	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && git clone -q . "$$work/clone" && $(MAKE) --no-print-directory release && \
-	(cd "$$work/clone" && go run ./internal/release -out "$$work/dist" >/dev/null) && \
+	go -C "$$work/clone/tools" run ./release -out "$$work/dist" >/dev/null && \
 	cmp dist/SHA256SUMS "$$work/dist/SHA256SUMS" && (cd "$$work/dist" && sha256sum -c SHA256SUMS) && echo "the same checksums"
-
-SINCE ?= 0b31844
-words: ## measure the prose, and the commit subjects since SINCE
-	go run ./internal/words -since $(SINCE)
 
 generate: ## make generated code anew
 	go generate ./...
@@ -265,10 +268,10 @@ bench-workers: $(PYENV)/ready ## compare four processes of BKBSampler on one stu
 	PYTHONPATH=python/src $(PYENV)/bin/python bench/python/workers.py --out $(WORKERS_RUNS)
 
 REF ?= HEAD
-bench-compare: ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
+bench-compare: $(TOOLS) ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
 	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q $$old $(REF) && \
 	(cd $$old && go test -run '^$$' -bench . -count 6 $(PKG) >bench.txt) && \
-	go test -run '^$$' -bench . -count 6 $(PKG) >$$old/new.txt && go tool benchstat $$old/bench.txt $$old/new.txt
+	go test -run '^$$' -bench . -count 6 $(PKG) >$$old/new.txt && $(TOOLS)/benchstat $$old/bench.txt $$old/new.txt
 
 # What is proved of the service, and how often it was tried: docs/promises.md. A
 # facility that the machine lacks is a failure here.

@@ -3,5 +3,5 @@
 // it is stale.
 package proto
 
-//go:generate go -C .. run ./internal/protogen -grpc proto/tuner/v1/tuner.proto
-//go:generate go -C .. run ./internal/protogen -grpc proto/katib/katib.proto
+//go:generate go -C ../tools run ./protogen -grpc proto/tuner/v1/tuner.proto
+//go:generate go -C ../tools run ./protogen -grpc proto/katib/katib.proto

@@ -34,7 +34,7 @@ PLATFORMS = {
 }
 
 # Folders and files of the Go module that the program is not built from.
-NOT_BUILT = ("python/", "docs/", "examples/", ".ci/", ".git", "internal/torture/")
+NOT_BUILT = ("python/", "docs/", "examples/", ".ci/", ".git", "internal/torture/", "bench/")
 
 
 def version() -> str:
@@ -167,8 +167,10 @@ def _build(target: str, binary: Path) -> None:
 def _licences(binary: Path, folder: Path) -> None:
     """Write the licences of the Go modules that the program links."""
     _run_go(
+        "-C",
+        "tools",
         "run",
-        "./internal/release",
+        "./release",
         "-licences",
         str(binary),
         "-out",

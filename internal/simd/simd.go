@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-//go:generate go run ./gen
+//go:generate go -C ../../tools run ./simdgen
 
 // Float is the element type of panels.
 type Float interface{ float32 | float64 }

@@ -15,4 +15,4 @@
 //	go build -tags cuda ./cmd/tuner
 package driver
 
-//go:generate go run ./gen
+//go:generate go -C ../../../../tools run ./cudadriver

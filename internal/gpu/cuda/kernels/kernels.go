@@ -5,7 +5,7 @@ package kernels
 
 import _ "embed"
 
-//go:generate go run ./gen
+//go:generate go -C ../../../../tools run ./cudakernels
 
 // Product has the kernels of product.cu.
 //

@@ -11,7 +11,7 @@ import (
 // TestGeneratedIsCurrent regenerates the code of every .proto file of the module and
 // compares it with the committed code.
 func TestGeneratedIsCurrent(t *testing.T) {
-	t.Chdir("../..")
+	t.Chdir("..") // to the folder of the module
 	files := protoFiles(t)
 	if len(files) == 0 {
 		t.Fatal("found no .proto file")
@@ -19,7 +19,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
 			base := strings.TrimSuffix(file, ".proto")
-			_, err := os.Stat(base + "_grpc.pb.go")
+			_, err := os.Stat(filepath.Join(root, base+"_grpc.pb.go"))
 			grpc, out := err == nil, t.TempDir()
 			if err := run(out, grpc, []string{file}); err != nil {
 				t.Fatal(err)
@@ -34,9 +34,9 @@ func TestGeneratedIsCurrent(t *testing.T) {
 
 func protoFiles(t *testing.T) []string {
 	var files []string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".proto" {
-			files = append(files, filepath.ToSlash(path))
+			files = append(files, path)
 		}
 		return err
 	})
@@ -47,7 +47,7 @@ func protoFiles(t *testing.T) []string {
 }
 
 func compare(t *testing.T, file, out string) {
-	have, err := os.ReadFile(file)
+	have, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Error(err)
 		return

@@ -21,7 +21,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", name))
+		got, err := os.ReadFile(filepath.Join("../../internal/simd", name))
 		if err != nil {
 			t.Fatal(err)
 		}

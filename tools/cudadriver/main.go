@@ -1,4 +1,4 @@
-// Gen writes the header and the symbol table of package driver. It reads the interface of
+// Cudadriver writes the header and the symbol table of package driver. It reads the interface of
 // the CUDA driver from the module gorgonia.org/cu, which ships one for its own generator.
 //
 //	include/cuda.h    the types, constants and functions that gorgonia.org/cu uses
@@ -21,18 +21,20 @@ import (
 )
 
 func main() {
-	out := "."
+	out := "../internal/gpu/cuda/driver"
 	if len(os.Args) > 1 {
 		out = os.Args[1]
 	}
 	if err := generate(out); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
+		fmt.Fprintln(os.Stderr, "cudadriver:", err)
 		os.Exit(1)
 	}
 }
 
 func generate(out string) error {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gorgonia.org/cu").Output()
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "gorgonia.org/cu")
+	list.Dir = ".." // the product, which imports it
+	dir, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("go list -m gorgonia.org/cu: %w; run go mod download first", err)
 	}

@@ -1,8 +1,8 @@
-// Gen makes PTX of the kernels with clang. Clang needs its NVPTX back end and nothing of
+// Cudakernels makes PTX of the kernels with clang. Clang needs its NVPTX back end and nothing of
 // CUDA. The first line of a PTX file names the version of clang that made it.
 //
-//	go run ./gen         writes *.ptx
-//	go run ./gen -check  compares, and exits with status 3 if clang is another one
+//	go -C tools run ./cudakernels         writes *.ptx
+//	go -C tools run ./cudakernels -check  compares, and exits with status 3 if clang is another one
 package main
 
 import (
@@ -26,13 +26,16 @@ var errOther = errors.New("skipped: the PTX was made by another version of clang
 
 func main() {
 	check := len(os.Args) > 1 && os.Args[1] == "-check"
-	err := run(check)
+	err := os.Chdir("../internal/gpu/cuda/kernels")
+	if err == nil {
+		err = run(check)
+	}
 	switch {
 	case errors.Is(err, errOther):
 		fmt.Println(err)
 		os.Exit(3)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "gen:", err)
+		fmt.Fprintln(os.Stderr, "cudakernels:", err)
 		os.Exit(1)
 	}
 }

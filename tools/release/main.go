@@ -3,11 +3,11 @@
 // file SHA256SUMS. The same commit gives the same bytes. Paths are trimmed, entries
 // are sorted, owners are zero, and all times are the time of the commit.
 //
-//	go run ./internal/release -out dist
+//	go -C tools run ./release -out $PWD/dist
 //
 // With -licences it writes only the licences of a program that is built already:
 //
-//	go run ./internal/release -licences bin/tuner -out licenses
+//	go -C tools run ./release -licences $PWD/bin/tuner -out $PWD/licenses
 package main
 
 import (
@@ -28,8 +28,11 @@ import (
 	"time"
 )
 
-// program is the package that is released.
-const program = "github.com/bkbtuner/bkb/cmd/tuner"
+// product is the module that is released, and program its package.
+const (
+	product = "github.com/bkbtuner/bkb"
+	program = product + "/cmd/tuner"
+)
 
 const targets = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
 
@@ -52,12 +55,12 @@ type release struct {
 	out, targets, licences string
 	dirty                  bool
 
-	root string // of the module
+	root string // of the product
 	work string // for the programs and pages
 }
 
 func (r *release) run(ctx context.Context) (err error) {
-	if r.root, err = output(ctx, "", nil, "go", "list", "-m", "-f", "{{.Dir}}"); err != nil {
+	if r.root, err = output(ctx, "", nil, "go", "list", "-m", "-f", "{{.Dir}}", product); err != nil {
 		return err
 	}
 	if r.licences != "" {

@@ -1,5 +1,3 @@
-//go:build cuda
-
 package main
 
 import (
@@ -15,7 +13,7 @@ import (
 // TestPTX makes the PTX again. Clang reads the sources, so that the test reads them too for
 // the cache of results.
 func TestPTX(t *testing.T) {
-	t.Chdir("..")
+	t.Chdir("../../internal/gpu/cuda/kernels")
 	for _, name := range []string{"product.cu", "algebra.cu", "dev.h"} {
 		if _, err := os.ReadFile(name); err != nil {
 			t.Fatal(err)
@@ -36,7 +34,7 @@ func TestAssemble(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no ptxas to assemble the PTX; name it in PTXAS")
 	}
-	files, err := filepath.Glob("../*.ptx")
+	files, err := filepath.Glob("../../internal/gpu/cuda/kernels/*.ptx")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no PTX: %v", err)
 	}

@@ -1,8 +1,8 @@
 // Protogen compiles .proto files and runs protoc-gen-go and protoc-gen-go-grpc on them. It
 // needs only Go, because protocompile replaces protoc, and the plugins are tools of this
-// module.
+// module. Files are named from the root of the repository.
 //
-//	go run ./internal/protogen [-grpc] [-out dir] dir/file.proto ...
+//	go -C tools run ./protogen [-grpc] [-out dir] dir/file.proto ...
 //
 // Output is written beside the input, or below -out.
 package main
@@ -24,9 +24,12 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
+// root is the root of the repository.
+const root = ".."
+
 func main() {
 	grpc := flag.Bool("grpc", false, "generate the gRPC service too")
-	out := flag.String("out", ".", "directory below which the output is written")
+	out := flag.String("out", root, "directory below which the output is written")
 	flag.Parse()
 	if err := run(*out, *grpc, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
@@ -57,7 +60,7 @@ func run(out string, grpc bool, files []string) error {
 // compile returns the plugins' request for the files, their imports first.
 func compile(files []string) (*pluginpb.CodeGeneratorRequest, error) {
 	c := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{}),
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	compiled, err := c.Compile(context.Background(), files...)
