@@ -27,11 +27,9 @@ var ErrEnded = errors.New("there is nothing left to try")
 var ours = []Contestant{
 	bkb("bkb", Ours, "BKB with defaults", ""),
 	bkb("bkb-no-exploit", Ablation, "no suggestion exploits the posterior mean", `{"exploit_every": 0}`),
-	bkb("bkb-explore", Ablation, "every fourth suggestion has bounds three times as wide", `{"explore_every": 4}`),
 	bkb("bkb-wide", Ablation, "c = 0.15 in the width of the bounds", `{"width": 0.15}`),
 	bkb("bkb-theory", Ablation, "the width of the bounds by theory", `{"beta": "theory"}`),
 	bkb("bkb-keep-tail", Ablation, "the bad tail is not compressed", `{"tail": "keep"}`),
-	bkb("bkb-no-gradient", Ablation, "suggestions are not refined by the gradient", `{"refine": "mutations"}`),
 	bkb("bkb-trust", Ablation, "a trust region, whatever the dimension", `{"trust_region": 1}`),
 	bkb("bkb-no-trust", Ablation, "no trust region, whatever the dimension", `{"trust_region": 0}`),
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),

@@ -22,7 +22,7 @@ const curveSteps = 81
 // curveTask is a task whose value is the end of a learning curve, with loss at step s =
 // final + gap(x)·((s/81)^−speed(x) − 1)/(81^speed(x) − 1) + noise.
 type curveTask struct {
-	labtest.Task
+	task
 	gap, speed func(u []float64) float64
 	noise      float64
 }
@@ -41,8 +41,8 @@ func (k curveTask) at(c space.Config, trial int, seed uint64, step int64) float6
 
 func curveTasks(t labtest.Fataler) []curveTask {
 	constant := func(v float64) func([]float64) float64 { return func([]float64) float64 { return v } }
-	branin, hartmann := labtest.BoxTask(t, problems.Branin{}), labtest.BoxTask(t, problems.Hartmann6{})
-	ackley := labtest.BoxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
+	branin, hartmann := boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{})
+	ackley := boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3})
 	return []curveTask{
 		{branin, constant(100), constant(0.5), 0},
 		// Slow learners may end best, because gaps and speeds depend on x.

@@ -18,7 +18,7 @@ import (
 
 // costed is a task in which every evaluation has a cost.
 type costed struct {
-	labtest.Task
+	task
 	cost func(c space.Config) float64
 }
 
@@ -62,7 +62,7 @@ func costlyBowl(t labtest.Fataler) costed {
 		return u[0], u[1]
 	}
 	return costed{
-		labtest.Task{Name: "bowl", Space: sp, Value: func(c space.Config) float64 {
+		task{Name: "bowl", Space: sp, Value: func(c space.Config) float64 {
 			x, y := at(c)
 			return math.Pow(x-0.3, 2) + 0.3*math.Pow(y-0.25, 2) + 0.05*(1-math.Cos(12*(x-0.3)))
 		}},
@@ -89,7 +89,7 @@ func svmTable(t *testing.T) (k costed, ok bool) {
 		}
 		seconds[strings.Join(r[:3], "\n")] = v
 	}
-	k.Task = tableTask(t, "svm", rows, func(r []string) ([]string, float64) {
+	k.task = tableTask(t, "svm", rows, func(r []string) ([]string, float64) {
 		v, _ := strconv.ParseFloat(r[3], 64)
 		return r[:3], v
 	}, true)

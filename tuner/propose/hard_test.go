@@ -28,7 +28,7 @@ func minus3(x []float64, y [3]float64) []float64 {
 }
 
 // ellipsoid is f10, a rotated ellipsoid of condition 10⁶ with small irregularities.
-func ellipsoid(t labtest.Fataler) labtest.Task {
+func ellipsoid(t labtest.Fataler) task {
 	optimum := [3]float64{-1.7264, -1.508, -1.3736000000000002}
 	rotation := matrix3{
 		{-0.032580429923207484, -0.2961796602961638, -0.9545764109870242},
@@ -43,7 +43,7 @@ func ellipsoid(t labtest.Fataler) labtest.Task {
 		t := 10 * math.Log(math.Abs(x))
 		return math.Copysign(math.Exp(0.1*(t+0.49*(math.Sin(a*t)+math.Sin(b*t)))), x)
 	}
-	return labtest.BoxTask(t, labtest.Function{Label: "ellipsoid3", Dim: 3, F: func(x []float64) float64 {
+	return boxTask(t, function{Label: "ellipsoid3", Dim: 3, F: func(x []float64) float64 {
 		sum, weight := 0.0, 1.0
 		for _, v := range rotation.times(minus3(x, optimum)) {
 			if v != 0 {
@@ -57,7 +57,7 @@ func ellipsoid(t labtest.Fataler) labtest.Task {
 }
 
 // funnel is f18, Schaffer's function of condition 1000, a funnel with many local minima.
-func funnel(t labtest.Fataler) labtest.Task {
+func funnel(t labtest.Fataler) task {
 	optimum := [3]float64{3.6559999999999997, 2.5496, -1.5295999999999998}
 	before := matrix3{
 		{0.4748423926895333, 0.255385947936735, 0.8422011159463839},
@@ -69,7 +69,7 @@ func funnel(t labtest.Fataler) labtest.Task {
 		{0.38187038185012945, -0.2849382778427035, 0.8791957627773641},
 		{-0.9242023956295171, -0.11258933033688577, 0.36492954745670086},
 	}
-	return labtest.BoxTask(t, labtest.Function{Label: "funnel3", Dim: 3, F: func(x []float64) float64 {
+	return boxTask(t, function{Label: "funnel3", Dim: 3, F: func(x []float64) float64 {
 		z := before.times(minus3(x, optimum))
 		for i, v := range z {
 			if v > 0 {

@@ -75,9 +75,9 @@ func BenchmarkAsk(b *testing.B) {
 					}
 					anchors[len(anchors)-1] += time.Since(begin)
 				}
-				begin, used := time.Now(), labtest.CPUTime()
+				begin, used := time.Now(), cpuTime()
 				proposal := l.once(p)
-				asks, cpu = append(asks, time.Since(begin)), cpu+labtest.CPUTime()-used
+				asks, cpu = append(asks, time.Since(begin)), cpu+cpuTime()-used
 				l.start(proposal)
 			}
 			runtime.GC()

@@ -15,7 +15,7 @@ import (
 // nearby runs 200 trials of a task, or the number that logs needs. It returns how many were
 // within 1e-3, 1e-4, 1e-5 and 1e-6 of the cube (the largest difference of a coordinate) of an
 // earlier trial, and log10 of the regret after each of the budgets.
-func nearby(t labtest.Fataler, k labtest.Task, options string, seed uint64, budgets []int) (near [4]int, logs []float64) {
+func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []int) (near [4]int, logs []float64) {
 	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: options}, spec)
 	best, xs := math.Inf(1), [][]float64(nil)
@@ -53,7 +53,7 @@ func nearby(t labtest.Fataler, k labtest.Task, options string, seed uint64, budg
 // teach nothing, apart from those that exploit and unless duplicates are allowed. The
 // optimum is still found exactly. BKB_EXPERIMENT_NEAR=seeds prints figures.
 func TestNearDuplicates(t *testing.T) {
-	branin := labtest.Tasks(t)[0]
+	branin := tasks(t)[0]
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
 	if err != nil {
 		near, logs := nearby(t, branin, `{"exploit_every": 0, "far": "off"}`, 1, []int{120})
@@ -69,7 +69,7 @@ func TestNearDuplicates(t *testing.T) {
 		}
 		return
 	}
-	for _, k := range labtest.Tasks(t) {
+	for _, k := range tasks(t) {
 		if only := os.Getenv("BKB_EXPERIMENT_TASKS"); only != "" && !slices.Contains(strings.Split(only, ","), k.Name) {
 			continue
 		}

@@ -58,20 +58,17 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.Theory = o.Choice("beta", "practical", "theory") == "theory"
 	c.Width = o.Number("width", 0.05)
 	c.ExploitEvery = int(o.Whole("exploit_every", 4, 0, 1000))
-	c.ExploreEvery = int(o.Whole("explore_every", 0, 0, 1000))
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")
 	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
 	c.Trust = int(o.Whole("trust_region", 5, 0, 10_000))
 	far := o.Choice("far", "auto", "on", "off")
-	m.Far = far == "on" || far == "auto" && branches(spec.Space)
-	m.FarToo = far == "auto" && low(spec.Space, c.Trust)
+	m.Far = far == "on" || far == "auto" && (branches(spec.Space) || low(spec.Space, c.Trust))
 	c.EvolveFrom = int(o.Whole("evolve_from", evolveFrom, 0, 1_000_000))
 	c.Quadratic = o.Choice("quadratic", "on", "off") == "on"
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
 	m.KeepTail = o.Choice("tail", "test", "keep") == "keep"
-	c.Coarse = o.Choice("refine", "gradient", "mutations") == "mutations"
 	c.Recommend = acquire.Recommendation(o.Choice("recommend", string(acquire.Plausible), string(acquire.ByMean), string(acquire.ByLower)))
 	m.Constraints = model.ReadConstraints(o)
 	m.IgnoreFailures = o.Choice("failures", "learn", "ignore") == "ignore"

@@ -39,7 +39,7 @@ func readTable(t *testing.T, path string) [][]string {
 
 // tableTask makes a task from rows. The function split returns a row's configuration and
 // value to minimize. Configurations that are not in the table have its worst value.
-func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) labtest.Task {
+func tableTask(t *testing.T, name string, rows [][]string, split func(r []string) ([]string, float64), ordinal bool) task {
 	values := make(map[string]float64)
 	best, worst := math.Inf(1), math.Inf(-1)
 	var levels []map[string]bool
@@ -80,7 +80,7 @@ func tableTask(t *testing.T, name string, rows [][]string, split func(r []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return labtest.Task{Name: name, Space: sp, Value: func(c space.Config) float64 {
+	return task{Name: name, Space: sp, Value: func(c space.Config) float64 {
 		var key []string
 		for i := range levels {
 			v, _ := c.Get(fmt.Sprintf("p%d", i))
@@ -110,7 +110,7 @@ func (l *lab) step(p Proposer) int {
 }
 
 // search minimizes a task and returns the best value after each of the budgets.
-func search(t labtest.Fataler, k labtest.Task, c study.Component, seed uint64, budgets []int) []float64 {
+func search(t labtest.Fataler, k task, c study.Component, seed uint64, budgets []int) []float64 {
 	spec := labtest.SpecOf(k.Space, seed)
 	l, p := newLab(t, spec), must(t, c, spec)
 	best, at := math.Inf(1), []float64(nil)

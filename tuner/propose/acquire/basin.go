@@ -199,7 +199,7 @@ func (f *basin) close(x []float64) bool {
 
 // Probe implements [bandit.Surface].
 func (f *basin) Probe() *bandit.Probe {
-	if f.outlook.Doubts() || f.options.Coarse {
+	if f.outlook.Doubts() {
 		return nil
 	}
 	return &bandit.Probe{Slope: &bandit.Improvement{Slope: f.outlook.Probe(), Best: f.best}}

@@ -110,8 +110,7 @@ func TestScalarisation(t *testing.T) {
 	}
 }
 
-// The width of the bounds is √(c·d·log(2t + 1)) with d active parameters, and three times
-// that where a suggestion explores. By theory it is the width of package bandit. That is
+// The width of the bounds is √(c·d·log(2t + 1)) with d active parameters. By theory it is the width of package bandit. That is
 // the exact rule while all points are inducing, and otherwise Theorem 21 of Carratino
 // (2020). Suggestions contain it with their bounds.
 func TestWidths(t *testing.T) {
@@ -123,7 +122,6 @@ func TestWidths(t *testing.T) {
 		times func(trial int) float64
 	}{
 		{"as ever", func(_ *model.Options, o *Options) { o.Width = 0.2 }, 24, func(int) float64 { return 1 }},
-		{"exploring", func(_ *model.Options, o *Options) { o.Width, o.ExploitEvery, o.ExploreEvery = 0.2, 0, 3 }, 24, func(trial int) float64 { return map[bool]float64{true: 3, false: 1}[trial%3 == 1] }},
 	} {
 		l, _ := worked(t, c.tweak, 1, c.n, labtest.Wavy)
 		for range 9 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
@@ -17,12 +18,19 @@ import (
 // Candidates near to a trial are skipped only where there is almost no noise. Those that are the
 // same up to rounding are skipped everywhere.
 func TestReplicatesWhereThereIsNoise(t *testing.T) {
-	branin := labtest.Tasks(t)[0]
-	spec := labtest.SpecOf(branin.Space, 1)
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": -5, "high": 10}, "y": {"type": "float", "low": 0, "high": 15}}`)
+	branin := func(c space.Config) float64 {
+		x, _ := c.Get("x")
+		y, _ := c.Get("y")
+		u, _ := x.AsFloat()
+		v, _ := y.AsFloat()
+		return -problems.Branin{}.Value([]float64{u, v})
+	}
+	spec := labtest.SpecOf(sp, 1)
 	l := newSubject(t, spec, nil)
 	for range 60 {
 		trial := l.step()
-		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, branin.Value(trial.Config))})
+		l.Do(study.Tell{Trial: trial.Number, Outcome: labtest.Completed(spec, branin(trial.Config))})
 	}
 	l.anchor()
 	e, a := l.at(), l.ahead()

@@ -17,9 +17,6 @@ type Options struct {
 	// ExploitEvery ("exploit_every", 0 to 1000, default 4) is the period of suggestions
 	// where the posterior mean is best, in trials. 0 means never.
 	ExploitEvery int
-	// ExploreEvery ("explore_every", 0 to 1000, default 0) is the period of suggestions
-	// with bounds three times as wide, in trials. 0 means never.
-	ExploreEvery int
 	// OnDuplicate ("on_duplicate", "resample", the default, "replicate" or "reuse") is the
 	// policy for configurations that the study has already. With replicate they are
 	// suggested again where that is best. With resample something new is suggested until
@@ -42,9 +39,6 @@ type Options struct {
 	// that exploit take the best point of a quadratic through the best results, where one explains
 	// them well.
 	Quadratic bool
-	// Coarse ("refine", "gradient", the default, or "mutations") searches for suggestions
-	// without the gradient.
-	Coarse bool
 	// Trust ("trust_region", 0 to 10000, default 5), with one objective, is the number of
 	// ordered coordinates from which on suggestions come from a trust region. 0 means
 	// never.

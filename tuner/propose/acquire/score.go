@@ -62,7 +62,7 @@ func (a *acquisition) avoid(score []float64, x *kernel.Points[float64]) {
 // objective, or that and the logarithms of probabilities to keep limits.
 func (s *scorer) Probe() *bandit.Probe {
 	labels := s.turn.doubts && !s.engine.Limited()
-	if len(s.spec.Objectives) > 1 || labels || s.turn.cost != nil || s.options.Coarse {
+	if len(s.spec.Objectives) > 1 || labels || s.turn.cost != nil {
 		return nil
 	}
 	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.turn.width * s.beta[0]}

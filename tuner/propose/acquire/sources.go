@@ -43,7 +43,7 @@ func (s cmaes) Speaks() bool {
 	if s.engine.Event.Far != nil {
 		mine = lane%2 == 0 && lane < basinEvery-3
 	}
-	return mine && !s.turn.exploit && !s.turn.explore && s.region.Stale >= s.inVain() && s.mayEvolve(s.engine)
+	return mine && !s.turn.exploit && s.region.Stale >= s.inVain() && s.mayEvolve(s.engine)
 }
 
 func (s cmaes) Propose() ([]float64, error) {
@@ -73,7 +73,7 @@ type otherBasin struct {
 
 func (s otherBasin) Speaks() bool {
 	mine := s.turn.trial%basinEvery == basinEvery-3 || s.stuck()
-	return s.engine.Event.Far != nil && !s.turn.exploit && !s.turn.explore && mine
+	return s.engine.Event.Far != nil && !s.turn.exploit && mine
 }
 
 func (s otherBasin) Propose() ([]float64, error) {

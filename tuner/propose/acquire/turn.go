@@ -16,8 +16,7 @@ type turn struct {
 	phase   string
 	exploit bool        // maximises the mean
 	close   bool        // may be as close to pending trials as one that exploits
-	explore bool        // has bounds three times as wide
-	width   float64     // of the confidence bounds, in units of beta
+	width   float64     // of the confidence bounds, in units of beta, 0 for the mean
 	weights []float64   // of several objectives
 	ideal   []float64   // the best of each of them
 	doubts  bool        // failures or limits are modelled
@@ -41,21 +40,12 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 		width:   1,
 	}
 	t.close = t.doubts && trial%closeEvery == 0
-	if n := a.options.ExploreEvery; n > 0 && trial%n == n/2 {
-		t.explore = !t.exploit
-	}
-	switch {
-	case t.exploit:
+	if t.exploit {
 		t.phase, t.width = model.PhaseExploit, 0
-	case t.explore:
-		t.phase, t.width = model.PhaseExplore, 3
-	}
-	if !t.exploit {
+	} else {
 		t.cost = a.costWeight()
 	}
-	if !t.explore {
-		t.trusted = a.trusted()
-	}
+	t.trusted = a.trusted()
 	if k > 1 {
 		t.weights, t.ideal = drawWeights(k, rng), a.ideal()
 	}

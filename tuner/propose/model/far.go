@@ -22,8 +22,7 @@ const (
 // hasFar reports whether there is a far model. Reports, costs and several objectives have
 // not been measured with one.
 func (a *author) hasFar(e *Event, c int) bool {
-	wanted := a.options.Far || a.options.FarToo
-	return wanted && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
+	return a.options.Far && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
 }
 
 // far makes the far model.

@@ -20,8 +20,8 @@ type Options struct {
 	// Far ("far", "auto", the default, "on" or "off"), with one objective, looks for other
 	// basins with a second model. With auto it does in spaces where some parameters depend
 	// on others, and in large ones with three ordered coordinates or more, and fewer than a
-	// trust region needs, which are those with FarToo. Elsewhere it has cost more than it gained.
-	Far, FarToo bool
+	// trust region needs. Elsewhere it has cost more than it gained.
+	Far bool
 	// KeepTail ("tail", "test", the default, or "keep") leaves values as they are even if
 	// the tail test fires, up to a million robust standard deviations.
 	KeepTail bool

@@ -1,4 +1,4 @@
-package labtest
+package propose
 
 import (
 	"fmt"
@@ -7,26 +7,27 @@ import (
 	"strings"
 
 	"github.com/bkbtuner/bkb/internal/problems"
+	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Task is a function to minimize on a space.
-type Task struct {
+// task is a function to minimize on a space.
+type task struct {
 	Name  string
 	Space *space.Space
 	Value func(c space.Config) float64
 	Best  float64 // the least value
 }
 
-// BoxTask minimizes the negative of a problem of internal/problems.
-func BoxTask(t Fataler, f problems.Objective) Task {
+// boxTask minimizes the negative of a problem of internal/problems.
+func boxTask(t labtest.Fataler, f problems.Objective) task {
 	lo, hi := f.Bounds()
 	var fields []string
 	for i := range lo {
 		fields = append(fields, fmt.Sprintf(`"x%02d": {"type": "float", "low": %v, "high": %v}`, i, lo[i], hi[i]))
 	}
 	_, best, _ := f.Optimum()
-	return Task{f.Name(), Parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
+	return task{f.Name(), labtest.Parse(t, "{"+strings.Join(fields, ",")+"}"), func(c space.Config) float64 {
 		x := make([]float64, len(lo))
 		for i := range x {
 			v, _ := c.Get(fmt.Sprintf("x%02d", i))
@@ -36,26 +37,26 @@ func BoxTask(t Fataler, f problems.Objective) Task {
 	}, -best}
 }
 
-// Function is a function like BBOB's to minimize, at least 0.
-type Function struct {
+// function is a function like BBOB's to minimize, at least 0.
+type function struct {
 	Label string
 	Dim   int
 	F     func(x []float64) float64
 }
 
 // Name returns the label.
-func (f Function) Name() string { return f.Label }
+func (f function) Name() string { return f.Label }
 
 // Bounds returns the bounds of BBOB.
-func (f Function) Bounds() (lo, hi []float64) {
+func (f function) Bounds() (lo, hi []float64) {
 	return slices.Repeat([]float64{-5}, f.Dim), slices.Repeat([]float64{5}, f.Dim)
 }
 
 // Value returns a number that is larger for better points.
-func (f Function) Value(x []float64) float64 { return -f.F(x) }
+func (f function) Value(x []float64) float64 { return -f.F(x) }
 
 // Optimum is 0, at an unknown point.
-func (f Function) Optimum() ([]float64, float64, bool) { return nil, 0, true }
+func (f function) Optimum() ([]float64, float64, bool) { return nil, 0, true }
 
 func shifted(x []float64) []float64 {
 	y := make([]float64, len(x))
@@ -65,9 +66,9 @@ func shifted(x []float64) []float64 {
 	return y
 }
 
-// Tasks are problems of many kinds, the first of them Branin's function.
-func Tasks(t Fataler) []Task {
-	mixed := Parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
+// tasks are problems of many kinds, the first of them Branin's function.
+func tasks(t labtest.Fataler) []task {
+	mixed := labtest.Parse(t, `{"lr": {"type": "float", "low": 1e-5, "high": 1, "scale": "log"}, "layers": {"type": "int", "low": 1, "high": 5},
 		"opt": {"type": "categorical", "values": ["sgd", "adam", "rms"]}, "momentum": {"type": "float", "low": 0, "high": 0.99, "when": {"opt": "sgd"}},
 		"beta": {"type": "float", "low": 0.5, "high": 0.999, "when": {"opt": ["adam", "rms"]}}, "width": {"type": "int", "low": 8, "high": 512, "scale": "log"},
 		"drop": {"type": "float", "low": 0, "high": 0.8, "step": 0.1}}`)
@@ -82,8 +83,8 @@ func Tasks(t Fataler) []Task {
 		x, _ := v.AsFloat()
 		return x
 	}
-	out := []Task{
-		BoxTask(t, problems.Branin{}), BoxTask(t, problems.Hartmann6{}), BoxTask(t, problems.Ackley{Dim: 5, Shift: 1.3}),
+	out := []task{
+		boxTask(t, problems.Branin{}), boxTask(t, problems.Hartmann6{}), boxTask(t, problems.Ackley{Dim: 5, Shift: 1.3}),
 		{"mixed", mixed, func(c space.Config) float64 {
 			o, _ := c.Get("opt")
 			name, _ := o.AsString()
@@ -99,7 +100,7 @@ func Tasks(t Fataler) []Task {
 			l, w := num(c, "layers"), math.Log2(num(c, "width"))
 			return v + 0.05*math.Pow(l-3, 2) + 0.03*math.Pow(w-7+0.5*(l-3), 2) + 0.5*math.Pow(num(c, "drop")-0.3, 2)
 		}, 0.2},
-		BoxTask(t, Function{"rosenbrock5", 5, func(x []float64) float64 {
+		boxTask(t, function{"rosenbrock5", 5, func(x []float64) float64 {
 			y, s := shifted(x), 0.0
 			for i := range y {
 				y[i] = y[i]/2 + 1
@@ -109,21 +110,21 @@ func Tasks(t Fataler) []Task {
 			}
 			return s
 		}}),
-		BoxTask(t, Function{"ellipsoid10", 10, func(x []float64) float64 {
+		boxTask(t, function{"ellipsoid10", 10, func(x []float64) float64 {
 			y, s := shifted(x), 0.0
 			for i, v := range y {
 				s += math.Pow(10, 4*float64(i)/float64(len(y)-1)) * v * v
 			}
 			return s
 		}}),
-		BoxTask(t, Function{"rastrigin4", 4, func(x []float64) float64 {
+		boxTask(t, function{"rastrigin4", 4, func(x []float64) float64 {
 			s := 0.0
 			for _, v := range shifted(x) {
 				s += 10*(1-math.Cos(2*math.Pi*v*0.6)) + v*v
 			}
 			return s
 		}}),
-		BoxTask(t, Function{"levy8", 8, func(x []float64) float64 {
+		boxTask(t, function{"levy8", 8, func(x []float64) float64 {
 			w := shifted(x)
 			for i := range w {
 				w[i] = 1 + w[i]/4

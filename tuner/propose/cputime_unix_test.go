@@ -1,15 +1,15 @@
 //go:build unix
 
-package labtest
+package propose
 
 import (
 	"syscall"
 	"time"
 )
 
-// CPUTime returns the CPU time of the process, including the garbage collector, and 0 if it
+// cpuTime returns the CPU time of the process, including the garbage collector, and 0 if it
 // is unknown.
-func CPUTime() time.Duration {
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
