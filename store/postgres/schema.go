@@ -14,7 +14,7 @@ import (
 )
 
 // Format is the version of the tables that this program writes and reads.
-const Format = 3
+const Format = 1
 
 // magic marks the tables of this program.
 const magic = "BKBstore"
@@ -35,7 +35,10 @@ CREATE SEQUENCE @.study_id;
 CREATE TABLE @.study (
 	id bigint PRIMARY KEY,
 	name text COLLATE "C" NOT NULL UNIQUE,
-	head bigint NOT NULL CHECK (head >= 1)
+	head bigint NOT NULL CHECK (head >= 1),
+	owner bigint NOT NULL DEFAULT 0,
+	epoch bigint NOT NULL DEFAULT 0,
+	summary bytea
 ) WITH (fillfactor = 50);
 CREATE TABLE @.event (
 	study bigint NOT NULL,
@@ -55,17 +58,12 @@ CREATE TABLE @.grave (
 	deleted timestamptz NOT NULL DEFAULT now(),
 	reaped boolean NOT NULL DEFAULT false
 );
-`, `
 CREATE SEQUENCE @.server_id;
 CREATE TABLE @.server (
 	id bigint PRIMARY KEY,
 	address text NOT NULL,
 	expires timestamptz NOT NULL
 );
-ALTER TABLE @.study ADD COLUMN owner bigint NOT NULL DEFAULT 0;
-ALTER TABLE @.study ADD COLUMN epoch bigint NOT NULL DEFAULT 0;
-`, `
-ALTER TABLE @.study ADD COLUMN summary bytea;
 `}
 
 // anyTable tells whether a schema has a table of ours or one in its place.
