@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 )
 
 // killedAfter runs the program and kills it after a time. ended reports whether the
@@ -36,7 +36,7 @@ func killedAfter(t *testing.T, life time.Duration, args ...string) (ended bool) 
 
 func sound(t *testing.T, path string) {
 	t.Helper()
-	report, err := bolt.Check(context.Background(), path, &verify.Options{Summaries: engine.CheckSummary})
+	report, err := bolt.Check(context.Background(), path, &verify.Options{Summaries: view.CheckSummary})
 	if err != nil || !report.OK() {
 		t.Errorf("%s: %v, %+v", path, err, report)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -167,7 +167,7 @@ func (p *power) judge(image string, there bool, known []*call) (*judgement, erro
 	if !there {
 		return judge(nil, known), nil
 	}
-	report, err := bolt.Check(context.Background(), image, &verify.Options{Summaries: engine.CheckSummary})
+	report, err := bolt.Check(context.Background(), image, &verify.Options{Summaries: view.CheckSummary})
 	if err != nil {
 		return nil, err
 	}

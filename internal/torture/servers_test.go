@@ -23,7 +23,7 @@ import (
 	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
-	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -379,7 +379,7 @@ func (f *fleet) judge(t *testing.T) {
 		t.Error(fault)
 	}
 	f.acked = verdict.acked
-	report, err := f.look.Check(t.Context(), &verify.Options{Summaries: engine.CheckSummary})
+	report, err := f.look.Check(t.Context(), &verify.Options{Summaries: view.CheckSummary})
 	if err != nil || !report.OK() || report.Summaries == 0 {
 		t.Errorf("the check of the database: %v, %+v", err, report)
 		return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -19,7 +20,7 @@ func (t *Engine) AddAll(ctx context.Context, name string, commands []study.Comma
 	}
 	var made []int
 	part := false // whether some trials were stored before the store refused the rest
-	err := t.with(ctx, name, func(a *Actor) error {
+	err := t.with(ctx, name, func(a *actor.Actor) error {
 		numbers, some, err := a.MakeAll(context.WithoutCancel(ctx), commands)
 		made, part = numbers, part || some
 		return err

@@ -7,12 +7,15 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
@@ -70,13 +73,13 @@ type Engine struct {
 	ctx     context.Context // for all background work
 	stop    context.CancelFunc
 	work    sync.WaitGroup
-	env     Environment
+	env     actor.Environment
 	notices notices
 
 	mu       sync.Mutex
-	inUse    map[string]*actor
-	leaving  map[string]*actor // dropped, possibly with events still to store
-	recalled map[store.StudyID]glance
+	inUse    map[string]*held
+	leaving  map[string]*held // dropped, possibly with events still to store
+	recalled map[store.StudyID]view.Listed
 	closed   bool
 	fatal    error
 
@@ -99,9 +102,9 @@ func Open(s store.Store, o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Engine{store: s, options: o, inUse: make(map[string]*actor), leaving: make(map[string]*actor), recalled: make(map[store.StudyID]glance)}
+	t := &Engine{store: s, options: o, inUse: make(map[string]*held), leaving: make(map[string]*held), recalled: make(map[store.StudyID]view.Listed)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
-	t.env = Environment{
+	t.env = actor.Environment{
 		Store: s, Processors: newProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,
 		LongLived: o.LongLived, ProposeTimeout: o.ProposeTimeout, MaxStudyBytes: o.MaxStudyBytes, MaxStudyReports: o.MaxStudyReports,
 		Now: o.Now, Logger: o.Logger, Observer: o.Observer,
@@ -144,9 +147,9 @@ func (t *Engine) fail(err error) {
 	}
 }
 
-// actor is the [Actor] of a study in use.
-type actor struct {
-	*Actor
+// held is the [actor.Actor] of a study in use.
+type held struct {
+	*actor.Actor
 	users   int           // calls that hold it, guarded by Engine.mu
 	lastUse time.Time     // likewise
 	stored  chan struct{} // closed when it has retired and everything is stored
@@ -154,7 +157,7 @@ type actor struct {
 
 // actor returns a study's actor and loads the study if needed. The caller must call
 // release afterwards.
-func (t *Engine) actor(ctx context.Context, name string) (a *Actor, release func(), err error) {
+func (t *Engine) actor(ctx context.Context, name string) (a *actor.Actor, release func(), err error) {
 	for {
 		t.mu.Lock()
 		if err := t.refusal(); err != nil {
@@ -163,7 +166,7 @@ func (t *Engine) actor(ctx context.Context, name string) (a *Actor, release func
 		}
 		a, ok := t.inUse[name]
 		if !ok {
-			a = &actor{Actor: NewActor(t.ctx, &t.env, name), lastUse: time.Now(), stored: make(chan struct{})}
+			a = &held{Actor: actor.NewActor(t.ctx, &t.env, name), lastUse: time.Now(), stored: make(chan struct{})}
 			t.inUse[name] = a
 			var before chan struct{}
 			if predecessor := t.leaving[name]; predecessor != nil {
@@ -198,13 +201,13 @@ func (t *Engine) actor(ctx context.Context, name string) (a *Actor, release func
 
 // run runs an actor once its predecessor, if any, has stored all of its events and closed
 // before. Lists show the study as the actor leaves it.
-func (t *Engine) run(a *actor, before <-chan struct{}) {
+func (t *Engine) run(a *held, before <-chan struct{}) {
 	if before != nil {
 		<-before
 	}
 	a.Run()
 	if g, ok := a.Left(); ok {
-		t.keepGlance(g)
+		t.keep(g)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -217,8 +220,8 @@ func (t *Engine) run(a *actor, before <-chan struct{}) {
 // lost is called when an actor's log has ended. The engine ends if the store does not know
 // what it holds. Otherwise the actor retires, also if the store does not know what this one
 // study holds, because the next actor reads it again.
-func (t *Engine) lost(a *Actor, err error) {
-	if Fatal(err) {
+func (t *Engine) lost(a *actor.Actor, err error) {
+	if actor.Fatal(err) {
 		t.fail(err)
 	} else {
 		t.forget(a)
@@ -247,7 +250,7 @@ func (t *Engine) refusal() error {
 }
 
 // forget drops an actor, so that the next call loads the study anew.
-func (t *Engine) forget(a *Actor) {
+func (t *Engine) forget(a *actor.Actor) {
 	t.mu.Lock()
 	if held := t.inUse[a.Name()]; held != nil && held.Actor == a {
 		t.drop(held)
@@ -257,7 +260,7 @@ func (t *Engine) forget(a *Actor) {
 }
 
 // drop retires an actor in use. t.mu is held.
-func (t *Engine) drop(a *actor) {
+func (t *Engine) drop(a *held) {
 	delete(t.inUse, a.Name())
 	select {
 	case <-a.stored:
@@ -283,7 +286,7 @@ func (t *Engine) keepTime() {
 			idle = min(idle, shortIdle)
 		}
 		t.mu.Lock()
-		var live []*actor
+		var live []*held
 		for _, a := range t.inUse {
 			if a.users == 0 && time.Since(a.lastUse) > idle && !a.Waits() {
 				t.drop(a)
@@ -316,7 +319,7 @@ func (t *Engine) CreateStudy(ctx context.Context, name string, c study.Create) (
 	if err != nil {
 		return tuner.Created{}, err
 	}
-	sign(tuner.CallerOf(ctx), events)
+	actor.Sign(tuner.CallerOf(ctx), events)
 	if err := t.serving(); err != nil {
 		return tuner.Created{}, err
 	}
@@ -335,7 +338,7 @@ func (t *Engine) CreateStudy(ctx context.Context, name string, c study.Create) (
 		t.checkFatal(err)
 		return tuner.Created{}, err
 	} else {
-		observeCommit(&t.options.Observer, events, time.Since(begun))
+		actor.ObserveCommit(&t.options.Observer, events, time.Since(begun))
 		t.forgetName(name) // a call may have looked for the name earlier
 		t.notices.changed(name)
 	}
@@ -378,21 +381,14 @@ func checkComponents(spec study.Spec) error {
 
 // repeated returns nil if this request created the study.
 func (t *Engine) repeated(ctx context.Context, name string, c study.Create) error {
-	return t.with(ctx, name, func(a *Actor) error { return a.Do(ctx, c) })
+	return t.with(ctx, name, func(a *actor.Actor) error { return a.Do(ctx, c) })
 }
 
 // checkFatal ends the engine if err leaves the contents of the store unknown.
 func (t *Engine) checkFatal(err error) {
-	if Fatal(err) {
+	if actor.Fatal(err) {
 		t.fail(err)
 	}
-}
-
-// Fatal tells whether err leaves the outcome of a write unknown and does not concern one
-// study alone.
-func Fatal(err error) bool {
-	one := (*store.UnknownError)(nil)
-	return errors.Is(err, store.ErrUnknownOutcome) && !errors.As(err, &one)
 }
 
 // DeleteStudy implements [tuner.Service].
@@ -497,8 +493,8 @@ func (t *Engine) page(ctx context.Context, after string, limit int) (infos []sto
 
 // listed returns a study for a list. One that is damaged or of a newer format says so. If
 // its log had to be read, missing is its summary.
-func (t *Engine) listed(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s tuner.Study, missing store.Summary, err error) {
-	s, missing, err = t.glance(ctx, info, known)
+func (t *Engine) listed(ctx context.Context, info store.Info, known map[store.StudyID]view.Listed) (s tuner.Study, missing store.Summary, err error) {
+	s, missing, err = t.lookAt(ctx, info, known)
 	if damaged := (*store.CorruptError)(nil); errors.As(err, &damaged) {
 		return t.unread(info, damaged), missing, nil
 	}
@@ -526,9 +522,9 @@ func (t *Engine) unread(info store.Info, why error) tuner.Study {
 	return tuner.Study{Name: info.Name, ID: info.ID, Unread: why.Error()}
 }
 
-// glance returns the current state of a study and does not keep the study in memory. known
+// lookAt returns the current state of a study and does not keep the study in memory. known
 // has the studies whose state is known. If the log had to be read, missing is the summary.
-func (t *Engine) glance(ctx context.Context, info store.Info, known map[store.StudyID]glance) (s tuner.Study, missing store.Summary, err error) {
+func (t *Engine) lookAt(ctx context.Context, info store.Info, known map[store.StudyID]view.Listed) (s tuner.Study, missing store.Summary, err error) {
 	t.mu.Lock()
 	busy := t.inUse[info.Name] != nil || t.leaving[info.Name] != nil
 	t.mu.Unlock()
@@ -544,58 +540,44 @@ func (t *Engine) glance(ctx context.Context, info store.Info, known map[store.St
 		if g, missing, err = t.read(ctx, info); err != nil {
 			return tuner.Study{}, missing, err
 		}
-		t.keepGlance(g)
+		t.keep(g)
 	}
-	return g.show(info.Name, t.options.Now()), missing, nil
-}
-
-// glance is a study as a list shows it, with the digest at its position.
-type glance struct {
-	study  tuner.Study
-	digest digest
-}
-
-// show returns the study under its name at a time.
-func (g glance) show(name string, now time.Time) tuner.Study {
-	s := g.study
-	s.Name, s.Counts = name, maps.Clone(s.Counts)
-	g.digest.show(&s, now)
-	return s
+	return g.Show(info.Name, t.options.Now()), missing, nil
 }
 
 // read reads a study from its first event. sum is its summary, without data if there is
 // none.
-func (t *Engine) read(ctx context.Context, info store.Info) (g glance, sum store.Summary, err error) {
-	var d digest
-	fits := reading(t.options.Memory, false)
-	s, err := fold(ctx, t.store, info.ID, func(_ *study.Study, e study.Event) error {
-		d.observe(e)
+func (t *Engine) read(ctx context.Context, info store.Info) (g view.Listed, sum store.Summary, err error) {
+	var d view.Digest
+	fits := actor.Reading(t.options.Memory, false)
+	s, err := actor.Fold(ctx, t.store, info.ID, func(_ *study.Study, e study.Event) error {
+		d.Observe(e)
 		return fits(e)
 	})
 	if err != nil {
-		return glance{}, sum, err
+		return view.Listed{}, sum, err
 	}
 	if s.Position() == 0 {
-		return glance{}, sum, &store.NotFoundError{Study: info.ID} // deleted in the meantime
+		return view.Listed{}, sum, &store.NotFoundError{Study: info.ID} // deleted in the meantime
 	}
-	sum = store.Summary{Study: info.ID, Position: s.Position(), Data: summarize(s, &d)}
-	return glance{view(info.Name, info.ID, s), d}, sum, nil
+	sum = store.Summary{Study: info.ID, Position: s.Position(), Data: view.Summarize(s, &d)}
+	return view.List(info.Name, info.ID, s, d), sum, nil
 }
 
-// maxGlances is the largest number of studies whose state is kept for lists.
-const maxGlances = 10_000
+// maxRecalled is the largest number of studies whose state is kept for lists.
+const maxRecalled = 10_000
 
-// keepGlance keeps the state of a study for later lists.
-func (t *Engine) keepGlance(g glance) {
+// keep keeps the state of a study for later lists.
+func (t *Engine) keep(g view.Listed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id := range t.recalled {
-		if len(t.recalled) < maxGlances {
+		if len(t.recalled) < maxRecalled {
 			break
 		}
 		delete(t.recalled, id)
 	}
-	t.recalled[g.study.ID] = g
+	t.recalled[g.Study.ID] = g
 }
 
 // Backuper is a store that can copy itself while in use.
@@ -611,4 +593,61 @@ func (t *Engine) Backup(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("backup: %w; use pg_dump or the database's own tools, or tuner copy to a file", tuner.ErrUnsupported)
 	}
 	return b.Backup(ctx, w)
+}
+
+// recall returns the studies among infos that their summaries describe, by id. It leaves
+// out those whose logs must be read.
+func (t *Engine) recall(ctx context.Context, infos []store.Info) (map[store.StudyID]view.Listed, error) {
+	var ids []store.StudyID
+	known := make(map[store.StudyID]view.Listed)
+	t.mu.Lock()
+	for _, info := range infos {
+		if g, ok := t.recalled[info.ID]; ok && g.Study.Position == info.Head {
+			known[info.ID] = g
+		} else if t.inUse[info.Name] == nil && t.leaving[info.Name] == nil {
+			ids = append(ids, info.ID)
+		}
+	}
+	t.mu.Unlock()
+	if len(ids) == 0 {
+		return known, nil
+	}
+	list, err := t.store.Summaries(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, sum := range list {
+		if g, ok := view.FromSummary(sum); ok {
+			known[sum.Study] = g
+			t.keep(g)
+		}
+	}
+	return known, nil
+}
+
+// saveSummaries stores the summaries of studies that a list had to read, so that the next
+// list need not read them.
+func (t *Engine) saveSummaries(ctx context.Context, list []store.Summary) {
+	if len(list) == 0 {
+		return
+	}
+	if err := t.store.SaveSummaries(ctx, list); err != nil {
+		t.checkFatal(err)
+		t.options.Logger.Debug("summaries of studies were not stored, so the next list reads the studies again", "error", err)
+	}
+}
+
+// Loaded returns the studies in memory in no order. Studies with running trials are in memory
+// once a worker has called since the start.
+func (t *Engine) Loaded() []tuner.Study {
+	t.mu.Lock()
+	held := slices.Collect(maps.Values(t.inUse))
+	t.mu.Unlock()
+	out := make([]tuner.Study, 0, len(held))
+	for _, a := range held {
+		if s, ok := a.Peek(t.options.Now()); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }

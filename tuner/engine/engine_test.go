@@ -21,6 +21,8 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -98,7 +100,7 @@ func open(t testing.TB, st store.Store, o Options, change func(*study.Spec)) *En
 // snapshot returns the stored study "s".
 func snapshot(t testing.TB, tn *Engine) *study.View {
 	t.Helper()
-	v, err := call(t.Context(), tn, "s", func(a *Actor) (*study.View, error) { return a.Snapshot(t.Context()) })
+	v, err := call(t.Context(), tn, "s", func(a *actor.Actor) (*study.View, error) { return a.Snapshot(t.Context()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +286,7 @@ func TestBestKeepsToConstraints(t *testing.T) {
 		best       int // the best measured so far
 	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
 		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
-		if got := best(snapshot(t, tn)); len(got) != 1 || got[0].Number != c.best {
+		if got := view.Best(snapshot(t, tn)); len(got) != 1 || got[0].Number != c.best {
 			t.Errorf("after trial %d: %v", i, got)
 		}
 	}

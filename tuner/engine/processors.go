@@ -1,6 +1,10 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
+)
 
 // processors shares the processors between the studies. Asks take shares, and preparations
 // turns.
@@ -11,5 +15,5 @@ type processors struct {
 
 func newProcessors(ctx context.Context) *processors { return &processors{newTurns(ctx), newShares()} }
 
-// Share implements [Processors].
-func (p *processors) Share() Share { return &share{all: p.shares} }
+// Share implements [actor.Processors].
+func (p *processors) Share() actor.Share { return &share{all: p.shares} }

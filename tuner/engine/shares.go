@@ -42,7 +42,7 @@ type turn struct {
 // delay the others by all of its time.
 func newShares() *shares { return &shares{free: 4 * runtime.GOMAXPROCS(0)} }
 
-// Take implements [Share].
+// Take implements [actor.Share].
 func (s *share) Take(ctx context.Context, limit time.Duration) (done func(), err error) {
 	return s.all.take(ctx, s, limit)
 }

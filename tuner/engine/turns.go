@@ -20,7 +20,7 @@ type turns struct {
 
 func newTurns(ctx context.Context) *turns { return &turns{ctx: ctx, slot: make(chan struct{}, 1)} }
 
-// Asking implements [Processors].
+// Asking implements [actor.Processors].
 func (t *turns) Asking(stuck bool) (done func()) {
 	if stuck {
 		return func() {}
@@ -51,10 +51,10 @@ func (t *turns) disturbed() <-chan struct{} {
 	return t.calm
 }
 
-// Asked implements [Processors].
+// Asked implements [actor.Processors].
 func (t *turns) Asked() bool { return t.disturbed() != nil }
 
-// Prepare implements [Processors]. ctx is that of an actor.
+// Prepare implements [actor.Processors]. ctx is that of an actor.
 func (t *turns) Prepare(ctx context.Context) (done func(), ok bool) {
 	select {
 	case t.slot <- struct{}{}:

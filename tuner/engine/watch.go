@@ -6,6 +6,8 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -74,8 +76,8 @@ func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch
 		if r.Position > n.view.Position() {
 			break // the view is older than this event
 		}
-		h := happening(r, n.view)
-		next := sizeOfHappening(h)
+		h := view.Event(r, n.view)
+		next := view.SizeOfEvent(h)
 		if size > 0 && size+next > watchBatch {
 			break
 		}
@@ -96,7 +98,7 @@ func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch
 		if err != nil {
 			return nil, leave, err
 		}
-		return []tuner.Happening{happening(r, n.view)}, leave, nil
+		return []tuner.Happening{view.Event(r, n.view)}, leave, nil
 	}
 	return nil, leave, nil
 }
@@ -110,7 +112,7 @@ type news struct {
 }
 
 func (t *Engine) news(ctx context.Context, name string, after study.Position) (n news, err error) {
-	err = t.with(ctx, name, func(a *Actor) (err error) {
+	err = t.with(ctx, name, func(a *actor.Actor) (err error) {
 		n.id = a.ID()
 		n.view, n.advanced, err = a.Since(ctx, after)
 		return err

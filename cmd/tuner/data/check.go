@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +23,7 @@ func checkDatabase(g *cli.Globals, cmd *cobra.Command, address string) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	report, err := st.Check(cmd.Context(), &verify.Options{Summaries: engine.CheckSummary})
+	report, err := st.Check(cmd.Context(), &verify.Options{Summaries: view.CheckSummary})
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func offlinePlace(g *cli.Globals, cmd *cobra.Command, args []string) (string, er
 }
 
 func check(ctx context.Context, out io.Writer, path string) error {
-	report, err := bolt.Check(ctx, path, &verify.Options{Summaries: engine.CheckSummary})
+	report, err := bolt.Check(ctx, path, &verify.Options{Summaries: view.CheckSummary})
 	if err != nil {
 		return offlineError(err, path)
 	}

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // back to a random configuration, marked as a fallback.
 //
 // The token of busy guards the proposer, which sees one history at a time. A suggester
-// belongs to one [live] study and is dropped with it, so that the proposer keeps
+// belongs to one [state] study and is dropped with it, so that the proposer keeps
 // nothing it learned from discarded events.
 type suggester struct {
 	proposer propose.Proposer

@@ -1,15 +1,14 @@
-package engine
+package view
 
 import (
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// approximateSize returns about how many bytes an event takes in a store. It is exact
+// Size returns about how many bytes an event takes in a store. It is exact
 // enough to keep commits well below the store's limits.
-func approximateSize(e study.Event) int {
+func Size(e study.Event) int {
 	const rest = 200
 	switch b := e.Body.(type) {
 	case study.Started:
@@ -34,8 +33,8 @@ func approximateSize(e study.Event) int {
 	return rest
 }
 
-// sizeOfHappening returns about how many bytes a happening takes.
-func sizeOfHappening(h tuner.Happening) int {
+// SizeOfEvent returns about how many bytes a happening takes.
+func SizeOfEvent(h tuner.Happening) int {
 	const rest = 300
 	if h.Trial == nil {
 		return rest
@@ -79,27 +78,4 @@ func attributesSize(a study.Attributes) (size int) {
 		size += len(k) + len(v) + 6
 	}
 	return size
-}
-
-// reading returns a function to call with every event of a study being read. It returns
-// a [tuner.MemoryError] if there is no room for more. Of a study that is not kept, the first
-// bytes are always read.
-func reading(m *memlimit.Limit, kept bool) func(study.Event) error {
-	const step = 1 << 20 // bytes between two checks
-	unseen := 0
-	if kept {
-		unseen = step
-	}
-	return func(e study.Event) error {
-		if unseen += approximateSize(e); m == nil || unseen < step {
-			return nil
-		}
-		unseen = 0
-		leave, ok := m.Enter(step, memlimit.ShareLoad)
-		if !ok {
-			return &tuner.MemoryError{Limit: m.Bytes()}
-		}
-		leave()
-		return nil
-	}
 }

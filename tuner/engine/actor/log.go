@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -22,13 +23,13 @@ const (
 	maxBatchBytes = 16 << 20 // by approximateSize
 )
 
-// errRetired is the error of a call whose study was dropped from memory. The call
+// ErrRetired is the error of a call whose study was dropped from memory. The call
 // continues with the study's next desk.
-var errRetired = errors.New("the study was dropped from memory")
+var ErrRetired = errors.New("the study was dropped from memory")
 
-// errDiscarded is the error of an ask whose study was read again while the proposer was
+// ErrDiscarded is the error of an ask whose study was read again while the proposer was
 // working. Its suggestion rests on events that were not stored.
-var errDiscarded = errors.New("the study was read again")
+var ErrDiscarded = errors.New("the study was read again")
 
 // backing stores the events of a log.
 type backing interface {
@@ -36,7 +37,7 @@ type backing interface {
 	// study after them, if any.
 	commit(expected study.Position, events []study.Event, summary []byte) error
 	// read reads the study from its stored events.
-	read() (*live, error)
+	read() (*state, error)
 	// lost is called when the log ends because of a commit that failed.
 	lost(err error)
 }
@@ -47,7 +48,7 @@ type backing interface {
 //
 // The lock mu guards the fields below it and everything in the live study. It is held
 // during decisions, but not while the store or a proposer works. Only run's goroutine
-// replaces live, committed and advanced.
+// replaces state, committed and advanced.
 type eventLog struct {
 	ctx      context.Context // ends when the study is dropped from memory
 	name     string
@@ -59,7 +60,7 @@ type eventLog struct {
 	wake     chan struct{} // holds a token if there may be something to commit
 
 	mu        sync.Mutex
-	live      *live
+	state     *state
 	committed study.Position
 	queue     []*batch      // not stored yet, though the first may be on its way to the store
 	broken    error         // why the log decides nothing more, or nil
@@ -98,7 +99,7 @@ func newLog(ctx context.Context, name string, b backing, env *Environment) *even
 
 // load reads the study. After run has started, only its goroutine calls load.
 func (l *eventLog) load() error {
-	if planted.Is(planted.StaleAfterRefusal) && l.live != nil {
+	if planted.Is(planted.StaleAfterRefusal) && l.state != nil {
 		return nil
 	}
 	v, err := l.backing.read()
@@ -107,7 +108,7 @@ func (l *eventLog) load() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.live, l.committed = v, v.study.Position()
+	l.state, l.committed = v, v.study.Position()
 	return nil
 }
 
@@ -120,7 +121,7 @@ func (l *eventLog) run() {
 		case <-l.ctx.Done():
 			l.mu.Lock()
 			if l.broken == nil {
-				l.broken = errRetired
+				l.broken = ErrRetired
 			}
 			l.mu.Unlock()
 			l.commit()
@@ -132,13 +133,13 @@ func (l *eventLog) run() {
 
 // current returns the live study, or the error why nothing more is decided. The lock is
 // held.
-func (l *eventLog) current() (*live, error) { return l.live, l.broken }
+func (l *eventLog) current() (*state, error) { return l.state, l.broken }
 
 // suggester returns the suggester of the live study.
 func (l *eventLog) suggester() *suggester {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.live.suggester
+	return l.state.suggester
 }
 
 // decide applies a command of the context's [tuner.Caller] to the live study. The lock is
@@ -153,7 +154,7 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 		return study.Reply{}, err
 	}
 	reply, events, err := v.study.Decide(l.now(), cmd)
-	sign(by, events)
+	Sign(by, events)
 	if err == nil {
 		err = l.quota.refuse(v.held, cmd, reply, events)
 	}
@@ -177,7 +178,7 @@ func (l *eventLog) enqueue(events []study.Event) {
 	}
 	size := 0
 	for _, e := range events {
-		size += approximateSize(e)
+		size += view.Size(e)
 	}
 	if last := l.last(); last == nil || last.taken || len(last.events)+len(events) > maxBatch || last.bytes+size > maxBatchBytes {
 		l.queue = append(l.queue, &batch{done: make(chan struct{})})
@@ -229,25 +230,25 @@ func (l *eventLog) wait(ctx context.Context, b *batch) error {
 
 // stage calls f with the live study under the lock. It returns f's error and the batch
 // to wait for. Wait even after an error, because what f saw may not be stored yet.
-func (l *eventLog) stage(f func(v *live) error) (*batch, error) {
+func (l *eventLog) stage(f func(v *state) error) (*batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := f(l.live)
+	err := f(l.state)
 	return l.barrier(), err
 }
 
 // update calls f with the live study under the lock, and waits until everything that f
 // decided or saw is stored. A storage error takes precedence over f's error.
-func (l *eventLog) update(ctx context.Context, f func(v *live) error) error {
+func (l *eventLog) update(ctx context.Context, f func(v *state) error) error {
 	l.mu.Lock()
-	return l.release(ctx, f(l.live))
+	return l.release(ctx, f(l.state))
 }
 
 // updateLater is update for changes that need not be stored at once. It waits only if f
 // returns an error, because what f saw may not be stored yet.
-func (l *eventLog) updateLater(ctx context.Context, f func(v *live) error) error {
+func (l *eventLog) updateLater(ctx context.Context, f func(v *state) error) error {
 	l.mu.Lock()
-	if err := f(l.live); err != nil {
+	if err := f(l.state); err != nil {
 		return l.release(ctx, err)
 	}
 	l.mu.Unlock()
@@ -267,7 +268,7 @@ func (l *eventLog) release(ctx context.Context, err error) error {
 
 // do decides a command and waits until it is stored.
 func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
-	return l.update(ctx, func(*live) error {
+	return l.update(ctx, func(*state) error {
 		_, err := l.decide(ctx, cmd)
 		return err
 	})
@@ -275,7 +276,7 @@ func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
 
 // read calls f with the live study under the lock, and waits until everything that f
 // saw is stored. It does not call f after the log has ended.
-func (l *eventLog) read(ctx context.Context, f func(v *live)) error {
+func (l *eventLog) read(ctx context.Context, f func(v *state)) error {
 	l.mu.Lock()
 	v, err := l.current()
 	if err != nil {
@@ -293,7 +294,7 @@ func (l *eventLog) read(ctx context.Context, f func(v *live)) error {
 
 // snapshot returns the stored study.
 func (l *eventLog) snapshot(ctx context.Context) (v *study.View, err error) {
-	err = l.read(ctx, func(l *live) { v = l.study.Snapshot() })
+	err = l.read(ctx, func(l *state) { v = l.study.Snapshot() })
 	return v, err
 }
 
@@ -310,15 +311,15 @@ func (l *eventLog) since(ctx context.Context, after study.Position) (view *study
 	return v.study.Snapshot(), advanced, l.release(ctx, nil)
 }
 
-// unlocked releases the lock while it calls f. It returns errDiscarded if the live
+// unlocked releases the lock while it calls f. It returns ErrDiscarded if the live
 // study was replaced meanwhile.
 func (l *eventLog) unlocked(f func()) error {
-	before := l.live
+	before := l.state
 	l.mu.Unlock()
 	f()
 	l.mu.Lock()
-	if l.live != before {
-		return errDiscarded
+	if l.state != before {
+		return ErrDiscarded
 	}
 	return nil
 }
@@ -335,15 +336,15 @@ func (l *eventLog) commit() {
 		b.taken = true
 		expected := l.committed
 		var summary []byte
-		if l.live.study.Position() == expected+study.Position(len(b.events)) { // it is ahead if more batches wait
-			summary = l.live.summary()
+		if l.state.study.Position() == expected+study.Position(len(b.events)) { // it is ahead if more batches wait
+			summary = l.state.summary()
 		}
 		l.mu.Unlock()
 
 		begun := time.Now()
 		err := l.backing.commit(expected, b.events, summary)
 		if err == nil {
-			observeCommit(l.observer, b.events, time.Since(begun))
+			ObserveCommit(l.observer, b.events, time.Since(begun))
 		}
 		l.mu.Lock()
 		done := l.queue[:1]
@@ -412,7 +413,7 @@ func (l *eventLog) recover(err error) {
 	defer l.mu.Unlock()
 	l.publish() // another writer may have stored events
 	if l.broken = nil; l.ctx.Err() != nil {
-		l.broken = errRetired
+		l.broken = ErrRetired
 	}
 }
 
@@ -420,7 +421,14 @@ func (l *eventLog) recover(err error) {
 // desk.
 func (l *eventLog) retire(err error) {
 	l.mu.Lock()
-	l.broken = errRetired
+	l.broken = ErrRetired
 	l.mu.Unlock()
 	l.backing.lost(err)
+}
+
+// Fatal tells whether err leaves the outcome of a write unknown and does not concern one
+// study alone.
+func Fatal(err error) bool {
+	one := (*store.UnknownError)(nil)
+	return errors.Is(err, store.ErrUnknownOutcome) && !errors.As(err, &one)
 }

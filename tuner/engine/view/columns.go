@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"encoding/binary"
@@ -170,8 +170,8 @@ func readers(spec study.Spec) []reader {
 // columnTicks is the largest number of ticks of a parameter.
 const columnTicks = 12
 
-// choose returns the columns that a query names.
-func choose(all []reader, names []string) ([]reader, error) {
+// Choose returns the columns that a query names.
+func Choose(all []reader, names []string) ([]reader, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
@@ -194,9 +194,9 @@ func choose(all []reader, names []string) ([]reader, error) {
 	return out, nil
 }
 
-// columns are the columns of a study that were asked for before, as of one snapshot. They
+// Columns are the columns of a study that were asked for before, as of one snapshot. They
 // go when the study is dropped from memory.
-type columns struct {
+type Columns struct {
 	once sync.Once
 	all  []reader // without data
 
@@ -205,8 +205,8 @@ type columns struct {
 	known map[string]*reader
 }
 
-// readers returns all columns of the study, without data.
-func (c *columns) readers(spec study.Spec) []reader {
+// Readers returns all columns of the study, without data.
+func (c *Columns) Readers(spec study.Spec) []reader {
 	c.once.Do(func() { c.all = readers(spec) })
 	return c.all
 }
@@ -214,10 +214,10 @@ func (c *columns) readers(spec study.Spec) []reader {
 // maxColumnBytes is the size of the columns of a study from which on they are not kept.
 const maxColumnBytes = 64 << 20
 
-// at returns the chosen columns at a snapshot. pick, if not nil, returns the rows to
+// At returns the chosen columns at a snapshot. pick, if not nil, returns the rows to
 // leave in, if some are left out. at reads only the trials that have changed since the last call. If another
 // call has read a newer snapshot, at returns that one and its position.
-func (c *columns) at(v *study.View, chosen []reader, pick func(*study.View) (rows []int, some bool)) (tuner.Columns, error) {
+func (c *Columns) At(v *study.View, chosen []reader, pick func(*study.View) (rows []int, some bool)) (tuner.Columns, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.view != nil && c.view.Position() > v.Position() {

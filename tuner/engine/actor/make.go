@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -14,7 +14,7 @@ func (q *queue) make(ctx context.Context, c study.Command) (study.Trial, error) 
 	var b *batch
 	var refused error
 	err := q.inTurn(ctx, func() {
-		b, refused = q.log.stage(func(v *live) error {
+		b, refused = q.log.stage(func(v *state) error {
 			reply, err := q.log.decide(ctx, c)
 			if err == nil {
 				trial, _ = v.study.Trial(reply.Trials[0])
@@ -40,7 +40,7 @@ func (q *queue) makeAll(ctx context.Context, commands []study.Command) (numbers 
 	var first, b *batch
 	var refused error
 	err = q.inTurn(ctx, func() {
-		b, refused = q.log.stage(func(v *live) (err error) {
+		b, refused = q.log.stage(func(v *state) (err error) {
 			made, first, err = q.decideAll(ctx, v, commands)
 			return err
 		})
@@ -59,7 +59,7 @@ func (q *queue) makeAll(ctx context.Context, commands []study.Command) (numbers 
 
 // decideAll decides the commands up to the first refusal. first is the batch of the
 // first event that they made, or nil if they made none. The log's lock is held.
-func (q *queue) decideAll(ctx context.Context, v *live, commands []study.Command) (numbers []int, first *batch, refused error) {
+func (q *queue) decideAll(ctx context.Context, v *state, commands []study.Command) (numbers []int, first *batch, refused error) {
 	for i, c := range commands {
 		before := v.study.Position()
 		reply, err := q.log.decide(ctx, c)

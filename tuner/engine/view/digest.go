@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"time"
@@ -8,9 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// digest is what lists show of a study beyond its state. It follows the events of the
+// Digest is what lists show of a study beyond its state. It follows the events of the
 // study, so that a list needs neither its trials nor its model.
-type digest struct {
+type Digest struct {
 	objectives []study.Objective
 	keeps      func(study.Outcome) bool // whether an outcome keeps the constraints
 	kept, any  tuner.Measured           // best of the trials that keep the constraints, and of all
@@ -18,11 +18,11 @@ type digest struct {
 	recent     recent
 }
 
-// observe notes the next event.
-func (d *digest) observe(e study.Event) {
+// Observe notes the next event.
+func (d *Digest) Observe(e study.Event) {
 	switch b := e.Body.(type) {
 	case study.Created:
-		*d = digest{objectives: b.Spec.Objectives, keeps: propose.Keeps(b.Spec.Proposer)}
+		*d = Digest{objectives: b.Spec.Objectives, keeps: propose.Keeps(b.Spec.Proposer)}
 	case study.Told:
 		d.told = e.Time
 		d.recent.add(e.Time)
@@ -38,7 +38,7 @@ func (d *digest) observe(e study.Event) {
 // measure compares a completed trial with the best so far. Outcomes of completed trials
 // never change, so the best never has to be searched again. A study of several
 // objectives has no best trial.
-func (d *digest) measure(trial int, o study.Outcome) {
+func (d *Digest) measure(trial int, o study.Outcome) {
 	if o.State != study.Completed || len(d.objectives) != 1 {
 		return
 	}
@@ -61,7 +61,7 @@ func (d *digest) measure(trial int, o study.Outcome) {
 
 // best returns the best trial. Trials that violate the constraints count only if no
 // trial keeps them.
-func (d *digest) best() tuner.Measured {
+func (d *Digest) best() tuner.Measured {
 	if d.kept.Values != nil {
 		return d.kept
 	}
@@ -69,7 +69,7 @@ func (d *digest) best() tuner.Measured {
 }
 
 // show adds the digest to a study.
-func (d *digest) show(v *tuner.Study, now time.Time) {
+func (d *Digest) show(v *tuner.Study, now time.Time) {
 	v.BestMeasured, v.LastTold, v.ToldLastHour = d.best(), d.told, d.recent.lastHour(now)
 }
 

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -17,13 +18,13 @@ import (
 
 // Study returns the study as it stands.
 func (a *Actor) Study(ctx context.Context) (v tuner.Study, err error) {
-	err = a.log.read(ctx, func(l *live) { v = l.view(a.name, a.id, a.env.Now()) })
+	err = a.log.read(ctx, func(l *state) { v = l.view(a.name, a.id, a.env.Now()) })
 	return v, err
 }
 
 // view returns the study as it stands. The log's lock is held.
-func (v *live) view(name string, id store.StudyID, now time.Time) tuner.Study {
-	return glance{view(name, id, v.study), v.digest}.show(name, now)
+func (v *state) view(name string, id store.StudyID, now time.Time) tuner.Study {
+	return view.List(name, id, v.study, v.digest).Show(name, now)
 }
 
 // Do decides a command and waits until it is stored.
@@ -31,7 +32,7 @@ func (a *Actor) Do(ctx context.Context, c study.Command) error { return a.log.do
 
 // Change decides a command and returns the study as the command left it.
 func (a *Actor) Change(ctx context.Context, c study.Command) (v tuner.Study, err error) {
-	err = a.log.update(ctx, func(l *live) error {
+	err = a.log.update(ctx, func(l *state) error {
 		_, err := a.log.decide(ctx, c)
 		if err == nil {
 			v = l.view(a.name, a.id, a.env.Now())
@@ -51,7 +52,7 @@ func (a *Actor) Ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
 
 // Tell gives a trial its outcome.
 func (a *Actor) Tell(ctx context.Context, c study.Tell) (told tuner.Told, err error) {
-	err = a.log.update(ctx, func(v *live) error {
+	err = a.log.update(ctx, func(v *state) error {
 		reply, err := a.queue.decideForWorker(ctx, c)
 		if err != nil {
 			return err
@@ -81,8 +82,8 @@ func (a *Actor) Heartbeat(ctx context.Context, c study.Heartbeat) (tuner.Verdict
 }
 
 // judged decides a command on a running trial and says whether to stop the trial.
-func (a *Actor) judged(ctx context.Context, c study.Command, trial int, update func(context.Context, func(*live) error) error) (verdict tuner.Verdict, err error) {
-	err = update(ctx, func(v *live) error {
+func (a *Actor) judged(ctx context.Context, c study.Command, trial int, update func(context.Context, func(*state) error) error) (verdict tuner.Verdict, err error) {
+	err = update(ctx, func(v *state) error {
 		_, err := a.queue.decideForWorker(ctx, c)
 		if err == nil {
 			verdict = v.verdict(trial)
@@ -109,7 +110,7 @@ func (a *Actor) MakeAll(ctx context.Context, commands []study.Command) (numbers 
 // Trial returns a trial including its reports.
 func (a *Actor) Trial(ctx context.Context, number int) (trial study.Trial, err error) {
 	var missing error
-	err = a.log.read(ctx, func(v *live) {
+	err = a.log.read(ctx, func(v *state) {
 		var ok bool
 		if trial, ok = v.study.Trial(number); !ok {
 			missing = &study.TrialNotFoundError{Trial: number, Trials: v.study.Trials()}
@@ -133,7 +134,7 @@ func (a *Actor) Columns(ctx context.Context, q tuner.ColumnQuery) (out tuner.Col
 	if err != nil {
 		return out, err
 	}
-	chosen, err := choose(a.columns.readers(v.Spec()), q.Names)
+	chosen, err := view.Choose(a.columns.Readers(v.Spec()), q.Names)
 	if err != nil {
 		return out, err
 	}
@@ -146,7 +147,7 @@ func (a *Actor) Columns(ctx context.Context, q tuner.ColumnQuery) (out tuner.Col
 		return out, &tuner.MemoryError{Limit: a.env.Memory.Bytes()}
 	}
 	defer leave()
-	out, err = a.columns.at(v, chosen, func(v *study.View) ([]int, bool) { return a.changedAfter(q.After, v) })
+	out, err = a.columns.At(v, chosen, func(v *study.View) ([]int, bool) { return a.changedAfter(q.After, v) })
 	out.ID, out.Time = a.id, a.env.Now()
 	return out, err
 }
@@ -158,7 +159,7 @@ func (a *Actor) changedAfter(after study.Position, v *study.View) (rows []int, s
 		return nil, false
 	}
 	a.log.mu.Lock()
-	touched, some := a.log.live.touched.between(after, v.Position())
+	touched, some := a.log.state.touched.Between(after, v.Position())
 	a.log.mu.Unlock()
 	if !some {
 		return nil, false
@@ -177,7 +178,7 @@ func (a *Actor) Best(ctx context.Context) (trials []study.Trial, err error) {
 		return nil, err
 	}
 	if len(recommended) == 0 {
-		trials = best(v)
+		trials = view.Best(v)
 	}
 	for _, n := range recommended {
 		trial, _ := v.Trial(n)
@@ -212,7 +213,7 @@ func (a *Actor) Predict(ctx context.Context, q tuner.PredictQuery) (tuner.Predic
 	if err != nil {
 		return out, err
 	}
-	return predict(ctx, m, v, q, out, a.Best)
+	return view.Predict(ctx, m, v, q, out, a.Best)
 }
 
 // freeze returns the model of the study, which is nil if there is none, the study as it
@@ -241,7 +242,7 @@ func (a *Actor) Importance(ctx context.Context, q tuner.ImportanceQuery) (tuner.
 	if err != nil {
 		return tuner.Importance{}, err
 	}
-	return importance(ctx, v, q, &a.columns, &a.importances, func() (*propose.Frozen, surrogate.State, int, error) {
+	return view.Importance(ctx, v, q, &a.columns, &a.importances, func() (*propose.Frozen, surrogate.State, int, error) {
 		m, _, p, err := a.freeze(ctx)
 		return m, p.State, p.Missing, err
 	})

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type clock struct {
 
 // ledger is the part of the log that the clock uses. The log's lock is held.
 type ledger interface {
-	current() (*live, error)
+	current() (*state, error)
 	decide(ctx context.Context, cmd study.Command) (study.Reply, error)
 }
 
@@ -63,7 +63,7 @@ func (c *clock) settle(l ledger) {
 
 // due returns the commands that end overdue leases. If the process was stopped since
 // the last tick, it first extends every lease by the pause.
-func (c *clock) due(v *live) (due []study.Expire) {
+func (c *clock) due(v *state) (due []study.Expire) {
 	if c.longLived && !planted.Is(planted.LeaseByWallClock) {
 		now := c.monotonic()
 		if pause := now.Sub(c.looked); pause > maxPause && !c.looked.IsZero() {
@@ -80,7 +80,7 @@ func (c *clock) due(v *live) (due []study.Expire) {
 
 // tick settles the clock and commits the heartbeats decided since the last tick.
 func (c *clock) tick(l *eventLog) {
-	l.stage(func(v *live) error {
+	l.stage(func(v *state) error {
 		c.settle(l)
 		c.waits.Store(v.waits())
 		return nil

@@ -1,7 +1,8 @@
-package engine
+package actor
 
 import (
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -11,7 +12,7 @@ type amount struct{ bytes, reports int64 }
 
 // add adds the size of an event.
 func (a *amount) add(e study.Event) {
-	a.bytes += int64(approximateSize(e))
+	a.bytes += int64(view.Size(e))
 	switch b := e.Body.(type) {
 	case study.Reported:
 		a.reports += int64(len(b.Reports))

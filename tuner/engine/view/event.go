@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"github.com/bkbtuner/bkb/store"
@@ -18,11 +18,11 @@ func added(e study.Event) []study.Report {
 	}
 }
 
-// happening describes a stored event.
-func happening(r store.Record, v *study.View) tuner.Happening {
+// Event describes a stored event.
+func Event(r store.Record, v *study.View) tuner.Happening {
 	h := tuner.Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
 	h.Status, _ = v.Status()
-	h.Kind = kindOf(r.Event.Body)
+	h.Kind = Kind(r.Event.Body)
 	if n, ok := r.Event.Trial(); ok {
 		t, _ := v.Trial(n)
 		t.Reports = added(r.Event)
@@ -31,8 +31,8 @@ func happening(r store.Record, v *study.View) tuner.Happening {
 	return h
 }
 
-// kindOf names an event.
-func kindOf(b study.Body) string {
+// Kind names an event.
+func Kind(b study.Body) string {
 	switch b.(type) {
 	case study.Created:
 		return "created"

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"github.com/bkbtuner/bkb/internal/planted"
@@ -54,8 +54,8 @@ func permitAct(c tuner.Caller, name string, s *study.Study, trial, epoch int) er
 	return c.Permit(tuner.Act{Study: name, Trial: trial, Worker: worker, Callers: callers, Users: s.Users(worker)})
 }
 
-// sign names the caller in events.
-func sign(c tuner.Caller, events []study.Event) {
+// Sign names the caller in events.
+func Sign(c tuner.Caller, events []study.Event) {
 	if planted.Is(planted.CallerForgotten) {
 		return
 	}

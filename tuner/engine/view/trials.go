@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// pageOfReports returns up to limit reports of a trial, starting at index first. more reports
+// Reports returns up to limit reports of a trial, starting at index first. more reports
 // that there are others.
-func pageOfReports(trial study.Trial, first, limit int) (reports []study.Report, more bool) {
+func Reports(trial study.Trial, first, limit int) (reports []study.Report, more bool) {
 	if limit <= 0 || limit > tuner.MaxReportPage {
 		limit = tuner.MaxReportPage
 	}
@@ -19,8 +19,8 @@ func pageOfReports(trial study.Trial, first, limit int) (reports []study.Report,
 	return trial.Reports[first:end:end], end < n
 }
 
-// pageOfTrials returns the trials that match a filter.
-func pageOfTrials(v *study.View, f tuner.Filter) (trials []study.Trial, more bool) {
+// Trials returns the trials that match a filter.
+func Trials(v *study.View, f tuner.Filter) (trials []study.Trial, more bool) {
 	if f.Limit <= 0 || f.Limit > tuner.MaxPage {
 		f.Limit = tuner.MaxPage
 	}

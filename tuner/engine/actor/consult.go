@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -129,7 +129,7 @@ func recovered(err *error) {
 // there is no forecast in time, the trial continues.
 func (q *queue) foretell(ctx context.Context, n int, v *tuner.Verdict) {
 	q.log.mu.Lock()
-	guide, guided := q.log.live.pruner.(prune.Guided)
+	guide, guided := q.log.state.pruner.(prune.Guided)
 	var width float64
 	if guided {
 		width, guided = guide.Wants(n)

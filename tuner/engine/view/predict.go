@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// predict adds what a query asks for to the answer of a model, which is nil if there is none.
+// Predict adds what a query asks for to the answer of a model, which is nil if there is none.
 // best recommends trials.
-func predict(ctx context.Context, m *propose.Frozen, v *study.View, q tuner.PredictQuery, out tuner.Predictions, best func(context.Context) ([]study.Trial, error)) (tuner.Predictions, error) {
+func Predict(ctx context.Context, m *propose.Frozen, v *study.View, q tuner.PredictQuery, out tuner.Predictions, best func(context.Context) ([]study.Trial, error)) (tuner.Predictions, error) {
 	sp := v.Spec().Space
 	parameters, points, err := resolve(q.Slices, sp)
 	if err != nil {

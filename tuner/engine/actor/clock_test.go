@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 
 // pretend is a ledger without a store, whose times the test sets, with its clock.
 type pretend struct {
-	*live
+	*state
 	t               *testing.T
 	clock           *clock
 	wall, monotonic time.Time
 	broken          error
 }
 
-func (p *pretend) current() (*live, error) { return p.live, p.broken }
+func (p *pretend) current() (*state, error) { return p.state, p.broken }
 
 func (p *pretend) decide(_ context.Context, cmd study.Command) (study.Reply, error) {
 	reply, events, err := p.study.Decide(p.wall, cmd)
@@ -50,7 +50,7 @@ func (p *pretend) want(when string, state study.TrialState) {
 // of a minute and one retry left.
 func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend {
 	t.Helper()
-	p := &pretend{live: &live{study: new(study.Study), leases: make(leases)}, t: t, wall: time.Unix(1e9, 0).UTC(), monotonic: time.Unix(5e8, 0)}
+	p := &pretend{state: &state{study: new(study.Study), leases: make(leases)}, t: t, wall: time.Unix(1e9, 0).UTC(), monotonic: time.Unix(5e8, 0)}
 	p.clock = newClock("s", &Environment{LongLived: longLived, Now: func() time.Time { return p.wall }, Logger: slog.New(slog.DiscardHandler)})
 	p.clock.monotonic = func() time.Time { return p.monotonic }
 	spec := testSpec(t, func(s *study.Spec) {

@@ -1,4 +1,46 @@
-package engine
+// Package actor has one study in use. An [Actor] decides the calls of its study and knows
+// no other study.
+//
+// # How a call works
+//
+//	Ask, Enqueue, Add ──► queue ──► clock ──► log ──► store
+//	Tell, Report, Heartbeat, reads ─────────► log ──► store
+//	every second (long-lived) ────► clock ──► log ──► store
+//
+// The log holds the study (package study), which is ahead of the store. It decides every
+// call under one lock, in microseconds. Its goroutine commits the decided events in order
+// and in batches. A call returns when its events are stored. A read also waits until
+// everything it saw is stored. Calls therefore behave as if they happened one at a time,
+// every answer is on disk, and 64 clients share one fsync.
+//
+// The queue's goroutine runs the commands that make trials, one at a time. A suggestion
+// sees every earlier one as pending, and its trial number is fixed in advance. The
+// goroutine does not hold the lock, so tells, reports and heartbeats do not wait for it. If
+// the study's proposer (package propose) is late, fails, panics or makes an invalid
+// suggestion, the ask gets a random configuration, marked as a fallback.
+//
+// If the store refuses a commit without writing anything, for example because the disk is
+// full, the waiting calls fail and the log reads its study again.
+//
+// A long-lived engine has the next suggestion prepared in the background, with the model
+// that is due before it. This begins after each tell, and when a worker first calls for a
+// study just loaded. The first ask after a restart waits for the rest of that work.
+//
+// # Locks
+//
+// The log's lock guards the study, the state kept beside it, the queue of batches, and
+// those fields of the queue and the clock whose comments say so. It is not held while the
+// store or the proposer works. Suggestions, preparations and consultations (Best, Diagnose
+// and the forecast for a pruner) take turns with the token of the study's suggester.
+//
+// # Leases
+//
+// A long-lived engine measures leases by its monotonic clock. When it loads a study, the
+// leases of running trials begin anew, spread a little. A heartbeat takes effect at once
+// and is stored with the next commit. If the process was stopped for a while, every lease
+// is extended by the pause. A command on a local file uses the stored deadlines and the
+// wall clock.
+package actor
 
 import (
 	"context"
@@ -8,6 +50,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -82,8 +125,8 @@ type Actor struct {
 	log         *eventLog
 	clock       *clock
 	queue       *queue
-	columns     columns
-	importances importances
+	columns     view.Columns
+	importances view.Importances
 }
 
 // NewActor returns an actor for a study. Its context ends with the engine.
@@ -174,7 +217,7 @@ func (a *Actor) commit(expected study.Position, events []study.Event, summary []
 }
 
 // read implements [backing].
-func (a *Actor) read() (*live, error) { return readLive(a.all, a.env, a.id, a.name) }
+func (a *Actor) read() (*state, error) { return readState(a.all, a.env, a.id, a.name) }
 
 // lost implements [backing].
 func (a *Actor) lost(err error) { a.env.Lost(a, err) }
@@ -193,14 +236,14 @@ func (a *Actor) Tick() {
 }
 
 // Left returns the study as the actor left it. If not all of it is stored, ok is false.
-func (a *Actor) Left() (s glance, ok bool) {
+func (a *Actor) Left() (s view.Listed, ok bool) {
 	l := a.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.live == nil || l.broken != errRetired || l.live.study.Position() != l.committed {
-		return glance{}, false
+	if l.state == nil || l.broken != ErrRetired || l.state.study.Position() != l.committed {
+		return view.Listed{}, false
 	}
-	return glance{view(a.name, a.id, l.live.study), l.live.digest}, true
+	return view.List(a.name, a.id, l.state.study, l.state.digest), true
 }
 
 // Peek returns the study as it stands, stored or not. If it is not in memory, ok is false.
@@ -212,8 +255,8 @@ func (a *Actor) Peek(now time.Time) (s tuner.Study, ok bool) {
 	}
 	a.log.mu.Lock()
 	defer a.log.mu.Unlock()
-	if a.loadErr != nil || a.log.live == nil {
+	if a.loadErr != nil || a.log.state == nil {
 		return s, false
 	}
-	return a.log.live.view(a.name, a.id, now), true
+	return a.log.state.view(a.name, a.id, now), true
 }

@@ -1,8 +1,7 @@
-package engine
+package view
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -20,10 +19,10 @@ import (
 // missing.
 const summaryVersion = 1
 
-// summarize returns the data of a [store.Summary], from which with the first event of the
+// Summarize returns the data of a [store.Summary], from which with the first event of the
 // log a list shows the study. It is nil for a study whose attributes do not fit. The same
 // log always gives the same data.
-func summarize(s *study.Study, d *digest) []byte {
+func Summarize(s *study.Study, d *Digest) []byte {
 	status, how := s.Status()
 	b := []byte{summaryVersion, byte(status), byte(how.Reason)}
 	b = appendText(b, how.Detail)
@@ -130,15 +129,15 @@ func (r *summaryReader) time() time.Time {
 	return time.Time{}
 }
 
-// glanceOf returns the study of a summary. ok is false if another version of this program
+// FromSummary returns the study of a summary. ok is false if another version of this program
 // made the summary.
-func glanceOf(sum store.Summary) (g glance, ok bool) {
+func FromSummary(sum store.Summary) (g Listed, ok bool) {
 	created, isCreated := sum.Created.Body.(study.Created)
 	if !isCreated || len(sum.Data) < 3 || sum.Data[0] != summaryVersion {
-		return glance{}, false
+		return Listed{}, false
 	}
-	var d digest
-	d.observe(sum.Created)
+	var d Digest
+	d.Observe(sum.Created)
 	v := tuner.Study{
 		ID: sum.Study, Spec: created.Spec, Status: study.Status(sum.Data[1]), Created: sum.Created.Time, Position: sum.Position,
 		Counts: make(map[study.TrialState]int),
@@ -178,68 +177,22 @@ func glanceOf(sum store.Summary) (g glance, ok bool) {
 		r.bad = r.bad || i >= len(d.recent.counts)
 		d.recent.counts[i%len(d.recent.counts)] = r.count()
 	}
-	return glance{v, d}, !r.bad
-}
-
-// summary returns the data of the summary of a study at its present position. The log's
-// lock is held.
-func (v *live) summary() []byte { return summarize(v.study, &v.digest) }
-
-// recall returns the studies among infos that their summaries describe, by id. It leaves
-// out those whose logs must be read.
-func (t *Engine) recall(ctx context.Context, infos []store.Info) (map[store.StudyID]glance, error) {
-	var ids []store.StudyID
-	known := make(map[store.StudyID]glance)
-	t.mu.Lock()
-	for _, info := range infos {
-		if g, ok := t.recalled[info.ID]; ok && g.study.Position == info.Head {
-			known[info.ID] = g
-		} else if t.inUse[info.Name] == nil && t.leaving[info.Name] == nil {
-			ids = append(ids, info.ID)
-		}
-	}
-	t.mu.Unlock()
-	if len(ids) == 0 {
-		return known, nil
-	}
-	list, err := t.store.Summaries(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, sum := range list {
-		if g, ok := glanceOf(sum); ok {
-			known[sum.Study] = g
-			t.keepGlance(g)
-		}
-	}
-	return known, nil
-}
-
-// saveSummaries stores the summaries of studies that a list had to read, so that the next
-// list need not read them.
-func (t *Engine) saveSummaries(ctx context.Context, list []store.Summary) {
-	if len(list) == 0 {
-		return
-	}
-	if err := t.store.SaveSummaries(ctx, list); err != nil {
-		t.checkFatal(err)
-		t.options.Logger.Debug("summaries of studies were not stored, so the next list reads the studies again", "error", err)
-	}
+	return Listed{v, d}, !r.bad
 }
 
 // CheckSummary returns a new [verify.Summarizer], for the check of a store.
 func CheckSummary() verify.Summarizer { return new(summaryCheck) }
 
 // summaryCheck follows the log of a study.
-type summaryCheck struct{ digest digest }
+type summaryCheck struct{ digest Digest }
 
 // Observe implements [verify.Summarizer].
-func (c *summaryCheck) Observe(e study.Event) { c.digest.observe(e) }
+func (c *summaryCheck) Observe(e study.Event) { c.digest.Observe(e) }
 
 // Compare implements [verify.Summarizer]. Data of another version of this program count as
 // missing.
 func (c *summaryCheck) Compare(s *study.Study, data []byte) error {
-	if len(data) == 0 || data[0] != summaryVersion || bytes.Equal(data, summarize(s, &c.digest)) {
+	if len(data) == 0 || data[0] != summaryVersion || bytes.Equal(data, Summarize(s, &c.digest)) {
 		return nil
 	}
 	return errSummary

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -8,26 +8,28 @@ import (
 	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/engine/view"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// live is a study in memory with the state that follows from its events. A refused
-// commit makes the log read the study again, into a new live that replaces the old one.
+// state is a study in memory with the state that follows from its events. A refused
+// commit makes the log read the study again, into a new state that replaces the old one.
 // If the pointer has changed, decisions made in between were not stored.
-type live struct {
+type state struct {
 	study     *study.Study
 	held      amount       // size of the study
-	digest    digest       // what lists show of the study
-	touched   touched      // trials of the last events
+	digest    view.Digest  // what lists show of the study
+	touched   view.Touched // trials of the last events
 	leases    leases       // of the running trials, by the monotonic clock
 	pruner    prune.Pruner // nil for none
 	suggester *suggester
 }
 
-// fold returns the study of a log in a store. It calls each with the study after every
+// Fold returns the study of a log in a store. It calls each with the study after every
 // event and stops at its first error.
-func fold(ctx context.Context, st store.Store, id store.StudyID, each func(*study.Study, study.Event) error) (*study.Study, error) {
+func Fold(ctx context.Context, st store.Store, id store.StudyID, each func(*study.Study, study.Event) error) (*study.Study, error) {
 	s := new(study.Study)
 	for r, err := range st.Read(ctx, id, 0) {
 		if err != nil {
@@ -43,16 +45,16 @@ func fold(ctx context.Context, st store.Store, id store.StudyID, each func(*stud
 	return s, nil
 }
 
-// readLive reads a study from a store. The leases begin when all events are read.
-func readLive(ctx context.Context, env *Environment, id store.StudyID, name string) (*live, error) {
-	v, now := &live{leases: make(leases)}, time.Now()
+// readState reads a study from a store. The leases begin when all events are read.
+func readState(ctx context.Context, env *Environment, id store.StudyID, name string) (*state, error) {
+	v, now := &state{leases: make(leases)}, time.Now()
 	var err error
-	fits := reading(env.Memory, true)
-	if v.study, err = fold(ctx, env.Store, id, func(s *study.Study, e study.Event) error {
+	fits := Reading(env.Memory, true)
+	if v.study, err = Fold(ctx, env.Store, id, func(s *study.Study, e study.Event) error {
 		v.leases.observe(e, now)
 		v.held.add(e)
-		v.digest.observe(e)
-		v.touched.observe(e)
+		v.digest.Observe(e)
+		v.touched.Observe(e)
 		return fits(e)
 	}); err != nil {
 		return nil, err
@@ -74,14 +76,14 @@ func readLive(ctx context.Context, env *Environment, id store.StudyID, name stri
 }
 
 // apply applies an event that happened now.
-func (v *live) apply(e study.Event, now time.Time) error {
+func (v *state) apply(e study.Event, now time.Time) error {
 	if err := v.study.Apply(e); err != nil {
 		return err
 	}
 	v.leases.observe(e, now)
 	v.held.add(e)
-	v.digest.observe(e)
-	v.touched.observe(e)
+	v.digest.Observe(e)
+	v.touched.Observe(e)
 	if n, ok := e.Trial(); ok && v.pruner != nil {
 		t, _ := v.study.Trial(n)
 		v.pruner.Update(t)
@@ -90,13 +92,13 @@ func (v *live) apply(e study.Event, now time.Time) error {
 }
 
 // waits reports whether the clock has a lease or a timeout to end later.
-func (v *live) waits() bool {
+func (v *state) waits() bool {
 	status, _ := v.study.Status()
 	return len(v.leases) > 0 || status != study.StatusFinished && v.study.Spec().Timeout > 0
 }
 
 // verdict returns whether a trial should stop.
-func (v *live) verdict(n int) tuner.Verdict {
+func (v *state) verdict(n int) tuner.Verdict {
 	t, _ := v.study.Trial(n)
 	out := tuner.Verdict{Deadline: t.Deadline}
 	if v.pruner != nil {
@@ -114,7 +116,7 @@ func (v *live) verdict(n int) tuner.Verdict {
 
 // handedOut returns the trials of an answer as they stand, but under the answer's
 // epochs. A worker that repeats an ask late must not act as the next holder.
-func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
+func (v *state) handedOut(r study.Reply, worker string) []study.Trial {
 	var trials []study.Trial
 	for i, n := range r.Trials {
 		t, ok := v.study.Trial(n)
@@ -131,10 +133,37 @@ func (v *live) handedOut(r study.Reply, worker string) []study.Trial {
 
 // exhausted returns the error of an ask when no trial is left but some may be handed
 // out again. It returns nil if none may.
-func (v *live) exhausted() error {
+func (v *state) exhausted() error {
 	running, queued := v.study.Count(study.Running), v.study.Count(study.Queued)
 	if running+queued == 0 {
 		return nil
 	}
 	return &study.NoneLeftError{Trials: v.study.Trials(), Running: running, NextExpiry: v.study.NextExpiry()}
 }
+
+// Reading returns a function to call with every event of a study being read. It returns
+// a [tuner.MemoryError] if there is no room for more. Of a study that is not kept, the first
+// bytes are always read.
+func Reading(m *memlimit.Limit, kept bool) func(study.Event) error {
+	const step = 1 << 20 // bytes between two checks
+	unseen := 0
+	if kept {
+		unseen = step
+	}
+	return func(e study.Event) error {
+		if unseen += view.Size(e); m == nil || unseen < step {
+			return nil
+		}
+		unseen = 0
+		leave, ok := m.Enter(step, memlimit.ShareLoad)
+		if !ok {
+			return &tuner.MemoryError{Limit: m.Bytes()}
+		}
+		leave()
+		return nil
+	}
+}
+
+// summary returns the data of the summary of a study at its present position. The log's
+// lock is held.
+func (v *state) summary() []byte { return view.Summarize(v.study, &v.digest) }

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -47,10 +47,10 @@ func (s *shelf) commit(expected study.Position, events []study.Event, _ []byte) 
 	return nil
 }
 
-func (s *shelf) read() (*live, error) {
+func (s *shelf) read() (*state, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := &live{study: new(study.Study), leases: make(leases)}
+	v := &state{study: new(study.Study), leases: make(leases)}
 	for _, e := range s.events {
 		if err := v.apply(e, time.Now()); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func mark(i int) study.Command {
 
 func marks(t *testing.T, l *eventLog) (n int) {
 	t.Helper()
-	if err := l.read(t.Context(), func(v *live) { n = len(v.study.Attributes()) }); err != nil {
+	if err := l.read(t.Context(), func(v *state) { n = len(v.study.Attributes()) }); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -174,7 +174,7 @@ func TestLogAfterARefusedCommit(t *testing.T) {
 				if err := l.do(t.Context(), mark(i)); !errors.Is(err, store.ErrFull) {
 					t.Errorf("call %d: %v", i, err)
 				}
-				if n := len(l.live.study.Attributes()); n != 0 {
+				if n := len(l.state.study.Attributes()); n != 0 {
 					t.Errorf("call %d: the study was not read again before the call returned: %d attributes", i, n)
 				}
 			})
@@ -183,7 +183,7 @@ func TestLogAfterARefusedCommit(t *testing.T) {
 		work.Go(func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if err := l.unlocked(func() { close(s.hold); synctest.Wait() }); !errors.Is(err, errDiscarded) {
+			if err := l.unlocked(func() { close(s.hold); synctest.Wait() }); !errors.Is(err, ErrDiscarded) {
 				t.Errorf("what was made meanwhile: %v", err)
 			}
 			if err := l.unlocked(func() {}); err != nil {
@@ -223,7 +223,7 @@ func TestLogEnds(t *testing.T) {
 			if err := l.do(t.Context(), mark(1)); !errors.Is(err, c.refuse) {
 				t.Errorf("the next call: %v", err)
 			}
-			if err := l.read(t.Context(), func(*live) { t.Error("read") }); !errors.Is(err, c.refuse) {
+			if err := l.read(t.Context(), func(*state) { t.Error("read") }); !errors.Is(err, c.refuse) {
 				t.Errorf("a read: %v", err)
 			}
 		})
@@ -235,7 +235,7 @@ func TestLogEnds(t *testing.T) {
 func TestLogRetires(t *testing.T) {
 	s := &shelf{}
 	l, end := runLog(t, s)
-	if err := l.updateLater(t.Context(), func(*live) error { _, err := l.decide(t.Context(), mark(0)); return err }); err != nil {
+	if err := l.updateLater(t.Context(), func(*state) error { _, err := l.decide(t.Context(), mark(0)); return err }); err != nil {
 		t.Fatal(err)
 	}
 	_, advanced, err := l.since(t.Context(), 7)
@@ -247,10 +247,10 @@ func TestLogRetires(t *testing.T) {
 	if len(s.events) != 2 {
 		t.Errorf("%d events are stored", len(s.events))
 	}
-	if err := l.do(t.Context(), mark(1)); !errors.Is(err, errRetired) {
+	if err := l.do(t.Context(), mark(1)); !errors.Is(err, ErrRetired) {
 		t.Errorf("decided after the end: %v", err)
 	}
-	if _, _, err := l.since(t.Context(), 0); !errors.Is(err, errRetired) {
+	if _, _, err := l.since(t.Context(), 0); !errors.Is(err, ErrRetired) {
 		t.Errorf("watched after the end: %v", err)
 	}
 }

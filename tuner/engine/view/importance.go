@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"context"
@@ -21,9 +21,9 @@ const (
 	leastCompleted = 10
 )
 
-// importances are those of a study's models, by objective. They are computed once for each
+// Importances are those of a study's models, by objective. They are computed once for each
 // model event.
-type importances struct {
+type Importances struct {
 	mu     sync.Mutex
 	models map[int]modelImportance
 }
@@ -34,9 +34,9 @@ type modelImportance struct {
 	shares   []explain.Share
 }
 
-// importance says how much each parameter matters for an objective. freeze returns the
+// Importance says how much each parameter matters for an objective. freeze returns the
 // study's model, which is nil if there is none, its state, and how many results it needs.
-func importance(ctx context.Context, v *study.View, q tuner.ImportanceQuery, c *columns, known *importances, freeze func() (*propose.Frozen, surrogate.State, int, error)) (out tuner.Importance, err error) {
+func Importance(ctx context.Context, v *study.View, q tuner.ImportanceQuery, c *Columns, known *Importances, freeze func() (*propose.Frozen, surrogate.State, int, error)) (out tuner.Importance, err error) {
 	spec := v.Spec()
 	objective, err := objectiveOf(spec, q.Objective)
 	if err != nil {
@@ -81,14 +81,14 @@ func objectiveOf(spec study.Spec, name string) (int, error) {
 }
 
 // byData adds the importances by the data.
-func byData(v *study.View, columns *columns, objective int, out *tuner.Importance) error {
+func byData(v *study.View, columns *Columns, objective int, out *tuner.Importance) error {
 	sp := v.Spec().Space
 	o := v.Spec().Objectives[objective]
-	chosen, err := choose(columns.readers(v.Spec()), []string{"state", "value/" + o.Name, "parameter/"})
+	chosen, err := Choose(columns.Readers(v.Spec()), []string{"state", "value/" + o.Name, "parameter/"})
 	if err != nil {
 		return err
 	}
-	c, err := columns.at(v, chosen, nil)
+	c, err := columns.At(v, chosen, nil)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func byData(v *study.View, columns *columns, objective int, out *tuner.Importanc
 
 // byModel adds the importances by the model. Callers that want the same wait for one
 // computation.
-func (i *importances) byModel(ctx context.Context, m *propose.Frozen, spec study.Spec, objective int, out *tuner.Importance) error {
+func (i *Importances) byModel(ctx context.Context, m *propose.Frozen, spec study.Spec, objective int, out *tuner.Importance) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known, ok := i.models[objective]

@@ -1,14 +1,14 @@
-package engine
+package view
 
 import (
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// best returns the Pareto front of the completed trials. With one objective, it is the
+// Best returns the Pareto front of the completed trials. With one objective, it is the
 // first trial with the best mean. Trials that violate the constraints count only if no
 // trial keeps them.
-func best(v *study.View) []study.Trial {
+func Best(v *study.View) []study.Trial {
 	if front := bestOf(v, propose.Keeps(v.Spec().Proposer)); len(front) > 0 {
 		return front
 	}

@@ -1,4 +1,4 @@
-package engine
+package view
 
 import (
 	"github.com/bkbtuner/bkb/tuner"
@@ -8,15 +8,15 @@ import (
 // maxTouched is how many of the last events a study in memory knows the trials of.
 const maxTouched = 20_000
 
-// touched has the trials of the last events of a study, so that a page that follows it
+// Touched has the trials of the last events of a study, so that a page that follows it
 // need not read its log again.
-type touched struct {
+type Touched struct {
 	position study.Position // of the last event
 	trials   []int32        // of the event at each position, by its remainder, or NoTrial
 }
 
-// observe notes the next event.
-func (t *touched) observe(e study.Event) {
+// Observe notes the next event.
+func (t *Touched) Observe(e study.Event) {
 	n, ok := e.Trial()
 	if !ok {
 		n = tuner.NoTrial
@@ -29,9 +29,9 @@ func (t *touched) observe(e study.Event) {
 	t.position++
 }
 
-// between returns the trials of the events after one position and up to another. A trial
+// Between returns the trials of the events after one position and up to another. A trial
 // may be there several times. ok is false if not all of these events are known.
-func (t *touched) between(after, upTo study.Position) (trials []int32, ok bool) {
+func (t *Touched) Between(after, upTo study.Position) (trials []int32, ok bool) {
 	if after > upTo || upTo > t.position || t.position-after > study.Position(len(t.trials)) {
 		return nil, false
 	}

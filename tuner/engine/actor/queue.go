@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -88,7 +88,7 @@ func (q *queue) inTurn(ctx context.Context, f func()) error {
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
 	case <-q.ctx.Done():
 		if taken.CompareAndSwap(false, true) {
-			return errRetired
+			return ErrRetired
 		}
 		<-done // it is at work and ends soon
 		return nil
@@ -141,13 +141,13 @@ func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, er
 	q.log.mu.Lock()
 	defer q.log.mu.Unlock()
 	err = q.handOut(ctx, c, &a)
-	if errors.Is(err, errDiscarded) {
+	if errors.Is(err, ErrDiscarded) {
 		if c.RequestID == "" && a.first.stored() { // a retry would hand out other trials
 			err = fmt.Errorf("%w: %w", store.ErrUnknownOutcome, errPart)
 		}
 		return answer{}, nil, err
 	}
-	a.trials = q.log.live.handedOut(a.reply, c.Worker)
+	a.trials = q.log.state.handedOut(a.reply, c.Worker)
 	return a, q.log.barrier(), err
 }
 
@@ -155,7 +155,7 @@ func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, er
 // lock is held, except while the proposer works.
 func (q *queue) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	q.clock.settle(q.log)
-	s := q.log.live.study
+	s := q.log.state.study
 	before := s.Position()
 	reply, err := q.decideForWorker(ctx, c)
 	if err != nil {
@@ -212,7 +212,7 @@ func (q *queue) decideForWorker(ctx context.Context, c study.Command) (study.Rep
 // lock is held, except while the proposer works. The error is errDiscarded if the live
 // study was replaced meanwhile.
 func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
-	s, g := q.log.live.study, q.log.live.suggester
+	s, g := q.log.state.study, q.log.state.suggester
 	defer q.env.Processors.Asking(g.stuck.Load())() // the ask's own count may have ended with its context
 	view := s.Snapshot()
 	var anchor study.Anchor
@@ -275,7 +275,7 @@ func (q *queue) exhausted(reply study.Reply) error {
 	if len(reply.Trials) > 0 {
 		return nil
 	}
-	if err := q.log.live.exhausted(); err != nil {
+	if err := q.log.state.exhausted(); err != nil {
 		return err
 	}
 	return q.finish(study.Finish{Reason: study.FinishedExhausted})
@@ -286,7 +286,7 @@ func (q *queue) finish(c study.Finish) error {
 	if _, err := q.log.decide(q.ctx, c); err != nil {
 		return err
 	}
-	_, how := q.log.live.study.Status()
+	_, how := q.log.state.study.Status()
 	return &study.FinishedError{Reason: how.Reason, Detail: how.Detail}
 }
 
@@ -295,7 +295,7 @@ func (q *queue) finish(c study.Finish) error {
 func (q *queue) autoCount(ctx context.Context, c study.Ask) (int, error) {
 	q.log.mu.Lock()
 	defer q.log.mu.Unlock()
-	if n, ok := q.log.live.study.Answered(c.RequestID); ok {
+	if n, ok := q.log.state.study.Answered(c.RequestID); ok {
 		return n, nil
 	}
 	v, err := q.log.current()
@@ -319,8 +319,8 @@ func (q *queue) autoCount(ctx context.Context, c study.Ask) (int, error) {
 // least one. The log's lock is held, except while the proposer works.
 func (q *queue) useful(ctx context.Context, n int) (int, error) {
 	made, err := q.propose(ctx, n)
-	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, errDiscarded) {
+	if errors.Is(err, propose.ErrExhausted) || errors.Is(err, ErrDiscarded) {
 		return 1, nil
 	}
-	return min(max(made.UsefulWorkers-q.log.live.study.Count(study.Running), 1), tuner.MaxAuto), err
+	return min(max(made.UsefulWorkers-q.log.state.study.Count(study.Running), 1), tuner.MaxAuto), err
 }
