@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -54,9 +55,6 @@ type Iterate struct {
 	// change. Until the next Step it must return the same model, even after an
 	// iteration failed halfway.
 	Model func() (Model, error)
-	// Predict, if not nil, sets dst to the outputs for the validation rows. It is for
-	// algorithms that can do so at less cost than Model and its Predict.
-	Predict func(ctx context.Context, dst []float64) error
 }
 
 // NewMonitor verifies the data as Check does and reads the targets of
@@ -86,7 +84,7 @@ func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
 	if math.IsInf(it.Objective, 0) || math.IsInf(it.Residual, 0) {
 		return true, m.diverged(it.Iteration)
 	}
-	it.Model = once(it.Model)
+	it.Model = sync.OnceValues(it.Model)
 	p := Progress{
 		Iteration: it.Iteration, Iterations: m.iterations, Passes: it.Passes, Rows: it.Rows,
 		Objective: it.Objective, Residual: it.Residual, ValidationError: math.NaN(), Notes: it.Notes, Snapshot: it.Model,
@@ -120,18 +118,12 @@ func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
 
 // validate returns the error on the validation data.
 func (m *Monitor) validate(ctx context.Context, it Iterate) (float64, error) {
-	if it.Predict != nil {
-		if err := it.Predict(ctx, m.outputs); err != nil {
-			return 0, m.explain(err, it.Iteration)
-		}
-	} else {
-		model, err := it.Model()
-		if err != nil {
-			return 0, m.explain(err, it.Iteration)
-		}
-		if err := model.Predict(ctx, m.outputs, m.o.Validation); err != nil {
-			return 0, err
-		}
+	model, err := it.Model()
+	if err != nil {
+		return 0, m.explain(err, it.Iteration)
+	}
+	if err := model.Predict(ctx, m.outputs, m.o.Validation); err != nil {
+		return 0, err
 	}
 	v := m.measure(m.outputs, m.targets, m.o.Validation.Outputs())
 	if math.IsNaN(v) {
@@ -188,18 +180,4 @@ func (m *Monitor) explain(err error, iteration int) error {
 
 func (m *Monitor) diverged(iteration int) error {
 	return &DivergenceError{Algorithm: m.algorithm, Iteration: iteration, Remedy: "a smaller step or a larger λ"}
-}
-
-// once calls f at most once.
-func once(f func() (Model, error)) func() (Model, error) {
-	var model Model
-	var err error
-	done := false
-	return func() (Model, error) {
-		if !done {
-			model, err = f()
-			done = true
-		}
-		return model, err
-	}
 }

@@ -162,35 +162,6 @@ func TestMonitorDivergence(t *testing.T) {
 	}
 }
 
-// TestMonitorPredict checks that Predict is used for validation and that Model is
-// called for the best iterate only.
-func TestMonitorPredict(t *testing.T) {
-	ctx := context.Background()
-	m, err := learners.NewMonitor(ctx, "test", 3, constantSource(t, 0), learners.Options{Validation: constantSource(t, 3, 3)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := 0
-	for i, v := range []float64{9, 3, 8} {
-		if _, err := m.Step(ctx, learners.Iterate{
-			Iteration: i + 1,
-			Predict: func(_ context.Context, dst []float64) error {
-				for k := range dst {
-					dst[k] = v
-				}
-				return nil
-			},
-			Model: func() (learners.Model, error) { made++; return constantModel(v)() },
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	model, err := m.Finish(nil)
-	if err != nil || value(t, model) != 3 || made != 2 {
-		t.Errorf("model %v, %v, made %d times, want 3 twice", model, err, made)
-	}
-}
-
 func TestTargets(t *testing.T) {
 	y, err := learners.Targets(context.Background(), constantSource(t, 1, 2))
 	if err != nil {

@@ -267,7 +267,7 @@ func TestPaperConditionNumber(t *testing.T) {
 		m         int
 		practical bool
 	}{
-		{1, must(theory.UniformCenters(0, 1, 1, 0.1)), false},
+		{1, int(math.Ceil(5 * (1 + 14) * math.Log(8/0.1))), false},
 		{3e-2, must(theory.PracticalCenters(1000, 1/3e-2, 3e-2, 1)), true},
 	} {
 		s := prepared(t, Params{Kernel: k, Lambda: c.lambda, Centers: c.m}, train, nil)

@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -20,7 +21,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	monitor, err := learners.NewMonitor(ctx, algorithm, orDefault(p.Iterations, defaultIterations), train, o)
+	monitor, err := learners.NewMonitor(ctx, algorithm, cmp.Or(p.Iterations, defaultIterations), train, o)
 	if err != nil {
 		return nil, err
 	}

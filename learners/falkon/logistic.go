@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -156,8 +157,8 @@ func (p LogisticParams) newton(ctx context.Context, train data.Source, o learner
 // newNewton returns Newton's method for p, without its losses.
 func newNewton(f *fit, p Params, decay float64, steps int) *newton {
 	w := &newton{
-		fit: f, columns: f.train.Outputs(), decay: orDefault(decay, defaultDecay), steps: orDefault(steps, defaultSteps),
-		tolerance: orDefault(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
+		fit: f, columns: f.train.Outputs(), decay: cmp.Or(decay, defaultDecay), steps: cmp.Or(steps, defaultSteps),
+		tolerance: cmp.Or(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
 	}
 	w.mu = max(f.Lambda, newtonStart*f.kappaSq)
 	if f.Iterations = p.Iterations; p.Iterations == 0 {
@@ -189,7 +190,7 @@ func (w *newton) fitAll(ctx context.Context, o learners.Options) (learners.Model
 // largest value kappaSq = κ². From 1e-2·κ², μ falls to λ by the factor Decay. The
 // models of these steps belong to a larger λ and do not depend on the final one.
 func (p LogisticParams) Descent(lambda, kappaSq float64) int {
-	return descentSteps(lambda, kappaSq, orDefault(p.Decay, defaultDecay))
+	return descentSteps(lambda, kappaSq, cmp.Or(p.Decay, defaultDecay))
 }
 
 func descentSteps(lambda, kappaSq, decay float64) int {

@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -84,7 +85,7 @@ func (p Params) Validate() error {
 	if !(p.Epsilon < 1) {
 		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1, relative to k(x, x)")
 	}
-	for _, err := range []error{
+	return cmp.Or(
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
 		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
 		learners.NotNegative(algorithm, "tolerance", p.Tolerance),
@@ -92,12 +93,7 @@ func (p Params) Validate() error {
 		learners.AtLeast(algorithm, "centers", p.Centers, 0),
 		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
 		learners.CheckDistances(algorithm, p.Distances),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // settled returns p with its defaults for n rows and κ² = sup k(x, x).
@@ -115,12 +111,12 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 	}
 	s := p.sampling().For(p.Lambda, kappaSq, usual, n)
 	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
-	p.Iterations = orDefault(p.Iterations, defaultIterations)
-	p.Tolerance = orDefault(p.Tolerance, defaultTolerance)
+	p.Iterations = cmp.Or(p.Iterations, defaultIterations)
+	p.Tolerance = cmp.Or(p.Tolerance, defaultTolerance)
 	if p.Precision == kernel.Float32 {
-		p.Epsilon = orDefault(p.Epsilon, defaultEpsilon32)
+		p.Epsilon = cmp.Or(p.Epsilon, defaultEpsilon32)
 	}
-	p.Epsilon = orDefault(p.Epsilon, defaultEpsilon)
+	p.Epsilon = cmp.Or(p.Epsilon, defaultEpsilon)
 	return p, nil
 }
 
@@ -135,11 +131,4 @@ func defaultCenters(n int) (int, error) {
 		return 0, err
 	}
 	return theory.PracticalCenters(n, 1/lambda, lambda, 1)
-}
-
-func orDefault[T int | float64](v, standard T) T {
-	if v == 0 {
-		return standard
-	}
-	return v
 }

@@ -1,6 +1,7 @@
 package falkon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -68,17 +69,12 @@ func (p RobustParams) Validate() error {
 	if !(p.Quantile >= 0 && p.Quantile < 1) {
 		return learners.Invalid(algorithm, "quantile", p.Quantile, "above 0 and below 1, or 0 for ½")
 	}
-	for _, err := range []error{
+	return cmp.Or(
 		learners.NotNegative(algorithm, "delta", p.Delta),
 		learners.NotNegative(algorithm, "smoothing", p.Smoothing),
 		learners.AtLeast(algorithm, "steps", p.Steps, 0),
 		checkDecay(p.Decay),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // Fit learns from the n rows of train, see [learners.Estimator]. An iteration is a Newton
@@ -109,10 +105,10 @@ func (p RobustParams) losses(w *newton, size float64) losses {
 		size = 1
 	}
 	if p.Loss == learners.HuberLoss {
-		delta := orDefault(p.Delta, 1)
+		delta := cmp.Or(p.Delta, 1)
 		return huber{delta: delta, scale: min(delta, size) * size}
 	}
-	l := &pinball{tau: orDefault(p.Quantile, 0.5), h: size, scale: size}
+	l := &pinball{tau: cmp.Or(p.Quantile, 0.5), h: size, scale: size}
 	w.sharpen = func() bool {
 		end := p.Smoothing
 		if end == 0 {

@@ -1,6 +1,7 @@
 package nystrom
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -95,7 +96,7 @@ func (p Params) Validate() error {
 	case p.Coordinates == Plain && p.Solver == Direct:
 		return learners.Invalid(algorithm, "coordinates", p.Coordinates, "none; it is for the iterative solvers")
 	}
-	for _, err := range []error{
+	return cmp.Or(
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
 		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
 		learners.NotNegative(algorithm, "step size", p.StepSize),
@@ -104,12 +105,7 @@ func (p Params) Validate() error {
 		learners.AtLeast(algorithm, "batch size", p.BatchSize, 0),
 		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
 		learners.CheckDistances(algorithm, p.Distances),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 func (p Params) sampling() learners.Sampling {

@@ -1,11 +1,9 @@
 // Package theory computes the hyper-parameters that theory recommends, and the ranges
 // in which to tune them. They are starting values for tuning.
 //
-//	Lambda, Rate, Landweber           kernel ridge regression, gradient descent
+//	Lambda, Rate                      kernel ridge regression
 //	Schedule.Settings                 SGD with random features, Corollaries 5, 6
-//	MaxStep, MinFeatures              its exact conditions, Theorem 3
-//	UniformCenters, LeverageCenters,  FALKON, Theorems 5, 7 and 8, with their
-//	PracticalCenters, FALKON          constants and with practical ones
+//	PracticalCenters                  FALKON, Theorem 7 with practical constants
 //	DoublyOnline.*                    doubly online learning, Corollaries 3.2 … 3.9
 //	Multipass.*                       averaged SGD over several passes, Theorem 1
 //	Space, Data                       search spaces for given data

@@ -50,16 +50,6 @@ func Lambda(n int, g Regularity) (float64, error) {
 	return math.Pow(float64(n), -1/(2*g.R+g.Alpha)), nil
 }
 
-// Landweber returns t_max = n^{1/(2r+α)}, the number of iterations of gradient descent
-// with step κ⁻². Its early stopping is as good as a ridge of Lambda. The sources are
-// (2.47) and (2.57).
-func Landweber(n int, g Regularity) (int, error) {
-	if err := checkProblem(n, g); err != nil {
-		return 0, err
-	}
-	return ceil(math.Pow(float64(n), 1/(2*g.R+g.Alpha)), math.MaxInt), nil
-}
-
 func checkProblem(n int, g Regularity) error {
 	if n < 1 {
 		return invalid("n", n, "at least 1 (the number of observations)")
@@ -97,14 +87,6 @@ func invalid(name string, value any, want string) error {
 func checkPositive(name string, v float64) error {
 	if !(v > 0 && v <= math.MaxFloat64) {
 		return invalid(name, v, "> 0 and finite")
-	}
-	return nil
-}
-
-// checkDelta requires a probability of failure.
-func checkDelta(delta float64) error {
-	if !(delta > 0 && delta < 1) {
-		return invalid("delta", delta, "in (0, 1), the probability that the statement fails")
 	}
 	return nil
 }

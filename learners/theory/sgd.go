@@ -38,8 +38,8 @@ type SGD struct {
 // Settings returns b, γ, T and M for n ≥ 1 observations.
 //
 // M = 4n^{(1+α(2r−1))/(2r+α)}, at most n, which is (3.14) without the logarithm in its
-// Õ. The conditions of Theorem 3 on γ and M, with their constants, are [MaxStep] and
-// [MinFeatures]. They are far from necessary, and γ = 1 does not meet them.
+// Õ. The conditions of Theorem 3 on γ and M, with their constants, are far from necessary,
+// and γ = 1 does not meet them.
 //
 // The sources are Corollaries 5 and 6.
 func (s Schedule) Settings(n int, g Regularity) (SGD, error) {
@@ -68,53 +68,4 @@ func (s Schedule) Settings(n int, g Regularity) (SGD, error) {
 	}
 	out.Passes = float64(out.BatchSize) * float64(out.Iterations) / N
 	return out, nil
-}
-
-// MaxStep returns the largest γ of (3.16), in units of κ⁻², for T iterations with steps
-// γt^−θ, θ ∈ [0, 1). It holds with probability 1 − 9δ.
-//
-//	n/(9T^{1−θ} log(n/δ))  ∧  (θ ∧ (1−θ))/7, or 1/(8(1 + log T)) for θ = 0.
-//
-// It needs n ≥ 32 log²(2/δ). The source is Theorem 3, of which Theorems 1 and 2 are the
-// case θ = 0.
-func MaxStep(n, iterations int, theta, delta float64) (float64, error) {
-	if err := checkTheorem3(iterations, theta, delta); err != nil {
-		return 0, err
-	}
-	if log := math.Log(2 / delta); float64(n) < 32*log*log {
-		return 0, invalid("n", n, "at least 32 log²(2/δ) (Theorem 3)")
-	}
-	T := float64(iterations)
-	decay := 1 / (8 * (1 + math.Log(T)))
-	if theta > 0 {
-		decay = min(theta, 1-theta) / 7
-	}
-	return min(float64(n)/(9*math.Pow(T, 1-theta)*math.Log(float64(n)/delta)), decay), nil
-}
-
-// MinFeatures returns the least M of (3.17) for T iterations with steps γt^−θ, γ > 0 in
-// units of κ⁻². It holds with probability 1 − 9δ.
-//
-//	M ≥ (4 + 18γT^{1−θ}) log(12γT^{1−θ}/δ).
-//
-// The source is Theorem 3.
-func MinFeatures(step float64, iterations int, theta, delta float64) (int, error) {
-	if err := checkTheorem3(iterations, theta, delta); err != nil {
-		return 0, err
-	}
-	if err := checkPositive("step", step); err != nil {
-		return 0, err
-	}
-	s := step * math.Pow(float64(iterations), 1-theta)
-	return ceil((4+18*s)*math.Log(12*s/delta), math.MaxInt), nil
-}
-
-func checkTheorem3(iterations int, theta, delta float64) error {
-	if iterations < 1 {
-		return invalid("iterations", iterations, "at least 1")
-	}
-	if !(theta >= 0 && theta < 1) {
-		return invalid("theta", theta, "in [0, 1) (Theorem 3)")
-	}
-	return checkDelta(delta)
 }

@@ -73,7 +73,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	log-falkon,   M as falkon
 //	nystrom
 //	landweber     up to 4√n iterations, or 3·10⁸ kernel evaluations if they are more,
-//	              from 100 to 1000; from Landweber with (½, 1): √n
+//	              from 100 to 1000; from n^{1/(2r+α)} with (½, 1), (2.47): √n
 //	sgdrf         step-scale ∈ [0.05, 1.5], of γ*; b ∈ [1, 4√n], from MiniBatches
 //	              with (½, 1); M ∈ [√n/2, 16√n]; the features follow the kernel;
 //	              λ is 0 as in the paper, or a power of 10 up to 0.01; θ up to ½
