@@ -3,8 +3,6 @@ package learners
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"runtime"
 	"sync"
 
@@ -30,14 +28,14 @@ func Workers(n int) int {
 // that src has the length that it claims. It returns the error of the first bad block
 // among those that were read.
 func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func(row int, x kernel.Rows) error) error {
-	cursor, err := src.Open(ctx)
+	in, err := kernel.OpenReader(ctx, src)
 	if err != nil {
-		return &kernel.SourceError{Row: 0, Err: err}
+		return err
 	}
-	defer cursor.Close()
-	r := &reader{src: src, cursor: cursor, size: size}
+	defer in.Close()
+	r := &reader{in: in, size: size}
 	var group sync.WaitGroup
-	for range min(Workers(workers), (src.Len()+size-1)/size) {
+	for range max(1, min(Workers(workers), (src.Len()+size-1)/size)) {
 		group.Go(func() {
 			var x kernel.Rows
 			for {
@@ -46,7 +44,7 @@ func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func
 				if x, row, ok = r.take(ctx, x); !ok {
 					return
 				}
-				if err := r.check(row, x); err != nil {
+				if err := Shift(kernel.CheckFinite("x", x), row); err != nil {
 					r.fail(row, err)
 				} else if err := f(row, x); err != nil {
 					r.fail(row, err)
@@ -55,20 +53,15 @@ func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func
 		})
 	}
 	group.Wait()
-	if r.err == nil {
-		_, _, err = r.next(ctx, nil)
-		return err
-	}
 	return r.err
 }
 
 // reader hands the blocks of a pass to goroutines.
 type reader struct {
 	mu     sync.Mutex
-	src    kernel.Source
-	cursor kernel.Cursor
+	in     *kernel.Reader
 	size   int
-	at     int
+	ended  bool
 	err    error
 	errRow int
 }
@@ -76,45 +69,15 @@ type reader struct {
 func (r *reader) take(ctx context.Context, reuse kernel.Rows) (kernel.Rows, int, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil || r.at == r.src.Len() {
+	if r.err != nil || r.ended {
 		return nil, 0, false
 	}
-	x, row, err := r.next(ctx, reuse)
+	x, row, err := r.in.Next(ctx, r.size, reuse)
 	if err != nil {
 		r.err, r.errRow = err, row
-		return nil, 0, false
 	}
-	return x, row, true
-}
-
-// next returns the next block, or nil after the last.
-func (r *reader) next(ctx context.Context, reuse kernel.Rows) (kernel.Rows, int, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, r.at, err
-	}
-	row, want := r.at, min(r.size, r.src.Len()-r.at)
-	x, err := r.cursor.Next(ctx, max(want, 1), reuse)
-	switch {
-	case errors.Is(err, io.EOF):
-		if want == 0 {
-			return nil, row, nil
-		}
-		err = fmt.Errorf("%w: it ends at row %d of %d", kernel.ErrSource, row, r.src.Len())
-	case err == nil && x.Len() != want:
-		err = fmt.Errorf("%w: a block of %d rows where %d were due", kernel.ErrSource, x.Len(), want)
-	}
-	if err != nil {
-		return nil, row, &kernel.SourceError{Row: row, Err: err}
-	}
-	r.at += want
-	return x, row, nil
-}
-
-func (r *reader) check(row int, x kernel.Rows) error {
-	if x.Dim() != r.src.Dim() {
-		return &kernel.DimensionError{What: fmt.Sprintf("x from row %d", row), Got: x.Dim(), Want: r.src.Dim()}
-	}
-	return Shift(kernel.CheckFinite("x", x), row)
+	r.ended = x == nil
+	return x, row, !r.ended
 }
 
 func (r *reader) fail(row int, err error) {

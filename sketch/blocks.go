@@ -29,7 +29,8 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 // keeps that of the first row.
 type blocks struct {
 	mu      sync.Mutex
-	reader  *reader
+	k       kernel.Kernel
+	reader  *kernel.Reader
 	size    int
 	stop    bool
 	err     error
@@ -41,12 +42,12 @@ type blocks struct {
 // goroutines. workers is their number, or 0 for one per processor. f gets the number of
 // the block's first row.
 func eachBlock(ctx context.Context, k kernel.Kernel, src kernel.Source, size, workers int, f func(w *workspace, row int, x kernel.Rows) error) error {
-	r, err := openReader(ctx, k, src)
+	r, err := kernel.OpenReader(ctx, src)
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	b := &blocks{reader: r, size: size}
+	defer r.Close()
+	b := &blocks{k: k, reader: r, size: size}
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -94,7 +95,7 @@ func (b *blocks) take(ctx context.Context, w *workspace) (kernel.Rows, int, bool
 	if b.stop {
 		return nil, 0, false
 	}
-	x, row, err := b.reader.next(ctx, b.size, w.block)
+	x, row, err := next(ctx, b.k, b.reader, b.size, w.block)
 	if err != nil {
 		b.fail(row, err)
 		return nil, 0, false

@@ -84,8 +84,7 @@ func (m *dense) finish(w wave, factor float64) *dense {
 // Apply computes the features in O(n·M·d), or O(M) per stored element of sparse
 // rows.
 func (m *dense) Apply(dst []float64, x kernel.Rows) error {
-	read, err := m.checkApply(dst, x)
-	if err != nil {
+	if err := m.checkApply(dst, x); err != nil {
 		return err
 	}
 	switch x := x.(type) {
@@ -96,8 +95,7 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	default:
 		v, s := make([]float64, m.Dim()), make([]float64, m.rows)
 		for i := range x.Len() {
-			clear(v)
-			read(v, i)
+			kernel.CopyRow(v, x, i)
 			m.project(s, v)
 			m.apply(dst[i*m.Features():][:m.Features()], s)
 		}

@@ -85,8 +85,7 @@ func (b *fastfoodBlock) project(s, tmp, v []float64) {
 
 // Apply computes the features in O(M log d) per row.
 func (f *fastfood) Apply(dst []float64, x kernel.Rows) error {
-	read, err := f.checkApply(dst, x)
-	if err != nil {
+	if err := f.checkApply(dst, x); err != nil {
 		return err
 	}
 	memory := make([]float64, 3*f.size)
@@ -94,7 +93,7 @@ func (f *fastfood) Apply(dst []float64, x kernel.Rows) error {
 	m, scale := f.Features(), f.scale(0.5)
 	for i := range x.Len() {
 		clear(v)
-		read(v, i)
+		kernel.CopyRow(v[:f.Dim()], x, i)
 		for c, a := range f.inverse {
 			v[c] *= a
 		}

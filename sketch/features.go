@@ -158,15 +158,12 @@ func (t *target) scale(share float64) float64 {
 	return t.amplitude / math.Sqrt(float64(t.FeatureSpec.Features)*share)
 }
 
-// checkApply verifies the arguments of Apply and returns a way to read rows.
-func (t *target) checkApply(dst []float64, x kernel.Rows) (rowReader, error) {
+// checkApply verifies the arguments of Apply.
+func (t *target) checkApply(dst []float64, x kernel.Rows) error {
 	if want := x.Len() * t.Features(); len(dst) != want {
-		return nil, &kernel.ShapeError{In: "sketch", What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
+		return &kernel.ShapeError{In: "sketch", What: "dst (n×M)", Got: len(dst), Want: fmt.Sprint(want)}
 	}
-	if err := t.checkRows(x); err != nil {
-		return nil, err
-	}
-	return newRowReader(x), nil
+	return t.checkRows(x)
 }
 
 // checkRows verifies inputs.
@@ -178,33 +175,4 @@ func (t *target) checkRows(x kernel.Rows) error {
 		return &kernel.DimensionError{What: "x", Got: x.Dim(), Want: t.Dim()}
 	}
 	return kernel.CheckFinite("x", x)
-}
-
-// rowReader writes row i, of length d, to dst, which must be 0 before.
-type rowReader func(dst []float64, i int)
-
-// newRowReader is for rows that a built-in kernel on vectors has accepted.
-func newRowReader(x kernel.Rows) rowReader {
-	switch x := x.(type) {
-	case *kernel.Points[float64]:
-		return func(dst []float64, i int) { copy(dst, x.Row(i)) }
-	case *kernel.Points[float32]:
-		return func(dst []float64, i int) {
-			for c, v := range x.Row(i) {
-				dst[c] = float64(v)
-			}
-		}
-	case *kernel.CSR[float64]:
-		return func(dst []float64, i int) { scatter(dst, x, i) }
-	case *kernel.CSR[float32]:
-		return func(dst []float64, i int) { scatter(dst, x, i) }
-	}
-	panic(fmt.Sprintf("sketch: precondition: a built-in kernel has accepted rows of type %T", x))
-}
-
-func scatter[T kernel.Float](dst []float64, x *kernel.CSR[T], i int) {
-	col, val := x.Row(i)
-	for q, c := range col {
-		dst[c] = float64(val[q])
-	}
 }

@@ -4,65 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// reader reads a source in blocks. It checks that the source keeps its contract and
-// refuses rows that the kernel cannot read.
-type reader struct {
-	k      kernel.Kernel
-	src    kernel.Source
-	cursor kernel.Cursor
-	at     int // first row of the next block
+// next is r.Next with a check of the rows.
+func next(ctx context.Context, k kernel.Kernel, r *kernel.Reader, max int, reuse kernel.Rows) (kernel.Rows, int, error) {
+	x, row, err := r.Next(ctx, max, reuse)
+	if err != nil || x == nil {
+		return nil, row, err
+	}
+	return x, row, checkBlock(k, x, func(i int) int { return row + i })
 }
-
-func openReader(ctx context.Context, k kernel.Kernel, src kernel.Source) (*reader, error) {
-	cursor, err := src.Open(ctx)
-	if err != nil {
-		return nil, &kernel.SourceError{Row: 0, Err: err}
-	}
-	return &reader{k: k, src: src, cursor: cursor}, nil
-}
-
-// next returns the next block of at most max rows and the number of its first
-// row, or nil after the last. reuse is as in [kernel.Cursor].
-func (r *reader) next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, int, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, r.at, err
-	}
-	row, want := r.at, min(max, r.src.Len()-r.at)
-	if want == 0 {
-		return nil, row, r.atEnd(ctx, reuse)
-	}
-	x, err := r.cursor.Next(ctx, want, reuse)
-	switch {
-	case errors.Is(err, io.EOF):
-		err = fmt.Errorf("%w: it ends at row %d of %d", kernel.ErrSource, row, r.src.Len())
-	case err == nil && x.Len() != want:
-		err = fmt.Errorf("%w: a block of %d rows where %d were asked", kernel.ErrSource, x.Len(), want)
-	}
-	if err != nil {
-		return nil, row, &kernel.SourceError{Row: row, Err: err}
-	}
-	r.at += want
-	return x, row, checkBlock(r.k, x, func(i int) int { return row + i })
-}
-
-// atEnd verifies that no row follows the last.
-func (r *reader) atEnd(ctx context.Context, reuse kernel.Rows) error {
-	_, err := r.cursor.Next(ctx, 1, reuse)
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil
-	case err == nil:
-		err = fmt.Errorf("%w: more than %d rows", kernel.ErrSource, r.src.Len())
-	}
-	return &kernel.SourceError{Row: r.at, Err: err}
-}
-
-func (r *reader) close() { _ = r.cursor.Close() }
 
 // checkBlock verifies rows whose numbers in the source are number(0), …
 func checkBlock(k kernel.Kernel, x kernel.Rows, number func(i int) int) error {

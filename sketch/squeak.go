@@ -33,11 +33,11 @@ func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	if err := checkCount("SQUEAK", "Block", s.Block); err != nil {
 		return nil, err
 	}
-	r, err := openReader(ctx, k, src)
+	r, err := kernel.OpenReader(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	d := Level{Lambda: lambda}
 	var block kernel.Rows
 	for {
@@ -46,7 +46,7 @@ func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 			size = max(256, d.Len())
 		}
 		var row int
-		if block, row, err = r.next(ctx, size, block); err != nil {
+		if block, row, err = next(ctx, k, r, size, block); err != nil {
 			return nil, err
 		}
 		if block == nil {

@@ -51,7 +51,7 @@ type pass struct {
 	c  int
 
 	mu      sync.Mutex
-	reader  *reader // nil when X is resident
+	reader  *Reader // nil when X is resident
 	next    int     // first row of the next task
 	stop    bool    // hand out no more tasks
 	failed  int     // task to which err belongs
@@ -81,11 +81,11 @@ type worker struct {
 func (p *pass) run(ctx context.Context) error {
 	o := p.op
 	if o.resident == nil {
-		r, err := openReader(ctx, o.src, o.taskRows)
+		r, err := OpenReader(ctx, o.src)
 		if err != nil {
 			return err
 		}
-		defer r.close()
+		defer r.Close()
 		p.reader = r
 	}
 	defer o.dropBlocks()
@@ -171,7 +171,7 @@ func (p *pass) take(ctx context.Context, w *worker) (task, bool) {
 	t := task{index: row / p.op.taskRows, row: row, i0: row, i1: min(row+p.op.taskRows, p.op.n), x: p.op.resident}
 	err := ctx.Err()
 	if err == nil && p.reader != nil {
-		t.x, err = p.reader.next(ctx, w.block)
+		t.x, _, err = p.reader.Next(ctx, p.op.taskRows, w.block)
 		w.block = t.x
 		t.i0, t.i1 = 0, t.i1-t.i0
 	}

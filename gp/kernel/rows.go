@@ -134,6 +134,17 @@ func (v *vector) scatter(dst []float64) {
 	}
 }
 
+// CopyRow writes row i of x, dense or sparse numbers, to dst, whose length is d. It returns
+// false for rows of another kind.
+func CopyRow(dst []float64, x Rows, i int) bool {
+	v, ok := x.(numeric)
+	if ok {
+		row := v.row(i)
+		row.scatter(dst)
+	}
+	return ok
+}
+
 // walker visits the coordinates at which at least one of two vectors is
 // stored, in increasing order.
 type walker struct {

@@ -70,30 +70,34 @@ func (c *residentCursor) Next(_ context.Context, max int, _ Rows) (Rows, error) 
 
 func (c *residentCursor) Close() error { return nil }
 
-// reader reads a whole source in blocks of a fixed size and checks that it keeps its
-// contract.
-type reader struct {
+// Reader is one pass over a whole source, which checks that the source keeps its contract.
+type Reader struct {
 	src    Source
 	cursor Cursor
-	block  int
 	at     int // first row of the next block
 }
 
-func openReader(ctx context.Context, src Source, block int) (*reader, error) {
+// OpenReader starts a pass. Its error is a [*SourceError].
+func OpenReader(ctx context.Context, src Source) (*Reader, error) {
 	cursor, err := src.Open(ctx)
 	if err != nil {
 		return nil, &SourceError{Row: 0, Err: err}
 	}
-	return &reader{src: src, cursor: cursor, block: block}, nil
+	return &Reader{src: src, cursor: cursor}, nil
 }
 
-// next returns the next block, or nil after the last.
-func (r *reader) next(ctx context.Context, reuse Rows) (Rows, error) {
-	want := min(r.block, r.src.Len()-r.at)
-	if want == 0 {
-		return nil, r.atEnd(ctx, reuse)
+// Next returns the next max rows, or those that are left, and the number of the first. After
+// the last row it returns nil. reuse is as in [Cursor]. Its errors are [*SourceError] and
+// ctx.Err().
+func (r *Reader) Next(ctx context.Context, max int, reuse Rows) (rows Rows, first int, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, r.at, err
 	}
-	rows, err := r.cursor.Next(ctx, want, reuse)
+	want := min(max, r.src.Len()-r.at)
+	if want == 0 {
+		return nil, r.at, r.atEnd(ctx, reuse)
+	}
+	rows, err = r.cursor.Next(ctx, want, reuse)
 	switch {
 	case errors.Is(err, io.EOF):
 		err = fmt.Errorf("%w: it ends at row %d of %d", ErrSource, r.at, r.src.Len())
@@ -103,14 +107,15 @@ func (r *reader) next(ctx context.Context, reuse Rows) (Rows, error) {
 		err = &DimensionError{What: "block", Got: rows.Dim(), Want: r.src.Dim()}
 	}
 	if err != nil {
-		return nil, &SourceError{Row: r.at, Err: err}
+		return nil, r.at, &SourceError{Row: r.at, Err: err}
 	}
+	first = r.at
 	r.at += want
-	return rows, nil
+	return rows, first, nil
 }
 
 // atEnd verifies that no row follows the last.
-func (r *reader) atEnd(ctx context.Context, reuse Rows) error {
+func (r *Reader) atEnd(ctx context.Context, reuse Rows) error {
 	_, err := r.cursor.Next(ctx, 1, reuse)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -121,7 +126,8 @@ func (r *reader) atEnd(ctx context.Context, reuse Rows) error {
 	return &SourceError{Row: r.at, Err: err}
 }
 
-func (r *reader) close() error { return r.cursor.Close() }
+// Close ends the pass.
+func (r *Reader) Close() error { return r.cursor.Close() }
 
 // selectBlock is the number of rows that Select reads at once.
 const selectBlock = 1024
@@ -155,19 +161,16 @@ func Select(ctx context.Context, src Source, idx []int) (Rows, error) {
 // gatherSorted reads src up to the last of the increasing indices. Without
 // indices it still reads one block, to learn the type of the rows.
 func gatherSorted(ctx context.Context, src Source, order []int) (Rows, error) {
-	r, err := openReader(ctx, src, selectBlock)
+	r, err := OpenReader(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer r.Close()
 	var parts []Rows
 	var block Rows
 	for len(parts) == 0 || len(order) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		row0 := r.at
-		if block, err = r.next(ctx, block); err != nil {
+		var row0 int
+		if block, row0, err = r.Next(ctx, selectBlock, block); err != nil {
 			return nil, err
 		}
 		if block == nil {

@@ -151,7 +151,7 @@ func encodeBlock[T kernel.Float](c *encodedCursor, raw kernel.Rows, reuse *data.
 	x := data.ReusePoints[T](n, c.p.d, reuse.X)
 	y := slices.Grow(reuse.Y[:0], n*outputs)[:n*outputs]
 	for i := range n {
-		widen(c.row, raw, i)
+		kernel.CopyRow(c.row, raw, i)
 		if err := c.p.row(c.at+i, c.row, c.x, y[i*outputs:(i+1)*outputs]); err != nil {
 			return nil, &kernel.SourceError{Row: c.at + i, Err: err}
 		}

@@ -43,7 +43,7 @@ func pairs(t testing.TB, src data.Source) (x [][]float64, y []float64) {
 				row[c] = val[k]
 			}
 		default:
-			widen(row, p, i)
+			kernel.CopyRow(row, p, i)
 		}
 		x = append(x, row)
 	}

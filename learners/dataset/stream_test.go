@@ -112,7 +112,7 @@ func compareBlocks(t *testing.T, src data.Source, wantX [][]float64, wantY []flo
 		rows = x
 		for i := range x.Len() {
 			for _, r := range []kernel.Rows{x, block.X} {
-				widen(buf, r, i)
+				kernel.CopyRow(buf, r, i)
 				if !slices.Equal(wantX[at+i], buf) {
 					t.Fatalf("blocks of %d, row %d: %v, want %v", max, at+i, buf, wantX[at+i])
 				}

@@ -104,7 +104,7 @@ func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells 
 				}
 				rows = rows[1:]
 			}
-			widen(buf, block, i)
+			kernel.CopyRow(buf, block, i)
 			if err := visit(at+i, buf); err != nil {
 				return err
 			}
@@ -112,16 +112,4 @@ func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells 
 		at += block.Len()
 	}
 	return nil
-}
-
-// widen copies row i of dense rows to dst.
-func widen(dst []float64, rows kernel.Rows, i int) {
-	switch p := rows.(type) {
-	case *kernel.Points[float64]:
-		copy(dst, p.Row(i))
-	case *kernel.Points[float32]:
-		for c, v := range p.Row(i) {
-			dst[c] = float64(v)
-		}
-	}
 }

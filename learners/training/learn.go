@@ -251,28 +251,9 @@ func dense(x kernel.Rows) *kernel.Points[float64] {
 	n, d := x.Len(), x.Dim()
 	out := make([]float64, n*d)
 	for i := range n {
-		row := out[i*d:][:d]
-		switch x := x.(type) {
-		case *kernel.Points[float64]:
-			copy(row, x.Row(i))
-		case *kernel.Points[float32]:
-			for c, v := range x.Row(i) {
-				row[c] = float64(v)
-			}
-		case *kernel.CSR[float64]:
-			scatter(row, x, i)
-		case *kernel.CSR[float32]:
-			scatter(row, x, i)
-		}
+		kernel.CopyRow(out[i*d:][:d], x, i)
 	}
 	return kernel.NewPoints(n, d, out)
-}
-
-func scatter[T kernel.Float](row []float64, x *kernel.CSR[T], i int) {
-	col, val := x.Row(i)
-	for j, c := range col {
-		row[c] = float64(val[j])
-	}
 }
 
 // fit fits factor·k with these length scales.
