@@ -2,7 +2,6 @@ package autotune
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -149,7 +148,7 @@ func (f *following) send(r study.Report) error {
 
 // report sends a report. It sends it a second time if the outcome of the first is unknown.
 func (f *following) report(r study.Report) (v tuner.Verdict, err error) {
-	c := study.ReportValues{RequestID: rand.Text(), Trial: f.trial.Number, Epoch: f.trial.Epoch, Reports: []study.Report{r}}
+	c := study.ReportValues{RequestID: tuner.NewRequestID(), Trial: f.trial.Number, Epoch: f.trial.Epoch, Reports: []study.Report{r}}
 	for range 2 {
 		v, err = f.svc.Report(f.ctx, f.study, c)
 		if code := tuner.CodeOf(err); code != tuner.Unknown && code != tuner.Unavailable {

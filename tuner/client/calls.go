@@ -79,7 +79,7 @@ func (c *Client) DeleteStudy(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	m, err := wire.EncodeDelete(name, s.ID, newRequestID())
+	m, err := wire.EncodeDelete(name, s.ID, tuner.NewRequestID())
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,8 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -20,17 +18,10 @@ import (
 // maxBackoff.
 const firstBackoff = 50 * time.Millisecond
 
-// newRequestID is 128 random bits.
-func newRequestID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
-
 // identified gives a command without a request id one.
 func identified(id *string) {
 	if *id == "" {
-		*id = newRequestID()
+		*id = tuner.NewRequestID()
 	}
 }
 
@@ -115,7 +106,7 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	if !ok || ctx.Err() != nil || !p.client.retryable(ctx, a) || time.Now().After(p.until) {
 		return err
 	}
-	pause := time.Duration(mathrand.Int64N(int64(p.longest))) + p.longest/8
+	pause := time.Duration(rand.Int64N(int64(p.longest))) + p.longest/8
 	p.longest = min(2*p.longest, maxBackoff)
 	pause = max(pause, a.RetryAfter)
 	if left := time.Until(p.until); pause > left {

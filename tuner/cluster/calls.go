@@ -9,19 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
-
-// CreateStudy implements [tuner.Service].
-func (s *Service) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Created, error) { return n.CreateStudy(ctx, name, c) })
-}
-
-// Study implements [tuner.Service].
-func (s *Service) Study(ctx context.Context, name string) (tuner.Study, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Study(ctx, name) })
-}
 
 // page is a part of a list.
 type page[T any] struct {
@@ -49,121 +37,6 @@ func (s *Service) DeleteStudy(ctx context.Context, name string) error {
 		return nil // the first server deleted it, or another client
 	}
 	return err
-}
-
-// Pause implements [tuner.Service].
-func (s *Service) Pause(ctx context.Context, name string, c study.Pause) (tuner.Study, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Pause(ctx, name, c) })
-}
-
-// Resume implements [tuner.Service].
-func (s *Service) Resume(ctx context.Context, name string, c study.Resume) (tuner.Study, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Resume(ctx, name, c) })
-}
-
-// Finish implements [tuner.Service].
-func (s *Service) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Study, error) { return n.Finish(ctx, name, c) })
-}
-
-// SetAttributes implements [tuner.Service].
-func (s *Service) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
-	identified(&c.RequestID)
-	_, err := call(ctx, s, name, writes, func(ctx context.Context, n Node) (struct{}, error) {
-		return struct{}{}, n.SetAttributes(ctx, name, c)
-	})
-	return err
-}
-
-// Ask implements [tuner.Service].
-func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Asked, error) { return n.Ask(ctx, name, c) })
-}
-
-// Tell implements [tuner.Service].
-func (s *Service) Tell(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Told, error) { return n.Tell(ctx, name, c) })
-}
-
-// Report implements [tuner.Service].
-func (s *Service) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Verdict, error) { return n.Report(ctx, name, c) })
-}
-
-// Heartbeat implements [tuner.Service].
-func (s *Service) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (tuner.Verdict, error) {
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (tuner.Verdict, error) { return n.Heartbeat(ctx, name, c) })
-}
-
-// Enqueue implements [tuner.Service].
-func (s *Service) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (study.Trial, error) { return n.Enqueue(ctx, name, c) })
-}
-
-// Add implements [tuner.Service].
-func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
-	identified(&c.RequestID)
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) (study.Trial, error) { return n.Add(ctx, name, c) })
-}
-
-// AddAll implements [tuner.Adder].
-func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
-	return call(ctx, s, name, writes, func(ctx context.Context, n Node) ([]int, error) { return n.AddAll(ctx, name, commands) })
-}
-
-// Trial implements [tuner.Service].
-func (s *Service) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (study.Trial, error) { return n.Trial(ctx, name, number) })
-}
-
-// Reports implements [tuner.Service].
-func (s *Service) Reports(ctx context.Context, name string, number, first, limit int) ([]study.Report, bool, error) {
-	p, err := call(ctx, s, name, reads, func(ctx context.Context, n Node) (p page[study.Report], err error) {
-		p.list, p.more, err = n.Reports(ctx, name, number, first, limit)
-		return p, err
-	})
-	return p.list, p.more, err
-}
-
-// Trials implements [tuner.Service].
-func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) ([]study.Trial, bool, error) {
-	p, err := call(ctx, s, name, reads, func(ctx context.Context, n Node) (p page[study.Trial], err error) {
-		p.list, p.more, err = n.Trials(ctx, name, f)
-		return p, err
-	})
-	return p.list, p.more, err
-}
-
-// Columns implements [tuner.Service].
-func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (tuner.Columns, error) { return n.Columns(ctx, name, q) })
-}
-
-// Best implements [tuner.Service].
-func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) ([]study.Trial, error) { return n.Best(ctx, name) })
-}
-
-// Diagnose implements [tuner.Service].
-func (s *Service) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (surrogate.Diagnosis, error) { return n.Diagnose(ctx, name) })
-}
-
-// Predict implements [tuner.Service].
-func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (tuner.Predictions, error) { return n.Predict(ctx, name, q) })
-}
-
-// Importance implements [tuner.Service].
-func (s *Service) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
-	return call(ctx, s, name, reads, func(ctx context.Context, n Node) (tuner.Importance, error) { return n.Importance(ctx, name, q) })
 }
 
 // Backup implements [tuner.Service].

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +46,8 @@ type Options struct {
 
 // Service is a [tuner.Service] over the studies of all servers.
 type Service struct {
+	tuner.Relay
+
 	local   Node
 	member  Member
 	options Options
@@ -90,6 +91,14 @@ func New(local Node, m Member, o Options) *Service {
 		local: local, member: m, options: o, ended: make(chan struct{}),
 		places: make(map[string]store.Server), peers: make(map[store.ServerID]*peer),
 	}
+	s.Relay = tuner.Relay{Identify: true, Pass: func(ctx context.Context, c tuner.Passed, f func(context.Context, tuner.Service) error) error {
+		k := reads
+		if c.Changes {
+			k = writes
+		}
+		_, err := call(ctx, s, c.Study, k, func(ctx context.Context, n Node) (struct{}, error) { return struct{}{}, f(ctx, n) })
+		return err
+	}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	go s.lookAfter()
 	return s
@@ -347,12 +356,5 @@ func (s *Service) note(v store.Server, err error) {
 	s.mu.Unlock()
 	if due {
 		s.options.Logger.Warn("the server that has a study did not answer", "server", v.ID, "address", v.Address, "error", err)
-	}
-}
-
-// identified gives a command without a request id one, so that it can be sent again.
-func identified(id *string) {
-	if *id == "" {
-		*id = rand.Text()
 	}
 }

@@ -60,7 +60,7 @@ func (r *run) report(ctx context.Context, t study.Trial, reading *reading) (v tu
 		if len(reports) == 0 {
 			return v, nil
 		}
-		c := study.ReportValues{RequestID: newRequestID(), Trial: t.Number, Epoch: t.Epoch, Reports: reports}
+		c := study.ReportValues{RequestID: tuner.NewRequestID(), Trial: t.Number, Epoch: t.Epoch, Reports: reports}
 		err = r.patiently(ctx, func() (err error) {
 			v, err = r.svc.Report(ctx, r.options.Study, c)
 			return err

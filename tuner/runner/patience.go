@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
@@ -45,5 +44,3 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	}
 	return ctx.Err() == nil
 }
-
-func newRequestID() string { return rand.Text() }

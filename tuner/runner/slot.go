@@ -121,7 +121,7 @@ func (r *run) announce(ctx context.Context, told study.Trial, noise []float64) {
 
 // ask asks for one trial as the named worker. It returns the noise of its prediction too.
 func (r *run) ask(ctx context.Context, name string) (study.Trial, []float64, error) {
-	c := study.Ask{RequestID: newRequestID(), Count: 1, Worker: name, Lease: r.options.Lease}
+	c := study.Ask{RequestID: tuner.NewRequestID(), Count: 1, Worker: name, Lease: r.options.Lease}
 	var asked tuner.Asked
 	err := r.patiently(ctx, func() (err error) {
 		asked, err = r.svc.Ask(ctx, r.options.Study, c)

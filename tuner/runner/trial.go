@@ -275,7 +275,7 @@ func (r *run) tell(ctx context.Context, t study.Trial, o study.Outcome) (study.T
 func (r *run) tellOnce(ctx context.Context, t study.Trial, o study.Outcome) (told tuner.Told, err error) {
 	telling, cancel := r.lingering(ctx)
 	defer cancel()
-	c := study.Tell{RequestID: newRequestID(), Trial: t.Number, Epoch: t.Epoch, Outcome: o}
+	c := study.Tell{RequestID: tuner.NewRequestID(), Trial: t.Number, Epoch: t.Epoch, Outcome: o}
 	err = r.patiently(telling, func() (err error) {
 		told, err = r.svc.Tell(telling, r.options.Study, c)
 		return err

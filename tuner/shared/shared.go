@@ -17,7 +17,6 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 const (
@@ -34,6 +33,8 @@ const (
 
 // Service is a [tuner.Service] that has its file only while it needs it.
 type Service struct {
+	tuner.Relay
+
 	// Closed, if not nil, is called at the end of Close.
 	Closed func() error
 
@@ -56,7 +57,11 @@ var (
 
 // New returns a Service that opens its file with open.
 func New(open func(ctx context.Context) (tuner.Service, error)) *Service {
-	return &Service{open: open, free: make(chan struct{})}
+	s := &Service{open: open, free: make(chan struct{})}
+	s.Pass = func(ctx context.Context, _ tuner.Passed, f func(context.Context, tuner.Service) error) error {
+		return s.Do(ctx, func(svc tuner.Service) error { return f(ctx, svc) })
+	}
+	return s
 }
 
 // Do calls f with the open service.
@@ -171,134 +176,6 @@ func call[T any](ctx context.Context, s *Service, f func(tuner.Service) (T, erro
 		return err
 	})
 	return out, err
-}
-
-// CreateStudy implements [tuner.Service].
-func (s *Service) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Created, error) { return svc.CreateStudy(ctx, name, c) })
-}
-
-// Study implements [tuner.Service].
-func (s *Service) Study(ctx context.Context, name string) (tuner.Study, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Study(ctx, name) })
-}
-
-// Studies implements [tuner.Service].
-func (s *Service) Studies(ctx context.Context, after string, limit int) (studies []tuner.Study, more bool, err error) {
-	err = s.Do(ctx, func(svc tuner.Service) (err error) {
-		studies, more, err = svc.Studies(ctx, after, limit)
-		return err
-	})
-	return studies, more, err
-}
-
-// DeleteStudy implements [tuner.Service].
-func (s *Service) DeleteStudy(ctx context.Context, name string) error {
-	return s.Do(ctx, func(svc tuner.Service) error { return svc.DeleteStudy(ctx, name) })
-}
-
-// Pause implements [tuner.Service].
-func (s *Service) Pause(ctx context.Context, name string, c study.Pause) (tuner.Study, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Pause(ctx, name, c) })
-}
-
-// Resume implements [tuner.Service].
-func (s *Service) Resume(ctx context.Context, name string, c study.Resume) (tuner.Study, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Resume(ctx, name, c) })
-}
-
-// Finish implements [tuner.Service].
-func (s *Service) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Study, error) { return svc.Finish(ctx, name, c) })
-}
-
-// SetAttributes implements [tuner.Service].
-func (s *Service) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
-	return s.Do(ctx, func(svc tuner.Service) error { return svc.SetAttributes(ctx, name, c) })
-}
-
-// Ask implements [tuner.Service].
-func (s *Service) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Asked, error) { return svc.Ask(ctx, name, c) })
-}
-
-// Tell implements [tuner.Service].
-func (s *Service) Tell(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Told, error) { return svc.Tell(ctx, name, c) })
-}
-
-// Report implements [tuner.Service].
-func (s *Service) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Verdict, error) { return svc.Report(ctx, name, c) })
-}
-
-// Heartbeat implements [tuner.Service].
-func (s *Service) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (tuner.Verdict, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Verdict, error) { return svc.Heartbeat(ctx, name, c) })
-}
-
-// Enqueue implements [tuner.Service].
-func (s *Service) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Enqueue(ctx, name, c) })
-}
-
-// Add implements [tuner.Service].
-func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Add(ctx, name, c) })
-}
-
-// AddAll implements [tuner.Adder]. It adds the trials at once if the open service can,
-// else one after another.
-func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
-	return call(ctx, s, func(svc tuner.Service) ([]int, error) { return tuner.AddAll(ctx, svc, name, commands) })
-}
-
-// Trial implements [tuner.Service].
-func (s *Service) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) (study.Trial, error) { return svc.Trial(ctx, name, number) })
-}
-
-// Reports implements [tuner.Service].
-func (s *Service) Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error) {
-	err = s.Do(ctx, func(svc tuner.Service) (err error) {
-		reports, more, err = svc.Reports(ctx, name, number, first, limit)
-		return err
-	})
-	return reports, more, err
-}
-
-// Trials implements [tuner.Service].
-func (s *Service) Trials(ctx context.Context, name string, f tuner.Filter) (trials []study.Trial, more bool, err error) {
-	err = s.Do(ctx, func(svc tuner.Service) (err error) {
-		trials, more, err = svc.Trials(ctx, name, f)
-		return err
-	})
-	return trials, more, err
-}
-
-// Columns implements [tuner.Service].
-func (s *Service) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Columns, error) { return svc.Columns(ctx, name, q) })
-}
-
-// Best implements [tuner.Service].
-func (s *Service) Best(ctx context.Context, name string) ([]study.Trial, error) {
-	return call(ctx, s, func(svc tuner.Service) ([]study.Trial, error) { return svc.Best(ctx, name) })
-}
-
-// Diagnose implements [tuner.Service].
-func (s *Service) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
-	return call(ctx, s, func(svc tuner.Service) (surrogate.Diagnosis, error) { return svc.Diagnose(ctx, name) })
-}
-
-// Predict implements [tuner.Service].
-func (s *Service) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Predictions, error) { return svc.Predict(ctx, name, q) })
-}
-
-// Importance implements [tuner.Service].
-func (s *Service) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
-	return call(ctx, s, func(svc tuner.Service) (tuner.Importance, error) { return svc.Importance(ctx, name, q) })
 }
 
 // Backup implements [tuner.Service].

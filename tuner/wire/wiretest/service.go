@@ -22,6 +22,8 @@ import (
 // Service is a tuner.Service in memory. It has the state machine of package study, one
 // lock, and random suggestions. Leases never expire.
 type Service struct {
+	tuner.Service // nil, for methods that no test of the wire calls
+
 	// BackupData is what Backup writes.
 	BackupData []byte
 
