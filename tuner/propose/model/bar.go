@@ -23,7 +23,7 @@ type bar struct {
 func (o *Outlook) bars() []bar {
 	var out []bar
 	if o.labelled() {
-		out = append(out, bar{o.surfaces[o.engine.author.objectives], 0, math.Inf(1), labelNoise})
+		out = append(out, bar{o.surfaces[o.engine.builder.objectives], 0, math.Inf(1), labelNoise})
 	}
 	for i, p := range o.limited {
 		if p != nil {
@@ -120,7 +120,7 @@ func (p *barProbe) add(g []float64) {
 func (e *Engine) LimitedMetrics() []surrogate.LimitedMetric {
 	var out []surrogate.LimitedMetric
 	for i, p := range e.limited {
-		c := e.author.options.Constraints[i]
+		c := e.builder.options.Constraints[i]
 		m := surrogate.LimitedMetric{Metric: c.metric}
 		for k := range e.Results.List {
 			if got, known := limitOf(i).measure(&e.Results.List[k]); known {

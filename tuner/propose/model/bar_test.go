@@ -121,7 +121,7 @@ func TestLimitedProbe(t *testing.T) {
 		for _, s := range e.Event.Limited {
 			s.Noise = 1e-2 // so that rounding of σ does not matter
 		}
-		e, err := newEngine(e.author, e.Results, e.Event, e.Event.Results)
+		e, err := newEngine(e.builder, e.Results, e.Event, e.Event.Results)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestCappedLimit(t *testing.T) {
 		t.Fatalf("capped at %d", e.Capped())
 	}
 	e.Event.Limited[1].Capped = true
-	if e.Capped() != e.author.options.Cap {
-		t.Errorf("capped at %d, want %d", e.Capped(), e.author.options.Cap)
+	if e.Capped() != e.builder.options.Cap {
+		t.Errorf("capped at %d, want %d", e.Capped(), e.builder.options.Cap)
 	}
 }

@@ -20,7 +20,7 @@ type Engine struct {
 	// Calibration compares earlier predictions with outcomes.
 	Calibration *Calibration
 
-	author   author
+	builder  builder
 	text     []byte // of the model event
 	surfaces []*posterior
 	limited  []*posterior // of Event.Limited
@@ -34,8 +34,8 @@ type Engine struct {
 }
 
 // newEngine returns the model of an event after the first n results.
-func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
-	e := &Engine{Event: event, Results: r, author: a, told: n}
+func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
+	e := &Engine{Event: event, Results: r, builder: a, told: n}
 	list := r.List[:n]
 	for i := range list {
 		e.count(&list[i])
@@ -71,7 +71,7 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 		}
 	}
 	var err error
-	e.distant, err = newDistant(&e.author, &e.Event, list)
+	e.distant, err = newDistant(&e.builder, &e.Event, list)
 	if event.Outliers != nil {
 		e.outliers = slices.Clone(event.Outliers.Results)
 	}
@@ -82,16 +82,16 @@ func newEngine(a author, r *Results, event Event, n int) (*Engine, error) {
 func (e *Engine) follow() {
 	for ; e.told < len(e.Results.List); e.told++ {
 		r := &e.Results.List[e.told]
-		outlier := e.Event.Outliers.includes(&e.author, e.Results.List[:e.told+1], e.told)
+		outlier := e.Event.Outliers.includes(&e.builder, e.Results.List[:e.told+1], e.told)
 		if outlier {
 			e.outliers = append(e.outliers, e.told)
 		}
 		e.hearSuccess(r)
 		for j, p := range e.surfaces {
-			if outlier && j < e.author.objectives {
+			if outlier && j < e.builder.objectives {
 				continue
 			}
-			for _, o := range e.Event.Surfaces[j].samples(r, e.author.quantity(j)) {
+			for _, o := range e.Event.Surfaces[j].samples(r, e.builder.quantity(j)) {
 				p.observe(o)
 			}
 		}
@@ -104,7 +104,7 @@ func (e *Engine) follow() {
 			}
 		}
 		if e.distant != nil && !outlier {
-			e.distant.observe(&e.author, e.Event.Far, e.Results.List, e.told)
+			e.distant.observe(&e.builder, e.Event.Far, e.Results.List, e.told)
 		}
 		if e.expense != nil {
 			for _, o := range e.Event.Expense.samples(r, expense) {
@@ -141,12 +141,12 @@ func (e *Engine) Capped() int {
 	capped := func(s *Surface, p *posterior) bool { return s.Capped || p.rank() >= p.room }
 	for j, p := range e.surfaces {
 		if capped(&e.Event.Surfaces[j], p) {
-			return e.author.options.Cap
+			return e.builder.options.Cap
 		}
 	}
 	for i, p := range e.limited {
 		if p != nil && capped(e.Event.Limited[i], p) {
-			return e.author.options.Cap
+			return e.builder.options.Cap
 		}
 	}
 	return 0
@@ -199,7 +199,7 @@ func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 // LengthScales returns the length scale of the first objective along each ordered parameter.
 func (e *Engine) LengthScales() map[string]float64 {
 	out := make(map[string]float64)
-	for c, a := range e.author.space.Axes() {
+	for c, a := range e.builder.space.Axes() {
 		if a.Ordered {
 			out[a.Parameter] = e.surfaces[0].k.LengthScale(c)
 		}

@@ -26,7 +26,7 @@ const explainedRows = 160
 
 // explained returns the gain of leave-one-out predictions, under the hyper-parameters of the
 // surface of success.
-func (a *author) explained(list []Result, s *Surface) (float64, error) {
+func (a *builder) explained(list []Result, s *Surface) (float64, error) {
 	at := a.toExplain(list)
 	k, err := s.kernel(a.space)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *author) explained(list []Result, s *Surface) (float64, error) {
 // there are more than explainedRows, all failures are among them that fill at most a half, and
 // the others are drawn by the study's seed. Few of a long study's results are failures, and a
 // draw from all results would miss most of them.
-func (a *author) toExplain(list []Result) []int {
+func (a *builder) toExplain(list []Result) []int {
 	var failed, others []int
 	for i := range list {
 		if list[i].Failed {
@@ -130,8 +130,8 @@ func (e *Engine) Failures() int { return e.failures }
 
 // success returns the posterior of success, nil if there is none.
 func (e *Engine) success() *posterior {
-	if len(e.surfaces) > e.author.objectives {
-		return e.surfaces[e.author.objectives]
+	if len(e.surfaces) > e.builder.objectives {
+		return e.surfaces[e.builder.objectives]
 	}
 	return nil
 }

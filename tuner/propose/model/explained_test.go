@@ -107,7 +107,7 @@ func TestGainByDefinition(t *testing.T) {
 		for _, r := range rest {
 			one.Dictionary = append(one.Dictionary, r.Trial)
 		}
-		p, err := one.posterior(e.author.space, rest, success, 256)
+		p, err := one.posterior(e.builder.space, rest, success, 256)
 		if err != nil {
 			t.Fatal(err)
 		}

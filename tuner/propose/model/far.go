@@ -21,12 +21,12 @@ const (
 
 // hasFar reports whether there is a far model. Reports, costs and several objectives have
 // not been measured with one.
-func (a *author) hasFar(e *Event, c int) bool {
+func (a *builder) hasFar(e *Event, c int) bool {
 	return a.options.Far && a.objectives == 1 && c >= farFrom && e.Surfaces[0].Fidelity == nil && e.Expense == nil
 }
 
 // far makes the far model.
-func (a *author) far(ctx context.Context, list []Result) (*Surface, error) {
+func (a *builder) far(ctx context.Context, list []Result) (*Surface, error) {
 	thin := a.thin(list)
 	if len(thin) < leastMeasured {
 		return nil, nil
@@ -47,7 +47,7 @@ func pick(list []Result, chosen []int) []Result {
 // thin returns which results the far model is made from, ascending. A measured result is
 // left out if a better one is within farApart. If there are more than farPoints, the best
 // third of that number stays, and others drawn by the study's seed.
-func (a *author) thin(list []Result) []int {
+func (a *builder) thin(list []Result) []int {
 	var order []int
 	for i := range list {
 		if list[i].Y != nil {
@@ -87,7 +87,7 @@ const maxThinned = 2048
 
 // close reports whether two points are within farApart. Points with different categories
 // are not.
-func (a *author) close(x, y []float64) bool {
+func (a *builder) close(x, y []float64) bool {
 	sum, n := 0.0, 0
 	for c, ordered := range a.orderedAxes() {
 		switch {
@@ -101,7 +101,7 @@ func (a *author) close(x, y []float64) bool {
 }
 
 // orderedAxes reports for each coordinate whether it is ordered.
-func (a *author) orderedAxes() []bool {
+func (a *builder) orderedAxes() []bool {
 	if a.ordered == nil {
 		for _, axis := range a.space.Axes() {
 			a.ordered = append(a.ordered, axis.Ordered)
@@ -118,7 +118,7 @@ type distant struct {
 
 // newDistant returns the far model of an event after the results in list, nil if there is
 // none.
-func newDistant(a *author, e *Event, list []Result) (*distant, error) {
+func newDistant(a *builder, e *Event, list []Result) (*distant, error) {
 	if e.Far == nil {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func newDistant(a *author, e *Event, list []Result) (*distant, error) {
 }
 
 // observe adds a result, unless there is a better one close to it.
-func (f *distant) observe(a *author, s *Surface, list []Result, n int) {
+func (f *distant) observe(a *builder, s *Surface, list []Result, n int) {
 	r := &list[n]
 	if r.Y == nil {
 		return
@@ -169,7 +169,7 @@ func (e *Engine) Far() *Engine {
 
 // Kept returns the points of the results that the far model has.
 func (e *Engine) Kept() *kernel.Points[float64] {
-	out := kernel.NewPoints[float64](len(e.distant.kept), e.author.space.Dim(), nil)
+	out := kernel.NewPoints[float64](len(e.distant.kept), e.builder.space.Dim(), nil)
 	for n, i := range e.distant.kept {
 		copy(out.Row(n), e.Results.List[i].X)
 	}
@@ -177,4 +177,4 @@ func (e *Engine) Kept() *kernel.Points[float64] {
 }
 
 // Close reports whether two points are too close for the far model to have both.
-func (e *Engine) Close(x, y []float64) bool { return e.author.close(x, y) }
+func (e *Engine) Close(x, y []float64) bool { return e.builder.close(x, y) }

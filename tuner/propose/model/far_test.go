@@ -12,7 +12,7 @@ import (
 // always among them, and results crowd nowhere.
 func TestThinByDefinition(t *testing.T) {
 	sp := labtest.Parse(t, labtest.Spaces["mixed"])
-	a := author{space: sp, seed: 3}
+	a := builder{space: sp, seed: 3}
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, n := range []int{1, 30, 150} {
 		var list []Result
@@ -57,7 +57,7 @@ func TestThinByDefinition(t *testing.T) {
 // Points are close within farApart, as root mean square over ordered coordinates, and never
 // if a category differs.
 func TestCloseByDefinition(t *testing.T) {
-	a := author{space: labtest.Parse(t, labtest.Spaces["mixed"])}
+	a := builder{space: labtest.Parse(t, labtest.Spaces["mixed"])}
 	x := []float64{0.5, 0.5, 0.1}
 	for _, c := range []struct {
 		y    []float64

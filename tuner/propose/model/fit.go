@@ -47,7 +47,7 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, f.minNoise
 	scale := opts.Prior(kernel.Parameter{Name: "length_scale"}).(gp.LogNormal)
 	opts.LengthScales = &gp.Exchangeable{Mean: scale.Mu - scale.Sigma*scale.Sigma, Sigma: scale.Sigma, Tau: lengthSpread}
-	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // see the package documentation
+	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // wider than LogNormal(−4, 1), so that almost no noise is possible
 	if f.dim > manyCoordinates {
 		opts.MaxIterations = 15
 	}

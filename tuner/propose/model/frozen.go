@@ -26,10 +26,10 @@ type Frozen struct {
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
 	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach().past, calibration: e.Calibration.clone()}
-	for j := range e.author.objectives {
+	for j := range e.builder.objectives {
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
 	}
-	f.surfaces = f.past.surfaces[:e.author.objectives]
+	f.surfaces = f.past.surfaces[:e.builder.objectives]
 	return f
 }
 
@@ -39,7 +39,7 @@ type Surfaces struct{ past *Outlook }
 
 // Detach returns the surfaces as they are now. It costs O(m²).
 func (e *Engine) Detach() *Surfaces {
-	o := &Outlook{engine: &Engine{Event: e.Event, author: e.author, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
+	o := &Outlook{engine: &Engine{Event: e.Event, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
 	for _, p := range e.surfaces {
 		o.surfaces = append(o.surfaces, p.detach())
 	}
@@ -117,7 +117,7 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 		if p == nil {
 			continue
 		}
-		c, t := f.past.engine.author.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
+		c, t := f.past.engine.builder.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
 		mean, variance := p.predict(x)
 		for i, m := range mean {
 			out[i].Metrics = append(out[i].Metrics, surrogate.MetricPrediction{

@@ -79,7 +79,7 @@ func at(u ...float64) *kernel.Points[float64] { return kernel.NewPoints(1, len(u
 // another returns a new copy of the engine, to be kept while e continues.
 func (l *lab) another(e *Engine) *Engine {
 	l.T.Helper()
-	f, err := newEngine(e.author, e.Results, e.Event, e.Event.Results)
+	f, err := newEngine(e.builder, e.Results, e.Event, e.Event.Results)
 	if err != nil {
 		l.T.Fatalf("%v", err)
 	}

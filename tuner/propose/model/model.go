@@ -17,7 +17,7 @@ type Model struct {
 
 	spec    study.Spec
 	options *Options
-	author  author
+	builder builder
 	engine  *Engine
 	made    made
 
@@ -34,7 +34,7 @@ type made struct {
 func New(spec study.Spec, o Options) *Model {
 	return &Model{
 		Results: newResults(spec, &o), spec: spec, options: &o,
-		author: author{space: spec.Space, seed: spec.Seed, objectives: len(spec.Objectives), options: &o},
+		builder: builder{space: spec.Space, seed: spec.Seed, objectives: len(spec.Objectives), options: &o},
 	}
 }
 
@@ -54,7 +54,7 @@ func (m *Model) At(v View) (*Engine, error) {
 		return nil, nil
 	}
 	if m.engine == nil || !bytes.Equal(m.engine.text, a.Model) || m.engine.told > len(m.Results.List) {
-		if m.engine, err = newEngine(m.author, m.Results, e, m.Results.upTo(a.Seen)); err != nil {
+		if m.engine, err = newEngine(m.builder, m.Results, e, m.Results.upTo(a.Seen)); err != nil {
 			return nil, err
 		}
 		m.engine.text = a.Model
@@ -151,7 +151,7 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 
 // write makes and encodes the model of the first c results.
 func (m *Model) write(ctx context.Context, before Event, c int) ([]byte, error) {
-	a := m.author
+	a := m.builder
 	e, err := a.event(ctx, before, m.Results.List[:c])
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ const (
 )
 
 // outliers returns the outliers among the results in list, nil if there cannot be any.
-func (a *author) outliers(list []Result) *Outliers {
+func (a *builder) outliers(list []Result) *Outliers {
 	if a.objectives > 1 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (a *author) outliers(list []Result) *Outliers {
 }
 
 // includes reports whether a result is an outlier among those in list.
-func (o *Outliers) includes(a *author, list []Result, i int) bool {
+func (o *Outliers) includes(a *builder, list []Result, i int) bool {
 	if o == nil || list[i].Y == nil || list[i].Low != nil || !(list[i].Y[0].Value < o.Limit) {
 		return false
 	}
@@ -95,7 +95,7 @@ func (o *Outliers) includes(a *author, list []Result, i int) bool {
 
 // distance returns the squared distance of two points, where categories that differ are 1
 // apart.
-func (a *author) distance(x, y []float64) float64 {
+func (a *builder) distance(x, y []float64) float64 {
 	sum := 0.0
 	for c, ordered := range a.orderedAxes() {
 		if d := x[c] - y[c]; ordered {

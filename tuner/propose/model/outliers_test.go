@@ -13,7 +13,7 @@ import (
 // Single extreme values among good ones are outliers. A region of extreme values is none, and
 // a smooth slope is none.
 func TestOutliers(t *testing.T) {
-	a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
+	a := builder{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
 	rng := rand.New(rand.NewPCG(5, 5))
 	bowl := func(x []float64) float64 { return -(x[0]-0.4)*(x[0]-0.4) - (x[1]-0.6)*(x[1]-0.6) }
 	results := func(value func(i int, x []float64) float64) []Result {
@@ -62,7 +62,7 @@ func TestOutliers(t *testing.T) {
 // The neighbours of a suspect are the nearest results, and of equally near ones the first. On
 // a lattice many are equally near.
 func TestNeighboursByDefinition(t *testing.T) {
-	a := author{space: labtest.Parse(t, labtest.Square), objectives: 1}
+	a := builder{space: labtest.Parse(t, labtest.Square), objectives: 1}
 	rng, both := rand.New(rand.NewPCG(8, 5)), map[bool]int{}
 	for range 300 {
 		list := make([]Result, outlierNear+rng.IntN(30))
@@ -103,7 +103,7 @@ func TestSlopesAreNoOutliers(t *testing.T) {
 		{"logarithmic scale", func(x []float64) float64 { return math.Pow(10, 6*math.Hypot(x[0]-0.3, x[1]-0.4)) }},
 		{"pole", func(x []float64) float64 { return 1 / (0.01 + apart(x, []float64{0.9, 0.9})) }},
 	} {
-		a := author{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
+		a := builder{space: labtest.Parse(t, labtest.Square), seed: 3, objectives: 1}
 		found := 0
 		for seed := range uint64(20) {
 			rng := rand.New(rand.NewPCG(seed, 8))

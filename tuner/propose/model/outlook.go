@@ -44,7 +44,7 @@ func (e *Engine) Past() *Outlook {
 
 // hear adds the reports of a running trial.
 func (o *Outlook) hear(p Pending) {
-	for j := range o.engine.author.objectives {
+	for j := range o.engine.builder.objectives {
 		for _, s := range o.engine.Event.Surfaces[j].lower(nil, p.X, p.Low, j, runs) {
 			o.detach()
 			o.surfaces[j].observe(s)
@@ -104,7 +104,7 @@ func (o *Outlook) labelled() bool { return o.engine.Blames() }
 func (o *Outlook) LogFeasible(x *kernel.Points[float64]) []float64 {
 	out := make([]float64, x.Len())
 	if o.labelled() && !o.engine.Event.limited() {
-		mean, variance := o.surfaces[o.engine.author.objectives].predict(x)
+		mean, variance := o.surfaces[o.engine.builder.objectives].predict(x)
 		for i, m := range mean {
 			p := 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+labelNoise)))
 			out[i] = math.Log(max(p, 1e-6))
@@ -139,7 +139,7 @@ func (o *Outlook) Possible(x *kernel.Points[float64], width float64) []bool {
 // meaning here.
 func (o *Outlook) Lengths() []float64 {
 	k := o.surfaces[0].k
-	out := make([]float64, len(o.engine.author.space.Axes()))
+	out := make([]float64, len(o.engine.builder.space.Axes()))
 	for c := range out {
 		out[c] = k.LengthScale(c)
 	}
@@ -184,7 +184,7 @@ func (o *Outlook) Probe() *Probe {
 // number of standard deviations better, all in the objectives' units.
 func (o *Outlook) Explain(x, widths []float64) (p surrogate.Prediction, bound []float64) {
 	row := kernel.NewPoints(1, len(x), x)
-	for j := range o.engine.author.objectives {
+	for j := range o.engine.builder.objectives {
 		m, v := o.surfaces[j].predict(row)
 		sd, t := math.Sqrt(v[0]), &o.engine.Event.Surfaces[j].Target
 		p.Mean = append(p.Mean, o.engine.Show(j, m[0]))

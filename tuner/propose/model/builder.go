@@ -8,9 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// author writes model events. Each is a function of the results, the event before and the
+// builder makes model events. Each is a function of the results, the event before and the
 // study's seed.
-type author struct {
+type builder struct {
 	space      *space.Space
 	seed       uint64
 	objectives int
@@ -19,7 +19,7 @@ type author struct {
 }
 
 // quantity returns the quantity that surface j models.
-func (a *author) quantity(j int) quantity {
+func (a *builder) quantity(j int) quantity {
 	if j < a.objectives {
 		return quantity(j)
 	}
@@ -27,7 +27,7 @@ func (a *author) quantity(j int) quantity {
 }
 
 // event makes the model of the results in list.
-func (a *author) event(ctx context.Context, before Event, list []Result) (Event, error) {
+func (a *builder) event(ctx context.Context, before Event, list []Result) (Event, error) {
 	c := len(list)
 	e := Event{Results: c, Fitted: before.Fitted, Active: a.active(list)}
 	refit := before.Fitted == 0 || float64(c) >= fitRatio*float64(before.Fitted)
@@ -76,7 +76,7 @@ func (a *author) event(ctx context.Context, before Event, list []Result) (Event,
 }
 
 // limited makes the models of the metrics with a limit, starting from those before.
-func (a *author) limited(ctx context.Context, list []Result, before []*Surface, refit bool) ([]*Surface, error) {
+func (a *builder) limited(ctx context.Context, list []Result, before []*Surface, refit bool) ([]*Surface, error) {
 	if len(a.options.Constraints) == 0 {
 		return nil, nil
 	}
@@ -96,7 +96,7 @@ func (a *author) limited(ctx context.Context, list []Result, before []*Surface, 
 
 // known makes the model of a quantity that not every result has. It returns nil as long as
 // fewer than two results have it.
-func (a *author) known(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (*Surface, error) {
+func (a *builder) known(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (*Surface, error) {
 	n := 0
 	for i := range list {
 		if _, ok := q.value(&list[i], nil); ok {
@@ -111,7 +111,7 @@ func (a *author) known(ctx context.Context, list []Result, q quantity, old *Surf
 }
 
 // surface makes the model of a quantity, starting from the one before if there is one.
-func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (Surface, error) {
+func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *Surface, refit bool) (Surface, error) {
 	s := Surface{Target: Target{Spread: 1, Scale: 1}, Noise: 0.01}
 	if q >= 0 {
 		s.Fidelity = newFidelity(list, int(q), old, a.options)
@@ -163,12 +163,12 @@ func (a *author) surface(ctx context.Context, list []Result, q quantity, old *Su
 
 // expense makes the model of the logarithm of the cost, starting from the one before if
 // there is one.
-func (a *author) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
+func (a *builder) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
 	return a.known(ctx, list, expense, old, refit)
 }
 
 // active returns the mean number of active coordinates.
-func (a *author) active(list []Result) float64 {
+func (a *builder) active(list []Result) float64 {
 	axes := a.space.Axes()
 	sum := 0.0
 	always, conditional := 0, []int(nil)
