@@ -289,8 +289,8 @@ torture-ci: ## what CI does of torture: 200 kills, 40 power cuts, 2,000 seeds, a
 	BKB_TORTURE_KILLS=200 BKB_TORTURE_CUTS=40 BKB_TORTURE_SEEDS=2000 BKB_TORTURE_SERVER_SEEDS=1000 $(TORTURE) -v -run 'Kill|Power|Simulate' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 	BKB_LONG=1 BKB_TORTURE_METRICS=8 $(TORTURE) -v -run '(HealthWatchFlood|WatchesOfOneToken|ReportFlood|LargestTrial)/TLS' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
-planted: ## plant each bug of internal/planted; each must be found
-	$(TORTURE) -tags planted -v -run 'Planted' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|found by|noticed'
+planted: ## plant each bug of internal/torture/planted; each must be found
+	BKB_LONG=1 $(TORTURE) -v -run 'Planted' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|found by|noticed'
 
 # The server is the one at $BKB_POSTGRES, or else one that the tests start from the
 # programs of the machine (apt-get install postgresql pgbouncer).
@@ -300,7 +300,7 @@ postgres: SHELL := /bin/bash
 postgres: .SHELLFLAGS := -o pipefail -c
 postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and the benchmark of store/postgres on a real PostgreSQL
 	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=$(CHAOS) BKB_PG_FAILOVERS=$(FAILOVERS) go test -count=1 -timeout 30m -v -bench Tell -benchtime 10x ./store/postgres | grep -E '^ *(--- (FAIL|SKIP)|ok|FAIL|panic)|_test.go|tells/s'
-	BKB_POSTGRES_MUST=1 go test -count=1 -tags planted -v -run 'TestPlanted/pg-' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_TORTURE_BUG=pg- go test -count=1 -v -run 'TestPlanted$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 	BKB_LONG=1 BKB_POSTGRES_MUST=1 go test -count=1 -v -run 'TestServers$$|TestDatabaseTLS' ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
 
 postgres-ci: SHELL := /bin/bash

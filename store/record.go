@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"google.golang.org/protobuf/proto"
@@ -43,9 +42,6 @@ func unseal(b []byte, id StudyID, pos study.Position) (body []byte, ok bool) {
 		return nil, false
 	}
 	body, sum := b[:len(b)-checksumBytes], b[len(b)-checksumBytes:]
-	if planted.Is(planted.ChecksumSkipped) {
-		return body, true
-	}
 	return body, binary.LittleEndian.Uint32(sum) == checksum(id, pos, body)
 }
 

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -82,13 +81,6 @@ func (c *committer) run() {
 	for first := range c.queue {
 		batch := c.collect(first)
 		c.last = len(batch)
-		if planted.Is(planted.AnswerEarly) {
-			for _, w := range batch {
-				close(w.done)
-			}
-			c.settle(batch)
-			continue
-		}
 		c.settle(batch)
 		for _, w := range batch {
 			close(w.done)
@@ -208,9 +200,6 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	}
 	if fault, ok := errors.AsType[faultError](err); ok {
 		return fmt.Errorf("%w: committing: %w", store.ErrUnknownOutcome, s.broken(fault))
-	}
-	if planted.Is(planted.SyncErrorFull) {
-		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	}
 	if noRoom(err) && s.visible() == before {
 		return fmt.Errorf("%w: %w", store.ErrFull, err)

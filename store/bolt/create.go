@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"go.etcd.io/bbolt"
 )
 
@@ -46,9 +45,6 @@ func build(path string, o Options) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if planted.Is(planted.CreateNoSync) {
-		return nil
-	}
 	return syncFile(path)
 }
 
@@ -57,7 +53,6 @@ func openNew(path string, mode os.FileMode) (*bbolt.DB, error) {
 	return bbolt.Open(path, mode, &bbolt.Options{
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
-		NoSync:         planted.Is(planted.CreateNoSync),
 		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
 			return os.OpenFile(path, flag|os.O_EXCL, mode)
 		},

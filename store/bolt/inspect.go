@@ -9,7 +9,6 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 )
 
@@ -67,9 +66,6 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 
 // inspectTree reads every page that is in use and returns the first flaw.
 func inspectTree(ctx context.Context, path string, r pageReader) error {
-	if planted.Is(planted.NoFilePreflight) {
-		return nil
-	}
 	_, err := walk(ctx, r, func(flaw) bool { return false })
 	if f, ok := err.(flaw); ok {
 		return damagedBy(path, f)

@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"go.etcd.io/bbolt"
 )
 
@@ -138,7 +137,7 @@ func (o Options) forBbolt() *bbolt.Options {
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: int(o.MapSize),
 		MaxSize:         int(max(o.MaxSize, 0)),
-		NoSync:          o.UnsafeNoSync || planted.Is(planted.NoSync),
+		NoSync:          o.UnsafeNoSync,
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"go.etcd.io/bbolt"
 )
@@ -242,9 +241,6 @@ func (s *Store) end(tx *bbolt.Tx) error {
 
 // stopped returns an error if the engine must not be entered.
 func (s *Store) stopped() error {
-	if planted.Is(planted.EngineReentered) {
-		return nil
-	}
 	select {
 	case <-s.faulted:
 		return s.Failure()

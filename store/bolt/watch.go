@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 )
 
@@ -76,8 +75,6 @@ func (s *Store) checkSize() error {
 func at(path string, file fs.FileInfo) (there bool, detail string) {
 	current, err := os.Stat(path)
 	switch {
-	case planted.Is(planted.MoveUnnoticed):
-		return true, ""
 	case errors.Is(err, fs.ErrNotExist):
 		return false, "there is nothing at this path now"
 	case err != nil:

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -81,9 +80,6 @@ func Join(ctx context.Context, s store.Shared, o Options) (*Member, error) {
 	}
 	if m.clock == nil {
 		m.clock = bootTime
-	}
-	if planted.Is(planted.LeaseByMonotonic) && o.Monotonic != nil {
-		m.clock = o.Monotonic
 	}
 	begun := m.clock()
 	var err error

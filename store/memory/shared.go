@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 )
 
@@ -80,9 +79,7 @@ func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err err
 	if v := s.servers[id]; v != nil && !v.expired() {
 		return false, nil
 	}
-	if !planted.Is(planted.ClaimByRead) {
-		delete(s.servers, id)
-	}
+	delete(s.servers, id)
 	return true, nil
 }
 
@@ -105,7 +102,7 @@ func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 	if err != nil {
 		return store.Claim{}, err
 	}
-	if v := s.servers[l.owner]; v != nil && l.owner != by && !(planted.Is(planted.ClaimByRead) && v.expired()) {
+	if v := s.servers[l.owner]; v != nil && l.owner != by {
 		return store.Claim{}, &store.FencedError{Study: id, Server: s.server(l.owner)}
 	}
 	l.owner, l.epoch = by, l.epoch+1
@@ -141,7 +138,7 @@ func (s *Store) fence(l *log, c store.Claim) error {
 		}
 		return nil
 	}
-	if (l.owner != c.Server || l.epoch != c.Epoch) && !planted.Is(planted.FenceMissing) {
+	if l.owner != c.Server || l.epoch != c.Epoch {
 		return &store.FencedError{Study: c.Study, Server: s.server(l.owner)}
 	}
 	return nil

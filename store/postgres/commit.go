@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/jackc/pgx/v5"
@@ -131,9 +130,6 @@ func (s *Store) outcome(ctx context.Context, w *write) error {
 // stored tells whether the log has the records of a write at their positions. Then an
 // earlier try was done.
 func (s *Store) stored(ctx context.Context, w *write) (bool, error) {
-	if planted.Is(planted.PgNoCompare) {
-		return false, nil
-	}
 	var stored [][]byte
 	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
 		rows, _ := conn.Query(ctx, s.sql.records, int64(w.id), int64(w.expected), len(w.records))
@@ -222,7 +218,7 @@ func (s *Store) collect(waiting []*write, last int) (batch, held []*write) {
 func (s *Store) settle(batch []*write) {
 	a := attempt{store: s, sent: batch[0].sent}
 	err := s.append(batch)
-	for err != nil && !planted.Is(planted.PgLostIsRefused) && a.again(err) {
+	for err != nil && a.again(err) {
 		err = s.append(batch)
 	}
 	for _, w := range batch {

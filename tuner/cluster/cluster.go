@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 )
@@ -202,7 +201,7 @@ func (s *Service) place(study string) (v store.Server, ok bool) {
 func (s *Service) forget(study string, v store.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.places[study].ID == v.ID && !planted.Is(planted.StalePlace) {
+	if s.places[study].ID == v.ID {
 		delete(s.places, study)
 	}
 }
@@ -298,11 +297,11 @@ func conclude(err error, unsure bool) error {
 
 // here makes a call at the local service while the lease of this server is in force.
 func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context, Node) (R, error)) (r R, err error) {
-	if !s.member.Alive() && !planted.Is(planted.AnswerAfterLease) {
+	if !s.member.Alive() {
 		return r, errNotAlive
 	}
 	r, err = f(ctx, s.local)
-	if s.member.Alive() || planted.Is(planted.AnswerAfterLease) {
+	if s.member.Alive() {
 		return r, err
 	}
 	switch code := tuner.CodeOf(err); {

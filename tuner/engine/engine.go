@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/actor"
@@ -420,7 +419,7 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 func (t *Engine) forgetName(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if a := t.inUse[name]; a != nil && !planted.Is(planted.StaleDesk) {
+	if a := t.inUse[name]; a != nil {
 		t.drop(a)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
-
-	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 // Limit is a limit on memory. A nil Limit refuses nothing.
@@ -62,7 +60,7 @@ func (m *Limit) Bytes() int64 {
 // false if more than a share of the limit would be in use. Garbage counts as used.
 // Enter therefore collects garbage before it refuses, for at most a tenth of the time.
 func (m *Limit) Enter(bytes int64, share float64) (leave func(), ok bool) {
-	if m == nil || planted.Is(planted.MemoryUnchecked) {
+	if m == nil {
 		return func() {}, true
 	}
 	m.mu.Lock()

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -86,7 +85,7 @@ func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc
 // call and turns its error into a status. Calls that need no permission do not count.
 func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
 	end := func() {}
-	if s.methods[method].Need != wire.NeedNothing || planted.Is(planted.HealthCounted) {
+	if s.methods[method].Need != wire.NeedNothing {
 		id, _ := identityOf(ctx)
 		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has checked the limits
 		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
@@ -218,9 +217,6 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 // number is limited by address and in total.
 func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
 	l, host := s.options.Limits, hostOf(stream.ctx)
-	if planted.Is(planted.HealthUncapped) {
-		l.MaxHealthWatchesPerAddress = -1
-	}
 	leave, met := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)
 	switch met {
 	case 1:

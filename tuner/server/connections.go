@@ -12,8 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/peer"
-
-	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 // connections enforces the limits on connections. A connection is a stranger until a
@@ -97,9 +95,6 @@ func (s *connections) admit(raw net.Conn) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.limits
-	if planted.Is(planted.StrangersUncapped) {
-		l.MaxStrangers, l.MaxStrangersPerAddress = -1, -1
-	}
 	if c.host != "" && over(len(s.strangersOf(c.host)), l.MaxStrangersPerAddress) {
 		s.displace("strangers-per-address", c.host)
 	}

@@ -5,15 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
@@ -144,9 +141,6 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 	name, c, err := wire.DecodeAsk(m)
 	if err != nil {
 		return nil, err
-	}
-	if planted.Is(planted.TokenStored) {
-		c.Worker = strings.TrimPrefix(strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), ""), "Bearer ")
 	}
 	asks(ctx, &c)
 	if c.Count > 1 || c.Count == tuner.AutoCount {

@@ -11,7 +11,6 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	reflectionalphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -49,8 +48,6 @@ func checkComplete(services map[string]grpc.ServiceInfo, table map[string]wire.M
 // permits reports whether a scope permits a request.
 func (s Scope) permits(n wire.Need, request any) bool {
 	switch {
-	case planted.Is(planted.PermissionForgotten) && n == wire.NeedAdmin && s.Role == RoleRead:
-		return true
 	case n == wire.NeedNothing, n == wire.NeedAny, s.Role == RoleAdmin:
 		return n != 0
 	case n == wire.NeedRead && s.Role == RoleRead, n == wire.NeedReadAll && s.Role == RoleRead:

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 // Apply folds the next event into the study. An event that no command could have caused
@@ -297,7 +295,7 @@ func (s *Study) put(t Trial) {
 // release removes a running trial from its worker.
 func (s *Study) release(t Trial) {
 	delete(s.running, t.Number)
-	if t.Worker == "" || planted.Is(planted.WorkerIndexStale) {
+	if t.Worker == "" {
 		return
 	}
 	held := s.byWorker[t.Worker]
@@ -310,9 +308,6 @@ func (s *Study) release(t Trial) {
 }
 
 func (s *Study) dequeue(n int) {
-	if planted.Is(planted.QueueNotPopped) {
-		return
-	}
 	if len(s.queue) > 0 && s.queue[0] == n { // the common case, without a copy
 		s.queue = s.queue[1:]
 		return

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"time"
-
-	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 func (c Create) decide(s *Study, _ time.Time) (Reply, []Body, error) {
@@ -162,7 +160,7 @@ func (c Ask) check(s *Study, now time.Time) (time.Time, error) {
 	if err := s.open(now); err != nil {
 		return time.Time{}, err
 	}
-	if s.paused && !planted.Is(planted.PauseIgnored) {
+	if s.paused {
 		return time.Time{}, ErrPaused
 	}
 	if c.Count < 1 || c.Count > MaxCount {
@@ -259,11 +257,7 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return reply, nil, nil
 	}
 	// Once the study hands out no more trials, no worker would take a queued one.
-	retries := s.spec.MaxRetries
-	if planted.Is(planted.RetryTooOften) {
-		retries++
-	}
-	requeued := t.Expiries < retries && s.finished == nil && !s.TimeOver(now)
+	requeued := t.Expiries < s.spec.MaxRetries && s.finished == nil && !s.TimeOver(now)
 	bodies := []Body{Expired{c.Trial, c.Epoch, requeued}}
 	if !requeued {
 		bodies = s.thenFinish(bodies, now, t, 0)
@@ -326,7 +320,7 @@ func (s *Study) held(n, epoch int) (*Trial, error) {
 	if err := checkEpoch(t, epoch); err != nil {
 		return nil, err
 	}
-	if epoch != 0 && epoch != t.Epoch && !planted.Is(planted.ReportUnchecked) {
+	if epoch != 0 && epoch != t.Epoch {
 		return nil, &LeaseError{n, epoch, t.Epoch, t.Worker}
 	}
 	if t.State == Queued && t.Epoch > 0 {

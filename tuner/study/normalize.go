@@ -11,7 +11,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -130,7 +129,7 @@ func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 			}
 		}
 	}
-	if nan && !planted.Is(planted.NaNStored) && (o.State == Completed || o.State == Pruned) {
+	if nan && (o.State == Completed || o.State == Pruned) {
 		o.State, o.Reason = Failed, FailedNaN
 	}
 	return o, nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -361,9 +360,6 @@ func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {
 		room = min(room, s.spec.MaxTrials-(s.trials.n-s.origins[OriginAdded]))
-		if planted.Is(planted.BudgetTooLarge) {
-			room++
-		}
 	}
 	return max(room, 0)
 }

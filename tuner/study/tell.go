@@ -3,8 +3,6 @@ package study
 import (
 	"math"
 	"time"
-
-	"github.com/bkbtuner/bkb/internal/planted"
 )
 
 func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -26,7 +24,7 @@ func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, invalid("cost", outcome.Cost, "the costs of the study must have a finite sum", "use a larger unit")
 	}
 	reply := about(c.Trial, t.Epoch)
-	if c.Epoch != 0 && c.Epoch < t.Epoch && !planted.Is(planted.EpochUnchecked) {
+	if c.Epoch != 0 && c.Epoch < t.Epoch {
 		reply.Late = true
 		reply.Epochs[0] = c.Epoch
 		bodies, err := tellLate(t, c.Epoch, outcome)
@@ -55,8 +53,6 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 			"ask for it first, tell that it was cancelled, or add a finished trial",
 		}
 	case t.Outcome.Equal(o):
-		return nil, nil
-	case planted.Is(planted.SecondTellEaten):
 		return nil, nil
 	case t.provisional():
 		return s.thenFinish(told, now, t, o.Cost), nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
@@ -81,9 +80,7 @@ func (t *Trial) EndPosition() Position { return t.ended }
 
 // WithoutReports returns the trial without its reports.
 func (t Trial) WithoutReports() Trial {
-	if !planted.Is(planted.ReportsCarried) {
-		t.Reports = nil
-	}
+	t.Reports = nil
 	return t
 }
 

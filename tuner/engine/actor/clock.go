@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -64,7 +63,7 @@ func (c *clock) settle(l ledger) {
 // due returns the commands that end overdue leases. If the process was stopped since
 // the last tick, it first extends every lease by the pause.
 func (c *clock) due(v *state) (due []study.Expire) {
-	if c.longLived && !planted.Is(planted.LeaseByWallClock) {
+	if c.longLived {
 		now := c.monotonic()
 		if pause := now.Sub(c.looked); pause > maxPause && !c.looked.IsZero() {
 			v.leases.shift(pause)

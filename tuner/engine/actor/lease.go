@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -25,11 +24,8 @@ func (l leases) observe(e study.Event, now time.Time) {
 	case study.Started:
 		l.hold(b.Trial, b.Epoch, b.Deadline, b.Deadline.Sub(e.Time), now)
 	case study.Extended:
-		if planted.Is(planted.HeartbeatLost) {
-			return
-		}
 		length := b.Deadline.Sub(e.Time)
-		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) && !planted.Is(planted.ClockBack) {
+		if held := l[b.Trial]; held != nil && held.stored.Equal(b.Deadline) {
 			// The stored deadline was later, so this heartbeat did not move it. The
 			// time left is not the lease's length, because the wall clock may have gone
 			// back.

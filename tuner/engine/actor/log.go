@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
@@ -99,9 +98,6 @@ func newLog(ctx context.Context, name string, b backing, env *Environment) *even
 
 // load reads the study. After run has started, only its goroutine calls load.
 func (l *eventLog) load() error {
-	if planted.Is(planted.StaleAfterRefusal) && l.state != nil {
-		return nil
-	}
 	v, err := l.backing.read()
 	if err != nil {
 		return err
@@ -184,11 +180,6 @@ func (l *eventLog) enqueue(events []study.Event) {
 		l.queue = append(l.queue, &batch{done: make(chan struct{})})
 	}
 	last := l.last()
-	if planted.Is(planted.TwoCommitTell) && len(events) > 1 {
-		last.events = append(last.events, events[0])
-		last, events = &batch{done: make(chan struct{})}, events[1:]
-		l.queue = append(l.queue, last)
-	}
 	last.events, last.bytes = append(last.events, events...), last.bytes+size
 }
 
@@ -212,7 +203,7 @@ func (l *eventLog) barrier() *batch {
 
 // wait waits until a batch is stored. If ctx ends first, the outcome is unknown.
 func (l *eventLog) wait(ctx context.Context, b *batch) error {
-	if b == nil || planted.Is(planted.AckBeforeCommit) {
+	if b == nil {
 		return nil
 	}
 	select {
@@ -286,9 +277,6 @@ func (l *eventLog) read(ctx context.Context, f func(v *state)) error {
 	f(v)
 	b := l.barrier()
 	l.mu.Unlock()
-	if planted.Is(planted.ReadUncommitted) {
-		return nil
-	}
 	return l.wait(ctx, b)
 }
 

@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -56,9 +55,6 @@ func permitAct(c tuner.Caller, name string, s *study.Study, trial, epoch int) er
 
 // Sign names the caller in events.
 func Sign(c tuner.Caller, events []study.Event) {
-	if planted.Is(planted.CallerForgotten) {
-		return
-	}
 	for i := range events {
 		events[i].Caller = c.Name
 	}

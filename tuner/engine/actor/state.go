@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
@@ -123,7 +122,7 @@ func (v *state) handedOut(r study.Reply, worker string) []study.Trial {
 		if !ok {
 			continue
 		}
-		if t.Epoch != r.Epochs[i] && !planted.Is(planted.EpochOfNext) {
+		if t.Epoch != r.Epochs[i] {
 			t.Epoch, t.Worker = r.Epochs[i], worker
 		}
 		trials = append(trials, t.WithoutReports())
