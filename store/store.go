@@ -118,9 +118,8 @@ type Store interface {
 	// log. Read the logs of these.
 	Summaries(ctx context.Context, ids []StudyID) ([]Summary, error)
 
-	// SaveSummaries stores summaries that were computed from logs, for example from those
-	// that an earlier program wrote. It leaves out a summary whose position is not the
-	// head of its log. It need not be durable, and you may ignore the error. It returns a
+	// SaveSummaries stores summaries that were computed from logs. It leaves out a summary
+	// whose position is not the head of its log. It need not be durable, and you may ignore the error. It returns a
 	// [LimitError].
 	SaveSummaries(ctx context.Context, list []Summary) error
 

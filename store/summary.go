@@ -11,8 +11,8 @@ import (
 // log. It follows from the first event and from Data, which is in the owner's own
 // encoding.
 //
-// A summary counts only while its position is the head of the log. A writer that knows
-// nothing of summaries, such as an earlier program, therefore makes it void.
+// A summary counts only while its position is the head of the log. A commit without one
+// therefore makes it void.
 type Summary struct {
 	Study    StudyID
 	Position study.Position

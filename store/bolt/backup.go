@@ -29,37 +29,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// BackupFile makes a copy at path, at which there must be no file yet. If it fails, or
-// the machine stops at any time, the copy is either whole, synced and named, or
-// missing.
-func (s *Store) BackupFile(ctx context.Context, path string) error {
-	return replaceFile(path, "backup", s.options.FileMode, false, func(f *os.File) error {
-		return s.Backup(ctx, f)
-	})
-}
-
-// replaceFile writes a file under a temporary name, syncs it and renames it. It
-// replaces an existing file only if replace is set.
-func replaceFile(path, what string, mode os.FileMode, replace bool, write func(*os.File) error) error {
-	temp := temporary(path, what)
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return explainOpen(path, err)
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = rename(temp, path, replace)
-	}
-	if err != nil {
-		return errors.Join(err, remove(temp))
-	}
-	return syncDir(path)
-}
-
+// rename renames a file. It replaces an existing file only if replace is set.
 func rename(from, to string, replace bool) error {
 	if replace {
 		return os.Rename(from, to)

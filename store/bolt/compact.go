@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/bkbtuner/bkb/store/verify"
 	"go.etcd.io/bbolt"
@@ -102,11 +101,8 @@ func (c *copier) copy(from *bbolt.Tx) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	graves, copied := from.Bucket(bucketGraves), buckets
-	if from.Bucket(bucketSummaries) != nil {
-		copied = append(slices.Clip(buckets), bucketSummaries)
-	}
-	for _, name := range copied {
+	graves := from.Bucket(bucketGraves)
+	for _, name := range buckets {
 		if _, err := c.tx.CreateBucket(name); err != nil {
 			return err
 		}
@@ -114,9 +110,6 @@ func (c *copier) copy(from *bbolt.Tx) error {
 		err := bucket.ForEach(func(key, value []byte) error {
 			if graves.Get(key) != nil || bytes.Equal(name, bucketGraves) {
 				return nil
-			}
-			if bytes.Equal(name, bucketSummaries) && from.Bucket(bucketStudies).Get(key) == nil {
-				return nil // an earlier program deleted the study
 			}
 			if value != nil {
 				return c.put([][]byte{name}, 0, key, value)

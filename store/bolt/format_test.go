@@ -63,6 +63,9 @@ func writeGolden(t *testing.T) {
 	if err == nil {
 		err = s.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: info.Head, Data: []byte("a snapshot")})
 	}
+	if err == nil {
+		err = s.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: info.Head, Data: []byte("a summary")}})
+	}
 	if err := errors.Join(err, s.Delete(t.Context(), fill(t, s, "deleted", 5).ID), s.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,9 @@ var (
 	bucketLogs      = []byte("logs")
 	bucketSnapshots = []byte("snapshots")
 	bucketGraves    = []byte("graves")
-
-	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketSnapshots, bucketGraves}
-
-	// bucketSummaries is in a file since its first summary. Earlier programs of the same
-	// format neither read nor write it. A summary whose study is gone is ignored.
 	bucketSummaries = []byte("summaries")
+
+	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketSnapshots, bucketGraves, bucketSummaries}
 )
 
 // The keys in bucketMeta.

@@ -25,7 +25,7 @@ func (s *Store) load() error {
 	s.lastID.Store(uint64(index.last))
 	s.committer.studies.Store(int64(index.studies))
 	if index.graves > 0 {
-		s.reaper.wake()
+		s.reaper.Wake()
 	}
 	return nil
 }

@@ -91,49 +91,26 @@ func appendRecords(log *bbolt.Bucket, head study.Position, records [][]byte) {
 // Read implements [store.Store]. It reads up to the head that the log has at the first
 // page.
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
-	from = max(from, 1)
 	return func(yield func(store.Record, error) bool) {
-		r := reader{store: s, id: id, next: from, decoder: store.NewDecoder(id)}
-		for r.more(ctx) {
-			for _, record := range r.page {
-				if r.err = ctx.Err(); r.err != nil {
-					break
-				}
-				var e study.Event
-				if e, r.err = r.decoder.Decode(r.next, record); r.err != nil {
-					break
-				}
-				if !yield(store.Record{Position: r.next, Event: e}, nil) {
-					return
-				}
-				r.next++
+		r := reader{id: id}
+		store.ReadPages(ctx, id, from, func(next study.Position) ([][]byte, error) {
+			if r.head != 0 && next > r.head {
+				return nil, nil
 			}
-		}
-		if r.err != nil {
-			yield(store.Record{}, r.err)
-		}
+			r.next = next
+			err := s.view(ctx, r.read)
+			return r.page, err
+		})(yield)
 	}
 }
 
 // reader reads a log page by page.
 type reader struct {
-	store   *Store
-	id      store.StudyID
-	decoder *store.Decoder
-	next    study.Position
-	head    study.Position // last position to read, 0 before the first page
-	page    [][]byte       // parts of buf
-	buf     []byte
-	err     error
-}
-
-// more reads the next page. It is false at the end and after an error.
-func (r *reader) more(ctx context.Context) bool {
-	if r.err != nil || r.head != 0 && r.next > r.head {
-		return false
-	}
-	r.err = r.store.view(ctx, r.read)
-	return r.err == nil && len(r.page) > 0
+	id   store.StudyID
+	next study.Position
+	head study.Position // last position to read, 0 before the first page
+	page [][]byte       // parts of buf
+	buf  []byte
 }
 
 func (r *reader) read(tx *bbolt.Tx) error {

@@ -27,7 +27,7 @@ type Store struct {
 
 	lastID    atomic.Uint64 // the newest id, stored or not
 	committer committer
-	reaper    reaper
+	reaper    *store.Reaper
 
 	largest atomic.Int64 // largest size that the file has had
 	engine  sync.Mutex   // held while a transaction begins, and while a read transaction ends
@@ -50,7 +50,7 @@ func newStore(p *opening, db *bbolt.DB) *Store {
 	s.metaLost = p.inspection.meta.lost
 	s.identity.Store(&p.inspection.identity)
 	s.committer.store, s.committer.queue, s.committer.done = s, make(chan *write), make(chan struct{})
-	s.reaper = newReaper(s)
+	s.reaper = store.NewReaper()
 	s.close = sync.OnceValue(s.shut)
 	return s
 }
@@ -59,12 +59,11 @@ func newStore(p *opening, db *bbolt.DB) *Store {
 func (s *Store) start() {
 	if s.options.ReadOnly {
 		close(s.committer.done)
-		close(s.reaper.done)
 		close(s.watched)
 		return
 	}
 	go s.committer.run()
-	go s.reaper.run()
+	s.reaper.Start(s.reap)
 	go s.watch()
 }
 
@@ -82,8 +81,7 @@ func (s *Store) shut() error {
 	go func() {
 		defer close(idle)
 		s.calls.Wait()
-		s.reaper.cancel()
-		<-s.reaper.done
+		s.reaper.Close()
 		close(s.committer.queue)
 		<-s.committer.done
 	}()

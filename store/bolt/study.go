@@ -143,24 +143,7 @@ const listPage = 256
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		for after := after; ; {
-			infos, err := s.listPage(ctx, after)
-			for _, info := range infos {
-				if !yield(info, nil) {
-					return
-				}
-				after = info.Name
-			}
-			if err != nil {
-				yield(store.Info{}, err)
-				return
-			}
-			if len(infos) < listPage {
-				return
-			}
-		}
-	}
+	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
 }
 
 func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info, err error) {
@@ -195,7 +178,7 @@ func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 		return err
 	})
 	if err == nil && grave {
-		s.reaper.wake()
+		s.reaper.Wake()
 	}
 	return err
 }

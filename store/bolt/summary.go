@@ -9,31 +9,20 @@ import (
 
 // summarize replaces the summary of a study. Nil removes it.
 func (tx *transaction) summarize(id store.StudyID, encoded []byte) {
-	summaries, key := tx.Bucket(bucketSummaries), idKey(id)
 	if encoded == nil {
-		if summaries != nil {
-			must(summaries.Delete(key))
-		}
+		must(tx.Bucket(bucketSummaries).Delete(idKey(id)))
 		return
 	}
-	if summaries == nil {
-		var err error
-		summaries, err = tx.CreateBucket(bucketSummaries)
-		must(err)
-	}
-	must(summaries.Put(key, encoded))
+	must(tx.Bucket(bucketSummaries).Put(idKey(id), encoded))
 }
 
 // Summaries implements [store.Store].
 func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		summaries := tx.Bucket(bucketSummaries)
-		if summaries == nil {
-			return nil
-		}
 		for _, id := range ids {
 			encoded := summaries.Get(idKey(id))
-			if encoded == nil || tx.Bucket(bucketStudies).Get(idKey(id)) == nil {
+			if encoded == nil {
 				continue
 			}
 			log, head, err := logOf(tx, id)

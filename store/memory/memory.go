@@ -137,37 +137,27 @@ func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) 
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		for after := after; ; {
-			info, ok, err := s.next(ctx, after)
-			if err != nil {
-				yield(store.Info{}, err)
-				return
-			}
-			if !ok || !yield(info, nil) {
-				return
-			}
-			after = info.Name
-		}
-	}
+	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
 }
 
-// next returns the first study whose name sorts after the given one.
-func (s *Store) next(ctx context.Context, after string) (info store.Info, ok bool, err error) {
+// listPage is how many studies List reads under one lock.
+const listPage = 256
+
+func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(ctx); err != nil {
-		return store.Info{}, false, err
+		return nil, err
 	}
 	i, found := slices.BinarySearch(s.names, after)
 	if found {
 		i++
 	}
-	if i == len(s.names) {
-		return store.Info{}, false, nil
+	for _, name := range s.names[i:min(i+listPage, len(s.names))] {
+		id := s.byName[name]
+		infos = append(infos, s.studies[id].info(id))
 	}
-	id := s.byName[s.names[i]]
-	return s.studies[id].info(id), true, nil
+	return infos, nil
 }
 
 // Delete implements [store.Store].
@@ -247,25 +237,15 @@ func (s *Store) at(ctx context.Context, c store.Claim, expected study.Position) 
 
 // Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
-	from = max(from, 1)
 	return func(yield func(store.Record, error) bool) {
-		records, err := s.tail(ctx, id, from)
-		decoder := store.NewDecoder(id)
-		for i, record := range records {
-			if err = ctx.Err(); err != nil {
-				break
+		read := false
+		store.ReadPages(ctx, id, from, func(next study.Position) ([][]byte, error) {
+			if read {
+				return nil, nil
 			}
-			r := store.Record{Position: from + study.Position(i)}
-			if r.Event, err = decoder.Decode(r.Position, record); err != nil {
-				break
-			}
-			if !yield(r, nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(store.Record{}, err)
-		}
+			read = true
+			return s.tail(ctx, id, next)
+		})(yield)
 	}
 }
 

@@ -28,7 +28,7 @@ type Store struct {
 
 	queue   chan *write
 	writers sync.WaitGroup
-	reaper  reaper
+	reaper  *store.Reaper
 
 	mu     sync.Mutex
 	closed bool
@@ -81,10 +81,10 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	for range s.options.tuning.writers {
 		s.writers.Go(s.write)
 	}
-	s.reaper = newReaper(s)
-	go s.reaper.run()
+	s.reaper = store.NewReaper()
+	s.reaper.Start(s.reap)
 	if graves {
-		s.reaper.wake()
+		s.reaper.Wake()
 	}
 	s.close = sync.OnceFunc(s.shut)
 	return s, nil
@@ -156,8 +156,7 @@ func (s *Store) shut() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.reaper.cancel()
-	<-s.reaper.done
+	s.reaper.Close()
 	s.calls.Wait()
 	close(s.queue)
 	s.writers.Wait()

@@ -160,24 +160,7 @@ const listPage = 1024
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
-	return func(yield func(store.Info, error) bool) {
-		for after := after; ; {
-			infos, err := s.listPage(ctx, after)
-			for _, info := range infos {
-				if !yield(info, nil) {
-					return
-				}
-				after = info.Name
-			}
-			if err != nil {
-				yield(store.Info{}, err)
-				return
-			}
-			if len(infos) < listPage {
-				return
-			}
-		}
-	}
+	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
 }
 
 func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info, err error) {
@@ -222,7 +205,7 @@ func (s *Store) remove(ctx context.Context, c store.Claim) error {
 		})
 		switch {
 		case err == nil && gone == 1:
-			s.reaper.wake()
+			s.reaper.Wake()
 			return nil
 		case err == nil && a.sent: // an earlier try or another caller may have deleted it
 			by, dead, err := s.grave(ctx, id)
@@ -230,7 +213,7 @@ func (s *Store) remove(ctx context.Context, c store.Claim) error {
 			case err != nil:
 				return s.unknown(id, err)
 			case dead && by == token:
-				s.reaper.wake()
+				s.reaper.Wake()
 				return s.confirm(ctx, id)
 			}
 			fallthrough
