@@ -64,7 +64,7 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 	if err := c.ready(ctx); err != nil {
 		return none, err
 	}
-	p := newPatience(c)
+	p := newRetrier(c)
 	l := c.lookOut(p.until)
 	defer l.end()
 	sent := new(atomic.Bool)
@@ -89,19 +89,19 @@ func call[Q, A, R any](ctx context.Context, c *Client, k kind, send func(context
 	}
 }
 
-// patience decides whether and when to try again.
-type patience struct {
+// retrier decides whether and when to try again.
+type retrier struct {
 	client  *Client
 	until   time.Time
 	longest time.Duration // of the next pause
 }
 
-func newPatience(c *Client) *patience {
-	return &patience{client: c, until: time.Now().Add(c.retryFor), longest: firstBackoff}
+func newRetrier(c *Client) *retrier {
+	return &retrier{client: c, until: time.Now().Add(c.retryFor), longest: firstBackoff}
 }
 
 // wait returns nil when it is time to try again, and err if another try cannot help.
-func (p *patience) wait(ctx context.Context, err error) error {
+func (p *retrier) wait(ctx context.Context, err error) error {
 	a, ok := wire.ReadError(err)
 	if !ok || ctx.Err() != nil || !p.client.retryable(ctx, a) || time.Now().After(p.until) {
 		return err

@@ -41,7 +41,7 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 // or the server is unreachable for too long, in which case fail gets the error. one follows
 // a stream to its end, and reports whether there was a server.
 func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err error), fail func(error)) {
-	p := newPatience(c)
+	p := newRetrier(c)
 	l := c.lookOut(p.until)
 	defer func() { l.end() }()
 	for {
@@ -50,7 +50,7 @@ func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err
 			return
 		}
 		if reached {
-			p = newPatience(c)
+			p = newRetrier(c)
 			c.troubled.Store(false)
 			l.end()
 			l = c.lookOut(p.until)

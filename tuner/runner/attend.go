@@ -44,7 +44,7 @@ func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over 
 
 func (r *run) heartbeat(ctx context.Context, t study.Trial) (v tuner.Verdict, err error) {
 	c := study.Heartbeat{Trial: t.Number, Epoch: t.Epoch, Lease: r.options.Lease}
-	err = r.patiently(ctx, func() (err error) {
+	err = r.retry(ctx, func() (err error) {
 		v, err = r.svc.Heartbeat(ctx, r.options.Study, c)
 		return err
 	})
@@ -61,7 +61,7 @@ func (r *run) report(ctx context.Context, t study.Trial, reading *reading) (v tu
 			return v, nil
 		}
 		c := study.ReportValues{RequestID: tuner.NewRequestID(), Trial: t.Number, Epoch: t.Epoch, Reports: reports}
-		err = r.patiently(ctx, func() (err error) {
+		err = r.retry(ctx, func() (err error) {
 			v, err = r.svc.Report(ctx, r.options.Study, c)
 			return err
 		})

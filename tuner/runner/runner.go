@@ -52,9 +52,9 @@ type Options struct {
 	Timeout time.Duration
 	// Grace is the time between SIGTERM and SIGKILL. 0 means [DefaultGrace].
 	Grace time.Duration
-	// Patience is the longest time of retries if the service cannot be reached. 0 means
-	// [DefaultPatience].
-	Patience time.Duration
+	// RetryFor is the longest time of retries if the service cannot be reached. 0 means
+	// [DefaultRetryFor].
+	RetryFor time.Duration
 	// MaxFailures is the number of crashes in a row that end the run. 0 means no limit.
 	MaxFailures int
 	// CostMetric names the metric with the cost of a trial. CostSeconds means the seconds
@@ -70,7 +70,7 @@ type Options struct {
 // sends heartbeats. Other workers wait this long for the trials of a dead machine.
 const (
 	DefaultGrace    = 10 * time.Second
-	DefaultPatience = 5 * time.Minute
+	DefaultRetryFor = 5 * time.Minute
 	DefaultLease    = 5 * time.Minute
 )
 
@@ -182,8 +182,8 @@ func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
 	}
-	if o.Patience == 0 {
-		o.Patience = DefaultPatience
+	if o.RetryFor == 0 {
+		o.RetryFor = DefaultRetryFor
 	}
 	if o.Worker == "" {
 		return nil, errors.New("runner: Options.Worker is empty")
@@ -193,7 +193,7 @@ func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 		counts: make(map[study.TrialState]int), wake: make(chan struct{}),
 	}
 	var view tuner.Study
-	err := r.patiently(ctx, func() (err error) {
+	err := r.retry(ctx, func() (err error) {
 		view, err = svc.Study(ctx, o.Study)
 		return err
 	})
@@ -272,7 +272,7 @@ func (r *run) eachRunning(ctx context.Context, f func(study.Trial)) error {
 	for {
 		var trials []study.Trial
 		var more bool
-		err := r.patiently(ctx, func() (err error) {
+		err := r.retry(ctx, func() (err error) {
 			trials, more, err = r.svc.Trials(ctx, r.options.Study, filter)
 			return err
 		})

@@ -457,7 +457,7 @@ func (a *away) Study(context.Context, string) (tuner.Study, error) {
 func TestFinalErrors(t *testing.T) {
 	for _, final := range []bool{false, true} {
 		a := &away{final: final}
-		_, err := runner.Run(t.Context(), a, runner.Options{Study: "s", Worker: "w", Command: shell("true"), Patience: 50 * time.Millisecond})
+		_, err := runner.Run(t.Context(), a, runner.Options{Study: "s", Worker: "w", Command: shell("true"), RetryFor: 50 * time.Millisecond})
 		if tuner.CodeOf(err) != tuner.Unavailable || (a.calls == 1) != final {
 			t.Errorf("final %v: %d calls, %v", final, a.calls, err)
 		}

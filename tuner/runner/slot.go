@@ -123,7 +123,7 @@ func (r *run) announce(ctx context.Context, told study.Trial, noise []float64) {
 func (r *run) ask(ctx context.Context, name string) (study.Trial, []float64, error) {
 	c := study.Ask{RequestID: tuner.NewRequestID(), Count: 1, Worker: name, Lease: r.options.Lease}
 	var asked tuner.Asked
-	err := r.patiently(ctx, func() (err error) {
+	err := r.retry(ctx, func() (err error) {
 		asked, err = r.svc.Ask(ctx, r.options.Study, c)
 		return err
 	})

@@ -276,7 +276,7 @@ func (r *run) tellOnce(ctx context.Context, t study.Trial, o study.Outcome) (tol
 	telling, cancel := r.lingering(ctx)
 	defer cancel()
 	c := study.Tell{RequestID: tuner.NewRequestID(), Trial: t.Number, Epoch: t.Epoch, Outcome: o}
-	err = r.patiently(telling, func() (err error) {
+	err = r.retry(telling, func() (err error) {
 		told, err = r.svc.Tell(telling, r.options.Study, c)
 		return err
 	})

@@ -51,7 +51,7 @@ func (a address) listen() (net.Listener, error) {
 	}
 	// Another process that begins to listen here has bound the socket, but does not listen
 	// yet. It would look stale.
-	unlock, err := lockFolder(filepath.Dir(a.where), folderPatience)
+	unlock, err := lockFolder(filepath.Dir(a.where), folderTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// folderPatience is how long a server waits for others that begin to listen in the folder.
-const folderPatience = 2 * time.Second
+// folderTimeout is how long a server waits for others that begin to listen in the folder.
+const folderTimeout = 2 * time.Second
 
 // wsaAddressInUse is the error of Windows, for which package syscall has no name.
 const wsaAddressInUse = syscall.Errno(10048)

@@ -61,8 +61,8 @@ func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), er
 	return leave, nil
 }
 
-// watchPatience is how long a client may leave a watch unread while memory is short.
-const watchPatience = 10 * time.Second
+// unreadTimeout is how long a client may leave a watch unread while memory is short.
+const unreadTimeout = 10 * time.Second
 
 // unread closes the connection of a watch whose client does not read while memory is
 // short. It does so until read is called. Unread data take memory.
@@ -88,7 +88,7 @@ func (s *Server) unread(ctx context.Context) (read func()) {
 		timer.Reset(time.Second)
 	}
 	mu.Lock()
-	timer = time.AfterFunc(watchPatience, look)
+	timer = time.AfterFunc(unreadTimeout, look)
 	mu.Unlock()
 	return func() {
 		mu.Lock()

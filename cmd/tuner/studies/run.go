@@ -95,7 +95,7 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default that of --log-dir)")
-		fs.DurationVar(&o.Patience, "patience", runner.DefaultPatience, "retries of a server or file for this time")
+		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "retries of a server or file for this time")
 		g.ProposeFlag(fs)
 		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
 	})

@@ -8,12 +8,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// patiently calls f until it succeeds, finally fails, or the patience ends. It tries
+// retry calls f until it succeeds, finally fails, or Options.RetryFor is over. It tries
 // again if the service cannot be reached or the outcome is unknown, so f must send the
 // same request each time.
-func (r *run) patiently(ctx context.Context, f func() error) error {
+func (r *run) retry(ctx context.Context, f func() error) error {
 	pause := 100 * time.Millisecond
-	end := time.Now().Add(r.options.Patience)
+	end := time.Now().Add(r.options.RetryFor)
 	for {
 		err := f()
 		switch tuner.CodeOf(err) {
