@@ -7,7 +7,7 @@ import (
 // Observer receives what happens in a [engine.Engine], for metrics. Functions that are nil are not
 // called. They are called from several goroutines and must return quickly.
 type Observer struct {
-	// Stored is called for every stored event with its kind, as in [Happening], and with
+	// Stored is called for every stored event with its kind, as in [Event], and with
 	// the phase of the suggestion if it started a new trial.
 	Stored func(kind, phase string)
 	// Proposed is called after new suggestions were made for an ask, with the time that the

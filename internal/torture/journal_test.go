@@ -124,7 +124,7 @@ func queued(i int) bool { return i%2 == 1 }
 
 // addAll sends the commands of many to a service.
 func (c *call) addAll(ctx context.Context, s tuner.Service) error {
-	numbers, err := tuner.AddAll(ctx, s, c.Study, c.commands())
+	numbers, err := s.AddAll(ctx, c.Study, c.commands())
 	for _, n := range numbers {
 		c.Given = append(c.Given, given{Trial: n})
 	}

@@ -237,5 +237,5 @@ func (p patient) Enqueue(ctx context.Context, name string, c study.Enqueue) (stu
 }
 
 func (p patient) AddAll(ctx context.Context, name string, c []study.Command) ([]int, error) {
-	return tuner.AddAll(context.WithoutCancel(ctx), p.Service, name, c)
+	return p.Service.AddAll(context.WithoutCancel(ctx), name, c)
 }

@@ -475,7 +475,7 @@ func (r *roamer) Enqueue(_ context.Context, name string, cmd study.Enqueue) (stu
 	return anywhere(r, name, func(ctx context.Context, c *client.Client) (study.Trial, error) { return c.Enqueue(ctx, name, cmd) })
 }
 
-// AddAll implements tuner.Adder.
+// AddAll implements tuner.Service.
 func (r *roamer) AddAll(_ context.Context, name string, cmds []study.Command) ([]int, error) {
 	return anywhere(r, name, func(ctx context.Context, c *client.Client) ([]int, error) { return c.AddAll(ctx, name, cmds) })
 }

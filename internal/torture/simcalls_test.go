@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/cluster"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -160,7 +159,7 @@ func (s *simulation) send(w *simWorker, c *simCall) {
 
 // choose returns the service for a call. With several servers it is the given one, or
 // any of them.
-func (s *simulation) choose(ctx context.Context, v *simServer) (context.Context, *simLife, cluster.Node) {
+func (s *simulation) choose(ctx context.Context, v *simServer) (context.Context, *simLife, tuner.Service) {
 	if s.fleet == nil {
 		return ctx, s.life, s.service
 	}
@@ -171,7 +170,7 @@ func (s *simulation) choose(ctx context.Context, v *simServer) (context.Context,
 }
 
 // invoke makes the call.
-func invoke(ctx context.Context, t cluster.Node, c *simCall) (a simAnswer) {
+func invoke(ctx context.Context, t tuner.Service, c *simCall) (a simAnswer) {
 	switch c.kind {
 	case "create":
 		_, a.err = t.CreateStudy(ctx, c.study, c.command.(study.Create))

@@ -49,11 +49,11 @@ func TestSimulateServers(t *testing.T) {
 
 // simServer is one of several servers.
 type simServer struct {
-	cluster.Node // the service for its callers
-	s            *simulation
-	address      string
-	life         *simLife
-	member       *lease.Member
+	tuner.Service // the service for its callers
+	s             *simulation
+	address       string
+	life          *simLife
+	member        *lease.Member
 
 	mu      sync.Mutex
 	frozen  chan struct{} // closed when it goes on, nil while it works
@@ -192,8 +192,8 @@ func (s *simulation) bootServer(i int) {
 		Now:     func() time.Time { return time.Now().Add(time.Duration(s.wall.Load())) },
 		OnFatal: func(error) { v.life.fatal.Store(true) },
 	})
-	v.Node = cluster.New(local, v.member, cluster.Options{
-		Dial:      func(address string) (cluster.Node, error) { return &simPeer{s: s, address: address}, nil },
+	v.Service = cluster.New(local, v.member, cluster.Options{
+		Dial:      func(address string) (tuner.Service, error) { return &simPeer{s: s, address: address}, nil },
 		Forwarded: func(ctx context.Context) bool { return ctx.Value(simForwarded{}) != nil },
 		PassOn: func(ctx context.Context, name string) (context.Context, error) {
 			return context.WithValue(ctx, simForwarded{}, name), nil
@@ -346,13 +346,13 @@ func (s *simulation) lossy(ctx context.Context) context.Context {
 
 // simPeer is the way from one server to another.
 type simPeer struct {
-	cluster.Node // none, so that only the methods below are called
-	s            *simulation
-	address      string
+	tuner.Service // none, so that only the methods below are called
+	s             *simulation
+	address       string
 }
 
 // over makes a call at the other end.
-func over[R any](ctx context.Context, p *simPeer, f func(cluster.Node) (R, error)) (R, error) {
+func over[R any](ctx context.Context, p *simPeer, f func(tuner.Service) (R, error)) (R, error) {
 	var none R
 	p.s.mu.Lock()
 	var v *simServer
@@ -370,7 +370,7 @@ func over[R any](ctx context.Context, p *simPeer, f func(cluster.Node) (R, error
 	if err := v.working(ctx); err != nil {
 		return none, &tuner.RemoteError{Code: tuner.Unknown, Message: "the call ended before its answer came"}
 	}
-	answer, err := f(v.Node)
+	answer, err := f(v.Service)
 	if v.life.dead.Load() || lossy && loss.answer {
 		return none, &tuner.RemoteError{Code: tuner.Unknown, Message: "the answer was lost"}
 	}
@@ -378,65 +378,65 @@ func over[R any](ctx context.Context, p *simPeer, f func(cluster.Node) (R, error
 }
 
 func (p *simPeer) CreateStudy(ctx context.Context, name string, c study.Create) (tuner.Created, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Created, error) { return n.CreateStudy(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Created, error) { return n.CreateStudy(ctx, name, c) })
 }
 
 func (p *simPeer) DeleteStudy(ctx context.Context, name string) error {
-	_, err := over(ctx, p, func(n cluster.Node) (struct{}, error) { return struct{}{}, n.DeleteStudy(ctx, name) })
+	_, err := over(ctx, p, func(n tuner.Service) (struct{}, error) { return struct{}{}, n.DeleteStudy(ctx, name) })
 	return err
 }
 
 func (p *simPeer) Study(ctx context.Context, name string) (tuner.Study, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Study, error) { return n.Study(ctx, name) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Study(ctx, name) })
 }
 
 func (p *simPeer) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
-	return over(ctx, p, func(n cluster.Node) (study.Trial, error) { return n.Trial(ctx, name, number) })
+	return over(ctx, p, func(n tuner.Service) (study.Trial, error) { return n.Trial(ctx, name, number) })
 }
 
 func (p *simPeer) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Asked, error) { return n.Ask(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Asked, error) { return n.Ask(ctx, name, c) })
 }
 
 func (p *simPeer) Tell(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Told, error) { return n.Tell(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Told, error) { return n.Tell(ctx, name, c) })
 }
 
 func (p *simPeer) Report(ctx context.Context, name string, c study.ReportValues) (tuner.Verdict, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Verdict, error) { return n.Report(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Verdict, error) { return n.Report(ctx, name, c) })
 }
 
 func (p *simPeer) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (tuner.Verdict, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Verdict, error) { return n.Heartbeat(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Verdict, error) { return n.Heartbeat(ctx, name, c) })
 }
 
 func (p *simPeer) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
-	return over(ctx, p, func(n cluster.Node) (study.Trial, error) { return n.Enqueue(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (study.Trial, error) { return n.Enqueue(ctx, name, c) })
 }
 
 func (p *simPeer) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
-	return over(ctx, p, func(n cluster.Node) (study.Trial, error) { return n.Add(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (study.Trial, error) { return n.Add(ctx, name, c) })
 }
 
 func (p *simPeer) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
-	return over(ctx, p, func(n cluster.Node) ([]int, error) { return n.AddAll(ctx, name, commands) })
+	return over(ctx, p, func(n tuner.Service) ([]int, error) { return n.AddAll(ctx, name, commands) })
 }
 
 func (p *simPeer) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
-	_, err := over(ctx, p, func(n cluster.Node) (struct{}, error) { return struct{}{}, n.SetAttributes(ctx, name, c) })
+	_, err := over(ctx, p, func(n tuner.Service) (struct{}, error) { return struct{}{}, n.SetAttributes(ctx, name, c) })
 	return err
 }
 
 func (p *simPeer) Pause(ctx context.Context, name string, c study.Pause) (tuner.Study, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Study, error) { return n.Pause(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Pause(ctx, name, c) })
 }
 
 func (p *simPeer) Resume(ctx context.Context, name string, c study.Resume) (tuner.Study, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Study, error) { return n.Resume(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Resume(ctx, name, c) })
 }
 
 func (p *simPeer) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
-	return over(ctx, p, func(n cluster.Node) (tuner.Study, error) { return n.Finish(ctx, name, c) })
+	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Finish(ctx, name, c) })
 }
 
 func (*simPeer) Close() error { return nil }

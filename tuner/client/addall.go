@@ -13,9 +13,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// AddAll implements [tuner.Adder]. It makes one call if the trials fit into a message,
-// else several, one after another. The end of ctx interrupts between calls. If the server
-// does not have the call, the error has the code Unsupported, and nothing is stored.
+// AddAll implements [tuner.Service]. It makes one call if the trials fit into a message,
+// else several, one after another. The end of ctx interrupts between calls.
 func (c *Client) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	if err := tuner.CheckAddAll(commands); err != nil {
 		return nil, err

@@ -37,10 +37,7 @@ type Client struct {
 	troubled  atomic.Bool // onTrouble was called, and no call succeeded since
 }
 
-var (
-	_ tuner.Service = (*Client)(nil)
-	_ tuner.Adder   = (*Client)(nil)
-)
+var _ tuner.Service = (*Client)(nil)
 
 // Dial makes a client of the server at host:port or unix:path. It reads files but does
 // not connect. The first call does.

@@ -17,14 +17,14 @@ import (
 
 // Watch implements [tuner.Service]. It continues after the connection broke, unless the
 // server is unreachable for longer than Options.RetryFor.
-func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		parent, err := wire.StudyName(name)
 		if err == nil {
 			err = c.ready(ctx)
 		}
 		if err != nil {
-			yield(tuner.Happening{}, err)
+			yield(tuner.Event{}, err)
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
@@ -33,7 +33,7 @@ func (c *Client) Watch(ctx context.Context, name string, after study.Position) i
 		c.follow(ctx, func() (reached, over bool, err error) {
 			reached, err = w.follow(ctx)
 			return reached, w.over, err
-		}, func(err error) { yield(tuner.Happening{}, err) })
+		}, func(err error) { yield(tuner.Event{}, err) })
 	}
 }
 
@@ -70,7 +70,7 @@ func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err
 type watch struct {
 	client  *Client
 	request *pb.WatchRequest // continues after the last yielded event
-	yield   func(tuner.Happening, error) bool
+	yield   func(tuner.Event, error) bool
 	over    bool // the body of the loop wants no more, or has its error
 }
 
@@ -91,10 +91,10 @@ func (w *watch) follow(ctx context.Context) (reached bool, err error) {
 		if err != nil {
 			return reached, err
 		}
-		h, err := wire.DecodeHappening(m)
+		h, err := wire.DecodeEvent(m)
 		if err != nil {
 			w.over = true
-			w.yield(tuner.Happening{}, wire.BadAnswer(err))
+			w.yield(tuner.Event{}, wire.BadAnswer(err))
 			return reached, nil
 		}
 		if uint64(h.Position) > w.request.After {

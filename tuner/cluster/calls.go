@@ -19,7 +19,7 @@ type page[T any] struct {
 
 // Studies implements [tuner.Service]. The local service reads them from the store.
 func (s *Service) Studies(ctx context.Context, after string, limit int) ([]tuner.Study, bool, error) {
-	p, err := here(ctx, s, reads, func(ctx context.Context, n Node) (p page[tuner.Study], err error) {
+	p, err := here(ctx, s, reads, func(ctx context.Context, n tuner.Service) (p page[tuner.Study], err error) {
 		p.list, p.more, err = n.Studies(ctx, after, limit)
 		return p, err
 	})
@@ -29,7 +29,7 @@ func (s *Service) Studies(ctx context.Context, after string, limit int) ([]tuner
 // DeleteStudy implements [tuner.Service].
 func (s *Service) DeleteStudy(ctx context.Context, name string) error {
 	sent := 0
-	_, err := call(ctx, s, name, writes, func(ctx context.Context, n Node) (struct{}, error) {
+	_, err := call(ctx, s, name, writes, func(ctx context.Context, n tuner.Service) (struct{}, error) {
 		sent++
 		return struct{}{}, n.DeleteStudy(ctx, name)
 	})
@@ -44,8 +44,8 @@ func (s *Service) Backup(ctx context.Context, w io.Writer) error { return s.loca
 
 // Watch implements [tuner.Service]. A watch here follows the study to another server, and
 // one there ends as unavailable when that server loses the study.
-func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		v, far := store.Server{}, false
 		if !s.options.Forwarded(ctx) {
 			v, far = s.place(name)
@@ -56,13 +56,13 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 				return
 			}
 			if s.options.Forwarded(ctx) || owner.Server.Address == "" || owner.Server.ID == s.member.ID() {
-				yield(tuner.Happening{}, owner)
+				yield(tuner.Event{}, owner)
 				return
 			}
 			v = owner.Server
 			s.learn(name, v)
 		}
-		_, err := there(ctx, s, v, name, func(ctx context.Context, n Node) (struct{}, error) {
+		_, err := there(ctx, s, v, name, func(ctx context.Context, n tuner.Service) (struct{}, error) {
 			for h, err := range n.Watch(ctx, name, after) {
 				if err != nil {
 					return struct{}{}, err
@@ -80,7 +80,7 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 			s.forget(name, v)
 			err = unavailable("the server at %s, which has the study, ended the watch: %v", v.Address, err)
 		}
-		yield(tuner.Happening{}, err)
+		yield(tuner.Event{}, err)
 	}
 }
 
@@ -89,9 +89,9 @@ var errEnough = errors.New("the loop is over")
 
 // watchHere watches a study at the local service. over is false if another server has
 // it.
-func (s *Service) watchHere(ctx context.Context, name string, after *study.Position, yield func(tuner.Happening, error) bool) (owner *store.FencedError, over bool) {
+func (s *Service) watchHere(ctx context.Context, name string, after *study.Position, yield func(tuner.Event, error) bool) (owner *store.FencedError, over bool) {
 	if !s.member.Alive() {
-		yield(tuner.Happening{}, errNotAlive)
+		yield(tuner.Event{}, errNotAlive)
 		return nil, true
 	}
 	for h, err := range s.local.Watch(ctx, name, *after) {
@@ -99,7 +99,7 @@ func (s *Service) watchHere(ctx context.Context, name string, after *study.Posit
 			return owner, false
 		}
 		if err == nil && !s.member.Alive() {
-			h, err = tuner.Happening{}, errNotAlive
+			h, err = tuner.Event{}, errNotAlive
 		}
 		if !yield(h, err) || err != nil {
 			return nil, true

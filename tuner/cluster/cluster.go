@@ -13,12 +13,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// Node is a service that answers calls itself. An engine and a client are nodes.
-type Node interface {
-	tuner.Service
-	tuner.Adder
-}
-
 // Member is this server among those that share the store. Package store/lease has one.
 type Member interface {
 	// ID returns the id of this server.
@@ -34,7 +28,7 @@ type Member interface {
 // Options are the settings of a [Service].
 type Options struct {
 	// Dial makes a client of the server at an address. The client makes each call once.
-	Dial func(address string) (Node, error)
+	Dial func(address string) (tuner.Service, error)
 	// Forwarded tells whether another server forwarded a call. Nil means that none does.
 	Forwarded func(ctx context.Context) bool
 	// PassOn returns the context for forwarding a call, with its caller. Nil adds nothing.
@@ -47,7 +41,7 @@ type Options struct {
 type Service struct {
 	tuner.Relay
 
-	local   Node
+	local   tuner.Service
 	member  Member
 	options Options
 	ctx     context.Context // ends when the Service closes
@@ -61,12 +55,12 @@ type Service struct {
 	peers  map[store.ServerID]*peer
 }
 
-var _ Node = (*Service)(nil)
+var _ tuner.Service = (*Service)(nil)
 
 // peer is another server that this one forwards calls to.
 type peer struct {
 	store.Server
-	node Node
+	node tuner.Service
 	ctx  context.Context // ends when the server is gone
 	gone context.CancelCauseFunc
 }
@@ -76,7 +70,7 @@ var errGone = errors.New("the server that has the study does not renew its lease
 
 // New returns a Service over a local service, which works on the store of the member.
 // Closing the Service closes the local one.
-func New(local Node, m Member, o Options) *Service {
+func New(local tuner.Service, m Member, o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -95,7 +89,7 @@ func New(local Node, m Member, o Options) *Service {
 		if c.Changes {
 			k = writes
 		}
-		_, err := call(ctx, s, c.Study, k, func(ctx context.Context, n Node) (struct{}, error) { return struct{}{}, f(ctx, n) })
+		_, err := call(ctx, s, c.Study, k, func(ctx context.Context, n tuner.Service) (struct{}, error) { return struct{}{}, f(ctx, n) })
 		return err
 	}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -247,7 +241,7 @@ const (
 )
 
 // call makes a call for a study where the study is.
-func call[R any](ctx context.Context, s *Service, study string, k kind, f func(context.Context, Node) (R, error)) (r R, err error) {
+func call[R any](ctx context.Context, s *Service, study string, k kind, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
 	if s.options.Forwarded(ctx) {
 		return here(ctx, s, k, f)
 	}
@@ -296,7 +290,7 @@ func conclude(err error, unsure bool) error {
 }
 
 // here makes a call at the local service while the lease of this server is in force.
-func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context, Node) (R, error)) (r R, err error) {
+func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
 	if !s.member.Alive() {
 		return r, errNotAlive
 	}
@@ -317,7 +311,7 @@ func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context
 }
 
 // there makes a call at another server.
-func there[R any](ctx context.Context, s *Service, v store.Server, study string, f func(context.Context, Node) (R, error)) (r R, err error) {
+func there[R any](ctx context.Context, s *Service, v store.Server, study string, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
 	p, err := s.peer(v)
 	if err != nil {
 		return r, err

@@ -106,7 +106,7 @@ func (w *network) serve(address string) *node {
 	}
 	n := &node{member: &member{m, f}}
 	n.Service = New(engine.Open(m, engine.Options{LongLived: true}), m, Options{
-		Dial:      func(to string) (Node, error) { return w.dial(to) },
+		Dial:      func(to string) (tuner.Service, error) { return w.dial(to) },
 		Forwarded: func(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil },
 		PassOn: func(ctx context.Context, name string) (context.Context, error) {
 			return context.WithValue(ctx, forwardedKey{}, name), nil
@@ -142,12 +142,12 @@ func (n *node) thaw() {
 
 // remote is a client of a server.
 type remote struct {
-	Node
+	tuner.Service
 	w       *network
 	address string
 }
 
-func (w *network) dial(address string) (Node, error) {
+func (w *network) dial(address string) (tuner.Service, error) {
 	return &remote{w: w, address: address}, nil
 }
 
@@ -214,10 +214,10 @@ func (r *remote) DeleteStudy(ctx context.Context, name string) error {
 	return n.DeleteStudy(ctx, name)
 }
 
-func (r *remote) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
+func (r *remote) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
 	n, err := r.at(ctx, "watch")
 	if err != nil {
-		return func(yield func(tuner.Happening, error) bool) { yield(tuner.Happening{}, err) }
+		return func(yield func(tuner.Event, error) bool) { yield(tuner.Event{}, err) }
 	}
 	return n.Watch(ctx, name, after)
 }
@@ -416,18 +416,18 @@ func TestAnswersNeedALease(t *testing.T) {
 
 // outliving is a service whose calls take longer than the lease.
 type outliving struct {
-	Node
+	tuner.Service
 	wait time.Duration
 }
 
 func (o outliving) Study(ctx context.Context, name string) (tuner.Study, error) {
-	s, err := o.Node.Study(ctx, name)
+	s, err := o.Service.Study(ctx, name)
 	time.Sleep(o.wait)
 	return s, err
 }
 
 func (o outliving) Ask(ctx context.Context, name string, c study.Ask) (tuner.Asked, error) {
-	a, err := o.Node.Ask(ctx, name, c)
+	a, err := o.Service.Ask(ctx, name, c)
 	time.Sleep(o.wait)
 	return a, err
 }
@@ -447,7 +447,7 @@ func TestLeaseEndsDuringCall(t *testing.T) {
 		wantCode(t, err, tuner.Unavailable)
 		w.store.set(false)
 		time.Sleep(ttl)
-		a.local = outliving{a.local.(outliving).Node, 0}
+		a.local = outliving{a.local.(outliving).Service, 0}
 		mustAsk(t, a, "1", 0)
 	})
 }

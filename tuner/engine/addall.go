@@ -11,9 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-var _ tuner.Adder = (*Engine)(nil)
-
-// AddAll implements [tuner.Adder].
+// AddAll implements [tuner.Service].
 func (t *Engine) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	if err := tuner.CheckAddAll(commands); err != nil {
 		return nil, err

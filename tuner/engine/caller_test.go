@@ -47,7 +47,7 @@ func TestCallersAreStored(t *testing.T) {
 		if _, err := tn.CreateStudy(by("admin"), "s", study.Create{Spec: spec}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tuner.AddAll(by("importer"), tn, "s", manyAdded(t, spec, 12)); err != nil { // so that there is a model
+		if _, err := tn.AddAll(by("importer"), "s", manyAdded(t, spec, 12)); err != nil { // so that there is a model
 			t.Fatal(err)
 		}
 		asked, err := tn.Ask(by("worker"), "s", study.Ask{Count: 2, RequestID: "twice"})

@@ -13,8 +13,8 @@ import (
 )
 
 // Watch implements [tuner.Service].
-func (t *Engine) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (t *Engine) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		for {
 			n, err := t.news(ctx, name, after)
 			if err == nil && n.view == nil {
@@ -26,7 +26,7 @@ func (t *Engine) Watch(ctx context.Context, name string, after study.Position) i
 				}
 			}
 			if err != nil {
-				yield(tuner.Happening{}, err)
+				yield(tuner.Event{}, err)
 				return
 			}
 			more, err := func() (bool, error) {
@@ -44,7 +44,7 @@ func (t *Engine) Watch(ctx context.Context, name string, after study.Position) i
 				return
 			}
 			if err != nil {
-				yield(tuner.Happening{}, err)
+				yield(tuner.Event{}, err)
 				return
 			}
 		}
@@ -64,7 +64,7 @@ const (
 // batch reads the next events for a watch once there is room for them in memory. Unless
 // an error follows, it returns at least one event. leave frees the room. Many watches
 // wake at once, so each waits for its turn to read.
-func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch []tuner.Happening, leave func(), err error) {
+func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch []tuner.Event, leave func(), err error) {
 	if leave, err = t.options.Memory.Await(ctx, watchRoom); err != nil {
 		return nil, func() {}, err
 	}
@@ -98,7 +98,7 @@ func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch
 		if err != nil {
 			return nil, leave, err
 		}
-		return []tuner.Happening{view.Event(r, n.view)}, leave, nil
+		return []tuner.Event{view.Event(r, n.view)}, leave, nil
 	}
 	return nil, leave, nil
 }

@@ -39,7 +39,7 @@ func (c *Config) spread(local *engine.Engine, m *lease.Member) (svc tuner.Servic
 		RetryFor: -1, MaxRecvBytes: o.Limits.MaxSendBytes, MaxSendBytes: o.Limits.MaxRecvBytes,
 	}
 	all := cluster.New(local, m, cluster.Options{
-		Dial:      func(address string) (cluster.Node, error) { return client.Dial(address, options) },
+		Dial:      func(address string) (tuner.Service, error) { return client.Dial(address, options) },
 		Forwarded: server.Forwarded, PassOn: server.PassOn, Logger: o.Logger,
 	})
 	return all, all.Forwarded

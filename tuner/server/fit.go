@@ -141,13 +141,13 @@ func takeLast(reports []study.Report, room int) (out []*pb.IntermediateValues, e
 }
 
 // happened encodes an event. It includes the last of the added reports that fit.
-func happened(name string, h tuner.Happening, room int) (*pb.WatchResponse, error) {
+func happened(name string, h tuner.Event, room int) (*pb.WatchResponse, error) {
 	var reports []study.Report
 	if h.Trial != nil {
 		t := h.Trial.WithoutReports()
 		reports, h.Trial = h.Trial.Reports, &t
 	}
-	m, err := sent(wire.EncodeHappening(name, h))
+	m, err := sent(wire.EncodeEvent(name, h))
 	if err != nil || m.Trial == nil {
 		return m, err
 	}

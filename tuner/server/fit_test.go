@@ -189,10 +189,10 @@ func (l largeOutcome) Best(context.Context, string) ([]study.Trial, error) {
 	return []study.Trial{l.trial()}, nil
 }
 
-func (l largeOutcome) Watch(context.Context, string, study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (l largeOutcome) Watch(context.Context, string, study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		t := l.trial()
-		yield(tuner.Happening{Position: 1, Kind: "told", Trial: &t}, nil)
+		yield(tuner.Event{Position: 1, Kind: "told", Trial: &t}, nil)
 	}
 }
 

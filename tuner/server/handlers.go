@@ -202,7 +202,7 @@ func (h *handlers) AddTrials(ctx context.Context, m *pb.AddTrialsRequest) (*pb.A
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := tuner.AddAll(ctx, h.service, name, commands)
+	numbers, err := h.service.AddAll(ctx, name, commands)
 	if err != nil {
 		return nil, err
 	}
@@ -385,11 +385,11 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	if err := stream.SendHeader(nil); err != nil { // tells the caller that the watch has begun
 		return err
 	}
-	for happening, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
+	for event, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
 		if err != nil {
 			return s.endOfStream(stream.Context(), err)
 		}
-		if err := h.tell(stream, name, happening); err != nil {
+		if err := h.tell(stream, name, event); err != nil {
 			return s.endOfStream(stream.Context(), err)
 		}
 	}
@@ -454,8 +454,8 @@ func (h *handlers) GetCaller(ctx context.Context, _ *pb.GetCallerRequest) (*pb.C
 }
 
 // tell sends an event.
-func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], name string, happening tuner.Happening) error {
-	out, err := happened(name, happening, h.room())
+func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], name string, event tuner.Event) error {
+	out, err := happened(name, event, h.room())
 	if err != nil {
 		return err
 	}

@@ -50,10 +50,7 @@ type Service struct {
 	closed bool
 }
 
-var (
-	_ tuner.Service = (*Service)(nil)
-	_ tuner.Adder   = (*Service)(nil)
-)
+var _ tuner.Service = (*Service)(nil)
 
 // New returns a Service that opens its file with open.
 func New(open func(ctx context.Context) (tuner.Service, error)) *Service {
@@ -184,10 +181,10 @@ func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 }
 
 // Watch implements [tuner.Service]. It looks at the file now and then.
-func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		for {
-			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Happening, error) { return read(ctx, svc, name, after) })
+			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Event, error) { return read(ctx, svc, name, after) })
 			for _, h := range news {
 				if !yield(h, nil) {
 					return
@@ -204,7 +201,7 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 				}
 			}
 			if err != nil {
-				yield(tuner.Happening{}, err)
+				yield(tuner.Event{}, err)
 				return
 			}
 		}
@@ -264,7 +261,7 @@ func (s *Service) news(ctx context.Context, known map[store.StudyID]study.Positi
 }
 
 // read returns some of what happened after a position, without waiting.
-func read(ctx context.Context, svc tuner.Service, name string, after study.Position) (news []tuner.Happening, err error) {
+func read(ctx context.Context, svc tuner.Service, name string, after study.Position) (news []tuner.Event, err error) {
 	view, err := svc.Study(ctx, name)
 	if err != nil || view.Position <= after {
 		return nil, err

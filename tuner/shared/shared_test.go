@@ -171,35 +171,3 @@ func want[T any](v T, err error) func(func(T) bool) error {
 		return err
 	}
 }
-
-// Many trials at once are added one after another where the open service cannot.
-func TestAddAllOneByOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tuner.db")
-	whole := open(path)
-	defer whole.Close()
-	newStudy(t, whole, 10)
-	single := shared.New(func(context.Context) (tuner.Service, error) {
-		st, err := bolt.Open(path, bolt.Options{LockTimeout: time.Minute})
-		if err != nil {
-			return nil, err
-		}
-		return struct{ tuner.Service }{engine.Open(st, engine.Options{})}, nil // which is no Adder
-	})
-	defer single.Close()
-	var commands []study.Command
-	for i := range 6 {
-		c := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(float64(i) / 4)})
-		commands = append(commands, study.Enqueue{RequestID: fmt.Sprint(i), Config: c})
-	}
-	for _, svc := range []*shared.Service{single, whole} { // the second gets the existing one
-		numbers, err := svc.AddAll(t.Context(), "s", commands[:5])
-		if err != nil || len(numbers) != 5 || numbers[4] != 4 {
-			t.Errorf("numbers %v, error %v", numbers, err)
-		}
-		_, err = svc.AddAll(t.Context(), "s", commands)
-		refused := (*tuner.CommandError)(nil)
-		if !errors.As(err, &refused) || refused.Index != 5 || tuner.CodeOf(err) != tuner.Invalid {
-			t.Errorf("error %v", err)
-		}
-	}
-}

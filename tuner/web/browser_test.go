@@ -318,7 +318,7 @@ func imported(t testing.TB, s tuner.Service, name string, n int) {
 		}
 		batch = append(batch, study.Add{RequestID: fmt.Sprint(name, i), Config: c, Outcome: o})
 		if len(batch) == 1000 || i == n-1 {
-			if _, err := tuner.AddAll(t.Context(), s, name, batch); err != nil {
+			if _, err := s.AddAll(t.Context(), name, batch); err != nil {
 				t.Fatal(err)
 			}
 			batch = batch[:0]

@@ -48,8 +48,8 @@ func DecodeBeaten(m *pb.HeartbeatResponse) (tuner.Verdict, error) {
 	return v, d.err
 }
 
-// EncodeHappening encodes a happening of the named study.
-func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) {
+// EncodeEvent encodes an event of the named study.
+func EncodeEvent(name string, h tuner.Event) (*pb.WatchResponse, error) {
 	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status), Caller: h.Caller}
 	if h.Trial == nil {
 		return m, nil
@@ -59,10 +59,10 @@ func EncodeHappening(name string, h tuner.Happening) (*pb.WatchResponse, error) 
 	return m, err
 }
 
-// DecodeHappening reads a happening.
-func DecodeHappening(m *pb.WatchResponse) (tuner.Happening, error) {
+// DecodeEvent reads an event.
+func DecodeEvent(m *pb.WatchResponse) (tuner.Event, error) {
 	var d decoder
-	h := tuner.Happening{
+	h := tuner.Event{
 		Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
 		Caller: m.GetCaller(), Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished),
 	}

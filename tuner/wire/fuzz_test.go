@@ -27,7 +27,7 @@ var hostile = []func(b []byte) error{
 	decode(new(pb.TellResponse), func(m *pb.TellResponse) error { _, err := wire.DecodeTold(m); return err }),
 	decode(new(pb.Study), func(m *pb.Study) error { _, err := wire.DecodeStudy(m); return err }),
 	decode(new(pb.Trial), func(m *pb.Trial) error { _, err := wire.DecodeTrial(m); return err }),
-	decode(new(pb.WatchResponse), func(m *pb.WatchResponse) error { _, err := wire.DecodeHappening(m); return err }),
+	decode(new(pb.WatchResponse), func(m *pb.WatchResponse) error { _, err := wire.DecodeEvent(m); return err }),
 	decode(new(pb.AddTrialsRequest), func(m *pb.AddTrialsRequest) error { _, _, err := wire.DecodeAddAll(m); return err }),
 }
 

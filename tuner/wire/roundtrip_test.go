@@ -337,8 +337,8 @@ func TestRoundTrip(t *testing.T) {
 	}), wire.DecodeTold)
 	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeReported)
 	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeBeaten)
-	checkAnswer(t, "happening", func(t *rapid.T) tuner.Happening {
-		h := tuner.Happening{
+	checkAnswer(t, "event", func(t *rapid.T) tuner.Event {
+		h := tuner.Event{
 			Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),
 			Caller: texts.Draw(t, "caller"),
 			Status: study.Status(rapid.IntRange(0, 3).Draw(t, "status")),
@@ -348,7 +348,7 @@ func TestRoundTrip(t *testing.T) {
 			h.Trial = &trial
 		}
 		return h
-	}, of(wire.EncodeHappening), wire.DecodeHappening)
+	}, of(wire.EncodeEvent), wire.DecodeEvent)
 }
 
 func verdict(t *rapid.T) tuner.Verdict {

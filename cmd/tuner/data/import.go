@@ -297,7 +297,7 @@ func (i *importing) add(ctx context.Context, svc tuner.Service, spec study.Spec,
 		if len(batch) == 0 {
 			return nil
 		}
-		numbers, err := tuner.AddAll(ctx, svc, i.name, batch)
+		numbers, err := svc.AddAll(ctx, i.name, batch)
 		for _, n := range numbers {
 			if n >= i.had { // else an earlier import added it
 				i.added++

@@ -87,8 +87,8 @@ func (w *Watching) run(ctx context.Context, svc tuner.Service, name string, afte
 	return nil
 }
 
-// happening is an event in JSON.
-type happening struct {
+// event is an event in JSON.
+type event struct {
 	Position uint64        `json:"position"`
 	Time     time.Time     `json:"time"`
 	Kind     string        `json:"kind"`
@@ -97,9 +97,9 @@ type happening struct {
 	Trial    *record.Trial `json:"trial,omitempty"`
 }
 
-func (w *Watching) Print(h tuner.Happening) error {
+func (w *Watching) Print(h tuner.Event) error {
 	if w.Form == "jsonl" {
-		out := happening{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: h.Status.String()}
+		out := event{Position: uint64(h.Position), Time: h.Time, Kind: h.Kind, Caller: h.Caller, Status: h.Status.String()}
 		if h.Trial != nil {
 			r := w.Judge.OfTrial(*h.Trial)
 			out.Trial = &r
@@ -115,7 +115,7 @@ func (w *Watching) Print(h tuner.Happening) error {
 }
 
 // describe returns an event as a line of text.
-func describe(h tuner.Happening, judge record.Judge) string {
+func describe(h tuner.Event, judge record.Judge) string {
 	if h.Trial == nil {
 		return h.Kind
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrRetired is the error of a call whose study was dropped from memory. The call
-// continues with the study's next desk.
+// continues with the study's next actor.
 var ErrRetired = errors.New("the study was dropped from memory")
 
 // ErrDiscarded is the error of an ask whose study was read again while the proposer was
@@ -121,7 +121,7 @@ func (l *eventLog) run() {
 			}
 			l.mu.Unlock()
 			l.commit()
-			close(l.advanced) // watchers continue with the study's next desk
+			close(l.advanced) // watchers continue with the study's next actor
 			return
 		}
 	}
@@ -406,7 +406,7 @@ func (l *eventLog) recover(err error) {
 }
 
 // retire ends the log after a commit that failed. Calls continue with the study's next
-// desk.
+// actor.
 func (l *eventLog) retire(err error) {
 	l.mu.Lock()
 	l.broken = ErrRetired

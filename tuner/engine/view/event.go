@@ -19,8 +19,8 @@ func added(e study.Event) []study.Report {
 }
 
 // Event describes a stored event.
-func Event(r store.Record, v *study.View) tuner.Happening {
-	h := tuner.Happening{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
+func Event(r store.Record, v *study.View) tuner.Event {
+	h := tuner.Event{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
 	h.Status, _ = v.Status()
 	h.Kind = Kind(r.Event.Body)
 	if n, ok := r.Event.Trial(); ok {

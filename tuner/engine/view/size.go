@@ -33,8 +33,8 @@ func Size(e study.Event) int {
 	return rest
 }
 
-// SizeOfEvent returns about how many bytes a happening takes.
-func SizeOfEvent(h tuner.Happening) int {
+// SizeOfEvent returns about how many bytes an event takes on its way to a watcher.
+func SizeOfEvent(h tuner.Event) int {
 	const rest = 300
 	if h.Trial == nil {
 		return rest

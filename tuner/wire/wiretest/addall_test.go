@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
-	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
@@ -20,7 +18,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/bkbtuner/bkb/tuner/wire"
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
@@ -53,7 +50,6 @@ func inOrder(t *testing.T, s tuner.Service) int {
 // counted is a service that counts the calls of AddAll, and whose connections break before
 // some of the answers are sent.
 type counted struct {
-	tuner.Adder
 	tuner.Service
 	calls atomic.Int64
 	cut   func(call int64)
@@ -66,12 +62,12 @@ func newCounted(t *testing.T) *counted {
 	if _, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
 		t.Fatal(err)
 	}
-	return &counted{Adder: tn, Service: tn, cut: func(int64) {}}
+	return &counted{Service: tn, cut: func(int64) {}}
 }
 
 func (c *counted) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	defer func() { c.cut(c.calls.Add(1)) }()
-	return c.Adder.AddAll(ctx, name, commands)
+	return c.Service.AddAll(ctx, name, commands)
 }
 
 // Trials that do not fit into one message are sent in several.
@@ -152,48 +148,6 @@ func TestAddAllBroken(t *testing.T) {
 	}
 }
 
-// old is a server without the call that adds many at once.
-type old struct {
-	pb.UnimplementedTunerServer
-	service tuner.Service
-}
-
-func (o *old) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
-	name, c, err := wire.DecodeAdd(m)
-	if err != nil {
-		return nil, err
-	}
-	t, err := o.service.Add(ctx, name, c)
-	if err != nil {
-		st, _ := wire.Status(err, "")
-		return nil, st.Err()
-	}
-	return wire.EncodeTrial(name, t)
-}
-
-// To a server without that call, trials are added one by one.
-func TestAddAllToAnOldServer(t *testing.T) {
-	service := newCounted(t)
-	l := listen(t)
-	s := grpc.NewServer()
-	pb.RegisterTunerServer(s, &old{service: service})
-	go s.Serve(l)
-	t.Cleanup(s.Stop)
-	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
-	commands := adds(20)
-	wrong := commands[15].(study.Add)
-	wrong.Outcome = study.Outcome{}
-	commands[15] = wrong
-	_, err := tuner.AddAll(t.Context(), c, "s", commands)
-	if at := (*tuner.CommandError)(nil); !errors.As(err, &at) || at.Index != 15 || !at.Refused() || inOrder(t, service) != 15 {
-		t.Errorf("%d trials, error %v", inOrder(t, service), err)
-	}
-	numbers, err := tuner.AddAll(t.Context(), c, "s", adds(20))
-	if err != nil || len(numbers) != 20 || inOrder(t, service) != 20 || service.calls.Load() != 0 {
-		t.Errorf("%v, %v", numbers, err)
-	}
-}
-
 // Over the wire too, a missing study is not found, and a closed client is closed.
 func TestAddAllNowhere(t *testing.T) {
 	l := listen(t)
@@ -228,13 +182,15 @@ func BenchmarkAddAll(b *testing.B) {
 				commands = append(commands, study.Add{RequestID: fmt.Sprint(trials), Config: config, Outcome: completed(1)})
 				trials++
 			}
-			s := c
-			if !at.once {
-				s = struct{ tuner.Service }{c} // hides Adder
-			}
 			start := time.Now()
-			if _, err := tuner.AddAll(b.Context(), s, "s", commands); err != nil {
-				b.Fatal(err)
+			size := 1
+			if at.once {
+				size = len(commands)
+			}
+			for part := range slices.Chunk(commands, size) {
+				if _, err := c.AddAll(b.Context(), "s", part); err != nil {
+					b.Fatal(err)
+				}
 			}
 			*at.took += time.Since(start)
 		}

@@ -95,7 +95,7 @@ func (s *lossy) Enqueue(ctx context.Context, name string, c study.Enqueue) (stud
 
 func (s *lossy) AddAll(ctx context.Context, name string, c []study.Command) ([]int, error) {
 	defer s.lose()
-	return tuner.AddAll(ctx, s.Service, name, c)
+	return s.Service.AddAll(ctx, name, c)
 }
 
 func (s *lossy) DeleteStudy(ctx context.Context, name string) error {
@@ -120,7 +120,7 @@ func work(ctx context.Context, s tuner.Service, rounds int) error {
 		if _, err := s.Tell(ctx, "s", study.Tell{Trial: trial.Number, Epoch: trial.Epoch, Outcome: completed(float64(i))}); err != nil {
 			return err
 		}
-		if _, err := tuner.AddAll(ctx, s, "s", several(i)); err != nil {
+		if _, err := s.AddAll(ctx, "s", several(i)); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func TestExactlyOnce(t *testing.T) {
 func history(t *testing.T, s tuner.Service) (h struct {
 	Study  tuner.Study
 	Trials []study.Trial
-	Events []tuner.Happening
+	Events []tuner.Event
 },
 ) {
 	t.Helper()

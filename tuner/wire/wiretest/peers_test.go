@@ -71,7 +71,7 @@ func servePair(t testing.TB, o server.Options) pair {
 			t.Fatal(err)
 		}
 		s := cluster.New(engine.Open(m, engine.Options{LongLived: true}), m, cluster.Options{
-			Dial:      func(to string) (cluster.Node, error) { return client.Dial(to, peer) },
+			Dial:      func(to string) (tuner.Service, error) { return client.Dial(to, peer) },
 			Forwarded: server.Forwarded, PassOn: server.PassOn,
 		})
 		t.Cleanup(func() {

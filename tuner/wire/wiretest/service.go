@@ -279,6 +279,21 @@ func (s *Service) Add(ctx context.Context, name string, c study.Add) (study.Tria
 	return s.made(ctx, name, c)
 }
 
+// AddAll implements [tuner.Service].
+func (s *Service) AddAll(ctx context.Context, name string, commands []study.Command) (numbers []int, err error) {
+	if err := tuner.CheckAddAll(commands); err != nil {
+		return nil, err
+	}
+	for i, c := range commands {
+		t, err := s.made(ctx, name, c)
+		if err != nil {
+			return nil, &tuner.CommandError{Index: i, Err: err}
+		}
+		numbers = append(numbers, t.Number)
+	}
+	return numbers, nil
+}
+
 func (s *Service) made(ctx context.Context, name string, c study.Command) (t study.Trial, err error) {
 	err = s.do(ctx, name, c, func(e *entry, r study.Reply) error { t = e.trial(r.Trials[0]); return nil })
 	return t, err
@@ -443,21 +458,21 @@ func (s *Service) Best(ctx context.Context, name string) (best []study.Trial, er
 }
 
 // Watch implements [tuner.Service].
-func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Happening, error] {
-	return func(yield func(tuner.Happening, error) bool) {
+func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
 		for {
-			var next []tuner.Happening
+			var next []tuner.Event
 			var changed chan struct{}
 			err := s.do(ctx, name, nil, func(e *entry, _ study.Reply) error {
 				status, _ := e.study.Status()
 				for p := after; p < study.Position(len(e.log)); p++ {
-					next = append(next, tuner.Happening{Position: p + 1, Time: e.log[p].Time, Kind: fmt.Sprintf("%T", e.log[p].Body), Status: status})
+					next = append(next, tuner.Event{Position: p + 1, Time: e.log[p].Time, Kind: fmt.Sprintf("%T", e.log[p].Body), Status: status})
 				}
 				changed = e.changed
 				return nil
 			})
 			if err != nil {
-				yield(tuner.Happening{}, err)
+				yield(tuner.Event{}, err)
 				return
 			}
 			for _, h := range next {

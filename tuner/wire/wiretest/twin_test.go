@@ -111,7 +111,7 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 					commands = append(commands, study.Add{RequestID: one, Config: config(x, 3), Outcome: completed(x)})
 				}
 			}
-			return of(tuner.AddAll(ctx, s, "s", commands))
+			return of(s.AddAll(ctx, "s", commands))
 		}
 	}
 	ask := func(c study.Ask) func(context.Context, tuner.Service) (any, error) {
@@ -320,8 +320,8 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 var _ io.Writer = full{}
 
-// watched returns the first n happenings.
-func watched(ctx context.Context, s tuner.Service, name string, after study.Position, n int) (list []tuner.Happening, err error) {
+// watched returns the first n events.
+func watched(ctx context.Context, s tuner.Service, name string, after study.Position, n int) (list []tuner.Event, err error) {
 	for h, err := range s.Watch(ctx, name, after) {
 		if err != nil {
 			return list, err
