@@ -109,7 +109,7 @@ func (s *damagedStore) Read(ctx context.Context, id store.StudyID, after study.P
 		return s.Store.Read(ctx, id, after)
 	}
 	return func(yield func(store.Record, error) bool) {
-		yield(store.Record{}, &store.CorruptError{Study: id, Position: 1, Reason: "planted"})
+		yield(store.Record{}, &store.CorruptError{Study: id, Position: 1, Reason: "made up"})
 	}
 }
 
@@ -130,7 +130,7 @@ func TestStudiesWithDamage(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if list[0].Name != "bad" || list[0].ID != bad.ID || !strings.Contains(list[0].Unread, "planted") {
+	if list[0].Name != "bad" || list[0].ID != bad.ID || !strings.Contains(list[0].Unread, "made up") {
 		t.Errorf("the damaged study is %+v", list[0])
 	}
 	if list[1].Name != "s" || list[1].Unread != "" || list[1].Position == 0 {

@@ -268,11 +268,11 @@ func TestGzip(t *testing.T) {
 // TestPanic checks that a panic of a handler is answered and counted, and that the server
 // continues.
 func TestPanic(t *testing.T) {
-	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking("", "planted"))
+	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking("", "forced"))
 	for range 2 {
 		a := r.call(t, "GetStudy", `{"name":"studies/mine"}`)
 		a.want(t, "a panic", 500, float64(codes.Internal), "INTERNAL")
-		if strings.Contains(a.text, "planted") {
+		if strings.Contains(a.text, "forced") {
 			t.Errorf("the caller reads of the panic: %s", a.text)
 		}
 	}
@@ -283,7 +283,7 @@ func TestPanic(t *testing.T) {
 
 // TestPanicMidway checks that an answer that a panic ends does not look complete.
 func TestPanicMidway(t *testing.T) {
-	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking(`{"name":`, "planted"))
+	r := start(t, withStudies(t), server.Options{}, loopback, web.Panicking(`{"name":`, "forced"))
 	a, err := r.client.Do(r.request(t, "GetStudy", `{"name":"studies/mine"}`))
 	if err == nil {
 		_, err = io.ReadAll(a.Body)
