@@ -18,7 +18,7 @@ const (
 	docsMarker = "<!-- generated from here on -->\n"
 )
 
-// TestDocs compares docs/cli.md with the commands. UPDATE_DOCS=1 writes it anew.
+// TestDocs compares the table of docs/cli.md with the commands. UPDATE_DOCS=1 writes it anew.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile(docsFile)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDocs(t *testing.T) {
 		t.Fatalf("%s has no line %q", docsFile, docsMarker)
 	}
 	var want strings.Builder
-	describeCommand(&want, newRoot(&cli.Globals{}))
+	listCommands(&want, newRoot(&cli.Globals{}))
 	if have == want.String() {
 		return
 	}
@@ -68,6 +68,22 @@ func TestOptionsDescribed(t *testing.T) {
 	}
 }
 
+// listCommands writes a table of the commands and help topics.
+func listCommands(b *strings.Builder, root *cobra.Command) {
+	b.WriteString("\n| command | |\n|---|---|\n")
+	var list func(cmd *cobra.Command)
+	list = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" || sub.IsAdditionalHelpTopicCommand() {
+				fmt.Fprintf(b, "| `%s` | %s |\n", pageName(sub), sub.Short)
+				list(sub)
+			}
+		}
+	}
+	list(root)
+}
+
+// describeCommand writes the help pages of a command and of those below it.
 func describeCommand(b *strings.Builder, cmd *cobra.Command) {
 	about, page := cli.HelpPage(cmd)
 	fmt.Fprintf(b, "\n### %s\n\n%s\n```text\n%s```\n", pageName(cmd), about, page)

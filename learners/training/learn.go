@@ -42,7 +42,7 @@ const learnStart = 250
 
 // learnFits follow the first. The last one has few iterations, because each takes as long as
 // eight of the one before. With the lower bound of the evidence for 300 centres (Titsias, 2009)
-// on 6000 rows the errors of models are larger, see docs/benchmarks.md.
+// on 6000 rows the errors of models are larger, see bench/docs/benchmarks.md.
 var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
 // learnTolerance is the rise of the log evidence that ends a fit. A smaller change of the
@@ -53,7 +53,7 @@ const learnTolerance = 0.05
 // learnReach is the largest length scale that the second fit starts from, in standard
 // deviations of the input. The evidence is almost flat beyond. An input that the first fit has
 // missed then stays without effect, because a larger noise explains its part sooner. From 30
-// some are still missed, see docs/benchmarks.md.
+// some are still missed, see bench/docs/benchmarks.md.
 const learnReach = 10
 
 // learnInputs is the largest number of inputs of Learn.

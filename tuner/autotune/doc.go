@@ -70,7 +70,7 @@
 //
 // Where trials leave out rows in closed form and the target is a number, the final model is
 // an average of the best trials of several kernels ([Tuning.Average]). It had less error than
-// the best trial on most small sets (docs/benchmarks.md, "Tuned learners").
+// the best trial on most small sets (bench/docs/benchmarks.md, "Tuned learners").
 //
 // # What trials share
 //

@@ -49,7 +49,7 @@
 //
 // # Costs
 //
-// docs/model.md has the costs of bkb, and docs/benchmarks.md its times. A suggestion of
+// docs/model.md has the costs of bkb, and bench/docs/benchmarks.md its times. A suggestion of
 // the others costs O(parameters + conditions), some 0.3 µs a parameter, and a µs for a
 // random stream, at any number of trials. The digest of a finite space takes some 40
 // bytes a trial, and reads each trial once. A grid is compiled once (package cells).
