@@ -104,7 +104,7 @@ const (
 	PhaseStart   = model.PhaseStart   // fills the space without a model
 	PhaseModel   = model.PhaseModel   // upper confidence bound
 	PhaseExploit = model.PhaseExploit // posterior mean
-	PhaseExplore = model.PhaseExplore // wide upper confidence bound
+	PhaseExplore = model.PhaseExplore // another basin, by the far model
 	PhaseEvolve  = model.PhaseEvolve  // sample of an evolution strategy
 	PhaseRepeat  = model.PhaseRepeat  // the best trial again
 )
