@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -110,24 +111,20 @@ func exceed(reports []study.Report, room int) bool {
 
 // take encodes as many of the first reports as fit into room. It encodes at most one
 // more than that.
-func take(reports []study.Report, room int) (out []*pb.IntermediateValues, err error) {
-	for i := range reports {
-		m, err := sent(wire.EncodeReports(reports[i : i+1]))
-		if err != nil {
-			return nil, err
-		}
-		if room -= proto.Size(m[0]) + reportOverhead; room < 0 {
-			break
-		}
-		out = append(out, m[0])
-	}
-	return out, nil
+func take(reports []study.Report, room int) ([]*pb.IntermediateValues, error) {
+	return fitting(slices.All(reports), room)
 }
 
 // takeLast is take for the last reports.
-func takeLast(reports []study.Report, room int) (out []*pb.IntermediateValues, err error) {
-	for i := len(reports) - 1; i >= 0; i-- {
-		m, err := sent(wire.EncodeReports(reports[i : i+1]))
+func takeLast(reports []study.Report, room int) ([]*pb.IntermediateValues, error) {
+	out, err := fitting(slices.Backward(reports), room)
+	slices.Reverse(out)
+	return out, err
+}
+
+func fitting(reports iter.Seq2[int, study.Report], room int) (out []*pb.IntermediateValues, err error) {
+	for _, r := range reports {
+		m, err := sent(wire.EncodeReports([]study.Report{r}))
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +133,6 @@ func takeLast(reports []study.Report, room int) (out []*pb.IntermediateValues, e
 		}
 		out = append(out, m[0])
 	}
-	slices.Reverse(out)
 	return out, nil
 }
 

@@ -61,11 +61,6 @@ func (d *decoder) outcome(m *pb.Outcome) study.Outcome {
 	return o
 }
 
-// EncodeReports encodes intermediate values.
-func EncodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
-	return encodeReports(reports)
-}
-
 // DecodeReports reads intermediate values.
 func DecodeReports(in []*pb.IntermediateValues) ([]study.Report, error) {
 	var d decoder
@@ -73,9 +68,9 @@ func DecodeReports(in []*pb.IntermediateValues) ([]study.Report, error) {
 	return reports, d.err
 }
 
-// encodeReports encodes intermediate values. Two values of one name in one report are a
+// EncodeReports encodes intermediate values. Two values of one name in one report are a
 // [study.InvalidError].
-func encodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
+func EncodeReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
 	var out []*pb.IntermediateValues
 	for _, r := range reports {
 		values := make(map[string]float64, len(r.Values))

@@ -135,17 +135,22 @@ func DecodeTell(m *pb.TellRequest) (name string, c study.Tell, err error) {
 	return name, c, d.err
 }
 
-// EncodeReport encodes the request to add intermediate values. The Epoch of each report,
-// which a service ignores, is not sent.
+// encodeNewReports encodes reports without their Epoch, which a service ignores in requests.
+func encodeNewReports(reports []study.Report) ([]*pb.IntermediateValues, error) {
+	out, err := EncodeReports(reports)
+	for _, r := range out {
+		r.Epoch = 0
+	}
+	return out, err
+}
+
+// EncodeReport encodes the request to add intermediate values.
 func EncodeReport(name string, c study.ReportValues) (*pb.ReportRequest, error) {
 	resource, err := TrialName(name, c.Trial)
 	if err != nil {
 		return nil, err
 	}
-	reports, err := encodeReports(c.Reports)
-	for _, r := range reports {
-		r.Epoch = 0
-	}
+	reports, err := encodeNewReports(c.Reports)
 	return &pb.ReportRequest{RequestId: c.RequestID, Name: resource, Epoch: int64(c.Epoch), Reports: reports}, err
 }
 
@@ -189,19 +194,15 @@ func DecodeEnqueue(m *pb.EnqueueTrialRequest) (name string, c study.Enqueue, err
 	return name, study.Enqueue{RequestID: m.GetRequestId(), Config: DecodeConfig(m.GetConfig()), Attributes: orNil(study.Attributes(m.GetAttributes()))}, err
 }
 
-// EncodeAdd encodes the request to add a finished trial. The Epoch of each report, which a
-// service ignores, is not sent.
+// EncodeAdd encodes the request to add a finished trial.
 func EncodeAdd(name string, c study.Add) (*pb.AddTrialRequest, error) {
 	parent, err := StudyName(name)
 	if err != nil {
 		return nil, err
 	}
-	reports, err := encodeReports(c.Reports)
+	reports, err := encodeNewReports(c.Reports)
 	if err != nil {
 		return nil, err
-	}
-	for _, r := range reports {
-		r.Epoch = 0
 	}
 	outcome, err := EncodeOutcome(c.Outcome)
 	return &pb.AddTrialRequest{RequestId: c.RequestID, Parent: parent, Config: EncodeConfig(c.Config), Reports: reports, Outcome: outcome, Attributes: c.Attributes}, err
@@ -221,19 +222,15 @@ func DecodeAdd(m *pb.AddTrialRequest) (name string, c study.Add, err error) {
 	return name, c, d.err
 }
 
-// EncodeNew encodes one of many trials to add, which is a study.Add or study.Enqueue. The
-// Epoch of each report, which a service ignores, is not sent.
+// EncodeNew encodes one of many trials to add, which is a study.Add or study.Enqueue.
 func EncodeNew(c study.Command) (*pb.NewTrial, error) {
 	if e, ok := c.(study.Enqueue); ok {
 		return &pb.NewTrial{RequestId: e.RequestID, Config: EncodeConfig(e.Config), Attributes: e.Attributes, Enqueue: true}, nil
 	}
 	add := c.(study.Add)
-	reports, err := encodeReports(add.Reports)
+	reports, err := encodeNewReports(add.Reports)
 	if err != nil {
 		return nil, err
-	}
-	for _, r := range reports {
-		r.Epoch = 0
 	}
 	outcome, err := EncodeOutcome(add.Outcome)
 	return &pb.NewTrial{RequestId: add.RequestID, Config: EncodeConfig(add.Config), Attributes: add.Attributes, Reports: reports, Outcome: outcome}, err

@@ -19,7 +19,7 @@ func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := encodeReports(t.Reports)
+	reports, err := EncodeReports(t.Reports)
 	if err != nil {
 		return nil, err
 	}
