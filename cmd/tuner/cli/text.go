@@ -143,11 +143,6 @@ func NumbersText(trials []int) string {
 	return "trials " + strings.Join(words, ", ")
 }
 
-func Exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // Wrap breaks a text into lines of at most limit columns, where words allow it. The lines
 // after the first begin with indent.
 func Wrap(text string, limit int, indent string) string {
