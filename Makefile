@@ -11,8 +11,24 @@ test: ## the everyday tests (under 4 minutes on 2 cores)
 # time with the reason: transcripts of commands that do one thing after another, what
 # one goroutine computes at length, and repetitions. The everyday tests run all of
 # it, and make lint runs vet.
-race: ## the everyday tests under the race detector, shorter (needs a C compiler)
-	packages=$$(.ci/concurrent) && CGO_ENABLED=1 go test -race -short -vet=off $$packages
+RACE ?= /(tuner|store)(/|$$)
+race: ## the everyday tests of packages that match RACE (the service) under the race detector, shorter (needs a C compiler)
+	packages=$$(.ci/concurrent | grep -E '$(RACE)') && CGO_ENABLED=1 go test -race -short -vet=off $$packages
+
+# The heavy tiers. .ci/run has the others. The machine must have root, a C compiler, g++,
+# Chromium and PostgreSQL.
+nightly: ## what CI leaves out: bench, all of race, paths, fuzz, torture, planted bugs, PostgreSQL, the page, CUDA, Katib, deployment (2 hours)
+	go -C bench vet ./... && go -C bench test ./...
+	$(MAKE) --no-print-directory race RACE=.
+	$(MAKE) --no-print-directory paths
+	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
+	$(MAKE) --no-print-directory torture-ci planted
+	$(MAKE) --no-print-directory postgres-ci
+	$(MAKE) --no-print-directory test-ci
+	$(MAKE) --no-print-directory test-cuda
+	$(MAKE) --no-print-directory katib
+	$(MAKE) --no-print-directory deploy
+	$(MAKE) --no-print-directory vulns
 
 # What machines without AVX-512 or AVX2 run, and what arm64 compiles. Go does not count
 # BKB_SIMD among the inputs of a test, so the results of earlier runs must not be used.
@@ -105,7 +121,7 @@ test-long: ## tests that take too long for every day: tune on real files, one ki
 
 test-ci: SHELL := /bin/bash
 test-ci: .SHELLFLAGS := -o pipefail -c
-test-ci: ## what CI does of tests that take too long for every day: the page in each size and scheme, 64 clients and new studies for longer (3 minutes)
+test-ci: ## tests that take too long for every day: the page in each size and scheme, 64 clients and new studies for longer (3 minutes)
 	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$' ./tuner/engine ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 bench: ## run every benchmark once, with its ratios
@@ -285,7 +301,7 @@ torture: ## kills, power cuts, faults, simulation, planted bugs at full size; pr
 	BKB_BOLT_KILLS=100 BKB_BOLT_FLIPS=2000 BKB_BOLT_CUTS=200 BKB_BOLT_SYNC_FAULTS=40 $(TORTURE) -v -run 'Kill|BitFlips|Truncation|SyncFails' ./store/bolt | grep -E '^(---|ok|FAIL)|acknowledged' && \
 	BKB_TORTURE_SEED= $(MAKE) --no-print-directory planted
 
-torture-ci: ## what CI does of torture: 200 kills, 40 power cuts, 2,000 seeds, attacks over TLS, the largest trial
+torture-ci: ## a shorter torture: 200 kills, 40 power cuts, 2,000 seeds, attacks over TLS, the largest trial
 	BKB_TORTURE_KILLS=200 BKB_TORTURE_CUTS=40 BKB_TORTURE_SEEDS=2000 BKB_TORTURE_SERVER_SEEDS=1000 $(TORTURE) -v -run 'Kill|Power|Simulate' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 	BKB_LONG=1 BKB_TORTURE_METRICS=8 $(TORTURE) -v -run '(HealthWatchFlood|WatchesOfOneToken|ReportFlood|LargestTrial)/TLS' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
@@ -305,7 +321,7 @@ postgres: ## the suite, CHAOS (60s) of broken connections, FAILOVERS (10) and th
 
 postgres-ci: SHELL := /bin/bash
 postgres-ci: .SHELLFLAGS := -o pipefail -c
-postgres-ci: ## what CI does of postgres: the suite by each way, three servers, 20 s of broken connections (3 minutes)
+postgres-ci: ## a shorter postgres: the suite by each way, three servers, 20 s of broken connections (3 minutes)
 	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_PG_CHAOS=20s go test -count=1 -v -run 'TestStore$$|TestPooler$$|TestChaos|TestServers$$|TestDatabaseTLS' ./store/postgres ./internal/torture | grep -E '^ *(--- (FAIL|SKIP)|--- PASS: Test[A-Za-z]* |ok|FAIL|panic)|_test.go'
 
 servers: SHELL := /bin/bash
