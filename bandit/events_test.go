@@ -295,5 +295,3 @@ func TestErrorMessages(t *testing.T) {
 		}
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

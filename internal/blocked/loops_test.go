@@ -21,6 +21,9 @@ var loops = map[string]struct {
 	why   string
 }{
 	"bandit/recursion.go":            {1, "a row of L⁻¹K and its contribution, because new points come one by one"},
+	"bandit/cholesky.go":             {3, "the system of a quadratic, with one unknown for each coefficient"},
+	"bandit/cmaes.go":                {3, "covariances and samples in the dimension of the space"},
+	"bandit/quadratic.go":            {4, "features and values of a quadratic, one input at a time"},
 	"gp/cholesky.go":                 {1, "row by row, to report the row at which a factorisation fails"},
 	"gp/deferred.go":                 {1, "a triangle times a vector, once for many updates"},
 	"gp/embedding.go":                {1, "a sample of the remainder of a pivoted factorisation"},
@@ -43,11 +46,11 @@ var loops = map[string]struct {
 	"learners/average.go":            {5, "sums of a few models, with one unknown for each"},
 	"learners/avgsgd/primal.go":      {3, "sparse rows, where a step is one row and the next depends on it"},
 	"learners/avgsgd/study.go":       {3, "a parabola through points"},
+	"learners/data/spline.go":        {2, "a generated surface, one input at a time"},
 	"learners/falkon/cg.go":          {1, "sums over columns of vectors"},
 	"learners/falkon/leaveoneout.go": {2, "diagonals, and corrections of single rows"},
 	"learners/falkon/losses.go":      {1, "the mean over the classes of one row"},
 	"learners/calibrate.go":          {2, "a line through scores, with two unknowns"},
-	"learners/krr/decomposition.go":  {2, "diagonals, which are weighted sums of squares"},
 	"learners/linear.go":             {1, "sparse rows"},
 	"learners/nystrom/cg.go":         {2, "sums of vectors, output by output"},
 	"learners/training/learn.go":     {2, "one random sum of outputs, and running variances"},

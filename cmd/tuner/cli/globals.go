@@ -46,7 +46,6 @@ type Globals struct {
 	color       string
 	propose     time.Duration // of commands with the flag of proposeFlag
 	waited      atomic.Bool   // the command said that it waits for a file
-
 }
 
 const (
