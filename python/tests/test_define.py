@@ -173,7 +173,7 @@ BAD_DOMAINS: list[tuple[Any, str]] = [
     (lambda t: t.suggest_categorical("bad", ["a", "a"]), "'a' is written the same, leave out one"),
     (lambda t: t.suggest_categorical("bad", [1, "1"]), "written the same"),
     (lambda t: t.suggest_categorical("bad", [True, "true"]), "written the same"),
-    (lambda t: t.suggest_categorical("bad", [1, 1.0]), "written the same"),
+    (lambda t: t.suggest_categorical("bad", [1.0, "1.0"]), "written the same"),
     (lambda t: t.suggest_categorical("bad", [0.5, math.nan]), "a number is finite"),
     (lambda t: t.suggest_categorical("bad", ["x" * 5000]), "at most 4096 bytes"),
     (lambda t: t.suggest_categorical("bad", [str(i) for i in range(10_001)]), "at most 10000"),

@@ -793,3 +793,20 @@ def test_verbosity() -> None:
     finally:
         log.handlers = before
         log.setLevel(logging.NOTSET)
+
+
+@pytest.mark.parametrize("kind", [bkb.Categorical, bkb.Ordinal])
+def test_choices_keep_their_types(shared: bkb.Client, name: str, kind: Any) -> None:
+    choices = [1, 0.5, 1.0]
+    study = shared.create_study(name, {"x": kind(choices)}, minimize="v", proposer="grid")
+    seen: list[Any] = []
+
+    def objective(trial: bkb.Trial) -> float:
+        seen.append(trial["x"])
+        return 1.0
+
+    study.optimize(objective, n_trials=3)
+    assert sorted(map(repr, seen)) == ["0.5", "1", "1.0"]
+    for x in choices:
+        added = study.add_trials([{"params": {"x": x}, "value": 1.0}])
+        assert repr(study.trials[added[0]].params["x"]) == repr(x)

@@ -325,6 +325,26 @@ func TestNoAccidentalRepetition(t *testing.T) {
 	l.start(l.propose(p, 1)) // nothing new is left
 }
 
+// A study starts with the centre of its space, unless it was enqueued or imported.
+func TestCentreComesOnce(t *testing.T) {
+	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["u", "v"]}}`)
+	centre, err := sp.Decode([]float64{0.5, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range []bool{false, true} {
+		spec := labtest.SpecOf(sp, 2)
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
+		if known {
+			l.Do(study.Add{Config: centre, Outcome: labtest.Completed(spec, labtest.Bowl(sp, centre))})
+		}
+		got := l.propose(p, 1).Suggestions[0].Config
+		if got.Equal(centre) == known {
+			t.Errorf("with the centre known %t: suggested %v", known, got)
+		}
+	}
+}
+
 // With reuse a study of a finite space ends when it has every configuration, even if many
 // are asked for at once.
 func TestNothingIsRunTwice(t *testing.T) {

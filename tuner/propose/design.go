@@ -6,6 +6,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/sobol"
 	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -109,7 +110,11 @@ func newStart(spec study.Spec) *design {
 			center[c] = 0.5
 		}
 	}
-	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center})
+	d := newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center})
+	if c, err := spec.Space.Decode(center); err == nil { // it is often enqueued or imported
+		d.history.first = model.Fingerprint(c)
+	}
+	return d
 }
 
 func (s *sobolSource) at(_ int, next uint64) { s.next = next }

@@ -13,6 +13,8 @@ type history struct {
 	followed int                 // trials digested
 	next     uint64              // number of the point or cell after the last one suggested
 	seen     map[uint64]struct{} // fingerprints of all configurations, nil if not wanted
+	first    uint64              // fingerprint to look for where seen is nil, 0 for none
+	found    bool                // whether a trial has first
 }
 
 // rare is the number of configurations from which on repetitions are too rare to look for.
@@ -41,15 +43,18 @@ func newHistory(sp *space.Space) history {
 // follow digests the trials that are new in v.
 func (h *history) follow(v View) {
 	if v.Trials() < h.followed { // not the history that was digested, see Proposer
-		h.followed, h.next = 0, 0
+		h.followed, h.next, h.found = 0, 0, false
 		clear(h.seen)
 	}
 	for t := range v.All(h.followed) {
 		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseStart {
 			h.next = t.Suggestion.Seed + 1
 		}
-		if h.seen != nil {
+		switch {
+		case h.seen != nil:
 			h.seen[model.Fingerprint(t.Config)] = struct{}{}
+		case h.first != 0 && !h.found:
+			h.found = model.Fingerprint(t.Config) == h.first
 		}
 	}
 	h.followed = v.Trials()
@@ -67,7 +72,7 @@ func (h *history) batch() batch { return batch{h, make(map[uint64]struct{})} }
 // has reports whether c was suggested, enqueued or added before.
 func (b batch) has(c space.Config) bool {
 	if b.history.seen == nil {
-		return false
+		return b.history.found && model.Fingerprint(c) == b.history.first
 	}
 	f := model.Fingerprint(c)
 	_, before := b.history.seen[f]

@@ -587,6 +587,8 @@ class OpenStudy(Study):
         attributes = {k: v for k, v in view.attributes.items() if k != REPLACED}
         attributes[ID] = origin
         attributes[NUMBER] = str(old.number(view))
+        if config != ran:
+            attributes.setdefault(PARAMS, json.dumps(ran))
         if view.state == "queued":
             m: JSON = {
                 "config": new.encode_config(config),
@@ -699,19 +701,13 @@ def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
             low, high = min(a.low, b.low), max(a.high, b.high)
             return dataclasses.replace(a, low=low, high=high)
     elif alike and isinstance(a, (Categorical, Ordinal)) and isinstance(b, (Categorical, Ordinal)):
-        alike = [_stored(v) for v in a.values] == [_stored(v) for v in b.values]
+        alike = [(type(v), v) for v in a.values] == [(type(v), v) for v in b.values]
     if alike:
         return a
     raise InvalidRequest(
         f"parameter {name!r} is {_text(b)} and was {_text(a)} before, only the range of a number "
         "may change, so give the parameter another name"
     )
-
-
-def _stored(v: ParamValue) -> tuple[type, ParamValue]:
-    """Return the kind and value of a choice, where ints of a list with floats are floats."""
-    number = isinstance(v, int) and not isinstance(v, bool)
-    return (float, float(v)) if number else (type(v), v)
 
 
 def _text(p: Parameter) -> str:

@@ -162,7 +162,8 @@ def _conditional(fields: JSON, when: When | None) -> JSON:
 
 def _among(values: Sequence[ParamValue], value: Any) -> Any:
     v = plain(value)
-    for candidate in values:
+    # 1 and 1.0 may both be there. Where only one of them is, the other means it.
+    for candidate in sorted(values, key=lambda c: type(c) is not type(v)):
         same_sort = isinstance(candidate, bool) == isinstance(v, bool)
         if same_sort and isinstance(candidate, str) == isinstance(v, str) and candidate == v:
             return candidate
@@ -260,7 +261,7 @@ def _text(v: ParamValue) -> str:
     """Return a choice as the server writes it."""
     if isinstance(v, bool):
         return str(v).lower()
-    return str(int(v)) if isinstance(v, float) and v.is_integer() and abs(v) < 1e6 else str(v)
+    return str(v)
 
 
 def same(a: Parameter, b: Parameter) -> bool:
