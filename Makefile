@@ -28,6 +28,7 @@ nightly: ## what CI leaves out: bench, all of race, paths, fuzz, torture, plante
 	$(MAKE) --no-print-directory test-cuda
 	$(MAKE) --no-print-directory katib
 	$(MAKE) --no-print-directory deploy
+	$(MAKE) --no-print-directory release-check
 	$(MAKE) --no-print-directory vulns
 
 # What machines without AVX-512 or AVX2 run, and what arm64 compiles. Go does not count
