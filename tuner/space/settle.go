@@ -239,7 +239,7 @@ func (s *Space) root(k int, c *clause, w *workspace) Value {
 		}
 		w.x[k] = m.numberAt(high)
 	}
-	for range 3 { // one is exact but for rounding
+	for range 3 { // one step is exact up to rounding
 		v := c.left.at(w.x)
 		if v == 0 {
 			break
