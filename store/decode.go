@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -30,8 +32,8 @@ func (dec *payloadDecoder) event(m *recordpb.Event) (study.Event, error) {
 	dec.known(m)
 	e := study.Event{
 		Time:    dec.time(m.Time),
-		Request: study.Request{ID: m.RequestId, Fingerprint: m.RequestFingerprint, Answer: dec.int(m.RequestAnswer)},
-		Caller:  dec.names.intern(m.Caller),
+		Request: study.Request{ID: dec.text(m.RequestId), Fingerprint: m.RequestFingerprint, Answer: dec.int(m.RequestAnswer)},
+		Caller:  dec.name(m.Caller),
 		Body:    dec.body(m),
 	}
 	if dec.err != nil {
@@ -44,6 +46,23 @@ func (dec *payloadDecoder) fail(err error) {
 	if dec.err == nil {
 		dec.err = err
 	}
+}
+
+// text returns a copy of s, which must be UTF-8.
+func (dec *payloadDecoder) text(s string) string {
+	if !utf8.ValidString(s) {
+		dec.fail(errors.New("a text is not UTF-8"))
+		return ""
+	}
+	return strings.Clone(s)
+}
+
+// name is [payloadDecoder.text] for what is likely to occur again.
+func (dec *payloadDecoder) name(s string) string {
+	if known, ok := dec.names[s]; ok {
+		return known
+	}
+	return dec.names.intern(dec.text(s))
 }
 
 // known refuses a message with unknown fields.
@@ -66,7 +85,7 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 		return study.Resumed{}
 	case *recordpb.Event_Finished:
 		dec.known(b.Finished)
-		return study.Finished{Reason: enumFrom[study.FinishReason](dec, b.Finished.Reason, true), Detail: b.Finished.Detail}
+		return study.Finished{Reason: enumFrom[study.FinishReason](dec, b.Finished.Reason, true), Detail: dec.text(b.Finished.Detail)}
 	case *recordpb.Event_Enqueued:
 		dec.known(b.Enqueued)
 		return study.Enqueued{Trial: dec.int(b.Enqueued.Trial), Config: dec.config(b.Enqueued.Config), Attributes: dec.attributes(b.Enqueued.Attributes)}
@@ -94,7 +113,7 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 		return study.Attributed{Trial: dec.int(b.Attributed.Trial), Attributes: dec.attributes(b.Attributed.Attributes)}
 	case *recordpb.Event_Anchored:
 		dec.known(b.Anchored)
-		return study.Anchored{Seen: study.Position(b.Anchored.Seen), Effective: study.Position(b.Anchored.Effective), Model: some(b.Anchored.Model)}
+		return study.Anchored{Seen: study.Position(b.Anchored.Seen), Effective: study.Position(b.Anchored.Effective), Model: copied(b.Anchored.Model)}
 	default:
 		dec.fail(errors.New("the event has no body"))
 		return nil
@@ -104,7 +123,7 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 func (dec *payloadDecoder) started(m *recordpb.Started) study.Started {
 	dec.known(m)
 	return study.Started{
-		Trial: dec.int(m.Trial), Epoch: dec.int(m.Epoch), Worker: dec.names.intern(m.Worker),
+		Trial: dec.int(m.Trial), Epoch: dec.int(m.Epoch), Worker: dec.name(m.Worker),
 		Deadline: dec.time(m.Deadline), Suggestion: dec.suggestion(m.Suggestion),
 	}
 }
@@ -151,7 +170,7 @@ func (dec *payloadDecoder) objectives(ms []*recordpb.Objective) []study.Objectiv
 	var out []study.Objective
 	for _, m := range ms {
 		dec.known(m)
-		out = append(out, study.Objective{Name: dec.names.intern(m.Name), Direction: enumFrom[study.Direction](dec, m.Direction, true)})
+		out = append(out, study.Objective{Name: dec.name(m.Name), Direction: enumFrom[study.Direction](dec, m.Direction, true)})
 	}
 	return out
 }
@@ -161,7 +180,7 @@ func (dec *payloadDecoder) component(m *recordpb.Component) study.Component {
 		return study.Component{}
 	}
 	dec.known(m)
-	return study.Component{Name: m.Name, Options: m.Options}
+	return study.Component{Name: dec.text(m.Name), Options: dec.text(m.Options)}
 }
 
 func (dec *payloadDecoder) suggestion(m *recordpb.Suggestion) *study.Suggestion {
@@ -170,9 +189,9 @@ func (dec *payloadDecoder) suggestion(m *recordpb.Suggestion) *study.Suggestion 
 	}
 	dec.known(m)
 	return &study.Suggestion{
-		Config: dec.config(m.Config), Seed: m.Seed, Seen: study.Position(m.Seen), Phase: dec.names.intern(m.Phase),
-		Mean: canonicals(some(m.Mean)), StdDev: canonicals(some(m.StdDev)),
-		Bound: canonicals(some(m.Bound)), Beta: canonicals(some(m.Beta)),
+		Config: dec.config(m.Config), Seed: m.Seed, Seen: study.Position(m.Seen), Phase: dec.name(m.Phase),
+		Mean: canonicals(copied(m.Mean)), StdDev: canonicals(copied(m.StdDev)),
+		Bound: canonicals(copied(m.Bound)), Beta: canonicals(copied(m.Beta)),
 	}
 }
 
@@ -189,12 +208,12 @@ func (dec *payloadDecoder) config(m *recordpb.Config) space.Config {
 	columns := configColumns{floats: m.Floats, ints: m.Ints, strings: m.Strings}
 	entries := dec.entries[:0]
 	for i, name := range m.Names {
-		v, ok := columns.next(m.Kinds[i], dec.names)
+		v, ok := columns.next(m.Kinds[i], dec)
 		if !ok {
 			dec.fail(fmt.Errorf("a configuration has no value for %q", name))
 			return space.Config{}
 		}
-		entries = append(entries, space.Assignment{Name: dec.names.intern(name), Value: v})
+		entries = append(entries, space.Assignment{Name: dec.name(name), Value: v})
 	}
 	if !columns.empty() {
 		dec.fail(errors.New("a configuration has more values than names"))
@@ -210,14 +229,14 @@ type configColumns struct {
 	strings []string
 }
 
-func (c *configColumns) next(kind byte, names interner) (v space.Value, ok bool) {
+func (c *configColumns) next(kind byte, dec *payloadDecoder) (v space.Value, ok bool) {
 	switch {
 	case kind == kindFloat && len(c.floats) > 0:
 		v, c.floats = space.Float(canonical(c.floats[0])), c.floats[1:]
 	case kind == kindInt && len(c.ints) > 0:
 		v, c.ints = space.Int(c.ints[0]), c.ints[1:]
 	case kind == kindString && len(c.strings) > 0:
-		v, c.strings = space.String(names.intern(c.strings[0])), c.strings[1:]
+		v, c.strings = space.String(dec.name(c.strings[0])), c.strings[1:]
 	case kind == kindFalse || kind == kindTrue:
 		v = space.Bool(kind == kindTrue)
 	default:
@@ -250,7 +269,7 @@ func (dec *payloadDecoder) values(names []string, values []float64) []study.Name
 	}
 	out := make([]study.NamedValue, len(names))
 	for i, name := range names {
-		out[i] = study.NamedValue{Name: dec.names.intern(name), Value: canonical(values[i])}
+		out[i] = study.NamedValue{Name: dec.name(name), Value: canonical(values[i])}
 	}
 	return out
 }
@@ -264,7 +283,7 @@ func (dec *payloadDecoder) outcome(m *recordpb.Outcome) study.Outcome {
 	return study.Outcome{
 		State:      enumFrom[study.TrialState](dec, m.State, true),
 		Reason:     enumFrom[study.FailReason](dec, m.Reason, false),
-		Message:    m.Message,
+		Message:    dec.text(m.Message),
 		Metrics:    dec.metrics(m.Metrics),
 		Cost:       canonical(m.Cost),
 		Attributes: dec.attributes(m.Attributes),
@@ -279,7 +298,7 @@ func (dec *payloadDecoder) metrics(ms []*recordpb.Metric) []study.Metric {
 	for i, m := range ms {
 		dec.known(m)
 		out[i] = study.Metric{
-			Name: dec.names.intern(m.Name), Values: canonicals(some(m.Values)),
+			Name: dec.name(m.Name), Values: canonicals(copied(m.Values)),
 			StdErr: canonical(m.StdErr), HasStdErr: m.HasStdErr,
 		}
 	}
@@ -297,7 +316,7 @@ func (dec *payloadDecoder) attributes(m *recordpb.Attributes) study.Attributes {
 	}
 	out := make(study.Attributes, len(m.Keys))
 	for i, k := range m.Keys {
-		out[dec.names.intern(k)] = m.Values[i]
+		out[dec.name(k)] = dec.text(m.Values[i])
 	}
 	return out
 }
@@ -338,10 +357,10 @@ func ascending(names []string) bool {
 	return true
 }
 
-// some returns nil for an empty slice, and otherwise removes spare capacity.
-func some[T any](xs []T) []T {
+// copied returns nil for an empty slice.
+func copied[T any](xs []T) []T {
 	if len(xs) == 0 {
 		return nil
 	}
-	return slices.Clip(xs)
+	return slices.Clip(slices.Clone(xs))
 }

@@ -44,7 +44,7 @@ func FuzzDecodePayload(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		decoder := store.NewDecoder(someStudy)
-		sameBothWays(t, decoder, b)
+		sameAsProtobuf(t, decoder, b)
 		e, err := decoder.DecodePayload(b)
 		if err != nil {
 			return

@@ -82,13 +82,11 @@ type Decoder struct {
 	id      StudyID
 	message recordpb.Event // reused
 	payload payloadDecoder
-	quick   quick
 }
 
 // NewDecoder returns a Decoder for the records of the given study.
 func NewDecoder(id StudyID) *Decoder {
-	names := make(interner)
-	return &Decoder{id: id, payload: payloadDecoder{names: names}, quick: quick{names: names}}
+	return &Decoder{id: id, payload: payloadDecoder{names: make(interner)}}
 }
 
 // Decode returns the event in the record at the given position. The event shares no
@@ -117,22 +115,14 @@ func (d *Decoder) Decode(pos study.Position, record []byte) (study.Event, error)
 	return e, nil
 }
 
-// decodePayload decodes a record without its version and checksum.
+// decodePayload decodes a record without its version and checksum. Until it returns, the
+// message shares memory with the payload.
 func (d *Decoder) decodePayload(b []byte) (study.Event, error) {
-	if len(b) <= freePayloadBytes { // too small to be sparse
-		if e, ok := d.quick.event(b); ok {
-			return e, nil
-		}
-	}
-	return d.decodeMessage(b)
-}
-
-// decodeMessage decodes a payload by way of a protobuf message.
-func (d *Decoder) decodeMessage(b []byte) (study.Event, error) {
 	if sparse(b) {
 		return study.Event{}, errSparse
 	}
-	if err := proto.Unmarshal(b, &d.message); err != nil {
+	defer d.message.ResetVT()
+	if err := d.message.UnmarshalVTUnsafe(b); err != nil {
 		return study.Event{}, err
 	}
 	if proto.Size(&d.message) != len(b) {

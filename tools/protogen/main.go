@@ -1,8 +1,8 @@
-// Protogen compiles .proto files and runs protoc-gen-go and protoc-gen-go-grpc on them. It
-// needs only Go, because protocompile replaces protoc, and the plugins are tools of this
-// module. Files are named from the root of the repository.
+// Protogen compiles .proto files and runs protoc-gen-go, protoc-gen-go-grpc and
+// protoc-gen-go-vtproto on them. It needs only Go, because protocompile replaces protoc, and
+// the plugins are tools of this module. Files are named from the root of the repository.
 //
-//	go -C tools run ./protogen [-grpc] [-out dir] dir/file.proto ...
+//	go -C tools run ./protogen [-grpc] [-fast] [-out dir] dir/file.proto ...
 //
 // Output is written beside the input, or below -out.
 package main
@@ -29,15 +29,16 @@ const root = ".."
 
 func main() {
 	grpc := flag.Bool("grpc", false, "generate the gRPC service too")
+	fast := flag.Bool("fast", false, "generate decoders without reflection too, which reuse messages and share the input's memory")
 	out := flag.String("out", root, "directory below which the output is written")
 	flag.Parse()
-	if err := run(*out, *grpc, flag.Args()); err != nil {
+	if err := run(*out, *grpc, *fast, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, grpc bool, files []string) error {
+func run(out string, grpc, fast bool, files []string) error {
 	if len(files) == 0 {
 		return fmt.Errorf("name at least one .proto file")
 	}
@@ -53,6 +54,19 @@ func run(out string, grpc bool, files []string) error {
 		if err := generate(plugin, request, out); err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
+	}
+	if !fast {
+		return nil
+	}
+	parameter := request.GetParameter() + ",features=pool+unmarshal_unsafe"
+	for _, f := range request.ProtoFile {
+		for _, m := range f.MessageType {
+			parameter += fmt.Sprintf(",pool=%s.%s", f.GetOptions().GetGoPackage(), m.GetName())
+		}
+	}
+	request.Parameter = &parameter
+	if err := generate("protoc-gen-go-vtproto", request, out); err != nil {
+		return fmt.Errorf("protoc-gen-go-vtproto: %w", err)
 	}
 	return nil
 }

@@ -20,13 +20,17 @@ func TestGeneratedIsCurrent(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			base := strings.TrimSuffix(file, ".proto")
 			_, err := os.Stat(filepath.Join(root, base+"_grpc.pb.go"))
-			grpc, out := err == nil, t.TempDir()
-			if err := run(out, grpc, []string{file}); err != nil {
+			_, fastErr := os.Stat(filepath.Join(root, base+"_vtproto.pb.go"))
+			grpc, fast, out := err == nil, fastErr == nil, t.TempDir()
+			if err := run(out, grpc, fast, []string{file}); err != nil {
 				t.Fatal(err)
 			}
 			compare(t, base+".pb.go", out)
 			if grpc {
 				compare(t, base+"_grpc.pb.go", out)
+			}
+			if fast {
+				compare(t, base+"_vtproto.pb.go", out)
 			}
 		})
 	}
@@ -72,7 +76,7 @@ func TestRunRefuses(t *testing.T) {
 		"missing file": {"nowhere.proto"},
 		"broken file":  {broken},
 	} {
-		if err := run(t.TempDir(), false, files); err == nil {
+		if err := run(t.TempDir(), false, false, files); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

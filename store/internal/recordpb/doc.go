@@ -2,4 +2,4 @@
 // records. Only package store uses it.
 package recordpb
 
-//go:generate go -C ../../../tools run ./protogen store/internal/recordpb/record.proto
+//go:generate go -C ../../../tools run ./protogen -fast store/internal/recordpb/record.proto

@@ -1,4 +1,4 @@
-// The payload of a stored record, formats 1 to 3. FORMAT.md in package store tells
+// The payload of a stored record, format 1. FORMAT.md in package store tells
 // what surrounds it. This is the store's own schema: the wire contract has
 // another, and neither changes with the other.
 //
@@ -261,7 +261,7 @@ type Event struct {
 	RequestId          string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	RequestFingerprint uint64                 `protobuf:"fixed64,3,opt,name=request_fingerprint,json=requestFingerprint,proto3" json:"request_fingerprint,omitempty"`
 	RequestAnswer      int64                  `protobuf:"zigzag64,18,opt,name=request_answer,json=requestAnswer,proto3" json:"request_answer,omitempty"`
-	Caller             string                 `protobuf:"bytes,19,opt,name=caller,proto3" json:"caller,omitempty"` // of format 3, which a record has if it is there
+	Caller             string                 `protobuf:"bytes,19,opt,name=caller,proto3" json:"caller,omitempty"`
 	// Types that are valid to be assigned to Body:
 	//
 	//	*Event_Started
