@@ -115,6 +115,28 @@ def test_scalars_of_numpy(shared: bkb.Client, name: str) -> None:
         study(shared, name + "x", seed=2**64)
 
 
+def test_arrays_as_numbers(shared: bkb.Client, name: str) -> None:
+    """What has no dimensions, as a tensor of Torch, is a number everywhere."""
+    s = study(shared, name)
+    half: Any = np.array(0.5)
+    values: list[Any] = [half, np.array([0.5]), [half], {"loss": half, "acc": [half, half]}]
+
+    def objective(trial: bkb.Trial) -> Any:
+        trial.report(half, np.array(1))
+        trial.set_attributes({"n": np.int64(3), "half": half, "shape": np.array([2, 3])})
+        trial.suggest_float("x", np.array(0.0), np.array(1.0))
+        return values[trial.number]
+
+    s.enqueue({"x": half})
+    s.optimize(objective, n_trials=len(values))
+    assert [t.value for t in s.trials] == [0.5] * len(values)
+    assert s.trial(0).attributes == {"n": "3", "half": "0.5", "shape": "[2, 3]"}
+    s.ask().tell(half, std_err=half, cost=half)
+    assert s.trial(len(values)).cost == 0.5
+    with pytest.raises(bkb.InvalidRequest, match="an attribute holds <object"):
+        s.set_attributes({"n": object()})
+
+
 def test_steps_are_integers(shared: bkb.Client, name: str) -> None:
     trial = study(shared, name).ask()
     trial.report(1, np.int64(1))

@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import REPOSITORY
 
@@ -238,7 +239,8 @@ def test_mistakes_in_outcomes(
 
 
 def test_two_objectives(shared: bkb.Client, name: str) -> None:
-    study = make(shared, name, minimize=["loss", "time"], maximize="acc")
+    goals: dict[str, Any] = {"loss": "minimize", "time": "minimize", "acc": "maximize"}
+    study = make(shared, name, minimize=None, objectives=goals)
     assert study.directions == ("minimize", "minimize", "maximize")
     study.ask().tell([1, 2, 3])
     study.ask().tell({"loss": 2, "time": 1, "acc": 3})
@@ -250,6 +252,105 @@ def test_two_objectives(shared: bkb.Client, name: str) -> None:
         study.ask().tell(1)
     frame = study.to_dataframe()
     assert list(frame["values_acc"][:3]) == [3, 3, 1]
+
+
+def test_names_of_mixed_objectives(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name, minimize="lat", maximize="acc")
+    bare: list[Any] = [(0.9, 12.0), [0.9, 12.0], np.array([0.9, 12.0])]
+    for _ in bare:
+        with pytest.raises(bkb.InvalidRequest, match="'lat': …, 'acc': …"):
+            study.optimize(lambda t: bare[t.number], n_trials=1)
+    assert study.status.failed == 3
+    study.optimize(lambda _: {"acc": 0.9, "lat": 12.0}, n_trials=1)
+    with pytest.raises(bkb.InvalidRequest, match="order is not known"):
+        shared.load_study(name).ask().report((0.9, 12.0), 0)
+    assert study.trials[3].metrics == {"acc": [0.9], "lat": [12.0]}
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"objectives": {"acc": "maximize", "lat": "minimize"}}, ["acc", "lat"]),
+        ({"objectives": {"lat": "minimize", "acc": "maximize"}}, ["lat", "acc"]),
+        ({"directions": ["minimize", "maximize"]}, ["value0", "value1"]),
+        ({"directions": ["maximize", "minimize"]}, ["value0", "value1"]),
+        ({"minimize": ["a", "b"]}, ["a", "b"]),
+    ],
+)
+@pytest.mark.parametrize("space", [{"x": bkb.Float(0, 1)}, None])
+def test_ordered_objectives(
+    shared: bkb.Client, name: str, options: dict[str, Any], names: list[str], space: Any
+) -> None:
+    def objective(trial: bkb.Trial) -> tuple[float, float]:
+        trial.suggest_float("x", 0, 1)
+        return 3.0, 4.0
+
+    shared.create_study(name, space, **options).optimize(objective, n_trials=2)
+    loaded = shared.load_study(name)  # which keeps the order
+    loaded.optimize(objective, n_trials=2)
+    assert [t.metrics for t in loaded.trials] == [{names[0]: [3.0], names[1]: [4.0]}] * 4
+    assert shared.create_study(name, space, **options, exist_ok=True).objective_names == (*names,)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"objectives": {"a": "min"}}, "objective 'a' is 'min', give 'minimize' or 'maximize'"),
+        ({"objectives": ["a", "b"]}, "give a dict from names to directions"),
+        ({"objectives": {}}, "no objective"),
+        ({"directions": ["up"]}, "'up'"),
+        ({"objectives": {"a": "minimize"}, "minimize": "a"}, "in several ways"),
+    ],
+)
+def test_faulty_objectives(
+    shared: bkb.Client, name: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(bkb.InvalidRequest, match=said):
+        shared.create_study(name, {"x": bkb.Float(0, 1)}, **options)
+
+
+def test_infinite_metrics(shared: bkb.Client, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    study = make(shared, name, constraints=["lat <= 10", "acc >= 0.5"])
+    told: list[dict[str, float]] = [
+        {"lat": 1, "acc": 1},
+        {"lat": math.inf, "acc": 1},
+        {"lat": 1, "acc": -math.inf, "size": 3},
+        {"lat": -math.inf, "acc": math.nan},
+        {"size": math.inf},
+        {"size": -math.inf},
+    ]
+
+    def objective(trial: bkb.Trial) -> dict[str, float]:
+        metrics = {"loss": trial["x"], **told[trial.number]}
+        trial.report(metrics, 0)
+        trial.report({"size": math.nan}, 1)
+        return metrics
+
+    study.optimize(objective, n_trials=len(told))
+    seen = [(t.state, t.message, {**t.metrics, "loss": 0}) for t in study.iter_trials(reports=True)]
+    assert seen == [
+        ("completed", "", {"loss": 0, "lat": [1], "acc": [1]}),
+        ("infeasible", "lat is inf and its limit is max 10", {"loss": 0, "acc": [1]}),
+        (
+            "infeasible",
+            "acc is -inf and its limit is min 0.5",
+            {"loss": 0, "lat": [1], "size": [3]},
+        ),
+        *[("completed", "", {"loss": 0})] * 3,
+    ]
+    assert [len(study.trial(n).reports) for n in range(6)] == [1] * 6
+
+
+def test_infinite_metrics_without_a_space(shared: bkb.Client, name: str) -> None:
+    study = shared.create_study(name, minimize="loss", constraints=["lat <= 10"])
+
+    def objective(trial: bkb.Trial) -> dict[str, float]:
+        x = trial.suggest_float("x", 0, 1)
+        return {"loss": x, "lat": math.inf if trial.number in (0, 3) else x}
+
+    study.optimize(objective, n_trials=5)
+    states = [t.state for t in study.trials]
+    assert [n for n, s in enumerate(states) if s == "infeasible"] == [0, 3]
 
 
 def test_no_best_trial_yet(shared: bkb.Client, name: str) -> None:
@@ -310,6 +411,38 @@ def test_reports_and_pruning(shared: bkb.Client, name: str) -> None:
     assert [r.step for r in study.trial(t.number).reports] == [0, 1]
     with pytest.raises(bkb.InvalidRequest, match="replicates"):
         study.ask().report({"loss": [1, 2]}, 0)
+
+
+def test_steps_reported_twice(
+    shared: bkb.Client, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = make(shared, name)
+
+    def objective(trial: bkb.Trial) -> float:
+        for fold in range(2):
+            for epoch in range(3):
+                trial.report(float(fold), epoch)
+        trial.report({"loss": 7, "acc": 0.5}, 2)  # what is new is taken
+        return 1.0
+
+    study.optimize(objective, n_trials=3)
+    assert study.status.completed == 3
+    said = [r.getMessage() for r in caplog.records]
+    assert len(said) == 1 and "already has loss = 0 at step 0" in said[0]
+    assert "the first value is kept" in said[0]
+    for t in study.iter_trials(reports=True):
+        assert [(r.step, dict(r.values)) for r in t.reports] == [
+            (0, {"loss": 0}),
+            (1, {"loss": 0}),
+            (2, {"loss": 0}),
+            (2, {"acc": 0.5}),
+        ]
+    with study.ask(worker="w") as trial:  # as after a crash of the worker
+        trial.report(1.0, 0)
+        shared.load_study(name).ask(worker="w").report(2.0, 0)
+        with pytest.raises(bkb.InvalidRequest, match="step"):
+            trial.report(2.0, -1)
+        trial.tell(1.0)
 
 
 # The with block and leases.

@@ -125,7 +125,7 @@ def test_into_a_storage(study: bkb.Study, tmp_path: Path) -> None:
 
 def test_several_objectives(shared: bkb.Client, name: str) -> None:
     study = shared.create_study(name, {"x": bkb.Float(0, 1)}, minimize="a", maximize="b")
-    study.optimize(lambda t: (t["x"], t["x"] ** 2), n_trials=5)
+    study.optimize(lambda t: {"a": t["x"], "b": t["x"] ** 2}, n_trials=5)
     study.ask().tell(state="pruned")
     copy = study.to_optuna()
     assert [d.name for d in copy.directions] == ["MINIMIZE", "MAXIMIZE"]

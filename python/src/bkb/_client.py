@@ -20,13 +20,13 @@ from ._codec import (
     number,
 )
 from ._errors import InvalidRequest
+from ._goals import Direction, Goals, Names
 from ._server import EmbeddedServer, embedded
 from ._space import Space, SpaceLike, space_text
 from ._study import Study, is_root
 from ._transport import Endpoint, FixedDialer, Transport
 from ._views import StudyStatus
 
-Names = str | Sequence[str]
 Component = str | tuple[str, Mapping[str, Any]]
 
 
@@ -69,18 +69,6 @@ def _constrain(proposer: Component | None, constraints: Sequence[str]) -> Compon
     return "bkb", {**options, "constraints": limits}
 
 
-def _encode_objectives(minimize: Names | None, maximize: Names | None) -> list[JSON]:
-    objectives = []
-    for names, direction in ((minimize, "MINIMIZE"), (maximize, "MAXIMIZE")):
-        for name in [names] if isinstance(names, str) else names or []:
-            objectives.append({"name": name, "direction": "DIRECTION_" + direction})
-    if not objectives:
-        raise InvalidRequest(
-            "the study has no objective, give minimize= or maximize= the name of one"
-        )
-    return objectives
-
-
 class Client:
     """Handle on the studies of one server or file.
 
@@ -112,6 +100,8 @@ class Client:
         *,
         minimize: Names | None = None,
         maximize: Names | None = None,
+        objectives: Mapping[str, Direction] | None = None,
+        directions: Sequence[Direction] | None = None,
         max_trials: int = 0,
         timeout: float | None = None,
         max_cost: float = 0.0,
@@ -135,7 +125,12 @@ class Client:
             Parameters by name, a text in YAML or JSON, or a file of one. Without it the
             objective defines the space with ``trial.suggest_float`` and the like.
         minimize, maximize : str or list of str
-            Names of the objectives.
+            Names of the objectives. With both, outcomes are told by name.
+        objectives : dict, optional
+            Instead, the direction of each objective by name, in order.
+        directions : list of str, optional
+            Instead, directions of objectives that are called ``value``, or ``value0``,
+            ``value1`` and so on.
         max_trials : int
             Trials after which the study finishes, 0 for no limit.
         timeout : float, optional
@@ -163,14 +158,15 @@ class Client:
             Whether to log warnings about the space and about settings that differ.
 
         """
+        goals = Goals.given(minimize, maximize, objectives, directions)
         spec: JSON = {
             "space": "" if space is None else space_text(space),
-            "objectives": _encode_objectives(minimize, maximize),
+            "objectives": goals.encode(),
             "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
             "maxCost": encode_float(number(max_cost, "max_cost")),
             "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
             "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
-            "attributes": encode_attributes(attributes),
+            "attributes": {**encode_attributes(attributes), **goals.note},
         }
         if timeout is not None:
             spec["timeout"] = encode_duration(timeout, "timeout")
@@ -199,7 +195,7 @@ class Client:
                 raise _errors.StudyExists(
                     f"study {name!r} exists with {has} declared search space, take another name"
                 ) from None
-            study.check_same(spec["objectives"], space if isinstance(space, Mapping) else None)
+            study.check_same(goals, space if isinstance(space, Mapping) else None)
             if warn and not is_open:
                 study.warn_of_others(spec)
             return study

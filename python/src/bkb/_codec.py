@@ -168,8 +168,19 @@ def decode_time(text: str | None) -> datetime | None:
 def encode_attributes(attributes: Mapping[str, Any] | None) -> dict[str, str]:
     """Return attributes with their values as text."""
     return {
-        str(k): v if isinstance(v, str) else json.dumps(v) for k, v in (attributes or {}).items()
+        str(k): v if isinstance(v, str) else json.dumps(v, default=_listed)
+        for k, v in (attributes or {}).items()
     }
+
+
+def _listed(value: Any) -> Any:
+    """Return a number or an array of NumPy or Torch as JSON has it."""
+    tolist = getattr(value, "tolist", None)
+    if callable(tolist):
+        return tolist()
+    raise InvalidRequest(
+        f"an attribute holds {value!r} of type {type(value).__name__}, give what JSON can hold"
+    )
 
 
 def decode_metrics(metrics: JSON) -> dict[str, list[float]]:

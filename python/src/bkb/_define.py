@@ -33,9 +33,10 @@ from ._codec import (
     encode_int,
 )
 from ._errors import InvalidRequest
+from ._goals import MARK
 from ._presence import MOST_VALUES, Presence, Value
 from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, same
-from ._study import MARK, Study, as_dict
+from ._study import Study, as_dict
 from ._trial import Trial
 from ._views import StudyStatus, TrialView
 

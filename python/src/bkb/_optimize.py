@@ -14,7 +14,7 @@ from . import _errors
 from ._codec import JSON, described, integer
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
-from ._trial import Trial, encode_outcome
+from ._trial import Trial
 from ._views import TrialView
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Run:
         heartbeats.add(trial, self._lease)
         failure: BaseException | None = None
         try:
-            outcome = encode_outcome(self.study.objective_names, self._value(trial))
+            outcome = self.study.goals.outcome(self._value(trial))
         except BaseException as e:
             outcome = trial.outcome_of(e)
             pruned = isinstance(e, TrialPruned)
@@ -223,8 +223,7 @@ def _evaluate(objective: Callable[[Trial], Any], trial: Trial) -> tuple[Any, Any
 
 
 def _cancelled(study: Study, e: BaseException) -> JSON:
-    return encode_outcome(
-        study.objective_names,
+    return study.goals.outcome(
         state="failed",
         reason="cancelled",
         message=f"the run ended with {type(e).__name__}",

@@ -20,9 +20,10 @@ from ._codec import (
     integer,
 )
 from ._errors import InvalidRequest
+from ._goals import MARK, Goals
 from ._space import Space, same
 from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
-from ._trial import LEASE, Trial, encode_metrics, encode_outcome
+from ._trial import LEASE, Trial
 from ._views import Diagnosis, Event, StudyStatus, TrialView, last_epoch
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ SETTINGS = {
 
 TRIALS_PER_MESSAGE = 500
 BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
-MARK = "define-by-run"  # attribute and only parameter of the first study of a series
 
 Callback = Callable[["Study", TrialView], None]
 NewTrial = Mapping[str, Any] | TrialView
@@ -81,13 +81,8 @@ class Study:
         self.client = client
         self.name: str = message["name"].removeprefix("studies/")
         self.space = Space.from_json(spec["space"])
-        self.objective_names = tuple(o["name"] for o in spec["objectives"])
-        self.directions: tuple[str, ...] = tuple(
-            o["direction"].removeprefix("DIRECTION_").lower() for o in spec["objectives"]
-        )
-        self._limits: dict[str, dict[str, float]] = json.loads(
-            spec.get("proposer", {}).get("options") or "{}"
-        ).get("constraints", {})
+        self.goals = Goals.of(message)
+        self.objective_names, self.directions = self.goals.names, self.goals.directions
         self._runs: list[Run] = []
         self._warned: set[str] = set()
 
@@ -106,12 +101,12 @@ class Study:
     def _parent(self) -> str:
         return f"studies/{self.name}"
 
-    def check_same(self, objectives: list[JSON], space: Mapping[str, Any] | None) -> None:
+    def check_same(self, goals: Goals, space: Mapping[str, Any] | None) -> None:
         """Refuse to continue this study with other objectives or another space."""
-        mine = list(zip(self.objective_names, self.directions, strict=True))
-        theirs = [
-            (o["name"], o["direction"].removeprefix("DIRECTION_").lower()) for o in objectives
-        ]
+        mine, theirs = (list(zip(g.names, g.directions, strict=True)) for g in (self.goals, goals))
+        if not (self.goals.ordered and goals.ordered):
+            mine.sort()
+            theirs.sort()
         if mine != theirs:
             raise _errors.StudyExists(
                 f"study {self.name!r} exists with the objectives {mine}, not {theirs}, "
@@ -137,6 +132,12 @@ class Study:
             where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
             advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
             log.warning("%s of study %s, %s", where, self.name, advice)
+
+    def warn_once(self, kind: str, text: str) -> None:
+        """Log a warning if this object logged none of the kind before."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            log.warning("study %s, %s", self.name, text)
 
     def warn_of_others(self, given: JSON) -> None:
         """Log which settings of a specification differ from those of this study.
@@ -247,10 +248,8 @@ class Study:
             if not worker:  # a named worker gets the trials back
                 self._return(request)
             raise
-        for text in answer.get("warnings", []):
-            if text not in self._warned:  # the server repeats it at each ask
-                self._warned.add(text)
-                log.warning("study %s, %s", self.name, text)
+        for text in answer.get("warnings", []):  # the server repeats them at each ask
+            self.warn_once(text, text)
         trials = [self.make_trial(m, lease) for m in answer["trials"]]
         return trials[0] if count is None else trials
 
@@ -309,8 +308,7 @@ class Study:
             Notes.
 
         """
-        outcome = encode_outcome(
-            self.objective_names,
+        outcome = self.goals.outcome(
             value,
             state=state,
             reason=reason,
@@ -424,14 +422,12 @@ class Study:
         m: JSON = {
             "requestId": new_request_id(),
             "config": self.encode_config(trial["params"]),
-            "outcome": encode_outcome(self.objective_names, **told),
+            "outcome": self.goals.outcome(**told),
             "attributes": encode_attributes(trial.get("attributes")),
         }
         reports = []
         for step, value in trial.get("reports", {}).items():
-            metrics = encode_metrics(value, self.objective_names)
-            values = {n: x["values"][0] for n, x in metrics.items()}
-            reports.append({"step": encode_int(int(step)), "values": values})
+            reports.append({"step": encode_int(int(step)), "values": self.goals.report(value)})
         if reports:
             m["reports"] = reports
         return m
@@ -503,12 +499,7 @@ class Study:
         best = self._best()
         if not best:
             raise _errors.NotFound(f"study {self.name!r} has no completed trial yet")
-        broken = [
-            f"{name} {side} {limit:g}"
-            for name, sides in self._limits.items()
-            for side, limit in sides.items()
-            if not _keeps(best[0].metrics.get(name, ()), side, limit)
-        ]
+        broken = self.goals.broken(best[0].metrics)
         if broken:
             log.warning(
                 "the best trial of study %s breaks a constraint, %s, as all completed trials do",
@@ -690,14 +681,6 @@ def as_dict(view: TrialView) -> dict[str, Any]:
     if view.reason:
         trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
     return trial
-
-
-def _keeps(values: Sequence[float], side: str, limit: float) -> bool:
-    """Tell whether the mean of a metric keeps a limit. A metric that is missing does not."""
-    if not values:
-        return False
-    mean = sum(values) / len(values)
-    return mean <= limit if side == "max" else mean >= limit
 
 
 def _components(given: JSON, stored: JSON) -> tuple[str, str]:

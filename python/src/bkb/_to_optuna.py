@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from datetime import datetime
@@ -46,7 +45,7 @@ def to_optuna(study: Study, storage: Any, study_name: str | None) -> optuna.Stud
     for name, text in study.status.attributes.items():
         copy.set_user_attr(name, text)
     distributions = {name: distribution(p) for name, p in study.space.items()}
-    limits = _limits(study)
+    limits = study.goals.limits
     for view in study.iter_trials(reports=True):
         copy.add_trial(_frozen(view, distributions, limits))
     return copy
@@ -122,10 +121,3 @@ def _attributes(view: TrialView) -> dict[str, Any]:
 def _local(t: datetime | None) -> datetime | None:
     """Return a time as Optuna has it, local and without a zone."""
     return None if t is None else t.astimezone().replace(tzinfo=None)
-
-
-def _limits(study: Study) -> dict[str, dict[str, float]]:
-    """Return the constraints that the proposer has, by metric."""
-    options = study.spec().get("proposer", {}).get("options") or "{}"
-    limits: dict[str, dict[str, float]] = json.loads(options).get("constraints") or {}
-    return limits

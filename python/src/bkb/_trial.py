@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,12 @@ from ._codec import (
     JSON,
     ParamValue,
     described,
-    encode_attributes,
     encode_duration,
-    encode_float,
     encode_int,
     integer,
     number,
     plain,
     said,
-    text,
 )
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import heartbeats
@@ -34,87 +32,8 @@ log = logging.getLogger("bkb")
 
 LEASE = 60.0  # seconds, of a trial with heartbeats
 
-STATES = ("completed", "failed", "infeasible", "pruned")
-REASONS = ("crash", "cancelled", "nan")
-
-
-def encode_metrics(value: Any, objectives: tuple[str, ...], std_err: Any = None) -> dict[str, JSON]:
-    """Return metrics as the wire has them.
-
-    value is a number, a sequence with a number for each objective, or a mapping from
-    metrics to a number or to a sequence of replicates.
-    """
-    value = plain(value) if getattr(value, "ndim", 0) == 0 else list(value)
-    if isinstance(value, Mapping):
-        named = dict(value)
-    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        if len(value) != len(objectives):
-            raise InvalidRequest(
-                f"value has {len(value)} numbers and the study has the objectives "
-                f"{', '.join(objectives)}, give one number for each"
-            )
-        named = dict(zip(objectives, value, strict=True))
-    elif value is None:
-        raise InvalidRequest("value is None, return a number from the objective")
-    elif len(objectives) != 1:
-        raise InvalidRequest(
-            f"value is {value!r} and the study has the objectives {', '.join(objectives)}, "
-            "give a sequence or a dict with a number for each"
-        )
-    else:
-        named = {objectives[0]: value}
-    errors = std_err if isinstance(std_err, Mapping) else {objectives[0]: std_err}
-    metrics: dict[str, JSON] = {}
-    for name, v in named.items():
-        many = v if isinstance(v, (list, tuple)) or getattr(v, "ndim", 0) == 1 else [v]
-        m: JSON = {"values": [encode_float(number(x, f"value of {name}")) for x in many]}
-        if errors.get(name) is not None:
-            m["stdErr"] = encode_float(number(errors[name], f"std_err of {name}"))
-        metrics[name] = m
-    return metrics
-
-
-def encode_outcome(
-    objectives: tuple[str, ...],
-    value: Any = None,
-    *,
-    state: str | None = None,
-    reason: str | None = None,
-    message: str = "",
-    std_err: Any = None,
-    cost: float | None = None,
-    attributes: Mapping[str, Any] | None = None,
-) -> JSON:
-    """Return an outcome as the wire has it. A NaN objective value makes the trial failed."""
-    if state is None:
-        state = "completed"
-        if value is None:
-            raise InvalidRequest("value is None, give a number or a state such as 'failed'")
-    if state not in STATES:
-        raise InvalidRequest(f"state is {state!r}, give one of {', '.join(STATES)}")
-    if reason is not None and (state != "failed" or reason not in REASONS):
-        raise InvalidRequest(
-            f"reason is {reason!r} and state is {state!r}, only a failed trial has a reason, "
-            f"one of {', '.join(REASONS)}"
-        )
-    metrics = {} if value is None else encode_metrics(value, objectives, std_err)
-    nan = [n for n in objectives if "NaN" in metrics.get(n, {}).get("values", [])]
-    if nan and state == "completed":
-        state, reason = "failed", "nan"
-        message = message or f"{', '.join(nan)} is NaN"
-    metrics = {n: m for n, m in metrics.items() if "NaN" not in m["values"]}
-    outcome: JSON = {"state": "TRIAL_STATE_" + state.upper()}
-    if reason is not None:
-        outcome["reason"] = "FAIL_REASON_" + reason.upper()
-    if message:
-        outcome["message"] = text(message)
-    if metrics:
-        outcome["metrics"] = metrics
-    if cost is not None:
-        outcome["cost"] = encode_float(number(cost, "cost"))
-    if attributes:
-        outcome["attributes"] = encode_attributes(attributes)
-    return outcome
+# The server names the metric that a step has already.
+_KNOWN = re.compile(r"already has (.+) = \S+ at step ")
 
 
 class Trial:
@@ -224,23 +143,31 @@ class Trial:
     def report(self, value: Any, step: int) -> None:
         """Report an intermediate value, or a dict of metrics, at a step.
 
-        The answer says whether the trial should stop. See `should_prune`.
+        The answer says whether the trial should stop. See `should_prune`. A step that was
+        reported before keeps its first value, and a warning says so once.
         """
-        metrics = encode_metrics(value, self.study.objective_names)
-        if any(len(m["values"]) != 1 for m in metrics.values()):
-            raise InvalidRequest(f"the report at step {step} has replicates, give one number")
-        values = {name: m["values"][0] for name, m in metrics.items()}
+        values = self.study.goals.report(value)
         at = integer(step, "step", -(2**63), 2**63 - 1)
-        answer = self.study.client.transport.call(
-            "Report",
-            {
-                "name": self._name,
-                "epoch": encode_int(self.epoch),
-                "reports": [{"step": encode_int(at), "values": values}],
-            },
-            writes=True,
-        )
-        self._verdict(answer)
+        while values:
+            try:
+                answer = self.study.client.transport.call(
+                    "Report",
+                    {
+                        "name": self._name,
+                        "epoch": encode_int(self.epoch),
+                        "reports": [{"step": encode_int(at), "values": values}],
+                    },
+                    writes=True,
+                )
+            except InvalidRequest as e:
+                known = _KNOWN.search(str(e))
+                if known is None or known[1] not in values:
+                    raise
+                del values[known[1]]
+                self.study.warn_once("reported twice", f"{e}, the first value is kept")
+            else:
+                self._verdict(answer)
+                return
 
     def should_prune(self) -> bool:
         """Return whether the trial should stop.
@@ -291,8 +218,7 @@ class Trial:
         attributes: Mapping[str, Any] | None = None,
     ) -> TrialView:
         """Tell the outcome of the trial. See `Study.tell`."""
-        outcome = encode_outcome(
-            self.study.objective_names,
+        outcome = self.study.goals.outcome(
             value,
             state=state,
             reason=reason,
@@ -356,15 +282,14 @@ class Trial:
 
     def outcome_of(self, e: BaseException | None) -> JSON:
         """Return the outcome of a block or objective that ended with an exception."""
-        objectives = self.study.objective_names
+        goals = self.study.goals
         if e is None:
             message = "the with block ended and told no outcome"
-            return encode_outcome(objectives, state="failed", reason="crash", message=message)
+            return goals.outcome(state="failed", reason="crash", message=message)
         if isinstance(e, TrialPruned):
-            return encode_outcome(objectives, state="pruned", message=said(e))
+            return goals.outcome(state="pruned", message=said(e))
         ours = isinstance(e, Exception)
-        return encode_outcome(
-            objectives,
+        return goals.outcome(
             state="failed",
             reason="crash" if ours else "cancelled",
             message=described(e),

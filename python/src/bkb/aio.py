@@ -218,7 +218,7 @@ class Study:
         heartbeats.add(trial.sync, lease)
         try:
             value = await objective(trial)
-            outcome = _trial.encode_outcome(self.sync.objective_names, value)
+            outcome = self.sync.goals.outcome(value)
         except BaseException as e:
             outcome = trial.sync.outcome_of(e)
             if not isinstance(e, (_errors.TrialPruned, *catch)):

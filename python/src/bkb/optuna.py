@@ -39,11 +39,13 @@ from optuna.distributions import (
 )
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import InMemoryStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from ._client import Client, Component
 from ._codec import JSON, ParamValue, encode_float, encode_int
 from ._errors import InvalidRequest
+from ._goals import Direction
 from ._presence import MOST_VALUES, Condition, Presence, Value
 from ._scratch import scratch_client
 from ._space import MOST_CHOICES, Categorical, Float, Int, Parameter
@@ -230,15 +232,16 @@ class BKBSampler(BaseSampler):
         if proposer == "bkb" and len(names) == 1:
             # Repetitions tell which trial is the best, but Optuna takes the best measured one.
             options.setdefault("noise", "none")
-        directions: dict[str, list[str]] = {"minimize": [], "maximize": []}
-        for name, d in zip(names, study.directions, strict=True):
-            directions[d.name.lower()].append(name)
+        maximize = StudyDirection.MAXIMIZE
+        objectives: dict[str, Direction] = {
+            name: "maximize" if d == maximize else "minimize"
+            for name, d in zip(names, study.directions, strict=True)
+        }
         base = re.sub(r"[^a-z0-9_-]+", "-", study.study_name.lower())[:40].strip("-")
         return (self._client or scratch_client()).create_study(
             f"optuna-{base}-{uuid.uuid4().hex[:8]}",
             space,
-            minimize=directions["minimize"],
-            maximize=directions["maximize"],
+            objectives=objectives,
             proposer=(proposer, options),
             lease=LEASE,
             seed=seed,
