@@ -15,7 +15,8 @@
 // # The output
 //
 // Lines of stdout that name an objective count. All others are only logged. A line has
-// words name=value (numbers as package metric reads them) or one JSON object.
+// words name=value (numbers as package metric reads them) or one JSON object, whose keys may
+// be any names. Colours are ignored.
 //
 //	step=3 loss=0.51             an intermediate value for a pruner
 //	loss=0.31 accuracy=0.9       a result, of which the last one counts
@@ -27,7 +28,7 @@
 // the command was told to stop, so the trial is pruned. Any other code except 0 is a
 // failure, whose message is the last line of stderr. If a command exits with 0 and printed
 // no objective value, the run asks the service whether the trial should have stopped. If
-// so, it is pruned too.
+// so, it is pruned too. If not, and no trial of the study has completed, the run ends.
 //
 // # Failures
 //

@@ -56,7 +56,7 @@ func (r *run) start(t study.Trial, reading *reading) (*job, error) {
 	read := reading.line
 	if r.options.Result != "" {
 		read = func(text string) { // intermediate values still come from stdout
-			if s := parseLine(text); s.hasStep || s.infeasible != nil {
+			if s := reading.parse(plain(text)); s.hasStep || s.infeasible != nil {
 				reading.line(text)
 			}
 		}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -22,9 +24,9 @@ type reading struct {
 	mu         sync.Mutex
 	result     []study.Metric // of lines without a step
 	lastStep   []study.Metric // of the last line with one
-	besides    []study.Metric // of the last line without an objective
+	seen       []string       // names of metrics, in order of appearance
 	infeasible *string
-	unread     string         // the last line with an objective that is not written as name=NUMBER
+	advice     string         // how to write the last line that names an objective and was not read
 	reports    []study.Report // not yet taken
 	fresh      chan struct{}  // holds a token if there are reports
 }
@@ -43,7 +45,8 @@ type said struct {
 
 // line reads one line of output.
 func (r *reading) line(text string) {
-	s := parseLine(text)
+	text = plain(text)
+	s := r.parse(text)
 	if s.infeasible != nil {
 		r.mu.Lock()
 		r.infeasible = s.infeasible
@@ -51,25 +54,26 @@ func (r *reading) line(text string) {
 		return
 	}
 	s.metrics = slices.DeleteFunc(s.metrics, func(m study.Metric) bool { return !r.tellable(m) })
-	if !slices.ContainsFunc(s.metrics, func(m study.Metric) bool { return r.objective(m.Name) >= 0 }) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if len(s.metrics) > 0 {
-			r.besides = s.metrics
-		}
-		if name, _, _ := r.meant(text); name != "" {
-			r.unread = text
-		}
-		return
-	}
-	s.metrics = s.metrics[:min(len(s.metrics), study.MaxMetrics)]
+	advice := r.advise(text, s.metrics)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !s.hasStep {
-		r.result = update(r.result, s.metrics)
+	if advice != "" {
+		r.advice = advice
+	}
+	for _, m := range s.metrics {
+		if len(r.seen) < study.MaxMetrics && !slices.Contains(r.seen, m.Name) {
+			r.seen = append(r.seen, m.Name)
+		}
+	}
+	switch objective := func(m study.Metric) bool { return r.objective(m.Name) >= 0 }; {
+	case !slices.ContainsFunc(s.metrics, objective):
+		return
+	case !s.hasStep:
+		r.result = r.update(r.result, s.metrics)
 		return
 	}
-	r.lastStep = update(nil, s.metrics)
+	s.metrics = r.update(nil, s.metrics)
+	r.lastStep = s.metrics
 	if len(r.reports) < study.MaxReports {
 		r.reports = append(r.reports, study.Report{Step: s.step, Values: means(s.metrics)})
 		select {
@@ -85,14 +89,14 @@ func (r *reading) objective(name string) int {
 
 // tellable tells whether a study accepts a metric.
 func (r *reading) tellable(m study.Metric) bool {
-	if len(m.Name) > study.MaxNameBytes || len(m.Values) > study.MaxReplicates {
+	if m.Name == "" || len(m.Name) > study.MaxNameBytes || message(m.Name) != m.Name || strings.ContainsAny(m.Name, "\n\t") || len(m.Values) > study.MaxReplicates {
 		return false
 	}
 	return r.objective(m.Name) >= 0 || !slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// update replaces metrics by those of the same name.
-func update(have, set []study.Metric) []study.Metric {
+// update replaces metrics by those of the same name. Objectives are never cut off.
+func (r *reading) update(have, set []study.Metric) []study.Metric {
 	for _, m := range set {
 		if i := slices.IndexFunc(have, func(h study.Metric) bool { return h.Name == m.Name }); i >= 0 {
 			have[i] = m
@@ -100,7 +104,13 @@ func update(have, set []study.Metric) []study.Metric {
 			have = append(have, m)
 		}
 	}
-	return have[:min(len(have), study.MaxMetrics)]
+	if len(have) > study.MaxMetrics {
+		slices.SortStableFunc(have, func(a, b study.Metric) int {
+			return cmp.Compare(min(r.objective(b.Name), 0), min(r.objective(a.Name), 0))
+		})
+		have = have[:study.MaxMetrics]
+	}
+	return have
 }
 
 func means(metrics []study.Metric) []study.NamedValue {
@@ -126,7 +136,7 @@ func (r *reading) take(n int) []study.Report {
 func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	metrics = update(slices.Clone(r.lastStep), r.result)
+	metrics = r.update(slices.Clone(r.lastStep), r.result)
 	for _, o := range r.objectives {
 		if !slices.ContainsFunc(metrics, func(m study.Metric) bool { return m.Name == o.Name }) {
 			missing = o.Name
@@ -136,64 +146,114 @@ func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing
 	return metrics, r.infeasible, missing
 }
 
-// other returns the metrics of the last line that had no objective.
-func (r *reading) other() []study.Metric {
+// names returns the names of up to 8 metrics that the command reported, as text.
+func (r *reading) names() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.besides
+	if len(r.seen) > 8 {
+		return strings.Join(r.seen[:8], ", ") + ", …"
+	}
+	return strings.Join(r.seen, ", ")
 }
 
-// advice says how to write the last line that names an objective and was not read. It is
-// empty if there is none.
-func (r *reading) advice() string {
+// howTo is how to write the last line that names an objective and was not read, or empty.
+func (r *reading) howTo() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name, value, matched := r.meant(r.unread)
-	switch {
-	case name == "":
-		return ""
-	case strings.Contains(value, ","):
-		return fmt.Sprintf("%q looks like a decimal comma, so write %s=%s", matched, name, strings.Replace(value, ",", ".", 1))
-	default:
-		return fmt.Sprintf("write %q as %s=%s", matched, name, value)
-	}
+	return r.advice
 }
 
 // maxMeant is the most bytes of a line in which a value is looked for.
 const maxMeant = 200
 
-// meant returns the objective and the number that a line most likely reports, as the line
-// has them.
-func (r *reading) meant(text string) (name, value, matched string) {
+// advise says how to write a line that names an objective and was not read. It is empty if
+// no number follows a name. had are the metrics that were read.
+func (r *reading) advise(text string, had []study.Metric) string {
 	if text = strings.TrimSpace(text); len(text) > maxMeant {
-		return "", "", ""
+		return ""
 	}
 	for _, o := range r.objectives {
-		for from := text; ; {
-			before, after, ok := strings.Cut(from, o.Name)
+		if slices.ContainsFunc(had, func(m study.Metric) bool { return m.Name == o.Name }) {
+			continue
+		}
+		for rest := text; ; {
+			before, after, ok := strings.Cut(rest, o.Name)
 			if !ok {
 				break
 			}
-			if m := valueAfter.FindStringSubmatch(after); m != nil && !inName.MatchString(before) {
-				return o.Name, m[1], o.Name + m[0]
+			if m := valueAfter.FindStringSubmatchIndex(after); m != nil && !inName.MatchString(before) {
+				return rewrite(o.Name, before, after, m)
 			}
-			from = after
+			rest = after
 		}
 	}
-	return "", "", ""
+	return ""
 }
 
 var (
-	// valueAfter is what follows a name: signs that people put there, and a number.
-	valueAfter = regexp.MustCompile(`^["']?\s*[:=]?\s*["']?([-+]?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?)`)
+	// valueAfter is what follows a name: signs that people put there, perhaps the name of a
+	// type such as tensor, and a number.
+	valueAfter = regexp.MustCompile(`^(["']?\s*[:=]?\s*["']?)([A-Za-z][\w.]*\()?([-+]?(?:(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf)\b))`)
 	// inName matches what comes before the end of a longer name.
-	inName = regexp.MustCompile(`[\w./-]$`)
+	inName = regexp.MustCompile(`[\pL\pN_./-]$`)
 )
 
-// parseLine reads words name=value, or a JSON object.
-func parseLine(text string) said {
+// rewrite says what is wrong with a value and how to write it. at has the places of the
+// groups of valueAfter behind the name.
+func rewrite(name, before, after string, at []int) string {
+	value, behind := after[at[6]:at[7]], after[at[7]:]
+	said, right := name+after[:at[7]], assignment(name, value)
+	if i := strings.IndexAny(behind, " \t,;"); i >= 0 {
+		behind = behind[:i]
+	}
+	unit := strings.TrimRight(behind, `"'})]`)
+	before = before[strings.LastIndexAny(before, " \t")+1:]
+	switch {
+	case at[4] >= 0:
+		return fmt.Sprintf("%q is not a number, so print the number itself, in Python with float(…), as in %s", said+behind, right)
+	case unit != "":
+		return fmt.Sprintf("%q has %q behind the number, so print the number alone, as in %s", said+unit, unit, right)
+	case strings.Contains(value, ","):
+		return fmt.Sprintf("%q looks like a decimal comma, so write %s", said, assignment(name, strings.Replace(value, ",", ".", 1)))
+	case said != right:
+		return fmt.Sprintf("write %q as %s", said, right)
+	case before+behind != "":
+		return fmt.Sprintf("%q has %q around it, so print %s as a word of its own", before+said+behind, before+behind, right)
+	}
+	_, err := metric.ParseNumber(value)
+	return fmt.Sprint(err)
+}
+
+// assignment is a line that reports a value. Names that are no word need JSON.
+func assignment(name, value string) string {
+	if !isName(name) {
+		key, _ := json.Marshal(name)
+		return fmt.Sprintf("{%s: %s}", key, value)
+	}
+	return name + "=" + value
+}
+
+// colours matches the sequences by which programs colour their output.
+var colours = regexp.MustCompile(`\x1b\[[0-9;:?]*[ -/]*[@-~]`)
+
+// plain is a line without colours.
+func plain(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	return colours.ReplaceAllString(text, "")
+}
+
+// The words of a line that are no metrics.
+const (
+	wordStep       = "step"
+	wordInfeasible = "infeasible"
+)
+
+// parse reads words name=value, or a JSON object.
+func (r *reading) parse(text string) said {
 	text = strings.TrimSpace(text)
-	if reason, ok := strings.CutPrefix(text, "infeasible="); ok {
+	if reason, ok := strings.CutPrefix(text, wordInfeasible+"="); ok {
 		return said{infeasible: &reason}
 	}
 	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
@@ -202,26 +262,26 @@ func parseLine(text string) said {
 	var s said
 	for word := range strings.FieldsSeq(text) {
 		name, value, ok := strings.Cut(strings.TrimRight(word, ",;"), "=")
-		if !ok || !isName(name) {
+		if !ok || !isName(name) && r.objective(name) < 0 {
 			continue
 		}
-		if name == "step" {
+		if name == wordStep {
 			if step, err := strconv.ParseInt(value, 10, 64); err == nil && step >= 0 {
 				s.step, s.hasStep = step, true
 			}
 			continue
 		}
 		if m, err := metric.Parse([]string{name + "=" + value}, ""); err == nil {
-			s.metrics = update(s.metrics, m)
+			s.metrics = append(s.metrics, m...)
 		}
 	}
 	return s
 }
 
+// isName tells whether a word before = is a name. Objectives need not be such words.
 func isName(s string) bool {
 	for i, r := range s {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '_'
-		if !letter && (i == 0 || !strings.ContainsRune("0123456789./-", r)) {
+		if !unicode.IsLetter(r) && r != '_' && (i == 0 || !unicode.IsNumber(r) && !unicode.IsMark(r) && !strings.ContainsRune("./-@:#%", r)) {
 			return false
 		}
 	}
@@ -239,16 +299,16 @@ func parseObject(text []byte) said {
 	for name, raw := range fields {
 		var reason string
 		switch {
-		case name == "infeasible":
+		case name == wordInfeasible:
 			if json.Unmarshal(raw, &reason) == nil {
 				s.infeasible = &reason
 			}
-		case name == "step":
+		case name == wordStep:
 			if step, err := strconv.ParseInt(string(raw), 10, 64); err == nil && step >= 0 {
 				s.step, s.hasStep = step, true
 			}
 		default:
-			if values, ok := numbers(raw); ok && isName(name) {
+			if values, ok := numbers(raw); ok {
 				s.metrics = append(s.metrics, study.Metric{Name: name, Values: values})
 			}
 		}

@@ -46,8 +46,10 @@ func TestParseLine(t *testing.T) {
 		`{"loss": 1`:                         "",
 		"infeasible=out of memory":           "infeasible: out of memory",
 		`{"infeasible": "too deep"}`:         "infeasible: too deep",
+		`{"val_acc@1": 1, "F1 score": 2, "R²": 3, "größe": 4}`: "F1 score=[2] R²=[3] größe=[4] val_acc@1=[1]",
+		"val_acc@1=1 R²=3 größe=4 [a]=5 =6":                    "val_acc@1=[1] R²=[3] größe=[4] [a]=[5]",
 	} {
-		if got := show(parseLine(line)); got != want {
+		if got := show(newReading([]study.Objective{{Name: "[a]"}}).parse(line)); got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
 		}
 	}
@@ -61,6 +63,7 @@ func TestReading(t *testing.T) {
 		{"acc=0.9\n", "", "loss"},
 		{"loss=1 acc=inf extra=2", "loss=[1] extra=[2]", ""},
 		{"loss=1\nlr=3 batch=4\n", "loss=[1]", ""},
+		{"\x1b[32mloss\x1b[0m=\x1b[1;31m0.5\x1b[0m\x1b[K\n", "loss=[0.5]", ""},
 	} {
 		r := newReading([]study.Objective{{Name: "loss", Direction: study.Minimize}})
 		w := &lines{f: r.line}
@@ -73,6 +76,36 @@ func TestReading(t *testing.T) {
 		metrics, _, missing := r.outcome()
 		if got := show(said{metrics: metrics}); got != c.want || missing != c.missing {
 			t.Errorf("%q: got %q, missing %q; want %q, %q", c.output, got, missing, c.want, c.missing)
+		}
+	}
+}
+
+// An objective is read among more metrics than a study keeps, also if they come from steps.
+func TestObjectiveAmongMany(t *testing.T) {
+	many := func(prefix string) string {
+		fields := []string{`"zloss": 7`}
+		for i := range study.MaxMetrics + 10 {
+			fields = append(fields, fmt.Sprintf(`"%s%d": %d`, prefix, i, i))
+		}
+		return strings.Join(fields, ", ")
+	}
+	for name, lines := range map[string][]string{
+		"one object": {"{" + many("a") + "}"},
+		"steps":      {`{"step": 1, ` + many("a") + "}"},
+		"both":       {strings.Replace(`{"step": 1, `+many("a")+"}", `"zloss": 7, `, `"zloss": 3, `, 1), "zloss=7"},
+	} {
+		r := newReading([]study.Objective{{Name: "zloss"}})
+		for _, line := range lines {
+			r.line(line)
+		}
+		metrics, _, missing := r.outcome()
+		if len(metrics) != study.MaxMetrics || missing != "" {
+			t.Errorf("%s: %d metrics, missing %q", name, len(metrics), missing)
+		}
+		for _, m := range metrics {
+			if m.Name == "zloss" && m.Mean() != 7 {
+				t.Errorf("%s: %v", name, m)
+			}
 		}
 	}
 }
@@ -92,7 +125,7 @@ func FuzzParseLine(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		for _, m := range parseLine(line).metrics {
+		for _, m := range newReading(nil).parse(line).metrics {
 			if m.Name == "" || len(m.Values) == 0 {
 				t.Errorf("%q gave %v", line, m)
 			}
@@ -104,23 +137,39 @@ func FuzzParseLine(f *testing.F) {
 // write it.
 func TestAdvice(t *testing.T) {
 	for text, want := range map[string]string{
-		"score: 0,5":             `"score: 0,5" looks like a decimal comma, so write score=0.5`,
-		"score=0,5":              `"score=0,5" looks like a decimal comma, so write score=0.5`,
-		"the score: -1,25e-3 ok": `"score: -1,25e-3" looks like a decimal comma, so write score=-1.25e-3`,
-		"score: 0.5":             `write "score: 0.5" as score=0.5`,
-		"score 7":                `write "score 7" as score=7`,
-		`{"score": "0,5"}`:       `"score\": \"0,5" looks like a decimal comma, so write score=0.5`,
-		"myscore: 0,5":           "",
-		"my_score 3, score: 0,5": `"score: 0,5" looks like a decimal comma, so write score=0.5`,
-		"score: bad":             "",
-		"scores 3":               "",
-		"loss=1":                 "",
-		"":                       "",
+		"score: 0,5":               `"score: 0,5" looks like a decimal comma, so write score=0.5`,
+		"score=0,5":                `"score=0,5" looks like a decimal comma, so write score=0.5`,
+		"the score: -1,25e-3 ok":   `"score: -1,25e-3" looks like a decimal comma, so write score=-1.25e-3`,
+		"score: 0.5":               `write "score: 0.5" as score=0.5`,
+		"score 7":                  `write "score 7" as score=7`,
+		`{"score": "0,5"}`:         `"score\": \"0,5" looks like a decimal comma, so write score=0.5`,
+		"myscore: 0,5":             "",
+		"my_score 3, score: 0,5":   `"score: 0,5" looks like a decimal comma, so write score=0.5`,
+		"score: bad":               "",
+		"score=50%":                `"score=50%" has "%" behind the number, so print the number alone, as in score=50`,
+		"score=0.5s":               `"score=0.5s" has "s" behind the number, so print the number alone, as in score=0.5`,
+		"score=1.2.3":              `"score=1.2.3" has ".3" behind the number, so print the number alone, as in score=1.2`,
+		"score=1e":                 `"score=1e" has "e" behind the number, so print the number alone, as in score=1`,
+		"score=0.5.":               `"score=0.5." has "." behind the number, so print the number alone, as in score=0.5`,
+		"[score=0.5]":              `"[score=0.5]" has "[]" around it, so print score=0.5 as a word of its own`,
+		"at (score=0.5":            `"(score=0.5" has "(" around it, so print score=0.5 as a word of its own`,
+		"score=0.5)":               `"score=0.5)" has ")" around it, so print score=0.5 as a word of its own`,
+		"score=1e999":              `"1e999" is too large for a float64; write inf if that is what is meant`,
+		"score=tensor(0.5)":        `"score=tensor(0.5)" is not a number, so print the number itself, in Python with float(…), as in score=0.5`,
+		"score=np.float64(nan)":    `"score=np.float64(nan)" is not a number, so print the number itself, in Python with float(…), as in score=nan`,
+		"score: nan":               `write "score: nan" as score=nan`,
+		"score: nano":              "",
+		"F1 score=0.5":             `write "F1 score=0.5" as {"F1 score": 0.5}`,
+		"other=1 score: .5":        `write "score: .5" as score=.5`,
+		"\x1b[1mscore\x1b[0m: 0.5": `write "score: 0.5" as score=0.5`,
+		"scores 3":                 "",
+		"loss=1":                   "",
+		"":                         "",
 	} {
-		r := newReading([]study.Objective{{Name: "other"}, {Name: "score"}})
+		r := newReading([]study.Objective{{Name: "other"}, {Name: "F1 score"}, {Name: "score"}})
 		r.line(text)
 		r.line("epoch 7 done")
-		if got := r.advice(); got != want {
+		if got := r.howTo(); got != want {
 			t.Errorf("%q: %s\nwant %s", text, got, want)
 		}
 	}

@@ -203,7 +203,7 @@ func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
 	if r.spec = view.Spec; o.Lease == 0 {
 		r.options.Lease = leaseOf(r.spec)
 	}
-	if err := r.parse(); err != nil {
+	if r.command, r.result, err = o.parse(r.spec); err != nil {
 		return nil, err
 	}
 	return r, r.findNames(ctx)
@@ -217,29 +217,46 @@ func leaseOf(s study.Spec) time.Duration {
 	return s.Lease
 }
 
-// parse reads the command and looks for its program.
-func (r *run) parse() error {
-	var err error
-	if r.result, err = ParseCommand(r.options.Study, r.spec.Space, []string{r.options.Result}); err != nil {
-		return fmt.Errorf("the file of results: %w", err)
-	}
-	if r.command, err = ParseCommand(r.options.Study, r.spec.Space, r.options.Command); err != nil {
-		return err
-	}
-	if r.options.Func != nil {
-		return nil
-	}
-	if len(r.options.Command) == 0 {
-		return errors.New("there is no command to run")
-	}
-	program := r.options.Command[0]
-	if strings.ContainsAny(program, "{}") {
-		return nil // known only when it runs
-	}
-	if _, err = exec.LookPath(program); err != nil {
-		return fmt.Errorf("the command cannot be run: %w", err)
+// Check returns the error with which [Run] would refuse the options before its first trial.
+// A command can call it before it creates the study.
+func (o Options) Check(spec study.Spec) error {
+	_, _, err := o.parse(spec)
+	return err
+}
+
+// CheckMetric refuses names of metrics that cannot be read from the output of a command.
+func CheckMetric(name string) error {
+	if name == wordStep || name == wordInfeasible {
+		return fmt.Errorf("the metric %q cannot be read, because this word means something else in the output of a command; use another name", name)
 	}
 	return nil
+}
+
+// parse reads the command and looks for its program.
+func (o Options) parse(spec study.Spec) (command, result *Command, err error) {
+	for _, objective := range spec.Objectives {
+		if err := CheckMetric(objective.Name); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := CheckMetric(o.CostMetric); err != nil {
+		return nil, nil, err
+	}
+	if result, err = ParseCommand(o.Study, spec.Space, []string{o.Result}); err != nil {
+		return nil, nil, fmt.Errorf("the file of results: %w", err)
+	}
+	if command, err = ParseCommand(o.Study, spec.Space, o.Command); err != nil || o.Func != nil {
+		return command, result, err
+	}
+	if len(o.Command) == 0 {
+		return nil, nil, errors.New("there is no command to run")
+	}
+	if program := o.Command[0]; !strings.ContainsAny(program, "{}") { // else known only when it runs
+		if _, err = exec.LookPath(program); err != nil {
+			err = fmt.Errorf("the command cannot be run: %w", err)
+		}
+	}
+	return command, result, err
 }
 
 // findNames lists the names of the run's workers, first those that hold trials of
@@ -252,7 +269,7 @@ func (r *run) findNames(ctx context.Context) error {
 			r.names = append(r.names, name)
 		}
 	}
-	err := r.eachRunning(ctx, func(t study.Trial) {
+	err := r.each(ctx, study.Running, func(t study.Trial) {
 		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
 			add(t.Worker)
 		}
@@ -266,9 +283,9 @@ func (r *run) findNames(ctx context.Context) error {
 	return nil
 }
 
-// eachRunning calls f with the trials that run.
-func (r *run) eachRunning(ctx context.Context, f func(study.Trial)) error {
-	filter := tuner.Filter{States: []study.TrialState{study.Running}}
+// each calls f with the trials in a state.
+func (r *run) each(ctx context.Context, state study.TrialState, f func(study.Trial)) error {
+	filter := tuner.Filter{States: []study.TrialState{state}}
 	for {
 		var trials []study.Trial
 		var more bool
@@ -299,7 +316,7 @@ func (r *run) summary(ctx context.Context) (Summary, error) {
 	if s.Best, err = r.svc.Best(ctx, r.options.Study); err != nil {
 		return s, err
 	}
-	err = r.eachRunning(ctx, func(t study.Trial) {
+	err = r.each(ctx, study.Running, func(t study.Trial) {
 		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
 			s.Left = append(s.Left, t.Number)
 		}

@@ -149,11 +149,11 @@ func TestHowCommandsEnd(t *testing.T) {
 			0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
 			1) exit 66;;
 			2) echo infeasible=too large;;
-			3) echo hello; echo loss: 0,5; echo lost=1 time=2;;
+			3) echo step=1 loss=2; echo step=2 loss=1.5;;
 			4) echo loss=nan;;
 			5) echo loss=-inf;;
 			6) trap '' TERM; while :; do sleep 0.05; done;;
-			7) echo step=1 loss=2; echo step=2 loss=1.5;;
+			7) echo hello; echo loss: 0,5; echo lost=1 time=2;;
 			8) kill -9 $$;;
 		esac`),
 	})
@@ -168,11 +168,11 @@ func TestHowCommandsEnd(t *testing.T) {
 		"failed(crash): boom: no such file (exit status 3)",
 		"infeasible",
 		"infeasible: too large",
-		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time; \"loss: 0,5\" looks like a decimal comma, so write loss=0.5",
+		"completed loss=1.5",
 		"failed(nan) loss=NaN",
 		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
 		"failed(crash): ended because it ran longer than 3s",
-		"completed loss=1.5",
+		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time; \"loss: 0,5\" looks like a decimal comma, so write loss=0.5",
 		"failed(crash): signal: killed",
 	} {
 		if got := trials[i].Outcome.String(); got != want {
@@ -492,4 +492,74 @@ func TestClaim(t *testing.T) {
 		t.Errorf("the name was %q and is %q, %v", name, again.Worker, err)
 	}
 	again.Release()
+}
+
+// A command that ends well without a result, before any other has had one, ends the run and
+// says which metrics it reported. Afterwards it is a failure like others.
+func TestSilentCommandEndsTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, says string
+		before       bool // another trial has completed
+		imported     bool // a trial was imported
+		result       string
+		trials       int
+	}{
+		"another name":   {script: "echo val_loss=1 seconds=2", says: "it reported val_loss, seconds", trials: 1},
+		"nothing":        {script: "true", says: "the command did not report loss", trials: 1},
+		"steps of other": {script: "echo step=1 acc=3", says: "it reported acc", trials: 1},
+		"no result file": {script: "echo loss=1", result: "no/file", says: "the file of results: open no/file", trials: 1},
+		"imported":       {script: "true", imported: true, says: "the command did not report loss", trials: 1},
+		"one worked":     {script: "true", before: true, trials: 11},
+		"crashes":        {script: "exit 1", trials: 12},
+	} {
+		svc := newStudy(t, nil)
+		half := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(0.5)})
+		if c.imported {
+			if _, err := svc.Add(t.Context(), "s", study.Add{Config: half, Outcome: study.Measured("loss", 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.before {
+			asked, err := svc.Ask(t.Context(), "s", study.Ask{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := svc.Tell(t.Context(), "s", study.Tell{Outcome: study.Measured("loss", 1), Trial: asked.Trials[0].Number}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := runner.Run(t.Context(), svc, runner.Options{Study: "s", Worker: "w", Command: shell(c.script), Result: c.result})
+		if n := s.Counts[study.Failed]; n != c.trials {
+			t.Errorf("%s: %d trials ran, want %d", name, n, c.trials)
+		}
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: the error is %v, want %q", name, err, c.says)
+		}
+	}
+}
+
+// What a run can refuse is refused before its first trial.
+func TestCheck(t *testing.T) {
+	sp, err := space.New(space.NewFloat("lr", 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		objective string
+		options   runner.Options
+		says      string
+	}{
+		"placeholder": {"loss", runner.Options{Command: []string{"echo", "{lrr}"}}, `there is no parameter "lrr"`},
+		"program":     {"loss", runner.Options{Command: []string{"no-such-program-at-all"}}, "cannot be run"},
+		"file":        {"loss", runner.Options{Command: []string{"echo"}, Result: "{lrr}.json"}, `there is no parameter "lrr"`},
+		"step":        {"step", runner.Options{Command: []string{"echo"}}, `the metric "step" cannot be read`},
+		"infeasible":  {"infeasible", runner.Options{Command: []string{"echo"}}, `the metric "infeasible" cannot be read`},
+		"cost":        {"loss", runner.Options{Command: []string{"echo"}, CostMetric: "step"}, `the metric "step" cannot be read`},
+		"fine":        {"F1 score", runner.Options{Command: []string{"echo", "{lr}"}}, ""},
+	} {
+		err := c.options.Check(study.Spec{Space: sp, Objectives: []study.Objective{{Name: c.objective}}})
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
 }

@@ -86,6 +86,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		return study.Trial{}, nil
 	}
 	var o study.Outcome
+	silent := false // it ended well without a result
 	switch {
 	case ended:
 		o = v.outcome()
@@ -104,9 +105,30 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		if ended {
 			o = v.outcome()
 		}
+		silent = !ended && o.State == study.Failed
 	}
 	o.Cost = r.cost(o, time.Since(began))
-	return r.tell(ctx, t, o)
+	told, err := r.tell(ctx, t, o)
+	if silent && told.State == study.Failed {
+		err = errors.Join(err, r.stopSilent(ctx, told))
+	}
+	return told, err
+}
+
+// stopSilent ends the run after a command that ended well without a result, unless another
+// trial of the study has had one. All others would likely end the same way.
+func (r *run) stopSilent(ctx context.Context, told study.Trial) error {
+	worked := false
+	err := r.each(ctx, study.Completed, func(t study.Trial) { worked = worked || t.Origin != study.OriginAdded })
+	if err != nil || worked {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped == nil {
+		r.stopped = fmt.Errorf("the run stops, because no trial has completed and the command of trial %d ended without a result: %s", told.Number, told.Outcome.Message)
+	}
+	return nil
 }
 
 // settling is how long one of two events may take to be known after the other. A command may
@@ -174,29 +196,19 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		if r.options.Result != "" {
 			where = "the file of results"
 		}
-		text := fmt.Sprintf("the command did not report %s: %s needs a line %s=NUMBER, or JSON", missing, where, missing)
-		if said := append(metrics, reading.other()...); len(said) > 0 {
-			text += "; it reported " + namesText(said)
+		text := fmt.Sprintf("the command did not report %s: %s needs a line %s", missing, where, assignment(missing, "NUMBER"))
+		if isName(missing) {
+			text += ", or JSON"
 		}
-		if advice := reading.advice(); advice != "" {
+		if names := reading.names(); names != "" {
+			text += "; it reported " + names
+		}
+		if advice := reading.howTo(); advice != "" {
 			text += "; " + advice
 		}
 		return crash(text), true
 	}
 	return study.Outcome{State: study.Completed, Metrics: metrics}, false
-}
-
-// namesText names up to 8 metrics.
-func namesText(metrics []study.Metric) string {
-	var names []string
-	for i, m := range metrics {
-		if i == 8 {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, m.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // verdict asks the service whether a trial whose command has ended should have stopped.

@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/trials"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -151,6 +152,14 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 	if tuner.CodeOf(err) == tuner.NotFound && r.spec.space != "" {
 		spec := NewSpec()
 		if err := r.spec.apply(g, cmd, &spec); err != nil {
+			return err
+		}
+		for _, metric := range propose.ConstrainedMetrics(spec.Proposer) {
+			if err := runner.CheckMetric(metric); err != nil {
+				return err
+			}
+		}
+		if err := r.options.Check(spec); err != nil {
 			return err
 		}
 		if _, err := svc.CreateStudy(ctx, name, study.Create{Spec: spec}); err != nil {
