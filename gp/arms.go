@@ -193,14 +193,6 @@ func (s *Sparse) ResumeArms() error {
 	return nil
 }
 
-// Arms returns the arms, or nil if there are none.
-func (s *Sparse) Arms() kernel.Rows {
-	if s.arms == nil {
-		return nil
-	}
-	return s.arms.rows
-}
-
 // ArmMeans returns μ̃ of every arm, as a view that the next change overwrites. It costs
 // O(Am) for each observation since all arms were last brought up to date.
 func (s *Sparse) ArmMeans() []float64 { return s.settledArms().mean }

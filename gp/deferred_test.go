@@ -21,7 +21,8 @@ func TestMaxUCBIsFullArgmax(t *testing.T) {
 		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
 		dict := arms.Select(rng.Perm(arms.Len())[:rng.IntN(min(12, arms.Len())+1)])
 		make := func() *gp.Sparse {
-			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, AnchorEvery: 37, Mean: 0.3}))
+			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: 0.3}))
+			s.SetAnchorEvery(37)
 			if err := s.SetArms(arms, false); err != nil {
 				t.Fatal(err)
 			}

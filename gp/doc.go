@@ -1,5 +1,5 @@
 // Package gp has posteriors of Gaussian processes. They are exact or sparse on inducing
-// points, with the evidence and the fit of their hyper-parameters.
+// points, with the fit of their hyper-parameters.
 //
 // A bandit gets a mean and a variance from it. Package bandit decides what to pull and
 // when to choose other inducing points. Package sketch chooses the points.
@@ -10,10 +10,9 @@
 // [Exact] has, by (6.3) and (6.4) of Carratino (2020),
 //
 //	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
-//	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x),  Λ = diag(ξ²/n_i + own noise)
+//	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x),  Λ = diag(ξ² + own noise)
 //
-// by a Cholesky factor that is bordered for new observations. Repeated inputs can be
-// merged to one point with count n_i and mean target ȳ_i.
+// by a Cholesky factor that is bordered for new observations.
 //
 // # The sparse posterior
 //
@@ -40,23 +39,19 @@
 //
 // A posterior with [Growth] adds inducing points with the observations, up to its room.
 // It keeps only the embeddings of a window of points, which are enough for a further
-// inducing point. So only the memory for the inputs grows with the number of
-// observations. [Sparse.Fork] returns a copy that continues independently, for pending
+// inducing point. [Sparse.Fork] returns a copy that continues independently, for pending
 // pulls. [Probe] follows gradients.
 //
 //	             SetArms(A rows)
 //	                   │
 //	dictionary ──► embedding z ──► V, w ──► MaxUCB, Arm, ArmMeans, ArmVariances
-//	 Resparsify        ▲            ▲        Predict, Covariance, Sample
+//	 Resparsify        ▲            ▲        Predict, Means, Probe
 //	 Extend            │            │
 //	              Observe(x, y)  ObserveVariance(x), Cancel(x), Fork
 //
 // Arms are brought up to date when they are read. MaxUCB updates only the arms that may
-// be the best, by a bound on how far a mean can have moved. In a bandit after many
-// steps these are few. No bit depends on the order of such reads.
-//
-// Let rls = σ̃²/λ. [Sparse.Leverage] is Σ rls of the pulls since D was chosen, and
-// [Sparse.InformationGain] is Σ log(1 + rls) of all.
+// be the best, by a bound on how far a mean can have moved. No bit depends on the order
+// of such reads.
 //
 // # Noise and λ
 //
@@ -65,45 +60,29 @@
 // Variances are in the units of (6.4). Those of (7.1) are divided by λ, as by
 // sketch.ScoreOfVariance.
 //
-// # Fitting
-//
-// [Fit] maximises the log marginal likelihood, plus log priors, over the logarithms of
-// the kernel's parameters and of the noise, of the exact process.
-//
 // # Invariants
 //
 //   - A variance is never below 1e-12 of the prior variance, and σ̃² never below
 //     the residual. Observations and pending pulls never increase a variance,
 //     beyond rounding.
-//   - Every use of jitter is reported ([Jitter]). The sparse posterior needs none,
-//     because a pivoted factorisation drops dependent inducing points, and L_V
-//     comes from QR of the embedded points, not from V.
+//   - The exact posterior adds at most 1e-6 of the diagonal of K + Λ to it, where rounding
+//     needs that. The sparse posterior adds nothing, because a pivoted factorisation drops
+//     dependent inducing points, and L_V comes from QR of the embedded points, not from V.
 //   - A refused call changes nothing, and its typed error names the argument and
 //     the place. A kernel that is not positive semi-definite is refused when that
 //     is found, with a [*NotPSDError].
-//   - Results do not depend on the number of workers. Only Sample uses
-//     random numbers, from the generator that it is given.
+//   - Results do not depend on the number of workers, and nothing is random.
 //   - Several goroutines may read at once while none writes.
 //
 // # Costs
 //
-// The symbols are n points (u different inputs), m inducing points, A arms, d
-// coordinates and p kernel parameters. Costs are in operations, and an O(1)
-// kernel evaluation counts as d.
+// The symbols are n points (u different inputs), m inducing points, A arms and d
+// coordinates. Costs are in operations, and an O(1) kernel evaluation counts as d.
 //
-//	Exact     new n³/3; append n² + nA; predict n² a row; Evidence n³ + n²p; LOO n³
-//	          pending pulls n² + nA each; memory n² + nA
+//	Exact     new n³/3; append n²; predict n² a row; LeaveOneOut n³; memory n²
 //	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
 //	          Resparsify |D|m² + um² + Am²; Extend m² + wm + Am, w points in the
-//	          window; Fork m² + wm at its first change; Evidence um² + ump
-//	          memory (A + u)m
-//	Fit       one Evidence an evaluation, ≤ 60 iterations from each of 4 starts
-//
-// Products, solutions with many right-hand sides and factors are those of
-// internal/blocked. Embedded arms stay in the panels of 8 that its micro-kernels read.
-// V comes from two Cholesky factorisations, or from QR where its condition number is
-// above 1e11.
-//
-// Givens rotations update V's factor without loss of accuracy, and no inverse is kept.
-// Still everything is computed from scratch every 512 updates.
+//	          window; Fork m² + wm at its first change; memory (A + u)m
+//	Fit       one factor and gradient of u points an evaluation, ≤ 60 iterations from
+//	          each of 4 starts
 package gp

@@ -34,7 +34,7 @@ type embedding struct {
 	dim     int
 	rows    kernel.Rows // D, m rows
 	kept    []int       // D's indices in the dictionary
-	l       *Cholesky
+	l       *cholesky
 	offered int
 	scale   float64 // the largest prior variance of D
 
@@ -57,7 +57,7 @@ func newEmbedding(k kernel.Kernel, dictionary kernel.Rows, tol float64) (*embedd
 }
 
 // assembled builds an embedding from its parts.
-func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *Cholesky, offered int) *embedding {
+func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *cholesky, offered int) *embedding {
 	e := &embedding{k: k, rows: rows, kept: kept, l: l, offered: offered, dim: rows.Dim()}
 	if p, ok := rows.(*kernel.Points[float64]); ok {
 		if e.radial, ok = kernel.AsRadial(k); ok {
@@ -105,7 +105,7 @@ func (e *embedding) fork() *embedding {
 	return &embedding{
 		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered, scale: e.scale, rows: e.rows,
 		kept: slices.Clip(e.kept), data: slices.Clip(e.data),
-		l: &Cholesky{n: e.l.n, stride: e.l.stride, data: slices.Clip(e.l.data)},
+		l: &cholesky{n: e.l.n, stride: e.l.stride, data: slices.Clip(e.l.data)},
 	}
 }
 
@@ -163,7 +163,7 @@ func (e *embedding) one(x kernel.Rows) (z []float64, prior, res float64, err err
 }
 
 // pivotedCholesky factors the part of a, n×n, that it keeps. It overwrites a.
-func pivotedCholesky(a []float64, n int, tol float64) (*Cholesky, []int, error) {
+func pivotedCholesky(a []float64, n int, tol float64) (*cholesky, []int, error) {
 	perm, prior := make([]int, n), make([]float64, n)
 	for i := range n {
 		prior[i] = a[i*n+i]
@@ -172,7 +172,7 @@ func pivotedCholesky(a []float64, n int, tol float64) (*Cholesky, []int, error) 
 	if err := checkRemainder(a, prior, perm, m); err != nil {
 		return nil, nil, err
 	}
-	c := &Cholesky{n: m, stride: m, data: make([]float64, m*m)}
+	c := &cholesky{n: m, stride: m, data: make([]float64, m*m)}
 	for i := range m {
 		copy(c.data[i*m:i*m+i+1], a[i*n:])
 	}

@@ -1,10 +1,6 @@
 package gp
 
-import (
-	"math"
-
-	"github.com/bkbtuner/bkb/gp/kernel"
-)
+import "github.com/bkbtuner/bkb/gp/kernel"
 
 // Evidence is a log marginal likelihood with its gradient.
 type Evidence struct {
@@ -28,7 +24,7 @@ func (g *Exact) LogEvidence() float64 {
 		return 0
 	}
 	within, _ := g.obs.withinEvidence(g.opts.NoiseVariance)
-	return within - 0.5*(dot(g.resid, g.alpha)+g.chol.LogDet()+float64(n)*log2Pi)
+	return within - 0.5*(dot(g.resid, g.alpha)+g.chol.logDet()+float64(n)*log2Pi)
 }
 
 // Evidence returns [Exact.LogEvidence] with its gradient,
@@ -138,26 +134,21 @@ func sumGradient(k kernel.Kernel, x, y kernel.Rows, workers int, f func(t kernel
 
 // LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {
-	Mean       []float64 // of ȳ_i
-	Variance   []float64 // of ȳ_i, its noise included
-	LogDensity []float64 // log p(ȳ_i | the others)
+	Mean     []float64
+	Variance []float64 // noise included
 }
 
-// LeaveOneOut predicts every point's target ȳ_i from the other points, without changing
-// the hyper-parameters (Rasmussen and Williams, (5.10) to (5.12)).
+// LeaveOneOut predicts every target from the others, without changing the
+// hyper-parameters (Rasmussen and Williams, (5.10) to (5.12)). It costs O(n³).
 //
-//	μ_i = ȳ_i − α_i/(A⁻¹)_ii,  σ²_i = 1/(A⁻¹)_ii.
-//
-// A merged point is left out with all its repetitions. It costs O(n³).
+//	μ_i = y_i − α_i/(A⁻¹)_ii,  σ²_i = 1/(A⁻¹)_ii.
 func (g *Exact) LeaveOneOut() LeaveOneOut {
 	n := g.obs.len()
 	inv := g.chol.inverse(new(workspace))
-	out := LeaveOneOut{make([]float64, n), make([]float64, n), make([]float64, n)}
+	out := LeaveOneOut{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		v := 1 / inv[i*n+i]
-		e := g.alpha[i] * v
-		out.Mean[i], out.Variance[i] = g.obs.mean[i]-e, v
-		out.LogDensity[i] = -0.5 * (log2Pi + math.Log(v) + e*e/v)
+		out.Mean[i], out.Variance[i] = g.obs.mean[i]-g.alpha[i]*v, v
 	}
 	return out
 }

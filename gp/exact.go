@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
@@ -17,10 +16,6 @@ type Options struct {
 	NoiseVariance float64
 	// Mean is the prior mean of the process, a constant.
 	Mean float64
-	// Merge keeps equal inputs as one point with a count. It changes results only by
-	// rounding. The cost falls from the number of observations to that of different
-	// inputs, but repeating a point costs a refactorisation.
-	Merge bool
 	// Workers is the number of goroutines that share a prediction or a gradient, or 0
 	// for runtime.GOMAXPROCS(0). It changes no bit.
 	Workers int
@@ -32,11 +27,9 @@ type Options struct {
 //	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
 //	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x)
 //
-// where Λ is the noise, ξ²I or in general diag(ξ²/n_i + own noise). Below, n is the
-// number of points. These are different inputs with Options.Merge, and observations
-// otherwise.
+// where Λ is the noise, ξ²I or in general diag(ξ² + own noise).
 //
-// A point can also be pending, which means pulled with its target not known yet.
+// An input can also be pending, which means pulled with its target not known yet.
 // Pending pulls shrink σ as observations do and do not change μ.
 //
 // Several goroutines may read at once, but not during an Append.
@@ -45,13 +38,12 @@ type Exact struct {
 	opts Options
 
 	obs    *observations
-	chol   *Cholesky // of K + Λ
-	jitter Jitter
+	chol   *cholesky       // of K + Λ
+	jitter float64         // added to the diagonal of K + Λ, usually 0
 	prep   kernel.Prepared // of obs.x, nil when empty
 	resid  []float64       // ȳ − m
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
-	arms *exactArms
 	work *workspace // nil for a factor that stays valid
 
 	open   []kernel.Rows // pending pulls, each one row
@@ -75,7 +67,7 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	if err := checkMean(opts.Mean); err != nil {
 		return nil, err
 	}
-	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &Cholesky{}}
+	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &cholesky{}}
 	if err := g.Append(data); err != nil {
 		return nil, err
 	}
@@ -83,8 +75,8 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 }
 
 // Append adds observations. After an error the posterior is unchanged. It costs O(n²)
-// for each, by bordering the Cholesky factor. It costs O(n³) where a merged point is
-// repeated, or where the border needs more jitter. Its errors are those of [NewExact].
+// for each, by bordering the Cholesky factor, and O(n³) where the border needs more
+// jitter. Its errors are those of [NewExact].
 func (g *Exact) Append(data Data) error {
 	if err := data.check(g.k, g.obs.x, 0); err != nil {
 		return err
@@ -92,14 +84,13 @@ func (g *Exact) Append(data Data) error {
 	if data.len() == 0 {
 		return nil
 	}
+	before, grown := g.obs.len(), false
 	next := *g
-	next.obs = g.obs.clone()
-	before, changed, err := next.obs.add(data, g.opts.Merge)
-	if err != nil {
+	var err error
+	if next.obs, err = g.obs.with(data); err != nil {
 		return err
 	}
-	grown := false
-	if !changed && before > 0 {
+	if before > 0 {
 		if grown, err = next.border(before); err != nil {
 			return err
 		}
@@ -111,16 +102,8 @@ func (g *Exact) Append(data Data) error {
 	}
 	next.prep = kernel.Prepare(g.k, next.obs.x)
 	next.solve()
-	if g.arms != nil {
-		if !grown {
-			before = 0
-		}
-		if next.arms, err = g.arms.grown(&next, before); err != nil {
-			return err
-		}
-	}
 	for i := range data.Y {
-		if data.Noise == nil || data.Noise[i] == 0 {
+		if data.own(i) == 0 {
 			next.open, _ = without(next.open, data.X, i)
 		}
 	}
@@ -145,7 +128,7 @@ func (g *Exact) border(before int) (bool, error) {
 	}
 	q := fresh.Len()
 	for i := range q {
-		corner[i*q+i] += g.obs.noise(before+i, g.opts.NoiseVariance) + g.jitter.Amount
+		corner[i*q+i] += g.obs.noise(before+i, g.opts.NoiseVariance) + g.jitter
 	}
 	chol, ok := g.chol.grown(cross, corner, q)
 	if ok {
@@ -189,33 +172,17 @@ func (g *Exact) solve() {
 		g.resid[i] -= g.opts.Mean
 	}
 	g.alpha = append([]float64(nil), g.resid...)
-	g.chol.Solve(g.alpha)
+	g.chol.solveL(g.alpha)
+	g.chol.solveLT(g.alpha)
 }
 
-// Kernel returns the kernel.
-func (g *Exact) Kernel() kernel.Kernel { return g.k }
-
-// NoiseVariance returns ξ².
-func (g *Exact) NoiseVariance() float64 { return g.opts.NoiseVariance }
-
-// Len returns the number of observations, repetitions included.
-func (g *Exact) Len() int { return g.obs.total }
-
-// Points returns the points in the order of their arrival, without repetitions if they
-// are merged. It is nil if there are none.
-func (g *Exact) Points() kernel.Rows { return g.obs.x }
-
-// Counts returns the number of observations of every point.
-func (g *Exact) Counts() []float64 { return append([]float64(nil), g.obs.count...) }
-
-// Jitter returns the addition to the diagonal of K + Λ that gives it a Cholesky factor,
-// which is usually 0.
-func (g *Exact) Jitter() Jitter { return g.jitter }
+// Len returns the number of observations.
+func (g *Exact) Len() int { return g.obs.len() }
 
 // LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the observations
 // have about the function. Its maximum is γ in §6.4 of Carratino (2020).
 func (g *Exact) LogDet() float64 {
-	s := g.chol.LogDet()
+	s := g.chol.logDet()
 	for i := range g.obs.len() {
 		s -= math.Log(g.obs.noise(i, g.opts.NoiseVariance))
 	}
@@ -287,52 +254,4 @@ func checkKernel(v []float64, cols, row0 int) error {
 		}
 	}
 	return nil
-}
-
-// Covariance returns the posterior mean at the q rows of x, and their q×q joint
-// covariance, exactly symmetric, without observation noise. It costs O(qn² + q²n). Its
-// errors are those of [Exact.Predict].
-func (g *Exact) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
-	if err := g.checkQuery(x); err != nil {
-		return nil, nil, err
-	}
-	if cov, err = kernel.Gramian(g.k, x); err != nil {
-		return nil, nil, err
-	}
-	mean = constant(x.Len(), g.opts.Mean)
-	a, known := g.ahead(), g.obs.len()
-	q, n := x.Len(), a.obs.len()
-	v := make([]float64, q*n)
-	if err := a.cross(v, x, 0, q, new(kernel.Scratch)); err != nil {
-		return nil, nil, err
-	}
-	for i := 0; i < q && known > 0; i++ {
-		mean[i] += dot(v[i*n:i*n+known], g.alpha)
-	}
-	a.chol.solveRowsL(v, q)
-	return mean, cov, subtractGram(cov, v, q, n)
-}
-
-// subtractGram replaces cov by cov − VVᵀ with V q×n, and bounds the diagonal.
-func subtractGram(cov, v []float64, q, n int) error {
-	prior := make([]float64, q)
-	for i := range q {
-		prior[i] = cov[i*q+i]
-	}
-	if q > 0 && n > 0 {
-		syrk(cov, v, q, n, -1)
-	}
-	for i := range q {
-		var err error
-		if cov[i*q+i], err = clampVariance("posterior variance", i, cov[i*q+i], prior[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// syrk adds a·VVᵀ to the symmetric matrix c, with V q×n.
-func syrk(c, v []float64, q, n int, a float64) {
-	blocked.Syrk(1, false, blocked.New(q, n, v[:q*n]), a, 1, blocked.New(q, q, c))
-	mirror(c, q)
 }

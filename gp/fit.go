@@ -26,9 +26,8 @@ type FitOptions struct {
 	// parameter within a factor 1e6 of its start.
 	Bounds func(kernel.Parameter) (lo, hi float64)
 	// NoiseVariance is the start of the noise variance, in units of the variance of the
-	// targets. If 0, it is 0.01. With FixedNoise it does not change.
+	// targets. If 0, it is 0.01.
 	NoiseVariance float64
-	FixedNoise    bool
 	// MinNoise is the least noise variance, in the same units. If 0, it is 1e-6.
 	// Effective dimensions grow without limit as the noise falls.
 	MinNoise float64
@@ -93,25 +92,18 @@ type FitResult struct {
 
 	LogPosterior float64 // log evidence + log prior densities, standardised
 	LogEvidence  float64 // of the standardised targets
-	Jitter       Jitter
-	Best         int // index of the start that led here
+	Best         int     // index of the start that led here
 	Starts       []FitTrace
 }
 
 // FitTrace describes the run from one start.
 type FitTrace struct {
-	Start, End   []float64 // log parameters, then log noise unless it is fixed
+	End          []float64 // log parameters, then log noise
 	LogPosterior float64   // at the end, or −Inf if it could not be computed at the start
 	Values       []float64 // after every iteration
 	Iterations   int
 	Evaluations  int
 	Converged    bool // a stationary point up to rounding or Tolerance, not the iteration limit
-	// Flat names the parameters of a converged run that stayed on a plateau. Their slope is
-	// 0 up to rounding at the start, and a factor of e does not lower the log posterior at
-	// the end. Either the data say nothing about them, as one row says nothing about length
-	// scales, or the start is too far from a maximum, as with a length scale of a millionth
-	// of the spread.
-	Flat []string
 }
 
 // Standardise returns (y − Shift)/Scale.
@@ -129,11 +121,12 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 //	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
 //
 // of standardised targets, over log θ and log ξ², by projected L-BFGS from several
-// starts. The evidence is that of [Exact.Evidence]. Kernels without hyper-parameters are
-// allowed. Equal inputs are merged. No random numbers are used.
+// starts. Kernels without hyper-parameters are allowed. Equal inputs are merged. No random
+// numbers are used.
 //
-// Every evaluation costs O(u³ + u²p) for u different inputs. Its errors are those of [NewExact], [ErrFit], and ctx.Err() together with the
-// best result so far, or nil if there is none.
+// Every evaluation costs O(u³ + u²p) for u different inputs. Its errors are those of
+// [NewExact], [ErrFit], and ctx.Err() together with the best result so far, or nil if there
+// is none.
 func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*FitResult, error) {
 	if err := opts.check(k, data); err != nil {
 		return nil, err
@@ -153,11 +146,7 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		for j := range d.values {
 			d.values[j] = -d.values[j]
 		}
-		flat := f.flat(&d)
-		f.result.Starts = append(f.result.Starts, FitTrace{
-			Start: x0, End: d.x, LogPosterior: -d.value,
-			Values: d.values, Iterations: d.iterations, Evaluations: d.evaluations, Converged: d.converged, Flat: flat,
-		})
+		f.result.Starts = append(f.result.Starts, FitTrace{d.x, -d.value, d.values, d.iterations, d.evaluations, d.converged})
 		if -d.value > f.result.LogPosterior {
 			f.result.LogPosterior, f.result.Best, best, found = -d.value, i, d.x, true
 		}
@@ -172,37 +161,6 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		return nil, err
 	}
 	return f.result, ctx.Err()
-}
-
-// flat returns FitTrace.Flat of a run. Runs that do not start on a plateau need no
-// evaluation for it.
-func (f *fitting) flat(d *descent) (names []string) {
-	if !d.converged {
-		return nil
-	}
-	grad := make([]float64, len(d.x))
-	for i, slope := range d.first {
-		if math.Abs(slope) >= flatTolerance {
-			continue
-		}
-		x := slices.Clone(d.x)
-		if x[i]++; x[i] > f.hi[i] {
-			x[i] = max(d.x[i]-1, f.lo[i])
-		}
-		if x[i] == d.x[i] {
-			continue // its bounds are equal
-		}
-		d.evaluations++
-		if v := f.objective(x, grad); !(v <= d.value+valueTolerance*(1+math.Abs(d.value))) {
-			continue
-		}
-		name := "noise variance"
-		if i < len(f.params) {
-			name = f.params[i].Name
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // ErrFit says that the evidence could not be computed at any start.
@@ -222,7 +180,7 @@ type fitting struct {
 }
 
 func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
-	f := &fitting{k: k, opts: opts, obs: &observations{}, result: &FitResult{}, lastErr: errors.New("not finite")}
+	f := &fitting{k: k, opts: opts, result: &FitResult{}, lastErr: errors.New("not finite")}
 	if t, ok := kernel.AsTunable(k); ok {
 		f.params = t.Parameters()
 	}
@@ -231,9 +189,7 @@ func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
 	for i := range std.Noise {
 		std.Noise[i] = min(std.Noise[i]/f.result.Scale/f.result.Scale, maxTarget)
 	}
-	if _, _, err := f.obs.add(std, true); err != nil {
-		return nil, err
-	}
+	f.obs = merged(std)
 	f.spread = spread(f.obs.x)
 	return f, f.bounds()
 }
@@ -262,14 +218,18 @@ func standardisation(y []float64) (shift, scale float64) {
 // spread returns a typical distance, or 0 if it is unknown. It is √2 times the root of
 // the summed variances of the coordinates, by their median when they are dense.
 func spread(x kernel.Rows) float64 {
-	read, ok := denseRow(x)
 	d, n := x.Dim(), x.Len()
-	if !ok || d < 1 {
+	switch x.(type) {
+	case *kernel.Points[float64], *kernel.Points[float32]:
+	default:
+		return 0
+	}
+	if d < 1 {
 		return 0
 	}
 	row, mean, sq := make([]float64, d), make([]float64, d), make([]float64, d)
 	for i := range n {
-		read(i, row)
+		kernel.CopyRow(row, x, i)
 		for c, v := range row {
 			delta := v - mean[c]
 			mean[c] += delta / float64(i+1)
@@ -299,27 +259,20 @@ func (f *fitting) bounds() error {
 		}
 		f.lo, f.hi = append(f.lo, math.Log(lo)), append(f.hi, math.Log(hi))
 	}
-	if !f.opts.FixedNoise {
-		f.lo = append(f.lo, math.Log(f.opts.MinNoise))
-		f.hi = append(f.hi, math.Log(max(1e2, f.opts.MinNoise)))
-	}
+	f.lo = append(f.lo, math.Log(f.opts.MinNoise))
+	f.hi = append(f.hi, math.Log(max(1e2, f.opts.MinNoise)))
 	return nil
 }
 
-// starts returns the starting points. If there is nothing to fit, that is one start.
+// starts returns the starting points.
 func (f *fitting) starts() [][]float64 {
 	p := len(f.lo)
 	given := make([]float64, 0, p)
 	for _, q := range f.params {
 		given = append(given, math.Log(q.Value))
 	}
-	if !f.opts.FixedNoise {
-		given = append(given, math.Log(f.opts.NoiseVariance))
-	}
+	given = append(given, math.Log(f.opts.NoiseVariance))
 	out := [][]float64{project(given, f.lo, f.hi)}
-	if p == 0 {
-		return out
-	}
 	scaled := slices.Clone(given)
 	for i, q := range f.params {
 		switch {
@@ -354,10 +307,7 @@ func recurrence(n, c, p int) float64 {
 
 // at returns kernel and noise variance at x.
 func (f *fitting) at(x []float64) (kernel.Kernel, float64, error) {
-	noise := f.opts.NoiseVariance
-	if !f.opts.FixedNoise {
-		noise = math.Exp(x[len(f.params)])
-	}
+	noise := math.Exp(x[len(f.params)])
 	t, ok := kernel.AsTunable(f.k)
 	if !ok || len(f.params) == 0 {
 		return f.k, noise, nil
@@ -449,22 +399,7 @@ func (f *fitting) finish(x []float64) error {
 		return err
 	}
 	r := f.result
-	r.Kernel, r.NoiseVariance, r.Jitter = k, noise, g.jitter
+	r.Kernel, r.NoiseVariance = k, noise
 	r.LogEvidence = g.LogEvidence()
 	return nil
-}
-
-// denseRow returns a reader of the rows of dense points, which fills dst.
-func denseRow(x kernel.Rows) (read func(i int, dst []float64), ok bool) {
-	switch p := x.(type) {
-	case interface{ Row(int) []float64 }:
-		return func(i int, dst []float64) { copy(dst, p.Row(i)) }, true
-	case interface{ Row(int) []float32 }:
-		return func(i int, dst []float64) {
-			for c, v := range p.Row(i) {
-				dst[c] = float64(v)
-			}
-		}, true
-	}
-	return nil, false
 }

@@ -18,73 +18,52 @@ type Slope struct {
 // ErrNotDifferentiable says that a kernel has no gradient with respect to the input.
 var ErrNotDifferentiable = errors.New("gp: the kernel has no gradient with respect to inputs")
 
-// PredictSlope returns the prediction at row i of x with its gradient. It costs
-// O(n² + nd). Its errors are those of [Exact.Predict], and [ErrNotDifferentiable].
+// PredictSlope returns the prediction at row i of x with its gradient,
+//
+//	∇μ = Jᵀα,  ∇σ = (½∇k(x, x) − Jᵀ(K + Λ)⁻¹k(x))/σ,  J = ∂k(x)/∂x.
+//
+// It costs O(n² + nd). Its errors are those of [Exact.Predict], and
+// [ErrNotDifferentiable].
 func (g *Exact) PredictSlope(x kernel.Rows, i int) (Slope, error) {
-	dk, one, err := slopeQuery(g.checkQuery, g.k, x, i)
-	if err != nil {
+	dk, ok := kernel.AsDifferentiable(g.k)
+	if !ok {
+		return Slope{}, ErrNotDifferentiable
+	}
+	if x == nil || i < 0 || i >= x.Len() {
+		return Slope{}, fmt.Errorf("gp: row %d of x: out of range", i)
+	}
+	one := x.Slice(i, i+1)
+	if err := g.checkQuery(one); err != nil {
 		return Slope{}, err
 	}
-	a, known := g.ahead(), g.obs.len()
-	n := a.obs.len()
-	kx := make([]float64, n)
+	a := g.ahead()
+	kx := make([]float64, a.obs.len())
 	if err := a.cross(kx, one, 0, 1, new(kernel.Scratch)); err != nil {
 		return Slope{}, err
 	}
-	mean, alpha := g.opts.Mean, make([]float64, n)
-	copy(alpha, g.alpha)
-	if known > 0 {
-		mean += dot(kx[:known], g.alpha)
+	s := Slope{Mean: g.opts.Mean, MeanGradient: make([]float64, x.Dim()), SDGradient: make([]float64, x.Dim())}
+	if g.obs.len() > 0 {
+		s.Mean += dot(kx[:g.obs.len()], g.alpha)
 	}
-	a.chol.SolveL(kx)
+	for j, v := range g.alpha {
+		dk.AddInputGrad(s.MeanGradient, v, one, 0, a.obs.x, j)
+	}
+	a.chol.solveL(kx)
 	prior := g.k.Diag(one, 0)
 	variance, err := clampVariance("posterior variance", i, prior-square(kx), prior)
 	if err != nil {
 		return Slope{}, err
 	}
-	a.chol.SolveLT(kx)
-	return slope(dk, one, a.obs.x, mean, variance, prior, 1, alpha, kx), nil
-}
-
-// slopeQuery verifies the arguments of PredictSlope.
-func slopeQuery(check func(kernel.Rows) error, k kernel.Kernel, x kernel.Rows, i int) (kernel.Differentiable, kernel.Rows, error) {
-	dk, ok := kernel.AsDifferentiable(k)
-	if !ok {
-		return nil, nil, ErrNotDifferentiable
+	if s.SD = math.Sqrt(variance); variance <= varianceFloor*prior {
+		return s, nil
 	}
-	if x == nil || i < 0 || i >= x.Len() {
-		return nil, nil, fmt.Errorf("gp: row %d of x: out of range", i)
-	}
-	one := x.Slice(i, i+1)
-	return dk, one, check(one)
-}
-
-// slope returns the gradients of
-//
-//	μ(x) = m + k(x)ᵀα,  σ²(x) = own·k(x, x) − k(x)ᵀM k(x),  b = M k(x),
-//
-// where k(x) are the values at the rows of centers,
-//
-//	∇μ = Jᵀα,  ∇σ = (½ own ∇k(x, x) − Jᵀb)/σ.
-func slope(k kernel.Differentiable, x, centers kernel.Rows, mean, variance, prior, own float64, alpha, b []float64) Slope {
-	d := x.Dim()
-	s := Slope{
-		Mean: mean, SD: math.Sqrt(variance),
-		MeanGradient: make([]float64, d), SDGradient: make([]float64, d),
-	}
-	for j := range alpha {
-		k.AddInputGrad(s.MeanGradient, alpha[j], x, 0, centers, j)
-	}
-	if variance <= varianceFloor*prior {
-		return s
-	}
-	// d k(x, x)/dx is twice the gradient in the first input.
-	k.AddInputGrad(s.SDGradient, own, x, 0, x, 0)
-	for j := range b {
-		k.AddInputGrad(s.SDGradient, -b[j], x, 0, centers, j)
+	a.chol.solveLT(kx)
+	dk.AddInputGrad(s.SDGradient, 1, one, 0, one, 0) // d k(x, x)/dx is twice this
+	for j, v := range kx {
+		dk.AddInputGrad(s.SDGradient, -v, one, 0, a.obs.x, j)
 	}
 	for c := range s.SDGradient {
 		s.SDGradient[c] /= s.SD
 	}
-	return s
+	return s, nil
 }

@@ -43,7 +43,7 @@ func (a Approximation) String() string {
 
 // system is the regression on z with V = LLᵀ and w = V⁻¹ Σ_i W_i r_i z_i.
 type system struct {
-	l *Cholesky
+	l *cholesky
 	w []float64
 }
 
@@ -52,7 +52,7 @@ type system struct {
 // skips those without weight. It costs 4um² operations for u points. resid may be nil.
 func solveSystem(z, resid []float64, weight func(i int) float64, order []int, m int, lambda float64) system {
 	if m == 0 {
-		return system{&Cholesky{}, nil}
+		return system{&cholesky{}, nil}
 	}
 	a, b := make([]float64, 0, (len(order)+m)*m), make([]float64, 0, len(order))
 	for _, i := range order {
@@ -110,15 +110,15 @@ func choleskyQR(a, b []float64, m int, lambda float64) (system, bool) {
 	if blocked.Cholesky(workers, second) < m {
 		return system{}, false
 	}
-	s := system{l: &Cholesky{n: m, stride: m, data: make([]float64, m*m)}, w: make([]float64, m)}
+	s := system{l: &cholesky{n: m, stride: m, data: make([]float64, m*m)}, w: make([]float64, m)}
 	clearUpper(first.Data, m)
 	clearUpper(second.Data, m)
 	blocked.Gemm(workers, false, first, false, second, 1, 0, s.l.matrix())
 	for i, v := range b {
 		axpy(v, q.Data[i*m:(i+1)*m], s.w)
 	}
-	(&Cholesky{n: m, stride: m, data: second.Data}).SolveL(s.w)
-	s.l.SolveLT(s.w)
+	(&cholesky{n: m, stride: m, data: second.Data}).solveL(s.w)
+	s.l.solveLT(s.w)
 	return s, true
 }
 
@@ -144,7 +144,7 @@ func householder(a, b []float64, m int) system {
 	lapack64.Geqrf(g, tau, work, -1)
 	work = make([]float64, int(work[0]))
 	lapack64.Geqrf(g, tau, work, len(work))
-	s := system{l: &Cholesky{n: m, stride: m, data: make([]float64, m*m)}, w: make([]float64, m)}
+	s := system{l: &cholesky{n: m, stride: m, data: make([]float64, m*m)}, w: make([]float64, m)}
 	for i := range m {
 		sign := math.Copysign(1, wide[i*cols+i])
 		for j := i; j < m; j++ {
@@ -152,6 +152,6 @@ func householder(a, b []float64, m int) system {
 		}
 		s.w[i] = sign * wide[i*cols+m]
 	}
-	s.l.SolveLT(s.w)
+	s.l.solveLT(s.w)
 	return s
 }

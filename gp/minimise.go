@@ -17,7 +17,6 @@ type descent struct {
 	iterations  int
 	evaluations int
 	converged   bool
-	first       []float64 // slopes at the start
 }
 
 // These are the settings of minimise, in the units of log likelihoods and log
@@ -25,7 +24,6 @@ type descent struct {
 const (
 	lbfgsMemory     = 10
 	gradTolerance   = 1e-5
-	flatTolerance   = 1e-9 // of slopes on a plateau, far below those that end a run
 	valueTolerance  = 1e-9
 	longestStep     = 3.0
 	sufficientSlope = 1e-4
@@ -56,7 +54,6 @@ func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterati
 	if r.value = eval(r.x, grad); math.IsInf(r.value, 1) {
 		return r
 	}
-	r.first = grad
 	var mem memory
 	small := 0
 	for r.iterations < maxIterations && ctx.Err() == nil {

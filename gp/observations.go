@@ -77,137 +77,72 @@ func checkTarget(i int, y float64) error {
 	return nil
 }
 
-// observations are unique points with the statistics of their targets. Repeated targets
-// of point i count as one target ȳ_i with noise ξ²/n_i, which changes neither mean nor
-// variance of the posterior (Carratino 2020, §7.1.2, uses it for min(A, t)).
-// Observations with noise of their own are not merged.
+// observations are points with the statistics of their targets. The targets of point i
+// count as one target ȳ_i with noise ξ²/n_i, which changes neither mean nor variance of
+// the posterior (Carratino 2020, §7.1.2, uses it for min(A, t)).
 type observations struct {
 	x       kernel.Rows // u×d, nil when empty
-	count   []float64   // n_i ≥ 0
+	count   []float64   // n_i ≥ 1
 	mean    []float64   // ȳ_i
 	scatter []float64   // Σ_j (y_ij − ȳ_i)²
 	extra   []float64   // own noise
-	keys    map[string]int
-	total   int // Σ n_i
 }
 
-// clone returns a copy to which observations can be added.
-func (o *observations) clone() *observations {
-	c := *o
-	c.count, c.mean = slices.Clone(o.count), slices.Clone(o.mean)
-	c.scatter, c.extra = slices.Clone(o.scatter), slices.Clone(o.extra)
-	if o.keys != nil {
-		c.keys = make(map[string]int, len(o.keys))
-		for k, v := range o.keys {
-			c.keys[k] = v
-		}
-	}
-	return &c
-}
-
-// len returns the number of unique points u.
+// len returns the number of points u.
 func (o *observations) len() int { return len(o.count) }
 
-// placement says which points rows belong to, and which rows need new points.
-type placement struct {
-	at    []int // the point of every row
-	fresh []int // the rows that become new points, in order
-	keys  []string
-	own   []float64   // own noise of the new points
-	x     kernel.Rows // all points, new ones included
+// with returns a copy with further observations, each a point of its own.
+func (o *observations) with(d Data) (*observations, error) {
+	x := o.x
+	if x == nil {
+		x = d.X.Slice(0, 0)
+	}
+	x, err := x.Concat(d.X)
+	if err != nil {
+		return nil, fmt.Errorf("gp: x: %w", err)
+	}
+	next := &observations{x, slices.Clone(o.count), slices.Clone(o.mean), slices.Clone(o.scatter), slices.Clone(o.extra)}
+	for i, y := range d.Y {
+		next.observe(next.add(d.own(i)), y)
+	}
+	return next, nil
 }
 
-// place finds the points of rows without changing anything. If merge is false, or a row
-// has noise of its own, the row is a new point.
-func (o *observations) place(x kernel.Rows, extra []float64, merge bool) (placement, error) {
-	n := x.Len()
-	pl := placement{at: make([]int, n), x: o.x}
-	added := map[string]int{}
-	for i := range n {
-		own, key, known := 0.0, "", false
-		if extra != nil {
-			own = extra[i]
+// merged takes equal inputs as one point, unless a target has noise of its own.
+func merged(d Data) *observations {
+	o, known, fresh := new(observations), map[string]int{}, []int(nil)
+	for i, y := range d.Y {
+		key, merges := kernel.RowKey(d.X, i)
+		merges = merges && d.own(i) == 0
+		p, found := known[key]
+		if !merges || !found {
+			p, fresh = o.add(d.own(i)), append(fresh, i)
 		}
-		if merge && own == 0 {
-			key, known = kernel.RowKey(x, i)
+		if merges {
+			known[key] = p
 		}
-		if known {
-			if p, found := o.find(key, added); found {
-				pl.at[i] = p
-				continue
-			}
-			added[key] = o.len() + len(pl.fresh)
-		}
-		pl.at[i] = o.len() + len(pl.fresh)
-		pl.fresh, pl.keys, pl.own = append(pl.fresh, i), append(pl.keys, key), append(pl.own, own)
+		o.observe(p, y)
 	}
-	if len(pl.fresh) == 0 {
-		return pl, nil
-	}
-	pl.x = x.Select(pl.fresh)
-	if o.x != nil {
-		var err error
-		if pl.x, err = o.x.Concat(pl.x); err != nil {
-			return pl, fmt.Errorf("gp: x: %w", err)
-		}
-	}
-	return pl, nil
+	o.x = d.X.Select(fresh)
+	return o
 }
 
-// find looks a key up among the points and those about to be added.
-func (o *observations) find(key string, added map[string]int) (int, bool) {
-	if p, ok := o.keys[key]; ok {
-		return p, true
-	}
-	p, ok := added[key]
-	return p, ok
-}
-
-// accept makes the new points of a placement, without targets. Nothing is merged with
-// points without a key.
-func (o *observations) accept(pl placement) {
-	for j, key := range pl.keys {
-		if key != "" {
-			if o.keys == nil {
-				o.keys = map[string]int{}
-			}
-			o.keys[key] = o.len()
-		}
-		o.count, o.mean = append(o.count, 0), append(o.mean, 0)
-		o.scatter, o.extra = append(o.scatter, 0), append(o.extra, pl.own[j])
-	}
-	o.x = pl.x
+// add makes a point without targets, except for its input.
+func (o *observations) add(own float64) (point int) {
+	o.count, o.mean = append(o.count, 0), append(o.mean, 0)
+	o.scatter, o.extra = append(o.scatter, 0), append(o.extra, own)
+	return o.len() - 1
 }
 
 // observe adds a target to point i, by Welford's recursion.
 func (o *observations) observe(i int, y float64) {
-	o.total++
 	o.count[i]++
 	d := y - o.mean[i]
 	o.mean[i] += d / o.count[i]
 	o.scatter[i] += d * (y - o.mean[i])
 }
 
-// add adds validated data. It returns the number of points before, and whether a point
-// of before has changed.
-func (o *observations) add(d Data, merge bool) (before int, changed bool, err error) {
-	before = o.len()
-	if d.len() == 0 {
-		return before, false, nil
-	}
-	pl, err := o.place(d.X, d.Noise, merge)
-	if err != nil {
-		return before, false, err
-	}
-	o.accept(pl)
-	for i, p := range pl.at {
-		o.observe(p, d.Y[i])
-		changed = changed || p < before
-	}
-	return before, changed, nil
-}
-
-// noise returns Λ_i = ξ²/n_i + own noise, of points with n_i > 0.
+// noise returns Λ_i = ξ²/n_i + own noise.
 func (o *observations) noise(i int, noiseVariance float64) float64 {
 	return noiseVariance/o.count[i] + o.extra[i]
 }

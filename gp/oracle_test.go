@@ -73,6 +73,19 @@ func eachKernel(t *testing.T, d int, f func(t *testing.T, k kernel.Kernel, rng *
 	}
 }
 
+// sample draws the values of a process at the rows of x.
+func sample(rng *rand.Rand, k kernel.Kernel, x kernel.Rows) []float64 {
+	var c mat.Cholesky
+	for jitter := 0.0; !c.Factorize(mat.NewSymDense(x.Len(), addDiag(gram(k, x, x), jitter).RawMatrix().Data)); {
+		jitter = max(10*jitter, 1e-14)
+	}
+	var l mat.TriDense
+	c.LTo(&l)
+	var f mat.VecDense
+	f.MulVec(&l, mat.NewVecDense(x.Len(), normals(rng, x.Len())))
+	return f.RawVector().Data
+}
+
 // gram is K(x, y), one pair at a time.
 func gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 	out := mat.NewDense(x.Len(), y.Len(), nil)

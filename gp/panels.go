@@ -22,7 +22,7 @@ type triangle struct {
 func offset(p int) int { return p * (p + simd.Rows) / 2 }
 
 // panels returns L in panels. It packs them at the first call after a change.
-func (c *Cholesky) panels() triangle {
+func (c *cholesky) panels() triangle {
 	if t := c.packed.Load(); t != nil {
 		return *t
 	}
@@ -32,14 +32,14 @@ func (c *Cholesky) panels() triangle {
 }
 
 // change drops the packed L, because L changes. It keeps the memory for the next one.
-func (c *Cholesky) change() {
+func (c *cholesky) change() {
 	if t := c.packed.Swap(nil); t != nil {
 		c.outdated.Store(t)
 	}
 }
 
 // packTriangle packs L, into the memory of an outdated triangle if that has the size.
-func packTriangle(c *Cholesky, outdated *triangle) triangle {
+func packTriangle(c *cholesky, outdated *triangle) triangle {
 	const rows = simd.Rows
 	padded := (c.n + rows - 1) / rows * rows
 	t := triangle{n: c.n, padded: padded}

@@ -78,7 +78,7 @@ func TestPanelsAfterChange(t *testing.T) {
 	for i := range n {
 		a[i*n+i], z[i] = 1+rng.Float64(), rng.NormFloat64()
 	}
-	c, _, err := NewCholesky("a", a, n)
+	c, _, err := newCholesky("a", a, n, new(workspace))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func (g *Exact) Cancel(x kernel.Rows) error {
 // Pending returns the number of pending pulls.
 func (g *Exact) Pending() int { return len(g.open) }
 
-// AllPoints returns [Exact.Points], followed by the points that are only pending.
+// AllPoints returns the inputs that were observed, followed by the pending ones, or nil.
 func (g *Exact) AllPoints() kernel.Rows { return g.ahead().obs.x }
 
 // InformationGain returns log det(I + Λ^−½KΛ^−½) with the pending pulls, the quantity
@@ -59,15 +59,14 @@ func (g *Exact) PendingGain() float64 {
 }
 
 // EffectiveDimension returns Σ σ²(x_s)/ξ² of all pulls, pending ones included ((7.3) of
-// Carratino (2020)). With A = K + Λ it is Σ_i n_i(Λ_i − Λ_i²(A⁻¹)_ii)/ξ². It costs
-// O(n³).
+// Carratino (2020)). With A = K + Λ it is Σ_i (Λ_i − Λ_i²(A⁻¹)_ii)/ξ². It costs O(n³).
 func (g *Exact) EffectiveDimension() float64 {
 	a := g.ahead()
 	n, sum := a.obs.len(), 0.0
-	inv := a.chol.Inverse()
+	inv := a.chol.inverse(new(workspace))
 	for i := range n {
 		noise := a.obs.noise(i, a.opts.NoiseVariance)
-		sum += a.obs.count[i] * (noise - noise*noise*inv[i*n+i])
+		sum += noise - noise*noise*inv[i*n+i]
 	}
 	return sum / g.opts.NoiseVariance
 }
@@ -108,11 +107,6 @@ func (g *Exact) withPending(open []kernel.Rows) (*Exact, error) {
 	}
 	s := *g
 	s.open, s.shadow, s.chol = nil, nil, g.chol.clone()
-	if g.arms != nil {
-		a := *g.arms
-		a.v = slices.Clone(a.v)
-		s.arms = &a
-	}
 	x := open[0].Slice(0, 0)
 	x, err := x.Concat(open...)
 	if err != nil {

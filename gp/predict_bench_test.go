@@ -58,9 +58,7 @@ func (s score) plain(p *gp.Sparse) (mean, variance []float64) {
 		}
 		t := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: make([]float64, m*m)}
 		for i := range m {
-			for j := range i + 1 {
-				t.Data[i*m+j] = l.At(i, j)
-			}
+			copy(t.Data[i*m:], l[i])
 		}
 		return t
 	}

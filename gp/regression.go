@@ -16,14 +16,14 @@ import (
 // over points with precisions ω and residual targets r. Variances do not depend on b,
 // so a second factor, of the same order, serves pending pulls.
 type regression struct {
-	l     *Cholesky
+	l     *cholesky
 	b, w  []float64
 	fresh bool // w is V⁻¹b
 }
 
 // newRegression returns the regression without observations on m inducing points.
 func newRegression(m, room int) regression {
-	l := &Cholesky{n: m, stride: max(room, m, 1)}
+	l := &cholesky{n: m, stride: max(room, m, 1)}
 	l.data = make([]float64, m*l.stride, l.stride*l.stride)
 	for i := range m {
 		l.data[i*l.stride+i] = 1
@@ -51,28 +51,28 @@ type edge struct {
 
 // newEdge takes Σ ω z₊ z, which it overwrites, and 1 + Σ ω z₊². The Schur complement is
 // at least 1, that of the prior, even after rounding.
-func newEdge(l *Cholesky, column []float64, corner float64) edge {
+func newEdge(l *cholesky, column []float64, corner float64) edge {
 	l.forward(column)
 	return edge{column, math.Sqrt(max(corner-floats.Dot(column, column), 1))}
 }
 
 // trace returns the addition of the edge to tr V⁻¹, (1 + ‖V⁻¹v‖²)/δ for its column v
 // and Schur complement δ, given L before it. It costs m²/2.
-func (e edge) trace(l *Cholesky) float64 {
+func (e edge) trace(l *cholesky) float64 {
 	h := append([]float64(nil), e.row...)
 	l.backward(h)
 	return (1 + square(h)) / (e.root * e.root)
 }
 
 // forward replaces b by L⁻¹b, with the leading rows of L if b is shorter.
-func (c *Cholesky) forward(b []float64) { blocked.Forward(c.matrix(), b) }
+func (c *cholesky) forward(b []float64) { blocked.Forward(c.matrix(), b) }
 
 // backward replaces b by L⁻ᵀb.
-func (c *Cholesky) backward(b []float64) { blocked.Backward(c.matrix(), b) }
+func (c *cholesky) backward(b []float64) { blocked.Backward(c.matrix(), b) }
 
 // bordered returns the factor with one more row. The old factor stays valid but must
 // not grow again, because the two may share memory.
-func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
+func (c *cholesky) bordered(row []float64, diagonal float64) *cholesky {
 	g := c.reserve(c.n + 1)
 	copy(g.data[c.n*g.stride:], row)
 	g.data[c.n*g.stride+c.n] = diagonal
@@ -83,7 +83,7 @@ func (c *Cholesky) bordered(row []float64, diagonal float64) *Cholesky {
 // fail. A row goes through the rotations of all rows above it, one after another, and
 // four rows are processed side by side. It returns det ratio 1 + ω zᵀA⁻¹z. For ω < 0
 // see downdate. It costs 3n² operations.
-func (c *Cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
+func (c *cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
 	m, root := c.n, math.Sqrt(omega)
 	ratio = 1
 	c.change()
@@ -119,7 +119,7 @@ func (c *Cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (rati
 }
 
 // rotate applies the rotations of the first rows to rows i … i + 3.
-func (c *Cholesky) rotate(i int, cos, sin []float64, t *[4]float64) {
+func (c *cholesky) rotate(i int, cos, sin []float64, t *[4]float64) {
 	n := len(cos)
 	sin = sin[:n]
 	r0, r1 := c.data[i*c.stride:][:n], c.data[(i+1)*c.stride:][:n]

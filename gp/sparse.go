@@ -23,14 +23,6 @@ type SparseOptions struct {
 	// of the dictionary, below which an inducing point is dropped as dependent on the
 	// others. If 0, it is 1e-12.
 	RankTolerance float64
-	// AnchorEvery is the number of rank-one updates after which everything is computed
-	// from scratch from the counts, to remove rounding. If 0, it is 512, or never in a
-	// posterior that grows. The mean's rounding is of order 1e-15/λ while an inducing
-	// point has no observation, and otherwise does not depend on λ.
-	AnchorEvery int
-	// InformationGain, if not 0, is that of the data given to NewSparse, from an
-	// earlier call of [Sparse.InformationGain]. If 0, it is computed.
-	InformationGain float64
 	// Growth, if its Room is not 0, makes a posterior that grows, see [Growth].
 	Growth Growth
 	// Workers is as in [Options]. If 0, small work also stays on one processor.
@@ -56,10 +48,7 @@ type Growth struct {
 	Significance float64
 }
 
-func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
-	if k == nil {
-		return errors.New("gp: no kernel")
-	}
+func (o SparseOptions) check() error {
 	if err := checkVariance(o.NoiseVariance); err != nil {
 		return err
 	}
@@ -69,13 +58,10 @@ func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
 	if !(o.RankTolerance >= 0 && o.RankTolerance < 1) {
 		return valueError("rank tolerance", -1, o.RankTolerance, "≥ 0 and < 1")
 	}
-	if !(o.InformationGain >= 0) || !isFinite(o.InformationGain) {
-		return valueError("information gain", -1, o.InformationGain, "≥ 0 and finite")
-	}
 	for _, c := range []struct {
 		what  string
 		value int
-	}{{"updates between anchors", o.AnchorEvery}, {"room", o.Growth.Room}, {"window", o.Growth.Window}} {
+	}{{"room", o.Growth.Room}, {"window", o.Growth.Window}} {
 		if c.value < 0 {
 			return valueError(c.what, -1, float64(c.value), "≥ 0")
 		}
@@ -83,21 +69,13 @@ func (o SparseOptions) check(k kernel.Kernel, dictionary kernel.Rows) error {
 	if !(o.Growth.Significance >= 0) || !isFinite(o.Growth.Significance) {
 		return valueError("significance", -1, o.Growth.Significance, "≥ 0 and finite")
 	}
-	if err := checkMean(o.Mean); err != nil {
-		return err
-	}
-	return checkRows("dictionary", k, dictionary, nil)
+	return checkMean(o.Mean)
 }
 
-func (o SparseOptions) withDefaults() SparseOptions {
-	if o.RankTolerance == 0 {
-		o.RankTolerance = defaultRankTolerance
-	}
-	if o.AnchorEvery == 0 && !o.grows() {
-		o.AnchorEvery = 512
-	}
-	return o
-}
+// anchorEvery is the number of rank-one updates after which a posterior that does not grow
+// computes everything from scratch, to remove rounding. The mean's rounding is of order
+// 1e-15/λ while an inducing point has no observation, and otherwise does not depend on λ.
+const anchorEvery = 512
 
 func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
 
@@ -132,7 +110,7 @@ type Sparse struct {
 	pts  *points
 	win  window
 	reg  regression
-	varL *Cholesky // of V with pending pulls, or reg.l itself if there are none
+	varL *cholesky // of V with pending pulls, or reg.l itself if there are none
 	own  bool      // the factors are not shared with the posterior this was forked from
 
 	// frozen says that V holds pulls that will have no targets, so w stays.
@@ -145,6 +123,7 @@ type Sparse struct {
 	reading *sync.Mutex
 
 	updates  int     // since the last anchor
+	every    int     // updates between anchors
 	leverage float64 // Σ σ̃²/λ of pulls since the last Resparsify
 	gain     float64
 
@@ -158,39 +137,35 @@ type traces struct{ mean, variance float64 }
 
 // NewSparse returns the posterior on the inducing points of dictionary given data,
 // which may be empty. To the bit, it equals [Sparse.Resparsify] of a posterior with the
-// same observations in the same order. It costs O(|D|m² + um²) for u different inputs.
-// If the information gain is not given and the posterior does not grow, it costs O(nm²)
-// for n observations. Its errors are those of [NewExact]. An empty dictionary is
-// allowed and means the prior.
+// same observations in the same order. It costs O(|D|m² + um²) for u different inputs,
+// and O(nm²) for n observations if the posterior does not grow. Its errors are those of
+// [NewExact]. An empty dictionary is allowed and means the prior.
 func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOptions) (*Sparse, error) {
-	if err := opts.check(k, dictionary); err != nil {
+	if k == nil {
+		return nil, errors.New("gp: no kernel")
+	}
+	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	s := &Sparse{pts: new(points), reading: new(sync.Mutex)}
-	if err := s.rebuild(k, dictionary, opts.withDefaults()); err != nil {
+	if opts.RankTolerance == 0 {
+		opts.RankTolerance = defaultRankTolerance
+	}
+	s := &Sparse{k: k, opts: opts, pts: new(points), reading: new(sync.Mutex), every: anchorEvery}
+	if err := s.rebuild(dictionary); err != nil {
 		return nil, err
 	}
-	s.gain = opts.InformationGain
 	if err := data.check(k, s.emb.rows, opts.NoiseVariance); err != nil || data.len() == 0 {
 		return s, err
 	}
 	if opts.grows() {
 		return s, s.load(data)
 	}
-	s.gain = 0
 	at, err := s.locate(data)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range at {
-		if opts.InformationGain == 0 {
-			s.observe(p, data.Y[i], data.own(i))
-		} else {
-			s.note(p, data.Y[i], data.own(i))
-		}
-	}
-	if opts.InformationGain > 0 {
-		s.gain = opts.InformationGain
+		s.observe(p, data.Y[i], data.own(i))
 	}
 	s.leverage = 0
 	s.anchor()
@@ -219,76 +194,51 @@ func (s *Sparse) load(data Data) error {
 // the counts, in O(|D|m² + um² + Am²). Observations, pending pulls, arms and the
 // information gain stay.
 func (s *Sparse) Resparsify(dictionary kernel.Rows) error {
-	if err := s.opts.check(s.k, dictionary); err != nil {
-		return err
-	}
-	return s.rebuild(s.k, dictionary, s.opts)
+	return s.rebuild(dictionary)
 }
 
-// Reset is [Sparse.Resparsify] with another kernel and other settings as well, such as
-// those of a new fit. The information gain continues from its current value, and
-// opts.InformationGain is ignored.
-func (s *Sparse) Reset(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptions) error {
-	opts.InformationGain = 0
-	if err := opts.check(k, dictionary); err != nil {
-		return err
-	}
-	if opts.grows() != s.opts.grows() {
-		return errors.New("gp: Reset cannot make a posterior grow or stop growing; make a new one")
-	}
-	return s.rebuild(k, dictionary, opts.withDefaults())
-}
-
-// rebuild computes everything that depends on kernel, settings and inducing points.
-func (s *Sparse) rebuild(k kernel.Kernel, dictionary kernel.Rows, opts SparseOptions) error {
+// rebuild computes everything that depends on the inducing points.
+func (s *Sparse) rebuild(dictionary kernel.Rows) error {
 	if s.frozen {
 		return ErrFrozen
 	}
 	x := s.pts.rows()
-	if x != nil {
-		if err := checkRows("dictionary", k, dictionary, x); err != nil {
-			return err
-		}
+	like := x
+	if like == nil && s.arms != nil {
+		like = s.arms.rows
 	}
-	if s.arms != nil {
-		if err := checkRows("dictionary", k, dictionary, s.arms.rows); err != nil {
-			return err
-		}
+	if err := checkRows("dictionary", s.k, dictionary, like); err != nil {
+		return err
 	}
 	next := *s
-	next.k, next.opts, next.own = k, opts, true
-	next.win = window{stride: opts.Growth.roomFor(dictionary.Len())}
+	next.own, next.win = true, window{stride: s.opts.Growth.roomFor(dictionary.Len())}
 	var err error
-	if opts.grows() {
+	if s.opts.grows() {
 		err = next.adopt(dictionary)
-	} else if next.emb, err = newEmbedding(k, dictionary, opts.RankTolerance); err == nil && x != nil {
+	} else if next.emb, err = newEmbedding(s.k, dictionary, s.opts.RankTolerance); err == nil && x != nil {
 		err = next.embedAll(x)
 	}
 	if err != nil {
 		return err
 	}
 	if s.arms != nil {
-		if next.arms, err = newArms(next.emb, s.arms.rows, opts); err != nil {
+		if next.arms, err = newArms(next.emb, s.arms.rows, s.opts); err != nil {
 			return err
 		}
 		next.arms.point, next.arms.lazy = s.arms.point, s.arms.lazy
 	}
 	next.resize()
 	next.leverage = 0
-	if opts.grows() {
-		err = next.stream()
-	} else {
-		next.anchor()
+	if err := next.Anchor(); err != nil {
+		return err
 	}
-	if err == nil {
-		*s = next
-	}
-	return err
+	*s = next
+	return nil
 }
 
 // adopt takes inducing points in the order of the dictionary, without points.
 func (s *Sparse) adopt(dictionary kernel.Rows) error {
-	s.emb = assembled(s.k, dictionary.Slice(0, 0), nil, &Cholesky{}, 0)
+	s.emb = assembled(s.k, dictionary.Slice(0, 0), nil, &cholesky{}, 0)
 	for i := range dictionary.Len() {
 		x := dictionary.Slice(i, i+1)
 		z, prior, res, err := s.emb.one(x)
@@ -502,9 +452,6 @@ func (s *Sparse) Rank() int { return s.emb.len() }
 // NoiseVariance returns λ = ξ².
 func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
 
-// Kernel returns the kernel.
-func (s *Sparse) Kernel() kernel.Kernel { return s.k }
-
 // Inducing returns the inducing points, m×d, and their indices in the dictionary from
 // which they were chosen. The indices of later points count on from its length. Change
 // neither.
@@ -518,7 +465,11 @@ func (s *Sparse) Points() kernel.Rows { return s.pts.rows() }
 
 // Counts returns the number of observations n_i of every point.
 func (s *Sparse) Counts() []float64 {
-	return s.each(func(i int) float64 { return s.pts.get(i).observations() })
+	out := make([]float64, s.pts.len())
+	for i := range out {
+		out[i] = s.pts.get(i).observations()
+	}
+	return out
 }
 
 // PendingCounts returns the number of pending pulls of every point.
@@ -526,25 +477,6 @@ func (s *Sparse) PendingCounts() []int {
 	out := make([]int, s.pts.len())
 	for p, gains := range s.gains {
 		out[p] = len(gains)
-	}
-	return out
-}
-
-// TargetMeans returns the mean target ȳ_i of every point, weighted by precisions, or 0
-// without any.
-func (s *Sparse) TargetMeans() []float64 {
-	return s.each(func(i int) float64 {
-		if st := s.pts.get(i); st.observations() > 0 {
-			return st.target(s.opts.NoiseVariance)
-		}
-		return 0
-	})
-}
-
-func (s *Sparse) each(f func(i int) float64) []float64 {
-	out := make([]float64, s.pts.len())
-	for i := range out {
-		out[i] = f(i)
 	}
 	return out
 }

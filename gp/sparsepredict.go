@@ -2,7 +2,6 @@ package gp
 
 import (
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -145,76 +144,6 @@ func (s *Sparse) Embed(x kernel.Rows) (z, residual []float64, err error) {
 	return z, residual, err
 }
 
-// Covariance returns μ̃ at the q rows of x and their q×q joint covariance,
-//
-//	K(x, x) − ZZᵀ + Z V⁻¹Zᵀ
-//
-// (Z V⁻¹Zᵀ alone for SoR), with σ̃² on the diagonal. It costs O(qm² + q²m). Its errors
-// are those of [Sparse.Predict].
-func (s *Sparse) Covariance(x kernel.Rows) (mean, cov []float64, err error) {
-	if err := s.checkQuery(x); err != nil {
-		return nil, nil, err
-	}
-	z, prior, res, err := s.emb.embed(x, s.opts.Workers)
-	if err != nil {
-		return nil, nil, err
-	}
-	q, m := x.Len(), s.emb.len()
-	cov = make([]float64, q*q)
-	if s.opts.Approximation != SoR {
-		if cov, err = kernel.Gramian(s.k, x); err != nil {
-			return nil, nil, err
-		}
-		if q > 0 && m > 0 {
-			syrk(cov, z, q, m, -1)
-		}
-		for i := range q {
-			cov[i*q+i] = res[i]
-		}
-	}
-	s.settled()
-	mean = constant(q, s.opts.Mean)
-	for i := 0; i < q && m > 0; i++ {
-		mean[i] += dot(z[i*m:(i+1)*m], s.reg.w)
-	}
-	s.varL.solveRowsL(z, q)
-	if q > 0 && m > 0 {
-		syrk(cov, z, q, m, 1)
-	}
-	for i := range q {
-		cov[i*q+i] = max(cov[i*q+i], varianceFloor*prior[i])
-	}
-	return mean, cov, nil
-}
-
-// Sample draws count functions at the q rows of x, jointly. The result is count×q,
-// row-major. Jitter and errors are as in [Exact.Sample]. It costs
-// O(qm² + q³ + count·q²).
-func (s *Sparse) Sample(x kernel.Rows, count int, rng *rand.Rand) ([]float64, Jitter, error) {
-	mean, cov, err := s.Covariance(x)
-	if err != nil {
-		return nil, Jitter{}, err
-	}
-	return sampleNormal(mean, cov, count, rng)
-}
-
-// PredictSlope returns the prediction at row i of x with its gradient. A [Probe] does
-// so for one input after another. It costs O(m² + md). Its errors are those of
-// [Sparse.Predict], and [ErrNotDifferentiable].
-func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
-	_, one, err := slopeQuery(s.checkQuery, s.k, x, i)
-	if err != nil {
-		return Slope{}, err
-	}
-	t := s.Probe()
-	mean, _, err := t.at(one)
-	if err != nil {
-		return Slope{}, rowError(err, i)
-	}
-	dMean, dSD := t.Gradient()
-	return Slope{Mean: mean, SD: t.sd, MeanGradient: dMean, SDGradient: dSD}, nil
-}
-
 // PointVariances returns σ̃² at every point. It costs O(um²).
 func (s *Sparse) PointVariances() []float64 {
 	v := make([]float64, s.pts.len())
@@ -314,4 +243,4 @@ func (s *Sparse) EffectiveDimension() float64 {
 
 // LogDet returns log det V of the present inducing points, without pending pulls. For
 // DTC it is log det(I + Q/λ).
-func (s *Sparse) LogDet() float64 { return s.reg.l.LogDet() }
+func (s *Sparse) LogDet() float64 { return s.reg.l.logDet() }

@@ -162,7 +162,7 @@ func (s *Sparse) pulled(p int, own float64) (gain float64) {
 
 // count calls anchor when it is due.
 func (s *Sparse) count() {
-	if s.updates++; s.opts.AnchorEvery > 0 && s.updates >= s.opts.AnchorEvery {
+	if s.updates++; s.updates >= s.every {
 		s.anchor()
 	}
 }
@@ -233,7 +233,7 @@ func (s *Sparse) updateVariance(z []float64, delta float64) {
 }
 
 // direction sets h = V⁻¹z and returns zᵀV⁻¹z ≥ 0.
-func direction(l *Cholesky, z, h []float64) float64 {
+func direction(l *cholesky, z, h []float64) float64 {
 	copy(h, z)
 	l.forward(h)
 	q := floats.Dot(h, h)
@@ -242,7 +242,7 @@ func direction(l *Cholesky, z, h []float64) float64 {
 }
 
 // Anchor computes everything from scratch from the points, to remove the rounding of
-// updates. It runs automatically every AnchorEvery updates, and in Resparsify. It costs
+// updates. It runs by itself every 512 updates, and in Resparsify. It costs
 // O(um² + Am²). Only a posterior that grows returns errors, those of [Sparse.Predict],
 // because its points are embedded again.
 func (s *Sparse) Anchor() error {
@@ -370,10 +370,5 @@ func (s *Sparse) stream() error {
 		st.weight, st.resid = weights[p], resids[p]
 	}
 	s.win, s.reg, s.varL, s.own, s.traces, s.updates = win, reg, reg.l, true, nil, 0
-	if s.arms != nil {
-		s.arms.deferred.forget()
-		s.arms.refreshMeans(s)
-		s.arms.refreshVariances(s)
-	}
 	return nil
 }

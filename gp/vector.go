@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 )
@@ -30,8 +29,6 @@ func norm(x []float64) float64 {
 
 // log2Pi is log 2π.
 var log2Pi = math.Log(2 * math.Pi)
-
-const trans = blas.Trans
 
 // spareRows is the room for further rows in memory that a posterior copies. It is a usual
 // number of pending pulls.

@@ -16,7 +16,6 @@ import (
 var elsewhere = map[string]string{
 	"bandit/recursion.go":              "one row of L⁻¹K: each element before it is read once",
 	"gp/cholesky.go":                   "one right-hand side",
-	"gp/exactarms.go":                  "one row of L⁻¹K: each element before it is read once",
 	"learners/avgsgd/dual.go":          "a step is one row of K, and the next depends on it",
 	"learners/avgsgd/primal.go":        "a step is one row, and the next depends on it",
 	"learners/doublyonline/growing.go": "a step is one row of features, and the next depends on it",

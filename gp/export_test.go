@@ -1,0 +1,29 @@
+package gp
+
+import "github.com/bkbtuner/bkb/gp/kernel"
+
+// SetAnchorEvery changes the number of updates between anchors.
+func (s *Sparse) SetAnchorEvery(n int) { s.every = n }
+
+// Jitter returns the addition to the diagonal of K + Λ.
+func (g *Exact) Jitter() float64 { return g.jitter }
+
+// NewCholesky returns the factor of a as rows.
+func NewCholesky(what string, a []float64, n int) (rows [][]float64, jitter float64, err error) {
+	c, jitter, err := newCholesky(what, a, n, new(workspace))
+	for i := 0; err == nil && i < n; i++ {
+		rows = append(rows, c.row(i))
+	}
+	return rows, jitter, err
+}
+
+// PredictSlope predicts with a probe.
+func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
+	t := s.Probe()
+	mean, _, err := t.at(x.Slice(i, i+1))
+	if err != nil {
+		return Slope{}, err
+	}
+	dMean, dSD := t.Gradient()
+	return Slope{Mean: mean, SD: t.sd, MeanGradient: dMean, SDGradient: dSD}, nil
+}
