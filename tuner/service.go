@@ -76,11 +76,11 @@ type Service interface {
 	// Columns returns numbers of trials, column by column. They take far less room than
 	// trials.
 	Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error)
-	// Best recommends trials, and none if no trial has completed. For one objective it
-	// returns the best completed trial by the proposer's model (see
-	// propose.Recommender). Without a model it returns the first with the best mean
-	// over its replicates. For several objectives it returns the Pareto front of the
-	// means, ordered by number.
+	// Best recommends trials, and none if no trial has completed. Equal configurations count
+	// once, with the mean of their measurements. Those that break the constraints least are
+	// compared, by the proposer's model (see propose.Recommender) or without one by what was
+	// measured. For one objective it returns one trial, the first of equal ones. For several
+	// objectives it returns the Pareto front.
 	Best(ctx context.Context, name string) ([]study.Trial, error)
 	// Diagnose describes the model of a study's proposer. While there is no model, State
 	// says why, and all other fields but Missing are 0. The error wraps ErrUnsupported if the proposer never has one.

@@ -13,7 +13,6 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/surrogate"
@@ -62,7 +61,11 @@ func TestBestMeasured(t *testing.T) {
 			}
 			stored := snapshot(t, tn)
 			got := must(tn.Study(t.Context(), "s"))
-			want := view.Best(stored)
+			var want []study.Trial
+			for _, n := range propose.Best(stored) {
+				trial, _ := stored.Trial(n)
+				want = append(want, trial)
+			}
 			switch {
 			case len(want) == 0 && got.BestMeasured.Values != nil:
 				t.Fatalf("seed %d, round %d: trial %d is the best of none", seed, round, got.BestMeasured.Trial)

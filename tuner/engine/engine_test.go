@@ -22,7 +22,6 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/actor"
-	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -286,7 +285,7 @@ func TestBestKeepsToConstraints(t *testing.T) {
 		best       int // the best measured so far
 	}{{0.2, 3, 0}, {0.1, 2, 1}, {0.5, 1, 2}} {
 		tell(t, tn, i, study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{c.loss}}, {Name: "size", Values: []float64{c.size}}}})
-		if got := view.Best(snapshot(t, tn)); len(got) != 1 || got[0].Number != c.best {
+		if got := propose.Best(snapshot(t, tn)); len(got) != 1 || got[0] != c.best {
 			t.Errorf("after trial %d: %v", i, got)
 		}
 	}

@@ -65,17 +65,16 @@ func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, err
 	return b.model.Remake(ctx, v, a)
 }
 
-// Recommend implements [Recommender]. Without a model and without constraints there is
-// no recommendation.
+// Recommend implements [Recommender]. Without a model it recommends none.
 func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 	e, err := b.model.At(v)
 	if err != nil {
 		return nil, err
 	}
-	if e == nil && len(b.options.Model.Constraints) == 0 {
+	if e == nil {
 		return func() []int { return nil }, nil
 	}
-	return b.chooser.Recommend(v, b.model.Results, e), nil
+	return b.chooser.Recommend(v, e), nil
 }
 
 // Freeze implements [Predictor].

@@ -3,6 +3,7 @@ package propose
 import (
 	"slices"
 
+	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -36,9 +37,19 @@ func ConstrainedMetrics(c study.Component) []string {
 	return out
 }
 
-// Keeps returns a function that reports whether an outcome keeps the constraints among the
-// options of a study's proposer. Without constraints every outcome does.
-func Keeps(c study.Component) func(study.Outcome) bool {
+// Violation returns a function that returns by how much an outcome breaks the constraints among
+// the options of a study's proposer, 0 if it keeps them, and +Inf if a metric is missing.
+func Violation(c study.Component) func(study.Outcome) float64 {
 	constraints := constraintsOf(c)
-	return func(o study.Outcome) bool { return model.Kept(constraints, o) }
+	return func(o study.Outcome) float64 { return model.Violation(constraints, o) }
 }
+
+// Keeps returns a function that reports whether an outcome keeps these constraints.
+func Keeps(c study.Component) func(study.Outcome) bool {
+	violation := Violation(c)
+	return func(o study.Outcome) bool { return violation(o) == 0 }
+}
+
+// Best returns the best trials of a study by their measurements, see [acquire.Best]. It does not
+// need a model.
+func Best(v View) []int { return acquire.Best(v, constraintsOf(v.Spec().Proposer)) }

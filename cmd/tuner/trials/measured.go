@@ -26,7 +26,7 @@ func RemarkBest(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tun
 }
 
 // remarkMeasured names the trial that measured better than the recommended one, if there
-// is one. The model of the proposer bkb takes its result for luck.
+// is one. Repetitions or the model of the proposer bkb take its result for luck.
 func remarkMeasured(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, view tuner.Study, best []study.Trial) error {
 	if len(view.Spec.Objectives) != 1 || len(best) != 1 || view.Trials > MaxRemarked || g.Quiet {
 		return nil
@@ -49,7 +49,7 @@ func remarkMeasured(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc
 // luckText says why a trial is recommended and not another one that measured better, in lines
 // that fit 80 columns. Late results of the two are listed, because tables do not show them.
 func luckText(best, measured study.Trial, o study.Objective) string {
-	text := fmt.Sprintf("Trial %d is the best by the prediction of the model, which allows for luck.\nThe best measured value is %s.", best.Number, BestText(measured, o))
+	text := fmt.Sprintf("Trial %d is recommended by the mean of what was measured or expected there, which allows for luck.\nThe best measured value is %s.", best.Number, BestText(measured, o))
 	var late []string
 	for _, t := range []study.Trial{best, measured} {
 		for _, l := range t.Late {

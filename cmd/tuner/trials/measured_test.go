@@ -15,7 +15,7 @@ func TestLuckText(t *testing.T) {
 	o := study.Objective{Name: "loss"}
 	best := study.Trial{Number: 10, State: study.Completed, Outcome: told(study.Completed, 1.9)}
 	measured := study.Trial{Number: 8, State: study.Completed, Outcome: told(study.Completed, 1)}
-	const plain = "Trial 10 is the best by the prediction of the model, which allows for luck.\nThe best measured value is loss=1 (trial 8)."
+	const plain = "Trial 10 is recommended by the mean of what was measured or expected there, which allows for luck.\nThe best measured value is loss=1 (trial 8)."
 	if got := luckText(best, measured, o); got != plain {
 		t.Errorf("without late results: %q", got)
 	}

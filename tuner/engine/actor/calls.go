@@ -178,7 +178,7 @@ func (a *Actor) Best(ctx context.Context) (trials []study.Trial, err error) {
 		return nil, err
 	}
 	if len(recommended) == 0 {
-		trials = view.Best(v)
+		recommended = propose.Best(v)
 	}
 	for _, n := range recommended {
 		trial, _ := v.Trial(n)

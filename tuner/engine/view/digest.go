@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -12,9 +13,10 @@ import (
 // study, so that a list needs neither its trials nor its model.
 type Digest struct {
 	objectives []study.Objective
-	keeps      func(study.Outcome) bool // whether an outcome keeps the constraints
-	kept, any  tuner.Measured           // best of the trials that keep the constraints, and of all
-	told       time.Time                // when the last outcome was told
+	violation  func(study.Outcome) float64 // of the constraints
+	best       tuner.Measured              // of the trials that break the constraints least
+	least      float64                     // their violation
+	told       time.Time                   // when the last outcome was told
 	recent     recent
 }
 
@@ -22,7 +24,7 @@ type Digest struct {
 func (d *Digest) Observe(e study.Event) {
 	switch b := e.Body.(type) {
 	case study.Created:
-		*d = Digest{objectives: b.Spec.Objectives, keeps: propose.Keeps(b.Spec.Proposer)}
+		*d = Digest{objectives: b.Spec.Objectives, violation: propose.Violation(b.Spec.Proposer)}
 	case study.Told:
 		d.told = e.Time
 		d.recent.add(e.Time)
@@ -43,34 +45,22 @@ func (d *Digest) measure(trial int, o study.Outcome) {
 		return
 	}
 	m, _ := o.Metric(d.objectives[0].Name)
-	better := func(best tuner.Measured) bool {
-		if best.Values == nil {
-			return true
+	y, broken := m.Mean(), d.violation(o)
+	if d.best.Values != nil {
+		c := cmp.Compare(broken, d.least)
+		if c == 0 {
+			c = cmp.Or(d.objectives[0].Direction.Compare(y, d.best.Values[0]), cmp.Compare(trial, d.best.Trial))
 		}
-		c := d.objectives[0].Direction.Compare(m.Mean(), best.Values[0])
-		return c < 0 || c == 0 && trial < best.Trial
+		if c >= 0 {
+			return
+		}
 	}
-	this := tuner.Measured{Trial: trial, Values: []float64{m.Mean()}}
-	if better(d.any) {
-		d.any = this
-	}
-	if d.keeps(o) && better(d.kept) {
-		d.kept = this
-	}
-}
-
-// best returns the best trial. Trials that violate the constraints count only if no
-// trial keeps them.
-func (d *Digest) best() tuner.Measured {
-	if d.kept.Values != nil {
-		return d.kept
-	}
-	return d.any
+	d.best, d.least = tuner.Measured{Trial: trial, Values: []float64{y}}, broken
 }
 
 // show adds the digest to a study.
 func (d *Digest) show(v *tuner.Study, now time.Time) {
-	v.BestMeasured, v.LastTold, v.ToldLastHour = d.best(), d.told, d.recent.lastHour(now)
+	v.BestMeasured, v.LastTold, v.ToldLastHour = d.best, d.told, d.recent.lastHour(now)
 }
 
 // recent counts outcomes by minute for one hour.

@@ -40,12 +40,10 @@ func Summarize(s *study.Study, d *Digest) []byte {
 			return nil
 		}
 	}
-	for _, m := range []tuner.Measured{d.kept, d.any} {
-		b = binary.AppendUvarint(b, uint64(len(m.Values)))
-		b = binary.AppendUvarint(b, uint64(m.Trial))
-		for _, v := range m.Values {
-			b = appendNumber(b, v)
-		}
+	b = binary.AppendUvarint(b, uint64(len(d.best.Values)))
+	b = binary.AppendUvarint(b, uint64(d.best.Trial))
+	for _, v := range d.best.Values {
+		b = appendNumber(b, v)
 	}
 	b = appendTime(b, d.told)
 	b = binary.AppendVarint(b, d.recent.minute)
@@ -161,15 +159,13 @@ func FromSummary(sum store.Summary) (g Listed, ok bool) {
 		key := r.text()
 		v.Attributes[key] = r.text()
 	}
-	for _, m := range []*tuner.Measured{&d.kept, &d.any} {
-		n := r.count()
-		m.Trial = r.count()
-		for range n {
-			if r.bad {
-				break
-			}
-			m.Values = append(m.Values, r.number())
+	n := r.count()
+	d.best.Trial = r.count()
+	for range n {
+		if r.bad {
+			break
 		}
+		d.best.Values = append(d.best.Values, r.number())
 	}
 	d.told, d.recent.minute = r.time(), r.int()
 	for len(r.rest) > 0 {

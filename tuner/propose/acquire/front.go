@@ -1,14 +1,14 @@
 package acquire
 
-// front returns the trials that no other dominates, ascending.
+// front returns the trials that no other dominates, given the values of each.
 func front(trials []int, values [][]float64) []int {
 	better := func(i, k int) bool {
 		strictly := false
-		for _, v := range values {
-			if v[i] < v[k] {
+		for j, v := range values[i] {
+			if v < values[k][j] {
 				return false
 			}
-			strictly = strictly || v[i] > v[k]
+			strictly = strictly || v > values[k][j]
 		}
 		return strictly
 	}

@@ -48,8 +48,8 @@ type Options struct {
 	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes
 	// are exact, so that the best measured trial is the best one.
 	Repeat, Exact bool
-	// Recommend ("recommend", "plausible", the default, "mean" or "lower") determines the
-	// best trial of one objective.
+	// Recommend ("recommend", "auto", the default, "mean" or "lower") determines the
+	// best trial.
 	Recommend Recommendation
 }
 
@@ -58,9 +58,9 @@ type Recommendation string
 
 // The ways to choose the best trial.
 const (
-	Plausible Recommendation = "plausible" // the best measured of those whose mean is close to the best one
-	ByMean    Recommendation = "mean"
-	ByLower   Recommendation = "lower" // the lower confidence bound
+	Auto    Recommendation = "auto" // with one objective by the measurements where there is next to no noise, else by the mean
+	ByMean  Recommendation = "mean"
+	ByLower Recommendation = "lower" // the lower confidence bound
 )
 
 // Duplicates is a policy for configurations that the study has already.

@@ -38,9 +38,9 @@ func TestOutliersAreNotRecommended(t *testing.T) {
 	if d := s.chooser.Diagnose(s.at(), 0); d.Outliers != 1 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "1 result as an outlier") {
 		t.Errorf("%d outliers, warnings %q", d.Outliers, d.Warnings)
 	}
-	for _, rule := range []Recommendation{Plausible, ByMean, ByLower} {
+	for _, rule := range []Recommendation{Auto, ByMean, ByLower} {
 		s, best := bowlWithOutlier(t, func(_ *model.Options, o *Options) { o.Recommend = rule })
-		if got := s.recommended(); slices.Equal(got, []int{40}) || rule == Plausible && !slices.Equal(got, []int{best}) {
+		if got := s.recommended(); slices.Equal(got, []int{40}) || rule == Auto && !slices.Equal(got, []int{best}) {
 			t.Errorf("%s: recommended %v, and the best is %d", rule, got, best)
 		}
 	}
@@ -60,7 +60,7 @@ func TestOutliersAmongRepetitions(t *testing.T) {
 	s.Do(study.Add{Config: s.Decode(0.4, 0.6), Outcome: labtest.Completed(s.S.Spec(), 0)})
 	s.Do(study.Add{Config: s.Decode(0.4, 0.6), Outcome: labtest.Completed(s.S.Spec(), 1e-6)})
 	e := s.at()
-	repeats := e.Results.RepeatsWithout(s.S, e.Outliers())
+	repeats := model.NewPool(s.S, nil, e.LeavesOut()).Repeats
 	if all := e.Results.Repeats; repeats.Freedom != 1 || repeats.Most() > 1e-4 || all.Freedom != 2 || all.Most() < 1e20 {
 		t.Errorf("noise at most %v with %d repetitions, and with outliers %v with %d", repeats.Most(), repeats.Freedom, all.Most(), all.Freedom)
 	}
@@ -75,10 +75,9 @@ func TestOutliersAmongRepetitions(t *testing.T) {
 	s.Do(study.Tell{Trial: n, Epoch: 1, Outcome: labtest.Completed(s.S.Spec(), 1e30)})
 	s.Do(study.Tell{Trial: n, Outcome: labtest.Completed(s.S.Spec(), 1e-4)})
 	e = s.at()
-	done := e.Results.Completed(s.S, true, e.Outliers())
-	e.Results.CountLate(s.S, done, e.Outliers())
-	at := slices.Index(done.Trials, n)
-	if len(e.Outliers()) != 2 || at < 0 || done.Values[0][at] != -1e-4 {
-		t.Errorf("outliers %v, trials %v with %v", e.Outliers(), done.Trials, done.Values[0])
+	list := model.NewPool(s.S, nil, e.LeavesOut()).List
+	at := slices.IndexFunc(list, func(p model.Pooled) bool { return p.Trial == n })
+	if len(e.Outliers()) != 2 || at < 0 || list[at].Values[0] != -1e-4 {
+		t.Errorf("outliers %v, configurations %+v", e.Outliers(), list)
 	}
 }

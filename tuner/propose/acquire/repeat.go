@@ -8,12 +8,10 @@ import (
 
 // The best trial is repeated once from firstRepeat results on, and once more from
 // secondRepeat on, unless there are as many repetitions anyway. A repetition that failed or
-// was pruned counts, because another one would end in the same way. Noise below little, in
-// units of the variance of targets, hardly changes which trial is the best.
+// was pruned counts, because another one would end in the same way.
 const (
 	firstRepeat  = 20
 	secondRepeat = 100
-	little       = 0.01
 )
 
 // repeated returns the best measured trial if it is worth repeating, else nil. Noise and

@@ -201,7 +201,7 @@ func TestManyLimited(t *testing.T) {
 	wrong := 0
 	for range 500 {
 		u := []float64{rng.Float64(), rng.Float64()}
-		keeps := Kept(l.m.options.Constraints, measuredAt(u, spec))
+		keeps := Violation(l.m.options.Constraints, measuredAt(u, spec)) == 0
 		if likely := e.Past().LogFeasible(at(u...))[0] > math.Log(0.25); likely != keeps {
 			wrong++
 		}

@@ -107,14 +107,35 @@ func (c Constraint) String() string {
 	return c.metric + " " + strings.Join(bounds, " and ")
 }
 
-// Kept reports whether an outcome keeps all constraints. A metric that was not told, or is
-// NaN, keeps none.
-func Kept(constraints []Constraint, o study.Outcome) bool {
+// Violation returns by how much an outcome breaks the constraints, summed over their metrics and
+// in units of the limits that are broken, or of 1 where a limit is 0. It is +Inf if a metric was
+// not told or is NaN, and 0 if the outcome keeps all.
+func Violation(constraints []Constraint, o study.Outcome) float64 {
+	sum := 0.0
 	for _, c := range constraints {
 		m, told := o.Metric(c.metric)
-		if v := m.Mean(); !told || !(v >= c.low && v <= c.top) {
-			return false
+		v := m.Mean()
+		if !told {
+			v = math.NaN()
 		}
+		sum += c.violation(v)
 	}
-	return true
+	return sum
+}
+
+// violation is that of one value.
+func (c Constraint) violation(v float64) float64 {
+	limit := c.top
+	switch {
+	case v >= c.low && v <= c.top:
+		return 0
+	case math.IsNaN(v):
+		return math.Inf(1)
+	case v < c.low:
+		limit = c.low
+	}
+	if limit == 0 {
+		return math.Abs(v)
+	}
+	return math.Abs(v-limit) / math.Abs(limit)
 }

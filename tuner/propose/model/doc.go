@@ -33,8 +33,8 @@
 //   - A late result, told by the former holder of a trial, is a measurement like any other, at its
 //     place in the log, with the reports under its lease. While the new holder still works, the
 //     trial is measured once and pending once. [Result.Guided] is true of a suggestion once, for
-//     the result that came first. [Results.CountLate] replaces a completed trial's outcome by the
-//     mean of it and of its late results.
+//     the result that came first. A [Pool] has the mean of a trial's outcome and of its late
+//     results.
 //   - The outcome that the model infers for a pruned trial, so that σ shrinks at its place, is not
 //     among the data of a fit.
 //

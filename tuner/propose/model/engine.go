@@ -118,6 +118,22 @@ func (e *Engine) follow() {
 // model changes.
 func (e *Engine) Outliers() []int { return e.outliers }
 
+// LeavesOut returns a function that reports whether the model leaves out the outcome of a trial,
+// or with an epoch its late result. It is nil if the model leaves out none.
+func (e *Engine) LeavesOut() func(trial, epoch int) bool {
+	if len(e.outliers) == 0 {
+		return nil
+	}
+	left := make(map[[2]int]bool)
+	for _, i := range e.outliers {
+		left[[2]int{e.Results.List[i].Trial, e.Results.List[i].Epoch}] = true
+	}
+	return func(trial, epoch int) bool { return left[[2]int{trial, epoch}] }
+}
+
+// Constraints returns the limits on metrics.
+func (e *Engine) Constraints() []Constraint { return e.builder.options.Constraints }
+
 // Told returns the number of results that the model has received.
 func (e *Engine) Told() int { return e.told }
 

@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -47,24 +46,6 @@ func (r *Repeats) add(configuration uint64, m Measure) {
 	all, d := before.count+n, m.Value-before.mean
 	r.Freedom, r.Within = r.Freedom+1, r.Within+d*d*before.count*n/all
 	r.seen[configuration] = moments{all, before.mean + d*n/all}
-}
-
-// RepeatsWithout returns the Repeats of the results in v, which is the View digested last,
-// without those left out, ascending.
-func (r *Results) RepeatsWithout(v View, left []int) Repeats {
-	if len(left) == 0 {
-		return r.Repeats
-	}
-	var out Repeats
-	for i := range r.List {
-		a := &r.List[i]
-		if _, skipped := slices.BinarySearch(left, i); skipped || a.Y == nil || a.Pruned {
-			continue
-		}
-		t, _ := v.Trial(a.Trial)
-		out.add(Fingerprint(t.Config), a.Y[0])
-	}
-	return out
 }
 
 // unlikely is the probability that the noise exceeds [Repeats.Most].

@@ -262,8 +262,8 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
 		out.Feasible, out.Failed, out.Unfit = false, true, t.State == study.Infeasible
 	case t.State == study.Completed:
-		out.Y, out.Low = r.measures(t.Outcome), rungsOf(t, r.spec.Objectives)
-		out.Feasible = Kept(r.options.Constraints, t.Outcome)
+		out.Y, out.Low = measures(r.spec.Objectives, t.Outcome), rungsOf(t, r.spec.Objectives)
+		out.Feasible = Violation(r.options.Constraints, t.Outcome) == 0
 		for _, c := range r.options.Constraints {
 			m, ok := measured(t.Outcome, c.metric)
 			if !ok || math.IsNaN(m.Value) {
@@ -274,7 +274,7 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	case t.State == study.Pruned:
 		out.Pruned = true
 		if out.Low = rungsOf(t, r.spec.Objectives); out.Low == nil {
-			out.Y = r.measures(t.Outcome)
+			out.Y = measures(r.spec.Objectives, t.Outcome)
 		}
 		if out.Low == nil && out.Y == nil {
 			return out, false, nil
@@ -287,9 +287,9 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 }
 
 // measures collects all objectives. It returns nil if one is missing.
-func (r *Results) measures(outcome study.Outcome) []Measure {
+func measures(objectives []study.Objective, outcome study.Outcome) []Measure {
 	var out []Measure
-	for _, o := range r.spec.Objectives {
+	for _, o := range objectives {
 		m, ok := measured(outcome, o.Name)
 		if !ok || math.IsNaN(m.Value) {
 			return nil
