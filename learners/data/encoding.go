@@ -14,10 +14,17 @@ type Kind string
 const (
 	Numeric     Kind = "numeric"
 	Categorical Kind = "categorical"
+	// Time is a column of dates or times, as seconds since 1970-01-01 in UTC.
+	Time Kind = "time"
+	// Boolean is a column of truth values, as 0 and 1.
+	Boolean Kind = "boolean"
 	// Text is a column with more than MaxLevels different texts, such as an identifier
 	// or prose. No encoding accepts it.
 	Text Kind = "text"
 )
+
+// IsNumber reports whether the cells of a column are numbers.
+func (k Kind) IsNumber() bool { return k == Numeric || k == Time || k == Boolean }
 
 // Task says what the targets are.
 type Task string
@@ -93,8 +100,8 @@ func (o *EncodingOptions) Check() error {
 // Encoding says how the columns of a table become inputs and targets. It is fitted on
 // training rows, stored in a model and later applied to any data.
 //
-//   - A numeric input becomes its z-score (x − Center)/Scale, with the mean and the
-//     standard deviation (divisor n) of the training rows.
+//   - A number, a time or a truth value becomes its z-score (x − Center)/Scale, with the
+//     mean and the standard deviation (divisor n) of the training rows.
 //   - A categorical input becomes one coordinate per level, 1 for the level of
 //     the row and 0 for the others, not scaled.
 //   - An input that is constant over the training rows is dropped.
@@ -133,6 +140,8 @@ type Input struct {
 	Name     string `json:"name"`
 	Position int    `json:"position"` // in the file, from 0
 	Kind     Kind   `json:"kind"`
+	// Dates is the order in which texts have the parts of dates, such as "day/month/year".
+	Dates string `json:"dates,omitempty"`
 	// Dropped inputs, constant over the training rows, have no coordinate.
 	Dropped bool     `json:"dropped,omitempty"`
 	Center  float64  `json:"center"`
@@ -317,10 +326,10 @@ func (e *Encoding) Check() error {
 	}
 	for i := range e.Inputs {
 		in := &e.Inputs[i]
-		if in.Kind == Numeric && !in.Dropped && !usable(in.Center, in.Scale) {
+		if in.Kind.IsNumber() && !in.Dropped && !usable(in.Center, in.Scale) {
 			return bad("input %q has center %v and scale %v", in.Name, in.Center, in.Scale)
 		}
-		if in.Kind != Numeric && in.Kind != Categorical || in.Position < 0 {
+		if !in.Kind.IsNumber() && in.Kind != Categorical || in.Position < 0 {
 			return bad("input %q is of kind %q at position %d", in.Name, in.Kind, in.Position)
 		}
 		if in.Kind == Categorical && in.Fill != nil && !(*in.Fill >= 0 && int(*in.Fill) < len(in.Levels)) {

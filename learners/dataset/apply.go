@@ -198,7 +198,7 @@ func locateByName(e *data.Encoding, t *Table) (inputs, targets []int, err error)
 
 // bind relates the levels of a table's column to those of the input.
 func (in *planInput) bind(col *Column) error {
-	if col.Kind != in.Kind && col.Values > 0 {
+	if col.Kind != in.Kind && col.Values > 0 && !(truthful(col.Kind) && truthful(in.Kind)) {
 		return kindError(col, in.Kind)
 	}
 	if in.Kind == data.Categorical {
@@ -206,6 +206,9 @@ func (in *planInput) bind(col *Column) error {
 	}
 	return nil
 }
+
+// truthful reports whether columns of a kind can hold truth values as 0 and 1.
+func truthful(k data.Kind) bool { return k == data.Boolean || k == data.Numeric }
 
 func kindError(col *Column, want data.Kind) error {
 	reason := fmt.Sprintf("the column %q is %s, in the model it is %s", col.Name, col.Kind, want)
@@ -233,7 +236,7 @@ func codes(have, want []string) []int {
 
 func (g *planTarget) bind(e *data.Encoding, col *Column) error {
 	if e.Task != data.Classification || e.ClassNumbers != nil {
-		if col.Kind != data.Numeric {
+		if !col.Kind.IsNumber() {
 			return kindError(col, data.Numeric)
 		}
 		if e.ClassNumbers != nil {
@@ -271,7 +274,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 		return nil
 	}
 	v := cells[in.column]
-	if in.Kind == data.Numeric {
+	if in.Kind.IsNumber() {
 		if v != v {
 			if in.Fill == nil {
 				return p.t.missingError(row, in.column, false)

@@ -64,20 +64,40 @@ func (b *builder) token(c int, s []byte) error {
 	if b.missing.has(s) {
 		return b.none(c)
 	}
-	if !col.categorical {
-		v, err := parseNumber(s)
-		if err == nil {
+	if col.kind == "" && !col.undated && col.numbers+col.texts == 0 {
+		col.detect([][]byte{s}, "")
+	}
+	switch col.kind {
+	case data.Categorical:
+		return b.text(c, s)
+	case data.Time:
+		if v, ok := col.times.parse(s); ok {
 			return b.number(c, v)
 		}
-		if err == errTooLarge || isInfinity(s) {
-			if err != errTooLarge {
-				err = fmt.Errorf("is infinite; name it in Missing if it stands for a missing value")
-			}
-			return b.fault(c, excerpt(s)+" "+err.Error())
+		return b.fault(c, fmt.Sprintf("%s is no time with the date as %s, which the column has; %s", excerpt(s), col.times.order, textRemedy))
+	case data.Boolean:
+		if v, ok := truth(s); ok {
+			return b.number(c, v)
 		}
+		if s[0] != '0' && s[0] != '1' || len(s) > 1 {
+			return b.fault(c, excerpt(s)+" is neither true nor false, which the column has; "+textRemedy)
+		}
+	}
+	v, err := parseNumber(s)
+	if err == nil {
+		return b.number(c, v)
+	}
+	if err == errTooLarge || isInfinity(s) {
+		if err != errTooLarge {
+			err = fmt.Errorf("is infinite; name it in Missing if it stands for a missing value")
+		}
+		return b.fault(c, excerpt(s)+" "+err.Error())
 	}
 	return b.text(c, s)
 }
+
+// textRemedy is the advice for a text that a column cannot have.
+const textRemedy = "name it in Missing if it stands for a missing value, or the column in Categorical"
 
 // text adds a text to column c.
 func (b *builder) text(c int, s []byte) error {
@@ -95,6 +115,14 @@ func (b *builder) text(c int, s []byte) error {
 	return nil
 }
 
+// integer adds an integer to column c. As a category it keeps all its digits.
+func integer[T int64 | uint64](b *builder, c int, v T) error {
+	if b.cols[c].kind == data.Categorical {
+		return b.text(c, fmt.Append(nil, v))
+	}
+	return b.number(c, float64(v))
+}
+
 // number adds a number to column c, where NaN means missing.
 func (b *builder) number(c int, v float64) error {
 	col := &b.cols[c]
@@ -103,11 +131,12 @@ func (b *builder) number(c int, v float64) error {
 		return nil
 	case col.weights:
 		return b.weigh(c, v)
-	case v-v == 0 && !b.single: // finite
 	case math.IsNaN(v):
 		return b.none(c)
 	case math.IsInf(v, 0):
 		return b.fault(c, "the value is infinite")
+	case col.kind == data.Categorical:
+		return b.text(c, []byte(formatNumber(v)))
 	case b.single && math.Abs(v) > math.MaxFloat32:
 		return b.fault(c, fmt.Sprintf("%g is too large for a number of 32 bits", v))
 	}

@@ -255,7 +255,7 @@ func (c *Column) codes() int {
 	switch {
 	case c.Kind == data.Categorical:
 		return len(c.Levels)
-	case c.Kind == data.Numeric && c.Values == 0:
+	case c.Kind.IsNumber() && c.Values == 0:
 		return 0 // all are missing
 	}
 	return -1
@@ -268,7 +268,7 @@ func (d *description) check(path string, columns int) error {
 	names := make([]string, columns)
 	for i, c := range d.Columns {
 		names[i] = c.Name
-		if c.Kind != data.Numeric && c.Kind != data.Categorical && c.Kind != data.Text {
+		if !c.Kind.IsNumber() && c.Kind != data.Categorical && c.Kind != data.Text {
 			return &FileError{File: path, Reason: fmt.Sprintf("the column %q is of the unknown kind %q", c.Name, c.Kind)}
 		}
 	}

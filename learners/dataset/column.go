@@ -32,6 +32,8 @@ type Column struct {
 	Values int `json:"values"`
 	// Whole says that all numbers are integers.
 	Whole bool `json:"whole,omitempty"`
+	// Dates is the order of the parts of dates in texts, such as "day/month/year".
+	Dates string `json:"dates,omitempty"`
 	// Label says that the format marks the column as a class label, like IDX files with
 	// one byte a row.
 	Label bool `json:"label,omitempty"`
@@ -46,11 +48,13 @@ type place struct{ row, line int }
 
 // columnBuilder builds a column cell by cell.
 type columnBuilder struct {
-	name        string
-	categorical bool // numbers are texts too
-	dropped     bool
-	weights     bool // of rows
-	label       bool
+	name    string
+	kind    data.Kind // "" if the cells decide between numbers and texts
+	times   *times    // of a column of times in texts
+	undated bool      // the first cells are neither all times nor all truth values
+	dropped bool
+	weights bool // of rows
+	label   bool
 
 	numbers, texts, missing              int
 	firstNumber, firstText, firstMissing place
@@ -62,6 +66,18 @@ type columnBuilder struct {
 	codes                                map[string]int32
 	levels                               []string
 	overflow                             bool // more than MaxLevels
+}
+
+// detect decides by some cells whether the column has times or truth values. Dates whose
+// order the cells leave open have the preferred one.
+func (c *columnBuilder) detect(cells [][]byte, preferred dateOrder) {
+	t, boolean := detectWords(cells, preferred)
+	switch {
+	case t != nil:
+		c.kind, c.times = data.Time, t
+	case boolean:
+		c.kind = data.Boolean
+	}
 }
 
 func (c *columnBuilder) addNumber(v float64, row, line int) {
@@ -132,14 +148,20 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 		FirstMissing: c.firstMissing.row, MissingLine: c.firstMissing.line,
 		Min: c.min, Max: c.max, Values: c.different, Whole: c.numbers > 0 && !c.fraction,
 	}
+	if c.kind.IsNumber() {
+		col.Kind = c.kind
+	}
+	if c.times != nil {
+		col.Dates = c.times.order
+	}
 	switch {
-	case c.texts > 0 && !c.categorical && c.decimalCommas():
+	case c.texts > 0 && c.kind != data.Categorical && c.decimalCommas():
 		return col, c.fault(b, c.firstText, c.text+" is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical")
 	case c.texts > 0 && c.numbers > 0:
 		return col, c.mixed(b)
 	case c.overflow:
 		col.Kind, col.Values = data.Text, 3
-	case c.texts > 0 || c.categorical:
+	case c.texts > 0 || c.kind == data.Categorical:
 		col.Kind, col.Levels, col.Values = data.Categorical, c.levels, min(3, len(c.levels))
 	}
 	return col, nil
@@ -162,7 +184,7 @@ func (c *columnBuilder) decimalCommas() bool {
 func (c *columnBuilder) mixed(b *builder) error {
 	at, value, what := c.firstText, c.text, "is not a number"
 	counts := fmt.Sprintf("the column has %s and %s", count(c.numbers, "number"), count(c.texts, "text"))
-	advice := "name it in Missing if it stands for a missing value, or the column in Categorical"
+	advice := textRemedy
 	if c.numbers < c.texts {
 		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"

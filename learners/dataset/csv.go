@@ -20,6 +20,9 @@ type csvReader struct {
 	width int
 	first [][]byte // a record read ahead
 	line0 int      // its line
+	// sample are the first records without the header.
+	sample  [][]string
+	missing missingSet
 }
 
 // openCSV reads the header, if any. It notes its decisions in the report.
@@ -39,13 +42,17 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	if delim == 0 {
 		delim, why = detectDelimiter(head)
 	}
+	recs := sampleRecords(head, delim, sampleRows)
 	header, headerWhy := o.Header == HeaderYes, "as asked"
 	if o.Header == HeaderAuto {
-		header, headerWhy = detectHeader(sampleRecords(head, delim, sampleRows), o.missingSet())
+		header, headerWhy = detectHeader(recs, o.missingSet())
+	}
+	if header && len(recs) > 0 {
+		recs = recs[1:]
 	}
 	rep.Delimiter, rep.DelimiterWhy = string(delim), why
 	rep.Header, rep.HeaderWhy = header, headerWhy
-	c := &csvReader{file: file, recs: newRecords(r, delim)}
+	c := &csvReader{file: file, recs: newRecords(r, delim), sample: recs, missing: o.missingSet()}
 	return c, c.readFirst(header)
 }
 
@@ -75,6 +82,21 @@ func (c *csvReader) readFirst(header bool) error {
 }
 
 func (c *csvReader) columns() ([]string, int) { return c.names, c.width }
+
+// describe finds times and truth values in the first records.
+func (c *csvReader) describe(at int, col *columnBuilder) {
+	var cells [][]byte
+	for _, rec := range c.sample {
+		if at < len(rec) && !c.missing.has([]byte(rec[at])) {
+			cells = append(cells, []byte(rec[at]))
+		}
+	}
+	if col.kind == "" && len(cells) > 0 {
+		if col.detect(cells, ""); col.kind == "" {
+			col.undated = true
+		}
+	}
+}
 
 func (c *csvReader) next(b *builder, col0 int) error {
 	fields, line := c.first, c.line0

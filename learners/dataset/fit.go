@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -73,7 +74,7 @@ func (f *fitter) decideTask() error {
 		return fmt.Errorf("dataset: classification of %d targets at once; name one", len(t.targets))
 	case f.task == data.Regression:
 		for _, c := range t.targets {
-			if col := &t.columns[c]; col.Kind != data.Numeric {
+			if col := &t.columns[c]; !col.Kind.IsNumber() {
 				return fmt.Errorf("dataset: the target %q is %s, %s, and cannot be regressed on", col.Name, col.Kind, quoted(col.Levels, 3, ", "))
 			}
 		}
@@ -186,12 +187,12 @@ func (t *Table) missingError(row, c int, isTarget bool) error {
 
 // inputs fits the dense inputs.
 func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
-	var dropped []string
+	var dropped, times []string
 	inputs := f.t.inputs()
 	e.Inputs = make([]data.Input, 0, len(inputs))
 	for _, c := range inputs {
 		col := &f.t.columns[c]
-		in := data.Input{Name: col.Name, Position: c, Kind: col.Kind}
+		in := data.Input{Name: col.Name, Position: c, Kind: col.Kind, Dates: col.Dates}
 		if col.Kind == data.Categorical {
 			f.categorical(c, e, &in)
 		} else {
@@ -200,7 +201,16 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 		if in.Dropped {
 			dropped = append(dropped, in.Name)
 		}
+		if in.Kind == data.Time {
+			times = append(times, in.Name)
+			if in.Dates == monthFirst || in.Dates == dayFirst {
+				e.Notes = append(e.Notes, fmt.Sprintf("input %q: dates are read as %s", in.Name, in.Dates))
+			}
+		}
 		e.Inputs = append(e.Inputs, in)
+	}
+	if len(times) > 0 {
+		e.Notes = append(e.Notes, "read as times, in seconds: "+quoted(times, 8, ", "))
 	}
 	if len(dropped) > 0 {
 		e.Notes = append(e.Notes, "dropped, constant over the training rows: "+quoted(dropped, 8, ", "))
@@ -222,7 +232,7 @@ func (f *fitter) trainingRows() string {
 		n = len(f.rows)
 	}
 	text := count(n, "training row")
-	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind == data.Numeric }) {
+	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind.IsNumber() }) {
 		text += ", which may be a header without rows"
 	}
 	return text
@@ -356,7 +366,11 @@ func (f *fitter) classes(e *data.Encoding, c int) error {
 		}
 		slices.SortFunc(e.ClassNumbers, cmp.Compare[float64])
 		for _, v := range e.ClassNumbers {
-			e.Classes = append(e.Classes, formatNumber(v))
+			name := formatNumber(v)
+			if col.Kind == data.Boolean {
+				name = strconv.FormatBool(v != 0)
+			}
+			e.Classes = append(e.Classes, name)
 		}
 	}
 	switch {

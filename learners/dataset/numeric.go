@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // scalar says how a binary file stores one number.
@@ -71,7 +73,12 @@ func newMatrixReader(file string, r *bufio.Reader, rows, width int, cell scalar)
 
 func (m *matrixReader) columns() ([]string, int) { return nil, m.width }
 
-func (m *matrixReader) labels() bool { return m.isLabels }
+func (m *matrixReader) describe(_ int, col *columnBuilder) {
+	col.label = m.isLabels
+	if m.cell.kind == 'b' && col.kind == "" {
+		col.kind = data.Boolean
+	}
+}
 
 func (m *matrixReader) next(b *builder, col0 int) error {
 	b.file, b.line = m.file, 0

@@ -25,8 +25,10 @@ type rowReader interface {
 	next(b *builder, col0 int) error
 }
 
-// labeller is a rowReader that can say that its columns are class labels.
-type labeller interface{ labels() bool }
+// describer is a rowReader that knows more of column c of its file than the name.
+type describer interface {
+	describe(c int, col *columnBuilder)
+}
 
 // Open reads files into one table. The rows of the first file come first, and all files
 // must have the same columns. The path "-" is standard input.
@@ -364,13 +366,13 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 	}
 	_, width := r.columns()
 	for c := range b.cols {
-		src := r
+		src, at := r, c
 		if c >= width {
-			src = targets.rowReader
+			src, at = targets.rowReader, c-width
 			t.targets = append(t.targets, c)
 		}
-		if l, ok := src.(labeller); ok {
-			b.cols[c].label = l.labels()
+		if d, ok := src.(describer); ok {
+			d.describe(at, &b.cols[c])
 		}
 	}
 	if p, ok := r.(*pairReader); ok && len(t.targets) == 0 {
@@ -406,7 +408,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		if err != nil {
 			return err
 		}
-		b.cols[c].categorical = true
+		b.cols[c].kind = data.Categorical
 	}
 	for _, n := range o.Drop {
 		c, err := find("drop", n, names)
@@ -420,7 +422,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		if err != nil {
 			return err
 		}
-		if b.cols[c].dropped || b.cols[c].categorical {
+		if b.cols[c].dropped || b.cols[c].kind == data.Categorical {
 			return fmt.Errorf("dataset: the column %q has the weights of rows and cannot be dropped or categorical", names[c])
 		}
 		b.cols[c].weights = true

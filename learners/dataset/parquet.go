@@ -1,12 +1,17 @@
 package dataset
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -15,10 +20,17 @@ import (
 type parquetReader struct {
 	file   string
 	names  []string
+	cols   []parquetColumn
 	groups []parquet.RowGroup
 	rows   parquet.Rows // of the current group
 	buf    []parquet.Row
 	ready  []parquet.Row
+}
+
+// parquetColumn adds the values of a column to a builder.
+type parquetColumn struct {
+	kind data.Kind // Time, Boolean or ""
+	add  func(b *builder, c int, v parquet.Value) error
 }
 
 func openParquet(in *input) (r rowReader, err error) {
@@ -35,11 +47,17 @@ func openParquet(in *input) (r rowReader, err error) {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
 	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, 64)}
-	for _, field := range f.Schema().Fields() {
-		if !field.Leaf() || field.Repeated() {
-			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is nested; only flat columns can be read", field.Name())}
+	schema := f.Metadata().Schema[1:] // without the root
+	for i := range schema {
+		s := &schema[i]
+		if s.NumChildren.V > 0 || s.RepetitionType.V == format.Repeated {
+			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is nested; only flat columns can be read", s.Name)}
 		}
-		p.names = append(p.names, field.Name())
+		col, err := newParquetColumn(s)
+		if err != nil {
+			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is of the type %v, which cannot be read; write it as numbers, texts or times", s.Name, err)}
+		}
+		p.names, p.cols = append(p.names, s.Name), append(p.cols, col)
 	}
 	if p.names, err = checkNames(p.names); err != nil {
 		return nil, &FileError{File: in.path, Reason: "its columns cannot be used", Err: err}
@@ -56,6 +74,12 @@ func recoverParquet(path string, err *error) {
 
 func (p *parquetReader) columns() ([]string, int) { return p.names, len(p.names) }
 
+func (p *parquetReader) describe(c int, col *columnBuilder) {
+	if col.kind == "" {
+		col.kind = p.cols[c].kind
+	}
+}
+
 func (p *parquetReader) next(b *builder, col0 int) error {
 	b.file, b.line = p.file, 0
 	row, err := p.row()
@@ -70,7 +94,11 @@ func (p *parquetReader) next(b *builder, col0 int) error {
 		if c < 0 || c >= len(p.names) {
 			return &FileError{File: p.file, Reason: "it is broken: a cell belongs to no column"}
 		}
-		if err := addParquet(b, col0+c, v); err != nil {
+		add := p.cols[c].add
+		if v.IsNull() {
+			add = func(b *builder, c int, _ parquet.Value) error { return b.none(c) }
+		}
+		if err := add(b, col0+c, v); err != nil {
 			return err
 		}
 	}
@@ -100,27 +128,177 @@ func (p *parquetReader) row() (row parquet.Row, err error) {
 	return row, nil
 }
 
-func addParquet(b *builder, c int, v parquet.Value) error {
-	if v.IsNull() {
-		return b.none(c)
-	}
-	switch v.Kind() {
-	case parquet.Boolean:
-		if v.Boolean() {
-			return b.number(c, 1)
+// logicalTypes are the logical types that older files state as converted types.
+var logicalTypes = map[deprecated.ConvertedType]format.LogicalTypeValue{
+	deprecated.UTF8: &format.StringType{}, deprecated.Enum: &format.EnumType{},
+	deprecated.Date: &format.DateType{}, deprecated.Json: &format.JsonType{}, deprecated.Bson: &format.BsonType{},
+	deprecated.TimeMillis:      &format.TimeType{Unit: format.TimeUnit{Value: &format.MilliSeconds{}}},
+	deprecated.TimeMicros:      &format.TimeType{Unit: format.TimeUnit{Value: &format.MicroSeconds{}}},
+	deprecated.TimestampMillis: &format.TimestampType{Unit: format.TimeUnit{Value: &format.MilliSeconds{}}},
+	deprecated.TimestampMicros: &format.TimestampType{Unit: format.TimeUnit{Value: &format.MicroSeconds{}}},
+	deprecated.Uint8:           &format.IntType{BitWidth: 8}, deprecated.Uint16: &format.IntType{BitWidth: 16},
+	deprecated.Uint32: &format.IntType{BitWidth: 32}, deprecated.Uint64: &format.IntType{BitWidth: 64},
+	deprecated.Int8: &format.IntType{BitWidth: 8, IsSigned: true}, deprecated.Int16: &format.IntType{BitWidth: 16, IsSigned: true},
+	deprecated.Int32: &format.IntType{BitWidth: 32, IsSigned: true}, deprecated.Int64: &format.IntType{BitWidth: 64, IsSigned: true},
+}
+
+// newParquetColumn returns the reader of a column, by its logical and its physical type.
+// The error names a type that has none (Apache Parquet, LogicalTypes.md).
+func newParquetColumn(s *format.SchemaElement) (parquetColumn, error) {
+	logical := s.LogicalType.Value
+	if logical == nil && s.ConvertedType.Valid {
+		if s.ConvertedType.V == deprecated.Decimal {
+			logical = &format.DecimalType{Scale: s.Scale.V, Precision: s.Precision.V}
+		} else if logical = logicalTypes[s.ConvertedType.V]; logical == nil {
+			return parquetColumn{}, errors.New("INTERVAL") // the only other one of a flat column
 		}
-		return b.number(c, 0)
-	case parquet.Int32:
-		return b.number(c, float64(v.Int32()))
-	case parquet.Int64:
-		return b.number(c, float64(v.Int64()))
-	case parquet.Int96:
-		return b.fault(c, fmt.Sprintf("times (%v) cannot be read", deprecated.Int96(v.Int96())))
-	case parquet.Float:
-		return b.number(c, float64(v.Float()))
-	case parquet.Double:
-		return b.number(c, v.Double())
-	default:
-		return b.text(c, v.ByteArray())
 	}
+	kind := parquet.Kind(s.Type.V)
+	whole := kind == parquet.Int32 || kind == parquet.Int64
+	bytes := kind == parquet.ByteArray || kind == parquet.FixedLenByteArray
+	switch t := logical.(type) {
+	case *format.DecimalType:
+		if scale := int(t.Scale); scale >= 0 && scale <= 400 && (whole || bytes) {
+			return parquetColumn{add: func(b *builder, c int, v parquet.Value) error { return b.decimal(c, v, scale) }}, nil
+		}
+	case *format.IntType:
+		if whole && !t.IsSigned {
+			return parquetColumn{add: func(b *builder, c int, v parquet.Value) error { return integer(b, c, unsigned(v)) }}, nil
+		} else if whole {
+			return parquetColumn{add: addInteger}, nil
+		}
+	case *format.DateType:
+		if whole {
+			return parquetTimes(24 * time.Hour), nil
+		}
+	case *format.TimeType:
+		if whole && t.Unit.Value != nil {
+			return parquetTimes(t.Unit.Value.Duration()), nil
+		}
+	case *format.TimestampType:
+		if whole && t.Unit.Value != nil {
+			return parquetTimes(t.Unit.Value.Duration()), nil
+		}
+	case *format.Float16Type:
+		if bytes && s.TypeLength.V == 2 {
+			return parquetColumn{add: func(b *builder, c int, v parquet.Value) error {
+				return b.number(c, float16(binary.LittleEndian.Uint16(v.ByteArray())))
+			}}, nil
+		}
+	case *format.UUIDType:
+		if bytes && s.TypeLength.V == 16 {
+			return parquetColumn{add: func(b *builder, c int, v parquet.Value) error {
+				u := v.ByteArray()
+				return b.text(c, fmt.Appendf(nil, "%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]))
+			}}, nil
+		}
+	case *format.StringType, *format.EnumType:
+		if bytes {
+			return parquetColumn{add: addBytes}, nil
+		}
+	case *format.NullType, nil:
+		return physicalColumn(kind)
+	}
+	return parquetColumn{}, fmt.Errorf("%v", logical)
+}
+
+// physicalColumn is the reader of a column without a logical type.
+func physicalColumn(kind parquet.Kind) (parquetColumn, error) {
+	var col parquetColumn
+	switch kind {
+	case parquet.Boolean:
+		col.kind = data.Boolean
+		col.add = func(b *builder, c int, v parquet.Value) error {
+			if v.Boolean() {
+				return b.number(c, 1)
+			}
+			return b.number(c, 0)
+		}
+	case parquet.Int32, parquet.Int64:
+		col.add = addInteger
+	case parquet.Int96: // nanoseconds of a Julian day
+		col.kind = data.Time
+		col.add = func(b *builder, c int, v parquet.Value) error {
+			i := v.Int96()
+			nano := int64(uint64(i[1])<<32 | uint64(i[0]))
+			return b.number(c, seconds((int64(i[2])-2440588)*86400+nano/1e9, nano%1e9))
+		}
+	case parquet.Float:
+		col.add = func(b *builder, c int, v parquet.Value) error { return b.number(c, float64(v.Float())) }
+	case parquet.Double:
+		col.add = func(b *builder, c int, v parquet.Value) error { return b.number(c, v.Double()) }
+	case parquet.ByteArray:
+		col.add = addBytes
+	default:
+		return col, fmt.Errorf("%v without a logical type", kind)
+	}
+	return col, nil
+}
+
+func addBytes(b *builder, c int, v parquet.Value) error { return b.text(c, v.ByteArray()) }
+
+func addInteger(b *builder, c int, v parquet.Value) error { return integer(b, c, signed(v)) }
+
+func signed(v parquet.Value) int64 {
+	if v.Kind() == parquet.Int32 {
+		return int64(v.Int32())
+	}
+	return v.Int64()
+}
+
+func unsigned(v parquet.Value) uint64 {
+	if v.Kind() == parquet.Int32 {
+		return uint64(v.Uint32())
+	}
+	return v.Uint64()
+}
+
+// parquetTimes is the reader of times that count units.
+func parquetTimes(unit time.Duration) parquetColumn {
+	return parquetColumn{data.Time, func(b *builder, c int, v parquet.Value) error {
+		n := signed(v)
+		if unit >= time.Second {
+			return b.number(c, float64(n)*unit.Seconds())
+		}
+		per := int64(time.Second / unit)
+		return b.number(c, seconds(n/per, n%per*int64(unit)))
+	}}
+}
+
+// decimal adds the decimal number v·10^−scale, rounded once.
+func (b *builder) decimal(c int, v parquet.Value, scale int) error {
+	var n *big.Int
+	if v.Kind() == parquet.Int32 || v.Kind() == parquet.Int64 {
+		n = big.NewInt(signed(v))
+	} else {
+		bytes := v.ByteArray() // two's complement, the first byte first
+		n = new(big.Int).SetBytes(bytes)
+		if len(bytes) > 0 && bytes[0]&0x80 != 0 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(bytes))))
+		}
+	}
+	value, err := parseNumber(fmt.Appendf(nil, "%de-%d", n, scale))
+	if err != nil {
+		return b.fault(c, err.Error())
+	}
+	return b.number(c, value)
+}
+
+// float16 returns a number of IEEE 754's half precision.
+func float16(h uint16) float64 {
+	exponent, fraction := int(h>>10&31), float64(h&1023)/1024
+	v := math.Ldexp(1+fraction, exponent-15)
+	switch exponent {
+	case 0:
+		v = math.Ldexp(fraction, -14)
+	case 31:
+		v = math.Inf(1)
+		if fraction != 0 {
+			v = math.NaN()
+		}
+	}
+	if h>>15 == 1 {
+		v = -v
+	}
+	return v
 }

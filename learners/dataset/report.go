@@ -82,6 +82,13 @@ func (c *Column) describe() string {
 	switch c.Kind {
 	case data.Numeric:
 		s = fmt.Sprintf("numeric, %g to %g", c.Min, c.Max)
+	case data.Boolean:
+		s = "boolean"
+	case data.Time:
+		s = fmt.Sprintf("time, %s to %s", timeText(c.Min), timeText(c.Max))
+		if c.Dates != "" {
+			s += ", dates as " + c.Dates
+		}
 	case data.Categorical:
 		s = fmt.Sprintf("categorical, %s: %s", count(len(c.Levels), "level"), quoted(c.Levels, 4, ", "))
 	case data.Text:

@@ -1,0 +1,90 @@
+package dataset
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/bkbtuner/bkb/learners/data"
+)
+
+// Values of each logical type have their scale, sign and unit. The files are from
+// testdata/parquet_types.py, and the values from its source.
+func TestParquetTypes(t *testing.T) {
+	const before, leap = -0.75, 1709208000.125 // 1969-12-31 23:59:59.25 and 2024-02-29 12:00:00.125
+	table := opened(t, Options{NoTarget: true}, "testdata/types.parquet")
+	rows := cells(t, table)
+	for c, want := range []struct {
+		name  string
+		kind  data.Kind
+		cells [2]float64
+	}{
+		{"u8", data.Numeric, [2]float64{0, 255}},
+		{"u16", data.Numeric, [2]float64{0, 65535}},
+		{"u32", data.Numeric, [2]float64{1 << 31, 1<<32 - 1}},
+		{"u64", data.Numeric, [2]float64{1 << 63, 1<<64 - 2048}},
+		{"i8", data.Numeric, [2]float64{-128, 127}},
+		{"i64", data.Numeric, [2]float64{-1 << 62, 1 << 62}},
+		{"f16", data.Numeric, [2]float64{-0.5, 65504}},
+		{"f32", data.Numeric, [2]float64{0.5, -2}},
+		{"dec32", data.Numeric, [2]float64{-1.2345, 99999.9999}},
+		{"dec64", data.Numeric, [2]float64{-1.2345, 0.0001}},
+		{"dec128", data.Numeric, [2]float64{-1.25, 123456789012345678901234567.5}},
+		{"dec256", data.Numeric, [2]float64{-1.25, 0.1}},
+		{"date", data.Time, [2]float64{-86400, 1709164800}},
+		{"time_ms", data.Time, [2]float64{1, 45000.25}},
+		{"time_ns", data.Time, [2]float64{1, 45000.25}},
+		{"ts_ms", data.Time, [2]float64{before, leap}},
+		{"ts_us", data.Time, [2]float64{before, leap}},
+		{"ts_ns", data.Time, [2]float64{before, leap}},
+		{"bool", data.Boolean, [2]float64{1, 0}},
+		{"text", data.Categorical, [2]float64{0, 1}},
+		{"null", data.Numeric, [2]float64{-999, -999}},
+	} {
+		col := table.Columns()[c]
+		if got := [2]float64{rows[0][c], rows[1][c]}; col.Name != want.name || col.Kind != want.kind || got != want.cells || rows[2][c] != -999 {
+			t.Errorf("%s is %s %v, want %s %s %v", col.Name, col.Kind, got, want.name, want.kind, want.cells)
+		}
+	}
+	old := opened(t, Options{NoTarget: true}, "testdata/int96.parquet")
+	if diff := cmp.Diff([][]float64{{before}, {leap}, {-999}}, cells(t, old)); diff != "" || old.Columns()[0].Kind != data.Time {
+		t.Error(diff, old.Columns()[0].Kind)
+	}
+}
+
+// Types that are neither numbers, texts nor times are refused by name.
+func TestParquetTypesRefused(t *testing.T) {
+	for want, node := range map[string]parquet.Node{
+		"JSON": parquet.JSON(), "BSON": parquet.BSON(), "FIXED_LEN_BYTE_ARRAY": parquet.Leaf(parquet.FixedLenByteArrayType(3)),
+		"INTERVAL": parquet.IntervalNode(),
+	} {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("s", parquet.Group{"a": node}))
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(background, Options{}, file(t, "x.parquet", b.String()))
+		refused(t, want, err, `column "a"`, want, "numbers, texts or times")
+	}
+}
+
+// A number of Parquet can be a category, with all digits of an integer.
+func TestParquetCategories(t *testing.T) {
+	type row struct {
+		ID int64   `parquet:"id"`
+		Z  float64 `parquet:"z"`
+		Y  float64 `parquet:"y"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[row](&b)
+	w.Write([]row{{1<<53 + 1, 0.5, 1}, {1 << 53, 7, 2}, {-3, 0.5, 4}})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	table := opened(t, Options{Categorical: []string{"id", "z"}}, file(t, "x.parquet", b.String()))
+	if diff := cmp.Diff([][]string{{"9007199254740993", "9007199254740992", "-3"}, {"0.5", "7"}}, [][]string{table.Columns()[0].Levels, table.Columns()[1].Levels}); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,128 @@
+package dataset
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"time"
+)
+
+// Times are seconds since 1970-01-01 in UTC in all formats. A time without a zone is in
+// UTC, and a time of day counts from midnight.
+
+// dateOrder is the order of the parts of the dates in a column.
+type dateOrder = string
+
+const (
+	yearFirst  dateOrder = "year-month-day"
+	dayFirst   dateOrder = "day/month/year"
+	monthFirst dateOrder = "month/day/year"
+)
+
+// timeLayouts are the layouts of package time for each order of dates.
+var timeLayouts = func() map[dateOrder][]string {
+	clocks := []string{""}
+	for _, clock := range []string{" 15:04:05", "T15:04:05", " 15:04", "T15:04"} {
+		for _, zone := range []string{"", "Z07:00", "Z07", "Z0700", " -0700", " UTC"} {
+			clocks = append(clocks, clock+zone)
+		}
+	}
+	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM")
+	out := map[dateOrder][]string{}
+	for order, dates := range map[dateOrder][]string{
+		yearFirst: {"2006-1-2", "2006/1/2", "2006.1.2"},
+		dayFirst: {
+			"2/1/2006", "2.1.2006", "2-1-2006", "2/1/06", "2.1.06",
+			"2-Jan-2006", "2 Jan 2006", "2 January 2006", "2-Jan-06",
+		},
+		monthFirst: {"1/2/2006", "1-2-2006", "1/2/06", "Jan 2, 2006", "January 2, 2006"},
+	} {
+		for _, date := range dates {
+			for _, clock := range clocks {
+				out[order] = append(out[order], date+clock)
+			}
+		}
+	}
+	out[yearFirst] = append(out[yearFirst], "15:04:05", "15:04")
+	return out
+}()
+
+// times reads the times of a column.
+type times struct {
+	order   dateOrder
+	layouts []string
+	last    string // the layout of the last one
+}
+
+func newTimes(order dateOrder) *times { return &times{order: order, layouts: timeLayouts[order]} }
+
+// parse returns the seconds of a time, and whether it is one.
+func (t *times) parse(s []byte) (float64, bool) {
+	if len(s) < len("1:00") || len(s) > 40 || bytes.IndexAny(s, "0123456789") < 0 {
+		return 0, false
+	}
+	text := string(s)
+	if t.last != "" {
+		if at, err := time.Parse(t.last, text); err == nil {
+			return secondsOf(at), true
+		}
+	}
+	for _, layout := range t.layouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			t.last = layout
+			return secondsOf(at), true
+		}
+	}
+	return 0, false
+}
+
+func secondsOf(t time.Time) float64 {
+	if t.Year() == 0 { // a time of day
+		t = t.AddDate(1970, 0, 0)
+	}
+	return seconds(t.Unix(), int64(t.Nanosecond()))
+}
+
+// seconds returns whole seconds and nanoseconds as one number.
+func seconds(whole, nano int64) float64 { return float64(whole) + float64(nano)/1e9 }
+
+// timeText is a time as text.
+func timeText(v float64) string {
+	whole, part := math.Modf(v)
+	t := time.Unix(int64(whole), int64(part*1e9)).UTC()
+	return strings.TrimSuffix(t.Format("2006-01-02 15:04:05"), " 00:00:00")
+}
+
+// truths are the words of truth values.
+var truths = map[string]float64{"true": 1, "false": 0}
+
+func truth(s []byte) (float64, bool) {
+	v, ok := truths[strings.ToLower(string(s))]
+	return v, ok && len(s) > 0
+}
+
+// detectWords returns the reader of the times in some cells, or whether they are truth
+// values. Cells that are neither give neither. Dates whose order is open have the
+// preferred order, or the month first.
+func detectWords(cells [][]byte, preferred dateOrder) (t *times, boolean bool) {
+	if len(cells) == 0 {
+		return nil, false
+	}
+	all := func(is func([]byte) (float64, bool)) bool {
+		for _, s := range cells {
+			if _, ok := is(s); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	if all(truth) {
+		return nil, true
+	}
+	for _, order := range []dateOrder{preferred, yearFirst, monthFirst, dayFirst} {
+		if t := newTimes(order); order != "" && all(t.parse) {
+			return t, false
+		}
+	}
+	return nil, false
+}

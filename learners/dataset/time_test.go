@@ -1,0 +1,70 @@
+package dataset
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/bkbtuner/bkb/learners/data"
+)
+
+// Dates and times in texts are seconds since 1970, in each form that pandas and DuckDB
+// write and in common local ones.
+func TestTimesInText(t *testing.T) {
+	const day, noon = 1709164800, 1709208000.0 // of 2024-02-29
+	for _, c := range []struct {
+		cells string
+		order string
+		want  []float64
+	}{
+		{"2024-02-29|1969-12-31", yearFirst, []float64{day, -86400}},
+		{"2024/2/29|1969/12/31", yearFirst, []float64{day, -86400}},
+		{"2024-02-29 12:00:00|1969-12-31 23:59:59.25", yearFirst, []float64{noon, -0.75}},
+		{"2024-02-29T12:00:00Z|1969-12-31T23:59:59.250000Z", yearFirst, []float64{noon, -0.75}},
+		{"2024-02-29 14:00:00+02:00|2024-02-29 12:00:00+00", yearFirst, []float64{noon, noon}},
+		{"2024-02-29 12:00|2024-02-29 12:00:00 UTC", yearFirst, []float64{noon, noon}},
+		{"29.2.2024|31.12.1969", dayFirst, []float64{day, -86400}},
+		{"1.2.2024 12:00|29.02.2024 12:00", dayFirst, []float64{noon - 28*86400, noon}},
+		{"02/03/2024|29/02/2024", dayFirst, []float64{day + 2*86400, day}},
+		{"03/02/2024|02/29/2024", monthFirst, []float64{day + 2*86400, day}},
+		{"2/29/2024 12:00:00 PM|2/29/24", monthFirst, []float64{noon, day}},
+		{"29-Feb-2024|29 Feb 2024", dayFirst, []float64{day, day}},
+		{"Feb 29, 2024|March 2, 2024", monthFirst, []float64{day, day + 2*86400}},
+		{"00:00:01|12:30", yearFirst, []float64{1, 45000}},
+	} {
+		table := opened(t, Options{NoTarget: true, Header: HeaderNo, Delimiter: ','}, file(t, "t.csv", "\""+strings.ReplaceAll(c.cells, "|", "\"\n\"")+"\"\n"))
+		col, rows := table.Columns()[0], cells(t, table)
+		if col.Kind != data.Time || col.Dates != c.order {
+			t.Errorf("%s: %s, %s", c.cells, col.Kind, col.Dates)
+		} else if diff := cmp.Diff(c.want, []float64{rows[0][0], rows[1][0]}); diff != "" {
+			t.Errorf("%s: %s", c.cells, diff)
+		}
+	}
+	for _, text := range []string{"2024-02-30\n2024-02-01\n", "a1\nb2\n", "1-2-3\n4-5-6\n", "31/31/2024\n1/1/2024\n", "10.0.0.1\n10.0.0.2\n"} {
+		if col := opened(t, Options{NoTarget: true, Header: HeaderNo}, file(t, "t.csv", text)).Columns()[0]; col.Kind != data.Categorical {
+			t.Errorf("%q is %s", text, col.Kind)
+		}
+	}
+}
+
+// A cell that is no time is named if the first ones are times, and words of truth values
+// are 0 and 1.
+func TestWordsOfAColumn(t *testing.T) {
+	many := strings.Repeat("2024-02-29,True,1\n2024-03-01,FALSE,2\n", 150)
+	for more, want := range map[string][]string{
+		"yesterday,true,1\n":   {`row 301 (line 302), column "when"`, `"yesterday" is no time`, yearFirst},
+		"2024-03-01,maybe,1\n": {`row 301 (line 302), column "ok"`, `"maybe" is neither true nor false`},
+	} {
+		_, err := Open(background, Options{}, file(t, "t.csv", "when,ok,y\n"+many+more))
+		refused(t, more, err, append(want, "Missing", "Categorical")...)
+	}
+	table := opened(t, Options{}, file(t, "t.csv", "when,ok,y\n,,1\n"+many))
+	if row := cells(t, table)[1]; !cmp.Equal(row, []float64{1709164800, 1, 1}) || table.Columns()[1].Kind != data.Boolean {
+		t.Errorf("%v, %s", row, table.Columns()[1].Kind)
+	}
+	truthful := opened(t, Options{}, file(t, "t.csv", "x,y\n1,true\n2,false\n3,true\n"))
+	if e := fitted(t, truthful, nil, data.EncodingOptions{}); !cmp.Equal(e.Classes, []string{"false", "true"}) {
+		t.Errorf("classes %q", e.Classes)
+	}
+}
