@@ -92,7 +92,7 @@ release: ## build the archives of a release in dist/ (6 systems, 10 minutes from
 release-check: ## build the archives here and in another clone and compare the checksums
 	work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && git clone -q . "$$work/clone" && $(MAKE) --no-print-directory release && \
 	go -C "$$work/clone/tools" run ./release -out "$$work/dist" >/dev/null && \
-	cmp dist/SHA256SUMS "$$work/dist/SHA256SUMS" && (cd "$$work/dist" && sha256sum -c SHA256SUMS) && echo "the same checksums"
+	cmp dist/SHA256SUMS "$$work/dist/SHA256SUMS" && cmp dist/provenance.intoto.jsonl "$$work/dist/provenance.intoto.jsonl" && (cd "$$work/dist" && sha256sum -c SHA256SUMS) && echo "the same checksums"
 
 generate: ## make generated code anew
 	go generate ./...
@@ -136,9 +136,9 @@ test-bench: ## vet and test the module of the experiments (5 minutes)
 # against the installed wheel.
 PYENV ?= $(HOME)/.cache/bkb-python/venv
 PYBUILD = $(PYENV)/bin/python -m build --no-isolation
-$(PYENV)/ready: python/pyproject.toml
+$(PYENV)/ready: python/pyproject.toml python/constraints.txt
 	python3 -m venv $(PYENV)
-	$(PYENV)/bin/pip install -q build grpcio hatchling lightgbm mypy 'optuna>=5' pandas plotly protobuf pytest ruff scikit-learn tqdm xgboost-cpu
+	$(PYENV)/bin/pip install -q -c python/constraints.txt build grpcio hatchling lightgbm mypy optuna pandas plotly protobuf pytest ruff scikit-learn tqdm xgboost-cpu
 	touch $@
 
 python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)
@@ -205,7 +205,8 @@ kube: $(KUBE)/$(KUBEVERSION) ## run the commands for Kubernetes of the docs with
 
 # The version in the names is that of the newest heading of the changelog, or the tag.
 SYSTEMS = linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-wheels: $(PYENV)/ready ## build the wheels of 6 systems and the sdist in python/dist (15 minutes from nothing)
+wheels: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+wheels: $(PYENV)/ready ## build the wheels of 6 systems and the sdist in python/dist, the same bytes for the same commit (15 minutes from nothing)
 	rm -f python/dist/*.whl python/dist/*.tar.gz
 	for system in $(SYSTEMS); do BKB_TARGET=$$system $(PYBUILD) --wheel --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }; done
 	$(PYBUILD) --sdist --outdir python/dist python >$(PYENV)/build.log 2>&1 || { cat $(PYENV)/build.log; exit 1; }

@@ -1,6 +1,6 @@
 // Release builds the archives of a release: the program for each system with its
-// licences, manual pages, shell completion and an SBOM (CycloneDX 1.6), and the
-// file SHA256SUMS. The same commit gives the same bytes. Paths are trimmed, entries
+// licences, manual pages, shell completion and an SBOM (CycloneDX 1.6), the file
+// SHA256SUMS, and provenance.intoto.jsonl (SLSA 1.0, not signed). The same commit gives the same bytes. Paths are trimmed, entries
 // are sorted, owners are zero, and all times are the time of the commit.
 //
 //	go -C tools run ./release -out $PWD/dist
@@ -43,6 +43,7 @@ func main() {
 	flag.StringVar(&r.out, "out", "dist", "the directory for the archives")
 	flag.StringVar(&r.targets, "targets", targets, "the systems, as OS/ARCH with spaces between")
 	flag.StringVar(&r.licences, "licences", "", "the program whose licences to write to -out, and nothing else")
+	flag.StringVar(&r.builder, "builder", "https://"+product+"/tools/release", "the URI of who builds, for the provenance")
 	flag.BoolVar(&r.dirty, "dirty", false, "build from files that are not committed, too")
 	flag.Parse()
 	if err := r.run(ctx); err != nil {
@@ -52,8 +53,8 @@ func main() {
 }
 
 type release struct {
-	out, targets, licences string
-	dirty                  bool
+	out, targets, licences, builder string
+	dirty                           bool
 
 	root string // of the product
 	work string // for the programs and pages
@@ -107,14 +108,22 @@ func (r *release) run(ctx context.Context) (err error) {
 		sums = append(sums, sum)
 	}
 	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
+	text, err := provenanceOf(v, r.targets, r.builder, sums)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.out, "provenance.intoto.jsonl"), text, 0o644); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "\n")+"\n"), 0o644)
 }
 
 // version names a release and its time.
 type version struct {
-	name  string
-	time  time.Time
-	dirty bool
+	name   string
+	commit string // its SHA
+	time   time.Time
+	dirty  bool
 }
 
 func versionOf(info *buildinfo.BuildInfo) (version, error) {
@@ -127,6 +136,8 @@ func versionOf(info *buildinfo.BuildInfo) (version, error) {
 				return v, fmt.Errorf("vcs.time: %w", err)
 			}
 			v.time = t.UTC()
+		case "vcs.revision":
+			v.commit = s.Value
 		case "vcs.modified":
 			v.dirty = s.Value == "true"
 		}

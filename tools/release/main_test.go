@@ -218,3 +218,26 @@ func TestVersionOf(t *testing.T) {
 		t.Error("a build without a commit was accepted")
 	}
 }
+
+func TestProvenance(t *testing.T) {
+	v := version{name: "v0.1.0", commit: "37fbd46", time: time.Unix(1800000000, 0).UTC()}
+	sums := []string{strings.Repeat("a", 64) + "  tuner-linux.tar.gz", strings.Repeat("b", 64) + "  tuner-windows.zip"}
+	text, err := provenanceOf(v, targets, "https://ci.example", sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s statement
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Subject) != 2 || s.Subject[1].Name != "tuner-windows.zip" || s.Subject[1].Digest["sha256"] != strings.Repeat("b", 64) {
+		t.Errorf("subjects %+v", s.Subject)
+	}
+	source := s.Predicate.BuildDefinition.ResolvedDependencies
+	if len(source) != 1 || source[0].Digest["gitCommit"] != "37fbd46" || s.Predicate.RunDetails.Builder.ID != "https://ci.example" {
+		t.Errorf("predicate %+v", s.Predicate)
+	}
+	if bytes.Count(text, []byte("\n")) != 1 {
+		t.Error("a statement is not one line")
+	}
+}
