@@ -85,8 +85,7 @@ func listCommands(b *strings.Builder, root *cobra.Command) {
 
 // describeCommand writes the help pages of a command and of those below it.
 func describeCommand(b *strings.Builder, cmd *cobra.Command) {
-	about, page := cli.HelpPage(cmd)
-	fmt.Fprintf(b, "\n### %s\n\n%s\n```text\n%s```\n", pageName(cmd), about, page)
+	fmt.Fprintf(b, "\n### %s\n\n```text\n%s```\n", pageName(cmd), cli.HelpPage(cmd))
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" || sub.IsAdditionalHelpTopicCommand() {
 			describeCommand(b, sub)
@@ -113,8 +112,7 @@ func TestHelpPages(t *testing.T) {
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, cmd.CommandPath()) && !strings.Contains(cmd.Example, cmd.Name()) && !cmd.IsAdditionalHelpTopicCommand() {
 			t.Errorf("%s lacks a short line, a long text or an example of itself", cmd.CommandPath())
 		}
-		about, rest := cli.HelpPage(cmd)
-		page := about + "\n" + rest
+		page := cli.HelpPage(cmd)
 		most := maxHelpLines
 		if !cmd.HasParent() {
 			most += 12 // the list of all commands
@@ -143,8 +141,7 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		about, rest := cli.HelpPage(cmd)
-		return about + "\n" + rest
+		return cli.HelpPage(cmd)
 	}
 	for _, c := range []struct {
 		name   string
@@ -154,11 +151,12 @@ func TestHelpShowsWhatMatters(t *testing.T) {
 		{"ask", []string{"--db file", "--server host:port", "More flags: tuner help connection, tuner --help"}, []string{"--token-file", "--quiet"}},
 		{"health", []string{"--server host:port"}, []string{"--db"}},
 		{"check", []string{"--db file"}, []string{"--server"}},
-		{"serve", []string{"--cert file", "--client-ca file           PEM file with the CA certificate of the clients", "tuner help limits"}, []string{"--server host:port", "--max-calls"}},
+		{"serve", []string{"--cert file", "--client-ca file            PEM file with the CA certificate of the", "tuner help limits"}, []string{"--server host:port", "--max-calls"}},
 		{"servers", []string{"--advertise host:port", "--takeover duration", "scope peer"}, nil},
 		{"train krr", []string{"--data file", "tuner help data"}, []string{"--db", "--server", "--delimiter"}},
 		{"version", nil, []string{"--db", "--server"}},
 		{"connection", []string{"--ca file", "--token-file file", "--insecure", "--lock-timeout"}, []string{"--quiet"}},
+		{"importance", []string{"--db file", "--server host:port"}, nil},
 		{"data", []string{"--delimiter delimiter", "--impute"}, nil},
 		{"limits", []string{"--max-calls int", "--rate"}, nil},
 		{"exit-codes", []string{"   10  the study has finished"}, nil},

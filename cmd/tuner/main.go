@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -74,7 +73,8 @@ models them to suggest better ones.`,
 		SilenceUsage:  true,
 		Args:          cli.NoArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return g.SetColor(cmd)
+			g.SetColor(cmd)
+			return g.Check(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if *version {
@@ -85,7 +85,6 @@ models them to suggest better ones.`,
 		},
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(cli.ShowHelp)
 	// Cobra's own flag needs a template, with which the linker keeps every method.
 	root.Flags().BoolVar(version, "version", false, "version of this program")
@@ -100,7 +99,7 @@ models them to suggest better ones.`,
 		{"Server", server.Commands(g)},
 		{"Data", data.Commands(g)},
 		{"Diagnose", diagnose.Commands(g)},
-		{"Program", []*cobra.Command{newVersion(), learners.NewDevices(), newMan(), newCompletion()}},
+		{"Program", []*cobra.Command{newVersion(), learners.NewDevices(), newMan()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
@@ -111,29 +110,7 @@ models them to suggest better ones.`,
 	root.AddCommand(newTopics()...)
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Program")
-	setConnections(root)
-	g.Complete(root)
+	addCompletion(root)
+	cli.CompleteChoices(root)
 	return root
-}
-
-// setConnections sets what the commands below root connect to.
-func setConnections(root *cobra.Command) {
-	for to, names := range map[string][]string{
-		cli.ToService: {
-			"create-study", "studies", "run", "pause", "resume", "finish", "delete-study", "ask", "tell", "report", "heartbeat",
-			"enqueue", "note", "stop", "trials", "best", "watch", "auto", "export", "import", "backup", "diagnose", "connection",
-		},
-		cli.ToFile:     {"restore", "compact"},
-		cli.ToPlace:    {"serve", "check", "replay"},
-		cli.ToDatabase: {"store init", "store upgrade"},
-		cli.ToServer:   {"health"},
-	} {
-		for _, name := range names {
-			cmd, _, err := root.Find(strings.Fields(name))
-			if err != nil {
-				panic(err) // no such command
-			}
-			cmd.Annotations = map[string]string{cli.ConnectsKey: to}
-		}
-	}
 }

@@ -26,33 +26,23 @@ const (
 	cyan    = "\x1b[36m"
 )
 
-// SetColor decides whether the tables on stdout have colours.
-func (g *Globals) SetColor(cmd *cobra.Command) error {
+// SetColor lets the tables on stdout have colours. It follows --color, and for auto the
+// terminal, NO_COLOR (no-color.org) and TERM.
+func (g *Globals) SetColor(cmd *cobra.Command) {
 	out := cmd.Root().OutOrStdout()
 	terminal := TerminalOf(out)
-	use, err := useColor(g.color, terminal != nil, os.Getenv)
-	if err != nil || !use {
-		return err
+	if !useColor(g.color, terminal != nil, os.Getenv) {
+		return
 	}
 	raw := out
 	if terminal != nil {
 		raw = terminal
 	}
 	cmd.Root().SetOut(&painter{out, raw})
-	return nil
 }
 
-// useColor follows --color, and for auto the terminal, NO_COLOR (no-color.org) and TERM.
-func useColor(mode string, terminal bool, env func(string) string) (bool, error) {
-	switch mode {
-	case colorAlways:
-		return true, nil
-	case colorNever:
-		return false, nil
-	case colorAuto:
-		return terminal && env("NO_COLOR") == "" && env("TERM") != "dumb", nil
-	}
-	return false, OneOf("--color", mode, colorAuto, colorAlways, colorNever)
+func useColor(mode string, terminal bool, env func(string) string) bool {
+	return mode == colorAlways || mode == colorAuto && terminal && env("NO_COLOR") == "" && env("TERM") != "dumb"
 }
 
 // painter is an output that shows colours.

@@ -26,25 +26,26 @@ func (g *Globals) Database() string {
 	}
 }
 
-// Exclusive refuses two places for the studies.
-func (g *Globals) Exclusive() error {
+// Check refuses two places for the studies, and one that the command cannot use.
+func (g *Globals) Check(cmd *cobra.Command) error {
 	var flags []string
 	for _, f := range []struct{ name, value string }{{"--db", g.Db}, {"--server", g.Server}, {"--store", g.Store}} {
 		if f.value != "" {
 			flags = append(flags, f.name)
 		}
 	}
-	if len(flags) > 1 {
+	to := Place(cmd.Annotations[connectKey])
+	switch {
+	case len(flags) > 1:
 		return Usagef("%s and %s exclude each other", flags[0], flags[1])
+	case g.Server != "" && (to == ToFile || to == ToPlace):
+		return Usagef("%s works on a file; leave --server out", cmd.CommandPath())
 	}
 	return nil
 }
 
 // OnFile refuses a database for commands that work on files. instead says what to do.
 func (g *Globals) OnFile(cmd *cobra.Command, instead string) error {
-	if err := g.Exclusive(); err != nil {
-		return err
-	}
 	if g.Database() != "" {
 		return Usagef("%s works on a file, not on a database; %s", cmd.CommandPath(), instead)
 	}

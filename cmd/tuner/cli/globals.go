@@ -18,7 +18,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bkbtuner/bkb/internal/nearest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
@@ -57,9 +56,9 @@ const (
 func (g *Globals) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringVar(&g.Db, "db", "", "`file` with the studies (default $TUNER_DB or "+defaultDB+")")
-	f.StringVar(&g.Server, "server", "", "server, `host:port` or unix:path (default $TUNER_SERVER)")
-	f.StringVar(&g.Store, "store", "", "`URL` of a PostgreSQL database (default $TUNER_STORE)")
+	f.StringVar(&g.Db, "db", "", "`file` of studies (default $TUNER_DB or "+defaultDB+")")
+	f.StringVar(&g.Server, "server", "", "`host:port` or unix:path (default $TUNER_SERVER)")
+	f.StringVar(&g.Store, "store", "", "`URL` of a database (default $TUNER_STORE)")
 	f.StringVar(&g.TokenFile, "token-file", "", "`file` with the token for the server, mode 0600 (default $TUNER_TOKEN)")
 	f.StringVar(&g.Ca, "ca", "", "PEM `file` with the CA certificate that signed the server's (default the system's CAs)")
 	f.StringVar(&g.Cert, "cert", "", "PEM `file` with the client certificate for the server")
@@ -69,15 +68,15 @@ func (g *Globals) Flags(root *cobra.Command) {
 	f.DurationVar(&g.RetryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
 	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages on stderr except errors")
 	f.CountVarP(&g.Verbose, "verbose", "v", "more messages on stderr, all with -vv")
-	f.StringVar(&g.color, "color", colorAuto, "`when` colours are used, auto, always or never")
+	ChoiceVar(f, &g.color, "color", "", "`when` to colour", colorAuto, colorAlways, colorNever)
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "quiet", "verbose", "color":
-			Assign(flag, general)
+			Assign(flag, Group{"General", "tuner --help"})
 		case "db", "server", "store":
-			Assign(flag, connection)
+			Assign(flag, Group{Title: "Connection"})
 		default:
-			Assign(flag, remote)
+			Assign(flag, Group{"Connection", "tuner help connection"})
 		}
 	})
 }
@@ -147,14 +146,6 @@ func (g *Globals) Address() string {
 	}
 }
 
-// Offline refuses a server for commands that work on files.
-func (g *Globals) Offline(cmd *cobra.Command) error {
-	if g.Server != "" {
-		return Usagef("%s works on a file; leave --server out", cmd.CommandPath())
-	}
-	return nil
-}
-
 // Existing says whether a command may create the file.
 type Existing bool
 
@@ -165,9 +156,6 @@ const (
 
 // Open returns the service that the command works on.
 func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
-	if err := g.Exclusive(); err != nil {
-		return nil, err
-	}
 	address := g.Address()
 	if err := g.CheckPropose(cmd, address); err != nil {
 		return nil, err
@@ -362,13 +350,4 @@ func Explain(ctx context.Context, svc tuner.Service, name string, err error) err
 		text = "list them with tuner studies"
 	}
 	return Exit(ExitNotFound, fmt.Errorf("there is no study %q; %s", name, text))
-}
-
-// Similar returns the name that a misspelled name most likely stands for, or "".
-func Similar(name string, names []string) string {
-	limit := max(2, len(name)/4) + 1
-	if len(name) < 4 { // most short words are near to others
-		limit = 2
-	}
-	return nearest.Name(name, names, limit)
 }

@@ -8,33 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
-
-// Format is a --format flag.
-type Format struct {
-	Value   string
-	allowed []string
-}
-
-// FormatFlag adds a --format flag whose first allowed value is the default.
-func FormatFlag(cmd *cobra.Command, allowed ...string) *Format {
-	f := &Format{allowed: allowed}
-	cmd.Flags().VarP(f, "format", "f", "output `format`, one of "+strings.Join(allowed, ", "))
-	f.Value = allowed[0]
-	cmd.Flag("format").DefValue = allowed[0]
-	Register(cmd, "format", Words(allowed...))
-	return f
-}
-
-func (f *Format) String() string { return f.Value }
-func (f *Format) Type() string   { return "format" }
-
-func (f *Format) Set(s string) error {
-	f.Value = s
-	return OneOf("--format", s, f.allowed...)
-}
 
 // JsonLine writes a value as JSON on one line. Characters that can forge output on a
 // terminal are escaped.

@@ -63,9 +63,6 @@ may be in use. For a database it also says what an acknowledged trial survives.`
 
 // offlineFile is the file of a command, from its argument or from --db.
 func offlineFile(g *cli.Globals, cmd *cobra.Command, args []string) (string, error) {
-	if err := g.Offline(cmd); err != nil {
-		return "", err
-	}
 	if len(args) > 0 {
 		return args[0], nil
 	}
@@ -77,12 +74,6 @@ func offlineFile(g *cli.Globals, cmd *cobra.Command, args []string) (string, err
 
 // offlinePlace is offlineFile for commands that also work on a database.
 func offlinePlace(g *cli.Globals, cmd *cobra.Command, args []string) (string, error) {
-	if err := g.Offline(cmd); err != nil {
-		return "", err
-	}
-	if err := g.Exclusive(); err != nil {
-		return "", err
-	}
 	if len(args) == 0 && g.Database() != "" {
 		return g.Database(), nil
 	}

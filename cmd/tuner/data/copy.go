@@ -29,9 +29,6 @@ Changes after a study was begun are not copied.`,
 		Example: "  tuner copy --from tuner.db --to postgres://tuner@db.example.org/tuner\n  tuner copy --from postgres://tuner@db.example.org/tuner --to copy.db digits",
 		Args:    cli.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.Exclusive(); err != nil {
-				return err
-			}
 			switch {
 			case g.Db != "" || g.Server != "" || g.Store != "":
 				return cli.Usagef("copy has --from and --to; leave --db, --server and --store out")

@@ -2,13 +2,19 @@
 package data
 
 import (
+	"slices"
+
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/spf13/cobra"
 )
 
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
-	return []*cobra.Command{
-		newExport(g), newImport(g), newBackup(g), newRestore(g), newCheck(g), newCompact(g), newCopy(g), newStore(g),
-	}
+	return slices.Concat(
+		cli.Connects(cli.ToService, newExport(g), newImport(g), newBackup(g)),
+		cli.Connects(cli.ToFile, newRestore(g)),
+		cli.Connects(cli.ToPlace, newCheck(g)),
+		cli.Connects(cli.ToFile, newCompact(g)),
+		[]*cobra.Command{newCopy(g), newStore(g)},
+	)
 }

@@ -8,8 +8,9 @@ import (
 
 func newExport(g *cli.Globals) *cobra.Command {
 	return trials.NewTrialList(g, &cobra.Command{
-		Use:   "export [STUDY]",
-		Short: "Write the trials of a study as CSV or JSON",
+		Use:               "export [STUDY]",
+		Short:             "Write the trials of a study as CSV or JSON",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Export writes the trials of a study to stdout as CSV, JSON (a list), JSON lines or YAML.
 The command import reads all but YAML.
 

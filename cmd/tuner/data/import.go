@@ -25,8 +25,9 @@ const maxImport = 1 << 30
 func newImport(g *cli.Globals) *cobra.Command {
 	var i importing
 	cmd := &cobra.Command{
-		Use:   "import STUDY FILE",
-		Short: "Import trials that were run elsewhere",
+		Use:               "import STUDY FILE",
+		Short:             "Import trials that were run elsewhere",
+		ValidArgsFunction: cli.Args(g.Studies, cli.Files),
 		Long: `Import adds the finished trials of a file (- for stdin) to a study. They do not count
 towards --max-trials.
 
@@ -57,10 +58,10 @@ outcome are left out, unless --enqueue is given.`,
 			i.g, i.cmd, i.name, i.data = g, cmd, args[0], data
 			i.file = args[1]
 			switch {
-			case i.form.Value == "auto":
+			case *i.form == "auto":
 				i.as = record.Detect(data)
 			default:
-				i.as = record.Form(i.form.Value)
+				i.as = record.Form(*i.form)
 			}
 			if i.as == record.Optuna {
 				i.source, i.nulls = record.OptunaSource(data)
@@ -105,7 +106,7 @@ type importing struct {
 	cmd             *cobra.Command
 	name, file      string
 	data            []byte
-	form            *cli.Format
+	form            *string
 	as              record.Form
 	dryRun, enqueue bool
 	source          string   // of a study that can grow, whose trials keep their order

@@ -24,9 +24,6 @@ what it would do, and changes nothing.`,
 		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db",
 		Args:    cli.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.Offline(cmd); err != nil {
-				return err
-			}
 			if err := g.OnFile(cmd, "restore it with the tools that made the backup, or use tuner copy"); err != nil {
 				return err
 			}

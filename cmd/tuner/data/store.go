@@ -72,16 +72,13 @@ and commands that use the store first, because older programs refuse the new for
 	}
 	for _, c := range []*cobra.Command{initialise, upgrade} {
 		c.Flags().StringVar(&o.Grant, "grant", "", "`role` that gets the rights to read and write studies")
-		cmd.AddCommand(c)
 	}
+	cmd.AddCommand(cli.Connects(cli.ToDatabase, initialise, upgrade)...)
 	return cmd
 }
 
 // storeAddress is the database of a command, from its argument or from --store.
 func storeAddress(g *cli.Globals, cmd *cobra.Command, args []string) (string, error) {
-	if err := g.Exclusive(); err != nil {
-		return "", err
-	}
 	switch {
 	case len(args) > 0:
 		return args[0], nil

@@ -12,10 +12,11 @@ import (
 )
 
 func newDiagnose(g *cli.Globals) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	cmd := &cobra.Command{
-		Use:   "diagnose [STUDY]",
-		Short: "Show the state of a study's model",
+		Use:               "diagnose [STUDY]",
+		Short:             "Show the state of a study's model",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Diagnose shows the state of the model of the proposer bkb, with units.
 
 Quantities:
@@ -53,7 +54,7 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 				if err != nil {
 					return err
 				}
-				if err := printDiagnosis(cmd, form.Value, d, view.Spec.Objectives[0].Name); err != nil {
+				if err := printDiagnosis(cmd, *form, d, view.Spec.Objectives[0].Name); err != nil {
 					return err
 				}
 				for _, text := range d.Warnings {

@@ -8,7 +8,6 @@ import (
 
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
-	return []*cobra.Command{
-		newDiagnose(g), newImportance(g), newExpect(g), newPlot(g), newReplay(g),
-	}
+	return append(cli.Connects(cli.ToService, newDiagnose(g), newImportance(g), newExpect(g), newPlot(g)),
+		cli.Connects(cli.ToPlace, newReplay(g))...)
 }

@@ -14,10 +14,11 @@ import (
 )
 
 func newExpect(g *cli.Globals) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	cmd := &cobra.Command{
-		Use:   "expect STUDY name=value… | JSON",
-		Short: "Show what the model expects of a configuration",
+		Use:               "expect STUDY name=value… | JSON",
+		Short:             "Show what the model expects of a configuration",
+		ValidArgsFunction: cli.Args(g.Studies, g.Parameters),
 		Long: `Expect shows the outcome that the study's model expects of a configuration, without
 running it. For predictions of trained learners see tuner predict.
 
@@ -53,7 +54,7 @@ Give a value for each active parameter. Constants can be left out.`,
 				if len(p.Configs) == 0 {
 					return cli.Exit(cli.ExitNotFound, noModel(name, p.State, p.Missing))
 				}
-				return printExpected(cmd, form.Value, p, view.Spec.Objectives)
+				return printExpected(cmd, *form, p, view.Spec.Objectives)
 			})
 		},
 	}

@@ -15,11 +15,12 @@ import (
 )
 
 func newImportance(g *cli.Globals) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	var q tuner.ImportanceQuery
 	cmd := &cobra.Command{
-		Use:   "importance [STUDY]",
-		Short: "Show which parameters matter",
+		Use:               "importance [STUDY]",
+		Short:             "Show which parameters matter",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Importance shows how much each parameter matters for an objective, in two ways.
 
   alone, total  Sobol' indices, the shares of the variance of the model's mean
@@ -41,7 +42,7 @@ parameter early shows a small difference there, although the parameter matters.`
 				if err != nil {
 					return err
 				}
-				if form.Value == "json" {
+				if *form == "json" {
 					return printImportanceJSON(cmd, i)
 				}
 				if i.State != surrogate.Ready && i.State != 0 {

@@ -19,8 +19,9 @@ func newPlot(g *cli.Globals) *cobra.Command {
 	var png, svg, page string
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "plot [STUDY]",
-		Short: "Draw a study",
+		Use:               "plot [STUDY]",
+		Short:             "Draw a study",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Plot draws a study into files named STUDY-PLOT.png or STUDY-PLOT.svg, by default
 PNG files in the current folder.
 

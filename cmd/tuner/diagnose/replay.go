@@ -19,8 +19,9 @@ type replayer interface {
 
 func newReplay(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
-		Use:   "replay [STUDY]",
-		Short: "Recompute a study from its log and compare",
+		Use:               "replay [STUDY]",
+		Short:             "Recompute a study from its log and compare",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Replay recomputes a study from its log and compares the result with the log.
 
 It repeats every suggestion and every model with the data that the proposer had then. It
@@ -29,9 +30,6 @@ It works on a file or a database.`,
 		Example: "  tuner replay digits",
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := g.Offline(cmd); err != nil {
-				return err
-			}
 			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				report, err := replay(ctx, svc, name)
 				if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -45,10 +46,10 @@ Trials are compared on validation rows. Below 2000 rows falkon and krr leave out
 row, with all rows as centres, and others use five folds. Longer searches then start with
 each kernel. For regression the model then averages the best trial of each kernel.
 Otherwise auto fits the best trial to all but the test rows. Ranges come from theory and
-data. Stderr says if the best is at an end.
+data.
 
 Ctrl-C loses nothing. The same command continues the study, which several machines
-share with --server. --from continues a finished one.`,
+share with --server.`,
 		Example: `  tuner auto --demo
   tuner auto falkon --data housing.csv --target price --trials 40
   tuner auto falkon --data housing.csv --target price --from falkon-housing`,
@@ -64,7 +65,7 @@ share with --server. --from continues a finished one.`,
 		},
 	}
 	a.flags(g, cmd)
-	cmd.ValidArgsFunction = g.InOrder(algorithms)
+	cmd.ValidArgsFunction = cli.Args(algorithms)
 	return cmd
 }
 
@@ -92,7 +93,7 @@ type autoRun struct {
 	calibrate bool
 	proposer  string
 	pruner    string
-	format    *cli.Format
+	format    *string
 	demo      bool
 }
 
@@ -116,16 +117,16 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
 		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m")
 		f.StringVar(&a.study, "study", "", "`name` (default ALGORITHM-FILE)")
-		f.StringVar(&a.from, "from", "", "`study` of the same data that a new study continues")
+		f.StringVar(&a.from, "from", "", "finished `study` of the same data to continue")
 		f.StringVar(&a.proposer, "proposer", "", "`proposer`, bkb (default), sobol or random")
 		f.StringVar(&a.pruner, "pruner", "", "`pruner`, median (default), asha or none")
 		f.StringArrayVar(&a.set, "set", nil, "fixed hyper-parameter, `name=value` (repeatable)")
-		f.StringArrayVar(&a.ranges, "range", nil, "range of a hyper-parameter, `name=a..b` (repeatable)")
+		f.StringArrayVar(&a.ranges, "range", nil, "its range, `name=a..b` (repeatable)")
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(f *pflag.FlagSet) {
 		f.IntVarP(&a.workers, "workers", "j", 2, "number of trials at a time")
 		f.IntVar(&a.threads, "threads", 0, "threads of each trial (default its share)")
-		f.DurationVar(&a.lease, "lease", runner.DefaultLease, "longest time without a heartbeat")
+		f.DurationVar(&a.lease, "lease", runner.DefaultLease, "time without a heartbeat")
 		g.ProposeFlag(f)
 		f.StringVar(&a.logDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		f.BoolVar(&a.demo, "demo", false, "FALKON on generated data")
@@ -144,6 +145,10 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 	cli.Register(cmd, "range", hyperParameters)
 	cli.Register(cmd, "log-dir", cli.Folders)
 	cli.Register(cmd, "png", cli.Folders)
+	cli.Register(cmd, "study", g.Studies)
+	cli.Register(cmd, "from", g.Studies)
+	cli.Register(cmd, "proposer", cli.Component(propose.Names, propose.Options))
+	cli.Register(cmd, "pruner", studies.Pruners(g))
 }
 
 // run tunes.
@@ -496,7 +501,7 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 		r.Edges = append(r.Edges, record.Edge{Parameter: name, End: "high", Low: 1, High: record.Number(value)})
 	}
 	line.End()
-	if err := r.write(cmd, a.format.Value); err != nil {
+	if err := r.write(cmd, *a.format); err != nil {
 		return err
 	}
 	if n := len(r.Idle); n > 0 {

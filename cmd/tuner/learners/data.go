@@ -38,7 +38,7 @@ type dataFlags struct {
 func (d *dataFlags) add(cmd *cobra.Command) {
 	o := &d.options
 	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
-		f.Var(&d.paths, "data", "`file` or pattern of the data, - for stdin (repeatable)")
+		f.Var(&d.paths, "data", "`file` or pattern, - for stdin (repeatable)")
 	})
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
 		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
@@ -75,7 +75,7 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 // addWeights adds the flag of the weights of rows.
 func (d *dataFlags) addWeights(cmd *cobra.Command, g cli.Group) {
 	cli.FlagGroup(cmd, g, func(f *pflag.FlagSet) {
-		f.StringVar(&d.options.Weights, "weights", "", "`column` with the weights of rows, numbers ≥ 0 (default all rows count alike)")
+		f.StringVar(&d.options.Weights, "weights", "", "`column` of weights of rows (default 1 each)")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 // opened before the command runs.
 func deviceFlag(g *cli.Globals, cmd *cobra.Command) {
 	var choice string
-	cmd.Flags().StringVar(&choice, "device", "", "`device`, auto, cpu, cuda or cuda:N (default auto)")
+	cmd.Flags().StringVar(&choice, "device", "", "`device`, cpu, cuda or cuda:N (default auto)")
 	cli.Register(cmd, "device", cli.Words("auto", "cpu", "cuda", "cuda:0"))
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		gpu.OnWarning(func(message string) { g.Note(cmd, "%s", message) })
@@ -49,8 +49,8 @@ If there is no GPU to use, stderr says why. docs/gpu.md has what a GPU needs.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, why := listDevices()
 		out := cmd.OutOrStdout()
-		if form.Value != "table" {
-			s := &cli.ListSink{Out: out, Format: form.Value}
+		if *form != "table" {
+			s := &cli.ListSink{Out: out, Format: *form}
 			for _, d := range list {
 				if err := s.Put(d); err != nil {
 					return err

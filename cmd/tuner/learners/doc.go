@@ -8,7 +8,5 @@ import (
 
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
-	return []*cobra.Command{
-		newAuto(g), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g),
-	}
+	return append(cli.Connects(cli.ToService, newAuto(g)), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g))
 }

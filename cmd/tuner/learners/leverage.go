@@ -66,7 +66,7 @@ type leverage struct {
 	lambda                float64
 	method, kernel, scale string
 	seed                  uint64
-	format                *cli.Format
+	format                *string
 }
 
 // leverages is the result.
@@ -167,7 +167,7 @@ func (l *leverage) compute(ctx context.Context, r *leverages, k kernel.Kernel, s
 
 func (l *leverage) write(cmd *cobra.Command, r leverages) error {
 	out := cmd.OutOrStdout()
-	switch l.format.Value {
+	switch *l.format {
 	case "json":
 		return cli.WriteJSON(out, r)
 	case "csv":

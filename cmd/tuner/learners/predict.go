@@ -59,9 +59,9 @@ scores or probabilities.`,
 		p := newPredictions(file, out)
 		p.scores = scores
 		switch {
-		case form.Value == "npy":
+		case *form == "npy":
 			return p.writeNPY(cmd.OutOrStdout())
-		case form.Value == "csv":
+		case *form == "csv":
 			return p.writeCSV(cmd.OutOrStdout())
 		}
 		return p.writeJSON(cmd.OutOrStdout())
@@ -238,7 +238,7 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 		if err != nil {
 			return dataError(err)
 		}
-		if form.Value != "table" {
+		if *form != "table" {
 			record := map[string]any{"model": model, "rows": src.Len()}
 			for _, s := range scores {
 				record[s.Name] = nil // not defined

@@ -32,6 +32,7 @@ validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	page := new(trainer)
+	addParameters(cmd, training.Algorithms()[0], true)
 	page.addWeights(cmd)
 	page.addValidation(cmd)
 	for _, a := range training.Algorithms() {
@@ -51,7 +52,7 @@ type trainer struct {
 	classes   string // weights of classes
 	calibrate bool
 	out       string
-	format    *cli.Format
+	format    *string
 }
 
 func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
@@ -64,16 +65,8 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
 	}
-	cli.FlagGroup(cmd, cli.Group{Title: "Hyper-parameters"}, func(f *pflag.FlagSet) {
-		for _, p := range a.Parameters {
-			addParameter(f, p)
-		}
-	})
-	for _, p := range a.Parameters {
-		if len(p.Choices) > 0 {
-			cli.Register(cmd, p.Name, cli.Words(p.Choices...))
-		}
-	}
+	addParameters(cmd, a, true)
+	addParameters(cmd, a, false)
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
 	t.addWeights(cmd)
@@ -110,6 +103,26 @@ func (t *trainer) addValidation(cmd *cobra.Command) {
 		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
 		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
 	})
+}
+
+// kernelParameters are on the page of train, because all algorithms have them.
+var kernelParameters = []string{"kernel", "length-scale", "relevance", "degree", "offset"}
+
+// addParameters adds the hyper-parameters that are of the kernel, or the others.
+func addParameters(cmd *cobra.Command, a training.Algorithm, kernel bool) {
+	group := cli.Group{Title: "Hyper-parameters"}
+	if kernel {
+		group = cli.Group{Title: "Kernel", See: "tuner train"}
+	}
+	for _, p := range a.Parameters {
+		if slices.Contains(kernelParameters, p.Name) != kernel {
+			continue
+		}
+		cli.FlagGroup(cmd, group, func(f *pflag.FlagSet) { addParameter(f, p) })
+		if len(p.Choices) > 0 {
+			cli.Register(cmd, p.Name, cli.Words(p.Choices...))
+		}
+	}
 }
 
 // addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
@@ -345,7 +358,7 @@ type trained struct {
 
 func (t *trainer) write(cmd *cobra.Command, r trained) error {
 	out := cmd.OutOrStdout()
-	if t.format.Value != "table" {
+	if *t.format != "table" {
 		return cli.WriteJSON(out, r)
 	}
 	w := cli.NewTable(out, "ROWS", "MEASURE", "VALUE")

@@ -2,13 +2,19 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/spf13/cobra"
 )
 
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
-	return []*cobra.Command{
-		newServe(g), newUI(g), newKatib(g), newWorkers(g), newHealth(g), newToken(g),
-	}
+	return slices.Concat(
+		cli.Connects(cli.ToPlace, newServe(g)),
+		cli.Connects(cli.ToService, newUI(g), newKatib(g)),
+		[]*cobra.Command{newWorkers(g)},
+		cli.Connects(cli.ToServer, newHealth(g)),
+		[]*cobra.Command{newToken(g)},
+	)
 }

@@ -49,13 +49,7 @@ certificates (--client-ca).`,
     --tokens tokens.json`,
 		Args: cli.Exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := g.Offline(cmd); err != nil {
-				return err
-			}
 			if err := g.CheckPropose(cmd, ""); err != nil {
-				return err
-			}
-			if err := g.Exclusive(); err != nil {
 				return err
 			}
 			return s.run(cmd.Context(), g, cmd)
@@ -89,10 +83,7 @@ func (s *serving) addFlags(g *cli.Globals, cmd *cobra.Command) {
 		fs.BoolVar(&o.Reflection, "reflection", false, "gRPC reflection of methods and messages")
 	})
 	s.addLimits(cmd)
-	cli.FlagGroup(cmd, cli.Group{Title: "Time limits"}, func(fs *pflag.FlagSet) {
-		fs.DurationVar(&o.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls in progress at the end")
-		g.ProposeFlag(fs)
-	})
+	cli.FlagGroup(cmd, cli.Group{Title: "Limits", See: "tuner help limits"}, g.ProposeFlag)
 	cli.FlagGroup(cmd, cli.Group{Title: "Backups"}, func(fs *pflag.FlagSet) { data.BackupFlags(fs, &s.Backups, "backup-") })
 	cli.FlagGroup(cmd, cli.Group{Title: "Metrics and logs"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus")
@@ -118,6 +109,7 @@ func (s *serving) addLimits(cmd *cobra.Command) {
 		limitFlags(fs, &s.Server.Limits)
 		fs.Int64Var(&s.Service.MaxStudyBytes, "max-study-bytes", 1<<30, "bytes of events in one study, 0 for no limit")
 		fs.Int64Var(&s.Service.MaxStudyReports, "max-study-reports", 10_000_000, "reports of one study, 0 for no limit")
+		fs.DurationVar(&s.Server.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls in progress at the end")
 		fs.Int64Var(&s.maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file (writes stop 16 MiB before)")
 		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory of the process (default three quarters of the machine's or the container's)")
 	})

@@ -86,7 +86,7 @@ under these names, and cannot report or tell trials that run under them. Admins 
 }
 
 func newTokenList(path func() string) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the tokens",
@@ -100,8 +100,8 @@ func newTokenList(path func() string) *cobra.Command {
 			} else if err != nil {
 				return err
 			}
-			if form.Value != "table" {
-				s := &cli.ListSink{Out: cmd.OutOrStdout(), Format: form.Value}
+			if *form != "table" {
+				s := &cli.ListSink{Out: cmd.OutOrStdout(), Format: *form}
 				for _, t := range tokens {
 					if err := s.Put(t); err != nil {
 						return err

@@ -28,7 +28,8 @@ schedulers.`,
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSlurm(g), newKubernetes(g), newInstall())
+	cmd.AddCommand(cli.Connects(cli.ToServer, newSlurm(g), newKubernetes(g))...)
+	cmd.AddCommand(newInstall())
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/katib"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -21,18 +24,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// specFlags are the flags that describe a new study.
+// specFlags are the flags that describe a new study. The spec has what they say, but for
+// those that need more.
 type specFlags struct {
+	study.Spec
 	space              string
 	minimize, maximize []string
 	constraints        []string
-	maxTrials          int
-	timeout            time.Duration
-	maxCost            float64
-	lease              time.Duration
-	maxRetries         int
-	seed               uint64
-	proposer, pruner   string
 	attributes         []string
 }
 
@@ -42,81 +40,151 @@ const DefaultMaxRetries = 3
 // specPage is the page with the flags that describe a study.
 const specPage = "tuner create-study"
 
-func (f *specFlags) add(cmd *cobra.Command) {
-	cli.FlagGroup(cmd, cli.Group{Title: "Study", See: specPage}, func(fs *pflag.FlagSet) {
+// The groups of the flags.
+var (
+	aboutStudy = cli.Group{Title: "Study", See: specPage}
+	limits     = cli.Group{Title: "Limits", See: specPage}
+	method     = cli.Group{Title: "Method", See: specPage}
+)
+
+// option is a setting of a study with its flag.
+type option struct {
+	flag   string
+	group  cli.Group
+	define func(fs *pflag.FlagSet, f *specFlags)
+	apply  func(f *specFlags, to *study.Spec) error // overwrites the setting
+	same   func(a, b study.Spec) bool               // nil if another flag compares it
+}
+
+// options are the settings of a study, in the order of the help page.
+var options = []option{
+	{"space", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin (see tuner space)")
+	}, nil, func(a, b study.Spec) bool { return a.Space.Equal(b.Space) }},
+	{"minimize", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringSliceVar(&f.minimize, "minimize", nil, "`objective` to minimize (repeatable)")
+	}, applyObjectives, func(a, b study.Spec) bool { return slices.Equal(a.Objectives, b.Objectives) }},
+	{"maximize", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringSliceVar(&f.maximize, "maximize", nil, "`objective` to maximize (default minimize value)")
-		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` of a metric, such as \"latency <= 10\" (repeatable, see tuner space for limits of parameters)")
+	}, applyObjectives, nil},
+	{"attr", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringArrayVar(&f.attributes, "attr", nil, "note on the study, `key=value` (repeatable)")
-	})
-	cli.FlagGroup(cmd, cli.Group{Title: "Limits", See: specPage}, func(fs *pflag.FlagSet) {
-		fs.IntVar(&f.maxTrials, "max-trials", 0, "number of trials, 0 for no limit")
-		fs.DurationVar(&f.timeout, "timeout", 0, "time from the creation on, such as 12h, 0 for no limit")
-		fs.Float64Var(&f.maxCost, "max-cost", 0, "sum of the told costs, 0 for no limit")
-		fs.DurationVar(&f.lease, "lease", 0, "longest time of a trial without a heartbeat (default 1h)")
-		fs.IntVar(&f.maxRetries, "max-retries", DefaultMaxRetries, "number of new starts of a trial whose lease expired")
-	})
-	cli.FlagGroup(cmd, cli.Group{Title: "Method", See: specPage}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.proposer, "proposer", "", "`proposer`, bkb (default), sobol, random or grid")
-		fs.StringVar(&f.pruner, "pruner", "", "`pruner`, median, percentile, asha, hyperband, threshold, patience or model (default none)")
-		fs.Uint64Var(&f.seed, "seed", 0, "seed of random numbers (default a random one)")
-	})
+	}, func(f *specFlags, to *study.Spec) (err error) {
+		to.Attributes, err = cli.ParseAttributes(f.attributes)
+		return err
+	}, nil},
+	field("max-trials", limits, "number of trials, 0 for no limit", (*pflag.FlagSet).IntVar, 0, func(s *study.Spec) *int { return &s.MaxTrials }),
+	field("timeout", limits, "time from the creation on, such as 12h, 0 for no limit", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Timeout }),
+	field("max-cost", limits, "sum of the told costs, 0 for no limit", (*pflag.FlagSet).Float64Var, 0, func(s *study.Spec) *float64 { return &s.MaxCost }),
+	field("lease", limits, "longest time of a trial without a heartbeat (default 1h)", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Lease }),
+	field("max-retries", limits, "number of new starts of a trial whose lease expired", (*pflag.FlagSet).IntVar, DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
+	field("proposer", method, "`proposer`, bkb (default), sobol, random or grid", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Proposer }),
+	{"constraint", method, func(fs *pflag.FlagSet, f *specFlags) {
+		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` of a metric, such as \"latency <= 10\" (repeatable, see tuner space for limits of parameters)")
+	}, func(f *specFlags, to *study.Spec) (err error) {
+		for _, text := range f.constraints {
+			err = errors.Join(err, constrain(&to.Proposer, text))
+		}
+		return err
+	}, nil},
+	field("pruner", method, "`pruner`, median, percentile, asha, hyperband, threshold, patience or model (default none)", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Pruner }),
+	field("seed", method, "seed of random numbers (default a random one)", (*pflag.FlagSet).Uint64Var, 0, func(s *study.Spec) *uint64 { return &s.Seed }),
+}
+
+// field is an option that is a field of the spec. The lease of an existing study may
+// differ, because a run can have another one.
+func field[T comparable](flag string, group cli.Group, usage string, define func(fs *pflag.FlagSet, to *T, name string, value T, usage string), value T, at func(*study.Spec) *T) option {
+	o := option{
+		flag: flag, group: group,
+		define: func(fs *pflag.FlagSet, f *specFlags) { define(fs, at(&f.Spec), flag, value, usage) },
+		apply:  func(f *specFlags, to *study.Spec) error { *at(to) = *at(&f.Spec); return nil },
+		same:   func(a, b study.Spec) bool { return *at(&a) == *at(&b) },
+	}
+	if flag == "lease" {
+		o.same = nil
+	}
+	return o
+}
+
+func applyObjectives(f *specFlags, to *study.Spec) error {
+	to.Objectives = nil
+	for _, name := range f.minimize {
+		to.Objectives = append(to.Objectives, study.Objective{Name: name, Direction: study.Minimize})
+	}
+	for _, name := range f.maximize {
+		to.Objectives = append(to.Objectives, study.Objective{Name: name, Direction: study.Maximize})
+	}
+	return nil
+}
+
+func (f *specFlags) add(g *cli.Globals, cmd *cobra.Command) {
+	for _, o := range options {
+		cli.FlagGroup(cmd, o.group, func(fs *pflag.FlagSet) { o.define(fs, f) })
+	}
+	cli.Register(cmd, "minimize", g.Objectives)
+	cli.Register(cmd, "maximize", g.Objectives)
+	cli.Register(cmd, "proposer", cli.Component(propose.Names, propose.Options))
+	cli.Register(cmd, "pruner", Pruners(g))
+}
+
+// Pruners completes a pruner with its options, and after NAME:metric= an objective of the
+// new study.
+func Pruners(g *cli.Globals) cobra.CompletionFunc {
+	component := cli.Component(prune.Names, prune.Options)
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		before, _, ok := strings.Cut(toComplete, "metric=")
+		if !ok {
+			return component(cmd, args, toComplete)
+		}
+		var names []string
+		for _, flag := range []string{"minimize", "maximize"} {
+			if list, err := cmd.Flags().GetStringSlice(flag); err == nil {
+				names = append(names, list...)
+			}
+		}
+		if len(names) == 0 {
+			names, _ = g.Objectives(cmd, args, "")
+		}
+		for i := range names {
+			names[i] = before + "metric=" + names[i]
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // given tells whether any flag that describes a study was given.
 func (f *specFlags) given(cmd *cobra.Command) bool {
-	for _, name := range []string{"space", "minimize", "maximize", "constraint", "max-trials", "timeout", "max-cost", "lease", "max-retries", "seed", "proposer", "pruner", "attr"} {
-		if cmd.Flags().Changed(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(options, func(o option) bool { return cmd.Flags().Changed(o.flag) })
 }
 
 // apply overwrites a spec with the flags that were given.
 func (f *specFlags) apply(g *cli.Globals, cmd *cobra.Command, spec *study.Spec) error {
-	changed := cmd.Flags().Changed
-	var err error
 	if f.space != "" {
-		if err = f.readSpace(g, cmd, spec); err != nil {
+		if err := f.readSpace(g, cmd, spec); err != nil {
 			return err
 		}
 	}
-	if len(f.minimize)+len(f.maximize) > 0 {
-		spec.Objectives = nil
-	}
-	for _, name := range f.minimize {
-		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Minimize})
-	}
-	for _, name := range f.maximize {
-		spec.Objectives = append(spec.Objectives, study.Objective{Name: name, Direction: study.Maximize})
-	}
-	set(&spec.MaxTrials, f.maxTrials, changed("max-trials"))
-	set(&spec.Timeout, f.timeout, changed("timeout"))
-	set(&spec.MaxCost, f.maxCost, changed("max-cost"))
-	set(&spec.Lease, f.lease, changed("lease"))
-	set(&spec.MaxRetries, f.maxRetries, changed("max-retries"))
-	set(&spec.Seed, f.seed, changed("seed"))
-	if changed("proposer") {
-		if spec.Proposer, err = ParseComponent("proposer", f.proposer); err != nil {
-			return err
+	for _, o := range options {
+		if o.apply != nil && cmd.Flags().Changed(o.flag) {
+			if err := o.apply(f, spec); err != nil {
+				return err
+			}
 		}
 	}
-	for _, text := range f.constraints {
-		if err := constrain(&spec.Proposer, text); err != nil {
-			return err
+	return nil
+}
+
+// difference names the flag of something in which two specs differ, or is empty.
+func difference(a, b study.Spec) string {
+	for _, o := range options {
+		if o.same != nil && !o.same(a, b) {
+			if o.flag == "minimize" {
+				return "--minimize or --maximize"
+			}
+			return "--" + o.flag
 		}
 	}
-	if changed("pruner") {
-		if spec.Pruner, err = ParseComponent("pruner", f.pruner); err != nil {
-			return err
-		}
-	}
-	if changed("attr") {
-		spec.Attributes, err = cli.ParseAttributes(f.attributes)
-	}
-	return err
+	return ""
 }
 
 // readSpace reads the space of a spec. Of a whole Experiment of Katib it reads the other
@@ -170,14 +238,30 @@ func NewSpec() study.Spec {
 	}
 }
 
+// componentVar adds a flag with a proposer or pruner.
+func componentVar(fs *pflag.FlagSet, to *study.Component, name string, _ study.Component, usage string) {
+	fs.Var(&component{to, name, ""}, name, usage)
+}
+
+// component is the value NAME, NAME:{json} or NAME:key=value,… of a flag.
+type component struct {
+	to         *study.Component
+	flag, text string
+}
+
+func (c *component) String() string { return c.text }
+func (c *component) Type() string   { return c.flag }
+
+func (c *component) Set(text string) (err error) {
+	c.text = text
+	*c.to, err = ParseComponent(c.flag, text)
+	return err
+}
+
 // ParseComponent reads NAME, NAME:{json} or NAME:key=value,….
-func ParseComponent(flag, text string) (study.Component, error) {
-	name, options, ok := strings.Cut(text, ":")
-	c := study.Component{Name: name}
-	if !ok {
-		return c, nil
-	}
-	if strings.HasPrefix(options, "{") {
+func ParseComponent(flag, text string) (c study.Component, err error) {
+	name, options, given := strings.Cut(text, ":")
+	if c.Name = name; !given || strings.HasPrefix(options, "{") {
 		c.Options = options
 		return c, nil
 	}
@@ -233,12 +317,13 @@ also takes over the finished trials that fit the new space. They do not count to
 			})
 		},
 	}
-	spec.add(cmd)
+	spec.add(g, cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Creation"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&from, "from", "", "`study` whose settings and finished trials are taken over")
 		fs.BoolVar(&skip, "skip-if-exists", false, "success if a study of this name exists")
 		fs.StringVar(&requestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	})
+	cli.Register(cmd, "from", g.Studies)
 	return cmd
 }
 

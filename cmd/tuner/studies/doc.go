@@ -8,7 +8,6 @@ import (
 
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
-	return []*cobra.Command{
-		newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g), newSpace(g),
-	}
+	return append(cli.Connects(cli.ToService,
+		newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g)), newSpace(g))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -23,8 +22,9 @@ import (
 func newRun(g *cli.Globals) *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
-		Use:   "run STUDY [flags] -- COMMAND [ARG…]",
-		Short: "Run a command as the trials of a study",
+		Use:               "run STUDY [flags] -- COMMAND [ARG…]",
+		Short:             "Run a command as the trials of a study",
+		ValidArgsFunction: cli.Args(g.Studies, g.Placeholders),
 		Long: `Run asks for trials, runs a command for each, and tells the results, until the study
 has finished. With --space it creates the study if it is missing.
 
@@ -61,7 +61,7 @@ trials that were running. A second Ctrl-C does not wait for --grace.`,
 			if r.options.Study, r.options.Command, err = ParseCommand(cmd, args); err != nil {
 				return err
 			}
-			r.options.Lease = r.spec.lease
+			r.options.Lease = r.spec.Lease
 			return g.With(cmd, cli.Existing(r.spec.space == ""), func(ctx context.Context, svc tuner.Service) error {
 				if err := r.ensure(ctx, g, cmd, svc); err != nil {
 					return err
@@ -78,7 +78,7 @@ trials that were running. A second Ctrl-C does not wait for --grace.`,
 type running struct {
 	options runner.Options
 	spec    specFlags
-	form    *cli.Format
+	form    *string
 	demo    bool
 }
 
@@ -103,7 +103,7 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	r.form = cli.FormatFlag(cmd, "table", "json", "yaml", "args", "none")
 	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args or none"
 	cli.Assign(cmd.Flag("format"), cli.Group{Title: "Run"})
-	r.spec.add(cmd)
+	r.spec.add(g, cmd)
 	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"
 	cli.Register(cmd, "cost", g.Costs)
 	cli.Register(cmd, "log-dir", cli.Folders)
@@ -187,31 +187,6 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 	return nil
 }
 
-// difference names something in which two specs differ.
-func difference(a, b study.Spec) string {
-	switch {
-	case !a.Space.Equal(b.Space):
-		return "--space"
-	case !slices.Equal(a.Objectives, b.Objectives):
-		return "--minimize or --maximize"
-	case a.MaxTrials != b.MaxTrials:
-		return "--max-trials"
-	case a.Timeout != b.Timeout:
-		return "--timeout"
-	case a.MaxCost != b.MaxCost:
-		return "--max-cost"
-	case a.MaxRetries != b.MaxRetries:
-		return "--max-retries"
-	case a.Seed != b.Seed:
-		return "--seed"
-	case a.Proposer != b.Proposer:
-		return "--proposer"
-	case a.Pruner != b.Pruner:
-		return "--pruner"
-	}
-	return ""
-}
-
 // run runs the trials and reports how it went.
 func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
 	o := &r.options
@@ -235,7 +210,7 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	o.OnEvent, o.Env = p.Event, g.Environment()
 	summary, err := runner.Run(ctx, svc, *o)
 	p.End()
-	if err := r.conclude(g, cmd, summary, err); err != nil || r.form.Value != "table" {
+	if err := r.conclude(g, cmd, summary, err); err != nil || *r.form != "table" {
 		return err
 	}
 	return trials.RemarkBest(ctx, g, cmd, svc, summary.Study, summary.Best)
@@ -276,11 +251,11 @@ func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary,
 	if len(s.Best) == 0 {
 		return cli.Exit(cli.ExitFailure, fmt.Errorf("no trial has completed; the logs of the trials are in %s", r.options.LogDir))
 	}
-	switch r.form.Value {
+	switch *r.form {
 	case "none":
 		return nil
 	default:
-		return trials.PrintBest(g, cmd, r.form.Value, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
+		return trials.PrintBest(g, cmd, *r.form, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
 	}
 }
 

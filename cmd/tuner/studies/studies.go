@@ -16,11 +16,12 @@ import (
 )
 
 func newStudies(g *cli.Globals) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	var width func(io.Writer) int
 	cmd := &cobra.Command{
-		Use:   "studies [STUDY…]",
-		Short: "List studies",
+		Use:               "studies [STUDY…]",
+		Short:             "List studies",
+		ValidArgsFunction: cli.Begun(g.Studies),
 		Long: `Studies lists all studies, or the named ones, with their state.
 
 A study that cannot be read has the status unread, with the reason. It is damaged,
@@ -32,7 +33,7 @@ all settings of a study.`,
 		Args:    cli.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.With(cmd, cli.MustExist, func(ctx context.Context, svc tuner.Service) error {
-				out := studySink(cmd.OutOrStdout(), form.Value, width(cmd.OutOrStdout()))
+				out := studySink(cmd.OutOrStdout(), *form, width(cmd.OutOrStdout()))
 				if err := putStudies(ctx, svc, args, out); err != nil {
 					return err
 				}
@@ -151,8 +152,9 @@ func objectivesText(spec study.Spec) string {
 func newDeleteStudy(g *cli.Globals) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "delete-study STUDY",
-		Short: "Delete a study with all its trials",
+		Use:               "delete-study STUDY",
+		Short:             "Delete a study with all its trials",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Delete-study deletes a study with all its trials. It needs --yes.
 
 A deleted study cannot be restored. Export it first, or make a backup.`,

@@ -30,10 +30,11 @@ func newSwitch(g *cli.Globals, cmd *cobra.Command, done string, f func(ctx conte
 
 func newPause(g *cli.Globals) *cobra.Command {
 	return newSwitch(g, &cobra.Command{
-		Use:     "pause [STUDY]",
-		Short:   "Pause a study",
-		Long:    `Pause makes asks fail until tuner resume. Running trials continue.`,
-		Example: "  tuner pause digits",
+		Use:               "pause [STUDY]",
+		Short:             "Pause a study",
+		ValidArgsFunction: cli.Args(g.Studies),
+		Long:              `Pause makes asks fail until tuner resume. Running trials continue.`,
+		Example:           "  tuner pause digits",
 	}, "Paused", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
 		return svc.Pause(ctx, name, study.Pause{})
 	})
@@ -41,10 +42,11 @@ func newPause(g *cli.Globals) *cobra.Command {
 
 func newResume(g *cli.Globals) *cobra.Command {
 	return newSwitch(g, &cobra.Command{
-		Use:     "resume [STUDY]",
-		Short:   "Resume a paused study",
-		Long:    `Resume ends the pause of a study, so that it hands out trials again.`,
-		Example: "  tuner resume digits",
+		Use:               "resume [STUDY]",
+		Short:             "Resume a paused study",
+		ValidArgsFunction: cli.Args(g.Studies),
+		Long:              `Resume ends the pause of a study, so that it hands out trials again.`,
+		Example:           "  tuner resume digits",
 	}, "Resumed", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
 		return svc.Resume(ctx, name, study.Resume{})
 	})
@@ -53,8 +55,9 @@ func newResume(g *cli.Globals) *cobra.Command {
 func newFinish(g *cli.Globals) *cobra.Command {
 	var detail string
 	cmd := newSwitch(g, &cobra.Command{
-		Use:   "finish [STUDY]",
-		Short: "Finish a study",
+		Use:               "finish [STUDY]",
+		Short:             "Finish a study",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Finish ends a study. It hands out no more trials, and cannot be resumed.
 
 Running trials are told to stop at their next report or heartbeat, and their results are

@@ -26,8 +26,9 @@ func newAsk(g *cli.Globals) *cobra.Command {
 	var a asking
 	var count string
 	cmd := &cobra.Command{
-		Use:   "ask [STUDY]",
-		Short: "Get a trial to run",
+		Use:               "ask [STUDY]",
+		Short:             "Get a trial to run",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Ask hands out a trial, which is a number and a configuration to run. Run it and send
 the result with tuner tell. Send a heartbeat if it runs longer than the lease.
 
@@ -62,7 +63,7 @@ its phase is fallback.`,
 				if err != nil {
 					return err
 				}
-				if a.form.Value == "env" { // before a trial is handed out that cannot run
+				if *a.form == "env" { // before a trial is handed out that cannot run
 					if err := checkVariables(view.Spec.Space); err != nil {
 						return err
 					}
@@ -96,7 +97,7 @@ its phase is fallback.`,
 type asking struct {
 	study.Ask
 	wait bool
-	form *cli.Format
+	form *string
 	list bool // print a list
 }
 
@@ -111,7 +112,7 @@ func (a *asking) parseCount(text string) error {
 		}
 		a.Count = n
 	}
-	if a.list && a.form.Value == "env" {
+	if a.list && *a.form == "env" {
 		return cli.Usagef("-f env: must be used for one trial; leave --count out")
 	}
 	return nil
@@ -167,7 +168,7 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 		}
 		v = trials[0]
 	}
-	switch a.form.Value {
+	switch *a.form {
 	case "yaml":
 		return cli.WriteYAML(out, v)
 	case "env":
@@ -183,7 +184,7 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 
 // remark writes to stderr what the format of an answer has no place for.
 func (a *asking) remark(g *cli.Globals, cmd *cobra.Command, asked tuner.Asked) {
-	form := a.form.Value
+	form := *a.form
 	if form == "json" || form == "yaml" {
 		return
 	}

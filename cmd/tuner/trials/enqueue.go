@@ -17,8 +17,9 @@ func newEnqueue(g *cli.Globals) *cobra.Command {
 	var c study.Enqueue
 	var attributes []string
 	cmd := &cobra.Command{
-		Use:   "enqueue STUDY name=value… | JSON",
-		Short: "Queue a configuration of your own",
+		Use:               "enqueue STUDY name=value… | JSON",
+		Short:             "Queue a configuration of your own",
+		ValidArgsFunction: cli.Args(g.Studies, g.Parameters),
 		Long: `Enqueue queues a configuration and prints the number of its trial. Queued trials are
 handed out before new suggestions.
 

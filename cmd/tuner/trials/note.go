@@ -14,8 +14,9 @@ import (
 func newNote(g *cli.Globals) *cobra.Command {
 	var requestID string
 	cmd := &cobra.Command{
-		Use:   "note STUDY [TRIAL] key=value…",
-		Short: "Write notes on a study or trial",
+		Use:               "note STUDY [TRIAL] key=value…",
+		Short:             "Write notes on a study or trial",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Note writes notes on a study, or on one of its trials.
 
 A note has a key and a text. A new text replaces the old one, and an empty text removes

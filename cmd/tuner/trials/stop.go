@@ -13,8 +13,9 @@ func newStop(g *cli.Globals) *cobra.Command {
 	var reason string
 	var withdraw bool
 	cmd := &cobra.Command{
-		Use:   "stop STUDY TRIAL",
-		Short: "Ask a running trial to stop",
+		Use:               "stop STUDY TRIAL",
+		Short:             "Ask a running trial to stop",
+		ValidArgsFunction: cli.Args(g.Studies, g.Running),
 		Long: `Stop asks a running trial to stop.
 
 Its worker learns of it at the next report or heartbeat, and tuner run then ends the

@@ -71,8 +71,9 @@ func onlyObjective(spec study.Spec) string {
 func newTell(g *cli.Globals) *cobra.Command {
 	var t telling
 	cmd := &cobra.Command{
-		Use:   "tell STUDY TRIAL [VALUE | name=value…]",
-		Short: "Record the result of a trial",
+		Use:               "tell STUDY TRIAL [VALUE | name=value…]",
+		Short:             "Record the result of a trial",
+		ValidArgsFunction: cli.Args(g.Studies, g.Running, g.Metrics),
 		Long: `Tell records the outcome of a trial. Give a bare VALUE for the only objective, or
 name=value for each objective and other metrics.
 
@@ -179,8 +180,9 @@ func newReport(g *cli.Globals) *cobra.Command {
 	var step int64
 	var v verdictFlags
 	cmd := &cobra.Command{
-		Use:   "report STUDY TRIAL --step N name=value…",
-		Short: "Report intermediate values of a running trial",
+		Use:               "report STUDY TRIAL --step N name=value…",
+		Short:             "Report intermediate values of a running trial",
+		ValidArgsFunction: cli.Args(g.Studies, g.Running, g.Metrics),
 		Long: `Report adds intermediate values to a running trial, and prints continue or stop.
 
 Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With
@@ -270,8 +272,9 @@ func newHeartbeat(g *cli.Globals) *cobra.Command {
 	var c study.Heartbeat
 	var v verdictFlags
 	cmd := &cobra.Command{
-		Use:   "heartbeat STUDY TRIAL",
-		Short: "Renew the lease on a running trial",
+		Use:               "heartbeat STUDY TRIAL",
+		Short:             "Renew the lease on a running trial",
+		ValidArgsFunction: cli.Args(g.Studies, g.Running),
 		Long: `Heartbeat renews the lease on a running trial, and prints continue or stop.
 
 Stop means that a pruner, the end of the study or tuner stop wants the trial to stop. With

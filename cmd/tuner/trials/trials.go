@@ -48,8 +48,9 @@ func (f *filterFlags) parse() (tuner.Filter, error) {
 
 func newTrials(g *cli.Globals) *cobra.Command {
 	return NewTrialList(g, &cobra.Command{
-		Use:   "trials [STUDY]",
-		Short: "List the trials of a study",
+		Use:               "trials [STUDY]",
+		Short:             "List the trials of a study",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Trials lists the trials of a study in the order of their numbers.
 
 The table rounds numbers to six digits and fits the width of the terminal. With --wide it
@@ -80,12 +81,12 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 			if err != nil {
 				return err
 			}
-			out, err := trialSink(cmd.OutOrStdout(), form.Value, view.Spec, width(cmd.OutOrStdout()))
+			out, err := trialSink(cmd.OutOrStdout(), *form, view.Spec, width(cmd.OutOrStdout()))
 			if err != nil {
 				return err
 			}
 			judge, broken := record.NewJudge(view.Spec), 0
-			filter.Reports = form.Value != "table"
+			filter.Reports = *form != "table"
 			for t, err := range cli.AllTrials(ctx, svc, name, filter) {
 				if err != nil {
 					return err
@@ -103,7 +104,7 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 			if t, ok := out.(*trialTable); ok {
 				g.RemarkLeft(cmd, t.Table)
 			}
-			if broken > 0 && form.Value == "table" {
+			if broken > 0 && *form == "table" {
 				g.Note(cmd, "%s breaks a constraint (%s) and cannot be the best.", breaksMark, judge.Constraints())
 			}
 			return nil
@@ -113,11 +114,12 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 }
 
 func newBest(g *cli.Globals) *cobra.Command {
-	var form *cli.Format
+	var form *string
 	var width func(io.Writer) int
 	cmd := &cobra.Command{
-		Use:   "best [STUDY]",
-		Short: "Show the best trial, or the Pareto front",
+		Use:               "best [STUDY]",
+		Short:             "Show the best trial, or the Pareto front",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Best shows the completed trial with the best objective value. With several objectives it
 shows the Pareto front.
 
@@ -140,7 +142,7 @@ The formats args and env write only the configuration, for shells.`,
 				if err != nil {
 					return err
 				}
-				if whole := []string{"json", "jsonl", "csv", "yaml"}; slices.Contains(whole, form.Value) {
+				if whole := []string{"json", "jsonl", "csv", "yaml"}; slices.Contains(whole, *form) {
 					for i := range best {
 						if best[i].Reports, err = cli.AllReports(ctx, svc, name, best[i].Number); err != nil {
 							return err
@@ -150,7 +152,7 @@ The formats args and env write only the configuration, for shells.`,
 				if len(best) == 0 {
 					return cli.Exit(cli.ExitNotFound, fmt.Errorf("study %s has no completed trial yet", name))
 				}
-				if err := PrintBest(g, cmd, form.Value, view, best, width(cmd.OutOrStdout())); err != nil || form.Value != "table" {
+				if err := PrintBest(g, cmd, *form, view, best, width(cmd.OutOrStdout())); err != nil || *form != "table" {
 					return err
 				}
 				return RemarkBest(ctx, g, cmd, svc, view, best)

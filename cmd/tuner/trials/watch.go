@@ -15,10 +15,11 @@ import (
 func newWatch(g *cli.Globals) *cobra.Command {
 	var after uint64
 	var untilFinished bool
-	var form *cli.Format
+	var form *string
 	cmd := &cobra.Command{
-		Use:   "watch [STUDY]",
-		Short: "Follow the events of a study",
+		Use:               "watch [STUDY]",
+		Short:             "Follow the events of a study",
+		ValidArgsFunction: cli.Args(g.Studies),
 		Long: `Watch writes a line for each event of a study, from now on or from a position of its
 log on.
 
@@ -32,7 +33,7 @@ trial is running.`,
 				if err != nil {
 					return err
 				}
-				w := Watching{Cmd: cmd, Form: form.Value, Spec: view.Spec, Judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
+				w := Watching{Cmd: cmd, Form: *form, Spec: view.Spec, Judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
 				from := view.Position
 				if cmd.Flags().Changed("after") {
 					from = study.Position(after)
