@@ -4,47 +4,60 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 var (
-	_ Elementwise    = (*Base)(nil)
+	_ Preparer       = (*Base)(nil)
 	_ Differentiable = (*Base)(nil)
 	_ Tunable        = (*Base)(nil)
 )
 
 // Base is a built-in kernel that is not made of others. It is k(x, y) = φ(s(x, y)) for
-// a pair [Statistic] s, with the length scales inside s and the remaining parameters
+// a statistic s of pairs, with the length scales inside s and the remaining parameters
 // inside φ. Its constructors (NewGaussian, NewLaplace, …) take either one length scale
 // for all coordinates or one per coordinate (automatic relevance determination), all
 // positive, in the units of the inputs.
 type Base struct {
 	name   string
 	scales []float64 // ℓ, or nil if the kernel has none
-	st     Statistic
+	st     statistic
 	phi    profile
 	dim    int     // the only dimension it accepts, or 0 for any
 	atZero float64 // φ(0)
 }
 
-// profile is the function φ of a Base kernel. For an inner-product statistic
-// with norms it also depends on xx = s(x, x) and yy = s(y, y).
-type profile interface {
-	// at returns φ(s).
-	at(s, xx, yy float64) float64
-	// slope returns ∂φ/∂s, ∂φ/∂xx and ∂φ/∂yy. At a kink it returns the mean of both
-	// sides.
-	slope(s, xx, yy float64) (ds, dxx, dyy float64)
-	// bound returns sup k(x, x).
-	bound() float64
-	// shape returns the parameters of φ, of which fixed ones are not tuned.
-	shape() []shapeParameter
+// profile is the function φ of a Base kernel with its parameters.
+type profile struct {
+	// at returns φ(s), and slope φ'(s). At a kink it is the mean of both sides.
+	at, slope func(s float64) float64
+	bound     float64 // sup k(x, x)
+	shape     []shapeParameter
+
+	// The others are optional.
+
+	// norms has at and slope of a function of s, xx = s(x, x) and yy = s(y, y).
+	norms *normProfile
+	// both returns at and slope with one exponential.
+	both func(s float64) (value, slope float64)
+	// mapRow is at for many statistics.
+	mapRow func(s []float64)
+	// vector sets f to φ of the statistic times w, if package simd has the function.
+	vector func(f *panel.Function, w float64)
+	// tune returns φ with another value θ of the parameter that is not fixed, and tuneGrad
+	// scale·∂φ/∂log θ.
+	tune     func(theta float64) (profile, error)
+	tuneGrad func(scale, s float64) float64
+	// slopeKernel returns a kernel and a factor of which −2φ'(s) is the product, for the
+	// kernel k with this profile. toSlopes changes the values of the other kernel first.
+	slopeKernel func(k *Base) (other *Base, factor float64, err error)
+	toSlopes    func(values []float64)
 }
 
-// rowProfile is a profile with a faster way to map many statistics at once, without
-// norms.
-type rowProfile interface {
-	profile
-	mapRow(s []float64)
+type normProfile struct {
+	at    func(s, xx, yy float64) float64
+	slope func(s, xx, yy float64) (ds, dxx, dyy float64)
 }
 
 // shapeParameter is one parameter of a profile.
@@ -53,22 +66,13 @@ type shapeParameter struct {
 	fixed bool
 }
 
-// tunableProfile is a profile with parameters to tune.
-type tunableProfile interface {
-	profile
-	// withShape returns φ with other values for the tuned parameters.
-	withShape(values []float64) (profile, error)
-	// addShapeGrad adds scale·∂φ/∂log θ for the tuned parameters θ.
-	addShapeGrad(dst []float64, scale, s, xx, yy float64)
-}
-
 // newBase validates the length scales and builds the kernel.
-func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*Base, error) {
+func newBase(name string, kind statisticKind, scales []float64, phi profile) (*Base, error) {
 	if len(scales) == 0 {
 		return nil, &ShapeError{In: "kernel", What: "length scales", Got: 0, Want: "1 or d"}
 	}
-	k := &Base{name: name, scales: slices.Clone(scales), phi: phi, atZero: phi.at(0, 0, 0)}
-	k.st = Statistic{Kind: kind, Weights: make([]float64, len(scales))}
+	k := newUnscaled(name, kind, 0, phi)
+	k.scales, k.st.weights = slices.Clone(scales), make([]float64, len(scales))
 	for c, l := range scales {
 		w := 1 / l
 		if kind.weightPower() == 2 {
@@ -77,14 +81,32 @@ func newBase(name string, kind StatisticKind, scales []float64, phi profile) (*B
 		if !(l > 0) || w == 0 || !isFinite(w) {
 			return nil, parameterError(name, scaleName(len(scales), c), l, "> 0 and finite")
 		}
-		k.st.Weights[c] = w
+		k.st.weights[c] = w
 	}
 	return k, nil
 }
 
 // newUnscaled is for kernels without length scales.
-func newUnscaled(name string, kind StatisticKind, dim int, phi profile) *Base {
-	return &Base{name: name, st: Statistic{Kind: kind, Weights: []float64{1}}, phi: phi, dim: dim, atZero: phi.at(0, 0, 0)}
+func newUnscaled(name string, kind statisticKind, dim int, phi profile) *Base {
+	k := &Base{name: name, st: statistic{kind: kind, weights: []float64{1}, norms: phi.norms != nil}, phi: phi, dim: dim}
+	k.atZero = k.value(0, 0, 0)
+	return k
+}
+
+// value returns φ, where xx and yy are 0 unless the statistic has norms.
+func (k *Base) value(s, xx, yy float64) float64 {
+	if k.phi.norms != nil {
+		return k.phi.norms.at(s, xx, yy)
+	}
+	return k.phi.at(s)
+}
+
+// slopes returns the derivatives of φ.
+func (k *Base) slopes(s, xx, yy float64) (ds, dxx, dyy float64) {
+	if k.phi.norms != nil {
+		return k.phi.norms.slope(s, xx, yy)
+	}
+	return k.phi.slope(s), 0, 0
 }
 
 func scaleName(p, c int) string {
@@ -94,20 +116,17 @@ func scaleName(p, c int) string {
 	return fmt.Sprintf("length_scale[%d]", c)
 }
 
-// Name returns the family, such as "gaussian".
-func (k *Base) Name() string { return k.name }
-
 // LengthScales returns ℓ, which is one for all coordinates, one for each, or none.
 func (k *Base) LengthScales() []float64 { return slices.Clone(k.scales) }
 
-// Eval returns k(x_i, y_j).
+// Eval implements [Kernel].
 func (k *Base) Eval(x Rows, i int, y Rows, j int) float64 {
-	return k.phi.at(k.statistics(asNumeric(x).row(i), asNumeric(y).row(j)))
+	return k.value(k.statistics(asNumeric(x).row(i), asNumeric(y).row(j)))
 }
 
-// Diag returns k(x_i, x_i).
+// Diag implements [Kernel].
 func (k *Base) Diag(x Rows, i int) float64 {
-	if kind := k.st.Kind; kind != SquaredDistance && kind != Manhattan {
+	if !k.st.kind.isDistance() {
 		return k.Eval(x, i, x, i)
 	}
 	v, s := asNumeric(x).row(i), 0.0 // or NaN, if a coordinate is not finite
@@ -121,16 +140,16 @@ func (k *Base) Diag(x Rows, i int) float64 {
 }
 
 func (k *Base) statistics(a, b vector) (s, xx, yy float64) {
-	if k.st.Norms {
+	if k.st.norms {
 		xx, yy = k.st.pair(a, a), k.st.pair(b, b)
 	}
 	return k.st.pair(a, b), xx, yy
 }
 
-// Bound returns κ² = sup k(x, x).
-func (k *Base) Bound() float64 { return k.phi.bound() }
+// Bound implements [Kernel].
+func (k *Base) Bound() float64 { return k.phi.bound }
 
-// Check accepts dense and sparse rows of the right dimension.
+// Check implements [Kernel]. It accepts dense and sparse rows of the right dimension.
 func (k *Base) Check(x Rows) error {
 	if _, ok := x.(numeric); !ok {
 		return &TypeError{Kernel: k.name, Got: fmt.Sprintf("%T", x), Want: "Points or CSR"}
@@ -145,40 +164,37 @@ func (k *Base) Check(x Rows) error {
 	return nil
 }
 
-// Statistic returns s.
-func (k *Base) Statistic() Statistic { return k.st }
-
-// Map applies φ to one row of statistics.
-func (k *Base) Map(s []float64, xx float64, yy []float64) {
-	if phi, ok := k.phi.(rowProfile); ok {
-		phi.mapRow(s)
-		return
-	}
-	if yy == nil {
+// mapRow replaces every s_j = s(x, y_j) of one row of a block by k(x, y_j). With norms
+// xx = s(x, x) and yy_j = s(y_j, y_j).
+func (k *Base) mapRow(s []float64, xx float64, yy []float64) {
+	switch {
+	case k.phi.mapRow != nil:
+		k.phi.mapRow(s)
+	case k.phi.norms != nil:
 		for j, v := range s {
-			s[j] = k.phi.at(v, 0, 0)
+			s[j] = k.phi.norms.at(v, xx, yy[j])
 		}
-		return
-	}
-	for j, v := range s {
-		s[j] = k.phi.at(v, xx, yy[j])
+	default:
+		for j, v := range s {
+			s[j] = k.phi.at(v)
+		}
 	}
 }
 
-// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst.
+// AddInputGrad implements [Differentiable].
 func (k *Base) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
 	a, b := asNumeric(x).row(i), asNumeric(y).row(j)
-	ds, dxx, _ := k.phi.slope(k.statistics(a, b))
+	ds, dxx, _ := k.slopes(k.statistics(a, b))
 	for w := walk(a, b); ; {
 		c, u, v, ok := w.next()
 		if !ok {
 			return
 		}
-		g := ds * k.st.Kind.slope(u, v)
+		g := ds * k.st.kind.slope(u, v)
 		if dxx != 0 {
 			g += dxx * 2 * u
 		}
-		dst[c] += scale * g * k.st.Weights[c%len(k.st.Weights)]
+		dst[c] += scale * g * k.st.weights[c%len(k.st.weights)]
 	}
 }
 
@@ -188,7 +204,7 @@ func (k *Base) Parameters() []Parameter {
 	for c, l := range k.scales {
 		out = append(out, Parameter{scaleName(len(k.scales), c), l})
 	}
-	for _, p := range k.phi.shape() {
+	for _, p := range k.phi.shape {
 		if !p.fixed {
 			out = append(out, p.Parameter)
 		}
@@ -196,74 +212,65 @@ func (k *Base) Parameters() []Parameter {
 	return out
 }
 
-// WithLogParameters returns the kernel with other parameters.
+// WithLogParameters implements [Tunable].
 func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if p := len(k.Parameters()); len(logTheta) != p {
 		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	}
+	if len(logTheta) == 0 {
+		return k, nil
 	}
 	theta := make([]float64, len(logTheta))
 	for p, v := range logTheta {
 		theta[p] = math.Exp(v)
 	}
 	phi := k.phi
-	if t, ok := k.phi.(tunableProfile); ok {
+	if phi.tune != nil {
 		var err error
-		if phi, err = t.withShape(theta[len(k.scales):]); err != nil {
+		if phi, err = phi.tune(theta[len(k.scales)]); err != nil {
 			return nil, err
 		}
 	}
-	if k.scales == nil {
-		out := *k
-		out.phi, out.atZero = phi, phi.at(0, 0, 0)
-		return &out, nil
-	}
-	out, err := newBase(k.name, k.st.Kind, theta[:len(k.scales)], phi)
-	if err != nil {
-		return nil, err
-	}
-	out.st.Norms, out.dim = k.st.Norms, k.dim
-	return out, nil
+	return orNil(newBase(k.name, k.st.kind, theta[:len(k.scales)], phi))
 }
 
-// AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst. A weight is w = ℓ^−p, so
-// ∂s/∂log ℓ_c = −p·w_c·term_c.
+// AddLogGrad implements [Tunable]. A weight is w = ℓ^−p, so ∂s/∂log ℓ_c = −p·w_c·term_c.
 func (k *Base) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
 	a, b := asNumeric(x).row(i), asNumeric(y).row(j)
 	s, xx, yy := k.statistics(a, b)
-	if t, ok := k.phi.(tunableProfile); ok {
-		t.addShapeGrad(dst[len(k.scales):], scale, s, xx, yy)
+	if k.phi.tuneGrad != nil {
+		dst[len(k.scales)] += k.phi.tuneGrad(scale, s)
 	}
 	if k.scales == nil {
 		return
 	}
-	ds, dxx, dyy := k.phi.slope(s, xx, yy)
+	ds, dxx, dyy := k.slopes(s, xx, yy)
 	if ds == 0 && dxx == 0 && dyy == 0 {
 		return // also where a term overflows
 	}
-	minusPower := -float64(k.st.Kind.weightPower())
+	minusPower := -float64(k.st.kind.weightPower())
 	for w := walk(a, b); ; {
 		c, u, v, ok := w.next()
 		if !ok {
 			return
 		}
-		g := ds * k.st.Kind.term(u, v)
+		g := ds * k.st.kind.term(u, v)
 		if dxx != 0 || dyy != 0 {
 			g += dxx*u*u + dyy*v*v
 		}
 		c %= len(k.scales)
-		dst[c] += scale * minusPower * k.st.Weights[c] * g
+		dst[c] += scale * minusPower * k.st.weights[c] * g
 	}
 }
 
-// Spec names the family and its parameters.
+// Spec implements [Kernel].
 func (k *Base) Spec() Spec {
 	spec := Spec{Name: k.name, LengthScales: slices.Clone(k.scales)}
-	params := map[string]float64{}
-	for _, p := range k.phi.shape() {
-		params[p.Name] = p.Value
-	}
-	if len(params) > 0 {
-		spec.Params = params
+	for _, p := range k.phi.shape {
+		if spec.Params == nil {
+			spec.Params = map[string]float64{}
+		}
+		spec.Params[p.Name] = p.Value
 	}
 	return spec
 }

@@ -5,45 +5,121 @@ import (
 	"slices"
 )
 
-// partList is the kernels of which a Sum or a Product is made.
-type partList struct {
-	list  []Kernel
-	tuned []int // number of hyper-parameters of each
+var (
+	_ Preparer       = (*combined)(nil)
+	_ Differentiable = (*combined)(nil)
+	_ Tunable        = (*combined)(nil)
+	_ compound       = (*combined)(nil)
+)
+
+// combined is the sum or the product of kernels.
+type combined struct {
+	product bool
+	list    []Kernel
+	tuned   []int // number of hyper-parameters of each
 }
 
-func newPartList(name string, parts []Kernel) (partList, error) {
+// NewSum returns k(x, y) = Σ_p k_p(x, y) of one or more kernels.
+func NewSum(parts ...Kernel) (Kernel, error) { return combine(false, parts) }
+
+// NewProduct returns k(x, y) = Π_p k_p(x, y) of one or more kernels.
+func NewProduct(parts ...Kernel) (Kernel, error) { return combine(true, parts) }
+
+func combine(product bool, parts []Kernel) (Kernel, error) {
+	k := &combined{product: product, list: slices.Clone(parts), tuned: make([]int, len(parts))}
 	if len(parts) == 0 {
-		return partList{}, &SpecError{Name: name, Reason: "it has no parts"}
+		return nil, &SpecError{Name: k.name(), Reason: "it has no parts"}
 	}
-	return countTuned(slices.Clone(parts)), nil
+	for i, part := range parts {
+		k.tuned[i] = len(prefixed("", part))
+	}
+	return k, nil
 }
 
-func countTuned(list []Kernel) partList {
-	l := partList{list: list, tuned: make([]int, len(list))}
-	for i, k := range list {
-		l.tuned[i] = len(prefixed("", k))
+func (k *combined) name() string {
+	if k.product {
+		return "product"
 	}
-	return l
+	return "sum"
 }
 
-func (l partList) parts() []Kernel { return l.list }
+func (k *combined) parts() []Kernel { return k.list }
+
+// fold combines a number of each part.
+func (k *combined) fold(of func(part Kernel) float64) float64 {
+	out := of(k.list[0])
+	for _, part := range k.list[1:] {
+		if v := of(part); k.product {
+			out *= v
+		} else {
+			out += v
+		}
+	}
+	return out
+}
+
+// Eval implements [Kernel].
+func (k *combined) Eval(x Rows, i int, y Rows, j int) float64 {
+	return k.fold(func(part Kernel) float64 { return part.Eval(x, i, y, j) })
+}
+
+// Diag implements [Kernel].
+func (k *combined) Diag(x Rows, i int) float64 {
+	return k.fold(func(part Kernel) float64 { return part.Diag(x, i) })
+}
+
+// Bound implements [Kernel].
+func (k *combined) Bound() float64 {
+	if k.product && slices.ContainsFunc(k.list, func(part Kernel) bool { return part.Bound() == 0 }) {
+		return 0 // also where another has none
+	}
+	return k.fold(Kernel.Bound)
+}
 
 // Check returns the first error of a part.
-func (l partList) Check(x Rows) error {
-	for _, k := range l.list {
-		if err := k.Check(x); err != nil {
+func (k *combined) Check(x Rows) error {
+	for _, part := range k.list {
+		if err := part.Check(x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// factor returns scale times what part p is multiplied with. That needs no division by a
+// factor that may be 0.
+func (k *combined) factor(p int, scale float64, x Rows, i int, y Rows, j int) float64 {
+	for q, part := range k.list {
+		if k.product && q != p {
+			scale *= part.Eval(x, i, y, j)
+		}
+	}
+	return scale
+}
+
+// AddInputGrad implements [Differentiable].
+func (k *combined) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
+	for p, part := range k.list {
+		part.(Differentiable).AddInputGrad(dst, k.factor(p, scale, x, i, y, j), x, i, y, j)
+	}
+}
+
+// AddLogGrad implements [Tunable].
+func (k *combined) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
+	for p, part := range k.list {
+		if t, ok := AsTunable(part); ok {
+			t.AddLogGrad(dst, k.factor(p, scale, x, i, y, j), x, i, y, j)
+			dst = dst[k.tuned[p]:]
+		}
+	}
+}
+
 // Parameters returns those of the tunable parts in turn, named like
 // "parts[1].length_scale".
-func (l partList) Parameters() []Parameter {
+func (k *combined) Parameters() []Parameter {
 	var out []Parameter
-	for i, k := range l.list {
-		out = append(out, prefixed(fmt.Sprintf("parts[%d].", i), k)...)
+	for i, part := range k.list {
+		out = append(out, prefixed(fmt.Sprintf("parts[%d].", i), part)...)
 	}
 	return out
 }
@@ -60,41 +136,44 @@ func prefixed(prefix string, k Kernel) []Parameter {
 	return out
 }
 
-// withLogParameters returns the parts with new parameters.
-func (l partList) withLogParameters(logTheta []float64) (partList, error) {
-	if p := len(l.Parameters()); len(logTheta) != p {
-		return partList{}, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+// WithLogParameters implements [Tunable].
+func (k *combined) WithLogParameters(logTheta []float64) (Kernel, error) {
+	if p := len(k.Parameters()); len(logTheta) != p {
+		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
 	}
-	out := slices.Clone(l.list)
-	for i, k := range l.list {
-		if t, ok := AsTunable(k); ok {
+	list := slices.Clone(k.list)
+	for i, part := range k.list {
+		if t, ok := AsTunable(part); ok {
 			var err error
-			if out[i], err = t.WithLogParameters(logTheta[:l.tuned[i]]); err != nil {
-				return partList{}, err
+			if list[i], err = t.WithLogParameters(logTheta[:k.tuned[i]]); err != nil {
+				return nil, err
 			}
-			logTheta = logTheta[l.tuned[i]:]
+			logTheta = logTheta[k.tuned[i]:]
 		}
 	}
-	return countTuned(out), nil
+	return combine(k.product, list)
 }
 
-// partsPrepared fills a block part by part and combines them element by
-// element.
-type partsPrepared struct {
+// Spec implements [Kernel].
+func (k *combined) Spec() Spec { return Spec{Name: k.name(), Parts: specs(k.list)} }
+
+// combinedPrepared fills a block part by part and combines them element by element.
+type combinedPrepared struct {
 	parts   []Prepared
 	m       int
-	combine func(dst, part []float64)
+	product bool
 }
 
-func (l partList) prepare(y Rows, combine func(dst, part []float64)) Prepared {
-	p := &partsPrepared{m: y.Len(), combine: combine}
-	for _, k := range l.list {
-		p.parts = append(p.parts, Prepare(k, y))
+// Prepare implements [Preparer].
+func (k *combined) Prepare(y Rows) Prepared {
+	p := &combinedPrepared{m: y.Len(), product: k.product}
+	for _, part := range k.list {
+		p.parts = append(p.parts, Prepare(part, y))
 	}
 	return p
 }
 
-func (p *partsPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+func (p *combinedPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
 	defer s.Release(s.Mark())
 	p.parts[0].Fill(dst, ld, x, i0, i1, s)
 	if len(p.parts) == 1 {
@@ -104,7 +183,20 @@ func (p *partsPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 	for _, part := range p.parts[1:] {
 		part.Fill(block, p.m, x, i0, i1, s)
 		for i := range i1 - i0 {
-			p.combine(dst[i*ld:][:p.m], block[i*p.m:][:p.m])
+			to, from := dst[i*ld:][:p.m], block[i*p.m:][:p.m]
+			if !p.product {
+				addTo(to, from)
+				continue
+			}
+			for j, v := range from {
+				to[j] *= v
+			}
 		}
+	}
+}
+
+func addTo(dst, part []float64) {
+	for j, v := range part {
+		dst[j] += v
 	}
 }

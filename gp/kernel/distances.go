@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-
-	"github.com/bkbtuner/bkb/internal/simd/panel"
-)
+import "github.com/bkbtuner/bkb/internal/simd/panel"
 
 // Distances says how an [Operator] computes r² = Σ_c (x_c − y_c)²/ℓ_c² of dense rows.
 // It changes only the rounding and the time. The time changes by up to a quarter for
@@ -45,18 +41,6 @@ const (
 	// ExpandedDistances expands wherever the kernel allows it, for any R.
 	ExpandedDistances
 )
-
-func (d Distances) String() string {
-	switch d {
-	case AutoDistances:
-		return "AutoDistances"
-	case DirectDistances:
-		return "DirectDistances"
-	case ExpandedDistances:
-		return "ExpandedDistances"
-	}
-	return fmt.Sprintf("Distances(%d)", int(d))
-}
 
 // These are the largest R² of AutoDistances.
 const (

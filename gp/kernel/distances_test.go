@@ -236,8 +236,8 @@ func TestFarInputs(t *testing.T) {
 func TestDistancesThatDoNotExist(t *testing.T) {
 	x := kernel.NewPoints(1, 1, []float64{1})
 	_, err := kernel.NewOperator(must(kernel.NewGaussian(1)), kernel.FromRows(x), x, kernel.Options{Distances: 3})
-	var bad *kernel.OptionError
-	if !errors.As(err, &bad) || bad.Option != "Distances" || bad.Value != "Distances(3)" {
+	var bad *kernel.ParameterError
+	if !errors.As(err, &bad) || bad.Parameter != "Distances" || bad.Value != 3 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -37,7 +37,7 @@
 //
 // Kernels can have optional interfaces beyond single pairs. These are gradients with
 // respect to an input ([Differentiable]) and to the logarithms of the hyper-parameters
-// ([Tunable]), and faster blocks ([Elementwise], [Preparer]). Your own kernel needs
+// ([Tunable]), and faster blocks ([Preparer]). Your own kernel needs
 // none of them. [New] builds a kernel from its [Spec].
 //
 // # Products

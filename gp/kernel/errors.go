@@ -120,17 +120,6 @@ func parameterError(kernel, parameter string, v float64, want string) error {
 	return &ParameterError{In: "kernel: " + kernel + " kernel", Parameter: parameter, Value: v, Want: want}
 }
 
-// OptionError reports a setting of [Options] that does not exist.
-type OptionError struct {
-	Option string // the field
-	Value  string
-	Want   string // the allowed values
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("kernel: option %s is %s, want %s", e.Option, e.Value, e.Want)
-}
-
 // SpecError reports a [Spec] that does not describe a kernel.
 type SpecError struct {
 	Name   string // the kernel's name in the Spec

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -65,19 +66,24 @@ func ExamplePairwise() {
 	// [5 3 3 3 5 2 3 2 5] <nil>
 }
 
-func ExampleMarshal() {
+func ExampleNew() {
 	gaussian, _ := kernel.NewGaussian(0.5, 2)
 	labels, _ := kernel.NewHamming(1)
 	numbers, _ := kernel.NewRestricted(gaussian, 0, 1)
 	category, _ := kernel.NewRestricted(labels, 2)
 	k, _ := kernel.NewProduct(numbers, category)
 
-	data, err := kernel.Marshal(k)
+	data, err := json.Marshal(k.Spec())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	again, err := kernel.Unmarshal(data, nil)
+	var spec kernel.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := kernel.New(spec, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -31,19 +31,6 @@ type Preparer interface {
 	Prepare(y Rows) Prepared
 }
 
-// Elementwise is a Kernel of the form k(x, y) = φ(s(x, y)), where s is one of
-// the pair statistics that the tile machinery can compute for a whole block.
-// A faster φ is then one small function.
-type Elementwise interface {
-	Kernel
-	// Statistic returns s.
-	Statistic() Statistic
-	// Map replaces every s_j = s(x, y_j) of one row of a block by k(x, y_j). If the
-	// statistic asks for Norms, xx = s(x, x) and yy_j = s(y_j, y_j). Otherwise xx is 0
-	// and yy is nil.
-	Map(s []float64, xx float64, yy []float64)
-}
-
 // Differentiable is a Kernel with a gradient with respect to its first input,
 // for rows of numbers.
 type Differentiable interface {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 var (
@@ -15,35 +16,27 @@ var (
 	hammingFamily = Family{Name: "hamming", build: withScales(NewHamming)}
 )
 
-// NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c). The distance is ℓ1, so the
-// kernel is the product over its coordinates, and its random features have independent
-// Cauchy frequencies. For exp(−r) with the Euclidean distance see [NewMatern12]. The
-// two agree for d = 1. κ² = 1.
+// NewLaplace returns k(x, y) = exp(−Σ_c |x_c − y_c|/ℓ_c), the product over coordinates. For
+// exp(−r) with the Euclidean distance see [NewMatern12]. κ² = 1.
 func NewLaplace(lengthScales ...float64) (*Base, error) {
-	return newBase("laplace", Manhattan, lengthScales, exponential{})
+	return newBase("laplace", manhattan, lengthScales, exponential)
 }
 
 // NewHamming returns k(x, y) = exp(−Σ_c [x_c ≠ y_c]/ℓ_c) for categories coded as
-// numbers. It is the product over coordinates of a kernel that is 1 for equal
-// categories and exp(−1/ℓ_c) for different ones. A large ℓ_c means that the categories
-// of coordinate c behave alike. κ² = 1. Its input gradient is 0.
+// numbers. A large ℓ_c means that the categories of coordinate c behave alike. κ² = 1. Its
+// input gradient is 0.
 func NewHamming(lengthScales ...float64) (*Base, error) {
-	return newBase("hamming", Mismatches, lengthScales, exponential{})
+	return newBase("hamming", mismatches, lengthScales, exponential)
 }
 
 // exponential is φ(s) = exp(−s).
-type exponential struct{}
-
-func (exponential) at(s, _, _ float64) float64 { return math.Exp(-s) }
-func (exponential) bound() float64             { return 1 }
-func (exponential) shape() []shapeParameter    { return nil }
-
-// mapRow is mainly for categories, because those with several length scales have no
-// panels.
-func (exponential) mapRow(s []float64) { simd.Apply(simd.ExpScaled, s, minusOne) }
+var exponential = profile{
+	at:     func(s float64) float64 { return math.Exp(-s) },
+	slope:  func(s float64) float64 { return -math.Exp(-s) },
+	bound:  1,
+	vector: func(f *panel.Function, w float64) { f.Func, f.P0 = simd.ExpScaled, -w },
+	// Categories with several length scales have no panels.
+	mapRow: func(s []float64) { simd.Apply(simd.ExpScaled, s, minusOne) },
+}
 
 var minusOne = &simd.Params[float64]{-1}
-
-func (exponential) slope(s, _, _ float64) (ds, dxx, dyy float64) {
-	return -math.Exp(-s), 0, 0
-}

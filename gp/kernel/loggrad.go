@@ -41,8 +41,7 @@ func (k *Scaled) sumsLogGrads(x, y Rows) bool {
 func (k *Base) sumsLogGrads(x, y Rows) bool {
 	_, dense := x.(*Points[float64])
 	_, packed := y.(*Points[float64])
-	_, simple := k.phi.(gradientProfile)
-	return dense && packed && simple && k.st.Kind == SquaredDistance
+	return dense && packed && k.phi.slopeKernel != nil
 }
 
 func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
@@ -56,16 +55,6 @@ func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s
 	return sum, ok
 }
 
-// gradientProfile is a profile whose slope is another kernel.
-type gradientProfile interface {
-	// slopeKernel returns a kernel and a factor of which −2φ'(s) is the product. k has this
-	// profile.
-	slopeKernel(k *Base) (other *Base, factor float64, err error)
-}
-
-// rootProfile is a gradientProfile that has to change the values of the other kernel first.
-type rootProfile interface{ toSlopes(values []float64) }
-
 // addLogGrads computes, with S_ij = −2f·w_ij φ'(s_ij),
 //
 //	Σ_ij S_ij (x_ic − y_jc)² = Σ_i x_ic (x_ic Σ_j S_ij − 2 (S·y)_ic) + Σ_j y_jc² Σ_i S_ij,
@@ -75,8 +64,8 @@ func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *
 	if !k.sumsLogGrads(x, y) {
 		return 0, false
 	}
-	a, b, phi := x.(*Points[float64]), y.(*Points[float64]), k.phi.(gradientProfile)
-	other, factor, err := phi.slopeKernel(k)
+	a, b := x.(*Points[float64]), y.(*Points[float64])
+	other, factor, err := k.phi.slopeKernel(k)
 	if err != nil {
 		return 0, false // length scales at the limits of numbers
 	}
@@ -88,8 +77,8 @@ func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *
 	if other != k {
 		Prepare(other, y).Fill(slopes, m, x, 0, n, s)
 	}
-	if root, ok := phi.(rootProfile); ok {
-		root.toSlopes(slopes)
+	if k.phi.toSlopes != nil {
+		k.phi.toSlopes(slopes)
 	}
 	columns, g := s.Floats(m), s.Floats(d)
 	clear(columns)
@@ -132,7 +121,7 @@ func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *
 	}
 	for c, z := range g {
 		c %= len(k.scales)
-		dst[c] += z * k.st.Weights[c]
+		dst[c] += z * k.st.weights[c]
 	}
 	return sum, true
 }

@@ -87,7 +87,7 @@ func GramianTo(out []float64, k Kernel, x Rows) error {
 // DiagonalTo sets out to k(x_i, x_i) for every row of x, which must be finite and accepted by
 // k.Check.
 func DiagonalTo(out []float64, k Kernel, x Rows) {
-	if base, ok := k.(*Base); ok && (base.st.Kind == SquaredDistance || base.st.Kind == Manhattan) {
+	if base, ok := k.(*Base); ok && base.st.kind.isDistance() {
 		for i := range out {
 			out[i] = base.atZero
 		}
@@ -104,8 +104,6 @@ func Diagonal(k Kernel, x Rows) ([]float64, error) {
 		return nil, err
 	}
 	out := make([]float64, x.Len())
-	for i := range out {
-		out[i] = k.Diag(x, i)
-	}
+	DiagonalTo(out, k, x)
 	return out, checkFiniteMatrix("diagonal of K(X, X)", out, 1, 0)
 }

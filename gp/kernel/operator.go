@@ -69,13 +69,13 @@ type Operator struct {
 // It returns an error if k.Check refuses the centres or the rows, if their dimensions
 // differ ([*DimensionError]), or if a value is not finite ([*NonFiniteError]). Rows
 // that are not resident are checked as they are read. An unknown Precision or Distances
-// gives an [*OptionError].
+// gives a [*ParameterError].
 func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
 	if opts.Precision != Float64 && opts.Precision != Float32 {
-		return nil, &OptionError{Option: "Precision", Value: opts.Precision.String(), Want: "Float64 or Float32"}
+		return nil, &ParameterError{In: "kernel", Parameter: "Precision", Value: int(opts.Precision), Want: "Float64 or Float32"}
 	}
 	if d := opts.Distances; d != AutoDistances && d != DirectDistances && d != ExpandedDistances {
-		return nil, &OptionError{Option: "Distances", Value: d.String(), Want: "AutoDistances, DirectDistances or ExpandedDistances"}
+		return nil, &ParameterError{In: "kernel", Parameter: "Distances", Value: int(d), Want: "AutoDistances, DirectDistances or ExpandedDistances"}
 	}
 	if err := k.Check(centers); err != nil {
 		return nil, fmt.Errorf("centers: %w", err)

@@ -1,5 +1,10 @@
 package kernel
 
+import (
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
+
 var overlapFamily = Family{
 	Name: "overlap", Params: []string{"dim"},
 	build: func(p *params, _ []float64) (*Base, error) { return NewOverlap(p.integer("dim")) },
@@ -12,17 +17,12 @@ func NewOverlap(d int) (*Base, error) {
 	if d < 1 {
 		return nil, parameterError("overlap", "dim", float64(d), "≥ 1")
 	}
-	return newUnscaled("overlap", Mismatches, d, overlap{float64(d)}), nil
-}
-
-// overlap is φ(s) = 1 − s/d, where s is the number of mismatches.
-type overlap struct{ d float64 }
-
-func (o overlap) at(s, _, _ float64) float64 { return 1 - s/o.d }
-func (overlap) bound() float64               { return 1 }
-
-func (o overlap) slope(_, _, _ float64) (ds, dxx, dyy float64) { return -1 / o.d, 0, 0 }
-
-func (o overlap) shape() []shapeParameter {
-	return []shapeParameter{{Parameter{"dim", o.d}, true}}
+	all := float64(d)
+	return newUnscaled("overlap", mismatches, d, profile{ // 1 − s/d for s mismatches
+		at:     func(s float64) float64 { return 1 - s/all },
+		slope:  func(float64) float64 { return -1 / all },
+		bound:  1,
+		shape:  []shapeParameter{{Parameter{"dim", all}, true}},
+		vector: func(f *panel.Function, w float64) { f.Func, f.P0, f.P1 = simd.Affine, -w/all, 1 },
+	}), nil
 }

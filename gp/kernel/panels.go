@@ -7,58 +7,27 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// vectorProfile is a profile with a function in package simd.
-type vectorProfile interface {
-	// vector sets f to the profile as a function of the statistic times w.
-	vector(f *panel.Function, w float64)
-}
-
-func (gaussian) vector(f *panel.Function, w float64)    { f.Func, f.P0 = simd.ExpScaled, -w/2 }
-func (exponential) vector(f *panel.Function, w float64) { f.Func, f.P0 = simd.ExpScaled, -w }
-func (matern12) vector(f *panel.Function, w float64)    { f.Func, f.P0 = simd.Matern12, w }
-func (matern32) vector(f *panel.Function, w float64)    { f.Func, f.P0 = simd.Matern32, 3*w }
-func (matern52) vector(f *panel.Function, w float64)    { f.Func, f.P0 = simd.Matern52, 5*w }
-func (linear) vector(f *panel.Function, w float64)      { f.Func, f.P0 = simd.Affine, w }
-
-func (o overlap) vector(f *panel.Function, w float64) {
-	f.Func, f.P0, f.P1 = simd.Affine, -w/o.d, 1
-}
-
-func (q rationalQuadratic) vector(f *panel.Function, w float64) {
-	f.Func, f.P0, f.P1 = simd.RationalQuadratic, w/(2*q.alpha), -q.alpha
-}
-
-func (p polynomial) vector(f *panel.Function, w float64) {
-	f.Func, f.P0, f.P1, f.Power = simd.Power, w, p.offset, p.degree
-}
-
-func (arcCosine) vector(f *panel.Function, _ float64) { f.Func, f.Norms = simd.ArcCosine, true }
-
 // function returns k as a function of package panel, if it has one, and the unit of r².
 // The unit is the square of a single length scale, unless the weights include the
 // scales.
 func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
-	phi, ok := k.phi.(vectorProfile)
-	if !ok {
+	if k.phi.vector == nil {
 		return f, 0, false
 	}
-	f.Statistic = map[StatisticKind]simd.Statistic{
-		SquaredDistance: simd.Squared, Manhattan: simd.Manhattan,
-		InnerProduct: simd.Dot, Mismatches: simd.Mismatches,
-	}[k.st.Kind]
+	f.Statistic = [...]simd.Statistic{simd.Squared, simd.Manhattan, simd.Dot, simd.Mismatches}[k.st.kind]
 	w := 1.0
 	switch {
-	case len(k.st.Weights) == 1 && !k.st.Norms:
-		w = k.st.Weights[0]
-	case k.st.Kind == Mismatches:
+	case len(k.st.weights) == 1 && !k.st.norms:
+		w = k.st.weights[0]
+	case k.st.kind == mismatches:
 		return f, 0, false
 	default:
 		f.Weights = make([]float64, d)
 		for c := range f.Weights {
-			f.Weights[c] = k.st.Weights[c%len(k.st.Weights)]
+			f.Weights[c] = k.st.weights[c%len(k.st.weights)]
 		}
 	}
-	phi.vector(&f, w)
+	k.phi.vector(&f, w)
 	return f, 1 / w, true
 }
 
@@ -83,20 +52,6 @@ func newPanelPrepared(other Prepared, f panel.Function, unit float64, y panel.Ro
 		return rows
 	})
 	return p
-}
-
-// preparePanels returns p with packed columns if k is a kernel for them.
-func preparePanels(k Elementwise, p *densePrepared) Prepared {
-	base, ok := k.(*Base)
-	if !ok {
-		return p
-	}
-	f, unit, ok := base.function(p.d)
-	if !ok {
-		return p
-	}
-	y := panel.Rows[float64]{Data: p.y, N: p.m, D: p.d, Stride: p.d}
-	return newPanelPrepared(p, f, unit, y)
 }
 
 // scaled returns factor·p. other does the same for rows that are not dense.

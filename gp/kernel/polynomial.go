@@ -1,6 +1,11 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd"
+	"github.com/bkbtuner/bkb/internal/simd/panel"
+)
 
 var (
 	linearFamily     = Family{Name: "linear", Points: true, build: withScales(NewLinear)}
@@ -14,16 +19,13 @@ var (
 
 // NewLinear returns k(x, y) = Σ_c x_c y_c/ℓ_c². It has no bound, so κ² = +Inf.
 func NewLinear(lengthScales ...float64) (*Base, error) {
-	return newBase("linear", InnerProduct, lengthScales, linear{})
+	return newBase("linear", innerProduct, lengthScales, profile{
+		at:     func(s float64) float64 { return s },
+		slope:  func(float64) float64 { return 1 },
+		bound:  math.Inf(1),
+		vector: func(f *panel.Function, w float64) { f.Func, f.P0 = simd.Affine, w },
+	})
 }
-
-// linear is φ(s) = s.
-type linear struct{}
-
-func (linear) at(s, _, _ float64) float64                   { return s }
-func (linear) slope(_, _, _ float64) (ds, dxx, dyy float64) { return 1, 0, 0 }
-func (linear) bound() float64                               { return math.Inf(1) }
-func (linear) shape() []shapeParameter                      { return nil }
 
 // maxDegree limits the powers of a polynomial kernel.
 const maxDegree = 64
@@ -32,56 +34,36 @@ const maxDegree = 64
 // 1 ≤ degree ≤ 64 and offset ≥ 0. It has no bound, so κ² = +Inf. The offset is tunable
 // unless it is 0.
 func NewPolynomial(degree int, offset float64, lengthScales ...float64) (*Base, error) {
-	phi, err := newPolynomial(degree, offset)
+	phi, err := polynomial(degree, offset)
 	if err != nil {
 		return nil, err
 	}
-	return newBase("polynomial", InnerProduct, lengthScales, phi)
+	return newBase("polynomial", innerProduct, lengthScales, phi)
 }
 
-func newPolynomial(degree int, offset float64) (profile, error) {
+// polynomial is φ(s) = (s + offset)^degree.
+func polynomial(degree int, offset float64) (profile, error) {
 	if degree < 1 || degree > maxDegree {
-		return nil, parameterError("polynomial", "degree", float64(degree), "1 to 64")
+		return profile{}, parameterError("polynomial", "degree", float64(degree), "1 to 64")
 	}
 	if !(offset >= 0) || math.IsInf(offset, 1) {
-		return nil, parameterError("polynomial", "offset", offset, "≥ 0 and finite")
+		return profile{}, parameterError("polynomial", "offset", offset, "≥ 0 and finite")
 	}
-	return polynomial{degree, offset}, nil
-}
-
-// polynomial is φ(s) = (s + c)^p.
-type polynomial struct {
-	degree int
-	offset float64
-}
-
-func (p polynomial) at(s, _, _ float64) float64 { return power(s+p.offset, p.degree) }
-
-func (p polynomial) slope(s, _, _ float64) (ds, dxx, dyy float64) {
-	return float64(p.degree) * power(s+p.offset, p.degree-1), 0, 0
-}
-
-func (polynomial) bound() float64 { return math.Inf(1) }
-
-func (p polynomial) shape() []shapeParameter {
-	return []shapeParameter{
-		{Parameter{"degree", float64(p.degree)}, true},
-		{Parameter{"offset", p.offset}, p.offset == 0},
+	slope := func(s float64) float64 { return float64(degree) * power(s+offset, degree-1) }
+	p := profile{
+		at:    func(s float64) float64 { return power(s+offset, degree) },
+		slope: slope,
+		bound: math.Inf(1),
+		shape: []shapeParameter{{Parameter{"degree", float64(degree)}, true}, {Parameter{"offset", offset}, offset == 0}},
+		vector: func(f *panel.Function, w float64) {
+			f.Func, f.P0, f.P1, f.Power = simd.Power, w, offset, degree
+		},
 	}
-}
-
-func (p polynomial) withShape(values []float64) (profile, error) {
-	if p.offset == 0 {
-		return p, nil
+	if offset > 0 {
+		p.tune = func(offset float64) (profile, error) { return polynomial(degree, offset) }
+		p.tuneGrad = func(scale, s float64) float64 { return scale * slope(s) * offset }
 	}
-	return newPolynomial(p.degree, values[0])
-}
-
-func (p polynomial) addShapeGrad(dst []float64, scale, s, _, _ float64) {
-	if p.offset != 0 {
-		ds, _, _ := p.slope(s, 0, 0)
-		dst[0] += scale * ds * p.offset
-	}
+	return p, nil
 }
 
 // power returns b^p for p ≥ 0 by repeated squaring.

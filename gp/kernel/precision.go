@@ -1,7 +1,5 @@
 package kernel
 
-import "fmt"
-
 // Precision is the type of number in which an [Operator] evaluates and stores K.
 // Vectors and results are float64 in both cases.
 //
@@ -27,13 +25,3 @@ const (
 	Float64 Precision = iota
 	Float32
 )
-
-func (p Precision) String() string {
-	switch p {
-	case Float64:
-		return "float64"
-	case Float32:
-		return "float32"
-	}
-	return fmt.Sprintf("Precision(%d)", int(p))
-}

@@ -139,8 +139,8 @@ func TestFloat32Leaves(t *testing.T) {
 func TestPrecisionThatDoesNotExist(t *testing.T) {
 	x := kernel.NewPoints(1, 1, []float64{1})
 	_, err := kernel.NewOperator(must(kernel.NewGaussian(1)), kernel.FromRows(x), x, kernel.Options{Precision: 7})
-	var bad *kernel.OptionError
-	if !errors.As(err, &bad) || bad.Option != "Precision" {
+	var bad *kernel.ParameterError
+	if !errors.As(err, &bad) || bad.Parameter != "Precision" || bad.Value != 7 {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/bkbtuner/bkb/internal/simd/panel"
+
 // Prepared holds M centres y, packed for one kernel. It is read-only and safe for
 // concurrent use with one [Scratch] per goroutine. Faster evaluations implement it.
 type Prepared interface {
@@ -19,18 +21,13 @@ type PanelFiller interface {
 	FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool
 }
 
-// Prepare packs the centres y for k by the fastest way that k offers. This is its own
-// ([Preparer]), the tile machinery ([Elementwise]), or Eval for each pair. k.Check must
-// have accepted y, and the caller must not change y any more.
+// Prepare packs the centres y for k in its own way ([Preparer]), or evaluates pair by pair.
+// k.Check must have accepted y, and the caller must not change y any more.
 func Prepare(k Kernel, y Rows) Prepared {
-	switch k := k.(type) {
-	case Preparer:
-		return k.Prepare(y)
-	case Elementwise:
-		return prepareElementwise(k, y)
-	default:
-		return &pairwisePrepared{k: k, y: y}
+	if p, ok := k.(Preparer); ok {
+		return p.Prepare(y)
 	}
+	return &pairwisePrepared{k: k, y: y}
 }
 
 // pairwisePrepared evaluates pair by pair.
@@ -49,82 +46,64 @@ func (p *pairwisePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, _ *Sc
 	}
 }
 
-// prepareElementwise packs dense centres. Sparse ones stay as they are, since d may be
-// too large to store their zeros.
-func prepareElementwise(k Elementwise, y Rows) Prepared {
-	e := elementwisePrepared{k: k, st: k.Statistic(), m: y.Len(), d: y.Dim()}
-	rows := asNumeric(y)
-	if e.st.Norms {
-		e.yy = make([]float64, e.m)
-		for j := range e.yy {
+// basePrepared are centres of a Base kernel. Dense ones are packed as M×d numbers. Sparse
+// ones stay as they are, since d may be too large to store their zeros.
+type basePrepared struct {
+	k      *Base
+	m, d   int
+	packed []float64
+	sparse numeric   // or nil
+	yy     []float64 // s(y_j, y_j), if the kernel needs it
+}
+
+// Prepare implements [Preparer]. Dense centres go through the vector kernels, if these have k.
+func (k *Base) Prepare(y Rows) Prepared {
+	p, rows := &basePrepared{k: k, m: y.Len(), d: y.Dim()}, asNumeric(y)
+	if k.st.norms {
+		p.yy = make([]float64, p.m)
+		for j := range p.yy {
 			v := rows.row(j)
-			e.yy[j] = e.st.pair(v, v)
+			p.yy[j] = k.st.pair(v, v)
 		}
 	}
-	if e.m > 0 && rows.row(0).sparse {
-		return &sparsePrepared{elementwisePrepared: e, y: rows}
+	if p.m > 0 && rows.row(0).sparse {
+		p.sparse = rows
+		return p
 	}
-	packed := make([]float64, e.m*e.d)
-	for j := range e.m {
+	p.packed = make([]float64, p.m*p.d)
+	for j := range p.m {
 		v := rows.row(j)
-		v.scatter(packed[j*e.d : (j+1)*e.d])
+		v.scatter(p.packed[j*p.d : (j+1)*p.d])
 	}
-	return preparePanels(k, &densePrepared{elementwisePrepared: e, y: packed})
-}
-
-type elementwisePrepared struct {
-	k    Elementwise
-	st   Statistic
-	m, d int
-	yy   []float64 // s(y_j, y_j), if the kernel needs it
-}
-
-// finish turns a row of statistics into one of kernel values.
-func (e *elementwisePrepared) finish(s []float64, x vector) {
-	xx := 0.0
-	if e.st.Norms {
-		xx = e.st.pair(x, x)
+	if f, unit, ok := k.function(p.d); ok {
+		return newPanelPrepared(p, f, unit, panel.Rows[float64]{Data: p.packed, N: p.m, D: p.d, Stride: p.d})
 	}
-	e.k.Map(s, xx, e.yy)
+	return p
 }
 
-// densePrepared holds the centres as a packed M×d matrix of float64.
-type densePrepared struct {
-	elementwisePrepared
-	y []float64
-}
-
-func (p *densePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
-	rows := asNumeric(x)
+func (p *basePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+	rows, st := asNumeric(x), &p.k.st
 	defer s.Release(s.Mark())
-	wide := s.Floats(p.d)
-	for i := i0; i < i1; i++ {
-		v := rows.row(i)
-		dense := v.f64
-		if v.sparse || v.f32 != nil {
-			v.scatter(wide)
-			dense = wide
-		}
-		row := dst[(i-i0)*ld:][:p.m]
-		p.st.fillRow(row, dense, p.y)
-		p.finish(row, v)
+	var wide []float64
+	if p.sparse == nil {
+		wide = s.Floats(p.d)
 	}
-}
-
-// sparsePrepared visits the stored elements of both sides of each pair.
-type sparsePrepared struct {
-	elementwisePrepared
-	y numeric
-}
-
-func (p *sparsePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, _ *Scratch) {
-	rows := asNumeric(x)
 	for i := i0; i < i1; i++ {
-		v := rows.row(i)
-		row := dst[(i-i0)*ld:][:p.m]
-		for j := range row {
-			row[j] = p.st.pair(v, p.y.row(j))
+		v, row, xx := rows.row(i), dst[(i-i0)*ld:][:p.m], 0.0
+		switch {
+		case p.sparse != nil:
+			for j := range row {
+				row[j] = st.pair(v, p.sparse.row(j))
+			}
+		case v.sparse || v.f32 != nil:
+			v.scatter(wide)
+			st.fillRow(row, wide, p.packed)
+		default:
+			st.fillRow(row, v.f64, p.packed)
 		}
-		p.finish(row, v)
+		if st.norms {
+			xx = st.pair(v, v)
+		}
+		p.k.mapRow(row, xx, p.yy)
 	}
 }

@@ -32,7 +32,7 @@ func AsRadial(k Kernel) (Radial, bool) {
 }
 
 func (k *Base) asRadial() (Radial, bool) {
-	if k.st.Kind != SquaredDistance {
+	if k.st.kind != squaredDistance {
 		return nil, false
 	}
 	return radialBase{k}, true
@@ -44,35 +44,28 @@ type radialBase struct{ *Base }
 func (k radialBase) SlopeWeights(d int) []float64 {
 	w := make([]float64, d)
 	for c := range w {
-		w[c] = k.st.Weights[c%len(k.st.Weights)]
+		w[c] = k.st.weights[c%len(k.st.weights)]
 	}
 	return w
 }
 
 func (k radialBase) FillRow(values, u, y []float64) {
 	k.st.fillRow(values, u, y)
-	k.Map(values, 0, nil)
+	k.mapRow(values, 0, nil)
 }
 
 func (k radialBase) FillSlopes(values, slopes, u, y []float64) {
 	k.st.fillRow(values, u, y)
-	both, fused := k.phi.(slopeProfile)
 	for j, s := range values {
-		if fused {
-			values[j], slopes[j] = both.valueSlope(s)
+		if k.phi.both != nil {
+			values[j], slopes[j] = k.phi.both(s)
 			continue
 		}
-		ds, _, _ := k.phi.slope(s, 0, 0)
-		values[j], slopes[j] = k.phi.at(s, 0, 0), ds
+		values[j], slopes[j] = k.phi.at(s), k.phi.slope(s)
 	}
 	for j := range slopes {
 		slopes[j] *= 2
 	}
-}
-
-// slopeProfile is a profile that computes φ(s) and φ'(s) with one exponential.
-type slopeProfile interface {
-	valueSlope(s float64) (value, slope float64)
 }
 
 func (k *Scaled) asRadial() (Radial, bool) {

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 )
@@ -30,25 +29,6 @@ const maxNesting = 64
 // those of resolve.
 func New(spec Spec, resolve Resolver) (Kernel, error) {
 	return build(spec, resolve, 0)
-}
-
-// Marshal returns k's Spec as JSON. It fails if a parameter of a caller's own
-// kernel is not finite.
-func Marshal(k Kernel) ([]byte, error) {
-	data, err := json.Marshal(k.Spec())
-	if err != nil {
-		return nil, fmt.Errorf("kernel: encoding kernel %q: %w", k.Spec().Name, err)
-	}
-	return data, nil
-}
-
-// Unmarshal is the inverse of Marshal. See [New] for resolve.
-func Unmarshal(data []byte, resolve Resolver) (Kernel, error) {
-	var spec Spec
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return nil, fmt.Errorf("kernel: decoding a kernel: %w", err)
-	}
-	return New(spec, resolve)
 }
 
 func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
@@ -116,9 +96,9 @@ func buildCompound(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 	}
 	switch spec.Name {
 	case "sum":
-		return orNil(NewSum(parts...))
+		return NewSum(parts...)
 	case "product":
-		return orNil(NewProduct(parts...))
+		return NewProduct(parts...)
 	}
 	if len(parts) != 1 {
 		return nil, &SpecError{Name: spec.Name, Reason: fmt.Sprintf("it has %d parts, want 1", len(parts))}

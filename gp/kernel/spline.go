@@ -45,10 +45,24 @@ func NewSpline(q float64, terms int) (*Base, error) {
 	if terms < 0 || terms > maxTerms {
 		return nil, parameterError("spline", "terms", float64(terms), "0 to 65536")
 	}
+	var at, slope func(t float64) float64
 	if half := q / 2; terms == 0 && q <= maxBernoulli && half == math.Trunc(half) {
-		return newUnscaled("spline", Manhattan, 1, newBernoulliSpline(int(q))), nil
+		at, slope = bernoulliSpline(int(q))
+	} else {
+		at, slope = seriesSpline(q, terms)
 	}
-	return newUnscaled("spline", Manhattan, 1, newSeriesSpline(q, terms)), nil
+	return newUnscaled("spline", manhattan, 1, profile{
+		at: func(s float64) float64 {
+			t, _ := circleDistance(s)
+			return at(t)
+		},
+		slope: func(s float64) float64 {
+			t, sign := circleDistance(s)
+			return sign * slope(t)
+		},
+		bound: at(0),
+		shape: []shapeParameter{{Parameter{"q", q}, true}, {Parameter{"terms", float64(terms)}, true}},
+	}), nil
 }
 
 // circleDistance maps s = |x − z| to t = the distance on the circle, at most
@@ -62,13 +76,7 @@ func circleDistance(s float64) (t, sign float64) {
 }
 
 // bernoulliSpline is the closed form for even q.
-type bernoulliSpline struct {
-	q          int
-	value      []float64 // coefficients of Λ_q in t, constant first
-	derivative []float64
-}
-
-func newBernoulliSpline(q int) bernoulliSpline {
+func bernoulliSpline(q int) (at, slope func(t float64) float64) {
 	factor := -1.0
 	if q/2%2 == 1 {
 		factor = 1
@@ -77,16 +85,16 @@ func newBernoulliSpline(q int) bernoulliSpline {
 		factor *= 2 * math.Pi / float64(i)
 	}
 	b := bernoulliNumbers(q)
-	s := bernoulliSpline{q: q, value: make([]float64, q+1), derivative: make([]float64, q)}
-	binomial := 1.0 // (q choose k)
+	value, derivative := make([]float64, q+1), make([]float64, q) // coefficients, constant first
+	binomial := 1.0                                               // (q choose k)
 	for k := 0; k <= q; k++ {
-		s.value[k] = factor * binomial * b[q-k]
+		value[k] = factor * binomial * b[q-k]
 		if k > 0 {
-			s.derivative[k-1] = float64(k) * s.value[k]
+			derivative[k-1] = float64(k) * value[k]
 		}
 		binomial *= float64(q-k) / float64(k+1)
 	}
-	return s
+	return func(t float64) float64 { return horner(value, t) }, func(t float64) float64 { return horner(derivative, t) }
 }
 
 // bernoulliNumbers returns B_0 … B_n with B_1 = −1/2, from
@@ -116,72 +124,33 @@ func horner(coefficients []float64, t float64) float64 {
 	return sum
 }
 
-func (b bernoulliSpline) at(s, _, _ float64) float64 {
-	t, _ := circleDistance(s)
-	return horner(b.value, t)
-}
-
-func (b bernoulliSpline) slope(s, _, _ float64) (ds, dxx, dyy float64) {
-	t, sign := circleDistance(s)
-	return sign * horner(b.derivative, t), 0, 0
-}
-
-func (b bernoulliSpline) bound() float64 { return b.at(0, 0, 0) }
-
-func (b bernoulliSpline) shape() []shapeParameter {
-	return []shapeParameter{
-		{Parameter{"q", float64(b.q)}, true},
-		{Parameter{"terms", 0}, true},
-	}
-}
-
-// seriesSpline is the truncated series.
-type seriesSpline struct {
-	q     float64
-	terms int       // as given by the caller
-	coef  []float64 // 2/k^q at k−1
-}
-
-func newSeriesSpline(q float64, terms int) seriesSpline {
-	s := seriesSpline{q: q, terms: terms}
+// seriesSpline is the truncated series. It rotates e^{2πikt} from term to term, with an error
+// of O(terms·ε).
+func seriesSpline(q float64, terms int) (at, slope func(t float64) float64) {
 	if terms == 0 {
 		terms = int(min(maxDefaultTerms, math.Ceil(math.Pow(0x1p-54, -1/(q-1)))))
 	}
-	s.coef = make([]float64, terms)
-	for k := range s.coef {
-		s.coef[k] = 2 * math.Pow(float64(k+1), -q)
+	coef := make([]float64, terms) // 2/k^q at k−1
+	for k := range coef {
+		coef[k] = 2 * math.Pow(float64(k+1), -q)
 	}
-	return s
-}
-
-// at rotates e^{2πikt} from term to term, with an error of O(terms·ε).
-func (p seriesSpline) at(s, _, _ float64) float64 {
-	t, _ := circleDistance(s)
-	sin1, cos1 := math.Sincos(2 * math.Pi * t)
-	sum, c, d := 0.0, cos1, sin1
-	for _, a := range p.coef {
-		sum += a * c
-		c, d = c*cos1-d*sin1, d*cos1+c*sin1
+	at = func(t float64) float64 {
+		sin1, cos1 := math.Sincos(2 * math.Pi * t)
+		sum, c, d := 0.0, cos1, sin1
+		for _, a := range coef {
+			sum += a * c
+			c, d = c*cos1-d*sin1, d*cos1+c*sin1
+		}
+		return sum
 	}
-	return sum
-}
-
-func (p seriesSpline) slope(s, _, _ float64) (ds, dxx, dyy float64) {
-	t, sign := circleDistance(s)
-	sin1, cos1 := math.Sincos(2 * math.Pi * t)
-	sum, c, d := 0.0, cos1, sin1
-	for k, a := range p.coef {
-		sum -= a * 2 * math.Pi * float64(k+1) * d
-		c, d = c*cos1-d*sin1, d*cos1+c*sin1
+	slope = func(t float64) float64 {
+		sin1, cos1 := math.Sincos(2 * math.Pi * t)
+		sum, c, d := 0.0, cos1, sin1
+		for k, a := range coef {
+			sum -= a * 2 * math.Pi * float64(k+1) * d
+			c, d = c*cos1-d*sin1, d*cos1+c*sin1
+		}
+		return sum
 	}
-	return sign * sum, 0, 0
-}
-
-func (p seriesSpline) bound() float64 { return p.at(0, 0, 0) }
-
-func (p seriesSpline) shape() []shapeParameter {
-	return []shapeParameter{
-		{Parameter{"q", p.q}, true},
-		{Parameter{"terms", float64(p.terms)}, true},
-	}
+	return at, slope
 }

@@ -39,7 +39,7 @@ var loops = map[string]struct {
 	"gp/kernel/loggrad.go":           {2, "weighted squares of inputs, beside the product of matrices"},
 	"gp/kernel/mixed.go":             {1, "squared distances to one point"},
 	"gp/kernel/spline.go":            {1, "a polynomial"},
-	"gp/kernel/statisticrow.go":      {20, "the fallback for rows that have no panels"},
+	"gp/kernel/statistic.go":         {4, "the fallback for rows that have no panels"},
 	"gp/kernel/tile.go":              {3, "the fallback for kernels that have no panels"},
 	"learners/average.go":            {5, "sums of a few models, with one unknown for each"},
 	"learners/avgsgd/primal.go":      {3, "sparse rows, where a step is one row and the next depends on it"},

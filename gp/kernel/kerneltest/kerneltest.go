@@ -221,11 +221,15 @@ func (s suite) spec(t *testing.T, resolve []kernel.Resolver) {
 	if len(resolve) > 0 {
 		r = resolve[0]
 	}
-	data, err := kernel.Marshal(s.k)
+	data, err := json.Marshal(s.k.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := kernel.Unmarshal(data, r)
+	var spec kernel.Spec
+	if err := json.Unmarshal(data, &spec); err != nil {
+		t.Fatal(err)
+	}
+	again, err := kernel.New(spec, r)
 	if err != nil {
 		if r == nil {
 			t.Skipf("no resolver: %v", err)
