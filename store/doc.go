@@ -11,9 +11,7 @@
 // never changes. There are two ways to write. You can append after the head that you
 // name, or delete the whole study. An append whose head is no longer the current one
 // returns a [ConflictError] and changes nothing. The events of one commit become
-// visible together or not at all. A study may also have one snapshot. A snapshot is a
-// cache of state that its owner computed from the log, and it may vanish at any time.
-// A study may also have a [Summary] for lists, which a commit stores together with its
+// visible together or not at all. A study may also have a [Summary] for lists, which a commit stores together with its
 // events. It counts only while it is of the head, so it never differs from the log.
 //
 // Studies have a name, which people choose, and a [StudyID], which the store chooses

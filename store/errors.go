@@ -94,7 +94,7 @@ func (e *ConflictError) Error() string {
 
 // LimitError refuses an argument beyond this package's limits. Nothing was done.
 type LimitError struct {
-	What        string // record, commit, snapshot or studies
+	What        string // record, commit, summary or studies
 	Size, Limit int
 }
 

@@ -26,5 +26,5 @@ func (d *Decoder) DecodeByReflection(b []byte) (study.Event, error) {
 	return d.payload.event(&m)
 }
 
-// Seal appends the checksum to a forged record or snapshot.
+// Seal appends the checksum to a forged record or summary.
 func Seal(b []byte, id StudyID, pos study.Position) []byte { return seal(b, 0, id, pos) }

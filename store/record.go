@@ -31,7 +31,7 @@ func checksum(id StudyID, pos study.Position, bytes []byte) uint32 {
 	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, bytes)
 }
 
-// seal appends the checksum to the record or snapshot that begins at from.
+// seal appends the checksum to the record or summary that begins at from.
 func seal(dst []byte, from int, id StudyID, pos study.Position) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(id, pos, dst[from:]))
 }

@@ -25,12 +25,6 @@ type Record struct {
 	Event    study.Event
 }
 
-// Snapshot is the state of a study at a position, in its owner's own encoding.
-type Snapshot struct {
-	Position study.Position
-	Data     []byte
-}
-
 // Store keeps the logs of studies.
 //
 // Every method may be called at any time from any goroutine, also inside the loop over
@@ -73,7 +67,7 @@ type Store interface {
 	// again.
 	List(ctx context.Context, after string) iter.Seq2[Info, error]
 
-	// Delete removes a study with its log and snapshot, and frees its name. The id is
+	// Delete removes a study with its log, and frees its name. The id is
 	// not found from then on, so a second Delete returns a [NotFoundError].
 	Delete(ctx context.Context, id StudyID) error
 
@@ -101,26 +95,14 @@ type Store interface {
 	// runs.
 	Read(ctx context.Context, id StudyID, from study.Position) iter.Seq2[Record, error]
 
-	// SaveSnapshot replaces the study's snapshot. The snapshot need not be durable, and
-	// you may ignore the error.
-	//
-	// It returns a [NotFoundError], a [LimitError], or [ErrInvalid] if the position is
-	// 0 or beyond the head.
-	SaveSnapshot(ctx context.Context, id StudyID, s Snapshot) error
-
-	// LoadSnapshot returns the snapshot last saved. ok is false if there is none, or if
-	// it vanished, is damaged or is ahead of the log. In that case read the log from
-	// its beginning. It returns a [NotFoundError] if there is no such study.
-	LoadSnapshot(ctx context.Context, id StudyID) (s Snapshot, ok bool, err error)
-
 	// Summaries returns the summaries of studies, in the order of the ids. It leaves out
 	// studies that do not exist and studies without a sound summary at the head of their
 	// log. Read the logs of these.
 	Summaries(ctx context.Context, ids []StudyID) ([]Summary, error)
 
 	// SaveSummaries stores summaries that were computed from logs. It leaves out a summary
-	// whose position is not the head of its log. It need not be durable, and you may ignore the error. It returns a
-	// [LimitError].
+	// whose position is not the head of its log. It need not be durable, and you may
+	// ignore the error. It returns a [LimitError].
 	SaveSummaries(ctx context.Context, list []Summary) error
 
 	// Close waits for calls in progress and releases the resources of the store. All

@@ -24,8 +24,11 @@ type Summary struct {
 // version counts as missing.
 const summaryFormat = 1
 
-// summaryPlace takes the place of a record's position in the checksum.
+// summaryPlace takes the place of a record's position in the checksum, so that a summary
+// cannot pass for a record or the reverse.
 const summaryPlace study.Position = math.MaxUint64
+
+const summaryHeadBytes = 1 + 8
 
 // EncodeSummary returns the stored form of a summary, see FORMAT.md, or nil if data is
 // nil. It is for implementations of [Store]. It returns a [LimitError].
@@ -36,7 +39,7 @@ func EncodeSummary(id StudyID, position study.Position, data []byte) ([]byte, er
 	if len(data) > MaxSummaryBytes {
 		return nil, &LimitError{What: "summary", Size: len(data), Limit: MaxSummaryBytes}
 	}
-	b := make([]byte, 0, snapshotHeadBytes+len(data)+checksumBytes)
+	b := make([]byte, 0, summaryHeadBytes+len(data)+checksumBytes)
 	b = append(b, summaryFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(position))
 	b = append(b, data...)
@@ -48,12 +51,12 @@ func EncodeSummary(id StudyID, position study.Position, data []byte) ([]byte, er
 // implementations of [Store].
 func DecodeSummary(id StudyID, head study.Position, b, first []byte) (s Summary, ok bool) {
 	body, ok := unseal(b, id, summaryPlace)
-	if !ok || len(body) < snapshotHeadBytes || body[0] != summaryFormat || study.Position(binary.LittleEndian.Uint64(body[1:])) != head {
+	if !ok || len(body) < summaryHeadBytes || body[0] != summaryFormat || study.Position(binary.LittleEndian.Uint64(body[1:])) != head {
 		return Summary{}, false
 	}
 	created, err := NewDecoder(id).Decode(1, first)
 	if err != nil {
 		return Summary{}, false
 	}
-	return Summary{Study: id, Position: head, Data: append([]byte{}, body[snapshotHeadBytes:]...), Created: created}, true
+	return Summary{Study: id, Position: head, Data: append([]byte{}, body[summaryHeadBytes:]...), Created: created}, true
 }

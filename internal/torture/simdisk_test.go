@@ -218,13 +218,3 @@ func (l *simLife) SaveSummaries(ctx context.Context, list []store.Summary) error
 	}
 	return l.disk.disk.SaveSummaries(ctx, list)
 }
-
-// SaveSnapshot implements store.Store.
-func (l *simLife) SaveSnapshot(ctx context.Context, id store.StudyID, s store.Snapshot) error {
-	return l.disk.disk.SaveSnapshot(ctx, id, s)
-}
-
-// LoadSnapshot implements store.Store.
-func (l *simLife) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snapshot, bool, error) {
-	return l.disk.disk.LoadSnapshot(ctx, id)
-}

@@ -97,7 +97,7 @@ func churn(s *Store, name string, acks *acks) error {
 		if err != nil {
 			return err
 		}
-		if err := s.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: info.Head, Data: make([]byte, 3000)}); err != nil {
+		if err := s.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: info.Head, Data: make([]byte, 3000)}}); err != nil {
 			return err
 		}
 		if err := s.Delete(ctx, info.ID); err != nil {

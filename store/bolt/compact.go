@@ -123,7 +123,7 @@ func (c *copier) copy(from *bbolt.Tx) error {
 	return nil
 }
 
-// bucket copies a log or a snapshot.
+// bucket copies a log.
 func (c *copier) bucket(parent, key []byte, from *bbolt.Bucket) error {
 	if _, err := c.tx.Bucket(parent).CreateBucket(key); err != nil {
 		return err

@@ -5,8 +5,7 @@
 //
 // See docs/store.md for a drawing. The log of a study is a bucket of its own whose keys
 // are positions. Its head is kept twice, so that a log without its end is detected.
-// Everything that this package writes carries a checksum that also covers its place,
-// except for the chunks of a snapshot, which share one checksum.
+// Everything that this package writes carries a checksum that also covers its place.
 //
 // # Writing
 //

@@ -19,11 +19,10 @@ var (
 	bucketNames     = []byte("names")
 	bucketStudies   = []byte("studies")
 	bucketLogs      = []byte("logs")
-	bucketSnapshots = []byte("snapshots")
 	bucketGraves    = []byte("graves")
 	bucketSummaries = []byte("summaries")
 
-	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketSnapshots, bucketGraves, bucketSummaries}
+	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketGraves, bucketSummaries}
 )
 
 // The keys in bucketMeta.
@@ -38,7 +37,6 @@ const MaxStudies = 100_000
 const (
 	idBytes       = 8
 	checksumBytes = 4
-	chunkBytes    = 128 << 10 // of a snapshot
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -46,7 +44,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Keys are big endian, so that their bytes have the order of the numbers.
 func idKey(id store.StudyID) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(id)) }
 func posKey(pos study.Position) []byte { return binary.BigEndian.AppendUint64(nil, uint64(pos)) }
-func chunkKey(i int) []byte            { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
 func keyID(key []byte) store.StudyID   { return store.StudyID(binary.BigEndian.Uint64(key)) }
 func isPos(key []byte, p study.Position) bool {
 	return len(key) == 8 && binary.BigEndian.Uint64(key) == uint64(p)

@@ -96,22 +96,17 @@ func checkRows(tx *bbolt.Tx, bucket []byte, last store.StudyID) (n int, err erro
 func checkLogs(tx *bbolt.Tx, x index) error {
 	var logs int
 	studies, graves := tx.Bucket(bucketStudies), tx.Bucket(bucketGraves)
-	owned := func(bucket []byte) func(key []byte) error {
-		return func(key []byte) error {
-			logs++
-			if alive, dead := studies.Get(key) != nil, graves.Get(key) != nil; alive == dead {
-				return flaw{bucket: string(bucket), study: keyID(key), err: fmt.Errorf("its study is missing")}
-			}
-			return nil
+	err := tx.Bucket(bucketLogs).ForEachBucket(func(key []byte) error {
+		logs++
+		if alive, dead := studies.Get(key) != nil, graves.Get(key) != nil; alive == dead {
+			return flaw{bucket: string(bucketLogs), study: keyID(key), err: fmt.Errorf("its study is missing")}
 		}
+		return nil
+	})
+	if err == nil && logs != x.studies+x.graves {
+		err = flaw{bucket: string(bucketLogs), err: fmt.Errorf("there are %d logs of %d studies", logs, x.studies+x.graves)}
 	}
-	if err := tx.Bucket(bucketLogs).ForEachBucket(owned(bucketLogs)); err != nil {
-		return err
-	}
-	if logs != x.studies+x.graves {
-		return flaw{bucket: string(bucketLogs), err: fmt.Errorf("there are %d logs of %d studies", logs, x.studies+x.graves)}
-	}
-	return tx.Bucket(bucketSnapshots).ForEachBucket(owned(bucketSnapshots))
+	return err
 }
 
 // nameOf returns the name of a study. The name is valid only within the transaction.

@@ -154,7 +154,7 @@ func TestCompact(t *testing.T) {
 	for i := range 6 {
 		infos = append(infos, fill(t, s, fmt.Sprint("study-", i), 500))
 	}
-	if err := s.SaveSnapshot(t.Context(), infos[1].ID, store.Snapshot{Position: 3, Data: make([]byte, 300_000)}); err != nil {
+	if err := s.SaveSummaries(t.Context(), []store.Summary{{Study: infos[1].ID, Position: infos[1].Head, Data: make([]byte, 30_000)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range infos[2:] {
@@ -185,8 +185,8 @@ func TestCompact(t *testing.T) {
 		for _, info := range infos[2:] {
 			wantNotFound(t, s, info.ID)
 		}
-		if snapshot, ok, err := s.LoadSnapshot(t.Context(), infos[1].ID); !ok || err != nil || len(snapshot.Data) != 300_000 {
-			t.Errorf("the snapshot was lost: %v", err)
+		if list, err := s.Summaries(t.Context(), []store.StudyID{infos[1].ID}); err != nil || len(list) != 1 || len(list[0].Data) != 30_000 {
+			t.Errorf("the summary was lost: %v, %v", list, err)
 		}
 		if *s.identity.Load() != identity {
 			t.Errorf("the identity is %+v, was %+v", *s.identity.Load(), identity)

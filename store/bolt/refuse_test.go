@@ -216,7 +216,7 @@ func TestReadOnly(t *testing.T) {
 		"Create": createErr,
 		"Commit": a.Commit(t.Context(), info.ID, info.Head, trials(3, 1), nil),
 		"Delete": a.Delete(t.Context(), info.ID),
-		"Save":   a.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: 1}),
+		"Save":   a.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: 1}}),
 	} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s: %v", call, err)

@@ -195,9 +195,6 @@ func (tx *transaction) delete(id store.StudyID, atOnce uint64) (grave bool, err 
 		return false, corrupt(id, 0, "its log is missing")
 	}
 	must(tx.Bucket(bucketNames).Delete(name))
-	if tx.Bucket(bucketSnapshots).Bucket(key) != nil {
-		must(tx.Bucket(bucketSnapshots).DeleteBucket(key))
-	}
 	tx.summarize(id, nil)
 	if grave = log.Sequence() > atOnce; grave {
 		must(tx.Bucket(bucketGraves).Put(key, seal(bucketGraves, key, name)))

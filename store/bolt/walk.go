@@ -179,7 +179,7 @@ func (w *walker) leaf(in place, p *page, e element, depth int) {
 		w.where.study = keyID(e.key)
 	default:
 		w.where.bucket = string(e.key)
-		if bytes.Equal(e.key, bucketLogs) || bytes.Equal(e.key, bucketSnapshots) {
+		if bytes.Equal(e.key, bucketLogs) {
 			inner = byStudy
 		}
 	}

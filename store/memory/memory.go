@@ -43,12 +43,11 @@ type Store struct {
 
 // log is one study. Records are never changed, only appended.
 type log struct {
-	name     string
-	records  [][]byte
-	snapshot []byte // encoded, nil if there is none
-	summary  []byte // encoded, nil if there is none
-	owner    store.ServerID
-	epoch    uint64
+	name    string
+	records [][]byte
+	summary []byte // encoded, nil if there is none
+	owner   store.ServerID
+	epoch   uint64
 }
 
 // New returns an empty store.
@@ -259,40 +258,6 @@ func (s *Store) tail(ctx context.Context, id store.StudyID, from study.Position)
 		return nil, err
 	}
 	return l.records[from-1:], nil
-}
-
-// SaveSnapshot implements [store.Store].
-func (s *Store) SaveSnapshot(ctx context.Context, id store.StudyID, snapshot store.Snapshot) error {
-	info, err := s.Stat(ctx, id)
-	if err != nil {
-		return err
-	}
-	encoded, err := store.EncodeSnapshot(id, info.Head, snapshot)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, err := s.log(ctx, id)
-	if err != nil {
-		return err
-	}
-	l.snapshot = encoded
-	return nil
-}
-
-// LoadSnapshot implements [store.Store].
-func (s *Store) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snapshot, bool, error) {
-	s.mu.RLock()
-	l, err := s.log(ctx, id)
-	if err != nil {
-		s.mu.RUnlock()
-		return store.Snapshot{}, false, err
-	}
-	encoded, head := l.snapshot, l.head()
-	s.mu.RUnlock()
-	snapshot, ok := store.DecodeSnapshot(id, head, encoded)
-	return snapshot, ok, nil
 }
 
 // Summaries implements [store.Store].

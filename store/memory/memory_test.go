@@ -48,12 +48,12 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: 1, Data: []byte("fold")}); err != nil {
+	if err := s.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: info.Head, Data: []byte("fold")}}); err != nil {
 		t.Fatal(err)
 	}
 	l := s.studies[info.ID]
 	l.records[4][7] ^= 1
-	l.snapshot[9] ^= 1
+	l.summary[9] ^= 1
 	var last study.Position
 	for r, err := range s.Read(t.Context(), info.ID, 1) {
 		if err == nil {
@@ -67,7 +67,7 @@ func TestDamage(t *testing.T) {
 	if last != 4 {
 		t.Errorf("the last sound record was %d, want 4", last)
 	}
-	if _, ok, err := s.LoadSnapshot(t.Context(), info.ID); ok || err != nil {
-		t.Errorf("a damaged snapshot was loaded: %v, %v", ok, err)
+	if list, err := s.Summaries(t.Context(), []store.StudyID{info.ID}); len(list) != 0 || err != nil {
+		t.Errorf("a damaged summary was loaded: %v, %v", list, err)
 	}
 }

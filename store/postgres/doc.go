@@ -14,7 +14,7 @@
 //
 // docs/store.md describes the tables. [Init] and [Upgrade] make and change them, under a
 // lock and with a role that may. [Open] makes nothing, and needs a role that can only
-// read and write rows. Records and snapshots are those of every store, with checksums of
+// read and write rows. Records and summaries are those of every store, with checksums of
 // their own, so that damage within the database is noticed.
 //
 // # Writing

@@ -47,11 +47,6 @@ CREATE TABLE @.event (
 	PRIMARY KEY (study, position)
 );
 ALTER TABLE @.event ALTER COLUMN record SET STORAGE EXTERNAL;
-CREATE TABLE @.snapshot (
-	study bigint PRIMARY KEY,
-	data bytea NOT NULL
-);
-ALTER TABLE @.snapshot ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE @.grave (
 	study bigint PRIMARY KEY,
 	token bigint NOT NULL,

@@ -9,14 +9,13 @@ import (
 // statements are the texts of the statements for one schema. They are qualified with it,
 // so that no session state is needed and a pooler can stand in between.
 type statements struct {
-	connected, barrier                string
-	reserve, create, tombstone        string
-	lookup, stat, list                string
-	remove, graves, reap, reaped      string
-	commit, records, page             string
-	saveSnapshot, loadSnapshot, sizes string
-	orphans                           string
-	summaries, saveSummaries          string
+	connected, barrier           string
+	reserve, create, tombstone   string
+	lookup, stat, list           string
+	remove, graves, reap, reaped string
+	commit, records, page        string
+	sizes, orphans               string
+	summaries, saveSummaries     string
 
 	register, renew, unregister, servers string
 	bury, gone, owner, claim, release    string
@@ -51,8 +50,7 @@ func newStatements(schema string) statements {
 		reap: in(`DELETE FROM @.event WHERE study = $1 AND position IN
 			(SELECT position FROM @.event WHERE study = $1 ORDER BY position LIMIT $2)`),
 		reaped: in(`
-			WITH forgotten AS (DELETE FROM @.snapshot WHERE study = $1),
-			old AS (DELETE FROM @.grave WHERE reaped AND study <> $1 AND deleted < now() - interval '1 day')
+			WITH old AS (DELETE FROM @.grave WHERE reaped AND study <> $1 AND deleted < now() - interval '1 day')
 			UPDATE @.grave SET reaped = true WHERE study = $1`),
 
 		// The rows are locked in the order of their ids, so that two batches never wait for
@@ -73,11 +71,8 @@ func newStatements(schema string) statements {
 				) first
 			) counted WHERE total - octet_length(record) < $5 ORDER BY position`),
 
-		saveSnapshot: in(`INSERT INTO @.snapshot (study, data) SELECT id, $2 FROM @.study WHERE id = $1 FOR KEY SHARE
-			ON CONFLICT (study) DO UPDATE SET data = excluded.data`),
-		loadSnapshot: in(`SELECT s.head, p.data FROM @.study s LEFT JOIN @.snapshot p ON p.study = s.id WHERE s.id = $1`),
 		sizes: in(`SELECT pg_total_relation_size('@.event') + pg_total_relation_size('@.study')
-			+ pg_total_relation_size('@.snapshot') + pg_total_relation_size('@.grave')`),
+			+ pg_total_relation_size('@.grave')`),
 		orphans: in(`SELECT DISTINCT study FROM @.event WHERE NOT EXISTS (SELECT FROM @.study WHERE id = event.study)
 			AND NOT EXISTS (SELECT FROM @.grave g WHERE g.study = event.study) LIMIT $1`),
 

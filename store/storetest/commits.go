@@ -161,9 +161,6 @@ func testReadReentrant(t *testing.T, f *fixture) {
 		}
 		f.commit(t, info.ID, head, marked("%d", head+1))
 		head++
-		if err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: head}); err != nil {
-			t.Fatal(err)
-		}
 		f.create(t, "n"+mark(marked("%d", r.Position)), 0)
 	}
 	if got := f.read(t, info.ID, 1); len(got) != 10 {
@@ -181,8 +178,8 @@ func testUnshared(t *testing.T, f *fixture) {
 		}}},
 	}
 	f.commit(t, info.ID, 1, events...)
-	data := []byte("snapshot")
-	if err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: 2, Data: data}); err != nil {
+	data := []byte("summary")
+	if err := f.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: 3, Data: data}}); err != nil {
 		t.Fatal(err)
 	}
 	scribble := func(model []byte, values []float64, attributes study.Attributes, data []byte) {
@@ -195,15 +192,15 @@ func testUnshared(t *testing.T, f *fixture) {
 	events[0] = marked("changed")
 	for range 2 { // change the arguments first, then the results
 		got := f.read(t, info.ID, 2)
-		snapshot, ok, err := f.LoadSnapshot(t.Context(), info.ID)
+		list, err := f.Summaries(t.Context(), []store.StudyID{info.ID})
 		anchored, told := got[0].Body.(study.Anchored), got[1].Body.(study.Told).Outcome
 		if string(anchored.Model) != "model" || told.Metrics[0].Values[1] != 2 || told.Attributes["k"] != "v" {
 			t.Fatalf("the store shares memory with its caller: %+v", got)
 		}
-		if !ok || err != nil || string(snapshot.Data) != "snapshot" {
-			t.Fatalf("the store shares the snapshot with its caller: %+v, %v, %v", snapshot, ok, err)
+		if err != nil || len(list) != 1 || string(list[0].Data) != "summary" {
+			t.Fatalf("the store shares the summary with its caller: %+v, %v", list, err)
 		}
-		scribble(anchored.Model, told.Metrics[0].Values, told.Attributes, snapshot.Data)
+		scribble(anchored.Model, told.Metrics[0].Values, told.Attributes, list[0].Data)
 	}
 }
 
@@ -215,23 +212,23 @@ func testCancelled(t *testing.T, f *fixture) {
 	_, lookupErr := f.Lookup(ctx, "mnist")
 	_, statErr := f.Stat(ctx, info.ID)
 	_, readErr := collect(ctx, f, info.ID, 1)
-	_, _, loadErr := f.LoadSnapshot(ctx, info.ID)
+	_, summariesErr := f.Summaries(ctx, []store.StudyID{info.ID})
 	var listErr error
 	for _, listErr = range f.List(ctx, "") {
 	}
 	for call, err := range map[string]error{
-		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr, "List": listErr,
-		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
-		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
+		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "Summaries": summariesErr, "List": listErr,
+		"Delete":        f.Delete(ctx, info.ID),
+		"Commit":        f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
+		"SaveSummaries": f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: 1, Data: []byte("s")}}),
 	} {
 		wantIs(t, call+" with a cancelled context", err, context.Canceled)
 	}
 	if infos := f.list(t, ""); len(infos) != 1 || infos[0] != info {
 		t.Errorf("cancelled calls left %+v, want %+v", infos, info)
 	}
-	if _, ok, _ := f.LoadSnapshot(t.Context(), info.ID); ok {
-		t.Error("a cancelled call left a snapshot")
+	if list := f.summaries(t, info.ID); len(list) != 0 {
+		t.Error("a cancelled call left a summary")
 	}
 }
 
@@ -261,45 +258,6 @@ func testCancelledMidway(t *testing.T, f *fixture) {
 		if got := f.head(t, info.ID); got != head {
 			t.Fatalf("the head is at %d, want %d, after a commit that returned %v", got, head, err)
 		}
-	}
-}
-
-func testSnapshots(t *testing.T, f *fixture) {
-	info := f.create(t, "mnist", 9)
-	load := func() (store.Snapshot, bool) {
-		t.Helper()
-		s, ok, err := f.LoadSnapshot(t.Context(), info.ID)
-		if err != nil {
-			t.Fatalf("LoadSnapshot: %v", err)
-		}
-		return s, ok
-	}
-	if s, ok := load(); ok {
-		t.Errorf("a new study has the snapshot %+v", s)
-	}
-	for _, want := range []store.Snapshot{
-		{Position: 4, Data: []byte("four")},
-		{Position: 10, Data: bytes.Repeat([]byte("long"), 1<<18)},
-		{Position: 2, Data: []byte{0}}, // an earlier position is allowed
-		{Position: 2, Data: nil},
-	} {
-		if err := f.SaveSnapshot(t.Context(), info.ID, want); err != nil {
-			t.Fatalf("SaveSnapshot: %v", err)
-		}
-		if got, ok := load(); !ok || got.Position != want.Position || !bytes.Equal(got.Data, want.Data) {
-			t.Errorf("LoadSnapshot = position %d, %d bytes, %v; want position %d, %d bytes", got.Position, len(got.Data), ok, want.Position, len(want.Data))
-		}
-	}
-	for _, pos := range []study.Position{0, 11, math.MaxUint64} {
-		err := f.SaveSnapshot(t.Context(), info.ID, store.Snapshot{Position: pos})
-		wantIs(t, "SaveSnapshot beyond the log", err, store.ErrInvalid)
-	}
-	if got, ok := load(); !ok || got.Position != 2 {
-		t.Errorf("a refused snapshot replaced the one there was: %+v, %v", got, ok)
-	}
-	other := f.create(t, "other", 9)
-	if _, ok, err := f.LoadSnapshot(t.Context(), other.ID); ok || err != nil {
-		t.Errorf("another study has the snapshot too (%v)", err)
 	}
 }
 

@@ -21,10 +21,9 @@ type model struct {
 }
 
 type modelStudy struct {
-	name     string
-	events   []study.Event
-	snapshot *store.Snapshot
-	summary  []byte // nil for none
+	name    string
+	events  []study.Event
+	summary []byte // nil for none
 }
 
 func (m *model) named(name string) (id store.StudyID, ok bool) {
@@ -50,7 +49,7 @@ func testModel(t *testing.T, open func(t *testing.T) Harness) {
 		defer func() { _ = m.Close() }()
 		actions := map[string]func(*rapid.T){
 			"create": m.create, "delete": m.delete, "commit": m.commit, "conflict": m.conflict,
-			"read": m.read, "list": m.list, "save": m.save, "load": m.load, "summarize": m.summarize, "": m.check,
+			"read": m.read, "list": m.list, "summarize": m.summarize, "": m.check,
 		}
 		if m.reopen != nil {
 			actions["reopen"] = func(*rapid.T) { m.Store = m.reopen(t) }
@@ -199,34 +198,6 @@ func (m *machine) list(t *rapid.T) {
 	slices.Sort(want)
 	if !slices.Equal(want, got) {
 		t.Fatalf("List(%q) = %q, want %q", after, got, want)
-	}
-}
-
-func (m *machine) save(t *rapid.T) {
-	id, s := m.pick(t)
-	snapshot := store.Snapshot{Position: 1, Data: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "data")}
-	if s != nil {
-		snapshot.Position = study.Position(rapid.IntRange(1, len(s.events)).Draw(t, "position"))
-	}
-	err := m.SaveSnapshot(m.t.Context(), id, snapshot)
-	if s == nil {
-		failed[*store.NotFoundError](t, err)
-		return
-	}
-	passed(t, err)
-	s.snapshot = &snapshot
-}
-
-func (m *machine) load(t *rapid.T) {
-	id, s := m.pick(t)
-	got, ok, err := m.LoadSnapshot(m.t.Context(), id)
-	if s == nil {
-		failed[*store.NotFoundError](t, err)
-		return
-	}
-	passed(t, err)
-	if ok && (s.snapshot == nil || got.Position != s.snapshot.Position || !bytes.Equal(got.Data, s.snapshot.Data)) {
-		t.Fatalf("LoadSnapshot = %+v, saved was %+v", got, s.snapshot)
 	}
 }
 

@@ -104,7 +104,7 @@ func testCreateRace(t *testing.T, f *fixture) {
 
 func testDelete(t *testing.T, f *fixture) {
 	old, other := f.create(t, "mnist", 3), f.create(t, "other", 1)
-	if err := f.SaveSnapshot(t.Context(), old.ID, store.Snapshot{Position: 2, Data: []byte("old")}); err != nil {
+	if err := f.SaveSummaries(t.Context(), []store.Summary{{Study: old.ID, Position: 4, Data: []byte("old")}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Delete(t.Context(), old.ID); err != nil {
@@ -117,8 +117,8 @@ func testDelete(t *testing.T, f *fixture) {
 	}
 	wantGone(t, f, store.Info{ID: old.ID})
 	wantEvents(t, []study.Event{created()}, f.read(t, fresh.ID, 1))
-	if _, ok, err := f.LoadSnapshot(t.Context(), fresh.ID); ok || err != nil {
-		t.Errorf("the new study has its predecessor's snapshot (%v)", err)
+	if list := f.summaries(t, old.ID, fresh.ID); len(list) != 0 {
+		t.Errorf("the new study has its predecessor's summary: %v", list)
 	}
 	if got := f.head(t, other.ID); got != other.Head {
 		t.Errorf("another study's head moved from %d to %d", other.Head, got)
@@ -131,12 +131,10 @@ func wantGone(t *testing.T, f *fixture, info store.Info) {
 	ctx := t.Context()
 	_, statErr := f.Stat(ctx, info.ID)
 	_, readErr := collect(ctx, f, info.ID, 1)
-	_, _, loadErr := f.LoadSnapshot(ctx, info.ID)
 	for call, err := range map[string]error{
-		"Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr,
-		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, info.Head, []study.Event{marked("late")}, nil),
-		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
+		"Stat": statErr, "Read": readErr,
+		"Delete": f.Delete(ctx, info.ID),
+		"Commit": f.Commit(ctx, info.ID, info.Head, []study.Event{marked("late")}, nil),
 	} {
 		wantError[*store.NotFoundError](t, call+" of a deleted study", err)
 	}
@@ -212,17 +210,15 @@ func testClosed(t *testing.T, f *fixture) {
 	_, lookupErr := f.Lookup(ctx, "mnist")
 	_, statErr := f.Stat(ctx, info.ID)
 	_, readErr := collect(ctx, f, info.ID, 1)
-	_, _, loadErr := f.LoadSnapshot(ctx, info.ID)
 	_, summariesErr := f.Summaries(ctx, []store.StudyID{info.ID})
 	var listErr error
 	for _, listErr = range f.List(ctx, "") {
 	}
 	for call, err := range map[string]error{
-		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "LoadSnapshot": loadErr, "List": listErr,
+		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "List": listErr,
 		"Summaries": summariesErr, "SaveSummaries": f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: 1}}),
-		"Delete":       f.Delete(ctx, info.ID),
-		"Commit":       f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
-		"SaveSnapshot": f.SaveSnapshot(ctx, info.ID, store.Snapshot{Position: 1}),
+		"Delete": f.Delete(ctx, info.ID),
+		"Commit": f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
 	} {
 		if !errors.Is(err, store.ErrClosed) {
 			t.Errorf("%s of a closed store: error is %v, want %v", call, err, store.ErrClosed)
@@ -240,10 +236,6 @@ func testSurvives(t *testing.T, f *fixture) {
 	if err := f.Delete(t.Context(), gone.ID); err != nil {
 		t.Fatal(err)
 	}
-	saved := store.Snapshot{Position: 3, Data: []byte("fold")}
-	if err := f.SaveSnapshot(t.Context(), b.ID, saved); err != nil {
-		t.Fatal(err)
-	}
 	before := f.list(t, "")
 	f.Store = f.reopen(t)
 	if after := f.list(t, ""); !slices.Equal(before, after) {
@@ -251,8 +243,5 @@ func testSurvives(t *testing.T, f *fixture) {
 	}
 	wantEvents(t, Examples(), f.read(t, a.ID, 1))
 	wantGone(t, f, gone)
-	if got, ok, err := f.LoadSnapshot(t.Context(), b.ID); err != nil || ok && (got.Position != saved.Position || string(got.Data) != string(saved.Data)) {
-		t.Errorf("LoadSnapshot = %+v, %v, %v; want the saved snapshot or none", got, ok, err)
-	}
 	f.commit(t, b.ID, b.Head, marked("7"))
 }

@@ -60,7 +60,6 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ReadersSeeWholeCommits", testReaders},
 		{"CancelledContextHasNoEffect", testCancelled},
 		{"CancelledMidwayIsOneOrTheOther", testCancelledMidway},
-		{"Snapshots", testSnapshots},
 		{"Summaries", testSummaries},
 		{"SavedSummaries", testSavedSummaries},
 		{"Closed", testClosed},

@@ -110,17 +110,3 @@ func (h *handle) SaveSummaries(ctx context.Context, list []store.Summary) error 
 	}
 	return h.Store.SaveSummaries(ctx, list)
 }
-
-func (h *handle) SaveSnapshot(ctx context.Context, id store.StudyID, s store.Snapshot) error {
-	if err := h.usable(); err != nil {
-		return err
-	}
-	return h.Store.SaveSnapshot(ctx, id, s)
-}
-
-func (h *handle) LoadSnapshot(ctx context.Context, id store.StudyID) (store.Snapshot, bool, error) {
-	if err := h.usable(); err != nil {
-		return store.Snapshot{}, false, err
-	}
-	return h.Store.LoadSnapshot(ctx, id)
-}

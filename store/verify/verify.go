@@ -17,7 +17,6 @@ type Report struct {
 	Studies   int
 	Events    uint64
 	Trials    int
-	Snapshots int       // without the damaged ones
 	Summaries int       // that were compared with their logs
 	Problems  []Problem // at most [MaxProblems]
 	More      int       // number of problems beyond MaxProblems
@@ -134,7 +133,7 @@ func (r *Report) study(ctx context.Context, s store.Store, info store.Info, summ
 		}
 	}
 	r.Studies++
-	return r.snapshot(ctx, s, info)
+	return nil
 }
 
 // ignored is a [Summarizer] that compares nothing.
@@ -153,19 +152,6 @@ func (r *Report) summary(ctx context.Context, s store.Store, replayed *study.Stu
 	}
 	r.Summaries++
 	return with.Compare(replayed, list[0].Data)
-}
-
-// snapshot counts the sound snapshots. A damaged one is not a problem, because it
-// counts as missing.
-func (r *Report) snapshot(ctx context.Context, s store.Store, info store.Info) error {
-	_, ok, err := s.LoadSnapshot(ctx, info.ID)
-	if err != nil {
-		return fatal(ctx, err)
-	}
-	if ok {
-		r.Snapshots++
-	}
-	return nil
 }
 
 // events yields the events of a log, and shows them to a Summarizer. It sets last to the
