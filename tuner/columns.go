@@ -52,6 +52,8 @@ type Columns struct {
 //	bound/METRIC               what the model predicted when it suggested the trial, or NaN
 //	parameter/NAME             the coordinate in the unit cube times 65,534, or 65,535 for
 //	                           an inactive parameter
+//	config/NAME                the value of a parameter, of a list of values its code. An
+//	                           inactive one is NaN, 0 or code 0
 type Column struct {
 	Name string
 	Type ColumnType
@@ -81,7 +83,7 @@ const (
 	Uint8 ColumnType = iota + 1
 	Uint16
 	Uint32
-	Float32
+	Int64
 	Float64
 )
 
@@ -92,16 +94,16 @@ func (t ColumnType) Size() int {
 		return 1
 	case Uint16:
 		return 2
-	case Uint32, Float32:
+	case Uint32:
 		return 4
-	case Float64:
+	case Int64, Float64:
 		return 8
 	default:
 		return 0
 	}
 }
 
-// At returns the number in row i.
+// At returns the number in row i. An Int64 beyond 2⁵³ is rounded.
 func (c *Column) At(i int) float64 {
 	switch c.Type {
 	case Uint8:
@@ -110,8 +112,8 @@ func (c *Column) At(i int) float64 {
 		return float64(binary.LittleEndian.Uint16(c.Data[2*i:]))
 	case Uint32:
 		return float64(binary.LittleEndian.Uint32(c.Data[4*i:]))
-	case Float32:
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(c.Data[4*i:])))
+	case Int64:
+		return float64(int64(binary.LittleEndian.Uint64(c.Data[8*i:])))
 	default:
 		return math.Float64frombits(binary.LittleEndian.Uint64(c.Data[8*i:]))
 	}

@@ -51,7 +51,7 @@ func expected(spec study.Spec, t study.Trial) map[string]float64 {
 		for name, list := range map[string][]float64{"mean": t.Suggestion.Mean, "sd": t.Suggestion.StdDev, "bound": t.Suggestion.Bound} {
 			out[name+"/"+o.Name] = nan
 			if len(list) > 0 {
-				out[name+"/"+o.Name] = float64(float32(list[j]))
+				out[name+"/"+o.Name] = list[j]
 			}
 		}
 	}
@@ -68,6 +68,16 @@ func expected(spec study.Spec, t study.Trial) map[string]float64 {
 		out["parameter/"+a.Parameter] = 65535
 		if _, active := t.Config.Get(a.Parameter); active {
 			out["parameter/"+a.Parameter] = math.Round(u[i] * 65534)
+		}
+	}
+	for _, name := range []string{"lr", "n", "opt", "momentum"} {
+		v, active := t.Config.Get(name)
+		if x, ok := v.Number(); ok {
+			out["config/"+name] = x
+		} else if !active {
+			out["config/"+name] = nan
+		} else {
+			out["config/"+name] = map[string]float64{"sgd": 1, "adam": 2}[v.String()]
 		}
 	}
 	return out

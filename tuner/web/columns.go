@@ -6,11 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
@@ -27,7 +23,7 @@ var lightColumns = usualColumns[:3:3]
 // furtherColumns are those that the page may ask for besides.
 var furtherColumns = map[string]bool{
 	"origin": true, "phase": true, "epoch": true, "created": true, "started": true, "ended": true, "seen": true, "cost": true, "worker": true,
-	"report/": true, "mean/": true, "sd/": true, "bound/": true, "metric/": true,
+	"report/": true, "metric/": true, "config/": true,
 }
 
 // columnsHead begins the columns of a study's trials. Four bytes with its length come
@@ -44,13 +40,13 @@ type columnsHead struct {
 // browser need it.
 type columnFormat struct {
 	Name   string   `json:"name"`
-	Type   string   `json:"type"` // u8, u16, u32, f32 or f64
+	Type   string   `json:"type"` // u8, u16, u32, i64 or f64
 	Offset int      `json:"offset"`
 	Labels []string `json:"labels,omitempty"` // of codes
 	Axis   *axis    `json:"axis,omitempty"`   // of a parameter
 }
 
-var columnTypes = map[tuner.ColumnType]string{tuner.Uint8: "u8", tuner.Uint16: "u16", tuner.Uint32: "u32", tuner.Float32: "f32", tuner.Float64: "f64"}
+var columnTypes = map[tuner.ColumnType]string{tuner.Uint8: "u8", tuner.Uint16: "u16", tuner.Uint32: "u32", tuner.Int64: "i64", tuner.Float64: "f64"}
 
 // columns sends the trials of a study as columns, all or those that changed.
 func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
@@ -72,10 +68,6 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	q := &pb.GetColumnsRequest{Parent: "studies/" + r.PathValue("study"), Names: names, After: after}
 	columns, all, err := f.readColumns(ctx, r, q)
-	if status.Code(err) == codes.InvalidArgument { // an older server has not all columns
-		q.Names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "feasible" || name == "worker" })
-		columns, all, err = f.readColumns(ctx, r, q)
-	}
 	if err != nil {
 		f.fail(w, r, err)
 		return

@@ -2,11 +2,9 @@ package web_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -58,8 +56,8 @@ func (m *table) column(t *testing.T, name string) (out []float64) {
 				out = append(out, float64(binary.LittleEndian.Uint16(m.data[c.Offset+2*i:])))
 			case "u32":
 				out = append(out, float64(binary.LittleEndian.Uint32(m.data[c.Offset+4*i:])))
-			case "f32":
-				out = append(out, float64(math.Float32frombits(binary.LittleEndian.Uint32(m.data[c.Offset+4*i:]))))
+			case "i64":
+				out = append(out, float64(int64(binary.LittleEndian.Uint64(m.data[c.Offset+8*i:]))))
 			case "f64":
 				out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(m.data[c.Offset+8*i:])))
 			default:
@@ -225,36 +223,5 @@ parameters:
 		if labels := strings.Join(c.Axis.Labels, " "); labels != want[name] || strings.Join(ticks, " ") != want[name] {
 			t.Errorf("%s: the labels are %q and the ticks %q, want %q", name, labels, ticks, want[name])
 		}
-	}
-}
-
-// older is a service without the column feasible.
-type older struct{ tuner.Service }
-
-func (o older) Columns(ctx context.Context, name string, q tuner.ColumnQuery) (tuner.Columns, error) {
-	if slices.Contains(q.Names, "feasible") {
-		return tuner.Columns{}, &study.InvalidError{Field: "names", Value: `"feasible"`, Rule: "there is no such column"}
-	}
-	return o.Service.Columns(ctx, name, q)
-}
-
-// TestOlderColumns checks that a server without a column serves the others, and that other
-// mistakes stay errors.
-func TestOlderColumns(t *testing.T) {
-	s := engine.Open(memory.New(), engine.Options{})
-	t.Cleanup(func() { s.Close() })
-	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
-		t.Fatal(err)
-	}
-	r := start(t, older{s}, server.Options{}, loopback)
-	a := r.do(t, r.get(t, "/api/studies/s/columns"))
-	if a.status != 200 || strings.Contains(a.text, `"feasible"`) || !strings.Contains(a.text, `"value/loss"`) {
-		t.Errorf("%d %q", a.status, a.text)
-	}
-	if a := r.do(t, r.get(t, "/api/studies/s/columns?light=1")); a.status != 200 || strings.Contains(a.text, "parameter/") {
-		t.Errorf("without parameters: %d %q", a.status, a.text)
-	}
-	if a := r.do(t, r.get(t, "/api/studies/none/columns")); a.status != 404 {
-		t.Errorf("no such study: %d", a.status)
 	}
 }

@@ -130,7 +130,7 @@ func reporting(s tuner.Study, c tuner.Columns, running []study.Trial) []int {
 	state := c.Find("state")
 	for _, o := range s.Spec.Objectives {
 		value, reported := c.Find("value/"+o.Name), c.Find("report/"+o.Name)
-		if state == nil || value == nil || reported == nil { // of an older server
+		if state == nil || value == nil || reported == nil {
 			continue
 		}
 		var best, pruned []int

@@ -466,7 +466,7 @@ const (
 	ColumnType_COLUMN_TYPE_UINT8       ColumnType = 1
 	ColumnType_COLUMN_TYPE_UINT16      ColumnType = 2
 	ColumnType_COLUMN_TYPE_UINT32      ColumnType = 3
-	ColumnType_COLUMN_TYPE_FLOAT32     ColumnType = 4
+	ColumnType_COLUMN_TYPE_INT64       ColumnType = 4
 	ColumnType_COLUMN_TYPE_FLOAT64     ColumnType = 5
 )
 
@@ -477,7 +477,7 @@ var (
 		1: "COLUMN_TYPE_UINT8",
 		2: "COLUMN_TYPE_UINT16",
 		3: "COLUMN_TYPE_UINT32",
-		4: "COLUMN_TYPE_FLOAT32",
+		4: "COLUMN_TYPE_INT64",
 		5: "COLUMN_TYPE_FLOAT64",
 	}
 	ColumnType_value = map[string]int32{
@@ -485,7 +485,7 @@ var (
 		"COLUMN_TYPE_UINT8":       1,
 		"COLUMN_TYPE_UINT16":      2,
 		"COLUMN_TYPE_UINT32":      3,
-		"COLUMN_TYPE_FLOAT32":     4,
+		"COLUMN_TYPE_INT64":       4,
 		"COLUMN_TYPE_FLOAT64":     5,
 	}
 )
@@ -3997,6 +3997,8 @@ func (x *ColumnsHead) GetColumns() []*Column {
 //	metric/METRIC            mean of a metric with a constraint, NaN for none
 //	parameter/NAME           coordinate in [0, 1] times 65,534, or 65,535 for an
 //	                         inactive parameter
+//	config/NAME              value of a parameter: a number, or a code whose name is the
+//	                         label. An inactive one is NaN, 0 or code 0
 type Column struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -6337,14 +6339,14 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\tTrialView\x12\x1a\n" +
 	"\x16TRIAL_VIEW_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10TRIAL_VIEW_BASIC\x10\x01\x12\x13\n" +
-	"\x0fTRIAL_VIEW_FULL\x10\x02*\xa2\x01\n" +
+	"\x0fTRIAL_VIEW_FULL\x10\x02*\xa0\x01\n" +
 	"\n" +
 	"ColumnType\x12\x1b\n" +
 	"\x17COLUMN_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11COLUMN_TYPE_UINT8\x10\x01\x12\x16\n" +
 	"\x12COLUMN_TYPE_UINT16\x10\x02\x12\x16\n" +
-	"\x12COLUMN_TYPE_UINT32\x10\x03\x12\x17\n" +
-	"\x13COLUMN_TYPE_FLOAT32\x10\x04\x12\x17\n" +
+	"\x12COLUMN_TYPE_UINT32\x10\x03\x12\x15\n" +
+	"\x11COLUMN_TYPE_INT64\x10\x04\x12\x17\n" +
 	"\x13COLUMN_TYPE_FLOAT64\x10\x05*\x8c\x01\n" +
 	"\n" +
 	"ModelState\x12\x1b\n" +

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -23,8 +24,6 @@ func put(c *tuner.Column, i int, v float64) {
 		binary.LittleEndian.PutUint16(c.Data[2*i:], uint16(v))
 	case tuner.Uint32:
 		binary.LittleEndian.PutUint32(c.Data[4*i:], uint32(v))
-	case tuner.Float32:
-		binary.LittleEndian.PutUint32(c.Data[4*i:], math.Float32bits(float32(v)))
 	default:
 		binary.LittleEndian.PutUint64(c.Data[8*i:], math.Float64bits(v))
 	}
@@ -40,8 +39,9 @@ type row struct {
 // reader is a column with the function that reads its number from a trial.
 type reader struct {
 	tuner.Column
-	read func(r *row) float64
-	text func(t *study.Trial) string // of a column of codes, instead of read
+	read  func(r *row) float64
+	whole func(r *row) int64          // of a column of integers, instead of read
+	text  func(t *study.Trial) string // of a column of codes, instead of read
 
 	codes map[string]int // of the Labels of such a column
 }
@@ -148,9 +148,9 @@ func readers(spec study.Spec) []reader {
 			}
 			return list[j]
 		}
-		add("mean/"+o.Name, tuner.Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.Mean) })
-		add("sd/"+o.Name, tuner.Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.StdDev) })
-		add("bound/"+o.Name, tuner.Float32, nil, func(r *row) float64 { return of(r.trial.Suggestion.Bound) })
+		add("mean/"+o.Name, tuner.Float64, nil, func(r *row) float64 { return of(r.trial.Suggestion.Mean) })
+		add("sd/"+o.Name, tuner.Float64, nil, func(r *row) float64 { return of(r.trial.Suggestion.StdDev) })
+		add("bound/"+o.Name, tuner.Float64, nil, func(r *row) float64 { return of(r.trial.Suggestion.Bound) })
 	}
 	for _, name := range propose.ConstrainedMetrics(spec.Proposer) {
 		add("metric/"+name, tuner.Float64, nil, func(r *row) float64 { return meanOf(r.trial.Outcome, name) })
@@ -164,7 +164,44 @@ func readers(spec study.Spec) []reader {
 		})
 		out[len(out)-1].Ticks = spec.Space.Ticks(i, columnTicks)
 	}
+	for _, a := range spec.Space.Axes() {
+		p, _ := spec.Space.Lookup(a.Parameter)
+		out = append(out, valuesOf(p))
+	}
 	return out
+}
+
+// valuesOf returns the column of the values of a parameter.
+func valuesOf(p space.Parameter) reader {
+	r := reader{Column: tuner.Column{Name: "config/" + p.Name, Type: tuner.Uint16, Labels: []string{""}}}
+	switch p.Type {
+	case space.TypeFloat:
+		r.Type, r.Labels = tuner.Float64, nil
+		r.read = func(t *row) float64 {
+			v, ok := t.trial.Config.Get(p.Name)
+			if x, _ := v.AsFloat(); ok {
+				return x
+			}
+			return math.NaN()
+		}
+	case space.TypeInt:
+		r.Type, r.Labels = tuner.Int64, nil
+		r.whole = func(t *row) int64 {
+			v, _ := t.trial.Config.Get(p.Name)
+			n, _ := v.AsInt()
+			return n
+		}
+	default:
+		codes := make(map[space.Value]float64, len(p.Values))
+		for _, v := range p.Values {
+			r.Labels, codes[v] = append(r.Labels, v.String()), float64(len(r.Labels))
+		}
+		r.read = func(t *row) float64 {
+			v, _ := t.trial.Config.Get(p.Name)
+			return codes[v] // 0 for an inactive one
+		}
+	}
+	return r
 }
 
 // columnTicks is the largest number of ticks of a parameter.
@@ -315,9 +352,12 @@ func update(v, before *study.View, columns []*reader) error {
 			_, r.active[i] = t.Config.Get(a.Parameter)
 		}
 		for _, c := range columns {
-			if c.text != nil {
+			switch {
+			case c.text != nil:
 				put(&c.Column, n, c.code(c.text(&t)))
-			} else {
+			case c.whole != nil:
+				binary.LittleEndian.PutUint64(c.Data[8*n:], uint64(c.whole(&r)))
+			default:
 				put(&c.Column, n, c.read(&r))
 			}
 		}

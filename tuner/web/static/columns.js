@@ -6,7 +6,7 @@
 export const INACTIVE = 65535;
 export const TOP = 65534;
 
-const types = /** @type {Record<string, any>} */ ({ u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array });
+const types = /** @type {Record<string, any>} */ ({ u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i64: BigInt64Array, f64: Float64Array });
 
 /**
  * @typedef {{name: string, type: string, offset: number, labels?: string[], axis?: any, data: any}} Column
@@ -62,7 +62,22 @@ export const parameters = (/** @type {Table} */ t) => under(t, "parameter/");
 export const limited = (/** @type {Table} */ t) => under(t, "metric/");
 export const objectives = (/** @type {Table} */ t) => under(t, "value/");
 
-/** at is the value at a coordinate between 0 and 1, as a number or a word. */
+/**
+ * exact reads the value of a parameter in a trial, "" where it is inactive. The table must have
+ * the columns config/, because coordinates are rounded to pixels.
+ * @returns {(i: number) => any}
+ */
+export function exact(/** @type {Table} */ t, /** @type {Column} */ c) {
+  const e = t.columns.find((x) => x.name === `config/${c.name}`);
+  return (i) => {
+    if (!e || c.data[i] === INACTIVE) return "";
+    if (e.labels) return e.labels[e.data[i]];
+    const n = Number(e.data[i]);
+    return Number.isSafeInteger(n) || e.type !== "i64" ? n : e.data[i];
+  };
+}
+
+/** at is the value at a coordinate between 0 and 1, as a number or a word. It is near, and for drawing alone. */
 export function at(/** @type {any} */ axis, /** @type {number} */ u) {
   if (axis.labels) return axis.labels[Math.min(axis.labels.length - 1, Math.floor(u * axis.labels.length))];
   if (!axis.grid) return NaN;

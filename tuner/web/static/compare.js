@@ -3,7 +3,7 @@
 
 import { call, loadColumns } from "./api.js";
 import { column, objectives } from "./columns.js";
-import { count, duration, h, number, quote, state, studyURL, trialStateNames, trialURL } from "./dom.js";
+import { count, duration, exactly, h, number, quote, state, studyURL, trialStateNames, trialURL } from "./dom.js";
 import { figure } from "./figure.js";
 import { bestSoFar, lineChart } from "./lines.js";
 import { failure, skeleton } from "./states.js";
@@ -83,7 +83,7 @@ export async function compare(/** @type {HTMLElement} */ main, /** @type {AbortS
       const f = found[i];
       const component = s.info.spec.proposer?.name || "bkb";
       return h("tr", {}, h("th", { scope: "row" }, h("a", { href: studyURL(s.name) }, s.name)), h("td", {}, state(s.info.state)), h("td", { class: "num" }, count(s.table.n)), h("td", { class: "num" }, count(f.completed)),
-        h("td", { class: "num" }, f.best < 0 ? "–" : [h("strong", {}, number(f.value, 6)), " in ", h("a", { href: trialURL(s.name, f.best) }, `#${count(f.best)}`)]), h("td", { class: "num" }, f.spent ? duration(f.spent) : "–"),
+        h("td", { class: "num" }, f.best < 0 ? "–" : [h("strong", {}, exactly(f.value)), " in ", h("a", { href: trialURL(s.name, f.best) }, `#${count(f.best)}`)]), h("td", { class: "num" }, f.spent ? duration(f.spent) : "–"),
         h("td", { class: "num" }, s.info.cost ? number(s.info.cost, 4) : "–"), h("td", {}, component), h("td", {}, s.info.spec.pruner?.name || "none"));
     }));
   }

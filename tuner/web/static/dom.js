@@ -35,6 +35,12 @@ export function number(/** @type {number|null|undefined} */ x, digits = 5) {
   return text.replace(/^-/, "−");
 }
 
+/** exactly writes a value with all its digits, so that it can be copied. */
+export function exactly(/** @type {any} */ v) {
+  if (typeof v !== "number" || Number.isFinite(v)) return String(v);
+  return v !== v ? "–" : v > 0 ? "∞" : "-∞";
+}
+
 /** count writes a whole number with separators. */
 export const count = (/** @type {number} */ n) => Math.round(n).toLocaleString("en");
 
@@ -112,7 +118,7 @@ export function csv(/** @type {any[][]} */ rows) {
   const cell = (/** @type {any} */ v) => {
     if (typeof v === "number") return Number.isNaN(v) ? "" : String(v);
     let s = String(v ?? "");
-    if (/^[=+\-@\t\r]/.test(s)) s = `'${s}`;
+    if (/^[=+\-@\t\r]/.test(s) && Number.isNaN(Number(s))) s = `'${s}`;
     return /[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s;
   };
   return new Blob([rows.map((r) => r.map(cell).join(",") + "\r\n").join("")], { type: "text/csv" });

@@ -2,24 +2,24 @@
 // The frame of a chart: title, explanation, the same data as a table, downloads, and the
 // command that prints the same.
 
-import { command, csv, h, number, save } from "./dom.js";
+import { command, csv, exactly, h, save } from "./dom.js";
 
 const shownRows = 200;
 
 /**
  * figure makes the frame. The table and the downloads are made when they are asked for.
- * @param {{title: string, hint?: any, name: string, cli?: string, tools?: any[], rows?: () => any[][], canvas?: () => HTMLCanvasElement|null, body: any, wide?: boolean}} f
+ * @param {{title: string, hint?: any, name: string, cli?: string, tools?: any[], rows?: () => any[][]|Promise<any[][]>, canvas?: () => HTMLCanvasElement|null, body: any, wide?: boolean}} f
  *   rows begins with the titles of the columns
  */
 export function figure({ title, hint, name, cli, tools = [], rows, canvas, body, wide }) {
   const id = `figure-${name}`;
   const table = h("div", { class: "as-table", hidden: true, tabindex: "0", role: "region", "aria-label": `${title} as a table` });
-  const toggle = rows && h("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => {
+  const toggle = rows && h("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: async () => {
     const show = table.hasAttribute("hidden");
     toggle.setAttribute("aria-expanded", String(show));
     toggle.textContent = show ? "Hide table" : "Show as table";
     table.toggleAttribute("hidden", !show);
-    if (show) table.replaceChildren(asTable(rows(), title));
+    if (show) table.replaceChildren(asTable(await rows(), title));
   } }, "Show as table");
   return h("section", { class: wide ? "figure wide" : "figure", "aria-labelledby": id },
     h("div", { class: "figure-head" }, h("h2", { id }, title), h("div", { class: "tools" }, tools)),
@@ -27,7 +27,7 @@ export function figure({ title, hint, name, cli, tools = [], rows, canvas, body,
     body,
     h("div", { class: "figure-foot" },
       toggle,
-      rows && h("button", { type: "button", class: "quiet", onclick: () => save(`${name}.csv`, csv(rows())) }, "CSV"),
+      rows && h("button", { type: "button", class: "quiet", onclick: async () => save(`${name}.csv`, csv(await rows())) }, "CSV"),
       canvas && h("button", { type: "button", class: "quiet", onclick: () => picture(canvas(), name) }, "PNG"),
       cli && command(cli)),
     table);
@@ -40,7 +40,7 @@ function asTable(/** @type {any[][]} */ rows, /** @type {string} */ title) {
   return h("table", {},
     h("caption", {}, left > 0 ? `${title}, the first ${shownRows} of ${body.length.toLocaleString("en")} rows. The CSV has all of them.` : title),
     h("thead", {}, h("tr", {}, head.map((t) => h("th", { scope: "col" }, t)))),
-    h("tbody", {}, body.slice(0, shownRows).map((r) => h("tr", {}, r.map((v) => h("td", {}, typeof v === "number" ? number(v, 6) : v))))));
+    h("tbody", {}, body.slice(0, shownRows).map((r) => h("tr", {}, r.map((v) => h("td", {}, exactly(v)))))));
 }
 
 /** picture saves a canvas on the colour of the page. */

@@ -3,7 +3,7 @@
 // Dragging along an axis keeps the trials that pass there.
 
 import { count, css, h, onScheme, onWidth, rgb } from "./dom.js";
-import { at, coordinate, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
+import { at, coordinate, exact, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 import { paint, sized, text } from "./raster.js";
 
@@ -272,12 +272,12 @@ export function parallel(s, signal, selected) {
     tools: [more, clear],
     body: h("div", {}, box, status, note, h("details", {}, h("summary", {}, "Filter by numbers"), ranges)),
     canvas: () => canvas,
-    rows: () => {
-      const pass = passing();
-      const rows = [["trial", ...axes.slice(0, -1).map((a) => a.name), s.objective().name]];
-      for (let i = 0; i < pass.length; i++) {
-        if (pass[i]) rows.push([i, ...axes.slice(0, -1).map((a) => (a.data[i] === INACTIVE ? "" : at(a.axis, a.data[i] / TOP))), s.values()[i]]);
-      }
+    rows: async () => {
+      await s.need(["config/"]);
+      const all = parameters(s.table);
+      const read = all.map((c) => exact(s.table, c));
+      const rows = [["trial", ...all.map((c) => c.name), s.objective().name]];
+      passing().forEach((pass, i) => pass && rows.push([i, ...read.map((f) => f(i)), s.values()[i]]));
       return rows;
     },
   });

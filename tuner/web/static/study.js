@@ -164,7 +164,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   const pages = /** @type {Record<string, {make: () => any[], update: () => any}>} */ ({
     overview: { make: () => [views.history.element, h("div", { class: "side" }, views.importances.element, views.running.element), views.parallel.element], update: () => [views.history.update(), views.importances.update(), views.parallel.update(), quietly(views.running.update())] },
     parameters: { make: () => [views.parallel.element, views.slices.element], update: () => [views.parallel.update(), views.slices.update()] },
-    trials: { make: () => views.trials.elements, update: () => views.trials.update() },
+    trials: { make: () => views.trials.elements, update: () => quietly(s.need(["config/"]).then(views.trials.update)) },
     model: { make: () => [views.diagnosis.element, views.importances.element], update: () => [quietly(views.diagnosis.update()), views.importances.update()] },
     curves: { make: () => [views.curves.element], update: () => quietly(views.curves.update()) },
     cost: { make: () => views.cost.elements, update: () => quietly(views.cost.update()) },

@@ -3,15 +3,14 @@
 
 import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
-import { css, duration, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
+import { css, duration, exactly, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
 import { again, notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
 import { wholes } from "./lines.js";
 import { loadReports, thin } from "./running.js";
 import { failure, skeleton } from "./states.js";
 
-const value = (/** @type {any} */ v) => v.floatValue ?? v.stringValue ?? (v.intValue !== undefined ? Number(v.intValue) : v.boolValue);
-const text = (/** @type {any} */ v) => (typeof v === "number" ? number(v, 12) : String(v));
+const value = (/** @type {any} */ v) => v.floatValue ?? v.stringValue ?? v.intValue ?? v.boolValue;
 
 /** trial shows a trial until the signal. */
 export async function trial(/** @type {HTMLElement} */ main, /** @type {string} */ study, /** @type {number} */ n, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
@@ -58,7 +57,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     const configuration = figure({
       title: "Configuration", name: `${study}-${n}-configuration`, cli: `tuner trials ${quote(study)} --first ${n} --limit 1 -f json`,
       rows: () => [["parameter", "value"], ...config.map(([k, v]) => [k, value(v)])],
-      body: h("div", {}, h("table", { class: "config" }, h("caption", { class: "sr" }, "Configuration"), h("tbody", {}, config.map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, text(value(v))), h("td", { class: "range-cell" }, mark(axes.get(k), value(v))))))),
+      body: h("div", {}, h("table", { class: "config" }, h("caption", { class: "sr" }, "Configuration"), h("tbody", {}, config.map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, exactly(value(v))), h("td", { class: "range-cell" }, mark(axes.get(k), value(v))))))),
         inactive.length ? h("p", { class: "hint" }, `Inactive: ${inactive.join(", ")}.`) : ""),
     });
     const predicted = t.suggestion?.mean ?? [];
@@ -73,8 +72,8 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     const came = figure({
       title: "Predicted and measured", name: `${study}-${n}-outcome`, rows: () => [["objective", "predicted mean", "predicted sd", "measured", "difference"], ...rows],
       body: h("div", {}, h("table", { class: "outcome" }, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
-        h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, number(got, 6))), h("td", {}, number(z, 3)))),
-          others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => number(Number(v), 6)).join(", ")), h("td", {}, ""))))),
+        h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, exactly(got))), h("td", {}, number(z, 3)))),
+          others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => exactly(Number(v))).join(", ")), h("td", {}, ""))))),
       t.outcome?.message && h("p", {}, t.outcome.message)),
     });
     const took = t.startTime ? ((t.endTime ? Date.parse(t.endTime) : serverNow()) - Date.parse(t.startTime)) / 1000 : NaN;

@@ -1,8 +1,8 @@
 // @ts-check
 // All trials as a table. Only the rows in view are elements.
 
-import { count, h, number, quote, trialStateNames, trialURL } from "./dom.js";
-import { at, column, INACTIVE, limited, objectives, parameters, TOP } from "./columns.js";
+import { count, exactly, h, quote, trialStateNames, trialURL } from "./dom.js";
+import { column, exact, INACTIVE, limited, objectives, parameters } from "./columns.js";
 import { beside, mostTrials } from "./beside.js";
 import { figure } from "./figure.js";
 
@@ -57,7 +57,11 @@ export function trials(s, selection) {
       { key: "state", title: "state", value: (i) => states[i] + (s.breaks(i) ? 0.5 : 0), text: (i) => s.stateOf(i) },
       ...objectives(t).map((c) => ({ key: `o:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
       ...limited(t).map((c) => ({ key: `m:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
-      ...parameters(t).map((c) => ({ key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.data[i]), text: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? "" : short(at(c.axis, c.data[i] / TOP))) })),
+      ...parameters(t).map((c) => {
+        const read = exact(t, c);
+        const value = (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.axis.levels ? c.data[i] : read(i));
+        return { key: `p:${c.name}`, title: c.name, value, text: (/** @type {number} */ i) => exactly(read(i)) };
+      }),
     ];
     const { pass, text } = selection();
     const wanted = trialStateNames.indexOf(only.value);
@@ -76,7 +80,6 @@ export function trials(s, selection) {
     for (const i of chosen) if (i >= t.n) chosen.delete(i);
     compared.update();
   }
-  const short = (/** @type {any} */ v) => (typeof v === "number" ? number(v, 4) : v);
 
   function resort() {
     const c = columns.find((x) => x.key === sort.key) ?? columns[0];
@@ -96,7 +99,7 @@ export function trials(s, selection) {
     const rows = [];
     for (let k = first; k < last; k++) {
       const i = order[k];
-      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? [h("input", { type: "checkbox", checked: chosen.has(i), "aria-label": `Compare trial ${i}`, "data-compare": i, onchange: (/** @type {any} */ e) => choose(i, e.target) }), " ", h("a", { href: trialURL(s.name, i) }, count(i))] : c.text ? c.text(i) : number(c.value(i), 6)))));
+      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? [h("input", { type: "checkbox", checked: chosen.has(i), "aria-label": `Compare trial ${i}`, "data-compare": i, onchange: (/** @type {any} */ e) => choose(i, e.target) }), " ", h("a", { href: trialURL(s.name, i) }, count(i))] : c.text ? c.text(i) : exactly(c.value(i))))));
     }
     body.replaceChildren(...[spacer(first), ...rows, spacer(order.length - last)].filter(Boolean));
     if (!order.length) body.replaceChildren(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, "No trial matches.")));
@@ -112,7 +115,7 @@ export function trials(s, selection) {
   const element = figure({
     title: "Trials", name: `${s.name}-trials`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`,
     tools: [h("label", {}, "show ", only), h("label", {}, "go to ", jump)],
-    hint: "Tick up to 8 trials to compare them. Parameters are rounded to the width of a pixel. The page of a trial has the exact values.",
+    hint: "Tick up to 8 trials to compare them.",
     body: h("div", {}, status, frame),
   });
   return { elements: [element, compared.element], update };

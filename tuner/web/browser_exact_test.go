@@ -1,0 +1,176 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/web"
+)
+
+// TestBrowserExact compares the values in tables and downloads with those of the command
+// line, on the page of a server and in a file.
+func TestBrowserExact(t *testing.T) {
+	chromium(t)
+	s := engine.Open(memory.New(), engine.Options{})
+	t.Cleanup(func() { s.Close() })
+	sp, _, err := space.Parse([]byte(`
+parameters:
+  batch: {type: int, low: 1, high: 1024, scale: log}
+  wide: {type: int, low: -9000000000000000000, high: 9000000000000000000}
+  lr: {type: float, low: 1.0e-9, high: 1, scale: log}
+  shift: {type: float, low: -1.0e+6, high: 1.0e+6}
+  level: {type: ordinal, values: [-1, 0.12341, 2]}
+  kind: {type: categorical, values: [sgd, "=sum", true]}
+  momentum: {type: float, low: 0.5, high: 0.99, when: {kind: sgd}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1}
+	if _, err := s.CreateStudy(t.Context(), "s", study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	const n, seed = 18, 7
+	rng := rand.New(rand.NewPCG(seed, 1))
+	u := make([]float64, sp.Dim())
+	for i := range n {
+		for k := range u {
+			u[k] = rng.Float64()
+		}
+		c, err := sp.Decode(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := study.Measured("loss", rng.NormFloat64()*1e-7)
+		if _, err := s.AddAll(t.Context(), "s", []study.Command{study.Add{RequestID: fmt.Sprint(i), Config: c, Outcome: o}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, s, server.Options{}, loopback)
+	command := exec.CommandContext(t.Context(), "go", "run", "../../cmd/tuner", "trials", "s", "-f", "csv", "--server", r.grpc)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
+	if err != nil || len(list) != n+1 {
+		t.Fatalf("%v, %d rows", err, len(list))
+	}
+	want := make(map[string][]string) // by column, then by trial
+	for k, title := range list[0] {
+		for _, row := range list[1:] {
+			want[title] = append(want[title], row[k])
+		}
+	}
+	var file bytes.Buffer
+	if err := web.WriteFile(t.Context(), s, "s", time.Now(), &file); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "s.html")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	// same compares rows with titles, of which the first cell is the trial.
+	same := func(where string, rows [][]string) {
+		t.Helper()
+		if len(rows) != n+1 || len(rows[0]) < 9 {
+			t.Fatalf("%s: %d rows, seed %d: %q", where, len(rows), seed, rows)
+		}
+		for k, title := range rows[0] {
+			column := "config." + title
+			if title == "loss" {
+				column = "value.loss"
+			}
+			if title == "trial" || title == "state" {
+				continue
+			}
+			if want[column] == nil {
+				t.Fatalf("%s: tuner trials has no %s among %q", where, column, list[0])
+			}
+			for _, row := range rows[1:] {
+				i, err := strconv.Atoi(strings.TrimLeft(strings.TrimSpace(row[0]), "#"))
+				if err != nil {
+					t.Fatal(where, err)
+				}
+				if got, want := row[k], want[column][i]; !sameValue(got, want) {
+					t.Errorf("%s, trial %d: %s is %q, and tuner trials has %q (seed %d)", where, i, title, got, want, seed)
+				}
+			}
+		}
+	}
+	b := openBrowser(t, r)
+	b.look(t, 1280, 1200, "light")
+	read := func(script string) (rows [][]string) {
+		t.Helper()
+		b.do(t, chromedp.Evaluate(script, &rows))
+		return rows
+	}
+	const cells = `[...document.querySelectorAll(%q)].map(r => [...r.cells].map(c => c.textContent.replace(/[↓↑]/, "").trim())).filter(r => r.length > 1)`
+	saved := func(figure string) [][]string {
+		t.Helper()
+		b.do(t, chromedp.Evaluate(fmt.Sprintf(`(() => { window.saved = ""; URL.createObjectURL = (b) => { b.text().then((t) => (window.saved = t)); return "#saved"; };
+			[...document.querySelectorAll("[aria-labelledby='figure-s-%s'] button")].find((x) => x.textContent === "CSV").click(); })()`, figure), nil))
+		b.until(t, `window.saved !== ""`)
+		var text string
+		b.do(t, chromedp.Evaluate(`window.saved`, &text))
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	for _, place := range []struct{ name, origin, path string }{{"page", b.origin, "/studies/s"}, {"file", "file://", path}} {
+		b.origin = place.origin
+		b.open(t, place.path, ".parallel canvas")
+		same(place.name+", download of the parallel coordinates", saved("parallel"))
+		b.do(t, chromedp.Click(`//section[@aria-labelledby="figure-s-parallel"]//button[text()="Show as table"]`, chromedp.BySearch))
+		b.until(t, `document.querySelector("[aria-labelledby='figure-s-parallel'] .as-table td")`)
+		same(place.name+", parallel coordinates as a table", read(fmt.Sprintf(cells, "[aria-labelledby='figure-s-parallel'] .as-table tr")))
+		b.open(t, place.path+"#trials", "table.trials td")
+		same(place.name+", table", read(fmt.Sprintf(cells, "table.trials tr")))
+		for i := range 3 {
+			b.do(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector('[data-compare="%d"]').click()`, i), nil))
+		}
+		compared := saved("compared")
+		for _, row := range compared[2:] { // below the titles and the states
+			column := map[bool]string{true: "value.loss", false: "config." + row[0]}[row[0] == "loss"]
+			for i, got := range row[1:] {
+				if !sameValue(got, want[column][i]) {
+					t.Errorf("%s, compared: %s of trial %d is %q, and tuner trials has %q", place.name, row[0], i, got, want[column][i])
+				}
+			}
+		}
+		b.clean(t, place.name)
+	}
+}
+
+// sameValue tells whether two cells hold the same value. Go and JavaScript write a float
+// differently, and both put a quote before what a spreadsheet would compute.
+func sameValue(a, b string) bool {
+	if a, b = strings.TrimPrefix(a, "'"), strings.TrimPrefix(b, "'"); a == b {
+		return true
+	}
+	_, intA := strconv.ParseInt(a, 10, 64)
+	_, intB := strconv.ParseInt(b, 10, 64)
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return (intA != nil || intB != nil) && errX == nil && errY == nil && x == y
+}
