@@ -1,6 +1,8 @@
+// Package learners has the commands that train, tune and use the bundled kernel learners on files of data.
 package learners
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,12 +23,14 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/studies"
 	"github.com/bkbtuner/bkb/cmd/tuner/trials"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -657,4 +662,135 @@ func percentText(x float64) string {
 		return fmt.Sprintf("%.0f%%", x)
 	}
 	return fmt.Sprintf("%.2g%%", x)
+}
+
+// Commands returns the commands in the order of the help page.
+func Commands(g *cli.Globals) []*cobra.Command {
+	return append(cli.Connects(cli.ToService, newAuto(g)), newTrain(g), newPredict(g), newEvaluate(g), newLeverage(g))
+}
+
+// wider returns a function that says by which command to continue in wider ranges. It is
+// the given command with the flags that hold for the new study too.
+func (a *autoRun) wider(g *cli.Globals, cmd *cobra.Command, spec study.Spec) func([]space.Edge) string {
+	return func(edges []space.Edge) string {
+		words := []string{cli.ProgramName(), "auto", a.algorithm.Name}
+		if a.demo { // these flags were not given
+			words = append(words, "--data", cli.ShellQuote(a.data.paths[0]), "--target", "y", "--db", cli.ShellQuote(g.Db))
+		}
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			switch f.Name {
+			case "demo", "from", "study", "range", "out", "log-dir", "png", "quiet", "verbose":
+				return
+			case "db":
+				if a.demo {
+					return
+				}
+			}
+			words = append(words, flagWords(f)...)
+		})
+		words = append(words, "--from", a.study)
+		ranges := map[string]string{}
+		for _, e := range edges {
+			ranges[e.Parameter] = autotune.Wider(spec, e)
+		}
+		for _, text := range a.ranges {
+			if name, _, _ := strings.Cut(text, "="); ranges[name] == "" {
+				ranges[name] = text
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(ranges)) {
+			words = append(words, "--range", ranges[name])
+		}
+		return "To continue in a wider range, run\n\n  " + cli.FoldCommand(strings.Join(words, " "), cli.OutputWidth(cmd.ErrOrStderr()))
+	}
+}
+
+// flagWords are the shell words of a flag that was given.
+func flagWords(f *pflag.Flag) []string {
+	name := "--" + f.Name
+	if f.Value.Type() == "bool" {
+		return []string{name + "=" + f.Value.String()}
+	}
+	values := []string{f.Value.String()}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	var words []string
+	for _, v := range values {
+		words = append(words, name, cli.ShellQuote(v))
+	}
+	return words
+}
+
+// The demonstration is Friedman's first problem, which has five inputs that matter and
+// five that do not.
+const (
+	demoRows   = 800
+	demoTrials = 15 // as long as 30 without learned length scales, and with less error
+	demoNoise  = 1
+)
+
+// runDemo tunes FALKON on generated data.
+func (a *autoRun) runDemo(g *cli.Globals, cmd *cobra.Command, args []string) error {
+	if len(args) > 0 || len(a.data.paths) > 0 {
+		return cli.Usagef("--demo has its own data and algorithm; leave them out")
+	}
+	if g.Server != "" {
+		return cli.Usagef("--demo works on a file; leave --server out")
+	}
+	if g.Store != "" {
+		return cli.Usagef("--demo works on a file; leave --store out")
+	}
+	if g.Db == "" {
+		dir, err := os.MkdirTemp("", "tuner-demo-")
+		if err != nil {
+			return err
+		}
+		g.Db = filepath.Join(dir, "demo.db")
+	}
+	file := g.Db + ".csv"
+	if err := writeDemoData(file); err != nil {
+		return err
+	}
+	a.data.paths, a.data.options.Target = []string{file}, []string{"y"}
+	a.study, a.logDir = "demo", g.Db+".logs"
+	if a.out == "" {
+		a.out = g.Db + ".model"
+	}
+	if !cmd.Flags().Changed("trials") {
+		a.trials = demoTrials
+	}
+	if !cmd.Flags().Changed("folds") {
+		a.folds = 1 // five folds take five times as long, and one is enough to show
+	}
+	g.Note(cmd, "Tuning FALKON on %d generated rows in\n%s.\nTheir noise has the standard deviation %d, so the rmse cannot be lower.", demoRows, file, demoNoise)
+	err := a.run(cmd.Context(), g, cmd, "falkon")
+	if errors.Is(err, context.Canceled) {
+		g.NoteCommands(cmd, [][2]string{{"the rest of the demonstration", "auto --demo --db " + cli.ShellQuote(g.Db)}})
+	}
+	return err
+}
+
+// writeDemoData writes generated rows, the same each time.
+func writeDemoData(path string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	problem := data.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
+	rows, x := problem.Sampler(), make([]float64, problem.Dim())
+	for j := range x {
+		fmt.Fprintf(w, "x%d,", j+1)
+	}
+	fmt.Fprintln(w, "y")
+	for i := range uint64(demoRows) {
+		y := rows.At(i, x)
+		for _, v := range x {
+			fmt.Fprintf(w, "%s,", strconv.FormatFloat(v, 'g', 8, 64))
+		}
+		fmt.Fprintln(w, strconv.FormatFloat(y, 'g', 8, 64))
+	}
+	return w.Flush()
 }

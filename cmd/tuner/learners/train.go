@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -405,4 +408,159 @@ func loadModel(path string) (*learners.File, error) {
 		return nil, cli.Exit(cli.ExitDamaged, fmt.Errorf("%s: the model has no encoding of data; train it again", path))
 	}
 	return f, nil
+}
+
+func algorithms(*cobra.Command, []string, string) (out []string, _ cobra.ShellCompDirective) {
+	for _, a := range training.Algorithms() {
+		out = append(out, cobra.CompletionWithDesc(a.Name, a.Summary))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// kernelNames are the kernels of the learners.
+func kernelNames() []string {
+	for _, p := range training.Algorithms()[0].Parameters {
+		if p.Name == "kernel" {
+			return p.Choices
+		}
+	}
+	return nil
+}
+
+// hyperParameters completes the hyper-parameters of the algorithm that args name, as
+// lambda=, and the values of choices, as kernel=gaussian.
+func hyperParameters(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	var names, values []string
+	if len(args) > 0 {
+		a, _ := training.Find(args[0])
+		for _, p := range a.Parameters {
+			names = append(names, p.Name)
+			for _, choice := range p.Choices {
+				values = append(values, p.Name+"="+choice)
+			}
+		}
+	}
+	return cli.Assignments(names, values, nil, toComplete)
+}
+
+// fitProgress follows a fit.
+type fitProgress struct {
+	*cli.StatusLine
+	name, measure string
+	began         time.Time
+	last          learners.Progress
+	best          float64 // validation error
+	bestAt        int
+	notes         []string
+}
+
+func newFitProgress(s *cli.StatusLine, name, measure string) *fitProgress {
+	p := &fitProgress{StatusLine: s, name: name, measure: measure, began: time.Now(), best: math.NaN()}
+	p.Draw(true, func() string { return name + ": starting" })
+	return p
+}
+
+func (p *fitProgress) report(at learners.Progress) error {
+	p.last = at
+	for _, n := range at.Notes {
+		if !slices.Contains(p.notes, n) {
+			p.notes = append(p.notes, n)
+		}
+	}
+	if at.Best || math.IsNaN(at.ValidationError) {
+		p.best, p.bestAt = at.ValidationError, at.Iteration
+	}
+	p.Draw(at.Iteration == at.Iterations, func() string { return p.line(time.Since(p.began)) })
+	return nil
+}
+
+// bestError is the least validation error, nil if there is none, or no finite one.
+func (p *fitProgress) bestError() *float64 {
+	if p.best-p.best != 0 {
+		return nil
+	}
+	return &p.best
+}
+
+// line is the text of the line after some time. A narrow terminal cuts off its end, so
+// the important parts come first.
+func (p *fitProgress) line(elapsed time.Duration) string {
+	var b strings.Builder
+	at := p.last
+	fmt.Fprintf(&b, "%s  %d/%d  %s", p.name, at.Iteration, at.Iterations, elapsed.Round(time.Second))
+	if left := at.Iterations - at.Iteration; at.Iteration > 0 && left > 0 {
+		each := elapsed / time.Duration(at.Iteration)
+		b.WriteString(", about " + (each * time.Duration(left)).Round(time.Second).String() + " left")
+	}
+	if s := elapsed.Seconds(); s > 0 && at.Rows > 0 {
+		fmt.Fprintf(&b, "  %.3g rows/s", float64(at.Rows)/s)
+	}
+	p.number(&b, p.measure, at.ValidationError)
+	if !math.IsNaN(p.best) {
+		fmt.Fprintf(&b, " (best %.4g)", p.best)
+	}
+	p.number(&b, "residual", at.Residual)
+	p.number(&b, "objective", at.Objective)
+	return b.String()
+}
+
+// number adds a number with its name, if there is one.
+func (p *fitProgress) number(b *strings.Builder, name string, v float64) {
+	if !math.IsNaN(v) {
+		fmt.Fprintf(b, "  %s %.4g", name, v)
+	}
+}
+
+// checkModelOut refuses a file for a model that cannot be written, or that would replace
+// an input, a device, or a file that is no model. It runs before any work.
+func checkModelOut(path string, inputs ...string) error {
+	folder := filepath.Dir(path)
+	if !cli.IsDir(folder) {
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no directory %s for the model %s; make it first", folder, filepath.Base(path)))
+	}
+	if err := checkReplaceable(path, inputs); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(folder, filepath.Base(path)+".*.tmp")
+	if err != nil {
+		err = fmt.Errorf("--out %s cannot be written: %w", path, err)
+		if errors.Is(err, fs.ErrPermission) {
+			return cli.Exit(cli.ExitDenied, err)
+		}
+		return err
+	}
+	return errors.Join(tmp.Close(), os.Remove(tmp.Name()))
+}
+
+// checkReplaceable refuses a file that exists and is not a model, or empty.
+func checkReplaceable(path string, inputs []string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {
+			return cli.Usagef("--out %s is the file of the data, which would be lost; name another file", path)
+		}
+	}
+	switch {
+	case info.IsDir():
+		return cli.Usagef("--out %s is a directory; name a file", path)
+	case !info.Mode().IsRegular():
+		return cli.Usagef("--out %s is no regular file; name another", path)
+	case info.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, len(learners.Magic))
+	if _, err := io.ReadFull(f, head); err != nil || string(head) != learners.Magic {
+		return cli.Usagef("--out %s exists and is no model; remove it, or name another file", path)
+	}
+	return nil
 }

@@ -3,13 +3,18 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -282,4 +287,171 @@ func (r Trial) outcome() (o study.Outcome, err error) {
 		}
 	}
 	return o, nil
+}
+
+// Study is a study as it is written.
+type Study struct {
+	Name       string            `json:"name"`
+	Status     string            `json:"status"`
+	Finished   string            `json:"finished,omitempty"` // why
+	Detail     string            `json:"detail,omitempty"`
+	Objectives []Objective       `json:"objectives"`
+	Trials     int               `json:"trials"`
+	Added      int               `json:"added,omitempty"` // trials that do not count towards max_trials
+	Counts     map[string]int    `json:"counts,omitempty"`
+	Cost       Number            `json:"cost,omitempty"`
+	MaxTrials  int               `json:"max_trials,omitempty"`
+	Timeout    string            `json:"timeout,omitempty"`
+	MaxCost    Number            `json:"max_cost,omitempty"`
+	Lease      string            `json:"lease"`
+	MaxRetries int               `json:"max_retries"`
+	Seed       uint64            `json:"seed,string"`
+	Proposer   *Component        `json:"proposer,omitempty"`
+	Pruner     *Component        `json:"pruner,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Created    time.Time         `json:"created"`
+	Position   uint64            `json:"position"`
+	Space      *space.Space      `json:"space"`
+}
+
+// Objective is one of a study's.
+type Objective struct {
+	Name      string `json:"name"`
+	Direction string `json:"direction"`
+}
+
+// Component is a proposer or pruner.
+type Component struct {
+	Name    string          `json:"name"`
+	Options json.RawMessage `json:"options,omitempty"`
+}
+
+// Unread is a study that could not be read.
+type Unread struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // unread
+	Reason string `json:"reason"`
+}
+
+// OfUnread returns the written form of a study that could not be read.
+func OfUnread(s tuner.Study) Unread { return Unread{s.Name, "unread", s.Unread} }
+
+// OfStudy returns the written form of a study.
+func OfStudy(s tuner.Study) Study {
+	r := Study{
+		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
+		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
+		MaxRetries: s.Spec.MaxRetries, Seed: s.Spec.Seed, Attributes: s.Attributes,
+		Proposer: ofComponent(s.Spec.Proposer), Pruner: ofComponent(s.Spec.Pruner),
+		Created: s.Created, Position: uint64(s.Position), Space: s.Spec.Space,
+	}
+	if s.Status == study.StatusFinished {
+		r.Finished, r.Detail = s.Finished.Reason.String(), s.Finished.Detail
+	}
+	if s.Spec.Timeout > 0 {
+		r.Timeout = s.Spec.Timeout.String()
+	}
+	for _, o := range s.Spec.Objectives {
+		r.Objectives = append(r.Objectives, Objective{o.Name, o.Direction.String()})
+	}
+	for state, n := range s.Counts {
+		if r.Counts == nil {
+			r.Counts = make(map[string]int)
+		}
+		r.Counts[state.String()] = n
+	}
+	return r
+}
+
+func ofComponent(c study.Component) *Component {
+	if c.Name == "" {
+		return nil
+	}
+	return &Component{c.Name, json.RawMessage(c.Options)}
+}
+
+// Judge tells which trials of a study keep to the constraints on its outcomes.
+type Judge struct {
+	constraints []string
+	keeps       func(study.Outcome) bool
+}
+
+// NewJudge returns the judge of a study's trials.
+func NewJudge(spec study.Spec) Judge {
+	return Judge{propose.Constrained(spec.Proposer), propose.Keeps(spec.Proposer)}
+}
+
+// Constraints are the constraints as text, such as "size at least 0.6, weight at most 1".
+func (j Judge) Constraints() string { return strings.Join(j.constraints, ", ") }
+
+// Breaks tells whether a trial has completed and breaks a constraint, so that it cannot
+// be the best.
+func (j Judge) Breaks(t study.Trial) bool { return t.State == study.Completed && !j.keeps(t.Outcome) }
+
+// OfTrial is the function OfTrial, and says of a trial that completed or was infeasible,
+// in a study that has constraints, whether it is feasible.
+func (j Judge) OfTrial(t study.Trial) Trial {
+	r := OfTrial(t)
+	if len(j.constraints) > 0 && (t.State == study.Completed || t.State == study.Infeasible) {
+		feasible := t.State == study.Completed && j.keeps(t.Outcome)
+		r.Feasible = &feasible
+	}
+	return r
+}
+
+// Number is a float64 for JSON, where NaN and the infinities are the strings "nan", "inf"
+// and "-inf".
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	text := metric.FormatNumber(float64(n))
+	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
+		text = `"` + text + `"`
+	}
+	return []byte(text), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(data []byte) error {
+	x, err := metric.ParseNumber(strings.Trim(string(data), `"`))
+	*n = Number(x)
+	return err
+}
+
+// Numbers are written as one number if there is one, else as a list.
+type Numbers []float64
+
+// MarshalJSON implements json.Marshaler.
+func (n Numbers) MarshalJSON() ([]byte, error) {
+	if len(n) == 1 {
+		return Number(n[0]).MarshalJSON()
+	}
+	list := make([]Number, len(n))
+	for i, x := range n {
+		list[i] = Number(x)
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Numbers) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '[' {
+		var x Number
+		err := x.UnmarshalJSON(data)
+		*n = Numbers{float64(x)}
+		return err
+	}
+	var list []Number
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("an empty list of values")
+	}
+	*n = make(Numbers, len(list))
+	for i, x := range list {
+		(*n)[i] = float64(x)
+	}
+	return nil
 }

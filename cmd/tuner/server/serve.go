@@ -3,26 +3,30 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/data"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/lease"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // tokensFile is the file of tokens from the flag or else from TUNER_TOKENS.
@@ -274,4 +278,91 @@ func (s *serving) logger(g *cli.Globals, cmd *cobra.Command) (*slog.Logger, erro
 	default:
 		return nil, cli.OneOf("--log-format", s.logFormat, "text", "json")
 	}
+}
+
+// limitFlags adds a flag for each limit of a server.
+func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
+	fs.Float64Var(&l.Rate, "rate", 0, "calls per second with one token (default 200)")
+	for _, f := range []struct {
+		to    *int
+		name  string
+		most  int
+		usage string
+	}{
+		{&l.MaxConnections, "max-connections", 2000, "open connections"},
+		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 1000, "open connections from one IP address"},
+		{&l.MaxStrangers, "max-strangers", 1024, "open connections without a valid token or certificate"},
+		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "such connections from one IP address"},
+		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches at once"},
+		{&l.MaxHealthWatchesPerAddress, "max-health-watches-per-address", 32, "health watches at once from one IP address"},
+		{&l.MaxInFlight, "max-calls", 4096, "calls at once, the last tenth for admins"},
+		{&l.MaxInFlightPerToken, "max-calls-per-token", 1024, "calls at once with one token"},
+		{&l.MaxInFlightPerStudy, "max-calls-per-study", 2048, "calls at once to one study"},
+		{&l.MaxWatches, "max-watches", 1000, "watches at once, the last tenth for admins"},
+		{&l.MaxWatchesPerToken, "max-watches-per-token", 200, "watches at once with one token"},
+		{&l.MaxWatchesPerStudy, "max-watches-per-study", 500, "watches at once of one study"},
+	} {
+		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("%s (default %d)", f.usage, f.most))
+	}
+	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes per second of changes with one token (default 2097152)")
+}
+
+// leastMemory is the least that --max-memory can be. A server needs 30 MB without studies.
+const leastMemory = 64 << 20
+
+// limitMemory holds the process to the flag --max-memory: 0 stands for $GOMEMLIMIT, else
+// for three quarters of what the machine or the container has.
+func limitMemory(flag int64) (*memlimit.Limit, error) {
+	switch {
+	case flag < 0:
+		return nil, nil
+	case flag > 0 && flag < leastMemory:
+		return nil, cli.Usagef("--max-memory %d: must be at least %d bytes (64 MiB)", flag, leastMemory)
+	case flag == 0:
+		if flag = debug.SetMemoryLimit(-1); flag == math.MaxInt64 {
+			flag = machineMemory("/") / 4 * 3
+		}
+	}
+	m := memlimit.New(flag)
+	if m != nil {
+		debug.SetMemoryLimit(flag)
+	}
+	return m, nil
+}
+
+// machineMemory returns the bytes of memory of the machine, or of the container if that
+// has less. It is 0 if Linux does not say so in /proc and /sys below root.
+func machineMemory(root string) int64 {
+	least := int64(0)
+	consider := func(bytes int64, err error) {
+		if err == nil && bytes > 0 && (least == 0 || bytes < least) {
+			least = bytes
+		}
+	}
+	for line := range strings.Lines(fileText(root, "proc/meminfo")) {
+		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			consider(kb*1024, err)
+		}
+	}
+	// Version 2 of cgroups has one line "0::PATH", and a limit at each level of the path.
+	// Version 1 has a line for each controller.
+	consider(strconv.ParseInt(fileText(root, "sys/fs/cgroup/memory/memory.limit_in_bytes"), 10, 64))
+	for line := range strings.Lines(fileText(root, "proc/self/cgroup")) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		for ok {
+			consider(strconv.ParseInt(fileText(root, filepath.Join("sys/fs/cgroup", path, "memory.max")), 10, 64))
+			if path == "/" || path == "." {
+				break
+			}
+			path = filepath.Dir(path)
+		}
+	}
+	return least
+}
+
+// fileText returns what a short file says, empty if it cannot be read.
+func fileText(root, path string) string {
+	b, _ := os.ReadFile(filepath.Join(root, path))
+	return strings.TrimSpace(string(b))
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -419,4 +421,60 @@ func TakeOver(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner
 		g.Note(cmd, "Left out %s, which are not the values of trials.", cli.CountText(late, "late result"))
 	}
 	return nil
+}
+
+// constrain adds a limit of a metric, such as "latency <= 10", to the options of a
+// proposer. A limit replaces the one on the same side.
+func constrain(c *study.Component, text string) error {
+	metric, side, limit, err := parseConstraint(text)
+	if err != nil {
+		return err
+	}
+	if c.Name == "" {
+		c.Name = propose.BKB
+	}
+	if c.Name != propose.BKB {
+		return cli.Usagef("--constraint %q: the proposer %s does not model metrics; use --proposer bkb", text, c.Name)
+	}
+	options := make(map[string]json.RawMessage)
+	if c.Options != "" {
+		if err := json.Unmarshal([]byte(c.Options), &options); err != nil {
+			return cli.Usagef("--proposer: the options %.60q are not a JSON object: %w", c.Options, err)
+		}
+	}
+	limits := make(map[string]map[string]json.RawMessage)
+	if raw, ok := options["constraints"]; ok {
+		if err := json.Unmarshal(raw, &limits); err != nil {
+			return cli.Usagef("--proposer: the option constraints = %.60s is not an object of limits; write {\"latency\": {\"max\": 10}}", raw)
+		}
+	}
+	if limits[metric] == nil {
+		limits[metric] = make(map[string]json.RawMessage)
+	}
+	limits[metric][side] = json.RawMessage(limit)
+	if options["constraints"], err = json.Marshal(limits); err != nil {
+		return err
+	}
+	line, err := json.Marshal(options)
+	c.Options = string(line)
+	return err
+}
+
+// parseConstraint reads "metric <= number" or "metric >= number".
+func parseConstraint(text string) (metric, side, limit string, err error) {
+	for _, sign := range []struct{ text, side string }{{"<=", "max"}, {">=", "min"}, {"≤", "max"}, {"≥", "min"}} {
+		name, number, found := strings.Cut(text, sign.text)
+		if !found {
+			continue
+		}
+		if metric = strings.TrimSpace(name); metric == "" {
+			return "", "", "", cli.Usagef("--constraint %q: there is no metric before %s; write \"latency %s 10\"", text, sign.text, sign.text)
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+			return "", "", "", cli.Usagef("--constraint %q: %q is not a finite number; write \"%s %s 10\"", text, strings.TrimSpace(number), metric, sign.text)
+		}
+		return metric, sign.side, fmt.Sprint(v), nil
+	}
+	return "", "", "", cli.Usagef("--constraint %q: must be a metric, <= or >=, and a number; write \"latency <= 10\"", text)
 }
