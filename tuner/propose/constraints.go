@@ -1,6 +1,8 @@
 package propose
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
@@ -53,3 +55,25 @@ func Keeps(c study.Component) func(study.Outcome) bool {
 // Best returns the best trials of a study by their measurements, see [acquire.Best]. It does not
 // need a model.
 func Best(v View) []int { return acquire.Best(v, constraintsOf(v.Spec().Proposer)) }
+
+// Settle makes a completed outcome infeasible if the infinity of a metric breaks its limit. A
+// study stores infinities of objectives only.
+func Settle(spec study.Spec, o study.Outcome) study.Outcome {
+	infinite := func(m study.Metric) bool {
+		return slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsInf(x, 0) }) &&
+			!slices.ContainsFunc(spec.Objectives, func(o study.Objective) bool { return o.Name == m.Name })
+	}
+	if o.State != study.Completed || !slices.ContainsFunc(o.Metrics, infinite) {
+		return o
+	}
+	for _, c := range constraintsOf(spec.Proposer) {
+		if m, ok := o.Metric(c.Metric()); ok && infinite(m) && model.Violation([]model.Constraint{c}, o) > 0 {
+			o.State = study.Infeasible
+			o.Metrics = slices.DeleteFunc(slices.Clone(o.Metrics), func(other study.Metric) bool { return other.Name == m.Name })
+			if o.Message == "" {
+				o.Message = fmt.Sprintf("%s is %v, and must be %s", m.Name, m.Mean(), c.Limits())
+			}
+		}
+	}
+	return o
+}

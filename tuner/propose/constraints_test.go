@@ -217,3 +217,37 @@ func TestSpaceConstraintsOfOnePoint(t *testing.T) {
 		}
 	}
 }
+
+// An infinite metric beyond its limit makes a trial infeasible. All else stays for the study
+// to judge.
+func TestSettle(t *testing.T) {
+	spec := study.Spec{
+		Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
+		Proposer:   study.Component{Options: `{"constraints": {"latency": {"max": 10}, "share": {"min": 0.5}, "loss": {"max": 3}}}`},
+	}
+	inf := math.Inf(1)
+	for name, c := range map[string]struct {
+		state         study.TrialState
+		metric        string
+		value         float64
+		want, message string
+		metricsLeft   int
+	}{
+		"finite":        {study.Completed, "latency", 99, "completed", "", 2},
+		"beyond max":    {study.Completed, "latency", inf, "infeasible", "latency is +Inf, and must be at most 10", 1},
+		"within max":    {study.Completed, "latency", -inf, "completed", "", 2},
+		"below min":     {study.Completed, "share", -inf, "infeasible", "share is -Inf, and must be at least 0.5", 1},
+		"without limit": {study.Completed, "seconds", inf, "completed", "", 2},
+		"failed":        {study.Failed, "latency", inf, "failed", "", 2},
+	} {
+		o := study.Outcome{State: c.state, Metrics: []study.Metric{{Name: "loss", Values: []float64{1}}, {Name: c.metric, Values: []float64{c.value}}}}
+		got := Settle(spec, o)
+		if got.State.String() != c.want || got.Message != c.message || len(got.Metrics) != c.metricsLeft || len(o.Metrics) != 2 || o.State != c.state {
+			t.Errorf("%s: %v of %v", name, got, o)
+		}
+	}
+	objective := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{inf}}}}
+	if got := Settle(spec, objective); got.State != study.Completed {
+		t.Errorf("an infinite objective with a limit: %v", got)
+	}
+}

@@ -20,6 +20,7 @@ import (
 // reading collects the values in the output of a command. It is safe for concurrent use.
 type reading struct {
 	objectives []study.Objective
+	limited    []string // metrics that may be infinite
 
 	mu         sync.Mutex
 	result     []study.Metric // of lines without a step
@@ -31,8 +32,8 @@ type reading struct {
 	fresh      chan struct{}  // holds a token if there are reports
 }
 
-func newReading(objectives []study.Objective) *reading {
-	return &reading{objectives: objectives, fresh: make(chan struct{}, 1)}
+func newReading(objectives []study.Objective, limited ...string) *reading {
+	return &reading{objectives: objectives, limited: limited, fresh: make(chan struct{}, 1)}
 }
 
 // said is the content of one line of output.
@@ -74,8 +75,9 @@ func (r *reading) line(text string) {
 	}
 	s.metrics = r.update(nil, s.metrics)
 	r.lastStep = s.metrics
+	finite := slices.DeleteFunc(means(s.metrics), func(v study.NamedValue) bool { return math.IsInf(v.Value, 0) && r.objective(v.Name) < 0 })
 	if len(r.reports) < study.MaxReports {
-		r.reports = append(r.reports, study.Report{Step: s.step, Values: means(s.metrics)})
+		r.reports = append(r.reports, study.Report{Step: s.step, Values: finite})
 		select {
 		case r.fresh <- struct{}{}:
 		default:
@@ -92,7 +94,9 @@ func (r *reading) tellable(m study.Metric) bool {
 	if m.Name == "" || len(m.Name) > study.MaxNameBytes || message(m.Name) != m.Name || strings.ContainsAny(m.Name, "\n\t") || len(m.Values) > study.MaxReplicates {
 		return false
 	}
-	return r.objective(m.Name) >= 0 || !slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+	return r.objective(m.Name) >= 0 || !slices.ContainsFunc(m.Values, func(x float64) bool {
+		return math.IsNaN(x) || math.IsInf(x, 0) && !slices.Contains(r.limited, m.Name)
+	})
 }
 
 // update replaces metrics by those of the same name. Objectives are never cut off.

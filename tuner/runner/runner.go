@@ -60,6 +60,8 @@ type Options struct {
 	// CostMetric names the metric with the cost of a trial. CostSeconds means the seconds
 	// that it ran. Empty means no cost.
 	CostMetric string
+	// Limited are the metrics with limits, which may be infinite.
+	Limited []string
 	// KillNow, when closed, cuts short the grace of commands being ended.
 	KillNow <-chan struct{}
 	// OnEvent, if not nil, receives events, one at a time.
@@ -224,23 +226,16 @@ func (o Options) Check(spec study.Spec) error {
 	return err
 }
 
-// CheckMetric refuses names of metrics that cannot be read from the output of a command.
-func CheckMetric(name string) error {
-	if name == wordStep || name == wordInfeasible {
-		return fmt.Errorf("the metric %q cannot be read, because this word means something else in the output of a command; use another name", name)
-	}
-	return nil
-}
-
 // parse reads the command and looks for its program.
 func (o Options) parse(spec study.Spec) (command, result *Command, err error) {
+	names := append([]string{o.CostMetric}, o.Limited...)
 	for _, objective := range spec.Objectives {
-		if err := CheckMetric(objective.Name); err != nil {
-			return nil, nil, err
-		}
+		names = append(names, objective.Name)
 	}
-	if err := CheckMetric(o.CostMetric); err != nil {
-		return nil, nil, err
+	for _, name := range names {
+		if name == wordStep || name == wordInfeasible {
+			return nil, nil, fmt.Errorf("the metric %q cannot be read, because this word means something else in the output of a command; use another name", name)
+		}
 	}
 	if result, err = ParseCommand(o.Study, spec.Space, []string{o.Result}); err != nil {
 		return nil, nil, fmt.Errorf("the file of results: %w", err)

@@ -33,7 +33,7 @@ func (v verdict) outcome() study.Outcome {
 // An error ends the whole run.
 func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	began := time.Now()
-	reading := newReading(r.spec.Objectives)
+	reading := newReading(r.spec.Objectives, r.options.Limited...)
 	job, err := r.start(t, reading)
 	if err != nil {
 		return r.tell(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())})

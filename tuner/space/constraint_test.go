@@ -467,7 +467,7 @@ func TestLintOfConstraints(t *testing.T) {
 		{[]string{"a <= b"}, nil},
 		{[]string{"a <= 2"}, []string{`the constraint "a <= 2" is kept by all of 4096 sampled configurations; remove it`}},
 		{[]string{"a <= b", "b <= c", "a <= c"}, []string{`the constraint "a <= c" is kept by all of`}},
-		{[]string{"a <= 0.003"}, []string{"the constraints keep 0.2"}},
+		{[]string{"a <= 0.003"}, []string{"the constraints keep about 0.2"}},
 		{[]string{"a + b + c = 1"}, nil},
 	} {
 		var got []string

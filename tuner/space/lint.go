@@ -61,6 +61,18 @@ func (s *Space) Share() float64 {
 	return float64(kept) / sampledConfigs
 }
 
+// ShareText is Share as text, such as "about 12 %".
+func (s *Space) ShareText() string {
+	switch share := s.Share(); {
+	case share == 0:
+		return fmt.Sprintf("less than %.1g %%", 100.0/sampledConfigs)
+	case share > 0.995:
+		return "nearly all"
+	default:
+		return fmt.Sprintf("about %.2g %%", 100*share)
+	}
+}
+
 // sample calls visit with uniform points, the same in every call.
 func (s *Space) sample(visit func(u []float64)) {
 	rng := stream.New(stream.Derive(0, "space sample", uint64(len(s.axes))))
@@ -81,9 +93,9 @@ func lintConstraints(s *Space) []Warning {
 		return nil
 	}
 	first := s.constraints[0].line
-	if share := s.Share(); share < scarce {
+	if s.Share() < scarce {
 		out = append(out, Warning{
-			Line: first, Message: fmt.Sprintf("the constraints keep %.2g %% of the configurations", 100*share),
+			Line: first, Message: fmt.Sprintf("the constraints keep %s of the configurations", s.ShareText()),
 			Remedy: "narrow the ranges to the part that can keep them",
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/studies"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -114,6 +115,7 @@ type importing struct {
 	left            int      // trials without an outcome that are left out
 	unfit           int      // trials of Optuna without a value that the space refuses
 	late            int      // late results
+	infinite        int      // trials with an infinity that cannot be measured
 	had             int      // trials of the study before the import
 	added           int      // trials that are new
 }
@@ -139,6 +141,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if i.late > 0 {
 		i.g.Note(i.cmd, "Leaving out %s, which are not the values of trials.", cli.CountText(i.late, "late result"))
 	}
+	if i.infinite > 0 {
+		i.g.Note(i.cmd, "Importing %s as failed, because the best possible value of an objective cannot be measured.", cli.TrialsText(i.infinite))
+	}
 	if i.dryRun {
 		i.g.Note(i.cmd, "%s: %s can be imported.", i.file, cli.TrialsText(n))
 		return nil
@@ -161,6 +166,8 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		return err
 	}
 	switch {
+	case n == 0 && i.left == 0:
+		i.g.Note(i.cmd, "%s has no trials.", i.file)
 	case i.added == n:
 		i.g.Note(i.cmd, "Imported %s.", cli.TrialsText(n))
 	case i.added == 0 && n == 1:
@@ -202,7 +209,7 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 // items calls f with the command for each trial to import and its place. It counts the
 // trials and late results that are left out.
 func (i *importing) items(spec study.Spec, f func(where string, c study.Command) error) error {
-	i.left, i.late, i.unfit = 0, 0, 0
+	i.left, i.late, i.unfit, i.infinite = 0, 0, 0, 0
 	digest := sha256.Sum256(i.data)
 	stable := i.as == record.Optuna && i.source != ""
 	n := 0
@@ -211,7 +218,10 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 			return err
 		}
 		n++
-		r := item.Trial.Bind(spec.Objectives)
+		r, measurable := item.Trial.Bind(spec.Objectives).Measurable(spec.Objectives)
+		if !measurable {
+			i.infinite++
+		}
 		i.late += len(r.Late)
 		if r.Unfinished() && !i.enqueue {
 			i.left++ // it may lack parameters that it asks for later
@@ -228,7 +238,7 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 		if !r.Unfinished() {
 			var add study.Add
 			add, err = r.Add(spec.Space)
-			add.RequestID = id
+			add.RequestID, add.Outcome = id, propose.Settle(spec, add.Outcome)
 			c = add
 		} else {
 			e := study.Enqueue{RequestID: id, Attributes: r.Attributes}

@@ -194,13 +194,17 @@ func unquoteText(s string) string {
 // readCSV yields the trials of a CSV file. Only the column state, or else a
 // value, must be there.
 func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
-	in := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff"))))
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !bytes.Contains(data, []byte("\n")) {
+		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n")) // the line ends of old programs
+	}
+	in := csvReader(data, delimiter(data))
 	in.ReuseRecord = true
 	first, err := in.Read()
 	if errors.Is(err, io.EOF) {
 		return
 	}
-	header := slices.Clone(first)
+	header := columns(first)
 	if err == nil {
 		err = checkHeader(header)
 	}
@@ -220,6 +224,11 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 		}
 		if err == nil {
 			line, _ = in.FieldPos(0)
+			if in.Comma != ',' {
+				err = checkCommas(header, row)
+			}
+		}
+		if err == nil {
 			r, err = fromRow(header, row)
 		}
 		if !yield(line, r, err) || err != nil {
@@ -228,15 +237,73 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 	}
 }
 
+// checkCommas refuses values such as 0,5 in a file with another delimiter. They are rather
+// decimals than two replicates.
+func checkCommas(header, row []string) error {
+	for i, cell := range row {
+		if cell = strings.TrimSpace(cell); strings.HasPrefix(header[i], prefixValue) && metric.DecimalComma(cell) {
+			return fmt.Errorf("column %s: %s could be a decimal comma or two replicates; write %s, or replicates in a file with commas between its columns", header[i], cell, strings.Replace(cell, ",", ".", 1))
+		}
+	}
+	return nil
+}
+
+// delimiters are those of CSV files, the usual one first.
+const delimiters = ",;\t|"
+
+// delimiter is the one of a file, with which the first line has the most known columns.
+func delimiter(data []byte) rune {
+	best, most := ',', 0
+	for _, d := range delimiters {
+		first, _ := csvReader(data, d).Read()
+		n := 0
+		for _, column := range columns(first) {
+			if isColumn(column) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = d, n
+		}
+	}
+	return best
+}
+
+func csvReader(data []byte, delimiter rune) *csv.Reader {
+	in := csv.NewReader(bytes.NewReader(data))
+	in.Comma, in.TrimLeadingSpace = delimiter, delimiter != '\t'
+	return in
+}
+
+// columns are the names in a header, without the spaces around them.
+func columns(header []string) []string {
+	out := make([]string, len(header))
+	for i, column := range header {
+		out[i] = strings.TrimSpace(column)
+	}
+	return out
+}
+
+// knownColumns are those without a prefix.
+func knownColumns() []string {
+	return append(CSVHeader(study.Spec{Space: &space.Space{}}), columnFeasible)
+}
+
+func isColumn(column string) bool {
+	prefixed := slices.ContainsFunc([]string{prefixConfig, prefixValue, prefixStdErr}, func(p string) bool { return strings.HasPrefix(column, p) })
+	return prefixed || slices.Contains(knownColumns(), column)
+}
+
 func checkHeader(header []string) error {
-	known := append(CSVHeader(study.Spec{Space: &space.Space{}}), columnFeasible)
 	for i, column := range header {
 		if slices.Contains(header[:i], column) {
 			return fmt.Errorf("there are two columns %q", column)
 		}
-		prefixed := slices.ContainsFunc([]string{prefixConfig, prefixValue, prefixStdErr}, func(p string) bool { return strings.HasPrefix(column, p) })
-		if !prefixed && !slices.Contains(known, column) {
-			return fmt.Errorf("there is no column %.40q; there are config.NAME, value.NAME, stderr.NAME and %s", column, strings.Join(known, ", "))
+		if !isColumn(column) {
+			return fmt.Errorf("there is no column %.40q; there are config.NAME, value.NAME, stderr.NAME and %s", column, strings.Join(knownColumns(), ", "))
+		}
+		if len(header) == 1 && strings.Contains(column, prefixValue) && !strings.HasPrefix(column, prefixValue) {
+			return fmt.Errorf("the first line %.80q has none of the delimiters comma, semicolon, tab and |; separate the columns by one of them", column)
 		}
 	}
 	return nil
@@ -266,7 +333,7 @@ func fromRow(header, row []string) (r Trial, err error) {
 // set reads one cell that is not of the configuration.
 func (r *Trial) set(column, cell string) error {
 	if name, ok := strings.CutPrefix(column, prefixValue); ok {
-		m, err := metric.Read(name, cell)
+		m, err := metric.Read(name, strings.TrimSpace(cell))
 		if err != nil {
 			return err
 		}
@@ -277,7 +344,7 @@ func (r *Trial) set(column, cell string) error {
 		return nil
 	}
 	if name, ok := strings.CutPrefix(column, prefixStdErr); ok {
-		x, err := metric.ParseNumber(cell)
+		x, err := metric.ParseNumber(strings.TrimSpace(cell))
 		r.StdErr[name] = Number(x)
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,4 +176,91 @@ func FuzzRead(f *testing.F) {
 		}
 		_, _, _, _ = record.OptunaStudy(data)
 	})
+}
+
+// Files of spreadsheets and old programs have other delimiters and line ends. What could be
+// two things is refused.
+func TestDialects(t *testing.T) {
+	const rows = "config.lr,config.word,value.loss,message\n0.5,a b,3,fine\n0.25,,4,\n"
+	for name, text := range map[string]string{
+		"commas":       rows,
+		"spaces":       strings.ReplaceAll(rows, ",", ", "),
+		"semicolons":   strings.ReplaceAll(rows, ",", ";"),
+		"around":       strings.ReplaceAll(rows, ",", " ; "),
+		"bars":         strings.ReplaceAll(rows, ",", "|"),
+		"tabs":         strings.ReplaceAll(rows, ",", "\t"),
+		"CRLF":         strings.ReplaceAll(rows, "\n", "\r\n"),
+		"CR":           strings.ReplaceAll(rows, "\n", "\r"),
+		"CR and a BOM": "\ufeff" + strings.ReplaceAll(strings.ReplaceAll(rows, "\n", "\r"), ",", ";"),
+	} {
+		var got []string
+		for item, err := range record.Read([]byte(text), record.CSV) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			lr, _ := item.Trial.Config.Get("lr")
+			word, _ := item.Trial.Config.Get("word")
+			got = append(got, fmt.Sprint(strings.TrimSpace(lr.String()), strings.TrimSpace(word.String()), item.Trial.Values["loss"], item.Trial.Message))
+		}
+		if want := []string{"0.5a b[3]fine", "0.25<none>[4]"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"config.lr;value.loss\n1;0,5\n":       "could be a decimal comma",
+		"config.lr\tvalue.loss\n1\t-1,5e-3\n": "could be a decimal comma",
+		"config.lr:value.loss\n1:2\n":         "none of the delimiters",
+		"config.lr;value.loss;what\n1;2;3\n":  `there is no column "what"`,
+	} {
+		var err error
+		for _, err = range record.Read([]byte(text), record.CSV) {
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The infinity on the good side of an objective cannot be measured, so its trial failed.
+func TestMeasurable(t *testing.T) {
+	objectives := []study.Objective{{Name: "loss", Direction: study.Minimize}, {Name: "acc", Direction: study.Maximize}}
+	inf := math.Inf(1)
+	for name, c := range map[string]struct {
+		state            string
+		loss, acc, steps float64
+		want             string
+		values, reports  int
+	}{
+		"finite":      {"completed", 1, 2, 3, "completed", 2, 1},
+		"bad side":    {"completed", inf, -inf, inf, "completed", 2, 1},
+		"best loss":   {"completed", -inf, 2, 3, "failed", 1, 1},
+		"best acc":    {"completed", 1, inf, 3, "failed", 1, 1},
+		"both":        {"completed", -inf, inf, -inf, "failed", 0, 0},
+		"best step":   {"completed", 1, 2, -inf, "completed", 2, 0},
+		"pruned":      {"pruned", -inf, 2, 3, "pruned", 1, 1},
+		"had crashed": {"failed", -inf, 2, 3, "failed", 1, 1},
+	} {
+		r := record.Trial{
+			State: c.state, Values: map[string]record.Numbers{"loss": {c.loss}, "acc": {c.acc}},
+			Reports: []record.Report{{Step: 1, Values: map[string]record.Number{"loss": record.Number(c.steps)}}},
+		}
+		got, ok := r.Measurable(objectives)
+		if got.State != c.want || ok != (c.state == c.want) || len(got.Values) != c.values || len(got.Reports) != c.reports {
+			t.Errorf("%s: %t, %+v", name, ok, got)
+		}
+		var s study.Study
+		sp, _ := space.New(space.NewFloat("x", 0, 1))
+		_, events, err := s.Decide(time.Now(), study.Create{Spec: study.Spec{Space: sp, Objectives: objectives}})
+		if err != nil || s.Apply(events[0]) != nil {
+			t.Fatal(err)
+		}
+		got.Config = space.NewConfig(space.Assignment{Name: "x", Value: space.Float(0.5)})
+		add, err := got.Add(sp)
+		if err == nil {
+			_, _, err = s.Decide(time.Now(), add)
+		}
+		if err != nil {
+			t.Errorf("%s: the study refuses it: %v", name, err)
+		}
+	}
 }

@@ -202,6 +202,39 @@ func (r *Trial) imply() {
 	}
 }
 
+// Measurable drops values that cannot be measured, the infinities on the good side of the
+// objectives, and makes a completed trial failed if it loses one. ok is false if it did.
+func (r Trial) Measurable(objectives []study.Objective) (out Trial, ok bool) {
+	ok = true
+	for _, o := range objectives {
+		best := math.Inf(1)
+		if o.Direction == study.Minimize {
+			best = math.Inf(-1)
+		}
+		if slices.Contains(r.Values[o.Name], best) {
+			if r.State == study.Completed.String() {
+				ok = false
+				r.State, r.Message = study.Failed.String(), fmt.Sprintf("%s was %v, which cannot be measured", o.Name, best)
+			}
+			r.Values, r.StdErr = without(r.Values, o.Name), without(r.StdErr, o.Name)
+		}
+		for i, report := range r.Reports {
+			if report.Values[o.Name] == Number(best) {
+				r.Reports = slices.Clone(r.Reports)
+				r.Reports[i].Values = without(report.Values, o.Name)
+			}
+		}
+	}
+	r.Reports = slices.DeleteFunc(slices.Clone(r.Reports), func(report Report) bool { return len(report.Values) == 0 })
+	return r, ok
+}
+
+func without[V any](m map[string]V, key string) map[string]V {
+	out := maps.Clone(m)
+	delete(out, key)
+	return out
+}
+
 // Unfinished tells whether the trial has no outcome.
 func (r Trial) Unfinished() bool {
 	return r.State == study.Queued.String() || r.State == study.Running.String()

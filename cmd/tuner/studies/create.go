@@ -34,6 +34,8 @@ type specFlags struct {
 	minimize, maximize []string
 	constraints        []string
 	attributes         []string
+
+	fill func(*study.Spec) // with what the file of space gives, once it was read
 }
 
 // DefaultMaxRetries is the default number of new starts of a trial whose lease expired.
@@ -93,19 +95,14 @@ var options = []option{
 	field("seed", method, "seed of random numbers (default a random one)", (*pflag.FlagSet).Uint64Var, 0, func(s *study.Spec) *uint64 { return &s.Seed }),
 }
 
-// field is an option that is a field of the spec. The lease of an existing study may
-// differ, because a run can have another one.
+// field is an option that is a field of the spec.
 func field[T comparable](flag string, group cli.Group, usage string, define func(fs *pflag.FlagSet, to *T, name string, value T, usage string), value T, at func(*study.Spec) *T) option {
-	o := option{
+	return option{
 		flag: flag, group: group,
 		define: func(fs *pflag.FlagSet, f *specFlags) { define(fs, at(&f.Spec), flag, value, usage) },
 		apply:  func(f *specFlags, to *study.Spec) error { *at(to) = *at(&f.Spec); return nil },
 		same:   func(a, b study.Spec) bool { return *at(&a) == *at(&b) },
 	}
-	if flag == "lease" {
-		o.same = nil
-	}
-	return o
 }
 
 func applyObjectives(f *specFlags, to *study.Spec) error {
@@ -161,10 +158,14 @@ func (f *specFlags) given(cmd *cobra.Command) bool {
 
 // apply overwrites a spec with the flags that were given.
 func (f *specFlags) apply(g *cli.Globals, cmd *cobra.Command, spec *study.Spec) error {
-	if f.space != "" {
-		if err := f.readSpace(g, cmd, spec); err != nil {
+	if f.space != "" && f.fill == nil {
+		var err error
+		if f.fill, err = f.readSpace(g, cmd); err != nil {
 			return err
 		}
+	}
+	if f.fill != nil {
+		f.fill(spec)
 	}
 	for _, o := range options {
 		if o.apply != nil && cmd.Flags().Changed(o.flag) {
@@ -189,21 +190,39 @@ func difference(a, b study.Spec) string {
 	return ""
 }
 
-// readSpace reads the space of a spec. Of a whole Experiment of Katib it reads the other
-// settings too, unless flags give them.
-func (f *specFlags) readSpace(g *cli.Globals, cmd *cobra.Command, spec *study.Spec) error {
-	sp, form, text, err := readSpaceFile(g, cmd, f.space)
-	if err != nil {
+// agree refuses flags that differ from an existing study. Given flags are compared after
+// change.
+func (f *specFlags) agree(g *cli.Globals, cmd *cobra.Command, view tuner.Study, change func(want *study.Spec)) error {
+	if !f.given(cmd) {
+		return nil
+	}
+	want := view.Spec
+	if err := f.apply(g, cmd, &want); err != nil {
 		return err
 	}
-	spec.Space = sp
-	if form != space.FormKatib || !katib.IsExperiment(text) {
+	change(&want)
+	what := difference(view.Spec, want)
+	if what == "" {
 		return nil
+	}
+	return cli.Exit(cli.ExitExists, fmt.Errorf("study %[1]s exists with another %[2]s; leave the flag out, or make a new study (create-study NAME --from %[1]s)", view.Name, what))
+}
+
+// readSpace returns a function that sets the space of a spec. Of a whole Experiment of Katib
+// it sets the other settings too, unless flags give them.
+func (f *specFlags) readSpace(g *cli.Globals, cmd *cobra.Command) (fill func(*study.Spec), err error) {
+	sp, form, text, err := readSpaceFile(g, cmd, f.space)
+	if err != nil {
+		return nil, err
+	}
+	alone := func(spec *study.Spec) { spec.Space = sp }
+	if form != space.FormKatib || !katib.IsExperiment(text) {
+		return alone, nil
 	}
 	changed := cmd.Flags().Changed
 	if from := cmd.Flags().Lookup("from"); from != nil && from.Changed {
 		g.Note(cmd, "%s: only its parameters are read, because --from gives the other settings.", f.space)
-		return nil
+		return alone, nil
 	}
 	given := katib.Given{
 		Objective: len(f.minimize)+len(f.maximize) > 0, MaxTrials: changed("max-trials"),
@@ -211,16 +230,18 @@ func (f *specFlags) readSpace(g *cli.Globals, cmd *cobra.Command, spec *study.Sp
 	}
 	x, err := katib.ReadManifest(text, given)
 	if err != nil {
-		return cli.Exit(cli.ExitInvalid, fmt.Errorf("%s: %w", f.space, err))
+		return nil, cli.Exit(cli.ExitInvalid, fmt.Errorf("%s: %w", f.space, err))
 	}
-	set(&spec.Objectives, []study.Objective{x.Objective}, !given.Objective)
-	set(&spec.MaxTrials, x.MaxTrials, !given.MaxTrials)
-	set(&spec.Proposer, study.Component{Name: x.Proposer}, x.Proposer != "")
-	set(&spec.Seed, x.Seed, x.HasSeed)
 	if len(x.Left) > 0 {
 		g.Note(cmd, "%s: left out %s (how Katib runs trials).", f.space, strings.Join(x.Left, ", "))
 	}
-	return nil
+	return func(spec *study.Spec) {
+		spec.Space = sp
+		set(&spec.Objectives, []study.Objective{x.Objective}, !given.Objective)
+		set(&spec.MaxTrials, x.MaxTrials, !given.MaxTrials)
+		set(&spec.Proposer, study.Component{Name: x.Proposer}, x.Proposer != "")
+		set(&spec.Seed, x.Seed, x.HasSeed)
+	}, nil
 }
 
 func set[T any](to *T, value T, given bool) {
@@ -354,7 +375,7 @@ func (c *creation) run(ctx context.Context, flags *specFlags) error {
 	if err := flags.apply(c.g, c.cmd, &spec); err != nil {
 		return err
 	}
-	if err := c.create(ctx, spec); err != nil {
+	if err := c.create(ctx, spec, flags); err != nil {
 		return err
 	}
 	if c.from == "" {
@@ -363,14 +384,22 @@ func (c *creation) run(ctx context.Context, flags *specFlags) error {
 	return TakeOver(ctx, c.g, c.cmd, c.svc, c.name, source)
 }
 
-// create creates the study, or accepts an existing one with --skip-if-exists.
-func (c *creation) create(ctx context.Context, spec study.Spec) error {
+// create creates the study. With --skip-if-exists it accepts an existing one that agrees
+// with the flags.
+func (c *creation) create(ctx context.Context, spec study.Spec, flags *specFlags) error {
 	if err := cli.CheckName(c.name); err != nil {
 		return err
 	}
 	_, err := c.svc.CreateStudy(ctx, c.name, study.Create{RequestID: c.requestID, Spec: spec})
 	switch {
 	case tuner.CodeOf(err) == tuner.AlreadyExists && c.skip:
+		view, err := c.svc.Study(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		if err := flags.agree(c.g, c.cmd, view, func(*study.Spec) {}); err != nil {
+			return err
+		}
 		c.g.Note(c.cmd, "Study %s exists.", c.name)
 		return nil
 	case tuner.CodeOf(err) == tuner.AlreadyExists:
@@ -391,7 +420,7 @@ func TakeOver(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner
 	if err != nil {
 		return err
 	}
-	added, refused, late := 0, 0, 0
+	added, refused, late, why := 0, 0, 0, ""
 	for t, err := range cli.AllTrials(ctx, svc, source.Name, tuner.Filter{Reports: true}) {
 		if err != nil {
 			return err
@@ -408,14 +437,23 @@ func TakeOver(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner
 		case err == nil:
 			added, late = added+1, late+len(t.Late)
 		case tuner.CodeOf(err) == tuner.Invalid:
-			refused++
+			if refused++; refused == 1 {
+				why = fmt.Sprintf("Trial %d was the first: %v.", t.Number, err)
+			}
 		default:
 			return errors.Join(fmt.Errorf("trial %d of %s could not be taken over", t.Number, source.Name), err)
 		}
 	}
-	g.Note(cmd, "Took over %s of %s.", cli.TrialsText(added), source.Name)
+	switch {
+	case added > 0:
+		g.Note(cmd, "Took over %s of %s.", cli.TrialsText(added), source.Name)
+	case refused == 0:
+		g.Note(cmd, "Took over no trials, because %s has no finished ones.", source.Name)
+	default:
+		g.Note(cmd, "Warning: took over no trials of %s.", source.Name)
+	}
 	if refused > 0 {
-		g.Note(cmd, "Left out %s that the new space or objectives refuse.", cli.TrialsText(refused))
+		g.Note(cmd, "Left out %s that the new space or objectives refuse. %s", cli.TrialsText(refused), why)
 	}
 	if late > 0 {
 		g.Note(cmd, "Left out %s, which are not the values of trials.", cli.CountText(late, "late result"))

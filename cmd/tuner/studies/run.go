@@ -154,11 +154,7 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 		if err := r.spec.apply(g, cmd, &spec); err != nil {
 			return err
 		}
-		for _, metric := range propose.ConstrainedMetrics(spec.Proposer) {
-			if err := runner.CheckMetric(metric); err != nil {
-				return err
-			}
-		}
+		r.options.Limited = propose.ConstrainedMetrics(spec.Proposer)
 		if err := r.options.Check(spec); err != nil {
 			return err
 		}
@@ -171,20 +167,11 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 	if tuner.CodeOf(err) == tuner.NotFound {
 		return cli.Explain(ctx, svc, name, err)
 	}
-	if err != nil || !r.spec.given(cmd) {
+	if err != nil {
 		return err
 	}
-	want := view.Spec
-	if err := r.spec.apply(g, cmd, &want); err != nil {
-		return err
-	}
-	if what := difference(view.Spec, want); what != "" {
-		return cli.Exit(
-			cli.ExitExists,
-			fmt.Errorf("study %s exists with another %s; leave the flag out, or make a new study (create-study --from %s)", name, what, name),
-		)
-	}
-	return nil
+	lease := view.Spec.Lease // the flag is of the run
+	return r.spec.agree(g, cmd, view, func(want *study.Spec) { want.Lease = lease })
 }
 
 // run runs the trials and reports how it went.
@@ -207,7 +194,7 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 		return err
 	}
 	p := NewProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
-	o.OnEvent, o.Env = p.Event, g.Environment()
+	o.OnEvent, o.Env, o.Limited = p.Event, g.Environment(), propose.ConstrainedMetrics(view.Spec.Proposer)
 	summary, err := runner.Run(ctx, svc, *o)
 	p.End()
 	if err := r.conclude(g, cmd, summary, err); err != nil || *r.form != "table" {

@@ -179,7 +179,7 @@ func printSpace(out io.Writer, sp *space.Space) error {
 	}
 	kept := ""
 	if len(sp.Constraints()) > 0 {
-		kept = fmt.Sprintf(", of which the constraints keep about %.2g %%", 100*sp.Share())
+		kept = ", of which the constraints keep " + sp.ShareText()
 	}
 	_, err := fmt.Fprintf(out, "%d coordinates, %s configurations%s\n", sp.Dim(), many, kept)
 	return err

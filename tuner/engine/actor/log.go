@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -149,7 +150,7 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 	if err := permit(by, l.name, v.study, cmd); err != nil {
 		return study.Reply{}, err
 	}
-	reply, events, err := v.study.Decide(l.now(), cmd)
+	reply, events, err := v.study.Decide(l.now(), settled(v.study.Spec(), cmd))
 	Sign(by, events)
 	if err == nil {
 		err = l.quota.refuse(v.held, cmd, reply, events)
@@ -165,6 +166,19 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 	}
 	l.enqueue(events)
 	return reply, nil
+}
+
+// settled is a command whose outcome the study stores.
+func settled(spec study.Spec, cmd study.Command) study.Command {
+	switch c := cmd.(type) {
+	case study.Tell:
+		c.Outcome = propose.Settle(spec, c.Outcome)
+		return c
+	case study.Add:
+		c.Outcome = propose.Settle(spec, c.Outcome)
+		return c
+	}
+	return cmd
 }
 
 // enqueue puts the events of one command into a batch. The lock is held.

@@ -96,7 +96,10 @@ func ReadConstraints(o *study.Options) []Constraint {
 }
 
 // String returns the constraint in words, such as "latency at most 10".
-func (c Constraint) String() string {
+func (c Constraint) String() string { return c.metric + " " + c.Limits() }
+
+// Limits returns the limits in words, such as "at most 10".
+func (c Constraint) Limits() string {
 	var bounds []string
 	if !math.IsInf(c.low, -1) {
 		bounds = append(bounds, fmt.Sprintf("at least %v", c.low))
@@ -104,7 +107,7 @@ func (c Constraint) String() string {
 	if !math.IsInf(c.top, 1) {
 		bounds = append(bounds, fmt.Sprintf("at most %v", c.top))
 	}
-	return c.metric + " " + strings.Join(bounds, " and ")
+	return strings.Join(bounds, " and ")
 }
 
 // Violation returns by how much an outcome breaks the constraints, summed over their metrics and

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,8 +25,9 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 		if name == "" {
 			return nil, fmt.Errorf("%q: which objective is it of? Write NAME=%s", word, text)
 		}
-		if err := decimalComma(name, text); err != nil {
-			return nil, err
+		if DecimalComma(text) {
+			whole, fraction, _ := strings.Cut(text, ",")
+			return nil, fmt.Errorf("%s: %s could be a decimal comma; write %s.%s, or for two replicates %s=%s %s=%s", name, text, whole, fraction, name, whole, name, fraction)
 		}
 		m, err := Read(name, text)
 		if err != nil {
@@ -44,15 +46,12 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 	return metrics, nil
 }
 
-// decimalComma refuses two integers with a comma between them, which are rather a number
-// with a decimal comma than two replicates.
-func decimalComma(name, text string) error {
-	whole, fraction, ok := strings.Cut(text, ",")
-	if !ok || !digits(strings.TrimLeft(whole, "+-")) || !digits(fraction) {
-		return nil
-	}
-	return fmt.Errorf("%s: %s could be a decimal comma; write %s.%s, or for two replicates %s=%s %s=%s", name, text, whole, fraction, name, whole, name, fraction)
-}
+// twoIntegers matches two integers with a comma between them.
+var twoIntegers = regexp.MustCompile(`^[-+]?\d+,\d+([eE][-+]?\d+)?$`)
+
+// DecimalComma tells whether a text is rather a number with a decimal comma than two
+// replicates.
+func DecimalComma(text string) bool { return twoIntegers.MatchString(text) }
 
 // Read reads what [Format] has written.
 func Read(name, text string) (study.Metric, error) {
@@ -76,11 +75,6 @@ func Read(name, text string) (study.Metric, error) {
 		return m, fmt.Errorf("%s: a standard error goes with exactly one value; tell replicates alone, or their mean with its standard error", name)
 	}
 	return m, nil
-}
-
-// digits tells whether s has digits only, and at least one.
-func digits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // Format writes the text after the = sign.
