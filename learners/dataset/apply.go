@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -82,7 +83,7 @@ func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 	if t.sparse != nil && t.sparse.Dim() > e.Sparse.Dim {
 		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), e.Sparse.Dim)}
 	}
-	inputs, targets, err := locate(e, t)
+	inputs, targets, err := t.locate(e)
 	if err != nil {
 		return nil, err
 	}
@@ -112,25 +113,34 @@ func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 
 // locate returns the columns of t that are the inputs and the targets. targets is nil
 // if t lacks some of them.
-func locate(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
-	switch {
-	case e.Sparse != nil:
+func (t *Table) locate(e *data.Encoding) (inputs, targets []int, err error) {
+	if e.Sparse != nil {
 		if len(t.targets) > 0 && len(e.Targets) > 0 {
 			targets = []int{0}
 		}
 		return nil, targets, nil
-	case e.Named && !t.named:
-		return nil, nil, &ColumnsError{Reason: "the model knows its columns by name, the data have no names; say so if their first row is a header"}
-	case !e.Named && t.named:
-		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is not a header"}
-	case e.Named:
-		return locateByName(e, t)
 	}
-	return locateByPosition(e, t)
+	names := make([]string, len(t.columns))
+	for c := range names {
+		names[c] = t.columns[c].Name
+	}
+	return locate(e, names, t.named)
 }
 
-func locateByPosition(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
-	n := len(t.columns)
+// locate returns the columns that are the dense inputs and the targets of e.
+func locate(e *data.Encoding, names []string, named bool) (inputs, targets []int, err error) {
+	switch {
+	case e.Named && !named:
+		return nil, nil, &ColumnsError{Reason: "the model knows its columns by name, the data have no names; say so if their first row is a header"}
+	case !e.Named && named:
+		return nil, nil, &ColumnsError{Reason: "the model knows its columns by position, the data have names; say so if their first row is not a header"}
+	case e.Named:
+		return locateByName(e, names)
+	}
+	return locateByPosition(e, len(names))
+}
+
+func locateByPosition(e *data.Encoding, n int) (inputs, targets []int, err error) {
 	if n != e.Columns && n != len(e.Inputs) {
 		want := fmt.Sprint(e.Columns)
 		if len(e.Inputs) < e.Columns {
@@ -139,32 +149,28 @@ func locateByPosition(e *data.Encoding, t *Table) (inputs, targets []int, err er
 		return nil, nil, &ColumnsError{Reason: fmt.Sprintf("there are %d columns, the model takes %s", n, want)}
 	}
 	for i := range e.Inputs {
-		c := i
-		if n == e.Columns {
-			c = e.Inputs[i].Position
+		if inputs = append(inputs, i); n == e.Columns {
+			inputs[i] = e.Inputs[i].Position
 		}
-		if c >= n {
-			return nil, nil, &ColumnsError{Reason: "the encoding names positions beyond its columns"}
-		}
-		inputs = append(inputs, c)
 	}
 	if n == e.Columns {
 		for i := range e.Targets {
-			if e.Targets[i].Position >= n {
-				return nil, nil, &ColumnsError{Reason: "the encoding names positions beyond its columns"}
-			}
 			targets = append(targets, e.Targets[i].Position)
+		}
+	}
+	for _, c := range slices.Concat(inputs, targets) {
+		if c >= n {
+			return nil, nil, &ColumnsError{Reason: "the encoding names positions beyond its columns"}
 		}
 	}
 	return inputs, targets, nil
 }
 
-func locateByName(e *data.Encoding, t *Table) (inputs, targets []int, err error) {
-	at := map[string]int{}
-	for c := range t.columns {
-		at[t.columns[c].Name] = c
+func locateByName(e *data.Encoding, names []string) (inputs, targets []int, err error) {
+	at, known := map[string]int{}, map[string]bool{}
+	for c, name := range names {
+		at[name] = c
 	}
-	known := map[string]bool{}
 	var bad ColumnsError
 	for i := range e.Inputs {
 		name := e.Inputs[i].Name
@@ -185,8 +191,8 @@ func locateByName(e *data.Encoding, t *Table) (inputs, targets []int, err error)
 	if len(targets) < len(e.Targets) {
 		targets = nil
 	}
-	for c := range t.columns {
-		if name := t.columns[c].Name; !known[name] && !e.IgnoreExtra {
+	for _, name := range names {
+		if !known[name] && !e.IgnoreExtra {
 			bad.Extra = append(bad.Extra, name)
 		}
 	}
@@ -235,22 +241,40 @@ func codes(have, want []string) []int {
 }
 
 func (g *planTarget) bind(e *data.Encoding, col *Column) error {
-	if e.Task != data.Classification || e.ClassNumbers != nil {
+	if e.Task != data.Classification {
 		if !col.Kind.IsNumber() {
 			return kindError(col, data.Numeric)
 		}
-		if e.ClassNumbers != nil {
-			g.number = map[float64]int{}
-			for k, v := range e.ClassNumbers {
-				g.number[v] = k
-			}
-		}
 		return nil
 	}
-	if col.Kind != data.Categorical && col.Values > 0 {
-		return kindError(col, data.Categorical)
+	class, number := map[string]int{}, map[float64]int{}
+	for k, text := range e.Classes {
+		class[text] = k
+		v, err := parseNumber([]byte(text))
+		if e.ClassNumbers != nil {
+			v, err = e.ClassNumbers[k], nil
+		}
+		if _, twice := number[v]; err == nil && !twice {
+			number[v] = k
+		} else if err == nil {
+			number[v] = -1 // two labels such as 7 and 07
+		}
 	}
-	g.class = codes(col.Levels, e.Classes)
+	switch {
+	case col.Kind.IsNumber() && len(number) == 0 && col.Values > 0:
+		return kindError(col, data.Categorical)
+	case col.Kind.IsNumber():
+		g.number = number
+	case e.ClassNumbers != nil:
+		return kindError(col, data.Numeric)
+	}
+	for _, text := range col.Levels {
+		k, ok := class[text]
+		if !ok {
+			k = -1
+		}
+		g.class = append(g.class, k)
+	}
 	return nil
 }
 
@@ -277,7 +301,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 	if in.Kind.IsNumber() {
 		if v != v {
 			if in.Fill == nil {
-				return p.t.missingError(row, in.column, false)
+				return p.t.missingError(row, in.column, untrained)
 			}
 			v = *in.Fill
 		}
@@ -295,7 +319,7 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 	case in.Fill != nil:
 		level = int(*in.Fill)
 	default:
-		return p.t.missingError(row, in.column, false)
+		return p.t.missingError(row, in.column, untrained)
 	}
 	if level < 0 && p.e.Unknown == data.UnknownError {
 		return p.t.cellError(row, in.column, fmt.Sprintf("%q is not among the levels that the model knows, %s",
@@ -308,6 +332,41 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 	return nil
 }
 
+// Unseen returns a note for each input with categories that the training rows of a model
+// lacked, with the number of rows. It reads the cells once if there are such categories.
+func (t *Table) Unseen(ctx context.Context, e *data.Encoding) ([]string, error) {
+	p, err := newPlan(e, t, false)
+	if err != nil {
+		return nil, err
+	}
+	var inputs []*planInput
+	for i := range p.inputs {
+		if in := &p.inputs[i]; !in.Dropped && slices.Contains(in.level, -1) {
+			inputs = append(inputs, in)
+		}
+	}
+	if len(inputs) == 0 {
+		return nil, nil
+	}
+	rows, first := make([]int, len(inputs)), make([]string, len(inputs))
+	err = t.scan(ctx, nil, func(_ int, cells []float64) error {
+		for i, in := range inputs {
+			if v := cells[in.column]; v == v && in.level[int(v)] < 0 {
+				rows[i]++
+				first[i] = cmp.Or(first[i], t.columns[in.column].Levels[int(v)])
+			}
+		}
+		return nil
+	})
+	var notes []string
+	for i, in := range inputs {
+		if rows[i] > 0 {
+			notes = append(notes, fmt.Sprintf("input %q: %s with a category that training lacked, such as %q", in.Name, count(rows[i], "row"), first[i]))
+		}
+	}
+	return notes, err
+}
+
 func (t *Table) cellError(row, c int, reason string) error {
 	file, within := t.place(row)
 	return &data.CellError{File: file, Row: within, Column: t.columns[c].Name, Reason: reason}
@@ -317,7 +376,7 @@ func (p *plan) target(row, i int, cells, y []float64) error {
 	g := &p.targets[i]
 	v := cells[g.column]
 	if v != v {
-		return p.t.missingError(row, g.column, true)
+		return p.t.missingError(row, g.column, untargeted)
 	}
 	if p.e.Task != data.Classification {
 		y[i] = (v - g.Center) / g.Scale
@@ -329,10 +388,10 @@ func (p *plan) target(row, i int, cells, y []float64) error {
 	k, known := 0, true
 	if g.number != nil {
 		k, known = g.number[v]
-	} else if k = g.class[int(v)]; k < 0 {
-		known = false
+	} else {
+		k = g.class[int(v)]
 	}
-	if !known {
+	if !known || k < 0 {
 		text := formatNumber(v)
 		if g.number == nil {
 			text = p.t.columns[g.column].Levels[int(v)]

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -18,7 +19,10 @@ type builder struct {
 	row     []float64
 	rows    int // complete rows
 	missing missingSet
-	single  bool // numbers must fit float32
+	single  bool   // numbers must fit float32
+	comma   bool   // numbers in texts have a decimal comma
+	point   []byte // of the number that parse reads
+	prefer  dateOrder
 	store   cellStore
 	weights []float64 // of rows, if a column has them
 }
@@ -34,6 +38,9 @@ func newBuilder(o *Options, names []string) *builder {
 	b := &builder{
 		cols: make([]columnBuilder, len(names)), slot: make([]int, len(names)),
 		missing: o.missingSet(), single: o.Float32 || o.ChunkFile != "",
+	}
+	if o.DayFirst {
+		b.prefer = dayFirst
 	}
 	for i, n := range names {
 		b.cols[i].name = n
@@ -65,7 +72,7 @@ func (b *builder) token(c int, s []byte) error {
 		return b.none(c)
 	}
 	if col.kind == "" && !col.undated && col.numbers+col.texts == 0 {
-		col.detect([][]byte{s}, "")
+		col.detect([][]byte{s}, b.prefer)
 	}
 	switch col.kind {
 	case data.Categorical:
@@ -74,7 +81,7 @@ func (b *builder) token(c int, s []byte) error {
 		if v, ok := col.times.parse(s); ok {
 			return b.number(c, v)
 		}
-		return b.fault(c, fmt.Sprintf("%s is no time with the date as %s, which the column has; %s", excerpt(s), col.times.order, textRemedy))
+		return b.fault(c, fmt.Sprintf("%s is no time with the date as %s, which the column has; set DayFirst if the day comes first, %s", excerpt(s), col.times.order, textRemedy))
 	case data.Boolean:
 		if v, ok := truth(s); ok {
 			return b.number(c, v)
@@ -83,8 +90,11 @@ func (b *builder) token(c int, s []byte) error {
 			return b.fault(c, excerpt(s)+" is neither true nor false, which the column has; "+textRemedy)
 		}
 	}
-	v, err := parseNumber(s)
+	v, err := b.parse(s)
 	if err == nil {
+		if col.target {
+			col.addLabel(v, s)
+		}
 		return b.number(c, v)
 	}
 	if err == errTooLarge || isInfinity(s) {
@@ -93,7 +103,28 @@ func (b *builder) token(c int, s []byte) error {
 		}
 		return b.fault(c, excerpt(s)+" "+err.Error())
 	}
+	if col.model && col.kind == data.Numeric {
+		if v, ok := truth(s); ok {
+			return b.number(c, v)
+		}
+		return b.fault(c, excerpt(s)+" is not a number, and the model has numbers in this column; name it in Missing if it stands for a missing value")
+	}
 	return b.text(c, s)
+}
+
+// parse reads a number with a decimal point, or with a decimal comma where the file has them.
+func (b *builder) parse(s []byte) (float64, error) {
+	if !b.comma {
+		return parseNumber(s)
+	}
+	if bytes.IndexByte(s, '.') >= 0 {
+		return 0, errNotNumber
+	}
+	b.point = append(b.point[:0], s...)
+	if i := bytes.IndexByte(s, ','); i >= 0 {
+		b.point[i] = '.'
+	}
+	return parseNumber(b.point)
 }
 
 // textRemedy is the advice for a text that a column cannot have.
@@ -117,9 +148,11 @@ func (b *builder) text(c int, s []byte) error {
 
 // integer adds an integer to column c. As a category it keeps all its digits.
 func integer[T int64 | uint64](b *builder, c int, v T) error {
-	if b.cols[c].kind == data.Categorical {
+	col := &b.cols[c]
+	if col.kind == data.Categorical {
 		return b.text(c, fmt.Append(nil, v))
 	}
+	col.odd = col.odd || col.target && math.Abs(float64(v)) >= 1<<53
 	return b.number(c, float64(v))
 }
 

@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -52,6 +54,10 @@ type columnBuilder struct {
 	kind    data.Kind // "" if the cells decide between numbers and texts
 	times   *times    // of a column of times in texts
 	undated bool      // the first cells are neither all times nor all truth values
+	model   bool      // kind is that of a model
+	target  bool
+	odd     bool               // labels that are no plain integers, or an integer written in two ways
+	written map[float64]string // of labels
 	dropped bool
 	weights bool // of rows
 	label   bool
@@ -77,6 +83,22 @@ func (c *columnBuilder) detect(cells [][]byte, preferred dateOrder) {
 		c.kind, c.times = data.Time, t
 	case boolean:
 		c.kind = data.Boolean
+	}
+}
+
+// addLabel notes how a number is written that may be the label of a class.
+func (c *columnBuilder) addLabel(v float64, s []byte) {
+	whole := bytes.TrimLeft(s, "+-")
+	if c.odd = c.odd || len(whole) > 1 && whole[0] == '0' && whole[1] != '.' || math.Abs(v) >= 1<<53 && digits(whole); c.odd || len(c.written) > MaxClasses {
+		return
+	}
+	if c.written == nil {
+		c.written = map[float64]string{}
+	}
+	if old, ok := c.written[v]; !ok {
+		c.written[v] = string(s)
+	} else {
+		c.odd = old != string(s)
 	}
 }
 
@@ -118,7 +140,7 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 		return 0, fmt.Errorf("a text of %d bytes, the limit is %d", len(s), MaxText)
 	}
 	if !utf8.Valid(s) {
-		return 0, fmt.Errorf("%s is not UTF-8", excerpt(s))
+		return 0, fmt.Errorf("%s is not UTF-8; convert the file, for example by iconv -f latin1 -t utf-8", excerpt(s))
 	}
 	if len(c.levels) == MaxLevels {
 		c.overflow, c.codes, c.levels = true, nil, nil
@@ -155,8 +177,12 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 		col.Dates = c.times.order
 	}
 	switch {
-	case c.texts > 0 && c.kind != data.Categorical && c.decimalCommas():
-		return col, c.fault(b, c.firstText, c.text+" is no number for its comma; write numbers with a decimal point and nothing between thousands, or name the column in Categorical")
+	case c.texts > 0 && c.kind != data.Categorical && c.decorated():
+		what := "sign"
+		if strings.Contains(c.text, ",") {
+			what = "comma"
+		}
+		return col, c.fault(b, c.firstText, fmt.Sprintf("%s is no number for its %s; write numbers with a decimal point, nothing between thousands and no signs of currency or per cent, set Decimal if commas are decimal, or name the column in Categorical", c.text, what))
 	case c.texts > 0 && c.numbers > 0:
 		return col, c.mixed(b)
 	case c.overflow:
@@ -167,14 +193,14 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 	return col, nil
 }
 
-// decimalCommas reports whether all texts are numbers with decimal commas.
-func (c *columnBuilder) decimalCommas() bool {
+// decoratedNumber is a number with a decimal comma, separators of thousands, or a sign of
+// currency or per cent.
+var decoratedNumber = regexp.MustCompile(`^[-+(]?[$€£¥]?\s?[-+]?(\d+[.,]\d+|\d{1,3}([.,'\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)\s?[%$€£¥]?\)?$`)
+
+// decorated reports whether all texts are decorated numbers.
+func (c *columnBuilder) decorated() bool {
 	for _, s := range c.levels {
-		whole, part, ok := strings.Cut(s, ",")
-		if !ok || !digits([]byte(part)) || part == "" {
-			return false
-		}
-		if _, err := parseNumber([]byte(strings.ReplaceAll(whole, ".", "") + "." + part)); err != nil {
+		if !decoratedNumber.MatchString(s) {
 			return false
 		}
 	}
@@ -188,6 +214,9 @@ func (c *columnBuilder) mixed(b *builder) error {
 	if c.numbers < c.texts {
 		at, value, what = c.firstNumber, strconv.Quote(formatNumber(c.values[0])), "is a number among texts"
 		advice = "name the column in Categorical"
+	}
+	if at.row == b.rows && b.rows > 1 {
+		advice += ", or remove the row if it sums up the others"
 	}
 	return c.fault(b, at, fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice))
 }

@@ -3,8 +3,12 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -20,40 +24,75 @@ type csvReader struct {
 	width int
 	first [][]byte // a record read ahead
 	line0 int      // its line
+	comma bool     // numbers have a decimal comma
 	// sample are the first records without the header.
 	sample  [][]string
 	missing missingSet
+	prefer  dateOrder
 }
 
 // openCSV reads the header, if any. It notes its decisions in the report.
 func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader, error) {
-	head, _ := r.Peek(r.Size())
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		r.Discard(3)
-		head = head[3:]
-	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		return nil, &FileError{File: file, Reason: "it is UTF-16; convert it to UTF-8"}
-	}
+	r = asUTF8(r)
+	head := headOf(r)
 	if i := bytes.IndexByte(head, 0); i >= 0 {
 		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text", i)}
 	}
+	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
+		r = bufio.NewReaderSize(returns{r}, headBytes)
+		head = headOf(r)
+	}
 	delim, why := byte(o.Delimiter), "as asked"
 	if delim == 0 {
-		delim, why = detectDelimiter(head)
+		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
-	recs := sampleRecords(head, delim, sampleRows)
+	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ','}
+	if c.sample = sampleRecords(head, delim, sampleRows); o.Decimal == 0 && delim != ',' && decimalCommas(c.sample, c.missing) {
+		c.comma = true
+		rep.Notes = append(rep.Notes, "numbers have decimal commas")
+	}
+	if c.comma {
+		pointed(c.sample)
+	}
 	header, headerWhy := o.Header == HeaderYes, "as asked"
 	if o.Header == HeaderAuto {
-		header, headerWhy = detectHeader(recs, o.missingSet())
+		header, headerWhy = c.detectHeader(o.Model)
 	}
-	if header && len(recs) > 0 {
-		recs = recs[1:]
+	if header && len(c.sample) > 0 {
+		c.sample = c.sample[1:]
+	}
+	if o.DayFirst {
+		c.prefer = dayFirst
 	}
 	rep.Delimiter, rep.DelimiterWhy = string(delim), why
 	rep.Header, rep.HeaderWhy = header, headerWhy
-	c := &csvReader{file: file, recs: newRecords(r, delim), sample: recs, missing: o.missingSet()}
 	return c, c.readFirst(header)
+}
+
+// asUTF8 decodes UTF-16 that starts with a byte order mark, and skips one of UTF-8.
+func asUTF8(r *bufio.Reader) *bufio.Reader {
+	head, _ := r.Peek(3)
+	switch {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		r.Discard(3)
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		utf16 := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+		return bufio.NewReaderSize(transform.NewReader(r, utf16.NewDecoder()), headBytes)
+	}
+	return r
+}
+
+// returns reads carriage returns as line feeds.
+type returns struct{ r io.Reader }
+
+func (r returns) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 func (c *csvReader) readFirst(header bool) error {
@@ -91,10 +130,14 @@ func (c *csvReader) describe(at int, col *columnBuilder) {
 			cells = append(cells, []byte(rec[at]))
 		}
 	}
-	if col.kind == "" && len(cells) > 0 {
-		if col.detect(cells, ""); col.kind == "" {
-			col.undated = true
+	switch {
+	case col.kind == data.Time && col.times == nil:
+		if col.detect(cells, c.prefer); col.times == nil {
+			col.times = newTimes(cmp.Or(c.prefer, yearFirst))
 		}
+	case col.kind == "" && len(cells) > 0:
+		col.detect(cells, c.prefer)
+		col.undated = col.kind == ""
 	}
 }
 
@@ -111,7 +154,7 @@ func (c *csvReader) next(b *builder, col0 int) error {
 		}
 		line = c.recs.line
 	}
-	b.file, b.line = c.file, line
+	b.file, b.line, b.comma = c.file, line, c.comma
 	if len(fields) != c.width {
 		return &data.CellError{
 			File: c.file, Row: b.next(), Line: line,

@@ -4,7 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // detectFormat detects the format of a file from its first bytes, then from its name.
@@ -65,15 +69,20 @@ func digits(s []byte) bool {
 	return true
 }
 
-// firstLines returns at most max lines of head that are not empty, without a last one
-// that is incomplete.
+// headOf returns the start of a file, without a last line that it does not hold all of.
+func headOf(r *bufio.Reader) []byte {
+	head, err := r.Peek(r.Size())
+	if i := bytes.LastIndexByte(head, '\n'); err == nil && i >= 0 {
+		return head[:i+1]
+	}
+	return head
+}
+
+// firstLines returns at most max lines of head that are not empty.
 func firstLines(head []byte, max int) [][]byte {
 	var lines [][]byte
 	for len(lines) < max && len(head) > 0 {
-		line, rest, ended := bytes.Cut(head, []byte("\n"))
-		if !ended && len(lines) > 0 {
-			break
-		}
+		line, rest, _ := bytes.Cut(head, []byte("\n"))
 		if line = bytes.TrimRight(line, "\r"); len(trim(line)) > 0 {
 			lines = append(lines, line)
 		}
@@ -129,11 +138,16 @@ func sampleRecords(head []byte, delim byte, max int) [][]string {
 
 // detectDelimiter returns the delimiter that splits each of the first lines into the
 // same number of fields, at least two. If several do, the one with the most fields is
-// chosen. Of equals, a comma comes first and white space last.
-func detectDelimiter(head []byte) (byte, string) {
+// chosen. Of equals, a comma comes first and white space last. A comma is none if it is
+// decimal, which it also is where a semicolon cuts lines into numbers.
+func detectDelimiter(head []byte, comma bool) (byte, string) {
 	best, most := byte(','), 1
+	comma = comma || sampleWidth(head, ';', 20) > 1 && allNumbers(sampleRecords(head, ';', 20))
 	for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
 		fields := sampleWidth(head, delim, 20)
+		if comma && delim == ',' {
+			continue
+		}
 		if fields > most && (delim != Whitespace || most == 1) {
 			best, most = delim, fields
 		}
@@ -157,8 +171,67 @@ func detectDelimiter(head []byte) (byte, string) {
 	return ',', "there is one column"
 }
 
+// allNumbers reports whether records have only numbers, with decimal points or commas.
+func allNumbers(recs [][]string) bool {
+	pointed(recs)
+	for c := range recs[0] {
+		if !numericBelow(recs, c, missingSet{auto: true}) {
+			return false
+		}
+	}
+	return true
+}
+
+// commaNumber is a number with a decimal comma.
+var commaNumber = regexp.MustCompile(`^[-+]?\d*,\d+([eE][-+]?\d+)?$`)
+
+// decimalCommas reports whether a column has numbers with decimal commas and nothing
+// else, and no column has fractions with a point.
+func decimalCommas(recs [][]string, missing missingSet) bool {
+	commas, others := map[int]bool{}, map[int]bool{} // columns
+	for i, rec := range recs {
+		for c, s := range rec {
+			_, err := parseNumber([]byte(s))
+			switch {
+			case i == 0 && len(recs) > 1, missing.has([]byte(s)): // it may be the header
+			case err == nil && strings.Contains(s, "."):
+				return false
+			case commaNumber.MatchString(s):
+				commas[c] = true
+			case err != nil:
+				others[c] = true
+			}
+		}
+	}
+	for c := range commas {
+		if !others[c] {
+			return true
+		}
+	}
+	return false
+}
+
+// pointed gives numbers with decimal commas a point.
+func pointed(recs [][]string) {
+	for _, rec := range recs {
+		for c, s := range rec {
+			if commaNumber.MatchString(s) {
+				rec[c] = strings.Replace(s, ",", ".", 1)
+			}
+		}
+	}
+}
+
 // detectHeader decides whether the first record holds names.
-func detectHeader(recs [][]string, missing missingSet) (bool, string) {
+func (c *csvReader) detectHeader(model *data.Encoding) (bool, string) {
+	recs, missing := c.sample, c.missing
+	if model != nil && model.Named && len(recs) > 0 {
+		for i := range model.Inputs {
+			if slices.Contains(recs[0], model.Inputs[i].Name) {
+				return true, "it has the columns of the model"
+			}
+		}
+	}
 	if len(recs) == 0 {
 		return false, "there are no records"
 	}
@@ -174,6 +247,9 @@ func detectHeader(recs [][]string, missing missingSet) (bool, string) {
 			twice = name
 		}
 		seen[name] = true
+	}
+	if len(recs) == 1 && (model == nil || model.Named) {
+		return true, "it is the only record, and of text"
 	}
 	for c := range recs[0] {
 		if numericBelow(recs[1:], c, missing) {

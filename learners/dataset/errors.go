@@ -53,7 +53,7 @@ func (e *ColumnsError) Error() string {
 		parts = append(parts, "missing "+quoted(e.Missing, 8, ", "))
 	}
 	if len(e.Extra) > 0 {
-		parts = append(parts, "not known to the model "+quoted(e.Extra, 8, ", "))
+		parts = append(parts, "not known to the model "+quoted(e.Extra, 8, ", ")+" (set IgnoreExtra to leave them out)")
 	}
 	if e.Reason != "" {
 		parts = append(parts, e.Reason)

@@ -120,7 +120,7 @@ func (f *fitter) scan(ctx context.Context) error {
 		switch {
 		case col.Kind == data.Categorical:
 			f.counts[c] = make([]int, len(col.Levels))
-		case isTarget[c] && f.task == data.Classification, col.Missing > 0 && f.o.Missing == data.FillMostFrequent:
+		case isTarget[c] && f.task == data.Classification, !isTarget[c] && f.o.Missing == data.FillMostFrequent:
 			f.numbers[c] = map[float64]int{}
 		}
 	}
@@ -139,7 +139,10 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 	case v != v:
 		f.missing[c]++
 		if isTarget && f.task != data.Unlabelled || !isTarget && f.o.Missing == data.MissingError {
-			return f.t.missingError(row, c, isTarget)
+			if isTarget {
+				return f.t.missingError(row, c, untargeted)
+			}
+			return f.t.missingError(row, c, unfilled)
 		}
 	case f.counts[c] != nil:
 		f.counts[c][int(v)]++
@@ -162,20 +165,26 @@ func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
 	switch {
 	case isTarget && n > MaxClasses:
 		return fmt.Errorf("dataset: the target %q has more than %d different values; is this a regression?", name, MaxClasses)
+	case n > maxCountedValues && f.t.columns[c].Missing == 0:
+		f.numbers[c] = nil // and the model has no rule for the column
 	case n > maxCountedValues:
 		return fmt.Errorf("dataset: the column %q has more than %d different values; fill missing ones with the mean or the median", name, maxCountedValues)
 	}
 	return nil
 }
 
+// These are the remedies for missing cells.
+const (
+	unfilled   = "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"
+	untargeted = "the target is missing; remove the row"
+	untrained  = "the value is missing, and the model was trained without a rule for that; fill it in, or train the model with EncodingOptions.Missing"
+)
+
 // missingError names a missing cell, with its line if known.
-func (t *Table) missingError(row, c int, isTarget bool) error {
+func (t *Table) missingError(row, c int, reason string) error {
 	col := &t.columns[c]
 	file, within := t.place(row)
-	e := &data.CellError{File: file, Row: within, Column: col.Name, Reason: "the value is missing; fill it in by EncodingOptions.Missing, or drop the column"}
-	if isTarget {
-		e.Reason = "the target is missing; remove the row"
-	}
+	e := &data.CellError{File: file, Row: within, Column: col.Name, Reason: reason}
 	if t.number(row) == col.FirstMissing {
 		e.Line = col.MissingLine
 	}
@@ -231,11 +240,7 @@ func (f *fitter) trainingRows() string {
 	if f.rows != nil {
 		n = len(f.rows)
 	}
-	text := count(n, "training row")
-	if n == 1 && !slices.ContainsFunc(f.t.columns, func(c Column) bool { return c.Kind.IsNumber() }) {
-		text += ", which may be a header without rows"
-	}
-	return text
+	return count(n, "training row")
 }
 
 // suspectLevels is the number of levels from which a category is suspect.
@@ -284,7 +289,7 @@ func (f *fitter) fill(ctx context.Context, e *data.Encoding) error {
 		case f.o.Missing == data.FillMostFrequent && f.numbers[c] != nil:
 			v := frequentNumber(f.numbers[c])
 			in.Fill = &v
-		case f.o.Missing == data.FillMedian && f.t.columns[c].Missing > 0:
+		case f.o.Missing == data.FillMedian:
 			medians = append(medians, i)
 		}
 		if f.missing[c] > 0 {

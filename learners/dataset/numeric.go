@@ -75,7 +75,11 @@ func (m *matrixReader) columns() ([]string, int) { return nil, m.width }
 
 func (m *matrixReader) describe(_ int, col *columnBuilder) {
 	col.label = m.isLabels
-	if m.cell.kind == 'b' && col.kind == "" {
+	if col.kind == data.Categorical {
+		return
+	}
+	col.kind = ""
+	if m.cell.kind == 'b' {
 		col.kind = data.Boolean
 	}
 }

@@ -51,6 +51,11 @@ func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 		return nil, err
 	}
 	t, err := open(ctx, o, paths)
+	var labels *labelsError
+	if errors.As(err, &labels) && !slices.Contains(append(paths, o.TargetPath), "-") {
+		o.Categorical = append(slices.Clone(o.Categorical), labels.column)
+		t, err = open(ctx, o, paths) // as texts
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err() // for every error of a reader
 	}
@@ -131,10 +136,7 @@ func (in *input) decompress(raw io.Reader) error {
 	return nil
 }
 
-func (in *input) head() []byte {
-	head, _ := in.r.Peek(in.r.Size())
-	return head
-}
+func (in *input) head() []byte { return headOf(in.r) }
 
 func (in *input) close() {
 	if in.file != nil {
@@ -364,12 +366,19 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 	if err := t.mark(o, b, names); err != nil {
 		return nil, err
 	}
+	if o.Model != nil {
+		if err := t.follow(o.Model, b, names); err != nil {
+			return nil, err
+		}
+	}
 	_, width := r.columns()
 	for c := range b.cols {
 		src, at := r, c
 		if c >= width {
 			src, at = targets.rowReader, c-width
-			t.targets = append(t.targets, c)
+			if o.Model == nil {
+				t.targets = append(t.targets, c)
+			}
 		}
 		if d, ok := src.(describer); ok {
 			d.describe(at, &b.cols[c])
@@ -379,6 +388,9 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 		for c := p.wx; c < p.wx+p.wy; c++ {
 			t.targets = append(t.targets, c)
 		}
+	}
+	for _, c := range t.candidates(o, names) {
+		b.cols[c].target = true
 	}
 	b.layout()
 	t.single = b.single
@@ -475,12 +487,85 @@ func (t *Table) finish(o *Options, b *builder) error {
 	if dropped > 0 {
 		t.report.Notes = append(t.report.Notes, count(dropped, "column")+" dropped")
 	}
-	if err := t.chooseTarget(o); err != nil {
+	err := t.chooseTarget(o)
+	if err == nil {
+		err = t.checkLabels(o, b)
+	}
+	if err != nil {
 		b.store.abort()
 		return err
 	}
 	t.fillReport()
 	return b.store.finish(t)
+}
+
+// labelsError reports labels of classes that are not the numbers that they are read as.
+type labelsError struct{ column string }
+
+func (e *labelsError) Error() string {
+	return fmt.Sprintf("dataset: the labels of the target %q are no plain integers, and standard input is read only once; name the column in Categorical", e.column)
+}
+
+// checkLabels returns a labelsError if the target has classes that must be texts.
+func (t *Table) checkLabels(o *Options, b *builder) error {
+	if len(t.targets) != 1 || o.Model != nil || o.Task == data.Regression {
+		return nil
+	}
+	c := t.targets[0]
+	odd := b.cols[slices.Index(b.slot, c)].odd
+	if col := &t.columns[c]; odd && col.Kind == data.Numeric && (o.Task == data.Classification || col.Constant() || two(col)) {
+		return &labelsError{col.Name}
+	}
+	return nil
+}
+
+// follow gives the columns the kinds that they have in a model.
+func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
+	if e.Sparse != nil {
+		return nil // which newPlan refuses
+	}
+	inputs, targets, err := locate(e, names, t.named)
+	if err != nil {
+		return err
+	}
+	t.targets = targets
+	for c := range b.cols {
+		b.cols[c].dropped = !b.cols[c].weights && !slices.Contains(inputs, c) && !slices.Contains(targets, c)
+	}
+	for i, c := range inputs {
+		in, col := &e.Inputs[i], &b.cols[c]
+		col.kind, col.model = in.Kind, true
+		if in.Kind == data.Time && in.Dates != "" {
+			col.times = newTimes(in.Dates)
+		}
+	}
+	if e.Task == data.Classification && e.ClassNumbers == nil && len(targets) > 0 {
+		b.cols[targets[0]].kind = data.Categorical
+	}
+	return nil
+}
+
+// candidates returns the columns that may become targets.
+func (t *Table) candidates(o *Options, names []string) []int {
+	switch {
+	case len(t.targets) > 0 || o.NoTarget || o.Model != nil:
+		return t.targets
+	case t.named:
+		return []int{namedTarget(names)}
+	}
+	return []int{0, len(names) - 1}
+}
+
+// namedTarget returns the column that is called a target, or the last one.
+func namedTarget(names []string) int {
+	for _, want := range targetNames {
+		for c, name := range names {
+			if strings.EqualFold(name, want) {
+				return c
+			}
+		}
+	}
+	return len(names) - 1
 }
 
 // targetNames are the names of columns that are targets by default.
@@ -489,6 +574,8 @@ var targetNames = []string{"target", "label", "class", "outcome", "y"}
 // chooseTarget detects the target unless the options name it.
 func (t *Table) chooseTarget(o *Options) error {
 	switch {
+	case o.Model != nil:
+		t.report.TargetWhy = "as in the model"
 	case o.NoTarget:
 		t.report.TargetWhy = "as asked"
 	case o.TargetPath != "":

@@ -1,6 +1,10 @@
 package dataset
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/bkbtuner/bkb/learners/data"
+)
 
 // Format is a kind of file.
 type Format string
@@ -38,6 +42,17 @@ type Options struct {
 	// Format is the format of the files. If empty, it is detected from the content,
 	// then from the name.
 	Format Format
+	// Model is the encoding of the model that the data are for, or nil. The columns then
+	// have its kinds, and columns that it ignores are not read.
+	Model *data.Encoding
+	// Task is the task that the target is for, or empty if its cells decide. Labels of
+	// classes are texts unless all are plain integers.
+	Task data.Task
+	// DayFirst says that dates such as 2/1/2026 are in January.
+	DayFirst bool
+	// Decimal is the character of decimal fractions in text, '.' or ','. If 0, it is
+	// detected from the first lines.
+	Decimal rune
 	// Delimiter is the delimiter of text files. It may be ',', ';', '\t', '|',
 	// Whitespace or any other ASCII character. If 0, it is detected from the first
 	// lines.
@@ -97,6 +112,9 @@ func (o *Options) check() error {
 	}
 	if d := o.Delimiter; d < 0 || d > 127 || d == '"' || d == '\n' || d == '\r' || d == '.' || d == '-' || d == '+' || d >= '0' && d <= '9' {
 		return fmt.Errorf("dataset: %q cannot be a delimiter", d)
+	}
+	if o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' || o.Decimal == ',' && o.Delimiter == ',' {
+		return fmt.Errorf("dataset: decimal character %q with delimiter %q; it is '.' or ',', and not the delimiter", o.Decimal, o.Delimiter)
 	}
 	if o.NoTarget && (len(o.Target) > 0 || o.TargetPath != "" || o.TargetArray != "") {
 		return fmt.Errorf("dataset: NoTarget contradicts a target")

@@ -75,7 +75,7 @@ func recoverParquet(path string, err *error) {
 func (p *parquetReader) columns() ([]string, int) { return p.names, len(p.names) }
 
 func (p *parquetReader) describe(c int, col *columnBuilder) {
-	if col.kind == "" {
+	if col.kind != data.Categorical {
 		col.kind = p.cols[c].kind
 	}
 }

@@ -54,7 +54,14 @@ type times struct {
 	last    string // the layout of the last one
 }
 
-func newTimes(order dateOrder) *times { return &times{order: order, layouts: timeLayouts[order]} }
+// newTimes returns the reader of times with dates of an order, or with the year first.
+func newTimes(order dateOrder) *times {
+	t := &times{order: order, layouts: timeLayouts[order]}
+	if order != yearFirst {
+		t.layouts = append(t.layouts[:len(t.layouts):len(t.layouts)], timeLayouts[yearFirst]...)
+	}
+	return t
+}
 
 // parse returns the seconds of a time, and whether it is one.
 func (t *times) parse(s []byte) (float64, bool) {
@@ -119,7 +126,7 @@ func detectWords(cells [][]byte, preferred dateOrder) (t *times, boolean bool) {
 	if all(truth) {
 		return nil, true
 	}
-	for _, order := range []dateOrder{preferred, yearFirst, monthFirst, dayFirst} {
+	for _, order := range []dateOrder{yearFirst, preferred, monthFirst, dayFirst} {
 		if t := newTimes(order); order != "" && all(t.parse) {
 			return t, false
 		}

@@ -19,7 +19,7 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 	targets := t.targets
 	if e != nil {
 		var err error
-		if _, targets, err = locate(e, t); err != nil {
+		if _, targets, err = t.locate(e); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -147,7 +147,7 @@ func deal(ctx context.Context, t Table, s Split, o data.EncodingOptions) (train,
 		parts, err = data.Split(t.Len(), s.Seed, shares...)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, fmt.Errorf("%w; give more rows, or no share for validation and test", err)
 	}
 	train, parts = parts[0], parts[1:]
 	if s.Validation > 0 {

@@ -280,6 +280,7 @@ func (a *autoRun) prepare(ctx context.Context, g *cli.Globals, cmd *cobra.Comman
 	if err != nil {
 		return nil, err
 	}
+	a.data.options.Task = encoding.Task
 	table, err := a.data.openLabelled(ctx, g, cmd)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,10 @@ type dataFlags struct {
 	options   dataset.Options
 	format    string
 	delimiter string
+	decimal   string
 	header    string
+
+	ignoreExtra bool // of predict and evaluate
 }
 
 func (d *dataFlags) add(cmd *cobra.Command) {
@@ -43,6 +46,8 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
 		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
 		f.StringVar(&d.delimiter, "delimiter", "", "`delimiter` of text, a character, tab or space (default detected)")
+		f.StringVar(&d.decimal, "decimal", "", "`character` of decimal fractions in text, point or comma (default detected)")
+		f.BoolVar(&o.DayFirst, "day-first", false, "dates such as 2/1/2026 that have the day first (default detected)")
 		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text (default detected)")
 		f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to leave out")
 		f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` of numbers that are categories")
@@ -55,6 +60,7 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 	})
 	cli.Register(cmd, "data-format", cli.Words(dataFormats...))
 	cli.Register(cmd, "header", cli.Words("yes", "no"))
+	cli.Register(cmd, "decimal", cli.Words("point", "comma"))
 	cli.Register(cmd, "delimiter", cli.Words("tab", "space"))
 }
 
@@ -69,6 +75,13 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
 		f.StringVar(&o.TargetPath, "target-file", "", "`file` of the targets alone, row by row")
 		f.StringVar(&o.TargetArray, "target-array", "", "`array` of the targets in an .npz file")
+	})
+}
+
+// addIgnoreExtra adds the flag of predict and evaluate.
+func (d *dataFlags) addIgnoreExtra(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
+		f.BoolVar(&d.ignoreExtra, "ignore-extra", false, "columns that training lacked are left out")
 	})
 }
 
@@ -133,6 +146,15 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 			return nil, cli.Usagef("--delimiter %q: must be one ASCII character, tab or space", d.delimiter)
 		}
 		o.Delimiter = r
+	}
+	switch d.decimal {
+	case "":
+	case "point", ".":
+		o.Decimal = '.'
+	case "comma", ",":
+		o.Decimal = ','
+	default:
+		return nil, cli.OneOf("--decimal", d.decimal, "point", "comma")
 	}
 	t, err := dataset.Open(ctx, *o, d.paths...)
 	return t, refused(err)
@@ -220,10 +242,15 @@ func refused(err error) error {
 // remedies translates the advice of Go packages into flags.
 var remedies = strings.NewReplacer(
 	"fill it in by EncodingOptions.Missing", "fill it in with --impute median",
+	"train the model with EncodingOptions.Missing", "train the model with --impute",
+	"set IgnoreExtra to leave them out", "--ignore-extra leaves them out",
+	"set Decimal if commas are decimal", "give --decimal comma if commas are decimal",
+	"say so if their first row is", "give --header if their first row is",
+	"set DayFirst", "give --day-first",
+	"give more rows, or no share for validation and test", "give more rows, or --validation 0",
 	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
 	"name it in Missing", "name it with --missing",
 	"or the column in Categorical", "or the column with --categorical",
-	"or name the column in Categorical", "or name the column with --categorical",
 	"name the column in Categorical", "name the column with --categorical",
 	"say that the file has no header", "say --header no",
 	"drop the column if it identifies rows", "--drop it if it identifies rows",
@@ -351,7 +378,9 @@ below set them. A column is named by its name or its position (1 is the first, -
 the last). A row without a target is left out of training, and stderr has the
 count. An empty cell is a missing value.
 
-Inputs and targets are standardised. Text columns are one-hot encoded.
+Inputs and targets are standardised. Text columns are one-hot encoded. Dates and times
+are seconds since 1970, and true and false are 1 and 0. Labels of classes are texts
+unless all are plain integers.
 
 Several files give one table. A quoted pattern such as 'part-*.parquet' stands for the
 files that match, in the order of their names. With --chunk-file the memory does not

@@ -40,6 +40,7 @@ scores or probabilities.`,
 		f.StringVarP(&model, "model", "m", "", "`file` of the model")
 	})
 	flags.add(cmd)
+	flags.addIgnoreExtra(cmd)
 	cmd.Flags().BoolVar(&scores, "scores", false, "scores or probabilities of classes alone")
 	deviceFlag(g, cmd)
 	form := cli.FormatFlag(cmd, "csv", "jsonl", "json", "npy")
@@ -75,6 +76,9 @@ func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model s
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	e := *file.Encoding
+	e.IgnoreExtra = e.IgnoreExtra || data.ignoreExtra
+	file.Encoding, data.options.Model = &e, &e
 	table, err := data.open(ctx)
 	if err != nil {
 		return nil, nil, nil, err
@@ -83,9 +87,16 @@ func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model s
 		noteTable(g, cmd, table, nil)
 	}
 	src, err := encode(table, ctx, file.Encoding)
+	var notes []string
+	if err == nil {
+		notes, err = table.Unseen(ctx, file.Encoding)
+	}
 	if err != nil {
 		table.Close()
 		return nil, nil, nil, refused(err)
+	}
+	for _, n := range notes {
+		g.Note(cmd, "%s", n)
 	}
 	return file, src, func() { table.Close() }, nil
 }
@@ -222,6 +233,7 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 	})
 	data.add(cmd)
 	data.addTarget(cmd)
+	data.addIgnoreExtra(cmd)
 	data.addWeights(cmd, cli.Group{Title: "Data"})
 	deviceFlag(g, cmd)
 	form := cli.FormatFlag(cmd, "table", "json", "jsonl")

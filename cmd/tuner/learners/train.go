@@ -194,6 +194,7 @@ func (t *trainer) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 	if err != nil {
 		return err
 	}
+	t.data.options.Task = o.Task
 	table, err := t.data.openLabelled(ctx, g, cmd)
 	if err != nil {
 		return err
