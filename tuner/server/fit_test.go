@@ -32,7 +32,7 @@ func TestAskFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, wiretest.New(), server.Options{})
+	r := start(t, wiretest.New(t), server.Options{})
 	c := pb.NewTunerClient(r.connect(t))
 	create := createRequest("wide")
 	create.Spec.Space = string(text)

@@ -204,7 +204,7 @@ func TestDefaultDeadlines(t *testing.T) {
 
 // TestPages checks that lists too large for one message come in several pages.
 func TestPages(t *testing.T) {
-	service := wiretest.New()
+	service := wiretest.New(t)
 	r := start(t, service, server.Options{Limits: server.Limits{MaxSendBytes: 2000, Rate: -1}})
 	c := pb.NewTunerClient(r.connect(t))
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {

@@ -104,7 +104,7 @@ func createRequest(name string) *pb.CreateStudyRequest {
 // trial.
 func withStudies(t testing.TB) *wiretest.Service {
 	t.Helper()
-	service := wiretest.New()
+	service := wiretest.New(t)
 	for _, name := range []string{"mine", "theirs"} {
 		_, c, _, err := wire.DecodeCreate(createRequest(name))
 		if err != nil {

@@ -168,6 +168,9 @@ func TestPermissions(t *testing.T) {
 			ctx, cancel := context.WithCancel(as(t.Context(), token))
 			err := try(ctx)
 			got := status.Code(err)
+			if text := status.Convert(err).Message(); strings.Contains(text, "is held by token") || strings.Contains(text, "belongs to token") {
+				got = passed // another rule, see TestWorkerNames
+			}
 			cancel()
 			if enough := " does not permit this call; it needs the scope " + enoughFor(method); got == denied && !strings.HasSuffix(status.Convert(err).Message(), enough) {
 				t.Errorf("%s by the %s: %v, want …%s", method, caller, err, enough)

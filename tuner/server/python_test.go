@@ -39,7 +39,7 @@ func TestPython(t *testing.T) {
 	pair := authority.Issue(t, "server", "localhost", "127.0.0.1")
 	path := tokenPath(t)
 	token := addToken(t, path, server.Scope{Role: server.RoleAdmin})
-	service := wiretest.New()
+	service := wiretest.New(t)
 	r := start(t, service, server.Options{CertFile: pair.CertFile, KeyFile: pair.KeyFile, TokenFile: path})
 	_, port, err := net.SplitHostPort(r.address)
 	if err != nil {

@@ -195,7 +195,7 @@ func (a answer) details(kind string) (all []map[string]any) {
 // withStudies is a service with the studies mine and theirs, with one running trial each.
 func withStudies(t testing.TB) *wiretest.Service {
 	t.Helper()
-	s := wiretest.New()
+	s := wiretest.New(t)
 	s.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
 	for _, name := range []string{"mine", "theirs"} {
 		if _, err := s.CreateStudy(t.Context(), name, study.Create{Spec: spec(t)}); err != nil {

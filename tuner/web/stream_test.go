@@ -126,7 +126,7 @@ func TestWatch(t *testing.T) {
 			return m["result"]
 		}
 	}
-	if e := next(); e["position"] != "2" || e["event"] != "study.Started" {
+	if e := next(); e["position"] != "2" || e["event"] != "started" {
 		t.Errorf("the first event: %v", e)
 	}
 	if line := w.line(t); line != "\n" {

@@ -151,7 +151,7 @@ func TestAddAllBroken(t *testing.T) {
 // Over the wire too, a missing study is not found, and a closed client is closed.
 func TestAddAllNowhere(t *testing.T) {
 	l := listen(t)
-	serve(t, wiretest.New(), server.Options{Limits: free}, l)
+	serve(t, wiretest.New(t), server.Options{Limits: free}, l)
 	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
 	for _, name := range []string{"none", "a/b"} {
 		if _, err := c.AddAll(t.Context(), name, adds(2)); tuner.CodeOf(err) != tuner.NotFound {

@@ -24,7 +24,7 @@ func BenchmarkCalls(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			l := listen(b)
-			serve(b, wiretest.New(), so, l)
+			serve(b, wiretest.New(b), so, l)
 			c := dial(b, l.Addr().String(), co)
 			if _, err := c.CreateStudy(b.Context(), "s", study.Create{Spec: spec(b)}); err != nil {
 				b.Fatal(err)

@@ -144,8 +144,8 @@ func several(i int) (commands []study.Command) {
 // their effect. The study ends as if no answer had been lost.
 func TestExactlyOnce(t *testing.T) {
 	const rounds = 200
-	calm := wiretest.New()
-	service := &lossy{Service: wiretest.New(), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
+	calm := wiretest.New(t)
+	service := &lossy{Service: wiretest.New(t), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
 	serve(t, service, server.Options{Limits: free}, service.l)
 	c := dial(t, service.l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
 	for _, s := range []tuner.Service{calm, c} {
@@ -199,7 +199,7 @@ func history(t *testing.T, s tuner.Service) (h struct {
 // A deletion whose answer is lost still deletes, and its repetition does not delete a new
 // study of the same name.
 func TestLostDeletion(t *testing.T) {
-	service := &lossy{Service: wiretest.New(), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
+	service := &lossy{Service: wiretest.New(t), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
 	serve(t, service, server.Options{Limits: free}, service.l)
 	c := dial(t, service.l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
 	for range 60 {
@@ -218,7 +218,7 @@ func TestLostDeletion(t *testing.T) {
 // TestWatchResumes cuts the connection after every few events. Each event is seen once, in
 // order.
 func TestWatchResumes(t *testing.T) {
-	service := wiretest.New()
+	service := wiretest.New(t)
 	l := &cuttable{Listener: listen(t)}
 	serve(t, service, server.Options{Limits: free}, l)
 	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
@@ -272,7 +272,7 @@ func TestServerAway(t *testing.T) {
 		}
 	}
 
-	silent := &silent{Service: wiretest.New(), asked: make(chan struct{}, 10), l: &cuttable{Listener: listen(t)}}
+	silent := &silent{Service: wiretest.New(t), asked: make(chan struct{}, 10), l: &cuttable{Listener: listen(t)}}
 	serve(t, silent, server.Options{Limits: free}, silent.l)
 	c = dial(t, silent.l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -327,7 +327,7 @@ func (s *unsure) Tell(ctx context.Context, name string, c study.Tell) (tuner.Tol
 
 // The client sends the same request again.
 func TestUnknownOutcome(t *testing.T) {
-	service := &unsure{Service: wiretest.New()}
+	service := &unsure{Service: wiretest.New(t)}
 	l := listen(t)
 	serve(t, service, server.Options{Limits: free}, l)
 	if _, err := service.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
@@ -352,7 +352,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestRateIsWaitedOut(t *testing.T) {
 	l := listen(t)
 	path, token := tokenFile(t, server.Scope{Role: server.RoleAdmin})
-	serve(t, wiretest.New(), server.Options{TokenFile: path, Limits: server.Limits{Rate: 100, Burst: 5}}, l)
+	serve(t, wiretest.New(t), server.Options{TokenFile: path, Limits: server.Limits{Rate: 100, Burst: 5}}, l)
 	patient := dial(t, l.Addr().String(), client.Options{Plaintext: true, Token: token, RetryFor: time.Hour})
 	for range 20 {
 		if _, _, err := patient.Studies(t.Context(), "", 0); err != nil {
@@ -373,7 +373,7 @@ func TestRateIsWaitedOut(t *testing.T) {
 // and no acknowledged result is lost.
 func TestShutdownUnderLoad(t *testing.T) {
 	const workers, restarts = 8, 5
-	service := wiretest.New()
+	service := wiretest.New(t)
 	if _, err := service.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func serveAlone(t *testing.T, o server.Options) (address string) {
 		t.Fatal(err)
 	}
 	o.DrainDelay = time.Millisecond
-	s, err := server.New(wiretest.New(), o)
+	s, err := server.New(wiretest.New(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ var like = cmp.Options{
 func TestTwins(t *testing.T) {
 	for name, serve := range map[string]func(testing.TB, tuner.Service, server.Options) string{"gRPC": address, "HTTP": serveHTTP} {
 		t.Run("small/"+name, func(t *testing.T) {
-			local, far := wiretest.New(), wiretest.New()
+			local, far := wiretest.New(t), wiretest.New(t)
 			local.BackupData = bytes.Repeat([]byte("0123456789abcdef"), 100_000)
 			far.BackupData = local.BackupData
 			twins(t, local, far, serve, tuner.OK, tuner.OK)
@@ -335,7 +335,7 @@ func watched(ctx context.Context, s tuner.Service, name string, after study.Posi
 
 // A closed client and a closed service are both unavailable.
 func TestClosed(t *testing.T) {
-	service := wiretest.New()
+	service := wiretest.New(t)
 	l := listen(t)
 	serve(t, service, server.Options{Limits: free}, l)
 	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: -1})
