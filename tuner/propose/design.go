@@ -6,21 +6,20 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/sobol"
 	"github.com/bkbtuner/bkb/internal/stream"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// maxPassed is how many configurations that the study already has are skipped for one
-// suggestion.
+// maxPassed is how many points are skipped for one suggestion, in the search for a
+// configuration that the study does not have.
 const maxPassed = 64
 
 // design is a proposer that draws points of the cube, one after another.
 type design struct {
-	spec        study.Spec
-	history     history
-	cardinality float64
-	source      source
+	spec    study.Spec
+	history history
+	source  source
+	joins   bool // added trials count as points of the sequence
 }
 
 // source produces the points of a design.
@@ -34,25 +33,23 @@ type source interface {
 	seed() uint64
 }
 
-func newDesign(spec study.Spec, s source) *design {
-	return &design{spec: spec, history: newHistory(spec.Space), cardinality: spec.Space.Cardinality(), source: s}
-}
-
 // Propose implements [Proposer].
 func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	d.history.follow(v)
 	b, next, trial := d.history.batch(), d.history.next, v.Trials()
+	if d.joins {
+		next = max(next, d.history.added)
+	}
 	var p Proposal
 	for range n {
 		if err := ctx.Err(); err != nil {
 			return Proposal{}, err
 		}
 		d.source.at(trial, next)
-		c, err := d.fresh(b)
+		c, seed, err := d.fresh(b)
 		if err != nil {
 			return Proposal{}, err
 		}
-		seed := d.source.seed()
 		b.add(c)
 		trial, next = trial+1, seed+1
 		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: seed, Seen: v.Position(), Phase: PhaseStart})
@@ -64,14 +61,12 @@ func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 // suggestion.
 const maxOutside = 10_000
 
-// fresh draws until it finds a configuration that the study does not have, up to a limit.
-func (d *design) fresh(b batch) (space.Config, error) {
-	u := make([]float64, d.spec.Space.Dim())
-	passes, outside := maxPassed, maxOutside
-	if b.distinct() >= d.cardinality {
-		passes = 0
-	}
-	for {
+// fresh draws a configuration, and its seed. If the study has it, others are drawn with the same
+// active parameters, so that a branch with few configurations keeps its share. If the study has
+// all of them, the first one is repeated.
+func (d *design) fresh(b batch) (first space.Config, seed uint64, err error) {
+	u, outside := make([]float64, d.spec.Space.Dim()), maxOutside
+	for passed := 0; passed <= maxPassed; {
 		d.source.draw(u)
 		c, ok, err := d.spec.Space.Inside(u)
 		if err == nil && !ok {
@@ -81,13 +76,27 @@ func (d *design) fresh(b batch) (space.Config, error) {
 			c, err = d.spec.Space.Decode(u) // near u
 		}
 		if err != nil {
-			return c, fmt.Errorf("decoding a point: %w", err)
+			return c, 0, fmt.Errorf("decoding a point: %w", err)
 		}
-		if passes == 0 || !b.has(c) {
-			return c, nil
+		if passed == 0 {
+			first, seed = c, d.source.seed()
 		}
-		passes--
+		if sameBranch(first, c) && !b.has(c) {
+			return c, d.source.seed(), nil
+		}
+		passed++
 	}
+	return first, seed, nil
+}
+
+// sameBranch reports whether two configurations have the same active parameters.
+func sameBranch(a, b space.Config) bool {
+	for name := range a.All() {
+		if _, active := b.Get(name); !active {
+			return false
+		}
+	}
+	return a.Len() == b.Len()
 }
 
 // sobolSource draws the points of one sequence in order.
@@ -98,11 +107,12 @@ type sobolSource struct {
 }
 
 func newSobol(spec study.Spec) Proposer {
-	return newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)})
+	return &design{spec: spec, source: &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)}}
 }
 
 // newStart returns the design before there is a model. It is the center of the space, with the
-// first value of each categorical parameter, and then Sobol' points.
+// first value of each categorical parameter, and then Sobol' points. Added trials have taken the
+// place of as many points, as in a study that goes on where another one stopped.
 func newStart(spec study.Spec) *design {
 	center := make([]float64, spec.Space.Dim())
 	for c, axis := range spec.Space.Axes() {
@@ -110,11 +120,7 @@ func newStart(spec study.Spec) *design {
 			center[c] = 0.5
 		}
 	}
-	d := newDesign(spec, &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center})
-	if c, err := spec.Space.Decode(center); err == nil { // it is often enqueued or imported
-		d.history.first = model.Fingerprint(c)
-	}
-	return d
+	return &design{spec: spec, joins: true, source: &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center}}
 }
 
 func (s *sobolSource) at(_ int, next uint64) { s.next = next }
@@ -135,7 +141,7 @@ type randomSource struct {
 }
 
 func newRandom(spec study.Spec) Proposer {
-	return newDesign(spec, &randomSource{study: spec.Seed})
+	return &design{spec: spec, source: &randomSource{study: spec.Seed}}
 }
 
 func (s *randomSource) at(trial int, _ uint64) {

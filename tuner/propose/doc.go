@@ -15,7 +15,7 @@
 //
 // # BKB
 //
-// The first results come from Sobol' points, from the queue or from elsewhere. After
+// The first results come from Sobol' points after the center, from the queue or from elsewhere. After
 // them a suggestion goes through two packages:
 //
 //	View ─► model: results ─► model event ─► posteriors
@@ -42,15 +42,15 @@
 // # Repetitions
 //
 // On a small space independent points repeat one another. sobol and random skip a
-// configuration that the study already has, 64 of them at most, and then repeat one,
-// because the objective may be noisy. A grid skips every configuration that the study
-// has, and ends with [ErrExhausted]. On spaces too large for repetitions, such as with
-// an unconditional continuous parameter, nothing is compared.
+// configuration that the study already has, in favour of others with the same active
+// parameters, 64 points at most. Then they repeat it, because the objective may be noisy. So a
+// branch of a conditional space with few configurations keeps its share of the trials. A grid
+// skips every configuration that the study has, and ends with [ErrExhausted].
 //
 // # Costs
 //
 // docs/model.md has the costs of bkb, and bench/docs/benchmarks.md its times. A suggestion of
 // the others costs O(parameters + conditions), some 0.3 µs a parameter, and a µs for a
-// random stream, at any number of trials. The digest of a finite space takes some 40
-// bytes a trial, and reads each trial once. A grid is compiled once (package cells).
+// random stream, at any number of trials. The digest takes some 40 bytes a trial, and reads
+// each trial once. A grid is compiled once (package cells).
 package propose

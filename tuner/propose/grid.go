@@ -66,7 +66,7 @@ func newGrid(spec study.Spec, o GridOptions) (Proposer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &grid{space: spec.Space, constrained: len(spec.Space.Constraints()) > 0, cells: c, history: history{seen: make(map[uint64]struct{})}}
+	g := &grid{space: spec.Space, constrained: len(spec.Space.Constraints()) > 0, cells: c}
 	if n := min(c.Total(), checkedCells); g.constrained && !g.any(n) {
 		rule := "no cell of the grid keeps the constraints of the space"
 		if n < c.Total() {
