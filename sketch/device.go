@@ -98,7 +98,7 @@ func (o *FeatureOperator) gramOnDevice(b *batch) (done bool, err error) {
 	b.f(0, t)
 	if err := o.device.ApplyT(acc, t, b.c); err != nil {
 		o.leaveDevice(err)
-		return true, o.run(batch{x: b.x, c: b.c, t: t, dst: b.dst})
+		return true, o.run(&batch{x: b.x, c: b.c, t: t, dst: b.dst})
 	}
 	copy(b.dst, acc)
 	return true, nil

@@ -3,7 +3,6 @@ package sketch
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
@@ -51,12 +50,7 @@ type FeatureOperator struct {
 	workers []*featureWorker
 	acc     []float64   // M×c, becomes dst, which may overlap an argument
 	sum     inorder.Sum // into acc
-	mu      sync.Mutex
-	next    int   // tile to hand out
-	err     error // of the first tile that failed
-	failed  int
-	crashed any  // value of a recovered panic
-	exited  bool // a worker's goroutine was ended
+	runner  inorder.Runner
 
 	device     gpu.Matrix // or nil
 	deviceRows int        // that it takes
@@ -109,7 +103,7 @@ func (o *FeatureOperator) Apply(dst []float64, x kernel.Rows, w []float64) error
 	if err := o.check("dst (n×c)", dst, x.Len()*c); err != nil {
 		return err
 	}
-	return o.run(batch{x: x, c: c, forward: true, w: w, t: dst})
+	return o.run(&batch{x: x, c: c, forward: true, w: w, t: dst})
 }
 
 // ApplyT sets dst = Φ(X)ᵀ·r, M×c. dst may overlap r.
@@ -121,7 +115,7 @@ func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) erro
 	if err := o.check("r (n×c)", r, x.Len()*c); err != nil {
 		return err
 	}
-	return o.run(batch{x: x, c: c, t: r, dst: dst})
+	return o.run(&batch{x: x, c: c, t: r, dst: dst})
 }
 
 // Gram sets dst = Φ(X)ᵀf(Φ(X)·w), M×c, and evaluates features only once. f changes rows
@@ -135,8 +129,8 @@ func (o *FeatureOperator) Gram(dst []float64, x kernel.Rows, w []float64, f func
 	if err := o.check("dst (M×c)", dst, len(w)); err != nil {
 		return err
 	}
-	b := batch{x: x, c: c, forward: true, w: w, f: f, dst: dst}
-	if done, err := o.gramOnDevice(&b); done {
+	b := &batch{x: x, c: c, forward: true, w: w, f: f, dst: dst}
+	if done, err := o.gramOnDevice(b); done {
 		return err
 	}
 	return o.run(b)
@@ -158,6 +152,7 @@ func (o *FeatureOperator) check(what string, v []float64, want int) error {
 
 // batch is one product.
 type batch struct {
+	op      *FeatureOperator
 	x       kernel.Rows
 	c       int
 	forward bool // t = Φw comes first
@@ -166,9 +161,11 @@ type batch struct {
 	dst     []float64 // nil if t is the result
 	fast    bool
 	rows    int // of a tile
+	next    int // tile
 }
 
-func (o *FeatureOperator) run(b batch) error {
+func (o *FeatureOperator) run(b *batch) error {
+	b.op = o
 	n := b.x.Len()
 	if o.fast != nil && o.fast.multiplies(b.x) {
 		if err := o.fast.checkRows(b.x); err != nil {
@@ -182,35 +179,15 @@ func (o *FeatureOperator) run(b batch) error {
 	if n*o.m < aloneElements {
 		workers = 1
 	}
-	o.next, o.err, o.crashed, o.exited = 0, nil, nil, false
 	for _, w := range o.workers[:workers] {
-		w.prepare(o, &b, o.workers[0])
+		w.prepare(b, o.workers[0])
 	}
 	if b.dst != nil {
 		simd.Sized(&o.acc, len(b.dst))
 		o.sum.Reset(o.acc, ahead*(workers-1))
 	}
-	if workers == 1 {
-		o.work(o.workers[0], &b, tiles)
-	} else {
-		var group sync.WaitGroup
-		for _, w := range o.workers[:workers] {
-			group.Go(func() { o.work(w, &b, tiles) })
-		}
-		group.Wait()
-	}
-	return o.finish(&b)
-}
-
-// finish returns the error or panic of the product, or writes the result.
-func (o *FeatureOperator) finish(b *batch) error {
-	switch {
-	case o.crashed != nil:
-		panic(o.crashed)
-	case o.exited:
-		return kernel.ErrExited
-	case o.err != nil:
-		return o.err
+	if err := o.runner.Run(workers, b); err != nil {
+		return err
 	}
 	copy(b.dst, o.acc)
 	return nil
@@ -228,106 +205,62 @@ func (o *FeatureOperator) tileRows(n int, fast bool) int {
 }
 
 // prepare allocates the memory for a batch. The first worker takes w for all.
-func (w *featureWorker) prepare(o *FeatureOperator, b *batch, first *featureWorker) {
-	p := w.products(o, b)
+func (w *featureWorker) prepare(b *batch, first *featureWorker) {
+	p := w.products(b)
 	switch {
 	case !b.forward:
 	case w == first:
 		p.set(b.w, b.c)
 	default:
-		p.share(first.products(o, b))
+		p.share(first.products(b))
 	}
 	if b.t == nil {
 		simd.Sized(&w.t, b.rows*b.c)
 	}
 	if b.dst != nil {
-		simd.Sized(&w.part, o.m*b.c)
+		simd.Sized(&w.part, b.op.m*b.c)
 	}
 }
 
-func (w *featureWorker) products(o *FeatureOperator, b *batch) tileProducts {
+func (w *featureWorker) products(b *batch) tileProducts {
 	if b.fast {
 		if w.fast == nil {
-			w.fast = o.fast.newProducts()
+			w.fast = b.op.fast.newProducts()
 		}
 		return w.fast
 	}
 	if w.written == nil {
-		w.written = &writtenProducts{phi: o.phi, m: o.m}
+		w.written = &writtenProducts{phi: b.op.phi, m: b.op.m}
 	}
 	return w.written
 }
 
-// work processes tiles until none is left. If it fails, it releases the workers that
-// wait for its part.
-func (o *FeatureOperator) work(w *featureWorker, b *batch, tiles int) {
-	ended := false
-	defer func() {
-		if !ended { // recover returns nil after runtime.Goexit
-			o.crash(recover())
-		}
-	}()
-	o.takeTiles(w, b, tiles)
-	ended = true
+// Take implements [inorder.Work], with tiles as tasks.
+func (b *batch) Take(int) (int, bool, error) {
+	b.next++
+	return b.next - 1, (b.next-1)*b.rows < b.x.Len(), nil
 }
 
-// takeTiles takes tiles until none is left.
-func (o *FeatureOperator) takeTiles(w *featureWorker, b *batch, tiles int) {
-	p := w.products(o, b)
-	for {
-		o.mu.Lock()
-		tile := o.next
-		o.next++
-		stop := tile >= tiles || o.err != nil || o.crashed != nil || o.exited
-		o.mu.Unlock()
-		if stop {
-			return
-		}
-		i0, i1 := tile*b.rows, min((tile+1)*b.rows, b.x.Len())
-		t := w.t
-		if b.t != nil {
-			t = b.t[i0*b.c:]
-		}
-		var part []float64
-		if b.dst != nil {
-			part = w.part
-		}
-		err := p.multiply(b.x, i0, i1, b.c, b.forward, t[:(i1-i0)*b.c], b.f, part)
-		if err != nil {
-			o.fail(tile, err)
-			return
-		}
-		if b.dst != nil {
-			var ok bool
-			if w.part, ok = o.sum.Add(tile, part); !ok {
-				return
-			}
-		}
+// Do multiplies with a tile.
+func (b *batch) Do(number, tile int) error {
+	w, i0, i1 := b.op.workers[number], tile*b.rows, min((tile+1)*b.rows, b.x.Len())
+	t := w.t
+	if b.t != nil {
+		t = b.t[i0*b.c:]
 	}
+	var part []float64
+	if b.dst != nil {
+		part = w.part
+	}
+	err := w.products(b).multiply(b.x, i0, i1, b.c, b.forward, t[:(i1-i0)*b.c], b.f, part)
+	if err == nil && b.dst != nil {
+		w.part, _ = b.op.sum.Add(tile, part) // false only after another tile failed
+	}
+	return err
 }
 
-// fail ends the product. Of several errors it keeps that of the first tile.
-func (o *FeatureOperator) fail(tile int, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil || tile < o.failed {
-		o.err, o.failed = err, tile
-	}
-	o.sum.Stop()
-}
-
-// crash ends the product after a panic with that value, or after runtime.Goexit with
-// nil.
-func (o *FeatureOperator) crash(value any) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if value == nil {
-		o.exited = true
-	} else {
-		o.crashed = value
-	}
-	o.sum.Stop()
-}
+// Stop implements [inorder.Work].
+func (b *batch) Stop() { b.op.sum.Stop() }
 
 // writtenProducts writes features out.
 type writtenProducts struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
 // ErrClosed is returned by every method of an [Operator] after Close.
@@ -11,7 +13,7 @@ var ErrClosed = errors.New("kernel: operator is closed")
 
 // ErrExited says that a function of the caller ended its goroutine, which was not the
 // caller's own.
-var ErrExited = errors.New("kernel: a function that was passed in called runtime.Goexit, as t.Fatal does; return from it, or panic")
+var ErrExited = inorder.ErrExited
 
 // ErrSource is wrapped by a [SourceError] when a source breaks its own contract. It has
 // fewer or more rows than Len, or a block has the wrong size.

@@ -60,6 +60,7 @@ type Operator struct {
 	pool   []*worker
 	v, acc []float64
 	sum    inorder.Sum // into acc
+	runner inorder.Runner
 }
 
 // NewOperator packs the centres for k and returns the operator for the rows of src. The
@@ -250,9 +251,9 @@ func (o *Operator) pass(ctx context.Context, r request, c int) error {
 	if o.gpu != nil {
 		return o.devicePass(ctx, r, c)
 	}
-	p := pass{request: r, op: o, c: c}
+	p := &pass{request: r, op: o, ctx: ctx, c: c}
 	if o.panels != nil && r.forward {
 		o.panels.set(o.v, c)
 	}
-	return p.run(ctx)
+	return p.run()
 }

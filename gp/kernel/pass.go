@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"sync"
 
 	"github.com/bkbtuner/bkb/internal/simd"
 )
@@ -47,28 +46,23 @@ type request struct {
 // which worker computes which task. Only a few partial sums wait for their turn.
 type pass struct {
 	request
-	op *Operator
-	c  int
-
-	mu      sync.Mutex
-	reader  *Reader // nil when X is resident
-	next    int     // first row of the next task
-	stop    bool    // hand out no more tasks
-	failed  int     // task to which err belongs
-	err     error
-	crashed any  // value of a recovered panic
-	exited  bool // a worker's goroutine was ended
+	op     *Operator
+	ctx    context.Context
+	c      int
+	reader *Reader // nil when X is resident
+	next   int     // first row of the next task
 }
 
 // task is a run of rows i0 ≤ i < i1 of x, where row is the number of the first.
 type task struct {
-	index, row int
-	x          Rows
-	i0, i1     int
+	row    int
+	x      Rows
+	i0, i1 int
 }
 
-// worker is the memory of one goroutine of a pass.
+// worker is the memory of one goroutine of a pass, with its present task.
 type worker struct {
+	task
 	tile    []float64 // tileRows×M block of K, where it is not in panels
 	t       []float64 // tileRows×c block of K·v
 	part    []float64 // M×c partial sum of Kᵀ·t
@@ -78,19 +72,17 @@ type worker struct {
 }
 
 // run makes the pass with as many workers as there are tasks for.
-func (p *pass) run(ctx context.Context) error {
+func (p *pass) run() error {
 	o := p.op
 	if o.resident == nil {
-		r, err := OpenReader(ctx, o.src)
+		r, err := OpenReader(p.ctx, o.src)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
 		p.reader = r
 	}
-	defer o.dropBlocks()
-	tasks := (o.n + o.taskRows - 1) / o.taskRows
-	workers := max(1, min(o.workers, tasks))
+	workers := max(1, min(o.workers, (o.n+o.taskRows-1)/o.taskRows))
 	for len(o.pool) < workers {
 		w := new(worker)
 		if o.panels != nil {
@@ -98,93 +90,54 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		o.pool = append(o.pool, w)
 	}
+	for _, w := range o.pool[:workers] {
+		simd.Sized(&w.t, o.tileRows*p.c)
+		simd.Sized(&w.part, o.m*p.c)
+	}
+	defer o.dropBlocks()
 	if p.backward {
 		o.sum.Reset(o.acc, ahead*(workers-1))
 	}
-	if workers == 1 {
-		p.work(ctx, o.pool[0])
-	} else {
-		var wg sync.WaitGroup
-		for _, w := range o.pool[:workers] {
-			wg.Go(func() { p.work(ctx, w) })
-		}
-		wg.Wait()
-	}
-	if p.crashed != nil {
-		panic(p.crashed)
-	}
-	if p.exited {
-		return ErrExited
-	}
-	return p.err
+	return o.runner.Run(workers, p)
 }
 
 // dropBlocks forgets blocks, which belong to the cursor of a pass.
 func (o *Operator) dropBlocks() {
 	for _, w := range o.pool {
-		w.block = nil
+		w.block, w.x = nil, nil
 	}
 }
 
-// work processes tasks until none is left. If it fails, it releases the workers that
-// wait for its part.
-func (p *pass) work(ctx context.Context, w *worker) {
-	ended := false
-	defer func() {
-		if !ended { // recover returns nil after runtime.Goexit
-			p.crash(recover())
+// Take implements [inorder.Work].
+func (p *pass) Take(number int) (index int, ok bool, err error) {
+	o, w, row := p.op, p.op.pool[number], p.next
+	index, p.next = row/o.taskRows, min(row+o.taskRows, o.n)
+	w.task = task{row: row, i0: row, i1: p.next, x: o.resident}
+	if err := p.ctx.Err(); err != nil {
+		return index, false, err
+	}
+	if p.reader != nil {
+		if w.x, _, err = p.reader.Next(p.ctx, o.taskRows, w.block); err != nil {
+			return index, false, err
 		}
-	}()
-	p.takeTasks(ctx, w)
-	ended = true
+		w.block, w.i0, w.i1 = w.x, 0, p.next-row
+	}
+	return index, row < o.n, nil
 }
 
-// takeTasks takes tasks until none is left.
-func (p *pass) takeTasks(ctx context.Context, w *worker) {
-	simd.Sized(&w.t, p.op.tileRows*p.c)
-	simd.Sized(&w.part, p.op.m*p.c)
-	for {
-		t, ok := p.take(ctx, w)
-		if !ok {
-			return
-		}
-		if err := p.compute(w, t); err != nil {
-			p.fail(t.index, err)
-			return
-		}
-		if p.backward {
-			if w.part, ok = p.op.sum.Add(t.index, w.part); !ok {
-				return
-			}
-		}
-	}
-}
+// Stop implements [inorder.Work].
+func (p *pass) Stop() { p.op.sum.Stop() }
 
-// take returns the next task, or false when there is none or a pass has failed.
-func (p *pass) take(ctx context.Context, w *worker) (task, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.stop {
-		return task{}, false
+// Do makes a task, and adds its partial sum.
+func (p *pass) Do(number, index int) error {
+	w := p.op.pool[number]
+	if err := p.compute(w, w.task); err != nil {
+		return err
 	}
-	row := p.next
-	t := task{index: row / p.op.taskRows, row: row, i0: row, i1: min(row+p.op.taskRows, p.op.n), x: p.op.resident}
-	err := ctx.Err()
-	if err == nil && p.reader != nil {
-		t.x, _, err = p.reader.Next(ctx, p.op.taskRows, w.block)
-		w.block = t.x
-		t.i0, t.i1 = 0, t.i1-t.i0
+	if p.backward {
+		w.part, _ = p.op.sum.Add(index, w.part) // false only after another task failed
 	}
-	if err != nil {
-		p.failLocked(t.index, err)
-		return task{}, false
-	}
-	if row == p.op.n {
-		p.stop = true
-		return task{}, false
-	}
-	p.next = row + t.i1 - t.i0
-	return t, true
+	return nil
 }
 
 // compute makes the block products of one task, tile by tile.
@@ -256,33 +209,4 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 		addTransposed(w.part, w.tile, t, rows, o.m, p.c)
 	}
 	return nil
-}
-
-// fail ends the pass. Of several errors it keeps that of the first task, so that the
-// error does not depend on the number of workers.
-func (p *pass) fail(index int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failLocked(index, err)
-}
-
-func (p *pass) failLocked(index int, err error) {
-	if p.err == nil || index < p.failed {
-		p.err, p.failed = err, index
-	}
-	p.stop = true
-	p.op.sum.Stop()
-}
-
-// crash ends the pass after a panic with that value, or after runtime.Goexit with nil.
-func (p *pass) crash(value any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if value == nil {
-		p.exited = true
-	} else {
-		p.crashed = value
-	}
-	p.stop = true
-	p.op.sum.Stop()
 }
