@@ -2,31 +2,30 @@ package gp
 
 import (
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // lanes is the number of inputs that are solved for side by side.
 const lanes = 8
 
-// triangle is the lower triangular L of order n in panels of 6 rows, each up to its
-// diagonal, which is inverted. Rows beyond n are those of the unit matrix. The
-// micro-kernel of a triangular solution reads it.
+// triangle is the lower triangular L of order n, packed for solutions of columns in panels.
 type triangle struct {
 	n, padded int
 	data      []float64
 	rounded   bool // sums over columns are those of [roundedDots]
 }
 
-// offset returns the start of the panel of rows p, p+1, …, where panels grow by 6
-// columns each.
-func offset(p int) int { return p * (p + simd.Rows) / 2 }
-
 // panels returns L in panels. It packs them at the first call after a change.
 func (c *cholesky) panels() triangle {
 	if t := c.packed.Load(); t != nil {
 		return *t
 	}
-	t := packTriangle(c, c.outdated.Swap(nil))
+	t := triangle{n: c.n, padded: blocked.Padded(c.n)}
+	if old := c.outdated.Swap(nil); old != nil {
+		t.data = old.data
+	}
+	t.data = blocked.PackTriangle(t.data, c.matrix())
 	c.packed.Store(&t)
 	return t
 }
@@ -35,70 +34,6 @@ func (c *cholesky) panels() triangle {
 func (c *cholesky) change() {
 	if t := c.packed.Swap(nil); t != nil {
 		c.outdated.Store(t)
-	}
-}
-
-// packTriangle packs L, into the memory of an outdated triangle if that has the size.
-func packTriangle(c *cholesky, outdated *triangle) triangle {
-	const rows = simd.Rows
-	padded := (c.n + rows - 1) / rows * rows
-	t := triangle{n: c.n, padded: padded}
-	if outdated != nil && outdated.n == c.n {
-		t.data = outdated.data // all else is overwritten
-	} else {
-		t.data = simd.Aligned[float64](offset(padded))
-	}
-	for i := range padded {
-		p := i / rows * rows
-		panel := t.data[offset(p)+i-p:]
-		if i >= c.n {
-			panel[i*rows] = 1
-			continue
-		}
-		for j, v := range c.row(i) {
-			panel[j*rows] = v
-		}
-		panel[i*rows] = 1 / panel[i*rows]
-	}
-	return t
-}
-
-// solve replaces panels of 8 columns, each padded×8, by L⁻¹ times them.
-func (t triangle) solve(panels []float64) {
-	size := t.padded * lanes
-	if len(panels) == 0 {
-		return
-	}
-	for p := 0; p < t.padded; p += simd.Rows {
-		simd.For[float64]().Trsm(p, &t.data[offset(p)], &panels[0], &panels[p*lanes], size, len(panels)/size)
-	}
-}
-
-// pack sets panels to the columns that are the rows of b, q×n.
-func (t triangle) pack(panels, b []float64, q int) {
-	kern, n := simd.For[float64](), t.n
-	for i := 0; i < q; i += lanes {
-		panel := panels[i*t.padded:][:t.padded*lanes]
-		clear(panel[n*lanes:])
-		if q-i < lanes {
-			clear(panel)
-			for r := range q - i {
-				for l, v := range b[(i+r)*n:][:n] {
-					panel[l*lanes+r] = v
-				}
-			}
-			return
-		}
-		if n >= 4 {
-			for r := 0; r < lanes; r += 4 {
-				kern.Transpose(&panel[r], lanes, &b[(i+r)*n], n, n/4)
-			}
-		}
-		for l := n &^ 3; l < n; l++ {
-			for r := range lanes {
-				panel[l*lanes+r] = b[(i+r)*n+l]
-			}
-		}
 	}
 }
 
@@ -231,7 +166,7 @@ func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x ker
 	clear(norms)
 	if ld.n > 0 {
 		e.fillPanels(ld, panels, x, i0, i1, sc)
-		ld.solve(panels)
+		blocked.SolvePanels(ld.data, ld.n, panels)
 		ld.squares(norms, panels)
 	}
 	for i, r := range norms {
@@ -257,7 +192,7 @@ func (e *embedding) fillPanels(ld triangle, panels []float64, x kernel.Rows, i0,
 	defer sc.Release(mark)
 	kx := sc.Floats((i1 - i0) * ld.n)
 	e.prep.Fill(kx, ld.n, x, i0, i1, sc)
-	ld.pack(panels, kx, i1-i0)
+	blocked.PackPanels(panels, blocked.New(i1-i0, ld.n, kx))
 }
 
 // checkRow returns an error if k_D(x_i) is not finite.
@@ -276,7 +211,7 @@ func (s *Sparse) spread(variance []float64, lv triangle, panels, prior, res []fl
 	norms := sc.Floats(len(variance))
 	clear(norms)
 	if lv.n > 0 {
-		lv.solve(panels)
+		blocked.SolvePanels(lv.data, lv.n, panels)
 		lv.squares(norms, panels)
 	}
 	for i, r := range norms {

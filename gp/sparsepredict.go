@@ -172,7 +172,7 @@ func (s *Sparse) variances(dst, z, prior, res []float64) {
 		q := i1 - i0
 		panels := sc.Floats((q + lanes - 1) / lanes * lanes * lv.padded)
 		if m > 0 {
-			lv.pack(panels, z[i0*m:i1*m], q)
+			blocked.PackPanels(panels, blocked.New(q, m, z[i0*m:i1*m]))
 		}
 		s.spread(dst[i0:i1], lv, panels, prior[i0:i1], res[i0:i1], sc)
 		return nil

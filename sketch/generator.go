@@ -7,7 +7,6 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
-	"github.com/bkbtuner/bkb/internal/simd"
 )
 
 // Generator approximates leverage scores at one λ from a weighted subset J, by (5.3).
@@ -112,7 +111,7 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 // it is evaluated, without copies. It has the bits of project.
 type columns struct {
 	fill     kernel.PanelFiller // nil if the kernel has none, or there are too many points
-	triangle *blocked.Triangle[float64]
+	triangle []float64
 	m        int
 }
 
@@ -121,7 +120,7 @@ func (g *Generator) columns() columns {
 		return columns{}
 	}
 	fill, _ := kernel.Prepare(g.k, g.points).(kernel.PanelFiller)
-	return columns{fill, blocked.NewTriangle(blocked.New(g.m, g.m, g.l)), g.m}
+	return columns{fill, blocked.PackTriangle(nil, blocked.New(g.m, g.m, g.l)), g.m}
 }
 
 // addSquares adds ‖L⁻¹k_J(x)‖² to dst for the rows x. It returns false if it cannot do so.
@@ -130,13 +129,13 @@ func (c columns) addSquares(w *workspace, dst []float64, x kernel.Rows) bool {
 		return false
 	}
 	const lanes = 8
-	size := (c.m + simd.Rows - 1) / simd.Rows * simd.Rows * lanes
+	size := blocked.Padded(c.m) * lanes
 	n := (len(dst) + lanes - 1) / lanes
 	panels := w.floats(n * size)
 	if !c.fill.FillPanels(panels, x, 0, len(dst), &w.Scratch) {
 		return false
 	}
-	c.triangle.SolvePanels(panels)
+	blocked.SolvePanels(c.triangle, c.m, panels)
 	for i := range n {
 		var sums [lanes]float64
 		addSquares(sums[:], panels[i*size:][:c.m*lanes])

@@ -287,22 +287,13 @@ func (p *writtenProducts) multiply(x kernel.Rows, i0, i1, c int, forward bool, t
 		return err
 	}
 	if forward {
-		p.product(false, phi, p.w, c, t)
+		blocked.Product(1, false, phi, p.w, c, 0, t)
 	}
 	if f != nil {
 		f(i0, t)
 	}
 	if part != nil {
-		p.product(true, phi, t, c, part)
+		blocked.Product(1, true, phi, t, c, 0, part)
 	}
 	return nil
-}
-
-// product sets dst = op(phi)·v for v of c columns.
-func (p *writtenProducts) product(trans bool, phi blocked.Matrix[float64], v []float64, c int, dst []float64) {
-	if c == 1 {
-		blocked.Gemv(1, trans, phi, v, 1, 0, dst)
-		return
-	}
-	blocked.Gemm(1, trans, phi, false, blocked.New(len(v)/c, c, v), 1, 0, blocked.New(len(dst)/c, c, dst))
 }

@@ -73,7 +73,7 @@ func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *
 	n, m, d := a.n, b.n, b.d
 	slopes := s.Floats(n * m)
 	Prepare(k, y).Fill(slopes, m, x, 0, n, s)
-	sum = f * dot(w, slopes)
+	sum = f * blocked.Dot(w, slopes)
 	if other != k {
 		Prepare(other, y).Fill(slopes, m, x, 0, n, s)
 	}

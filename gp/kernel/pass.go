@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 
+	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
@@ -187,7 +188,7 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	}
 	if p.forward {
 		if !inPanels {
-			multiply(t, w.tile, p.v, rows, o.m, p.c)
+			blocked.Product(1, false, blocked.New(rows, o.m, w.tile), p.v, p.c, 0, t)
 		}
 		if p.u != nil {
 			addTo(t, part(p.u))
@@ -206,7 +207,7 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	case p.backward && inPanels:
 		w.panels.addTransposed(t)
 	case p.backward:
-		addTransposed(w.part, w.tile, t, rows, o.m, p.c)
+		blocked.Product(1, true, blocked.New(rows, o.m, w.tile), t, p.c, 1, w.part)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (p *pivoting[T]) column(from, j int, stop T) bool {
 	rj[j] = root
 	for i := j + 1; i < p.n; i++ {
 		ri := a.row(i)[:j+1]
-		v := (ri[j] - dot(ri[from:j], rj[from:j])) / root
+		v := (ri[j] - Dot(ri[from:j], rj[from:j])) / root
 		ri[j] = v
 		p.left[i] -= v * v
 	}
@@ -99,8 +99,8 @@ func (p *pivoting[T]) swap(i, j int) {
 	ri[i], rj[j] = rj[j], ri[i]
 }
 
-// dot sums in four interleaved parts.
-func dot[T Float](a, b []T) T {
+// Dot returns aᵀb, summed in four interleaved parts.
+func Dot[T Float](a, b []T) T {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 T
 	i := 0

@@ -164,11 +164,10 @@ const dense = math.MinInt / 2
 func (s solver[T]) base(at int, l, b Matrix[T], lead int) {
 	const rows = simd.Rows
 	nr, n := simd.Columns[T](), l.Rows
-	np := (n + rows - 1) / rows * rows
+	np := Padded(n)
 	triangle, ok := s.kept[at]
 	if !ok {
-		triangle = simd.Sized(&s.buf.a, panelOffset(np))
-		s.packTriangle(triangle, l)
+		triangle = s.packTriangle(simd.Sized(&s.buf.a, panelOffset(np)), l)
 	}
 	columns := b.Cols
 	if s.right {
@@ -215,10 +214,13 @@ func panelOffset(p int) int {
 }
 
 // packTriangle packs panels of 6 rows, each up to its diagonal block, with the diagonal
-// inverted. Missing rows are those of the unit matrix.
-func (s solver[T]) packTriangle(dst []T, l Matrix[T]) {
+// inverted. Missing rows are those of the unit matrix. The memory is dst, if that has the length.
+func (s solver[T]) packTriangle(dst []T, l Matrix[T]) []T {
 	const rows = simd.Rows
 	n := l.Rows
+	if size := panelOffset(Padded(n)); len(dst) != size {
+		dst = simd.Aligned[T](size)
+	}
 	for p := 0; p < n; p += rows {
 		panel, h := dst[panelOffset(p):panelOffset(p+rows)], min(rows, n-p)
 		if s.trans { // element (i, j) is l(n−1−j, n−1−i)
@@ -246,6 +248,7 @@ func (s solver[T]) packTriangle(dst []T, l Matrix[T]) {
 			*d = 1 / *d
 		}
 	}
+	return dst
 }
 
 // packColumns packs w columns from j on.

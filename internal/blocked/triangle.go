@@ -39,25 +39,6 @@ func (t *Triangle[T]) Solve(workers int, trans bool, b Matrix[T]) {
 	solve(workers, trans, t.l, b, false, t.packed(trans))
 }
 
-// SolvePanels sets b = l⁻¹·b as Solve, for columns in panels. A panel has the elements of
-// [simd.Columns] columns, row by row, and its rows are n rounded up to a multiple of
-// [simd.Rows], with zeros beyond n. The order n of l is at most [Direct].
-func (t *Triangle[T]) SolvePanels(b []T) {
-	n := t.l.Rows
-	padded := (n + simd.Rows - 1) / simd.Rows * simd.Rows
-	size := padded * simd.Columns[T]()
-	if n > Direct || size > 0 && len(b)%size != 0 {
-		panic("blocked: precondition: the order of l is at most Direct, and the panels are whole")
-	}
-	if n == 0 || len(b) == 0 {
-		return
-	}
-	triangle := t.packed(false)[0]
-	for p := 0; p < padded; p += simd.Rows {
-		simd.For[T]().Trsm(p, &triangle[panelOffset(p)], &b[0], &b[p*simd.Columns[T]()], size, len(b)/size)
-	}
-}
-
 // packed returns the packed triangles of a direction.
 func (t *Triangle[T]) packed(trans bool) map[int][]T {
 	p := &t.plain
@@ -81,7 +62,39 @@ func (s solver[T]) pack(kept map[int][]T, at int, l Matrix[T]) {
 		s.pack(kept, at+h, l.Sub(h, h, n, n))
 		return
 	}
-	panels := simd.Aligned[T](panelOffset((n + simd.Rows - 1) / simd.Rows * simd.Rows))
-	s.packTriangle(panels, l)
-	kept[at] = panels
+	kept[at] = s.packTriangle(nil, l)
+}
+
+// Padded returns n rounded up to a multiple of [simd.Rows].
+func Padded(n int) int { return (n + simd.Rows - 1) / simd.Rows * simd.Rows }
+
+// PackTriangle packs l for [SolvePanels], into dst if that has the length.
+func PackTriangle[T Float](dst []T, l Matrix[T]) []T {
+	l.checkSquare("l")
+	return solver[T]{kern: simd.For[T]()}.packTriangle(dst, l)
+}
+
+// SolvePanels sets b = l⁻¹·b for a packed triangle l of order n and columns in panels. A panel
+// has the elements of [simd.Columns] columns, row by row, and its rows are n, [Padded] with
+// zeros. Up to n = [Direct] it has the bits of [SolveLower].
+func SolvePanels[T Float](triangle []T, n int, b []T) {
+	nr := simd.Columns[T]()
+	size := Padded(n) * nr
+	if size > 0 && len(b)%size != 0 {
+		panic("blocked: precondition: the panels are whole")
+	}
+	for p := 0; p < n && len(b) > 0; p += simd.Rows {
+		simd.For[T]().Trsm(p, &triangle[panelOffset(p)], &b[0], &b[p*nr], size, len(b)/size)
+	}
+}
+
+// PackPanels sets panels, as for [SolvePanels], to the columns that are the rows of b.
+func PackPanels[T Float](panels []T, b Matrix[T]) {
+	n, nr := b.Cols, simd.Columns[T]()
+	for i := 0; i < b.Rows; i += nr {
+		y := panels[:Padded(n)*nr]
+		packPanel(simd.For[T](), y[:n*nr], b.Sub(i, 0, b.Rows, n).operand(false), min(nr, b.Rows-i), n, nr)
+		clear(y[n*nr:])
+		panels = panels[len(y):]
+	}
 }

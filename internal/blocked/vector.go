@@ -41,6 +41,16 @@ func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y
 	}
 }
 
+// Product sets dst = op(a)·v + beta·dst, where v and dst have c columns, row-major. With one
+// column it is [Gemv], else [Gemm].
+func Product[T Float](workers int, trans bool, a Matrix[T], v []T, c int, beta T, dst []T) {
+	if c == 1 {
+		Gemv(workers, trans, a, v, 1, beta, dst)
+		return
+	}
+	Gemm(workers, trans, a, false, New(len(v)/c, c, v), 1, beta, New(len(dst)/c, c, dst))
+}
+
 // alongRows sets y = alpha·a·x, and adds the old y if keep is set. It computes 6 sums at a
 // time.
 func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
