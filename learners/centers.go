@@ -1,9 +1,11 @@
 package learners
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -37,8 +39,8 @@ type Sampling struct {
 	Lambda float64
 	// Most is the largest number of centres, or 0 for no limit.
 	Most int
-	// Weights are those of the rows, or nil if all count alike. They count in the trial of
-	// a [Tried] sampler alone.
+	// Weights are those of the rows, positive and with the mean 1, or nil if all are equal.
+	// Rows are drawn with chances in proportion to them.
 	Weights []float64
 }
 
@@ -89,6 +91,10 @@ func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
 // with at most that many points is kept. Otherwise a uniform subset is kept, and its
 // weights grow in proportion. An s.Most above n means n.
 //
+// With s.Weights, uniform centres are those of drawing copies of rows until as many rows are
+// different. The other samplers of package sketch draw from as many copies as there are rows,
+// and the centres are the rows of the copies. A sampler of the caller's own gets the rows.
+//
 // The random numbers depend on seed alone. It returns the errors of the sampler.
 func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sampling, seed uint64) (*Centers, error) {
 	sampler, lambda, most := s.Sampler, s.Lambda, s.Most
@@ -98,7 +104,14 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 		sampler = b.Budget(most)
 	}
 	rng := stream.New(stream.Derive(seed, "centers", 0))
-	d, err := sampler.Sample(ctx, k, src, lambda, rng)
+	if s.Weights != nil && s.Sampler == nil {
+		sampler = weighted{most, s.Weights}
+	}
+	from, rows, err := resample(src, s, rng)
+	if err != nil {
+		return nil, err
+	}
+	d, err := sampler.Sample(ctx, k, from, lambda, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +126,9 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 		}
 	}
 	c := &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d}
+	if rows != nil {
+		c.join(rows, s.Weights)
+	}
 	if s.Sampler != nil {
 		c.Notes = []string{fmt.Sprintf("the sampler chose %d centres for λ = %.3g, having read %d of %d rows", c.Len(), d.Lambda, d.Rows, d.N)}
 	}
@@ -122,11 +138,82 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 		return c, ctx.Err()
 	}
 	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because trials showed no clear gain of those of the sampler", c.Len()))
-	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len()}, seed)
+	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len(), Weights: s.Weights}, seed)
 	if err == nil {
 		c.Notes = notes
 	}
 	return c, err
+}
+
+// weighted draws different rows with chances in proportion to their weights s, which have the
+// mean 1, by the least of random numbers with the rates s (Efraimidis and Spirakis, 2006).
+type weighted struct {
+	points int
+	s      []float64
+}
+
+// Sample implements sketch.Sampler.
+func (w weighted) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*sketch.Dictionary, error) {
+	n := len(w.s)
+	keys, order := make([]float64, n), make([]int, n)
+	for i, s := range w.s {
+		keys[i], order[i] = rng.ExpFloat64()/s, i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(keys[i], keys[j]) })
+	chosen := order[:min(w.points, n)]
+	slices.Sort(chosen)
+	points, err := kernel.Select(ctx, src, chosen)
+	weights := make([]float64, len(chosen))
+	for j, i := range chosen {
+		weights[j] = min(1, w.s[i]*float64(len(chosen))/float64(n))
+		if len(chosen) == n {
+			weights[j] = 1
+		}
+	}
+	level := sketch.Level{Lambda: lambda, Indices: chosen, Weights: weights, Points: points}
+	return &sketch.Dictionary{N: n, Level: level, Rows: len(chosen)}, err
+}
+
+// resample returns copies of the rows for a sampler other than the uniform one, with the rows
+// of the copies. They are src and nil without weights.
+func resample(src kernel.Source, s Sampling, rng *rand.Rand) (kernel.Source, []int, error) {
+	pairs, ok := src.(data.Source)
+	if s.Weights == nil || !ok || !byScores(s.Sampler) {
+		return src, nil, nil
+	}
+	rows, sum, at := make([]int, 0, len(s.Weights)), 0.0, rng.Float64()
+	for i, w := range s.Weights {
+		for sum += w; float64(len(rows))+at < sum && len(rows) < len(s.Weights); {
+			rows = append(rows, i)
+		}
+	}
+	copies, err := data.Subset(pairs, rows)
+	return copies, rows, err
+}
+
+// byScores reports whether a sampler is one of package sketch that draws by leverage scores.
+func byScores(s sketch.Sampler) bool {
+	switch s.(type) {
+	case Tried, sketch.BLESS, sketch.BLESSR, sketch.SQUEAK, sketch.RecursiveRLS, sketch.TwoPass, sketch.ExactRLS:
+		return true
+	}
+	return false
+}
+
+// join replaces centres among copies by centres among the rows. The weights of equal ones are
+// added, and divided by those of the rows.
+func (c *Centers) join(rows []int, s []float64) {
+	var first, indices []int
+	var weights []float64
+	for j, v := range c.Indices {
+		i, last := rows[v], len(indices)-1
+		if last < 0 || indices[last] != i {
+			first, indices, weights = append(first, j), append(indices, i), append(weights, 0)
+			last++
+		}
+		weights[last] += c.Weights[j] / s[i]
+	}
+	c.Points, c.Indices, c.Weights = c.Points.Select(first), indices, weights
 }
 
 // thinned returns the chosen points of a level. It multiplies their probabilities of being

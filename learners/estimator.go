@@ -39,10 +39,12 @@ type Options struct {
 	// Workers is the number of goroutines, or 0 for one per processor. It does not
 	// change the model.
 	Workers int
-	// Weights are n weights s_i ≥ 0 of the training rows, or nil for 1 each. The loss of
-	// row i counts s_i/s̄ times, with the mean s̄. Integer weights are rows that occur as
-	// often. Only ratios of weights matter. Centres, random features and default length
-	// scales do not depend on them.
+	// Weights are weights s_i ≥ 0 of the training rows, or nil for 1 each. A row of weight 0
+	// has no part in the fit, and the loss of another one counts s_i/s̄ times, with the mean
+	// s̄. A fit with whole weights is that of rows that occur as often, up to rounding. Where
+	// rows are drawn at random, the fits are alike in distribution only, and defaults of sgdrf
+	// for mini-batches are those of the number of rows. With given hyper-parameters only ratios
+	// of weights matter. Defaults that depend on n take whole weights as numbers of rows.
 	Weights []float64
 	// Validation, if not nil, is held-out data. Its error is measured once per
 	// iteration, and the iterate with the least error becomes the model.

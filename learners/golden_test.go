@@ -108,6 +108,7 @@ func TestGolden(t *testing.T) {
 		{"quantile", []learners.Estimator{falkon.RobustParams{Params: losses, Loss: learners.QuantileLoss, Quantile: g.Fits.Quantile, Smoothing: g.Fits.Smoothing, Steps: 200}}, weighted, 1e-8},
 		{"sgdrf", []learners.Estimator{sgd}, weighted, 1e-11},
 		{"landweber", []learners.Estimator{descent}, learners.Options{}, 1e-10},
+		{"landweber weighted", []learners.Estimator{descent}, weighted, 1e-10},
 		{"avgsgd", []learners.Estimator{averaged}, learners.Options{}, 1e-11},
 	} {
 		data := train

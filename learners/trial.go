@@ -77,22 +77,18 @@ func (t Tried) Budget(points int) sketch.Sampler {
 // of too few rows, or because of an error. Such an error is for the fit to report. They do not
 // if their fit alone is not finite.
 //
-// Rows count by their weights. Those of the weight 0 have no part, except as centres.
+// Rows count by their weights.
 func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, weights []float64, lambda float64, seed uint64) bool {
 	m := c.Len()
 	size := min(m/2, trialCenters)
 	if size < leastTrial || src.Outputs() == 0 {
 		return true
 	}
-	weights, err := RowWeights("the trial of centres", src, Options{Weights: weights})
-	if err != nil {
-		return true
-	}
 	rng := stream.New(stream.Derive(seed, "centers trial", 0))
 	order := rng.Perm(m)
 	ratio := 1.0
 	for i, most := range []float64{trialHint, trialGain * trialGain} {
-		own := pick(c.Indices, slices.Sorted(slices.Values(order[i*size:][:size])))
+		own := data.Pick(c.Indices, slices.Sorted(slices.Values(order[i*size:][:size])))
 		chosen, other, ok := compare(ctx, k, src, weights, lambda, own, rng.Uint64())
 		if !ok || !(other < math.Inf(1)) {
 			return true
@@ -108,7 +104,7 @@ func (c *Centers) gains(ctx context.Context, k kernel.Kernel, src data.Source, w
 // uniform ones. If ok is false there are too few rows, or they cannot be read.
 func compare(ctx context.Context, k kernel.Kernel, src data.Source, weights []float64, lambda float64, own []int, seed uint64) (chosen, other float64, ok bool) {
 	size := len(own)
-	order := others(own, src.Len(), 2*min(trialRows*size, mostRows), weights, seed)
+	order := others(own, src.Len(), 2*min(trialRows*size, mostRows), seed)
 	fitted := len(order) / 2
 	if fitted < size {
 		return 0, 0, false
@@ -120,24 +116,13 @@ func compare(ctx context.Context, k kernel.Kernel, src data.Source, weights []fl
 	if err := t.read(ctx, src, rows); err != nil {
 		return 0, 0, false
 	}
-	if weights != nil {
-		counted := 0
-		for _, s := range weights {
-			if s > 0 {
-				counted++
-			}
-		}
-		t.weights = pick(weights, rows)
-		for i := range t.weights { // so that λ is that of the fit
-			t.weights[i] *= float64(counted) / float64(len(weights))
-		}
-	}
+	t.weights = data.Pick(weights, rows)
 	return t.error(0, size), t.error(size, 2*size), true
 }
 
 // others returns up to m numbers below n, in random order, that are not in the increasing
-// list except and have no weight 0. Nil weights are 1.
-func others(except []int, n, m int, weights []float64, seed uint64) []int {
+// list except.
+func others(except []int, n, m int, seed uint64) []int {
 	at := stream.NewPermutation(seed, uint64(n)).At
 	if n <= inMemory {
 		order := stream.New(seed).Perm(n)
@@ -146,20 +131,9 @@ func others(except []int, n, m int, weights []float64, seed uint64) []int {
 	out := make([]int, 0, min(m, n))
 	for i := uint64(0); len(out) < m && i < uint64(n); i++ {
 		v := int(at(i))
-		if weights != nil && weights[v] == 0 {
-			continue
-		}
 		if _, found := slices.BinarySearch(except, v); !found {
 			out = append(out, v)
 		}
-	}
-	return out
-}
-
-func pick[T any](from []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, v := range at {
-		out[i] = from[v]
 	}
 	return out
 }

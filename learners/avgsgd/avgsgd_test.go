@@ -337,4 +337,6 @@ func TestFamilyOfWideRows(t *testing.T) {
 	}
 }
 
-func TestNoWeights(t *testing.T) { learnerstest.NoWeights(t, Params{Kernel: kerneltest.Gaussian(1)}) }
+func TestWeightsAreCopies(t *testing.T) {
+	learnerstest.Copies(t, Params{Kernel: kerneltest.Gaussian(1)})
+}

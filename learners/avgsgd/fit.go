@@ -35,12 +35,12 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := learners.Unweighted(algorithm, o); err != nil {
-		return nil, err
-	}
 	passes := cmp.Or(p.Passes, DefaultPasses)
 	monitor, err := learners.NewMonitor(ctx, algorithm, passes, train, o)
 	if err != nil {
+		return nil, err
+	}
+	if train, err = learners.CopyRows(algorithm, train, o); err != nil {
 		return nil, err
 	}
 	m, err := p.newMachine(ctx, train, o)

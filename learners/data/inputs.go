@@ -15,6 +15,7 @@ type inputsOnly struct {
 	blocks []*Block // handed out
 }
 
+// OpenInputs starts a pass over the inputs of src.
 func OpenInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
 	pairs, err := src.OpenPairs(ctx)
 	if err != nil {
@@ -43,7 +44,10 @@ func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kern
 func (c *inputsOnly) Close() error { return c.pairs.Close() }
 
 // CheckRows reports indices that do not increase within 0 ≤ i < n.
-func CheckRows(rows []int, n int) error {
+func CheckRows(rows []int, n int) error { return checkRows(rows, n, false) }
+
+// checkRows also accepts rows that repeat.
+func checkRows(rows []int, n int, repeats bool) error {
 	if rows != nil && len(rows) == 0 {
 		return errors.New("dataset: there are no rows")
 	}
@@ -51,7 +55,7 @@ func CheckRows(rows []int, n int) error {
 		if i < 0 || i >= n {
 			return &kernel.IndexError{Index: i, Len: n}
 		}
-		if k > 0 && i <= rows[k-1] {
+		if k > 0 && (i < rows[k-1] || i == rows[k-1] && !repeats) {
 			return fmt.Errorf("dataset: row %d follows row %d, indices must increase", i, rows[k-1])
 		}
 	}

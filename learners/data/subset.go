@@ -7,14 +7,14 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Subset returns the given rows of src, such as a part of a split. Their indices
-// increase. It is a copy if src is in memory. Otherwise each pass reads src up to the
-// last of the rows.
+// Subset returns the given rows of src, such as a part of a split. Their indices do not
+// decrease, and a row may repeat. It is a copy if src is in memory. Otherwise each pass
+// reads src up to the last of the rows.
 func Subset(src Source, rows []int) (Source, error) {
 	if rows == nil {
 		rows = []int{}
 	}
-	if err := CheckRows(rows, src.Len()); err != nil {
+	if err := checkRows(rows, src.Len(), true); err != nil {
 		return nil, err
 	}
 	m, ok := src.(*Memory)
@@ -50,46 +50,44 @@ func (s *subset) OpenPairs(ctx context.Context) (PairCursor, error) {
 type subsetCursor struct {
 	s   *subset
 	all PairCursor
-	buf *Block // of all rows, for reuse
+	buf *Block // rows of s.src before pos
 	at  int    // rows given
 	pos int    // rows of s.src read
 }
 
 func (c *subsetCursor) Next(ctx context.Context, max int, _ *Block) (*Block, error) {
-	want := min(max, len(c.s.rows)-c.at)
-	if want == 0 {
+	rows := c.s.rows[c.at:min(c.at+max, len(c.s.rows))]
+	if len(rows) == 0 {
 		return nil, io.EOF
 	}
-	outputs := c.s.Outputs()
+	outputs, last := c.s.Outputs(), rows[len(rows)-1]
 	var parts []kernel.Rows
-	y := make([]float64, 0, want*outputs)
-	for got := 0; got < want; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	y := make([]float64, 0, len(rows)*outputs)
+	for at := 0; at < len(rows); {
+		if rows[at] >= c.pos {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			// It stops at the last row of this block, because the next may need others.
+			b, err := c.all.Next(ctx, min(blockRows, last+1-c.pos), c.buf)
+			if err == io.EOF {
+				return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}
+			} else if err != nil {
+				return nil, err
+			}
+			c.buf, c.pos = b, c.pos+b.X.Len()
 		}
-		// It stops at the last row of this block, because the rows after it belong to
-		// the next.
-		last := c.s.rows[c.at+want-1-got]
-		b, err := c.all.Next(ctx, min(blockRows, last+1-c.pos), c.buf)
-		if err == io.EOF {
-			return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}
-		} else if err != nil {
-			return nil, err
-		}
-		c.buf = b
 		var local []int
-		for c.at < len(c.s.rows) && c.s.rows[c.at] < c.pos+b.X.Len() {
-			k := c.s.rows[c.at] - c.pos
+		for first := c.pos - c.buf.X.Len(); at < len(rows) && rows[at] < c.pos; at++ {
+			k := rows[at] - first
 			local = append(local, k)
-			y = append(y, b.Y[k*outputs:(k+1)*outputs]...)
-			c.at++
+			y = append(y, c.buf.Y[k*outputs:(k+1)*outputs]...)
 		}
-		c.pos += b.X.Len()
-		got += len(local)
 		if len(local) > 0 {
-			parts = append(parts, b.X.Select(local))
+			parts = append(parts, c.buf.X.Select(local))
 		}
 	}
+	c.at += len(rows)
 	x, err := parts[0].Concat(parts[1:]...)
 	return &Block{x, y}, err
 }

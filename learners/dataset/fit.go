@@ -13,8 +13,9 @@ import (
 )
 
 // FitEncoding returns the encoding of the table fitted to the training rows. rows are
-// indices that increase, and nil means all rows. It reads the cells once, and up to
-// four times more for medians. It returns a [*data.CellError] for a missing cell. It
+// indices that increase, and nil means all rows. All statistics use the weights of the
+// rows. It reads the cells once, and up to four times
+// more for medians. It returns a [*data.CellError] for a missing cell. It
 // also returns errors for targets of one class or one value, and for inputs without
 // variation.
 func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error) {
@@ -55,9 +56,9 @@ type fitter struct {
 	task data.Task
 	why  string
 
-	moments []moments         // of numeric columns
-	counts  [][]int           // of the levels of categorical columns
-	numbers []map[float64]int // of columns whose values are counted
+	moments []moments             // of numeric columns
+	counts  [][]float64           // of the levels of categorical columns
+	numbers []map[float64]float64 // of columns whose values are counted
 	missing []int
 }
 
@@ -109,8 +110,8 @@ func (t *Table) guessTask() (data.Task, string) {
 func (f *fitter) scan(ctx context.Context) error {
 	t := f.t
 	n := len(t.columns)
-	f.moments, f.counts = make([]moments, n), make([][]int, n)
-	f.numbers, f.missing = make([]map[float64]int, n), make([]int, n)
+	f.moments, f.counts = make([]moments, n), make([][]float64, n)
+	f.numbers, f.missing = make([]map[float64]float64, n), make([]int, n)
 	isTarget := make([]bool, n)
 	for _, c := range t.targets {
 		isTarget[c] = true
@@ -119,9 +120,9 @@ func (f *fitter) scan(ctx context.Context) error {
 		col := &t.columns[c]
 		switch {
 		case col.Kind == data.Categorical:
-			f.counts[c] = make([]int, len(col.Levels))
+			f.counts[c] = make([]float64, len(col.Levels))
 		case isTarget[c] && f.task == data.Classification, !isTarget[c] && f.o.Missing == data.FillMostFrequent:
-			f.numbers[c] = map[float64]int{}
+			f.numbers[c] = map[float64]float64{}
 		}
 	}
 	return t.scan(ctx, f.rows, func(row int, cells []float64) error {
@@ -132,6 +133,14 @@ func (f *fitter) scan(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// weight returns the weight of a row.
+func (f *fitter) weight(row int) float64 {
+	if f.t.weights == nil {
+		return 1
+	}
+	return f.t.weights[row]
 }
 
 func (f *fitter) add(row, c int, v float64, isTarget bool) error {
@@ -145,11 +154,11 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 			return f.t.missingError(row, c, unfilled)
 		}
 	case f.counts[c] != nil:
-		f.counts[c][int(v)]++
+		f.counts[c][int(v)] += f.weight(row)
 	default:
-		f.moments[c].add(v)
+		f.moments[c].add(v, f.weight(row))
 		if f.numbers[c] != nil {
-			return f.addCounted(c, v, isTarget)
+			return f.addCounted(c, v, f.weight(row), isTarget)
 		}
 	}
 	return nil
@@ -159,8 +168,8 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 // frequent is searched.
 const maxCountedValues = 100_000
 
-func (f *fitter) addCounted(c int, v float64, isTarget bool) error {
-	f.numbers[c][v+0]++
+func (f *fitter) addCounted(c int, v, w float64, isTarget bool) error {
+	f.numbers[c][v+0] += w
 	name, n := f.t.columns[c].Name, len(f.numbers[c])
 	switch {
 	case isTarget && n > MaxClasses:
@@ -310,7 +319,7 @@ func (f *fitter) fillName(in *data.Input) string {
 }
 
 func (f *fitter) frequentLevel(c int, levels []string) *float64 {
-	best, most := "", 0
+	best, most := "", 0.0
 	for code, n := range f.counts[c] {
 		level := f.t.columns[c].Levels[code]
 		if n > most || n == most && level < best {
@@ -323,8 +332,8 @@ func (f *fitter) frequentLevel(c int, levels []string) *float64 {
 }
 
 // frequentNumber returns the most frequent number, the smallest if several are.
-func frequentNumber(counts map[float64]int) float64 {
-	best, most := math.Inf(1), 0
+func frequentNumber(counts map[float64]float64) float64 {
+	best, most := math.Inf(1), 0.0
 	for v, n := range counts {
 		if n > most || n == most && v < best {
 			best, most = v, n
@@ -395,6 +404,7 @@ func (f *fitter) sparseInputs() *data.SparseInputs {
 		return out
 	}
 	ms := map[int32]*moments{}
+	n, w := 0.0, 0.0 // the sum of the weights, and that of the row
 	visit := func(col []int32, at func(k int) float64) {
 		for k, c := range col {
 			m := ms[c]
@@ -402,19 +412,21 @@ func (f *fitter) sparseInputs() *data.SparseInputs {
 				m = &moments{}
 				ms[c] = m
 			}
-			m.add(at(k))
+			m.add(at(k), w)
 		}
 	}
-	n := f.t.rows
+	each := func(i int) {
+		w = f.weight(i)
+		n += w
+		sparseRow(f.t.sparse, i, visit)
+	}
 	if f.rows == nil {
-		for i := range n {
-			sparseRow(f.t.sparse, i, visit)
+		for i := range f.t.rows {
+			each(i)
 		}
-	} else {
-		n = len(f.rows)
-		for _, i := range f.rows {
-			sparseRow(f.t.sparse, i, visit)
-		}
+	}
+	for _, i := range f.rows {
+		each(i)
 	}
 	for c, m := range ms {
 		m.addZeros(n - m.n)

@@ -7,13 +7,13 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// selection finds the k-th smallest of a stream of numbers in four passes over it and
-// 512 KiB. Each pass determines 16 more bits.
+// selection finds the smallest number of a stream up to which the weights have a given sum,
+// in four passes over it and 512 KiB. Each pass determines 16 more bits.
 type selection struct {
-	k      int    // among those that agree with prefix
-	prefix uint64 // the leading bits known so far
-	bits   int    // how many
-	counts []int
+	sum    float64 // among those that agree with prefix
+	prefix uint64  // the leading bits known so far
+	bits   int     // how many
+	counts []float64
 }
 
 // ordered maps numbers to integers in the same order.
@@ -32,23 +32,27 @@ func unordered(u uint64) float64 {
 	return math.Float64frombits(^u)
 }
 
-func (s *selection) add(v float64) {
+func (s *selection) add(v, w float64) {
 	u := ordered(v)
 	if s.bits > 0 && u>>(64-s.bits) != s.prefix {
 		return
 	}
-	s.counts[u>>(48-s.bits)&0xffff]++
+	s.counts[u>>(48-s.bits)&0xffff] += w
 }
 
 // step ends a pass.
 func (s *selection) step() {
+	found := 0
 	for digit, n := range s.counts {
-		if s.k < n {
-			s.prefix = s.prefix<<16 | uint64(digit)
-			break
+		if n > 0 {
+			found = digit // the last one where rounding leaves a rest
+			if s.sum <= n {
+				break
+			}
+			s.sum -= n
 		}
-		s.k -= n
 	}
+	s.prefix = s.prefix<<16 | uint64(found)
 	s.bits += 16
 	clear(s.counts)
 }
@@ -63,13 +67,13 @@ func (f *fitter) medians(ctx context.Context, e *data.Encoding, inputs []int) er
 		found := make([]selection, len(some))
 		for i, k := range some {
 			c := e.Inputs[k].Position
-			found[i] = selection{k: (f.moments[c].n - 1) / 2, counts: make([]int, 1<<16)}
+			found[i] = selection{sum: f.moments[c].n / 2, counts: make([]float64, 1<<16)}
 		}
 		for range 4 {
-			err := f.t.scan(ctx, f.rows, func(_ int, cells []float64) error {
+			err := f.t.scan(ctx, f.rows, func(row int, cells []float64) error {
 				for i, k := range some {
 					if v := cells[e.Inputs[k].Position]; v == v {
-						found[i].add(v)
+						found[i].add(v, f.weight(row))
 					}
 				}
 				return nil

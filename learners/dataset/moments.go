@@ -2,38 +2,38 @@ package dataset
 
 import "math"
 
-// moments holds mean and spread of a stream of numbers (Welford, Note on a method for
-// calculating corrected sums of squares and products, Technometrics 1962).
+// moments holds mean and spread of a stream of numbers with weights (Welford, Note on a
+// method for calculating corrected sums of squares and products, Technometrics 1962).
 type moments struct {
-	n        int
+	n        float64 // the sum of the weights
 	mean, m2 float64
 	min, max float64
 }
 
-func (m *moments) add(v float64) {
+func (m *moments) add(v, w float64) {
 	if m.n == 0 {
 		m.min, m.max = v, v
 	}
-	m.n++
+	m.n += w
 	m.min, m.max = min(m.min, v), max(m.max, v)
 	delta := v - m.mean
-	m.mean += delta / float64(m.n)
-	m.m2 += delta * (v - m.mean)
+	m.mean += w * delta / m.n
+	m.m2 += w * delta * (v - m.mean)
 }
 
-// addZeros adds k zeros at once.
-func (m *moments) addZeros(k int) {
-	if k == 0 {
+// addZeros adds zeros with the sum k of their weights.
+func (m *moments) addZeros(k float64) {
+	if !(k > 0) {
 		return
 	}
 	if m.n == 0 {
 		m.min, m.max = 0, 0
 	}
 	m.min, m.max = min(m.min, 0), max(m.max, 0)
-	n := float64(m.n + k)
-	m.m2 += m.mean * m.mean * float64(m.n) * float64(k) / n
-	m.mean *= float64(m.n) / n
-	m.n += k
+	n := m.n + k
+	m.m2 += m.mean * m.mean * m.n * k / n
+	m.mean *= m.n / n
+	m.n = n
 }
 
 func (m *moments) constant() bool { return m.n == 0 || m.min == m.max }
@@ -41,7 +41,7 @@ func (m *moments) constant() bool { return m.n == 0 || m.min == m.max }
 // scale returns the standard deviation, or half the range where squares under-
 // or overflow. It is positive unless the numbers are constant.
 func (m *moments) scale() float64 {
-	s := math.Sqrt(m.m2 / float64(m.n))
+	s := math.Sqrt(m.m2 / m.n)
 	if s > 1e-150 && s <= math.MaxFloat64 {
 		return s
 	}

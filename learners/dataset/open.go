@@ -85,7 +85,14 @@ func open(ctx context.Context, o Options, paths []string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, nil
+	if !slices.Contains(t.weights, 0) {
+		return t, nil
+	}
+	counted, err := t.keep(ctx, "of weight 0", "all rows have the weight 0; give one a weight above 0", func(row int, _ []float64) bool { return t.weights[row] > 0 })
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return counted, nil
 }
 
 // input is an open file, decompressed.

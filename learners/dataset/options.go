@@ -70,8 +70,8 @@ type Options struct {
 	// format. The labels of MNIST are an example.
 	TargetPath string
 	// Weights is the column with the weights of rows, or empty for none. Its cells are
-	// numbers of at least 0. It is not among the columns of the table, see
-	// [Table.Weights].
+	// numbers of at least 0, and rows of weight 0 are not in the table. The column is not
+	// among those of the table, see [Table.Weights].
 	Weights string
 	// Drop lists columns to ignore.
 	Drop []string

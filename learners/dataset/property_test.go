@@ -59,10 +59,10 @@ func TestEncodeDecode(t *testing.T) {
 func TestMedian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.SliceOfN(rapid.Float64(), 1, 50).Draw(t, "values")
-		s := selection{k: (len(v) - 1) / 2, counts: make([]int, 1<<16)}
+		s := selection{sum: float64(len(v)) / 2, counts: make([]float64, 1<<16)}
 		for range 4 {
 			for _, x := range v {
-				s.add(x)
+				s.add(x, 1)
 			}
 			s.step()
 		}

@@ -23,49 +23,48 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 			return nil, 0, err
 		}
 	}
-	some := false
-	for _, c := range targets {
-		some = some || t.columns[c].Missing > 0
-	}
-	if !some || t.sparse != nil { // sparse files always have targets
+	missing := func(c int) bool { return t.columns[c].Missing > 0 }
+	if !slices.ContainsFunc(targets, missing) || t.sparse != nil { // sparse files always have targets
 		return t, 0, nil
 	}
-	var kept []int
-	missing := make([]int, len(t.columns))
-	err := t.scan(ctx, nil, func(row int, cells []float64) error {
-		for _, c := range targets {
-			if v := cells[c]; v != v {
-				return nil
-			}
-		}
-		kept = append(kept, row)
-		for c, v := range cells {
-			if v != v {
-				missing[c]++
-			}
-		}
-		return nil
+	out, err := t.keep(ctx, "without a target", "no row has a target", func(_ int, cells []float64) bool {
+		return !slices.ContainsFunc(targets, func(c int) bool { return cells[c] != cells[c] })
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(kept) == 0 {
-		return nil, 0, &FileError{File: t.report.Files[0], Reason: "no row has a target"}
+	return out, t.rows - out.rows, nil
+}
+
+// keep returns the table with the rows that are wanted, and notes how many others there are. The
+// error for no row has the reason none.
+func (t *Table) keep(ctx context.Context, others, none string, wanted func(row int, cells []float64) bool) (*Table, error) {
+	var kept []int
+	found := make([]columnBuilder, len(t.columns))
+	err := t.scan(ctx, nil, func(row int, cells []float64) error {
+		if !wanted(row, cells) {
+			return nil
+		}
+		kept = append(kept, row)
+		for c, v := range cells {
+			if v != v {
+				found[c].missing++
+			} else {
+				found[c].addNumber(v, 0, 0)
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(kept) == 0:
+		return nil, &FileError{File: t.report.Files[0], Reason: none}
 	}
-	skipped := t.rows - len(kept)
 	out := *t
-	out.rows, out.numbers = len(kept), kept
+	out.rows, out.numbers, out.weights = len(kept), kept, data.Pick(t.weights, kept)
 	if t.numbers != nil {
-		out.numbers = make([]int, len(kept))
-		for i, row := range kept {
-			out.numbers[i] = t.numbers[row]
-		}
-	}
-	if t.weights != nil {
-		out.weights = make([]float64, len(kept))
-		for i, row := range kept {
-			out.weights[i] = t.weights[row]
-		}
+		out.numbers = data.Pick(t.numbers, kept)
 	}
 	if in, ok := t.cells.(kernel.Resident); ok {
 		out.cells = kernel.FromRows(in.Rows().Select(kept))
@@ -74,11 +73,17 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 	}
 	out.columns = slices.Clone(t.columns)
 	for c := range out.columns {
-		out.columns[c].Missing = missing[c]
+		col, f := &out.columns[c], &found[c]
+		if col.Missing = f.missing; col.Kind != data.Text {
+			col.Values = f.different
+		}
+		if col.Kind == data.Numeric {
+			col.Min, col.Max, col.Whole = f.min, f.max, f.numbers > 0 && !f.fraction
+		}
 	}
 	out.report.Rows, out.report.Columns = out.rows, out.columns
-	out.report.Notes = append(slices.Clone(t.report.Notes), count(skipped, "row")+" without a target skipped")
-	return &out, skipped, nil
+	out.report.Notes = append(slices.Clone(t.report.Notes), count(t.rows-len(kept), "row")+" "+others+" skipped")
+	return &out, nil
 }
 
 // number returns the number of a row in the files, from 1.

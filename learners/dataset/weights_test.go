@@ -9,7 +9,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/dataset"
 )
 
-// The column of weights is not among the columns, and rows without a target lose theirs.
+// The column of weights is not among the columns. Rows of weight 0 are not in the table, and
+// rows without a target lose their weights.
 func TestWeights(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -24,14 +25,14 @@ func TestWeights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := table.Weights(); !slices.Equal(got, []float64{0.5, 3, 0, 2}) || len(table.Columns()) != 2 {
+			if got := table.Weights(); !slices.Equal(got, []float64{0.5, 3, 2}) || len(table.Columns()) != 2 {
 				t.Errorf("%s: weights %v, %d columns", name, got, len(table.Columns()))
 			}
 			kept, _, err := table.Labelled(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := kept.Weights(); !slices.Equal(got, []float64{0.5, 0, 2}) {
+			if got := kept.Weights(); !slices.Equal(got, []float64{0.5, 2}) {
 				t.Errorf("%s: weights %v of rows with a target", name, got)
 			}
 			table.Close()

@@ -20,16 +20,16 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := learners.Unweighted(algorithm, o); err != nil {
+	if err := learners.Check(train, o); err != nil {
 		return nil, err
 	}
-	if err := learners.Check(train, o); err != nil {
+	train, err := learners.CopyRows(algorithm, train, o)
+	if err != nil {
 		return nil, err
 	}
 	f := &fit{p: p, n: train.Len(), passes: max(p.Passes, 1)}
 	f.steps = f.passes * f.n
 	f.iterations = max(1, min(checkpoints, f.steps))
-	var err error
 	if f.monitor, err = learners.NewMonitor(ctx, algorithm, f.iterations, train, o); err != nil {
 		return nil, err
 	}

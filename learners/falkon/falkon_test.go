@@ -63,7 +63,8 @@ func TestRowWeights(t *testing.T) {
 	k := kerneltest.Gaussian(1)
 	for _, f := range factorizations {
 		m := must(Params{Kernel: k, Lambda: 1e-3, Centers: 30, Factorization: f, Iterations: 300, Tolerance: 1e-12}.Fit(background, train, learners.Options{Weights: w}))
-		c := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: 30}, 0))
+		counted := must(learners.CountRows(algorithm, train, learners.Options{Weights: w}))
+		c := must(learners.ChooseCenters(background, k, counted.Source, learners.Sampling{Most: 30, Weights: counted.Weights}, 0))
 		want := direct(k, train.Rows(), c.Points, train.Targets(), w, 2, 1e-3, test)
 		tolerance := 1e-8
 		if f == FactorCholesky { // its jitter is part of the regulariser
@@ -166,14 +167,14 @@ func TestDistances(t *testing.T) {
 
 // Zero fields get the values that theory recommends.
 func TestDefaults(t *testing.T) {
-	p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(10_000, 4))
+	p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(10_000, 10_000, 4))
 	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 20 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
 		t.Errorf("defaults %+v", p)
 	}
 	if root := float64(p.Centers) / 100; root < 5 || root > 20 {
 		t.Errorf("%d centres for n = 10⁴, want about 10√n", p.Centers)
 	}
-	if p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(5, 1)); p.Centers != 5 || p.SamplerLambda != 1 {
+	if p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(5, 5, 1)); p.Centers != 5 || p.SamplerLambda != 1 {
 		t.Errorf("defaults for n = 5: %+v", p)
 	}
 }

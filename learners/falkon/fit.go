@@ -42,12 +42,12 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 
 // fit is the state of a Fit.
 type fit struct {
-	Params  // with defaults filled in
-	train   data.Source
+	Params // with defaults filled in
+	learners.Rows
+	train   data.Source // those rows
 	targets targets
 	workers int
 	kappaSq float64
-	rows    []float64 // weights with mean 1, nil if all are 1
 
 	centers *learners.Centers
 	epsilon float64
@@ -68,15 +68,22 @@ type fit struct {
 }
 
 func newFit(ctx context.Context, p Params, train data.Source, o learners.Options) (*fit, error) {
+	rows, err := learners.CountRows(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
+	train = rows.Source
 	kappaSq, err := bound(ctx, p.Kernel, train)
 	if err != nil {
 		return nil, err
 	}
-	if p, err = p.settled(train.Len(), kappaSq); err != nil {
+	if p, err = p.settled(rows.Copies.Len(), train.Len(), kappaSq); err != nil {
 		return nil, err
 	}
-	rows, err := learners.RowWeights(algorithm, train, o)
-	return &fit{Params: p, train: train, rows: rows, targets: targetsOf(train), workers: learners.Workers(o.Workers), kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon}, err
+	return &fit{
+		Params: p, Rows: rows, train: train, targets: targetsOf(train), workers: learners.Workers(o.Workers),
+		kappaSq: kappaSq, epsilon: p.Epsilon, told: p.Epsilon,
+	}, nil
 }
 
 // bound returns κ². For a kernel without bound it is the largest k(x, x) among the
@@ -106,7 +113,7 @@ func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, erro
 // choose returns the centres.
 func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error) {
 	s := f.sampling()
-	s.Weights = f.rows
+	s.Weights = f.Weights
 	c, err := learners.ChooseCenters(ctx, f.Kernel, f.train, s, seed)
 	if err == nil {
 		f.notes = append(f.notes, c.Notes...)
@@ -163,21 +170,12 @@ func (f *fit) merged(c *learners.Centers) (*learners.Centers, error) {
 		out.Indices = append(out.Indices, c.Indices[i])
 	}
 	for i, k := range at {
-		out.Weights[k] += c.Weights[i] * f.rowWeight(c.Indices[i])
+		out.Weights[k] += c.Weights[i] * f.Weight(c.Indices[i])
 	}
 	for k, i := range out.Indices { // perRow multiplies again
-		if s := f.rowWeight(i); s > 0 {
-			out.Weights[k] /= s
-		}
+		out.Weights[k] /= f.Weight(i)
 	}
 	return out, nil
-}
-
-func (f *fit) rowWeight(i int) float64 {
-	if f.rows == nil {
-		return 1
-	}
-	return f.rows[i]
 }
 
 // factorise factors K_MM with the present ε. ok is false if ε is too small.
@@ -211,7 +209,7 @@ func (f *fit) precondition() (pre *preconditioner, ok bool, err error) {
 func (f *fit) perRow() []float64 {
 	out := make([]float64, f.centers.Len())
 	for j, w := range f.centers.Weights {
-		out[j] = w * f.rowWeight(f.centers.Indices[j]) / float64(f.train.Len())
+		out[j] = w * f.Weight(f.centers.Indices[j]) / float64(f.train.Len())
 	}
 	return out
 }
@@ -226,7 +224,7 @@ func (f *fit) assemble(ctx context.Context, pre *preconditioner) error {
 		pre.close()
 		return err
 	}
-	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.rows}
+	f.sys = &system{pre: pre, op: op, targets: f.targets, n: f.train.Len(), c: f.train.Outputs(), rows: f.Weights}
 	switch {
 	case f.classes:
 		f.sys.check = f.checkClasses

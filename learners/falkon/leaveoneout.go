@@ -34,15 +34,15 @@ func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.O
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	y, err := learners.Targets(ctx, train)
-	if err != nil {
-		return nil, err
-	}
 	o.Validation = nil
 	if err := learners.Check(train, o); err != nil {
 		return nil, err
 	}
 	f, err := newFit(ctx, p, train, o)
+	if err != nil {
+		return nil, err
+	}
+	y, err := learners.Targets(ctx, f.train)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,21 @@ func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.O
 		if err != nil {
 			return nil, err
 		}
-		return f.leaveOneOut(factor, z, y, copied)
+		out, err := f.leaveOneOut(factor, z, y, copied)
+		if err != nil {
+			return nil, err
+		}
+		p.Iterations, p.Tolerance = max(p.Iterations, exactIterations), exactTolerance
+		return f.Restore(ctx, out, func() (learners.Model, error) { return p.Fit(ctx, train, o) })
 	}
 	return nil, f.unsolvable(0)
 }
+
+// exactIterations and exactTolerance end the fit of the outputs for rows of weight 0.
+const (
+	exactIterations = 200
+	exactTolerance  = 1e-12
+)
 
 // LeaveOneOut returns a *learners.ParameterError, because only the squared loss has the
 // closed form of [Params.LeaveOneOut].
@@ -142,11 +153,8 @@ const leastRidge = 0.9e-12
 // leastRest is the least 1 − h_i. Below it, rounding has left no digit of the residual.
 const leastRest = 1e-12
 
-// share returns √(s_i/n). A row with the weight 0 has a negligible one, because its output
-// is divided by it.
-func (f *fit) share(i int) float64 {
-	return math.Sqrt(max(f.rowWeight(i), 1e-24) / float64(f.train.Len()))
-}
+// share returns √(s_i/n).
+func (f *fit) share(i int) float64 { return math.Sqrt(f.Weight(i) / float64(f.train.Len())) }
 
 // leaveOneOut returns the outputs for the features z of the rows with targets y. copied are
 // the rows of centres that have an equal one. It overwrites z.

@@ -147,7 +147,7 @@ func (p LogisticParams) newton(ctx context.Context, train data.Source, o learner
 	w.losses = logistic{}
 	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
 		f.exclusive, w.losses, w.columns = true, softmax{}, 1
-		if size := train.Len() * train.Outputs(); size <= most {
+		if size := f.train.Len() * train.Outputs(); size <= most {
 			w.kept, w.fresh = make([]float64, size), make([]float64, size)
 		}
 	}
@@ -392,7 +392,7 @@ func (w *newton) curved(ctx context.Context, p []float64, width int, left []int)
 	if w.kept != nil {
 		return s.op.GramFunc(ctx, p, p, func(row int, t []float64) {
 			for i := range len(t) / width {
-				curveSoftmax(t[i*width:][:width], w.kept[(row+i)*s.c:][:s.c], w.rowWeight(row+i))
+				curveSoftmax(t[i*width:][:width], w.kept[(row+i)*s.c:][:s.c], w.Weight(row+i))
 			}
 		})
 	}
@@ -406,7 +406,7 @@ func (w *newton) curved(ctx context.Context, p []float64, width int, left []int)
 		y := w.targets.at(row)
 		for i := range len(t) / all {
 			f, kp := t[i*all:][:s.c], t[i*all+s.c:][:width]
-			w.losses.curve(kp, f, y[i*s.c:][:s.c], left, w.rowWeight(row+i))
+			w.losses.curve(kp, f, y[i*s.c:][:s.c], left, w.Weight(row+i))
 			clear(f)
 		}
 	})
@@ -464,7 +464,7 @@ func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64,
 				copy(p, t[i*s.c:])
 				learners.ToSoftmax(p)
 			}
-			w.losses.gradient(t[i*s.c:][:s.c], y[i*s.c:][:s.c], w.rowWeight(row+i), &part)
+			w.losses.gradient(t[i*s.c:][:s.c], y[i*s.c:][:s.c], w.Weight(row+i), &part)
 		}
 		total.merge(&part)
 	})

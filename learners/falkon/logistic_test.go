@@ -136,7 +136,7 @@ func TestLogisticIsExact(t *testing.T) {
 		}{{25, 1e-3, nil}, {25, 1e-6, nil}, {160, 1e-4, nil}, {25, 1e-3, weights}} {
 			p := LogisticParams{Kernel: k, Lambda: c.lambda, Centers: c.m, Tolerance: 1e-9, Iterations: 60, Steps: 200}
 			m := must(p.Fit(background, train, learners.Options{Seed: seed, Weights: c.s}))
-			centers := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: c.m}, seed))
+			centers := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: c.m, Weights: c.s}, seed))
 			s := c.s
 			if s == nil {
 				s = ones

@@ -96,8 +96,8 @@ func (p Params) Validate() error {
 	)
 }
 
-// settled returns p with its defaults for n rows and κ² = sup k(x, x).
-func (p Params) settled(n int, kappaSq float64) (Params, error) {
+// settled returns p with its defaults for n copies of some rows and κ² = sup k(x, x).
+func (p Params) settled(n, rows int, kappaSq float64) (Params, error) {
 	if p.Lambda == 0 {
 		l, err := theory.Lambda(n, theory.Regularity{R: 0.5, Alpha: 0})
 		if err != nil {
@@ -109,7 +109,7 @@ func (p Params) settled(n int, kappaSq float64) (Params, error) {
 	if err != nil {
 		return p, err
 	}
-	s := p.sampling().For(p.Lambda, kappaSq, usual, n)
+	s := p.sampling().For(p.Lambda, kappaSq, usual, rows)
 	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
 	p.Iterations = cmp.Or(p.Iterations, defaultIterations)
 	p.Tolerance = cmp.Or(p.Tolerance, defaultTolerance)

@@ -17,14 +17,12 @@ import (
 // and takes 2n³/3 operations, twice those of a fit. Its errors are those of Fit.
 func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error) {
 	o.Validation = nil
-	m, rows, err := p.prepare(ctx, train, o)
+	counted, m, err := p.prepare(ctx, train, o)
 	if err != nil {
 		return nil, err
 	}
+	rows := counted.Weights
 	n, c, workers := m.Len(), m.Outputs(), learners.Workers(o.Workers)
-	for i, s := range rows {
-		rows[i] = max(s, 1e-24) // c_i is divided by its root, and such a row has no effect
-	}
 	gram, err := gramian(ctx, p.Kernel, m.Rows(), m.Targets(), c)
 	if err != nil {
 		return nil, err
@@ -53,14 +51,18 @@ func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.O
 		coefficients[i] /= inverse[i/c]
 	}
 	if rows != nil {
+		inverses := make([]float64, n)
 		for i, s := range rows {
-			rows[i] = 1 / s
+			inverses[i] = 1 / s
 		}
-		scaleRows(coefficients, c, rows)
+		scaleRows(coefficients, c, inverses)
 	}
 	out := append([]float64(nil), m.Targets()...)
 	for i, r := range coefficients {
 		out[i] -= r
 	}
-	return out, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return counted.Restore(ctx, out, func() (learners.Model, error) { return p.Fit(ctx, train, o) })
 }

@@ -1,6 +1,7 @@
 package krr
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -50,7 +51,7 @@ func (p Params) Validate() error {
 // K is computed. It reads train into memory. The objective is that of the package,
 // summed over outputs. Its errors include *SizeError and *NotPSDError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
-	data, rows, err := p.prepare(ctx, train, o)
+	rows, data, err := p.prepare(ctx, train, o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,45 +59,37 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := Solve(ctx, p.Kernel, data.Rows(), data.Targets(), rows, data.Outputs(), p.Lambda, o.Workers)
+	s, err := Solve(ctx, p.Kernel, data.Rows(), data.Targets(), rows.Weights, data.Outputs(), p.Lambda, o.Workers)
 	if err != nil {
 		return nil, err
 	}
 	it := learners.Iterate{
-		Iteration: 1, Passes: 1, Rows: int64(train.Len()), Objective: s.Objective, Residual: s.Residual,
+		Iteration: 1, Passes: 1, Rows: int64(data.Len()), Objective: s.Objective, Residual: s.Residual,
 		Model: func() (learners.Model, error) {
 			return learners.NewExpansion(p.Kernel, data.Rows(), s.Coefficients, data.Outputs())
 		},
 	}
 	if s.Jitter > 0 {
-		it.Notes = []string{fmt.Sprintf("K + λnI was not positive definite in floating point; %.3g was added to its diagonal, as if λ were %.3g", s.Jitter, p.Lambda+s.Jitter/float64(train.Len()))}
+		it.Notes = []string{fmt.Sprintf("K + λnI was not positive definite in floating point; %.3g was added to its diagonal, as if λ were %.3g", s.Jitter, p.Lambda+s.Jitter/float64(data.Len()))}
 	}
 	_, err = m.Step(ctx, it)
 	return m.Finish(err)
 }
 
-// prepare checks parameters and data, and returns the data in memory with the weights of the
-// rows, of mean 1 or nil.
-func (p Params) prepare(ctx context.Context, train data.Source, o learners.Options) (*data.Memory, []float64, error) {
-	if err := p.Validate(); err != nil {
-		return nil, nil, err
+// prepare checks parameters and data, and returns the rows that count, also in memory.
+func (p Params) prepare(ctx context.Context, train data.Source, o learners.Options) (rows learners.Rows, m *data.Memory, err error) {
+	if err := cmp.Or(p.Validate(), learners.Check(train, o)); err != nil {
+		return rows, nil, err
 	}
-	if err := learners.Check(train, o); err != nil {
-		return nil, nil, err
+	if rows, err = learners.CountRows(algorithm, train, o); err != nil {
+		return rows, nil, err
 	}
-	most := p.MaxRows
-	if most == 0 {
-		most = DefaultMaxRows
+	most := cmp.Or(p.MaxRows, DefaultMaxRows)
+	if n := rows.Source.Len(); n > most {
+		return rows, nil, &SizeError{n, most}
 	}
-	if train.Len() > most {
-		return nil, nil, &SizeError{train.Len(), most}
-	}
-	rows, err := learners.RowWeights(algorithm, train, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := load(ctx, train)
-	return m, rows, err
+	m, err = load(ctx, rows.Source)
+	return rows, m, err
 }
 
 // load is data.Load with a check of the targets.

@@ -18,6 +18,9 @@
 // with respect to c, has K² in place of K, but (2.37) to (2.39) are for the iteration
 // above. In (2.36) the sum must end at t − 1, not t. TestFilter shows both.
 //
+// With weights s_i of mean 1 the step is S(K c_{t−1} − y), and ‖S^½KS^½‖ takes the place
+// of ‖K‖.
+//
 // # Costs
 //
 // An iteration evaluates K once, which is n² kernel values, in O(n) memory beside the

@@ -53,14 +53,11 @@ func (p Params) Validate() error {
 	return learners.AtLeast(algorithm, "iterations", p.Iterations, 0)
 }
 
-// Fit reads train into memory and iterates. The objective is (1/n)‖Kc − y‖², the mean
+// Fit reads train into memory and iterates. The objective is (1/n)‖S^½(Kc − y)‖², the mean
 // squared error on the training rows, summed over outputs. The residual is
-// ‖Kc − y‖/‖y‖. A step that is too large gives a *learners.DivergenceError.
+// ‖S^½(Kc − y)‖/‖S^½y‖. A step that is too large gives a *learners.DivergenceError.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	if err := learners.Unweighted(algorithm, o); err != nil {
 		return nil, err
 	}
 	if p.Iterations == 0 {
@@ -92,6 +89,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 
 // descent is the state of the iteration.
 type descent struct {
+	learners.Rows
 	k        *kernel.Operator // K(X, X)
 	x        kernel.Rows
 	y        []float64
@@ -106,10 +104,14 @@ type descent struct {
 }
 
 func (p Params) start(ctx context.Context, train data.Source, o learners.Options) (*descent, error) {
-	if _, err := learners.Targets(ctx, train); err != nil {
+	rows, err := learners.CountRows(algorithm, train, o)
+	if err != nil {
 		return nil, err
 	}
-	all, err := data.Load(ctx, train)
+	if _, err := learners.Targets(ctx, rows.Source); err != nil {
+		return nil, err
+	}
+	all, err := data.Load(ctx, rows.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +121,15 @@ func (p Params) start(ctx context.Context, train data.Source, o learners.Options
 	}
 	n, c := all.Len(), all.Outputs()
 	d := &descent{
-		k: k, x: all.Rows(), y: all.Targets(), n: n, c: c, step0: p.StepSize / float64(n),
+		k: k, Rows: rows, x: all.Rows(), y: all.Targets(), n: n, c: c, step0: p.StepSize / float64(n),
 		coef: make([]float64, n*c), next: make([]float64, n*c), residual: make([]float64, n*c),
 	}
 	for i, v := range d.y {
 		d.residual[i] = -v
-		d.size += v * v
+		d.size += d.Weight(i/c) * v * v
 	}
 	if p.StepSize == 0 {
-		norm, err := learners.LargestEigenvalue(ctx, n, powerSteps, o.Seed, k.Apply)
+		norm, err := learners.LargestEigenvalue(ctx, n, powerSteps, o.Seed, d.product)
 		if err != nil {
 			k.Close()
 			return nil, err
@@ -140,10 +142,26 @@ func (p Params) start(ctx context.Context, train data.Source, o learners.Options
 	return d, nil
 }
 
+// product sets dst = S^½KS^½v.
+func (d *descent) product(ctx context.Context, dst, v []float64) error {
+	if d.Weights == nil {
+		return d.k.Apply(ctx, dst, v)
+	}
+	u := make([]float64, d.n)
+	for i, s := range d.Weights {
+		u[i] = math.Sqrt(s) * v[i]
+	}
+	err := d.k.Apply(ctx, dst, u)
+	for i, s := range d.Weights {
+		dst[i] *= math.Sqrt(s)
+	}
+	return err
+}
+
 // step makes iterate t. If it fails, the previous iterate is unchanged.
 func (d *descent) step(ctx context.Context, t int) error {
 	for i, r := range d.residual {
-		d.next[i] = d.coef[i] - d.step0*r
+		d.next[i] = d.coef[i] - d.step0*d.Weight(i/d.c)*r
 	}
 	residual, size := make([]float64, len(d.y)), 0.0
 	if err := d.k.Apply(ctx, residual, d.next); err != nil {
@@ -151,7 +169,7 @@ func (d *descent) step(ctx context.Context, t int) error {
 	}
 	for i, v := range d.y {
 		residual[i] -= v
-		size += residual[i] * residual[i]
+		size += d.Weight(i/d.c) * residual[i] * residual[i]
 	}
 	if !(size <= 4*d.size) { // it never grows, unless γ is too large
 		return &learners.DivergenceError{Algorithm: algorithm, Iteration: t, Remedy: "a smaller step size"}

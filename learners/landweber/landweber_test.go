@@ -232,4 +232,6 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-func TestNoWeights(t *testing.T) { learnerstest.NoWeights(t, Params{Kernel: kerneltest.Gaussian(1)}) }
+func TestWeightsAreRepeatedRows(t *testing.T) {
+	learnerstest.Weights(t, Params{Kernel: kerneltest.Gaussian(1), StepSize: 0.5}, false, 1e-9)
+}

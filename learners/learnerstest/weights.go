@@ -72,12 +72,27 @@ func wrongWeights(t *testing.T, e learners.Estimator, signs bool) {
 	}
 }
 
-// NoWeights tests that an estimator refuses weights.
-func NoWeights(t *testing.T, e learners.Estimator) {
+// Copies tests that whole weights are copies of the rows, to the bit, and that an estimator
+// refuses other weights.
+func Copies(t *testing.T, e learners.Estimator) {
 	t.Helper()
-	var bad *learners.ParameterError
-	train := Data(t, rows, 1, trainSeed, false)
-	if m, err := e.Fit(t.Context(), train, learners.Options{Weights: make([]float64, rows)}); m != nil || !errors.As(err, &bad) {
-		t.Errorf("weights: %v, %v, want a *ParameterError", m, err)
+	train, test := Data(t, rows, 1, trainSeed, false), Data(t, 50, 1, testSeed, false)
+	weights, often, y := make([]float64, rows), []int{}, []float64{}
+	for i := range weights {
+		weights[i] = float64(i % 3)
+		for range i % 3 {
+			often, y = append(often, i), append(y, train.Targets()[i])
+		}
 	}
+	o := learners.Options{Seed: 5}
+	want := predict(t, fit(t, e, Memory(t, train.Rows().Select(often), y, 1), o), test)
+	o.Weights = weights
+	same(t, "weights", predict(t, fit(t, e, train, o), test), want)
+	same(t, "a stream with weights", predict(t, fit(t, e, Streamed(train), o), test), want)
+	weights[1] = 0.5
+	var bad *learners.ParameterError
+	if m, err := e.Fit(t.Context(), train, o); m != nil || !errors.As(err, &bad) {
+		t.Errorf("a weight of 0.5: %v, %v, want a *ParameterError", m, err)
+	}
+	wrongWeights(t, e, false)
 }

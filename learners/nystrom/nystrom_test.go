@@ -406,7 +406,7 @@ func TestDivergence(t *testing.T) {
 	} {
 		p.Kernel, p.Centers = k, 20
 		fit(t, p, data)
-		f := &run{Params: p.withDefaults(60), ctx: context.Background(), train: data, n: 60, c: 1}
+		f := &run{Params: p.withDefaults(60, 60), ctx: context.Background(), train: data, n: 60, c: 1}
 		b, err := newBasis(k, data.Rows().Slice(0, 20), p.Coordinates, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -112,17 +112,16 @@ func (p Params) sampling() learners.Sampling {
 	return learners.Sampling{Sampler: p.Sampler, Lambda: p.SamplerLambda, Most: p.Centers}
 }
 
-// withDefaults replaces zeros by their defaults for n rows.
-func (p Params) withDefaults(n int) Params {
-	root := math.Sqrt(float64(n))
+// withDefaults replaces zeros by their defaults for n rows with some copies.
+func (p Params) withDefaults(n, copies int) Params {
 	bound := p.Kernel.Bound()
 	if !(bound > 0 && bound <= math.MaxFloat64) {
 		bound = 1
 	}
-	s := p.sampling().For(p.Lambda, bound, int(math.Ceil(10*root)), n)
+	s := p.sampling().For(p.Lambda, bound, int(math.Ceil(10*math.Sqrt(float64(copies)))), n)
 	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
 	if p.BatchSize == 0 {
-		p.BatchSize = int(math.Ceil(root))
+		p.BatchSize = int(math.Ceil(math.Sqrt(float64(n))))
 	}
 	p.BatchSize = min(p.BatchSize, n)
 	switch {
@@ -152,17 +151,18 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := learners.Check(train, o); err != nil {
 		return nil, err
 	}
-	p = p.withDefaults(train.Len())
+	rows, err := learners.CountRows(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
+	train = rows.Source
+	p = p.withDefaults(train.Len(), rows.Copies.Len())
 	m, err := learners.NewMonitor(ctx, algorithm, p.Iterations, train, o)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := learners.RowWeights(algorithm, train, o)
-	if err != nil {
-		return nil, err
-	}
 	s := p.sampling()
-	s.Weights = rows
+	s.Weights = rows.Weights
 	centers, err := learners.ChooseCenters(ctx, p.Kernel, train, s, o.Seed)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs(), rows: rows}
+	f := &run{Params: p, ctx: ctx, train: train, o: o, basis: b, n: train.Len(), c: train.Outputs(), rows: rows.Weights}
 	f.notes = append(centers.Notes, b.notes()...)
 	switch p.Solver {
 	case Gradient:

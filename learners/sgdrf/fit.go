@@ -32,6 +32,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
+	train = s.Source
 	s.grad.phi.UseDevice(s.b, passes*((train.Len()+s.b-1)/s.b))
 	defer s.grad.phi.Close()
 	for pass := 1; pass <= passes; pass++ {
@@ -53,6 +54,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 
 // descent is the state of a fit.
 type descent struct {
+	learners.Rows
 	p      Params
 	phi    sketch.FeatureMap
 	c, b   int
@@ -64,30 +66,29 @@ type descent struct {
 	mean   *average
 	grad   *gradient
 	done   []float64 // the model after the last pass
-
-	weights []float64 // of rows, with mean 1, nil if all are 1
 }
 
 func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o learners.Options) (*descent, error) {
+	rows, err := learners.CountRows(algorithm, train, o)
+	if err != nil {
+		return nil, err
+	}
+	train = rows.Source
 	n, m := train.Len(), p.Features
 	if m == 0 {
-		m = DefaultFeatures(n)
+		m = DefaultFeatures(rows.Copies.Len())
 	}
 	b := min(p.BatchSize, n)
 	if b == 0 {
 		b = recommended(n).BatchSize
 	}
-	weights, err := learners.RowWeights(algorithm, train, o)
-	if err != nil {
-		return nil, err
-	}
 	phi, err := p.newFeatures(ctx, train.Dim(), m, stream.Derive(o.Seed, "sgdrf/features", 0))
 	if err != nil {
 		return nil, err
 	}
-	s := &descent{p: p, phi: phi, c: train.Outputs(), b: b, step: p.StepSize, weights: weights}
+	s := &descent{p: p, Rows: rows, phi: phi, c: train.Outputs(), b: b, step: p.StepSize}
 	if s.step == 0 {
-		k, err := Estimate(ctx, phi, train, weights, o.Seed)
+		k, err := Estimate(ctx, phi, train, rows.Weights, o.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +109,7 @@ func (p Params) newDescent(ctx context.Context, train data.Source, passes int, o
 func (s *descent) pass(ctx context.Context, train data.Source, rng *rand.Rand) (float64, error) {
 	s.passes++
 	total, zero, rows := 0.0, 0.0, 0
-	err := s.p.settings().Batches(s.b).PassWeighted(ctx, train, s.weights, rng, func(x kernel.Rows, y, weights []float64) error {
+	err := s.p.settings().Batches(s.b).PassWeighted(ctx, train, s.Weights, rng, func(x kernel.Rows, y, weights []float64) error {
 		loss, err := s.grad.at(s.w, x, y, weights)
 		if err != nil {
 			return err

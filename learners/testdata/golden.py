@@ -29,7 +29,6 @@ test = rng.uniform(-1.5, 1.5, (TESTS, 2))
 y = np.stack([np.sin(2 * x[:, 0] + j) + x[:, 1] * np.cos(j) for j in range(OUTPUTS)], 1) + 0.2 * rng.standard_normal((N, OUTPUTS))
 classes = np.argmax(y + 0.3 * rng.standard_normal(y.shape), 1)
 weights = rng.exponential(size=N)
-weights[4] = 0
 weights *= N / weights.sum()  # as in the fits
 centers = np.sort(rng.choice(N, CENTERS, replace=False))
 inclusion = rng.uniform(0.2, 1, CENTERS)  # A of a dictionary
@@ -129,11 +128,12 @@ LANDWEBER = {"iterations": 60, "step": 1.3}
 AVERAGED = {"passes": 3, "step": 0.25}
 
 
-def landweber():
-    """The filter (1 − (1 − γσ/n)^t)/σ of gradient descent, by eigenvalues σ of K."""
-    values, vectors = eigh(matern32(x, x))
+def landweber(s):
+    """The filter (1 − (1 − γσ/n)^t)/σ of gradient descent, by eigenvalues σ of S^½KS^½."""
+    root = np.sqrt(s)[:, None]
+    values, vectors = eigh(root * matern32(x, x) * root.T)
     filtered = -np.expm1(LANDWEBER["iterations"] * np.log1p(-LANDWEBER["step"] * values / N)) / values
-    return matern32(test, x) @ (vectors * filtered) @ vectors.T @ y
+    return matern32(test, x) @ (root * ((vectors * filtered) @ vectors.T @ (root * y)))
 
 
 def averaged():
@@ -289,7 +289,8 @@ outputs = {
     "dictionary scores": dictionary_scores(),
     "features": fourier(test, FEATURE_SEED),
     "sgdrf": descent(),
-    "landweber": landweber(),
+    "landweber": landweber(ones),
+    "landweber weighted": landweber(weights),
     "avgsgd": averaged(),
 }
 given = {"x": x, "y": y, "signs": signs, "weights": weights, "test": test, "centers": centers, "inclusion": inclusion}

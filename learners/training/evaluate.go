@@ -120,10 +120,17 @@ func (a *Algorithm) CheckMeasure(name string) error {
 // ROC curve. If the loss gives probabilities, it also gives the logarithmic loss, the
 // Brier score and the expected calibration error. Each of several targets also has
 // its own scores, such as "rmse(u)". Robust losses add their own measure, and quantiles
-// the share of rows below the function. s has the weights of the rows, and its link is that
-// of the model. It returns a *learners.DataError for data without
+// the share of rows below the function. s has the weights of the rows, of which those with the
+// weight 0 are not read, and its link is that of the model. It returns a *learners.DataError for data without
 // targets.
 func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source, s learners.Scoring) ([]Score, error) {
+	if rows := data.Counted(s.Weights); len(rows) > 0 {
+		var err error
+		if src, err = data.Subset(src, rows); err != nil {
+			return nil, err
+		}
+		s.Weights = data.Pick(s.Weights, rows)
+	}
 	y, err := learners.Targets(ctx, src)
 	if err != nil {
 		return nil, err

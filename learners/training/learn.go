@@ -82,8 +82,9 @@ func (e *LearnError) Error() string {
 // and combination follow from seed. It costs O(m³ + m²d) for an evaluation on m rows, and
 // the last two fits take up to 30 and 10 iterations.
 //
-// src may be the rows of p that count, see [Counted]. Ridge is for all rows of p.
-func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, seed uint64, workers int) (*Learned, error) {
+// weights are those of the rows of src, or nil. It takes copies of the rows, see
+// [data.Copies]. Ridge is for the rows of p.
+func Learn(ctx context.Context, kernelName string, src data.Source, weights []float64, p Problem, seed uint64, workers int) (*Learned, error) {
 	switch d := src.Dim(); {
 	case !slices.Contains(learnable, kernelName):
 		return nil, &LearnError{fmt.Sprintf("the kernel is %s", kernelName), fmt.Sprintf("use one of %v, or give length scales", learnable)}
@@ -93,30 +94,12 @@ func Learn(ctx context.Context, kernelName string, src data.Source, p Problem, s
 		return nil, &LearnError{"there is no target", "name a column as target"}
 	}
 	l := learning{start: learnStart, fits: learnFits, name: kernelName, seed: seed, workers: workers}
-	out, err := l.learn(ctx, src, p)
-	if err == nil && src.Len() < p.Rows {
-		// Weights have the mean 1, so the weights of the rows that count are larger.
-		out.Ridge *= float64(p.Rows) / float64(src.Len())
+	copies := data.NewCopies(weights, src.Len())
+	out, err := l.learn(ctx, src, copies, p)
+	if err == nil && copies.Len() != p.Rows { // such as weights of classes
+		out.Ridge *= float64(p.Rows) / float64(copies.Len())
 	}
 	return out, err
-}
-
-// Counted returns the rows with a weight above 0, or all if there are none or if weights is
-// nil.
-func Counted(src data.Source, weights []float64) (data.Source, error) {
-	if !slices.Contains(weights, 0) {
-		return src, nil
-	}
-	var rows []int
-	for i, s := range weights {
-		if s > 0 {
-			rows = append(rows, i)
-		}
-	}
-	if len(rows) == 0 {
-		return src, nil // which the fit refuses
-	}
-	return data.Subset(src, rows)
 }
 
 // learning is a call of Learn.
@@ -128,8 +111,8 @@ type learning struct {
 	workers int
 }
 
-func (l *learning) learn(ctx context.Context, src data.Source, p Problem) (*Learned, error) {
-	rows, err := l.sample(ctx, src, min(src.Len(), l.fits[len(l.fits)-1].rows))
+func (l *learning) learn(ctx context.Context, src data.Source, copies *data.Copies, p Problem) (*Learned, error) {
+	rows, err := l.sample(ctx, src, copies, min(copies.Len(), l.fits[len(l.fits)-1].rows))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +171,7 @@ func (l *Learned) Idle(names []string) []string {
 }
 
 // Learn sets p.Learned where the hyper-parameters need it. Use it before Estimator.
-func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, p *Problem, seed uint64, workers int) (err error) {
+func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, weights []float64, p *Problem, seed uint64, workers int) (err error) {
 	if err := a.Check(v); err != nil {
 		return err
 	}
@@ -196,7 +179,7 @@ func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, p *Pro
 	if !r.learns() {
 		return nil
 	}
-	p.Learned, err = Learn(ctx, r.text("kernel"), src, *p, seed, workers)
+	p.Learned, err = Learn(ctx, r.text("kernel"), src, weights, *p, seed, workers)
 	return err
 }
 
@@ -211,14 +194,14 @@ func (s scalar) len() int { return s.x.Len() }
 // part returns the first n rows.
 func (s scalar) part(n int) scalar { return scalar{s.x.Slice(0, n).(*kernel.Points[float64]), s.y[:n]} }
 
-// sample returns n different rows in random order. The first rows are a sample too.
-func (l *learning) sample(ctx context.Context, src data.Source, n int) (scalar, error) {
-	order := stream.NewPermutation(stream.Derive(l.seed, "training/learn", 0), uint64(src.Len()))
+// sample returns n different copies of rows in random order. The first ones are a sample too.
+func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Copies, n int) (scalar, error) {
+	order := stream.NewPermutation(stream.Derive(l.seed, "training/learn", 0), uint64(copies.Len()))
 	idx := make([]int, n)
 	for i := range idx {
-		idx[i] = int(order.At(uint64(i)))
+		idx[i] = copies.Row(int(order.At(uint64(i))))
 	}
-	sorted := slices.Sorted(slices.Values(idx))
+	sorted := slices.Compact(slices.Sorted(slices.Values(idx)))
 	sub, err := data.Subset(src, sorted)
 	if err != nil {
 		return scalar{}, err

@@ -30,7 +30,7 @@ func TestLearnFindsRelevantInputs(t *testing.T) {
 	p := problemOf(t, train)
 	p.Dim = d
 	rmse := func(v Values) float64 {
-		if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+		if err := a.Learn(t.Context(), v, train, nil, &p, 1, 0); err != nil {
 			t.Fatal(err)
 		}
 		m := fitted(t, a, v, p, &Data{Train: train})
@@ -54,57 +54,46 @@ func TestLearnFindsRelevantInputs(t *testing.T) {
 	}
 }
 
-// Rows of the weight 0 have no effect on length scales. λ is that of the other rows alone,
-// because their weights have the mean 1.
+// Rows of the weight 0 have no effect on length scales, and whole weights are copies. λ is that
+// of the rows that count.
 func TestLearnFromTheRowsThatCount(t *testing.T) {
 	const n = 120
 	train := relevant(t, n, 6, 0.1, stream.New(6), nil)
 	weights, y := make([]float64, n), slices.Clone(train.Targets())
+	var copies []int
 	for i := range n {
-		if weights[i] = 1; i%3 == 0 {
-			weights[i], y[i] = 0, 1e3*float64(i%2)
+		weights[i] = float64(i % 4)
+		copies = append(copies, slices.Repeat([]int{i}, i%4)...)
+		if i%4 == 0 {
+			y[i] = 1e3 * float64(i%8)
 		}
 	}
 	wrong, err := data.NewMemory(train.Rows(), y, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	alone, err := data.Subset(train, copies)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := problemOf(t, train)
-	learn := func(src data.Source) *Learned {
-		counted, err := Counted(src, weights)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if counted.Len() != n*2/3 {
-			t.Errorf("%d rows count", counted.Len())
-		}
-		l, err := Learn(t.Context(), "gaussian", counted, p, 1, 1)
+	learn := func(src data.Source, weights []float64, rows int) *Learned {
+		p.Rows = rows
+		l, err := Learn(t.Context(), "gaussian", src, weights, p, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return l
 	}
-	a, b := learn(train), learn(wrong)
-	if !slices.Equal(a.Lengths, b.Lengths) || a.Ridge != b.Ridge {
-		t.Errorf("%v with ridge %v, and with wrong rows of the weight 0 %v with ridge %v", a.Lengths, a.Ridge, b.Lengths, b.Ridge)
-	}
-	alone, err := Counted(train, weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := p
-	q.Rows = alone.Len()
-	l, err := Learn(t.Context(), "gaussian", alone, q, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := a.Ridge/float64(p.Rows), l.Ridge/float64(q.Rows); math.Abs(got-want) > 1e-12*want {
-		t.Errorf("λ is %v, and for the other rows alone %v", got, want)
-	}
-	for _, none := range [][]float64{nil, make([]float64, n)} {
-		if src, err := Counted(train, none); err != nil || src.Len() != n {
-			t.Errorf("weights %v: %d rows, %v", none != nil, src.Len(), err)
+	want := learn(alone, nil, len(copies))
+	for name, got := range map[string]*Learned{"weights": learn(train, weights, len(copies)), "wrong rows": learn(wrong, weights, len(copies))} {
+		if !slices.Equal(got.Lengths, want.Lengths) || got.Ridge != want.Ridge {
+			t.Errorf("%s: %v with ridge %v, and of copies %v with ridge %v", name, got.Lengths, got.Ridge, want.Lengths, want.Ridge)
 		}
+	}
+	// In a problem of other rows, λ is still that of the rows that count.
+	if got, want := learn(train, weights, n).Ridge/n, want.Ridge/float64(len(copies)); math.Abs(got-want) > 1e-12*want {
+		t.Errorf("λ is %v, and of copies %v", got, want)
 	}
 }
 
@@ -115,7 +104,7 @@ func TestLearnFromManyRows(t *testing.T) {
 	p := problemOf(t, train)
 	learn := func(workers int) *Learned {
 		l := learning{start: 100, fits: []learnFit{{200, 30}, {300, 5}}, name: "matern52", seed: 1, workers: workers}
-		out, err := l.learn(t.Context(), train, p)
+		out, err := l.learn(t.Context(), train, data.NewCopies(nil, train.Len()), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +129,7 @@ func TestLearnFindsInputsMissedBefore(t *testing.T) {
 	for seed := range uint64(3) {
 		train := relevant(t, 300, 40, 0.1, stream.New(seed+10), nil)
 		l := learning{start: 80, fits: []learnFit{{300, 30}}, name: "gaussian", seed: seed}
-		out, err := l.learn(t.Context(), train, problemOf(t, train))
+		out, err := l.learn(t.Context(), train, data.NewCopies(nil, train.Len()), problemOf(t, train))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +151,7 @@ func TestLearnedRows(t *testing.T) {
 	for n, want := range map[int]int{200: 200, 1100: 1100, 3000: 2000} {
 		train := relevant(t, n, 5, 0.3, stream.New(4), nil)
 		l := learning{start: learnStart, fits: fits, name: "gaussian", seed: 1}
-		out, err := l.learn(t.Context(), train, problemOf(t, train))
+		out, err := l.learn(t.Context(), train, data.NewCopies(nil, train.Len()), problemOf(t, train))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +171,7 @@ func TestLearnedRidgeIsTheNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := Values{"length-scale": "auto"}
-	if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+	if err := a.Learn(t.Context(), v, train, nil, &p, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	got := outputs(t, fitted(t, a, v, p, &Data{Train: train}), &Data{Train: train})
@@ -255,7 +244,7 @@ func TestRelevance(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := Values{"relevance": "learned"}
-	if err := a.Learn(t.Context(), v, train, &p, 1, 0); err != nil {
+	if err := a.Learn(t.Context(), v, train, nil, &p, 1, 0); err != nil {
 		t.Fatal(err)
 	}
 	lengths, err := reader{&a, v}.lengths(p)
@@ -299,7 +288,7 @@ func TestLearnFromClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Learn(t.Context(), "gaussian", d.Train, p, 1, 0)
+	l, err := Learn(t.Context(), "gaussian", d.Train, nil, p, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +304,7 @@ func TestLearnRefuses(t *testing.T) {
 		"linear":             "the kernel is linear; use one of [gaussian",
 		"rational-quadratic": "the kernel is rational-quadratic",
 	} {
-		_, err := Learn(t.Context(), kernel, train, p, 1, 0)
+		_, err := Learn(t.Context(), kernel, train, nil, p, 1, 0)
 		if refused := (*LearnError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", kernel, err)
 		}
@@ -329,13 +318,13 @@ func TestLearnRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, src := range map[string]data.Source{"there are 2001 inputs, more than 2000": wide, "there is no target": none} {
-		if _, err := Learn(t.Context(), "gaussian", src, p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Learn(t.Context(), "gaussian", src, nil, p, 1, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Learn(ctx, "gaussian", train, p, 1, 0); !errors.Is(err, context.Canceled) {
+	if _, err := Learn(ctx, "gaussian", train, nil, p, 1, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

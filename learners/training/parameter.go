@@ -60,7 +60,8 @@ func (a *Algorithm) refused(name, text, want string) error {
 
 // Problem describes the data, on which defaults depend.
 type Problem struct {
-	// Rows, Dim and Outputs are n, d and c of the training data.
+	// Rows, Dim and Outputs are n, d and c of the training data, where n counts copies of rows,
+	// see [data.Copies].
 	Rows, Dim, Outputs int
 	Task               data.Task
 	// MedianDistance is the median distance between training rows, see the function of
@@ -75,13 +76,14 @@ type Problem struct {
 
 // NewProblem describes training data.
 func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
-	p := Problem{Rows: d.Train.Len(), Dim: d.Train.Dim(), Outputs: d.Train.Outputs(), Task: d.Encoding.Task}
+	copies := data.NewCopies(d.Weights, d.Train.Len())
+	p := Problem{Rows: copies.Len(), Dim: d.Train.Dim(), Outputs: d.Train.Outputs(), Task: d.Encoding.Task}
 	var err error
-	if p.MedianDistance, err = MedianDistance(ctx, d.Train, seed); err != nil {
+	if p.MedianDistance, err = medianDistance(ctx, d.Train, copies, seed); err != nil {
 		return p, err
 	}
 	if p.Task == data.Regression {
-		p.Spread, err = spread(ctx, d.Train)
+		p.Spread, err = spread(ctx, d.Train, d.Weights)
 	}
 	return p, err
 }

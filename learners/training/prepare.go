@@ -25,7 +25,7 @@ type Table interface {
 	FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error)
 	// Encode returns all rows as inputs and targets.
 	Encode(ctx context.Context, e *data.Encoding) (data.Source, error)
-	// Weights returns the weights of the rows, or nil if all count alike.
+	// Weights returns the weights of the rows, above 0, or nil if all count alike.
 	Weights() []float64
 }
 
@@ -58,23 +58,11 @@ func (d *Data) KnownWeights() []float64 {
 	if d.Validation == nil {
 		return d.Weights
 	}
-	return weightsOf(d.weights, d.known)
+	return data.Pick(d.weights, d.known)
 }
 
-// weightsOf returns the weights of some rows, or nil if there are none.
-func weightsOf(weights []float64, rows []int) []float64 {
-	if weights == nil {
-		return nil
-	}
-	out := make([]float64, len(rows))
-	for k, i := range rows {
-		out[k] = weights[i]
-	}
-	return out
-}
-
-// Prepare divides the rows of a table, with classes in equal shares. It fits an
-// encoding to the training rows and applies it to all.
+// Prepare divides the rows of a table, with classes in equal shares. A row takes its whole
+// weight along, so that no copy of it is in another part. It fits an encoding to the training rows and applies it to all.
 func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Data, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -111,7 +99,7 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 		if *part.to, err = data.Subset(all, part.rows); err != nil {
 			return nil, err
 		}
-		*part.weights = weightsOf(d.weights, part.rows)
+		*part.weights = data.Pick(d.weights, part.rows)
 	}
 	return d, nil
 }

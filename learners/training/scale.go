@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -18,11 +19,16 @@ const scaleRows = 1000
 // up to 1000 rows of src drawn by seed. It is the usual length scale to start from. It
 // is 1 where at least half of the pairs are equal, or n = 1.
 func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float64, error) {
-	n := src.Len()
+	return medianDistance(ctx, src, data.NewCopies(nil, src.Len()), seed)
+}
+
+// medianDistance is MedianDistance of copies of the rows.
+func medianDistance(ctx context.Context, src kernel.Source, copies *data.Copies, seed uint64) (float64, error) {
+	n := copies.Len()
 	order := stream.NewPermutation(seed, uint64(n))
 	idx := make([]int, min(n, scaleRows))
 	for i := range idx {
-		idx[i] = int(order.At(uint64(i)))
+		idx[i] = copies.Row(int(order.At(uint64(i))))
 	}
 	slices.Sort(idx)
 	rows, err := kernel.Select(ctx, src, idx)
@@ -60,8 +66,9 @@ func MedianDistance(ctx context.Context, src kernel.Source, seed uint64) (float6
 const spreadRows = 100_000
 
 // spread returns the median of |y − median y| over the first rows, times 1.4826, or 1 if
-// it is 0. Medians are of each output, and the mean over outputs counts.
-func spread(ctx context.Context, src data.Source) (float64, error) {
+// it is 0. Medians are of each output, and the mean over outputs counts. weights are those of
+// the rows, or nil.
+func spread(ctx context.Context, src data.Source, weights []float64) (float64, error) {
 	pairs, err := src.OpenPairs(ctx)
 	if err != nil {
 		return 0, err
@@ -80,16 +87,38 @@ func spread(ctx context.Context, src data.Source) (float64, error) {
 	}
 	sum := 0.0
 	for _, y := range columns {
-		middle := medianOf(y)
+		middle := weightedMedian(y, weights)
 		for i, v := range y {
 			y[i] = math.Abs(v - middle)
 		}
-		sum += medianOf(y) / float64(c)
+		sum += weightedMedian(y, weights) / float64(c)
 	}
 	if !(sum > 0) {
 		return 1, nil
 	}
 	return 1.4826 * sum, nil
+}
+
+// weightedMedian returns the smallest number of y up to which the weights have more than half
+// of their sum, as medianOf does for equal weights. Only without weights it changes the order
+// of y.
+func weightedMedian(y, weights []float64) float64 {
+	if weights == nil {
+		return medianOf(y)
+	}
+	order, half := make([]int, len(y)), 0.0
+	for i := range order {
+		order[i] = i
+		half += weights[i] / 2
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(y[i], y[j]) })
+	sum := 0.0
+	for _, i := range order {
+		if sum += weights[i]; sum > half {
+			return y[i]
+		}
+	}
+	return y[order[len(order)-1]]
 }
 
 // medianOf returns the median of y, and changes the order of y. It takes O(n) time for most

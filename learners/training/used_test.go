@@ -59,7 +59,7 @@ func TestUsedSettingsMakeTheSameModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Learn(t.Context(), c.values, d.Train, &p, 1, 0); err != nil {
+		if err := a.Learn(t.Context(), c.values, d.Train, nil, &p, 1, 0); err != nil {
 			t.Fatal(err)
 		}
 		model := fitted(t, a, c.values, p, d)

@@ -45,7 +45,7 @@ func ClassWeights(ctx context.Context, text string, e *data.Encoding, src data.S
 		}
 		for k, sum := range of {
 			if sum > 0 {
-				of[k] = 1 / sum // RowWeights makes the mean 1
+				of[k] = 1 / sum // only ratios matter
 			}
 		}
 	}

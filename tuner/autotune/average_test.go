@@ -107,7 +107,7 @@ func TestAverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Learned, err = training.Learn(t.Context(), "matern52", known, p, 3, 1); err != nil {
+		if p.Learned, err = training.Learn(t.Context(), "matern52", known, nil, p, 3, 1); err != nil {
 			t.Fatal(err)
 		}
 		y, err := learners.Targets(t.Context(), known)

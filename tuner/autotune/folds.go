@@ -121,11 +121,8 @@ func (t *Tuning) divide(ctx context.Context, k int) error {
 		return err
 	}
 	for i, p := range parts {
-		f := part{weights: pick(t.weights, p.Train), judged: pick(judged, p.Test)}
-		if err := t.positive(fmt.Sprintf("rows outside fold %d", i+1), f.weights, fewerFolds); err != nil {
-			return err
-		}
-		if err := t.positive(fmt.Sprintf("rows of fold %d", i+1), f.judged, fewerFolds); err != nil {
+		f := part{weights: data.Pick(t.weights, p.Train), judged: data.Pick(judged, p.Test)}
+		if err := t.positive(fmt.Sprintf("rows outside fold %d", i+1), f.weights, "use fewer folds"); err != nil {
 			return err
 		}
 		if f.train, err = data.Subset(known, p.Train); err != nil {
@@ -137,20 +134,6 @@ func (t *Tuning) divide(ctx context.Context, k int) error {
 		t.folds = append(t.folds, f)
 	}
 	return nil
-}
-
-const fewerFolds = "use fewer folds"
-
-// pick returns the weights of some rows.
-func pick(weights []float64, rows []int) []float64 {
-	if weights == nil {
-		return nil
-	}
-	out := make([]float64, len(rows))
-	for k, i := range rows {
-		out[k] = weights[i]
-	}
-	return out
 }
 
 // folded is the result of a fold.

@@ -32,19 +32,15 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	if t.alone {
 		rows, weights = t.known, t.weights
 	}
-	counted, err := training.Counted(rows, weights)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Learn(ctx, fixed, counted, &t.problem, t.options.Seed, t.options.goroutines()); err != nil {
+	if err := a.Learn(ctx, fixed, rows, weights, &t.problem, t.options.Seed, t.options.goroutines()); err != nil {
 		return nil, err
 	}
 	_, scaled := fixed["length-scale"]
 	_, related := fixed["relevance"]
-	if scaled || related || t.problem.Dim < 2 || counted.Len() < leastLearnt || t.problem.Outputs == 0 {
+	if scaled || related || t.problem.Dim < 2 || rows.Len() < leastLearnt || t.problem.Outputs == 0 {
 		return dims, nil
 	}
-	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), counted, t.problem, t.options.Seed, t.options.goroutines())
+	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), rows, weights, t.problem, t.options.Seed, t.options.goroutines())
 	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
 		return dims, nil // the kernel or the inputs do not allow it
 	} else if err != nil {

@@ -101,7 +101,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	}
 	if t.alone = o.Folds > 1 && o.Folds == t.known.Len() && closed(a, o.Fixed); t.alone {
 		whole := *d
-		whole.Train = t.known
+		whole.Train, whole.Weights = t.known, d.KnownWeights()
 		t.problem, err = training.NewProblem(ctx, &whole, o.Seed)
 	} else {
 		t.problem, err = training.NewProblem(ctx, d, o.Seed)
@@ -146,7 +146,7 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 			return nil, err
 		}
 	default:
-		if err := t.countedSplit(); err != nil {
+		if err := t.positive("training rows", t.single.weights, "give one a weight above 0"); err != nil {
 			return nil, err
 		}
 	}
@@ -169,8 +169,8 @@ func (t *Tuning) weigh(ctx context.Context) (err error) {
 	if t.single.weights, err = training.ClassWeights(ctx, classes, d.Encoding, d.Train, d.Weights); err != nil {
 		return err
 	}
-	if slices.Contains([]string{"landweber", "avgsgd", "doublyonline"}, t.algorithm.Name) {
-		if err := learners.Unweighted(t.algorithm.Name, learners.Options{Weights: t.weights}); err != nil {
+	if slices.Contains([]string{"avgsgd", "doublyonline"}, t.algorithm.Name) {
+		if _, err := learners.CopyRows(t.algorithm.Name, t.known, learners.Options{Weights: t.weights}); err != nil {
 			return &OptionError{t.weighting(), err}
 		}
 	}
@@ -193,25 +193,12 @@ func (t *Tuning) positive(rows string, weights []float64, remedy string) error {
 	return &OptionError{t.weighting(), fmt.Errorf("all %s have the weight 0, so no trial could have an error; %s", rows, remedy)}
 }
 
-// countedSplit refuses a split that would fail every trial.
-func (t *Tuning) countedSplit() error {
-	if err := t.positive("training rows", t.single.weights, "give one a weight above 0"); err != nil {
-		return err
-	}
-	return t.positive("validation rows", t.single.judged, moreRows)
-}
-
-// moreRows is the remedy for a sample that is too small.
-const moreRows = "hold out more validation rows"
-
 // calibratable returns an *OptionError if a class has no row to calibrate with. Without the
 // check the last step of a tuning would fail.
 func (t *Tuning) calibratable(ctx context.Context) error {
-	rows, weights := t.single.validation, t.single.judged
+	rows := t.single.validation
 	if t.alone {
-		rows, weights = t.known, t.data.KnownWeights()
-	} else if err := t.countedSplit(); err != nil {
-		return err
+		rows = t.known
 	}
 	y, err := learners.Targets(ctx, rows)
 	if err != nil {
@@ -219,13 +206,11 @@ func (t *Tuning) calibratable(ctx context.Context) error {
 	}
 	classes := t.data.Encoding.Classes
 	found := make([]bool, len(classes))
-	for i, k := range data.Classes(y, rows.Outputs()) {
-		if weights == nil || weights[i] > 0 {
-			found[k] = true
-		}
+	for _, k := range data.Classes(y, rows.Outputs()) {
+		found[k] = true
 	}
 	if k := slices.Index(found, false); k >= 0 {
-		return &OptionError{"calibrate", fmt.Errorf("no validation row of the class %q has a weight above 0, and probabilities need one of each class; %s, or leave it out", classes[k], moreRows)}
+		return &OptionError{"calibrate", fmt.Errorf("there is no validation row of the class %q, and probabilities need one of each class; hold out more validation rows, or leave it out", classes[k])}
 	}
 	return nil
 }

@@ -222,12 +222,8 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	if err != nil {
 		return cli.Usagef("--class-weight: %w", err)
 	}
-	counted, err := training.Counted(data.Train, weights)
-	if err != nil {
-		return dataError(err)
-	}
 	var notes []string
-	if err := t.algorithm.Learn(ctx, values, counted, &problem, t.split.Seed, t.options.Workers); err != nil {
+	if err := t.algorithm.Learn(ctx, values, data.Train, weights, &problem, t.split.Seed, t.options.Workers); err != nil {
 		return dataError(err)
 	}
 	if l := problem.Learned; l != nil {
