@@ -51,11 +51,11 @@ func TestPlots(t *testing.T) {
 			t.Errorf("without series %s the plot is the same", p.Series[i].Name)
 		}
 	}
-	if got := p.drawable(p.Series[1]); len(got.XYs) != 2 {
-		t.Errorf("%d points with a NaN among 3, want 2", len(got.XYs))
+	if got := p.drawable(p.Series[1]); len(got.at) != 2 {
+		t.Errorf("%d points with a NaN among 3, want 2", len(got.at))
 	}
-	if got := p.drawable(p.Series[2]); len(got.XYs) != 2 {
-		t.Errorf("%d points of a band with a 0 on a logarithmic axis, want 2", len(got.XYs))
+	if got := p.drawable(p.Series[2]); len(got.at) != 2 {
+		t.Errorf("%d points of a band with a 0 on a logarithmic axis, want 2", len(got.at))
 	}
 	one := (&Plot{Name: "one", Names: []string{"a"}}).Add(Series{X: []float64{0}, Y: []float64{3}, Style: Points})
 	if same(whole, decode(one)) {
@@ -86,12 +86,12 @@ func TestLogTicks(t *testing.T) {
 		want      []string
 	}{{1, 100, []string{"1", "2", "5", "10", "20", "50", "100"}}, {1e-3, 1e3, []string{"0.001", "0.01", "0.1", "1", "10", "100", "1000"}}, {3, 4, []string{"3.0", "3.5", "4.0"}}, {0.7, 9, []string{"1", "2", "5"}}} {
 		var got []string
-		for _, tick := range (logTicks{}).Ticks(c.low, c.high) {
-			if tick.Value < c.low*(1-1e-9) || tick.Value > c.high*(1+1e-9) {
-				t.Errorf("%g outside %g…%g", tick.Value, c.low, c.high)
+		for _, tick := range logTicks(c.low, c.high) {
+			if tick.At < c.low*(1-1e-9) || tick.At > c.high*(1+1e-9) {
+				t.Errorf("%g outside %g…%g", tick.At, c.low, c.high)
 			}
-			if tick.Label != "" {
-				got = append(got, tick.Label)
+			if tick.Text != "" {
+				got = append(got, tick.Text)
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -47,6 +47,11 @@ func newStudyPlots(ctx context.Context, svc tuner.Service, view tuner.Study) (*s
 	return p, nil
 }
 
+// plot adds a plot, with the study in its title.
+func (p *studyPlots) plot(name, title string, x, y figure.Axis) *figure.Plot {
+	return p.drawn.Plot(name, title+" · "+p.view.Name, x, y)
+}
+
 // plotKinds are the kinds of plots, in their order.
 var plotKinds = []string{"history", "slices", "parallel", "importance", "front", "curves", "model"}
 
@@ -196,7 +201,7 @@ func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Seri
 
 // history draws the result of each trial and the best until then.
 func (p *studyPlots) history(objective int) {
-	plot := p.drawn.Plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
+	plot := p.plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
 	soFar := figure.Series{Name: "best so far", Style: figure.Line, Color: 4}
 	direction := p.view.Spec.Objectives[objective].Direction
 	last := math.NaN()
@@ -263,9 +268,18 @@ func (p *studyPlots) slices(ctx context.Context) error {
 	if err != nil && tuner.CodeOf(err) != tuner.Unsupported {
 		return err
 	}
+	y, least := p.axis(0), math.Inf(-1) // of a band
+	if y.Log {
+		least = math.Inf(1)
+		for i := range p.columns.Rows {
+			if v, s := p.value(0, i); s == study.Completed && v < least {
+				least = v
+			}
+		}
+	}
 	for _, a := range p.view.Spec.Space.Axes() {
 		c := p.coordinate(a)
-		plot := p.drawn.Plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, p.axis(0))
+		plot := p.plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, y)
 		for _, s := range p.points(0, c.at) {
 			plot.Add(s)
 		}
@@ -277,7 +291,7 @@ func (p *studyPlots) slices(ctx context.Context) error {
 			mean := figure.Series{Name: "", Style: figure.Line}
 			for k, x := range s.At {
 				m, sd := s.Predictions[k].Mean[0], s.Predictions[k].StdDev[0]
-				band.X, band.Low, band.High = append(band.X, x), append(band.Low, m-2*sd), append(band.High, m+2*sd)
+				band.X, band.Low, band.High = append(band.X, x), append(band.Low, max(m-2*sd, least)), append(band.High, max(m+2*sd, least))
 				mean.X, mean.Y = append(mean.X, x), append(mean.Y, m)
 			}
 			if !a.Ordered { // categories are apart
@@ -303,7 +317,7 @@ func bestShare(n int) int {
 // parallel draws each completed trial as a line through its coordinates and its objective,
 // and the best of them on top.
 func (p *studyPlots) parallel() {
-	plot := p.drawn.Plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
+	plot := p.plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
 	var axes []coordinate
 	var bases []float64 // of the axes, above the strip for inactive parameters
 	for i, a := range p.view.Spec.Space.Axes() {
@@ -398,7 +412,7 @@ func (p *studyPlots) importance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plot := p.drawn.Plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
+	plot := p.plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
 	byModel := slices.ContainsFunc(i.Parameters, func(q tuner.ParameterImportance) bool { return !math.IsNaN(q.Total) })
 	plot.X.Label = "share of the best trials' shift"
 	if byModel {
@@ -422,7 +436,7 @@ func (p *studyPlots) front() {
 	objectives := p.view.Spec.Objectives
 	for j := range objectives {
 		for k := j + 1; k < len(objectives); k++ {
-			plot := p.drawn.Plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
+			plot := p.plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
 			for _, s := range p.points(k, func(i int) float64 {
 				v, _ := p.value(j, i)
 				return v
@@ -454,7 +468,7 @@ func (p *studyPlots) curves(ctx context.Context) error {
 	byState[study.Completed] = slices.DeleteFunc(byState[study.Completed], func(i int) bool { return math.IsNaN(value(i)) })
 	slices.SortStableFunc(byState[study.Completed], func(a, b int) int { return objective.Direction.Compare(value(a), value(b)) })
 	slices.Reverse(byState[study.Pruned])
-	plot := p.drawn.Plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
+	plot := p.plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
 	var values []float64
 	for _, kind := range []struct {
 		state study.TrialState
@@ -505,7 +519,7 @@ func (p *studyPlots) model(objective int) {
 	if beyond := len(slices.DeleteFunc(slices.Clone(s.X), func(m float64) bool { return predicted.Within(m) == m })); beyond > 0 {
 		predicted.Label += fmt.Sprintf(" (%d far values at the edges)", beyond)
 	}
-	plot := p.drawn.Plot(p.name("model", objective), "Predicted before and measured", predicted, measured)
+	plot := p.plot(p.name("model", objective), "Predicted before and measured", predicted, measured)
 	if len(s.X) > 0 {
 		plot.Add(s).Add(figure.Series{Name: "as predicted", Style: figure.Line, X: []float64{low, high}, Y: []float64{low, high}})
 	}
