@@ -19,8 +19,8 @@ type bound struct {
 
 // bounds holds the limits by their names in the metric tuner_limited_total.
 var bounds = map[string]bound{
-	"connections":                {"--max-connections", func(l Limits) any { return l.MaxConnections }, "open connections", ""},
-	"connections-per-address":    {"--max-connections-per-address", func(l Limits) any { return l.MaxConnectionsPerAddress }, "open connections from one address", ""},
+	"connections":                {"--max-connections", func(l Limits) any { return l.MaxConnections }, "open connections, a tenth of which are kept for admins", ""},
+	"connections-per-address":    {"--max-connections-per-address", func(l Limits) any { return l.MaxConnectionsPerAddress }, "open connections from one address, a tenth of which are kept for admins", ""},
 	"strangers":                  {"--max-strangers", func(l Limits) any { return l.MaxStrangers }, "open connections without a call that shows a token", ""},
 	"strangers-per-address":      {"--max-strangers-per-address", func(l Limits) any { return l.MaxStrangersPerAddress }, "open connections from one address without a call that shows a token", ""},
 	"health-watches":             {"--max-health-watches", func(l Limits) any { return l.MaxHealthWatches }, "health watches at once", "use Health/Check, or try again later"},

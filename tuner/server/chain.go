@@ -84,12 +84,14 @@ func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc
 // begin counts a running call. The function that it returns ends the count, logs the
 // call and turns its error into a status. Calls that need no permission do not count.
 func (s *Server) begin(ctx context.Context, method string) func(ctx context.Context, request any, err error) error {
-	end := func() {}
+	end := call(ctx)
 	if s.methods[method].Need != wire.NeedNothing {
 		id, _ := identityOf(ctx)
 		leave, _ := s.calls.enter(id.rate, -1, -1) // the gate has checked the limits
 		s.metrics.inFlight.Set(float64(s.inFlight.Add(1)))
+		idle := end
 		end = func() {
+			idle()
 			leave()
 			s.metrics.inFlight.Set(float64(s.inFlight.Add(-1)))
 		}
@@ -225,11 +227,6 @@ func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.Stre
 		return s.refused("health-watches", host, "", retryBusy)
 	}
 	defer leave()
-	if c := connectionOf(stream.ctx); c != nil {
-		c.streams.Add(1)
-		defer c.streams.Add(-1)
-		defer recognize(stream.ctx, false) // idle from its end on
-	}
 	return next(service, stream)
 }
 

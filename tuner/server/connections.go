@@ -1,7 +1,6 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"math/rand/v2"
 	"net"
@@ -15,24 +14,31 @@ import (
 )
 
 // connections enforces the limits on connections. A connection is a stranger until a
-// call on it identifies its caller. The number of strangers is limited by address and
-// in total. Past a limit, one stranger is closed to make room, so a caller without a
-// token displaces only strangers. It is chosen at random. If the oldest were closed, a
-// flood could close every connection whose handshake takes longer than the flood takes
-// to fill the limit.
+// call on it identifies its caller, whose token or certificate then holds it. The number
+// of strangers is limited by address and in total. Past a limit, one stranger is closed to
+// make room, so a caller without a token displaces only strangers. It is chosen at random.
+// If the oldest were closed, a flood could close every connection whose handshake takes
+// longer than the flood takes to fill the limit. Holders that are no admins may hold nine
+// tenths of the connections of an address and in total, and one is left for strangers. Past
+// that, the one with the most gives up a connection without calls.
 type connections struct {
 	limits Limits
-	refuse func(limit, peer string)
+	refuse func(limit, peer, caller string)
 	gauge  prometheus.Gauge
 
-	mu        sync.Mutex
-	total     int
-	of        map[string]int // by address
-	strangers list.List      // of *connection
+	mu  sync.Mutex
+	all map[*connection]struct{}
+	of  map[string]*count // by address, "" for all
 }
 
-func newConnections(l Limits, gauge prometheus.Gauge, refuse func(limit, peer string)) *connections {
-	return &connections{limits: l, refuse: refuse, gauge: gauge, of: make(map[string]int)}
+// count is how many connections there are.
+type count struct {
+	total, strangers int
+	workers          int // held by callers that are no admins
+}
+
+func newConnections(l Limits, gauge prometheus.Gauge, refuse func(limit, peer, caller string)) *connections {
+	return &connections{limits: l, refuse: refuse, gauge: gauge, all: make(map[*connection]struct{}), of: make(map[string]*count)}
 }
 
 // limitedListener accepts the connections that the limits allow.
@@ -59,16 +65,15 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 type connection struct {
 	net.Conn
 	of   *connections
-	host string // empty for a unix socket
-	// used is when the connection was accepted or last had a call without permission,
-	// in nanoseconds. streams counts its running streams without permission.
-	used    atomic.Int64
-	streams atomic.Int32
-	known   atomic.Bool
+	host string       // empty for a unix socket
+	used atomic.Int64 // when it was accepted or a call on it last began, in nanoseconds
+	// calls counts those that run.
+	calls atomic.Int32
+	known atomic.Bool
 
 	// Guarded by of.mu.
-	stranger *list.Element // nil once it is known or closed
-	gone     bool
+	holder string // the token or certificate; empty for strangers, admins and servers
+	gone   bool
 }
 
 // connectionAddr links a call to its connection.
@@ -94,69 +99,123 @@ func (s *connections) admit(raw net.Conn) *connection {
 	c.used.Store(time.Now().UnixNano())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.limits
-	if c.host != "" && over(len(s.strangersOf(c.host)), l.MaxStrangersPerAddress) {
-		s.displace("strangers-per-address", c.host)
+	l, all, here := s.limits, s.countOf(""), s.countOf(c.host)
+	if c.host != "" && over(here.strangers, l.MaxStrangersPerAddress) {
+		s.displaceStranger("strangers-per-address", c.host)
 	}
-	if over(s.strangers.Len(), l.MaxStrangers) {
-		s.displace("strangers", "")
+	if over(all.strangers, l.MaxStrangers) {
+		s.displaceStranger("strangers", "")
 	}
-	if c.host != "" && over(s.of[c.host], l.MaxConnectionsPerAddress) && !s.displace("connections-per-address", c.host) {
+	if c.host != "" && over(here.total, l.MaxConnectionsPerAddress) && !s.displaceStranger("connections-per-address", c.host) ||
+		over(all.total, l.MaxConnections) && !s.displaceStranger("connections", "") {
 		return nil
 	}
-	if over(s.total, l.MaxConnections) && !s.displace("connections", "") {
-		return nil
-	}
-	s.total++
-	s.of[c.host]++
-	c.stranger = s.strangers.PushBack(c)
-	s.gauge.Set(float64(s.total))
+	s.all[c] = struct{}{}
+	s.add(c, count{total: 1, strangers: 1})
 	return c
 }
 
 // over reports whether one more than n exceeds most. A negative most means no limit.
 func over(n, most int) bool { return most >= 0 && n >= most }
 
-// strangersOf returns the strangers of an address, or all strangers if host is empty.
-// The lock is held.
-func (s *connections) strangersOf(host string) (all []*connection) {
-	for e := s.strangers.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*connection); host == "" || c.host == host {
-			all = append(all, c)
-		}
+// countOf returns the connections of an address, or of all if host is empty. The lock is
+// held, as for all that follow.
+func (s *connections) countOf(host string) count {
+	if n := s.of[host]; n != nil {
+		return *n
 	}
-	return all
+	return count{}
 }
 
-// displace closes a stranger, and one of host unless host is empty. It returns false if
-// there is none. The lock is held.
-func (s *connections) displace(limit, host string) bool {
-	s.refuse(limit, host)
-	strangers := s.strangersOf(host)
+// add changes the counts by those of one connection.
+func (s *connections) add(c *connection, d count) {
+	hosts := []string{"", c.host}
+	if c.host == "" {
+		hosts = hosts[:1]
+	}
+	for _, host := range hosts {
+		n := s.of[host]
+		if n == nil {
+			n = new(count)
+			s.of[host] = n
+		}
+		n.total += d.total
+		n.strangers += d.strangers
+		n.workers += d.workers
+		if n.total == 0 {
+			delete(s.of, host)
+		}
+	}
+	s.gauge.Set(float64(s.countOf("").total))
+}
+
+// displaceStranger closes a stranger, and one of host unless host is empty. It returns
+// false if there is none.
+func (s *connections) displaceStranger(limit, host string) bool {
+	s.refuse(limit, host, "")
+	var strangers []*connection
+	for c := range s.all {
+		if !c.known.Load() && (host == "" || c.host == host) {
+			strangers = append(strangers, c)
+		}
+	}
 	if len(strangers) == 0 {
 		return false
 	}
-	c := strangers[rand.N(len(strangers))]
-	s.drop(c)
-	c.Conn.Close()
+	s.cut(strangers[rand.N(len(strangers))])
 	return true
 }
 
-// drop removes a connection from the counts. The lock is held.
+// displaceIdle closes the connection that was used least recently, among those without
+// calls of the holder with the most. It spares the one that asks, and returns false if
+// there is none.
+func (s *connections) displaceIdle(limit, host string, spare *connection) bool {
+	held := make(map[string]int)
+	idle := make(map[string]*connection) // the one used least recently, by holder
+	for c := range s.all {
+		if c.holder == "" || host != "" && c.host != host {
+			continue
+		}
+		held[c.holder]++
+		if c != spare && c.calls.Load() == 0 && (idle[c.holder] == nil || c.used.Load() < idle[c.holder].used.Load()) {
+			idle[c.holder] = c
+		}
+	}
+	var most *connection
+	for holder, c := range idle {
+		if most == nil || held[holder] > held[most.holder] {
+			most = c
+		}
+	}
+	if most == nil {
+		return false
+	}
+	s.refuse(limit, most.host, most.holder)
+	s.cut(most)
+	return true
+}
+
+// cut closes a connection.
+func (s *connections) cut(c *connection) {
+	s.drop(c)
+	c.Conn.Close()
+}
+
+// drop removes a connection from the counts.
 func (s *connections) drop(c *connection) {
 	if c.gone {
 		return
 	}
 	c.gone = true
-	if c.stranger != nil {
-		s.strangers.Remove(c.stranger)
-		c.stranger = nil
+	delete(s.all, c)
+	less := count{total: -1}
+	switch {
+	case !c.known.Load():
+		less.strangers = -1
+	case c.holder != "":
+		less.workers = -1
 	}
-	s.total--
-	if s.of[c.host]--; s.of[c.host] == 0 {
-		delete(s.of, c.host)
-	}
-	s.gauge.Set(float64(s.total))
+	s.add(c, less)
 }
 
 // reap closes idle strangers until ctx ends.
@@ -170,35 +229,62 @@ func (s *connections) reap(ctx context.Context) {
 		case <-tick.C:
 		}
 		s.mu.Lock()
-		var next *list.Element
-		for e := s.strangers.Front(); e != nil; e = next {
-			next = e.Next()
-			c := e.Value.(*connection)
-			if idle := time.Duration(time.Now().UnixNano() - c.used.Load()); idle > s.limits.StrangerIdle && c.streams.Load() == 0 {
-				s.drop(c)
-				c.Conn.Close()
+		for c := range s.all {
+			if idle := time.Duration(time.Now().UnixNano() - c.used.Load()); idle > s.limits.StrangerIdle && !c.known.Load() && c.calls.Load() == 0 {
+				s.cut(c)
 			}
 		}
 		s.mu.Unlock()
 	}
 }
 
-// recognize marks a connection as known, or as used by a call that needs no permission.
-func recognize(ctx context.Context, known bool) {
+// used notes that a call begins on the connection of ctx, and who its caller is. A caller
+// without permission is nobody. If there are too many, the holder with the most loses one without
+// calls, or if there is none, this one is closed.
+func (s *connections) used(ctx context.Context, id identity) {
 	c := connectionOf(ctx)
-	if c == nil || c.known.Load() {
+	if c == nil {
 		return
 	}
-	if !known {
-		c.used.Store(time.Now().UnixNano())
+	c.used.Store(time.Now().UnixNano())
+	if id.name == nobody.name || c.known.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.gone || c.known.Load() {
 		return
 	}
 	c.known.Store(true)
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.stranger != nil {
-		c.of.strangers.Remove(c.stranger)
-		c.stranger = nil
+	s.add(c, count{strangers: -1})
+	admin := id.scope.Role == RoleAdmin || id.scope.Role == RolePeer || id.forwarded
+	if !admin {
+		c.holder = id.name
+		s.add(c, count{workers: 1})
+	}
+	fits := func(limit, host string, most int) bool {
+		n := s.countOf(host)
+		if over(n.workers-1, Scope{}.share(most)) || over(n.total-n.strangers, most) && n.total > 1 { // a place is left for strangers
+			return s.displaceIdle(limit, host, c)
+		}
+		return true
+	}
+	here := c.host == "" || fits("connections-per-address", c.host, s.limits.MaxConnectionsPerAddress)
+	if !(here && fits("connections", "", s.limits.MaxConnections)) && !admin {
+		s.cut(c)
+	}
+}
+
+// call counts a call that runs on the connection of ctx until the function is called.
+func call(ctx context.Context) (end func()) {
+	c := connectionOf(ctx)
+	if c == nil {
+		return func() {}
+	}
+	c.calls.Add(1)
+	return func() {
+		c.used.Store(time.Now().UnixNano())
+		c.calls.Add(-1)
 	}
 }
 

@@ -65,8 +65,9 @@
 //
 // Callers with a token cannot starve others. Each token and each study has its share of
 // calls and watches, and each token has a limit of bytes a second. The last tenth of
-// calls and watches is reserved for admins. On a server without tokens only the limits
-// in total apply.
+// connections, calls and watches is reserved for admins. When the rest of the connections
+// is used up, the token with the most loses one on which no call runs, which its client
+// opens again when it needs it. On a server without tokens only the limits in total apply.
 //
 // # Errors
 //

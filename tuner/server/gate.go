@@ -26,14 +26,14 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 		return nil, status.Errorf(codes.Unimplemented, "unknown method %.100q", info.FullMethodName)
 	}
 	if m.Need == wire.NeedNothing {
-		recognize(ctx, false)
+		s.connections.used(ctx, nobody)
 		return context.WithValue(ctx, identityKey{}, nobody), nil
 	}
 	id, err := s.identify(ctx)
 	if err != nil {
 		return nil, err
 	}
-	recognize(ctx, true)
+	s.connections.used(ctx, id)
 	if id.rate != "" {
 		if wait := s.rates.take(id.rate); wait > 0 {
 			return nil, s.refused("rate", hostOf(ctx), id.name, wait)

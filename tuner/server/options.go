@@ -82,10 +82,11 @@ type Limits struct {
 	// MaxInFlightBytes limits the bytes of running requests of all callers. The default
 	// is 32 MiB. In memory they can take some sixty times that.
 	MaxInFlightBytes int
-	MaxConnections   int // at once, default 2,000; more are closed
-	// MaxConnectionsPerAddress limits connections at once from one IP address. The
-	// default is 1,000.
-	MaxConnectionsPerAddress int
+	// MaxConnections limits connections at once, by default to 4,096, and
+	// MaxConnectionsPerAddress those from one IP address, to 2,560. The last tenth of
+	// both is for admins. Past the rest, the token or certificate with the most loses
+	// one on which no call runs.
+	MaxConnections, MaxConnectionsPerAddress int
 	// MaxStrangers limits the connections at once on which no call has shown a token or
 	// certificate. The default is 1,024, and 512 from one address. Past the limit, one
 	// of them is closed. On a server without tokens, any call except a health check
@@ -144,8 +145,8 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.MaxSendBytes, 16<<20)
 	fill(&l.MaxHeaderBytes, 16<<10)
 	fill(&l.MaxInFlightBytes, 32<<20)
-	fill(&l.MaxConnections, 2000)
-	fill(&l.MaxConnectionsPerAddress, 1000)
+	fill(&l.MaxConnections, 4096)
+	fill(&l.MaxConnectionsPerAddress, 2560)
 	fill(&l.MaxStrangers, 1024)
 	fill(&l.MaxStrangersPerAddress, 512)
 	fill(&l.StrangerIdle, time.Minute)

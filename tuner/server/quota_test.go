@@ -4,16 +4,21 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // silent opens a connection and sends nothing.
@@ -68,7 +73,7 @@ func TestStrangers(t *testing.T) {
 	if got := get(as(t.Context(), token), r.connect(t)); got != codes.OK {
 		t.Errorf("a call over a third connection: %s", got)
 	}
-	if !closed(silent(t, r), 5*time.Second) {
+	if first := silent(t, r); !closed(silent(t, r), 5*time.Second) || !closed(first, 5*time.Second) {
 		t.Error("a connection too many stays although all others are known")
 	}
 }
@@ -180,4 +185,114 @@ func TestTokenQuotas(t *testing.T) {
 			t.Errorf("reading: %v", err)
 		}
 	})
+}
+
+// where makes a call and returns the client's end of its connection.
+func where(t *testing.T, token wire.Token, c *grpc.ClientConn) string {
+	t.Helper()
+	var p peer.Peer
+	if _, err := pb.NewTunerClient(c).GetStudy(as(t.Context(), token), &pb.GetStudyRequest{Name: "studies/mine"}, grpc.Peer(&p)); err != nil {
+		t.Fatal(err)
+	}
+	return p.LocalAddr.String()
+}
+
+// TestHoarder checks that idle connections of one token, over HTTP/2 as over any face that
+// shares the listener, shut out nobody. Others take the place of the hoarder's, and an admin
+// always finds one.
+func TestHoarder(t *testing.T) {
+	path := tokenPath(t)
+	hoarder, worker := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleWorker})
+	admin := addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	for name, l := range map[string]server.Limits{
+		"per address": {MaxConnectionsPerAddress: 20},
+		"in total":    {MaxConnections: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, withStudies(t), server.Options{TokenFile: path, Limits: l})
+			call := func(token wire.Token, c *grpc.ClientConn) {
+				t.Helper()
+				if _, err := pb.NewTunerClient(c).GetStudy(as(t.Context(), token), &pb.GetStudyRequest{Name: "studies/mine"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			honest := r.connect(t)
+			before := where(t, worker, honest)
+			var idle []*grpc.ClientConn
+			for range 40 {
+				c := r.connect(t)
+				call(hoarder, c)
+				idle = append(idle, c)
+			}
+			if after := where(t, worker, honest); after != before {
+				t.Errorf("the connection of an honest worker, %s, was closed for a hoarder's", before)
+			}
+			for range 2 { // the tenth that is left
+				call(admin, r.connect(t))
+			}
+			for range 3 {
+				call(worker, r.connect(t))
+			}
+			if text := r.MetricsText(); !strings.Contains(text, "tuner_connections 19\n") {
+				t.Errorf("metrics: %s", text)
+			}
+			call(hoarder, idle[0]) // its client dials again
+		})
+	}
+}
+
+// TestBusyHoarder checks that a connection on which a call runs is not closed for another.
+// Where all are busy, the one that asks is.
+func TestBusyHoarder(t *testing.T) {
+	path := tokenPath(t)
+	worker, admin := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	g := newGated(withStudies(t))
+	r := start(t, g, server.Options{TokenFile: path, Limits: server.Limits{MaxConnections: 10}})
+	answers := make(chan codes.Code)
+	for range 9 {
+		c := r.connect(t)
+		go func() { answers <- get(as(t.Context(), worker), c) }()
+		<-g.entered
+	}
+	ctx, cancel := context.WithTimeout(as(t.Context(), worker), 500*time.Millisecond)
+	defer cancel()
+	if got := get(ctx, r.connect(t)); got == codes.OK {
+		t.Error("a tenth connection of a worker has a call")
+	}
+	last := r.connect(t)
+	go func() { answers <- get(as(t.Context(), admin), last) }()
+	<-g.entered
+	close(g.leave)
+	for range 10 {
+		if got := <-answers; got != codes.OK {
+			t.Errorf("a running call ended with %s", got)
+		}
+	}
+}
+
+// TestWorkerPool checks that 2,000 workers of one token on one machine keep their connections
+// under the defaults, and says how long an admin's calls beside them take.
+func TestWorkerPool(t *testing.T) {
+	if os.Getenv("BKB_LONG") == "" {
+		t.Skip("2,000 connections take some seconds; make test-ci opens them")
+	}
+	path := tokenPath(t)
+	worker, admin := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleAdmin})
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{Rate: -1}})
+	pool := make([]*grpc.ClientConn, 2000)
+	for i := range pool {
+		pool[i] = r.connect(t)
+		where(t, worker, pool[i])
+	}
+	var waits []time.Duration
+	for range 20 {
+		began := time.Now()
+		where(t, admin, r.connect(t))
+		waits = append(waits, time.Since(began))
+	}
+	slices.Sort(waits)
+	if text := r.MetricsText(); !strings.Contains(text, "tuner_connections 2020\n") {
+		t.Errorf("metrics: %s", text)
+	}
+	t.Logf("an admin's first call beside %d idle connections takes %v, at most %v", len(pool), waits[len(waits)/2], waits[len(waits)-1])
 }

@@ -77,7 +77,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, o.Memory, s.metrics.inFlightBytes.Set)
 	s.rates = newRates(o.Limits.Rate, o.Limits.Burst, 2*MaxTokens)
 	s.writes = newRates(o.Limits.WriteRate, int(16*o.Limits.WriteRate), 2*MaxTokens)
-	s.connections = newConnections(o.Limits, s.metrics.connections, func(limit, peer string) { s.notice(limit, peer, "") })
+	s.connections = newConnections(o.Limits, s.metrics.connections, s.notice)
 	s.failures = newRates(o.Limits.AuthFailureRate, int(o.Limits.AuthFailureRate), 10_000)
 	s.auth, err = newAuthenticator(o, func(err error) {
 		s.log.Error("reloading the tokens failed, so the old ones stay in use", "error", err)
@@ -133,6 +133,7 @@ func (s *Server) connectionOptions() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
 		grpc.ConnectionTimeout(l.ConnectTimeout),
+		grpc.SharedWriteBuffer(true), // an idle connection holds none
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: l.MaxIdle, MaxConnectionAge: l.MaxAge, MaxConnectionAgeGrace: l.MaxAgeGrace,

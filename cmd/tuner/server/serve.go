@@ -289,8 +289,8 @@ func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
 		most  int
 		usage string
 	}{
-		{&l.MaxConnections, "max-connections", 2000, "open connections"},
-		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 1000, "open connections from one IP address"},
+		{&l.MaxConnections, "max-connections", 4096, "open connections, a tenth of which are kept for admins"},
+		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 2560, "open connections from one IP address, a tenth of which are kept for admins"},
 		{&l.MaxStrangers, "max-strangers", 1024, "open connections without a valid token or certificate"},
 		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "such connections from one IP address"},
 		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches at once"},
