@@ -69,6 +69,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if st.file != nil {
+		defer c.serveBeside(ctx, service)()
+	}
 	if err := srv.ServeOn(ctx, listening); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/shared"
 	"github.com/bkbtuner/bkb/tuner/wire"
 	"github.com/spf13/cobra"
@@ -169,27 +170,52 @@ func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
 	if place := g.Database(); place != "" {
 		return g.onDatabase(cmd, place, o), nil
 	}
-	s := shared.New(func(ctx context.Context) (tuner.Service, error) {
-		st, err := g.OpenStore(ctx, cmd, path, e, logger)
-		if err != nil {
-			return nil, err
+	return shared.New(func(ctx context.Context) (tuner.Service, error) { return g.onFile(ctx, cmd, path, e, o) }), nil
+}
+
+// onFile opens a file once no other process uses it, or reaches the server that has it open.
+func (g *Globals) onFile(ctx context.Context, cmd *cobra.Command, path string, e Existing, o engine.Options) (svc tuner.Service, err error) {
+	err = g.WhenFree(ctx, cmd, func(turn time.Duration) error {
+		if svc = g.serverOf(path); svc != nil {
+			return nil
 		}
-		return engine.Open(st, o), nil
+		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: o.Logger})
+		if e == MustExist && readOnly(err) {
+			st, err = openReadOnly(path, o.Logger)
+		}
+		if err == nil {
+			svc = engine.Open(st, o)
+		}
+		return err
 	})
-	return s, nil
+	return svc, FileError(err, path)
 }
 
-// OpenStore opens a file once no other process uses it.
-func (g *Globals) OpenStore(ctx context.Context, cmd *cobra.Command, path string, e Existing, logger *slog.Logger) (*bolt.Store, error) {
-	return g.OpenFile(ctx, cmd, path, bolt.Options{MustExist: bool(e)}, logger)
+// serverOf returns a client of the server that has the file open, or nil if there is none.
+// It gives up soon when that server stops, because the file is free then.
+func (g *Globals) serverOf(path string) tuner.Service {
+	socket, err := filepath.EvalSymlinks(serve.Socket(path))
+	if err != nil {
+		return nil
+	}
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return nil
+	}
+	conn.Close()
+	svc, err := client.Dial("unix:"+socket, client.Options{Plaintext: true, RetryFor: 2 * time.Second, TraceParent: os.Getenv("TRACEPARENT")})
+	if err != nil {
+		return nil
+	}
+	return svc
 }
 
-// OpenFile is openStore with options of the store.
+// OpenFile opens a file for a command that needs the file itself.
 func (g *Globals) OpenFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options, logger *slog.Logger) (*bolt.Store, error) {
 	o.LockTimeout, o.Logger = g.LockTimeout, logger
 	st, err := bolt.OpenWhenFree(ctx, path, o, g.waiting(cmd))
 	if o.MustExist && !o.ReadOnly && readOnly(err) {
-		return openReadOnly(path, logger)
+		st, err = openReadOnly(path, logger)
 	}
 	return st, FileError(err, path)
 }
@@ -218,11 +244,10 @@ func readOnly(err error) bool {
 // openReadOnly opens a file for commands that read. Writes are refused.
 func openReadOnly(path string, logger *slog.Logger) (*bolt.Store, error) {
 	st, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true, Logger: logger})
-	if err != nil {
-		return nil, FileError(err, path)
+	if err == nil {
+		logger.Info("the file is not writable and is opened for reading", "path", path)
 	}
-	logger.Info("the file is not writable and is opened for reading", "path", path)
-	return st, nil
+	return st, err
 }
 
 // FileError gives errors of opening a file their exit code.
