@@ -115,7 +115,24 @@ func (s Scoring) mse(outputs, targets []float64, c int) float64 {
 func RMSE(outputs, targets []float64, c int) float64 { return Scoring{}.rmse(outputs, targets, c) }
 
 func (s Scoring) rmse(outputs, targets []float64, c int) float64 {
-	return math.Sqrt(s.mse(outputs, targets, c))
+	most := 0.0
+	for i, y := range targets {
+		most = max(most, math.Abs(outputs[i]/2-y/2))
+	}
+	unit := unitOf(most)
+	return 2 * unit * math.Sqrt(s.mean(outputs, targets, c, func(f, y float64) float64 {
+		r := f/2/unit - y/2/unit
+		return r * r
+	}))
+}
+
+// unitOf returns the power of two from which the squares of numbers of at most this size
+// neither over- nor underflow, so that it rounds nothing.
+func unitOf(most float64) float64 {
+	if _, e := math.Frexp(most); most > 0 && most <= math.MaxFloat64 {
+		return math.Ldexp(1, max(e, -1021))
+	}
+	return 1
 }
 
 // mae is the mean of |f − y|.
@@ -184,16 +201,22 @@ func (s Scoring) r2(outputs, targets []float64, c int) float64 {
 	return 1 - num/den
 }
 
-// squares returns ‖f − y‖² and ‖y − ȳ‖².
+// squares returns ‖f − y‖² and ‖y − ȳ‖² in one unit.
 func (s Scoring) squares(outputs, targets []float64, c int) (residual, total float64) {
+	most := 0.0
+	for i, y := range targets {
+		most = max(most, math.Abs(y), math.Abs(outputs[i]))
+	}
+	unit := unitOf(most)
 	mean := make([]float64, c)
 	n := s.rows(len(targets) / c)
 	for i, y := range targets {
-		mean[i%c] += s.weight(i/c) * y / n
+		mean[i%c] += s.weight(i/c) * (y / unit) / n
 	}
 	for i, y := range targets {
 		if w := s.weight(i / c); w > 0 {
-			residual += w * (outputs[i] - y) * (outputs[i] - y)
+			f, y := outputs[i]/unit, y/unit
+			residual += w * (f - y) * (f - y)
 			total += w * (y - mean[i%c]) * (y - mean[i%c])
 		}
 	}

@@ -241,3 +241,27 @@ func TestWeightedMeasures(t *testing.T) {
 		}
 	}
 }
+
+// Measures scale with the data, also where squares over- or underflow.
+func TestMeasuresOfExtremes(t *testing.T) {
+	f, y := []float64{1, 2, 3, 4}, []float64{1.5, 2, 2, 5}
+	for _, name := range []string{"rmse", "1-r2", "normalised-error"} {
+		m := (learners.Scoring{Weights: []float64{1, 2, 0, 3}}).Measure(name)
+		want := m(f, y, 1)
+		for _, e := range []int{-1020, -900, -500, 500, 900, 1020} {
+			big := func(a []float64) (out []float64) {
+				for _, v := range a {
+					out = append(out, math.Ldexp(v, e))
+				}
+				return out
+			}
+			scaled := want
+			if name == "rmse" {
+				scaled = math.Ldexp(want, e)
+			}
+			if got := m(big(f), big(y), 1); got != scaled {
+				t.Errorf("%s at 2^%d: %v, want %v", name, e, got, scaled)
+			}
+		}
+	}
+}
