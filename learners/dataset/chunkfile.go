@@ -17,7 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// A chunk file holds the cells of a dense table as float32, for data that do not fit
+// A chunk file holds the cells of a dense table as float64, for data that do not fit
 // into memory. Numbers are little-endian.
 //
 //	offset 0   header, 64 bytes
@@ -69,7 +69,7 @@ type chunkWriter struct {
 	at    int64
 }
 
-func chunkRowsFor(width int) int { return max(1, chunkBytes/(4*width)) }
+func chunkRowsFor(width int) int { return max(1, chunkBytes/(8*width)) }
 
 func createChunks(path string, width int) (*chunkWriter, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".chunks-*")
@@ -77,7 +77,7 @@ func createChunks(path string, width int) (*chunkWriter, error) {
 		return nil, &FileError{File: path, Reason: "it cannot be created", Err: err}
 	}
 	w := &chunkWriter{path: path, tmp: tmp, w: bufio.NewWriterSize(tmp, 64<<10), width: width, rows: chunkRowsFor(width)}
-	w.chunk = make([]byte, 0, 4*width*w.rows+4)
+	w.chunk = make([]byte, 0, 8*width*w.rows+4)
 	w.write(make([]byte, chunkHeaderSize))
 	return w, nil
 }
@@ -90,9 +90,9 @@ func (w *chunkWriter) write(b []byte) {
 
 func (w *chunkWriter) add(row []float64) error {
 	for _, v := range row {
-		w.chunk = binary.LittleEndian.AppendUint32(w.chunk, math.Float32bits(float32(v)))
+		w.chunk = binary.LittleEndian.AppendUint64(w.chunk, math.Float64bits(v))
 	}
-	if len(w.chunk) == 4*w.width*w.rows {
+	if len(w.chunk) == 8*w.width*w.rows {
 		w.flush()
 	}
 	if _, err := w.w.Write(nil); err != nil {
@@ -127,7 +127,7 @@ func (w *chunkWriter) finish(t *Table) error {
 	}
 	t.cells, t.close = c, f.Close
 	t.report.Duplicates = -1
-	t.report.Notes = append(t.report.Notes, fmt.Sprintf("the cells are in %s, as float32", w.path))
+	t.report.Notes = append(t.report.Notes, fmt.Sprintf("the cells are in %s", w.path))
 	return nil
 }
 
@@ -198,7 +198,7 @@ func (h *chunkHeader) decode(b []byte) error {
 	h.columns, h.chunkRows = int(le.Uint32(b[12:])), int(le.Uint32(b[16:]))
 	h.text, h.textCRC = int(le.Uint32(b[40:])), le.Uint32(b[44:])
 	if h.columns < 1 || h.columns > MaxColumns || h.chunkRows < 1 || h.chunkRows > max(1, maxChunkCells/h.columns) ||
-		rows < 1 || rows > 1<<48/uint64(4*h.columns+4) || h.text > maxDescription {
+		rows < 1 || rows > 1<<48/uint64(8*h.columns+4) || h.text > maxDescription {
 		return errors.New("its header has impossible numbers")
 	}
 	h.rows, h.textAt = int(rows), int64(textAt)
@@ -211,7 +211,7 @@ func (h *chunkHeader) decode(b []byte) error {
 // offset returns the number of bytes of the chunks of the first rows.
 func (h *chunkHeader) offset(rows int) int64 {
 	chunks := (rows + h.chunkRows - 1) / h.chunkRows
-	return int64(rows)*int64(h.columns)*4 + 4*int64(chunks)
+	return int64(rows)*int64(h.columns)*8 + 4*int64(chunks)
 }
 
 // chunkCells are the cells of a chunk file.
@@ -353,14 +353,14 @@ type chunkCursor struct {
 	last  int    // the row after it, 0 before the first chunk is read
 }
 
-// Next returns the next rows as *kernel.Points[float32].
+// Next returns the next rows as *kernel.Points[float64].
 func (c *chunkCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
 	n := min(max, c.h.rows-c.at)
 	if n == 0 {
 		return nil, io.EOF
 	}
 	d := c.h.columns
-	p := data.ReusePoints[float32](n, d, reuse)
+	p := data.ReusePoints[float64](n, d, reuse)
 	out := p.Data()[:0]
 	for len(out) < n*d {
 		if err := ctx.Err(); err != nil {
@@ -372,9 +372,9 @@ func (c *chunkCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (ker
 			}
 		}
 		take := min(n-len(out)/d, c.last-c.at)
-		from := c.bytes[(c.at-c.first)*d*4:]
+		from := c.bytes[(c.at-c.first)*d*8:]
 		for i := range take * d {
-			out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(from[4*i:])))
+			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:])))
 		}
 		c.at += take
 	}
@@ -384,7 +384,7 @@ func (c *chunkCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (ker
 // load reads the chunk that starts at row c.at.
 func (c *chunkCursor) load() error {
 	c.first, c.last = c.at, min(c.at+c.h.chunkRows, c.h.rows)
-	size := (c.last-c.first)*c.h.columns*4 + 4
+	size := (c.last-c.first)*c.h.columns*8 + 4
 	if cap(c.bytes) < size {
 		c.bytes = make([]byte, size)
 	}
@@ -403,9 +403,9 @@ func (c *chunkCursor) load() error {
 func (c *chunkCursor) checkCells(cells []byte) error {
 	for i := 0; len(cells) > 0; i++ {
 		for col, codes := range c.codes {
-			v := math.Float32frombits(binary.LittleEndian.Uint32(cells))
-			cells = cells[4:]
-			if v-v == 0 && (codes < 0 || v >= 0 && v < float32(codes) && v == float32(int(v))) || v != v {
+			v := math.Float64frombits(binary.LittleEndian.Uint64(cells))
+			cells = cells[8:]
+			if v-v == 0 && (codes < 0 || v >= 0 && v < float64(codes) && v == float64(int(v))) || v != v {
 				continue
 			}
 			return &data.CellError{File: c.path, Row: c.first + i + 1, Column: positional(col), Reason: fmt.Sprintf("a cell of %v is impossible", v)}

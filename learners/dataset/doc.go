@@ -50,7 +50,7 @@
 //
 // # Costs
 //
-// Memory is 8 bytes a cell, or 4 with Float32, once for the table and once for the
-// encoded inputs. A chunk file takes about 3 MiB however long it is, plus the levels of
+// Memory is 8 bytes a cell for the table, and 8, or 4 with Float32, for the encoded
+// inputs. A chunk file takes about 3 MiB however long it is, plus the levels of
 // categories. Reading text costs about 100 ns a number.
 package dataset

@@ -385,3 +385,25 @@ func TestConstantInputsOfOneRow(t *testing.T) {
 		}
 	}
 }
+
+// Single precision is that of inputs, and does not lose differences beside large numbers.
+func TestSinglePrecisionBesideLargeNumbers(t *testing.T) {
+	for _, text := range []string{
+		"1000000000.25,1\n1000000000.5,2\n1000000000.75,5\n", "-1e15,1\n-1000000000000001,2\n-1000000000000002,4\n", "2024-02-29 12:00:01,1\n2024-02-29 12:00:02,2\n2024-02-29 12:00:03,3\n",
+	} {
+		path := file(t, "l.csv", text)
+		double := opened(t, Options{Delimiter: ','}, path)
+		e := fitted(t, double, nil, data.EncodingOptions{Task: data.Regression})
+		want, _ := pairs(t, applied(t, e, double))
+		for _, o := range []Options{{Float32: true}, {ChunkFile: path + ".chunks"}} {
+			o.Delimiter = ','
+			single := opened(t, o, path)
+			x, _ := pairs(t, applied(t, fitted(t, single, nil, data.EncodingOptions{Task: data.Regression}), single))
+			for i := range x {
+				if math.Abs(x[i][0]-want[i][0]) > 1e-6 {
+					t.Errorf("%q: %v, want %v", text, x, want)
+				}
+			}
+		}
+	}
+}

@@ -98,7 +98,7 @@ func TestCSV(t *testing.T) {
 		{"no target", "a,b\n1,2\n", Options{NoTarget: true}, "a b", "", [][]float64{{1, 2}}, ",", true},
 		{"numbers as categories", "a,b\n10,2\n2,3\n10,4\n", Options{Categorical: []string{"a"}}, "a b", "b", [][]float64{{0, 2}, {1, 3}, {0, 4}}, ",", true},
 		{"all text, no header", "x,p\ny,q\nx,p\n", Options{}, "column 1 column 2", "column 2", [][]float64{{0, 0}, {1, 1}, {0, 0}}, ",", false},
-		{"float32", "a,b\n0.1,2\n0.5,3\n", Options{Float32: true}, "a b", "b", [][]float64{{float64(float32(0.1)), 2}, {0.5, 3}}, ",", true},
+		{"float32", "a,b\n0.1,2\n0.5,3\n", Options{Float32: true}, "a b", "b", [][]float64{{0.1, 2}, {0.5, 3}}, ",", true},
 	} {
 		for _, compressed := range []bool{false, true} {
 			text, name := c.text, "x.csv"

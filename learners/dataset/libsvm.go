@@ -24,7 +24,7 @@ func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []s
 	}
 	b := newBuilder(o, []string{"label"})
 	b.layout()
-	b.store = &memoryStore[float64]{width: 1}
+	b.store = &memoryStore{width: 1}
 	b.single = o.Float32
 	var err error
 	if o.Float32 {

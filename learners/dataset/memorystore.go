@@ -10,19 +10,17 @@ import (
 const maxCounted = 1 << 20
 
 // memoryStore keeps the cells of a table in memory.
-type memoryStore[T kernel.Float] struct {
+type memoryStore struct {
 	width int
-	data  []T
+	data  []float64
 }
 
-func (s *memoryStore[T]) add(row []float64) error {
-	for _, v := range row {
-		s.data = append(s.data, T(v))
-	}
+func (s *memoryStore) add(row []float64) error {
+	s.data = append(s.data, row...)
 	return nil
 }
 
-func (s *memoryStore[T]) finish(t *Table) error {
+func (s *memoryStore) finish(t *Table) error {
 	p := kernel.NewPoints(t.rows, s.width, s.data[:len(s.data):len(s.data)])
 	t.cells = kernel.FromRows(p)
 	t.report.Duplicates = -1
@@ -32,10 +30,10 @@ func (s *memoryStore[T]) finish(t *Table) error {
 	return nil
 }
 
-func (s *memoryStore[T]) abort() {}
+func (s *memoryStore) abort() {}
 
 // duplicates counts rows equal to an earlier one, where missing equals missing.
-func duplicates[T kernel.Float](p *kernel.Points[T]) int {
+func duplicates(p *kernel.Points[float64]) int {
 	first := make(map[uint64]int32, p.Len())
 	n := 0
 	for i := range p.Len() {
@@ -56,16 +54,16 @@ func duplicates[T kernel.Float](p *kernel.Points[T]) int {
 	return n
 }
 
-func hashRow[T kernel.Float](row []T) uint64 {
+func hashRow(row []float64) uint64 {
 	h := uint64(len(row))
 	for _, v := range row {
-		h = (h ^ math.Float64bits(float64(v)+0)) * 0x9e3779b97f4a7c15
+		h = (h ^ math.Float64bits(v+0)) * 0x9e3779b97f4a7c15
 		h ^= h >> 29
 	}
 	return h
 }
 
-func sameRow[T kernel.Float](a, b []T) bool {
+func sameRow(a, b []float64) bool {
 	for c := range a {
 		if a[c] != b[c] && (a[c] == a[c] || b[c] == b[c]) {
 			return false

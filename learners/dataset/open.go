@@ -34,8 +34,7 @@ type describer interface {
 // must have the same columns. The path "-" is standard input.
 //
 // Every file is read once from start to end. Memory is that of the levels of
-// categorical columns and of the cells. A cell takes 8 bytes, 4 with Float32, or none
-// with ChunkFile. It returns a [*FileError], a [*data.CellError], an
+// categorical columns and of the cells. A cell takes 8 bytes, or none with ChunkFile. It returns a [*FileError], a [*data.CellError], an
 // [*UnknownColumnError], or ctx.Err().
 func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if err := o.check(); err != nil {
@@ -413,11 +412,8 @@ func newStore(o *Options, width int) (cellStore, error) {
 		return nil, errors.New("dataset: every column is dropped")
 	case o.ChunkFile != "":
 		return createChunks(o.ChunkFile, width)
-	case o.Float32:
-		return &memoryStore[float32]{width: width}, nil
-	default:
-		return &memoryStore[float64]{width: width}, nil
 	}
+	return &memoryStore{width: width}, nil
 }
 
 // mark finds the columns that the options name.

@@ -80,10 +80,10 @@ type Options struct {
 	// Missing lists the texts that mean a missing value. If nil, these are the empty
 	// text, "?", and NA, N/A, NaN and null in any case.
 	Missing []string
-	// Float32 stores cells in 4 bytes instead of 8.
+	// Float32 encodes inputs in 4 bytes instead of 8.
 	Float32 bool
-	// ChunkFile, if not empty, is a file for the cells, as float32, so that they are
-	// not held in memory. It is for dense data that do not fit into memory. Open reads
+	// ChunkFile, if not empty, is a file for the cells, so that they are not held in
+	// memory. Inputs are encoded as with Float32. It is for dense data that do not fit into memory. Open reads
 	// it again as format Chunks. An existing chunk file or an empty file is replaced
 	// once all cells are written. Any other file is a [*FileError].
 	ChunkFile string
