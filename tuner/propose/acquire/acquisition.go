@@ -106,6 +106,9 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 	if err != nil {
 		panic("acquire: a search: " + err.Error()) // a scorer has no errors
 	}
+	if all := a.arms.points; all != nil && !a.arms.whole && err == nil && a.noisy() {
+		err = pool.Add(surface, all)
+	}
 	if len(a.spec.Objectives) == 1 && !t.exploit && t.trusted == nil && len(a.chosen) == 0 {
 		a.largestBound(pool)
 	}

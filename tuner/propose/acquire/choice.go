@@ -65,13 +65,14 @@ func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float
 
 // first returns the first of the candidates that may be suggested, or no point.
 func (a *acquisition) first(pool *bandit.Pool, order []int) ([]float64, error) {
+	noisy := a.noisy()
 	for _, i := range order {
 		x := slices.Clone(pool.X[i])
 		c, err := a.decode(x)
 		if err != nil {
 			return nil, err
 		}
-		if a.options.OnDuplicate == Replicate || !a.repeats(c, x) {
+		if a.options.OnDuplicate == Replicate || !a.repeats(c, x) || noisy && a.arms.known[model.Fingerprint(c)] {
 			return x, nil
 		}
 	}
@@ -141,7 +142,7 @@ func (a *acquisition) crowded(t turn) func(x []float64) bool {
 	for _, p := range a.engine.Results.Pending {
 		pending = append(pending, p.X)
 	}
-	if len(pending) == 0 || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate {
+	if len(pending) == 0 || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || a.pulls() {
 		return func([]float64) bool { return false }
 	}
 	distance := spaced

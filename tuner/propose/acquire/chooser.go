@@ -19,6 +19,7 @@ type Chooser struct {
 	spec      study.Spec
 	options   Options
 	finite    finite
+	arms      *arms
 	elite     elite
 	region    region
 	evolution evolution
@@ -27,7 +28,7 @@ type Chooser struct {
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, ranked: ranked{most: bandit.MostOfQuadratic(spec.Space.Dim())}}
+	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, ranked: ranked{most: bandit.MostOfQuadratic(spec.Space.Dim())}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at

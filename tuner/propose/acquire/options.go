@@ -20,7 +20,8 @@ type Options struct {
 	// OnDuplicate ("on_duplicate", "resample", the default, "replicate" or "reuse") is the
 	// policy for configurations that the study has already. With replicate they are
 	// suggested again where that is best. With resample something new is suggested until
-	// all configurations have been, and then they are suggested again. Where there is
+	// all configurations have been, and then they are suggested again. Arms under noise are
+	// suggested again earlier (see arms). Where there is
 	// almost no noise, a configuration so near to a trial that it would teach nothing is
 	// not new. With reuse no configuration is run twice. When nothing new is left,
 	// suggestions end with [ErrExhausted].

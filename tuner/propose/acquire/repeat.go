@@ -24,7 +24,7 @@ func (a *acquisition) repeated() []float64 {
 			wanted++
 		}
 	}
-	if !a.options.Repeat || len(a.spec.Objectives) > 1 ||
+	if !a.options.Repeat || len(a.spec.Objectives) > 1 || a.pulls() ||
 		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 // for a trial.
 func (a *acquisition) sources(t *turn) []bandit.Source {
 	return []bandit.Source{
+		armShare{a, t},
 		repetition{a, t},     // the best trial again, while noise and unexplained effects look the same
 		cmaes{a, t},          // a sample of CMA-ES, in a long study that does not improve
 		localQuadratic{a, t}, // the top of a quadratic through the best results, in turns that exploit
@@ -73,7 +74,7 @@ type otherBasin struct {
 
 func (s otherBasin) Speaks() bool {
 	mine := s.turn.trial%basinEvery == basinEvery-3 || s.stuck()
-	return s.engine.Event.Far != nil && !s.turn.exploit && mine
+	return s.engine.Event.Far != nil && !s.turn.exploit && mine && !s.pulls()
 }
 
 func (s otherBasin) Propose() ([]float64, error) {

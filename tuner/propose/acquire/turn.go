@@ -39,6 +39,9 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 		doubts:  a.outlook.Doubts(),
 		width:   1,
 	}
+	if a.pulls() {
+		t.exploit, t.width = false, a.armWidth()
+	}
 	t.close = t.doubts && trial%closeEvery == 0
 	if t.exploit {
 		t.phase, t.width = model.PhaseExploit, 0
