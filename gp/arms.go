@@ -133,9 +133,8 @@ func (a *arms) column(dst []float64, i int) {
 // any previous arms. If rows is nil, there are no arms. The rows must not change any
 // more.
 //
-// With lazy, pending pulls do not change the variances. As variances only shrink, the
-// old ones are upper bounds, and [Sparse.RefreshArms] computes those that are needed
-// (lazy BBKB). Observations update means and variances in any case.
+// With lazy, pending pulls do not change the variances. The old ones are upper bounds, and
+// [Sparse.RefreshArms] computes those that are needed (lazy BBKB).
 //
 // It takes A·m numbers of memory. It costs O(Am²) now, and O(Am) for each update. Its
 // errors are those of [Sparse.Predict].
@@ -161,9 +160,9 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	return nil
 }
 
-// PauseArms puts the arms aside, as if there were none, until ResumeArms or SetArms.
-// Use it for a number of changes, after which the arms are computed once. Arms of a
-// type without a known equality lose track of their observations.
+// PauseArms puts the arms aside, as if there were none, until ResumeArms or SetArms, for a
+// number of changes after which the arms are computed once. Arms of a type without a known
+// equality lose track of their observations.
 func (s *Sparse) PauseArms() {
 	if s.arms != nil {
 		s.paused, s.arms = s.arms, nil
@@ -216,10 +215,9 @@ func (s *Sparse) Arm(i int) (mean, variance float64) {
 }
 
 // MaxUCB returns the arm with the largest μ̃ + b·σ̃, b ≥ 0, the lowest of equals. It
-// brings only those arms up to date that may be the largest. A bound on how far means
-// have moved since the last update excludes the others. Where few arms compete, as
-// after a while in a bandit, that costs A/8 comparisons and O(m) for each of those
-// arms. At worst it costs O(Am) for each observation. It panics without arms.
+// brings only those arms up to date that may be the largest. Where few arms compete, that
+// costs A/8 comparisons and O(m) for each of those arms. At worst it costs O(Am) for each
+// observation. It panics without arms.
 func (s *Sparse) MaxUCB(b float64) int {
 	a := s.needArms()
 	if len(a.mean) == 0 {
@@ -254,9 +252,8 @@ func (s *Sparse) RefreshArms(idx []int) {
 	}
 }
 
-// ArmCovariances sets dst, of length A, to the posterior covariances of all arms with
-// arm i, without pending pulls. They are z(x)ᵀV⁻¹z(x_i), the part in the span of the
-// inducing points. A pull of arm i shrinks the variance σ̃²(x) at most by the factor
+// ArmCovariances sets dst, of length A, to the posterior covariances z(x)ᵀV⁻¹z(x_i) of all
+// arms with arm i, without pending pulls. A pull of arm i shrinks σ̃²(x) at most by the factor
 // 1 + cov²/(λσ̃²(x)). It costs O(Am + m²). Its errors are *[kernel.IndexError] and
 // [*ShapeError].
 func (s *Sparse) ArmCovariances(dst []float64, i int) error {

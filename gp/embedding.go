@@ -17,16 +17,12 @@ import (
 const defaultRankTolerance = 1e-12
 
 // embedding maps an input to z(x) = L⁻¹k_D(x) ∈ ℝᵐ, with LLᵀ = K_DD for m inducing
-// points D. Then z(x)ᵀz(x') is the Nyström approximation of k(x, x'). It has the same
-// inner products as the z = S^−½Uᵀk_D(x) of Algorithm 5 in Carratino (2020), in
-// coordinates that cost half as much.
+// points D. Then z(x)ᵀz(x') is the Nyström approximation of k(x, x'), as with the z of
+// Algorithm 5 in Carratino (2020), which costs twice as much.
 //
-// D is the part of a dictionary that a pivoted Cholesky factorisation keeps. It takes
-// points in the order of their conditional variance, until that is below tol of the
-// largest prior variance. Repeated or dependent points thus do no harm, and no jitter
-// is needed.
-//
-// An embedding does not change. with returns one that is a row longer.
+// D is the part of a dictionary that a pivoted Cholesky factorisation keeps, until
+// conditional variances are below tol of the largest prior variance. So repeated points do no
+// harm, and no jitter is needed. An embedding does not change.
 type embedding struct {
 	k       kernel.Kernel
 	radial  kernel.Radial // k, if it is a kernel.Radial and D is dense, else nil

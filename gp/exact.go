@@ -3,6 +3,7 @@ package gp
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/simd"
@@ -11,8 +12,7 @@ import (
 // Options holds the settings of an [Exact] posterior.
 type Options struct {
 	// NoiseVariance is ξ² > 0, in the square of the units of the targets. It is the
-	// total λ of (6.3) in Carratino (2020), not the per-sample λ of ridge regression,
-	// see sketch.Ridge.
+	// total λ of (6.3), not the per-sample λ of ridge regression, see sketch.Ridge.
 	NoiseVariance float64
 	// Mean is the prior mean of the process, a constant.
 	Mean float64
@@ -22,15 +22,9 @@ type Options struct {
 }
 
 // Exact is the exact posterior of a Gaussian process given n observations with Gaussian
-// noise, (6.3) and (6.4) of Carratino (2020),
-//
-//	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
-//	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x)
-//
-// where Λ is the noise, ξ²I or in general diag(ξ² + own noise).
-//
-// An input can also be pending, which means pulled with its target not known yet.
-// Pending pulls shrink σ as observations do and do not change μ.
+// noise, (6.3) and (6.4) of Carratino (2020), as the package comment says. An input can also
+// be pending, which means pulled with its target not known yet. Pending pulls shrink σ as
+// observations do and do not change μ.
 //
 // Several goroutines may read at once, but not during an Append.
 type Exact struct {
@@ -152,9 +146,8 @@ func (g *Exact) refactor() error {
 	return err
 }
 
-// workspace is memory for the matrices of one process after the other, as in a fit. There fresh
-// pages and their collection took a third of the time (n = 400, two cores). A factor in it is valid
-// until the next one, so no process with a workspace may leave its fit.
+// workspace is memory for the matrices of one process after the other, as in a fit, where fresh
+// pages took a third of the time. A factor in it is valid until the next one.
 type workspace struct{ gram, factor, inverse []float64 }
 
 // memory returns memory for matrices, which is fresh unless a fit keeps it.
@@ -200,7 +193,7 @@ func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 	if err := g.checkQuery(x); err != nil {
 		return nil, nil, err
 	}
-	mean, variance = constant(x.Len(), g.opts.Mean), make([]float64, x.Len())
+	mean, variance = slices.Repeat([]float64{g.opts.Mean}, x.Len()), make([]float64, x.Len())
 	a, known := g.ahead(), g.obs.len()
 	n := a.obs.len() // the first known of them are those of g
 	err = forBlocks(x.Len(), predictBlock, g.opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {

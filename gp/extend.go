@@ -11,17 +11,14 @@ import (
 // place of the O(Am²) of [Sparse.Resparsify], and the points in the window O(wm) in
 // place of O(um²). The result equals that of Resparsify up to rounding. With FITC, or
 // coarse observations, where the noise depends on the inducing points, it is a
-// Resparsify. A posterior that grows does not change the noise of earlier observations.
-// It returns false, and nothing changes, if d is a combination of the others up to
-// RankTolerance, or there is no room. It does not reset Leverage, which says when to
-// choose inducing points again. Its errors are those of [Sparse.Predict].
+// Resparsify, unless the posterior grows. It returns false, and nothing changes, if d is a
+// combination of the others up to RankTolerance, or there is no room. It does not reset
+// Leverage. Its errors are those of [Sparse.Predict].
 //
 // The new coordinate of an input is z₊(x) = (k(x, d) − zᵀz(d))/√res(d). With v = Σ W
 // z₊z, h = V⁻¹v and δ = 1 + Σ W z₊² − vᵀh, by the Schur complement,
 //
-//	res −= z₊²,  σ̃² += (z₊ − zᵀh)²/δ − z₊²
-//
-// (without z₊² for SoR).
+//	res −= z₊²,  σ̃² += (z₊ − zᵀh)²/δ − z₊²  (without z₊² for SoR).
 func (s *Sparse) Extend(x kernel.Rows) (added bool, err error) {
 	if err := s.checkQuery(x); err != nil {
 		return false, err

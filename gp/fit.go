@@ -16,8 +16,7 @@ type FitOptions struct {
 	// Prior returns the prior of a kernel parameter, or nil for none. See
 	// [DimensionScaled].
 	Prior func(kernel.Parameter) Prior
-	// LengthScales is the joint prior of all length scales, in place of those of Prior,
-	// unless nil.
+	// LengthScales, unless nil, is the joint prior of all length scales, in place of Prior.
 	LengthScales *Exchangeable
 	// NoisePrior is the prior of the noise variance of standardised targets.
 	NoisePrior Prior
@@ -31,9 +30,8 @@ type FitOptions struct {
 	// MinNoise is the least noise variance, in the same units. If 0, it is 1e-6.
 	// Effective dimensions grow without limit as the noise falls.
 	MinNoise float64
-	// Starts is the number of starting points. The first is the kernel as given, the
-	// second is scaled to the data, and a fixed sequence around that follows. If 0, it
-	// is 4.
+	// Starts is the number of starting points, which are the kernel as given, the kernel
+	// scaled to the data, and a fixed sequence around that. If 0, it is 4.
 	Starts int
 	// MaxIterations limits the iterations of each start. If 0, it is 60.
 	MaxIterations int

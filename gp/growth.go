@@ -8,29 +8,35 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// absorb adds observations one by one. Each becomes an inducing point if there is room
+// absorb adds observations, or pulls where there are no targets, one by one. Variances shrink
+// the same, and with pulls means stay. Each becomes an inducing point if there is room
 // and it is not a combination of the others. That is one bordered and one rank-one
 // update, O(m² + wm) for w points in the window.
 func (s *Sparse) absorb(data Data) error {
 	if err := s.fits(data.X); err != nil {
 		return err
 	}
-	for i, y := range data.Y {
-		if err := s.absorbOne(data, i, y); err != nil {
+	if data.Y == nil {
+		s.reg.settle()
+	}
+	for i := range data.X.Len() {
+		if err := s.absorbOne(data, i); err != nil {
 			return rowError(err, i)
 		}
 	}
 	return nil
 }
 
-func (s *Sparse) absorbOne(data Data, i int, y float64) error {
+// absorbOne adds observation i, or without targets a pull, which is a count of its point.
+func (s *Sparse) absorbOne(data Data, i int) error {
 	x := data.X.Slice(i, i+1)
 	z, prior, res, err := s.emb.one(x)
 	if err != nil {
 		return err
 	}
+	pull, coarse := data.Y == nil, data.coarse(i)
+	s.frozen = s.frozen || pull
 	p, key, found := s.pts.find(data.X, i)
-	coarse := data.coarse(i)
 	full := coarse && s.emb.len() >= s.opts.Growth.Room*3/4 // other observations are worth more
 	if !full && s.worthwhile(prior, res) {
 		if err := s.grow(x, z, math.Sqrt(res)); err != nil {
@@ -45,11 +51,27 @@ func (s *Sparse) absorbOne(data Data, i int, y float64) error {
 	}
 	st := s.pts.edit(p)
 	st.coarse = st.coarse || coarse
-	delta, beta := s.add(p, y, data.own(i), res)
+	var delta, beta float64
+	if pull {
+		before := st.weight
+		st.n++
+		delta = 1 / s.opts.NoiseVariance
+		if st.weight += delta; s.counts(st) {
+			st.weight = max(s.weight(st, 0, res), before)
+			delta = st.weight - before
+		}
+		s.win.set(p, st.weight, st.resid)
+	} else {
+		delta, beta = s.add(p, data.Y[i], data.own(i), res)
+	}
 	if !found {
 		s.remember(p, x, z, st.weight, st.resid, prior, res)
 	}
-	s.updateMean(z, delta, beta, true)
+	if !pull {
+		s.updateMean(z, delta, beta, true)
+	} else if s.unshare(); len(z) > 0 {
+		s.reg.l.rankOne(z, delta, s.buf[3], s.buf[4])
+	}
 	return nil
 }
 
@@ -77,65 +99,6 @@ func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prio
 		return
 	}
 	s.join(x, z, weight, resid, prior, res)
-}
-
-// absorbPulls adds pulls that will have no target. Variances shrink as by observations,
-// and means stay.
-func (s *Sparse) absorbPulls(x kernel.Rows) error {
-	if x.Len() == 0 {
-		return nil
-	}
-	if err := s.fits(x); err != nil {
-		return err
-	}
-	s.reg.settle()
-	for i := range x.Len() {
-		if err := s.absorbPull(x, i); err != nil {
-			return rowError(err, i)
-		}
-	}
-	return nil
-}
-
-func (s *Sparse) absorbPull(x kernel.Rows, i int) error {
-	one := x.Slice(i, i+1)
-	z, prior, res, err := s.emb.one(one)
-	if err != nil {
-		return err
-	}
-	s.frozen = true
-	if s.worthwhile(prior, res) {
-		if err := s.grow(one, z, math.Sqrt(res)); err != nil {
-			return err
-		}
-		z, res = append(z, math.Sqrt(res)), 0
-	}
-	p, key, found := s.pts.find(x, i)
-	if !found {
-		if p, err = s.pts.push(x, i, key); err != nil {
-			return err
-		}
-	}
-	// Without a target a pull is a count of its point.
-	st := s.pts.edit(p)
-	before := st.weight
-	st.n++
-	delta := 1 / s.opts.NoiseVariance
-	if s.counts(st) {
-		st.weight = max(s.weight(st, 0, res), before)
-		delta = st.weight - before
-	} else {
-		st.weight += delta
-	}
-	s.win.set(p, st.weight, st.resid)
-	if !found {
-		s.remember(p, one, z, st.weight, 0, prior, res)
-	}
-	s.unshare()
-	if len(z) > 0 {
-		s.reg.l.rankOne(z, delta, s.buf[3], s.buf[4])
-	}
-	return nil
 }
 
 // grow makes the only row of x an inducing point, given its embedding and the root of

@@ -16,30 +16,16 @@ import (
 type Approximation int
 
 const (
-	// DTC keeps it in the variance of predictions and leaves it out of the likelihood.
-	// It is the deterministic training conditional, (7.1) of Carratino (2020). Far from
-	// the inducing points the prior variance comes back.
+	// DTC, the deterministic training conditional, keeps it in the variance of predictions and
+	// leaves it out of the likelihood.
 	DTC Approximation = iota
-	// SoR leaves it out everywhere. It is the subset of regressors. Its variance
-	// starves far from the inducing points. It is here for comparison.
+	// SoR, the subset of regressors, leaves it out everywhere, so that its variance starves
+	// far from the inducing points. It is here for comparison.
 	SoR
-	// FITC keeps it in the variance and counts it as noise of the observations. Point i
-	// has noise res_i + ξ²/n_i, with one residual for all observations of its input. It
-	// does not become overconfident with too few inducing points.
+	// FITC keeps it in the variance and counts it once for each input as noise of the
+	// observations, so that too few inducing points do not make it overconfident.
 	FITC
 )
-
-func (a Approximation) String() string {
-	switch a {
-	case DTC:
-		return "DTC"
-	case SoR:
-		return "SoR"
-	case FITC:
-		return "FITC"
-	}
-	return "unknown"
-}
 
 // system is the regression on z with V = LLᵀ and w = V⁻¹ Σ_i W_i r_i z_i.
 type system struct {

@@ -9,10 +9,9 @@ import (
 )
 
 // Data holds observations, inputs X, n×d, and targets Y, n. Noise, if not nil, has for
-// every target a variance of its own, added to the noise variance of the process. It
-// may be the square of a standard error. Its length is n and its entries are ≥ 0. A
-// [Sparse] posterior also takes entries > −ξ², for targets that are known better than
-// one observation. A mean of k has −ξ²(1 − 1/k).
+// every target a variance of its own ≥ 0, added to the noise variance of the process, such as
+// the square of a standard error. A [Sparse] posterior also takes entries > −ξ², for targets
+// that are known better than one observation. A mean of k has −ξ²(1 − 1/k).
 //
 // Coarse, if not nil, marks observations of the process at a lower fidelity, for a
 // [Sparse] posterior. Their residual always counts as noise, and they take at most

@@ -12,16 +12,14 @@ import (
 
 // SparseOptions holds the settings of a [Sparse] posterior.
 type SparseOptions struct {
-	// NoiseVariance is λ = ξ² > 0, the total noise as in (6.3) and (7.1) of Carratino
-	// (2020).
+	// NoiseVariance is λ = ξ² > 0, the total noise.
 	NoiseVariance float64
 	// Mean is the prior mean of the process, a constant.
 	Mean float64
 	// Approximation is DTC by default.
 	Approximation Approximation
-	// RankTolerance is the conditional variance, in units of the largest prior variance
-	// of the dictionary, below which an inducing point is dropped as dependent on the
-	// others. If 0, it is 1e-12.
+	// RankTolerance is the conditional variance, in units of the largest prior variance of the
+	// dictionary, below which an inducing point is dropped as dependent. If 0, it is 1e-12.
 	RankTolerance float64
 	// Growth, if its Room is not 0, makes a posterior that grows, see [Growth].
 	Growth Growth
@@ -31,17 +29,13 @@ type SparseOptions struct {
 
 // Growth holds the settings of a posterior that adds inducing points as they arrive.
 // The first are those of the dictionary, in its order, and then observations and
-// pending pulls follow. To compute everything from scratch takes one pass over the
-// points, one Cholesky factorisation of V and O(Window·m) memory.
+// pending pulls follow.
 type Growth struct {
-	// Room is the largest number of inducing points. Memory is allocated as they
-	// arrive. An observation for which there is no room counts its residual as noise,
-	// because no inducing point will represent it.
+	// Room is the largest number of inducing points. Without room, the residual of an
+	// observation counts as noise.
 	Room int
-	// Window is the number of points, the latest, whose embeddings are kept when
-	// everything is computed from scratch. If there are more than twice as many points,
-	// no embeddings are kept, because a new inducing point would know too few. 0 keeps
-	// all.
+	// Window is the number of latest points whose embeddings are kept when everything is
+	// computed from scratch, and none of more than twice as many points. 0 keeps all.
 	Window int
 	// Significance ≥ 0 is the residual, in units of ξ², up to which an input does not
 	// become an inducing point.
@@ -79,25 +73,15 @@ const anchorEvery = 512
 
 func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
 
-// Sparse is a posterior supported on m inducing points, (7.1) of Carratino (2020)
-// without its misprints,
-//
-//	z(x)  = L_D⁻¹k_D(x),  V = I + Σ_i W_i z_i z_iᵀ = L_V L_Vᵀ,  w = V⁻¹ Σ_i W_i r_i z_i
-//	μ̃(x)  = m(x) + z(x)ᵀw
-//	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + ‖L_V⁻¹z(x)‖²
-//
-// over the different inputs x_i. W_i is the precision of their mean target ȳ_i given
-// the process, n_i/λ for DTC, see [Approximation] for the others. V is that of (7.1)
-// divided by λ. The variance is a sum of terms that are not negative, in the units of
-// (6.4). The leverage score of BKB is σ̃²/λ. With all observed points as inducing
-// points it is the exact posterior.
+// Sparse is a posterior supported on m inducing points, (7.1) of Carratino (2020), as the
+// package comment says. Variances are in the units of (6.4). The leverage score of BKB is
+// σ̃²/λ.
 //
 // Observations of equal inputs are one point, weighted by their precisions. So a
 // residual that counts as noise counts once a point for any number of observations. A
 // point can also be pending, which means pulled with its target not known yet. Pending
-// pulls shrink σ̃ as observations do and do not change μ̃. BBKB needs this within a
-// batch and for late workers. An observation of a pending point resolves it, unless it
-// has noise of its own.
+// pulls shrink σ̃ as observations do and do not change μ̃. An observation of a pending point
+// resolves it, unless it has noise of its own.
 //
 // Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up to date.
 // Methods that change the posterior need exclusive access. Several goroutines may read
@@ -349,7 +333,7 @@ func (s *Sparse) ObserveVariance(x kernel.Rows) error {
 		return err
 	}
 	if s.opts.grows() {
-		return s.absorbPulls(x)
+		return s.absorb(Data{X: x})
 	}
 	at, err := s.locate(Data{X: x})
 	if err != nil {

@@ -1,6 +1,7 @@
 package gp_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -46,8 +47,8 @@ func TestSparseEqualsDenseWoodbury(t *testing.T) {
 				n += c
 			}
 			mean, variance := predict(t, s, q)
-			near(t, a.String()+" mean", mean, want.mean, 1e-8)
-			near(t, a.String()+" variance", variance, want.variance, 1e-8)
+			near(t, fmt.Sprint(a, " mean"), mean, want.mean, 1e-8)
+			near(t, fmt.Sprint(a, " variance"), variance, want.variance, 1e-8)
 		}
 	})
 }

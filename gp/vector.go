@@ -42,12 +42,3 @@ func withRoom(v []float64, extra int) []float64 {
 	}
 	return append(v[:len(v):len(v)], make([]float64, extra)...)[:len(v)]
 }
-
-// constant returns n times v.
-func constant(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
-}

@@ -37,8 +37,6 @@ type BLESS struct {
 	// Oversampling is q₂ > 0, the draws per unit of effective dimension, or 0 for 3.
 	// Between 2 and 4 is useful.
 	Oversampling float64
-	// Start is λ_0, or 0 for κ².
-	Start float64
 	// Bound is κ² ≥ k(x, x). If 0, it is the bound of the kernel, which must be finite.
 	Bound float64
 	// MaxPoints is the largest number of points, or 0 for no limit. The Lambda of the
@@ -81,7 +79,7 @@ func (b BLESS) Budget(points int) Sampler {
 // down to λ, because it cannot know where MaxPoints ends the path. MaxCandidates limits
 // them.
 func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
-	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
+	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,6 @@ type BLESSR struct {
 	// Oversampling is q₂ > 0, the points per unit of effective dimension, and the
 	// candidates per κ²/λ_h, or 0 for 3.
 	Oversampling float64
-	// Start is λ_0, or 0 for κ².
-	Start float64
 	// Bound is κ² ≥ k(x, x). If 0, it is the bound of the kernel, which must be finite.
 	Bound float64
 	// MaxPoints is as in [BLESS]. The level that fills the dictionary keeps the points
@@ -48,7 +46,7 @@ func (b BLESSR) Budget(points int) Sampler {
 // source is not resident, see [Sampler]. Intermediate levels may be empty, but the last
 // is not.
 func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
-	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Start, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
+	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
 		return nil, err
 	}

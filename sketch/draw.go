@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -18,45 +19,15 @@ func choose(n, m int, rng *rand.Rand) []int {
 		return prefix(rng.Perm(n), m)
 	}
 	// This is Floyd's method (Bentley and Floyd, 1987).
-	if n > sparseMarks*m {
-		taken := make(map[int]bool, m)
-		out := make([]int, 0, m)
-		floyd(n, m, rng, func(i int) bool { return taken[i] }, func(i int) {
-			taken[i] = true
-			out = append(out, i)
-		})
-		slices.Sort(out)
-		return out
-	}
-	taken := make([]bool, n)
-	floyd(n, m, rng, func(i int) bool { return taken[i] }, func(i int) { taken[i] = true })
-	return marked(taken, m)
-}
-
-// sparseMarks is n/m above which a set of m numbers below n costs less as a map than as n
-// marks.
-const sparseMarks = 100
-
-// floyd takes m different numbers below n.
-func floyd(n, m int, rng *rand.Rand, taken func(i int) bool, take func(i int)) {
+	taken := make(map[int]bool, m)
 	for top := n - m; top < n; top++ {
 		i := rng.IntN(top + 1)
-		if taken(i) {
+		if taken[i] {
 			i = top
 		}
-		take(i)
+		taken[i] = true
 	}
-}
-
-// marked returns the m numbers that are marked, increasing.
-func marked(marks []bool, m int) []int {
-	out := make([]int, 0, m)
-	for i, is := range marks {
-		if is {
-			out = append(out, i)
-		}
-	}
-	return out
+	return slices.Sorted(maps.Keys(taken))
 }
 
 func upTo(n int) []int {
@@ -69,11 +40,7 @@ func upTo(n int) []int {
 
 // prefix returns the first m elements of perm, sorted.
 func prefix(perm []int, m int) []int {
-	marks := make([]bool, len(perm))
-	for _, i := range perm[:m] {
-		marks[i] = true
-	}
-	return marked(marks, m)
+	return slices.Sorted(slices.Values(perm[:m]))
 }
 
 // thin returns every number below n independently with probability p,

@@ -2,8 +2,6 @@ package sketch
 
 import (
 	"context"
-	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -14,43 +12,6 @@ import (
 func EffectiveDimension(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64) (float64, error) {
 	scores, err := LeverageScores(ctx, k, src, lambda)
 	return sum(scores), err
-}
-
-// EstimateEffectiveDimension returns n times the mean of the approximate scores of a
-// uniform sample of the rows. It also returns the standard error of that mean, times n,
-// which does not include the error of the scores themselves. sample = 0 means 1000, and
-// n or more means all rows. It costs sample·M² operations. Its errors are those of
-// [Generator.Scores], [*EmptyError] and [*ParameterError].
-func (g *Generator) EstimateEffectiveDimension(ctx context.Context, src kernel.Source, sample int, rng *rand.Rand) (estimate, standardError float64, err error) {
-	if err := checkCount("EstimateEffectiveDimension", "sample", sample); err != nil {
-		return 0, 0, err
-	}
-	n := src.Len()
-	if n == 0 {
-		return 0, 0, &EmptyError{What: "source"}
-	}
-	if sample == 0 {
-		sample = 1000
-	}
-	idx := choose(n, sample, rng)
-	x, err := selectRows(ctx, g.k, src, idx)
-	if err != nil {
-		return 0, 0, err
-	}
-	scores, err := g.scoresOf(ctx, x, idx, 0)
-	if err != nil {
-		return 0, 0, err
-	}
-	m := float64(len(idx))
-	mean, square := sum(scores)/m, 0.0
-	for _, s := range scores {
-		square += (s - mean) * (s - mean)
-	}
-	if m > 1 {
-		left := 1 - m/float64(n) // without replacement
-		standardError = float64(n) * math.Sqrt(left*square/(m-1)/m)
-	}
-	return float64(n) * mean, standardError, nil
 }
 
 // estimate sets the level's estimate of d_eff(λ), and its Gram matrix if the path goes on.

@@ -229,38 +229,6 @@ func TestSourceFaults(t *testing.T) {
 	}
 }
 
-// The estimate of the effective dimension has the error that it states.
-func TestEstimateEffectiveDimension(t *testing.T) {
-	k, x := susy(800, 58)
-	src := kernel.FromRows(x)
-	d := must(BLESS{}.Sample(background, k, src, 1e-2, kerneltest.Seeded(t, 59)))
-	g := must(d.Generator(k))
-	want := sum(must(g.Scores(background, src, 0)))
-	all, zero, err := g.EstimateEffectiveDimension(background, src, 0, kerneltest.Seeded(t, 60))
-	if err != nil || math.Abs(all-want) > 1e-9*want || zero != 0 {
-		t.Errorf("of all rows: %g ± %g, want %g: %v", all, zero, want, err)
-	}
-	rng := kerneltest.Seeded(t, 61)
-	z := 0.0
-	const repeats = 50
-	for range repeats {
-		e, deviation, err := g.EstimateEffectiveDimension(background, src, 200, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
-		z += (e - want) * (e - want) / (deviation * deviation) / repeats
-	}
-	if z < 0.4 || z > 2 { // χ² with 50 degrees of freedom, over 50
-		t.Errorf("mean square error is %.2f times the stated", z)
-	}
-	if exact := must(EffectiveDimension(background, k, src, 1e-2)); math.Abs(want-exact) > 0.25*exact {
-		t.Errorf("estimate %.1f, exact %.1f", want, exact)
-	}
-	if _, _, err := g.EstimateEffectiveDimension(background, kernel.FromRows(x.Slice(0, 0)), 1, rng); !errors.As(err, new(*EmptyError)) {
-		t.Error(err)
-	}
-}
-
 // A dictionary of all rows is a copy of them, as that of fewer rows is.
 func TestDictionaryIsACopy(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 91), 8, 2)

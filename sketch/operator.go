@@ -106,18 +106,6 @@ func (o *FeatureOperator) Apply(dst []float64, x kernel.Rows, w []float64) error
 	return o.run(&batch{x: x, c: c, forward: true, w: w, t: dst})
 }
 
-// ApplyT sets dst = Φ(X)ᵀ·r, M×c. dst may overlap r.
-func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) error {
-	c, err := o.columns("dst (M×c)", dst)
-	if err != nil {
-		return err
-	}
-	if err := o.check("r (n×c)", r, x.Len()*c); err != nil {
-		return err
-	}
-	return o.run(&batch{x: x, c: c, t: r, dst: dst})
-}
-
 // Gram sets dst = Φ(X)ᵀf(Φ(X)·w), M×c, and evaluates features only once. f changes rows
 // of Φw in place, and the first of them has the number row. It is called once for each
 // row, concurrently, and must depend only on its arguments. dst may be w.

@@ -330,3 +330,15 @@ func BenchmarkFeatureOperator(b *testing.B) {
 		}
 	}
 }
+
+// ApplyT sets dst = Φ(X)ᵀ·r, M×c, as Gram does after a device has failed. dst may overlap r.
+func (o *FeatureOperator) ApplyT(dst []float64, x kernel.Rows, r []float64) error {
+	c, err := o.columns("dst (M×c)", dst)
+	if err != nil {
+		return err
+	}
+	if err := o.check("r (n×c)", r, x.Len()*c); err != nil {
+		return err
+	}
+	return o.run(&batch{x: x, c: c, t: r, dst: dst})
+}

@@ -32,7 +32,7 @@ type path struct {
 
 // pathSettings are the settings that BLESS and BLESSR share.
 type pathSettings struct {
-	step, start, bound       float64
+	step, bound              float64
 	maxPoints, maxCandidates int
 }
 
@@ -105,11 +105,7 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 	if err != nil {
 		return nil, 0, err
 	}
-	start, err := orDefault(what, "Start", s.start, bound, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	p := &path{k: k, src: src, lambdas: lambdaPath(start, lambda, step), budget: s.maxPoints, limit: s.maxCandidates, workers: workers}
+	p := &path{k: k, src: src, lambdas: lambdaPath(bound, lambda, step), budget: s.maxPoints, limit: s.maxCandidates, workers: workers}
 	return p, bound, nil
 }
 

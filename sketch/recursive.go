@@ -75,10 +75,11 @@ func halvings(n, base int) []int {
 func (r RecursiveRLS) next(ctx context.Context, k kernel.Kernel, src kernel.Source, d *Dictionary, u []int, q float64, rng *rand.Rand) (*Dictionary, error) {
 	rows := src
 	if len(u) < src.Len() {
-		var err error
-		if rows, err = subsetOf(ctx, k, src, u); err != nil {
+		x, err := selectRows(ctx, k, src, u)
+		if err != nil {
 			return nil, err
 		}
+		rows = kernel.FromRows(x)
 	}
 	scores, err := d.Scores(ctx, k, rows, r.Workers)
 	if err != nil {

@@ -225,7 +225,6 @@ func TestFaults(t *testing.T) {
 		{BLESS{Oversampling: -1}, k, parameter("Oversampling")},
 		{BLESS{Uniform: math.Inf(1)}, k, parameter("Uniform")},
 		{BLESS{MaxPoints: -1}, k, parameter("MaxPoints")},
-		{BLESS{Start: -1}, k, parameter("Start")},
 		{BLESS{}, linear, parameter("Bound")},
 		{BLESSR{}, linear, parameter("Bound")},
 		{TwoPass{}, linear, parameter("Bound")},

@@ -146,14 +146,14 @@ func (m *CSR[T]) row(i int) vector {
 // gather returns dense points, because a few coordinates of a sparse row are rarely
 // sparse.
 func (m *CSR[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
-	out := scratchPoints[T](s, i1-i0, len(coords))
+	out := s.points(i1-i0, len(coords))
 	for i := i0; i < i1; i++ {
 		col, val := m.Row(i)
 		dst := out.Row(i - i0)
 		for k, c := range coords {
 			dst[k] = 0
 			if at, ok := slices.BinarySearch(col, int32(c)); ok {
-				dst[k] = val[at]
+				dst[k] = float64(val[at])
 			}
 		}
 	}

@@ -200,8 +200,7 @@ func (o *Operator) deviceForward(ctx context.Context, dst, v []float64, c int) e
 
 // Gram is K(X, X) for learners, whose matrices can be large enough for a device
 // (docs/gpu.md). There it is computed when it is needed, and factored without being copied.
-// Results of the device differ in rounding. They are exactly symmetric too, with Diag on the
-// diagonal.
+// Results of the device differ in rounding.
 type Gram struct {
 	kernel   Kernel
 	x        Rows

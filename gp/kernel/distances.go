@@ -2,30 +2,19 @@ package kernel
 
 import "github.com/bkbtuner/bkb/internal/simd/panel"
 
-// Distances says how an [Operator] computes r² = Σ_c (x_c − y_c)²/ℓ_c² of dense rows.
-// It changes only the rounding and the time. The time changes by up to a quarter for
-// many coordinates, and by half on processors that cannot add and multiply at the same
-// time.
+// Distances says how an [Operator] computes r² = Σ_c (x_c − y_c)²/ℓ_c² of dense rows. It
+// changes only the rounding, and the time by a quarter to a half.
 //
 // Direct differences lose nothing to cancellation. Equal inputs are at distance 0
 // exactly, and k(x, x) = κ². Expanded, r² = |x|² + |y|² − 2x·y for inputs that are
 // moved to the mean of the centres and divided by ℓ. Results below 0 count as 0. Let R
 // be the largest distance of an input from that mean in length scales, and u = 2⁻⁵³, or
-// 2⁻²⁴ for Float32. Then the error of r² is, to first order, at most
+// 2⁻²⁴ for Float32. Then the error of r² is, to first order, at most 6(d + 8)·u·R², and the
+// relative error of k that times the largest −d log k/dr², which is at most 3/2
+// (TestExpandedError).
 //
-//	6(d + 8)·u·R²
-//
-// The relative error of k is that times the largest −d log k/dr². This is ½ for the
-// Gaussian and rational quadratic kernels, 5/6 for Matérn-5/2 and 3/2 for Matérn-3/2.
-// In measurements for R ≤ 5 and d ≤ 300 it is at most 3e-15·(1 + R²) of κ²
-// (TestExpandedError), and k(x, x) is as far below κ². K(X, X) stays symmetric to the
-// bit. Direct differences have the same error of k where r² ≈ 4R², but there k is
-// small.
-//
-// Some kernels and rows always have direct differences. These are kernels with an
-// infinite slope at r² = 0, kernels of other distances or of inner products, compound
-// kernels, and rows that are not dense. For Matérn-½ an error ε of r² would be one of
-// √ε.
+// Kernels with an infinite slope at r² = 0, of other distances or of inner products, compound
+// kernels and sparse rows always have direct differences.
 type Distances int
 
 // These are the ways to compute distances. The zero value is AutoDistances.

@@ -7,9 +7,8 @@
 //
 // Inputs are [Rows]. They are dense [Points] (float32 or float64, row-major n×d with a
 // stride), sparse [CSR], or a [List] of any type. A [Source] is rows that can be read
-// from the start as often as needed, in blocks, from memory or a file. Vectors and
-// results are always float64, and so are all sums, unless an operator has another
-// [Precision]. float32 rows are converted as they are read.
+// from the start as often as needed, in blocks. Vectors, results and sums are float64, unless
+// an operator has another [Precision].
 //
 // # Kernels
 //
@@ -33,12 +32,10 @@
 //
 // The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. The source is
 // Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.
-// Constructors of other kernels name theirs.
 //
 // Kernels can have optional interfaces beyond single pairs. These are gradients with
 // respect to an input ([Differentiable]) and to the logarithms of the hyper-parameters
-// ([Tunable]), and faster blocks ([Preparer]). Your own kernel needs
-// none of them. [New] builds a kernel from its [Spec].
+// ([Tunable]), and faster blocks ([Preparer]). [New] builds a kernel from its [Spec].
 //
 // # Products
 //
@@ -53,12 +50,9 @@
 //
 // A product costs n·M evaluations, and O(n·M·(d + c)) operations for c right-hand
 // sides. Memory is O(workers·M·c). [Matrix], [Gramian] and [Diagonal] are for matrices
-// small enough to hold.
-//
-// Dense rows of the built-in kernels, also scaled, go through the vector panels of
-// internal/simd/panel, in the [Precision] of the operator for any type of rows. Sparse
-// rows, other compound kernels and those of a user go through their own evaluation, a
-// block at a time.
+// small enough to hold. Dense rows of the built-in kernels, also scaled, go through the
+// vector panels of internal/simd/panel, others through their own evaluation, a block at a
+// time.
 //
 // # Invariants
 //
@@ -73,7 +67,4 @@
 //     it.
 //   - Kernels, rows and prepared centres do not change once in use and are safe for
 //     concurrent reading. The choice of devices is the only global state.
-//
-// Faster evaluation belongs behind [Prepared], the block of K, and the two tile
-// products. The code above them does not depend on it.
 package kernel

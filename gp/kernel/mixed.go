@@ -13,9 +13,8 @@ import (
 // where M is the Matérn-5/2 function, j runs over ordered coordinates and c over
 // nominal ones. With a fidelity ([Mixed.WithFidelity]) the inputs have one more
 // coordinate, δ, and a has the factor exp(−|δ_u − δ_v|/ℓ_δ). The constant b, which is 0
-// unless [Mixed.WithConstant] sets it, is the prior variance of the process' mean. Blocks
-// are those of the product of [NewMatern52], [NewHamming] and [NewMatern12] on their
-// coordinates. Pairs, rows and gradients need no allocation.
+// unless [Mixed.WithConstant] sets it, is the prior variance of the process' mean. Pairs, rows
+// and gradients need no allocation.
 type Mixed struct {
 	composed         Kernel // without the constant
 	ordered, nominal []int  // coordinates

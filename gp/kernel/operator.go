@@ -25,17 +25,13 @@ type Options struct {
 // C, as a linear map. K is never stored. Every product streams over X once and
 // evaluates K again, block by block.
 //
-// Vectors are float64 for any type of rows. Several right-hand sides at once are the
-// columns of a row-major matrix. v is M×c and u is n×c, for any c ≥ 1, which follows
-// from the lengths.
-//
-// Results are the same to the bit for any number of workers, and whether X is resident
-// or streamed. Concurrent calls wait for each other. Memory beside X and C is
-// O(workers·(M·c + tile)), kept between calls.
+// Several right-hand sides at once are the columns of a row-major matrix. v is M×c and u is
+// n×c, for any c ≥ 1, which follows from the lengths. Concurrent calls wait for each other.
+// Memory beside X and C is O(workers·(M·c + tile)), kept between calls.
 //
 // If the program has devices (docs/gpu.md), large products of dense resident rows run on
-// them. Their sums have another order, so that results differ in rounding from those of
-// the CPU. If a device fails, the product and all later ones run on the CPU.
+// them, and differ in rounding from those of the CPU. If a device fails, the product and all
+// later ones run on the CPU.
 //
 // The errors of a product are ctx.Err(), [ErrClosed], [ErrExited], [*ShapeError] and
 // [*SourceError], and those of k.Check for a streamed block. For X, v, u and the
@@ -64,13 +60,10 @@ type Operator struct {
 }
 
 // NewOperator packs the centres for k and returns the operator for the rows of src. The
-// rows and centres must not change until Close. Centres are M×d, see [Select] for
-// taking them from src.
+// rows and centres must not change until Close. See [Select] for taking centres from src.
 //
-// It returns an error if k.Check refuses the centres or the rows, if their dimensions
-// differ ([*DimensionError]), or if a value is not finite ([*NonFiniteError]). Rows
-// that are not resident are checked as they are read. An unknown Precision or Distances
-// gives a [*ParameterError].
+// Its errors are those of k.Check, [*DimensionError], [*NonFiniteError], and [*ParameterError]
+// for opts. Rows that are not resident are checked as they are read.
 func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, error) {
 	if opts.Precision != Float64 && opts.Precision != Float32 {
 		return nil, &ParameterError{In: "kernel", Parameter: "Precision", Value: int(opts.Precision), Want: "Float64 or Float32"}
@@ -156,9 +149,7 @@ func (o *Operator) Gram(ctx context.Context, dst, v, u []float64) error {
 // GramFunc sets dst = Kᵀ f(K·v), where f changes blocks of rows of K·v in place. t
 // holds len(t)/c of them, and row is the number of the first. f is called once for
 // every row, concurrently, in no particular order, and must depend only on its
-// arguments. The ends of the blocks are unspecified. It is for weights and losses, such
-// as Kᵀ(W(K·v) − …). dst and v are M×c and may be the same slice. After an error dst is
-// unchanged.
+// arguments. dst and v are M×c and may be the same slice. After an error dst is unchanged.
 func (o *Operator) GramFunc(ctx context.Context, dst, v []float64, f func(row int, t []float64)) error {
 	return o.product(ctx, request{forward: true, backward: true, dst: dst, v: v, f: f},
 		operand{"v (M×c)", v, o.m}, operand{"dst (M×c)", dst, o.m})

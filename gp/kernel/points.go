@@ -141,11 +141,11 @@ func denseVector[T Float](x []T) vector {
 }
 
 func (p *Points[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
-	out := scratchPoints[T](s, i1-i0, len(coords))
+	out := s.points(i1-i0, len(coords))
 	for i := i0; i < i1; i++ {
 		src, dst := p.Row(i), out.Row(i-i0)
 		for k, c := range coords {
-			dst[k] = src[c]
+			dst[k] = float64(src[c])
 		}
 	}
 	return out

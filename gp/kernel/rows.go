@@ -12,11 +12,9 @@ type Float interface{ float32 | float64 }
 // NoDim is the dimension of rows that are not vectors (strings, graphs, …).
 const NoDim = -1
 
-// Rows is a finite sequence of inputs, x_0 … x_{n−1}. The package has dense ([Points]),
-// sparse ([CSR]) and arbitrary ([List]) rows. Your own type can be another, for
-// [Pairwise] kernels or your own kernels.
-//
-// Rows are read-only to this package and safe for concurrent reading.
+// Rows is a finite sequence of inputs, x_0 … x_{n−1}. Your own type can be another than those
+// of this package, for [Pairwise] kernels or your own kernels. Rows are read-only to this
+// package and safe for concurrent reading.
 type Rows interface {
 	// Len returns n.
 	Len() int

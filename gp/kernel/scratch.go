@@ -16,14 +16,13 @@ var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 // goroutine.
 type Scratch struct {
 	floats [][]float64
-	p64    []*Points[float64]
-	p32    []*Points[float32]
+	dense  []*Points[float64]
 	top    Mark
 	block  panel.Block[float64]
 }
 
 // Mark is a position in a Scratch's stack.
-type Mark struct{ floats, p64, p32 int }
+type Mark struct{ floats, points int }
 
 // Mark returns the present position.
 func (s *Scratch) Mark() Mark { return s.top }
@@ -41,28 +40,17 @@ func (s *Scratch) Floats(n int) []float64 {
 	return simd.Sized(at, n)
 }
 
-// scratchPoints returns n×d points of unspecified value. If s is nil, it allocates
-// them.
-func scratchPoints[T Float](s *Scratch, n, d int) *Points[T] {
+// points takes n×d points of unspecified value. A nil Scratch allocates them.
+func (s *Scratch) points(n, d int) *Points[float64] {
 	if s == nil {
-		return NewPoints[T](n, d, nil)
+		return NewPoints[float64](n, d, nil)
 	}
-	var p *Points[T]
-	switch q := any(&p).(type) {
-	case **Points[float64]:
-		*q = takePoints(&s.p64, &s.top.p64)
-	case **Points[float32]:
-		*q = takePoints(&s.p32, &s.top.p32)
+	if s.top.points == len(s.dense) {
+		s.dense = append(s.dense, new(Points[float64]))
 	}
+	p := s.dense[s.top.points]
+	s.top.points++
 	p.n, p.d, p.stride = n, d, d
 	simd.Sized(&p.data, n*d)
 	return p
-}
-
-func takePoints[T Float](stack *[]*Points[T], top *int) *Points[T] {
-	if *top == len(*stack) {
-		*stack = append(*stack, new(Points[T]))
-	}
-	*top++
-	return (*stack)[*top-1]
 }

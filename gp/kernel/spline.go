@@ -22,19 +22,17 @@ var splineFamily = Family{
 //
 //	Λ_q(x, z) = Σ_{k≥1} 2 cos(2πk(x − z))/k^q.
 //
-// It is the sum over k ∈ ℤ∖{0} of e^{2πik(x−z)}/|k|^q. The constant k = 0 is left out,
-// so that every function of its space has mean 0. Its main property is ⟨Λ_q(x, ·),
-// Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L² of the uniform distribution. κ² = Λ_q(x,
-// x) = 2ζ(q).
+// The constant k = 0 is left out, so that every function of its space has mean 0. Its main
+// property is ⟨Λ_q(x, ·), Λ_q'(z, ·)⟩ = Λ_{q+q'}(x, z) in L² of the uniform distribution.
+// κ² = 2ζ(q).
 //
 // With terms = 0 and q = 2, 4, 6, 8 or 10 it is the Bernoulli polynomial
 //
 //	Λ_q(x, z) = (−1)^{q/2−1} (2π)^q/q! · B_q({x − z}).
 //
-// Otherwise it is the series with the given number of terms, which is itself a kernel.
-// It is at most 2·terms^{1−q}/(q−1) below Λ_q in absolute value. terms = 0 means as
-// many as double precision needs, at most 1500. One evaluation costs O(terms). Neither
-// q nor terms is tunable.
+// Otherwise it is the series with the given number of terms, which is itself a kernel, at most
+// 2·terms^{1−q}/(q−1) below Λ_q in absolute value. terms = 0 means as many as double precision
+// needs, at most 1500. One evaluation costs O(terms). Neither q nor terms is tunable.
 //
 // The source is Pillaud-Vivien, Rudi and Bach (2018), §5, which does not state that
 // k = 0 is excluded.

@@ -25,20 +25,15 @@ type Objective interface {
 // maximisers.
 type Branin struct{}
 
-// Name implements Objective.
-func (Branin) Name() string { return "branin" }
-
-// Bounds implements Objective.
+func (Branin) Name() string               { return "branin" }
 func (Branin) Bounds() (lo, hi []float64) { return []float64{-5, 0}, []float64{10, 15} }
 
-// Value implements Objective.
 func (Branin) Value(x []float64) float64 {
 	b, c := 5.1/(4*math.Pi*math.Pi), 5/math.Pi
 	u := x[1] - b*x[0]*x[0] + c*x[0] - 6
 	return -(u*u + 10*(1-1/(8*math.Pi))*math.Cos(x[0]) + 10)
 }
 
-// Optimum implements Objective.
 func (f Branin) Optimum() (x []float64, value float64, known bool) {
 	return []float64{math.Pi, 2.275}, -5 / (4 * math.Pi), true
 }
@@ -46,10 +41,7 @@ func (f Branin) Optimum() (x []float64, value float64, known bool) {
 // Hartmann6 is −1 times the Hartmann function on [0, 1]^6.
 type Hartmann6 struct{}
 
-// Name implements Objective.
-func (Hartmann6) Name() string { return "hartmann6" }
-
-// Bounds implements Objective.
+func (Hartmann6) Name() string               { return "hartmann6" }
 func (Hartmann6) Bounds() (lo, hi []float64) { return cube(6, 0, 1) }
 
 var (
@@ -68,7 +60,6 @@ var (
 	}
 )
 
-// Value implements Objective.
 func (Hartmann6) Value(x []float64) float64 {
 	sum := 0.0
 	for i, alpha := range hartmannAlpha {
@@ -82,7 +73,6 @@ func (Hartmann6) Value(x []float64) float64 {
 	return sum
 }
 
-// Optimum implements Objective.
 func (Hartmann6) Optimum() (x []float64, value float64, known bool) {
 	return []float64{0.20168952, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730054}, 3.32236801141551, true
 }
@@ -94,13 +84,9 @@ type Ackley struct {
 	Shift float64
 }
 
-// Name implements Objective.
-func (f Ackley) Name() string { return fmt.Sprintf("ackley%d", f.Dim) }
-
-// Bounds implements Objective.
+func (f Ackley) Name() string               { return fmt.Sprintf("ackley%d", f.Dim) }
 func (f Ackley) Bounds() (lo, hi []float64) { return cube(f.Dim, -5, 5) }
 
-// Value implements Objective.
 func (f Ackley) Value(x []float64) float64 {
 	square, cosine := 0.0, 0.0
 	for _, v := range x {
@@ -111,7 +97,6 @@ func (f Ackley) Value(x []float64) float64 {
 	return 20*math.Exp(-0.2*math.Sqrt(square/n)) + math.Exp(cosine/n) - 20 - math.E
 }
 
-// Optimum implements Objective.
 func (f Ackley) Optimum() (x []float64, value float64, known bool) {
 	return slices.Repeat([]float64{f.Shift}, f.Dim), 0, true
 }
@@ -119,19 +104,14 @@ func (f Ackley) Optimum() (x []float64, value float64, known bool) {
 // Forrester is −1 times the function (6x − 2)² sin(12x − 4) on [0, 1].
 type Forrester struct{}
 
-// Name implements Objective.
-func (Forrester) Name() string { return "forrester" }
-
-// Bounds implements Objective.
+func (Forrester) Name() string               { return "forrester" }
 func (Forrester) Bounds() (lo, hi []float64) { return cube(1, 0, 1) }
 
-// Value implements Objective.
 func (Forrester) Value(x []float64) float64 {
 	u := 6*x[0] - 2
 	return -u * u * math.Sin(12*x[0]-4)
 }
 
-// Optimum implements Objective.
 func (Forrester) Optimum() (x []float64, value float64, known bool) {
 	return []float64{0.757248757841856}, 6.02074005576708, true
 }
@@ -165,13 +145,9 @@ func NewDraw(dim int, lengthScale float64, seed uint64) *Draw {
 	return f
 }
 
-// Name implements Objective.
-func (f *Draw) Name() string { return fmt.Sprintf("draw%d", f.dim) }
-
-// Bounds implements Objective.
+func (f *Draw) Name() string               { return fmt.Sprintf("draw%d", f.dim) }
 func (f *Draw) Bounds() (lo, hi []float64) { return cube(f.dim, 0, 1) }
 
-// Value implements Objective.
 func (f *Draw) Value(x []float64) float64 {
 	sum := 0.0
 	for j, w := range f.weight {
@@ -184,15 +160,13 @@ func (f *Draw) Value(x []float64) float64 {
 	return sum
 }
 
-// Optimum implements Objective. The optimum is not known.
 func (f *Draw) Optimum() (x []float64, value float64, known bool) { return nil, math.NaN(), false }
 
 func cube(d int, lo, hi float64) (l, h []float64) {
 	return slices.Repeat([]float64{lo}, d), slices.Repeat([]float64{hi}, d)
 }
 
-// Environment is an objective on finite arms, which are Sobol' points of its box. Values
-// are standardised over the arms, and noise is normal.
+// Environment is an objective on finite arms, with normal noise.
 type Environment struct {
 	Dim    int
 	Points []float64 // of the arms, in the unit cube, row-major
