@@ -3,22 +3,22 @@
 // A [Pruner] receives every trial that changed ([Pruner.Update]). For any running trial it
 // answers whether to stop it ([Pruner.Decide]). [New] makes the pruner that a study names:
 //
-//   - "median", "percentile" ([PercentileOptions]): stop a trial whose best value
+//   - "median", "percentile": stop a trial whose best value
 //     so far is worse than the median (percentile) of the values of completed trials
 //     at the same step. The rule of Google Vizier (Golovin et al., KDD 2017) in
 //     Optuna's form.
-//   - "asha" ([HalvingOptions]): asynchronous successive halving (L. Li et al.: A
+//   - "asha": asynchronous successive halving (L. Li et al.: A
 //     System for Massively Parallel Hyperparameter Tuning, MLSys 2020), in the
 //     variant that stops trials instead of pausing them. At steps r, rη, rη², …
 //     the best 1/η of the trials so far continue.
-//   - "hyperband" ([HalvingOptions]): several such ladders that begin at r, rη, …,
+//   - "hyperband": several such ladders that begin at r, rη, …,
 //     so that trials which become good late are not stopped too early (L. Li
 //     et al.: Hyperband, JMLR 2018). Each trial belongs to one of these brackets,
 //     drawn by study seed and trial number in the paper's proportions
 //     ⌈(s_max+1)·ηˢ/(s+1)⌉.
-//   - "threshold" ([ThresholdOptions]): stop a trial whose value leaves bounds.
-//   - "patience" ([PatienceOptions]): stop a trial that no longer improves.
-//   - "model" ([ModelOptions]): stop a trial whose forecast is worse than the best
+//   - "threshold": stop a trial whose value leaves bounds.
+//   - "patience": stop a trial that no longer improves.
+//   - "model": stop a trial whose forecast is worse than the best
 //     trial. The proposer's model predicts the final value from the reports so far
 //     and all other trials. The trial stops if this prediction is worse than the
 //     model's mean at the best trial so far, even if it were width·σ better
@@ -26,7 +26,8 @@
 //     a model, bkb. See [Guided].
 //   - "none" and "": no pruner.
 //
-// A pruner looks at one metric, an objective or any other that trials report.
+// docs/cli.md has their options. A pruner looks at one metric, an objective or any other
+// that trials report.
 //
 // "median", "percentile" and "model" compare a trial with trials that completed. If such a
 // rule stops one trial after the other, nothing completes any more, and a proposer with a

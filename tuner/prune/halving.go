@@ -9,32 +9,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// HalvingOptions are the options of the pruners "asha" and "hyperband", in JSON under the
-// names in parentheses. Steps are the resource.
-type HalvingOptions struct {
-	// Metric ("metric", a name, by default the first objective) is compared. One that is
-	// not an objective needs a "direction" (minimize or maximize).
-	Metric string
-	// MinResource ("min_resource", in steps, at least 1, default 1) is the first rung, r.
-	// At this step good trials should be distinguishable from hopeless ones.
-	MinResource int64
-	// ReductionFactor ("reduction_factor", at least 2, default 4, of hyperband 3) is η. The
-	// best 1/η of the trials continue from each rung, and each rung is η times the one
-	// before it.
-	ReductionFactor int64
-	// MaxResource ("max_resource", in steps) is the last step of a trial. From there on no
-	// trial is stopped. Hyperband needs it. Asha has no limit by default.
-	MaxResource int64
-	// MinTrials ("min_trials", at least 1, default ReductionFactor) is how many trials must
-	// have reached a rung before any is stopped there. With 1, the second is stopped at
-	// once if it is worse than the first.
-	MinTrials int64
-	// Brackets ("brackets", of hyperband only) is the number of ladders. The default is
-	// ⌊log_η(MaxResource/r)⌋ + 1, one for each rung up to MaxResource. A smaller number
-	// leaves out the ladders that begin last.
-	Brackets int64
-}
-
 // maxResource is the largest step that an option may name as a rung or as the end. Up to
 // it, all weights and rungs fit into 64 bits.
 const maxResource = 1_000_000_000_000_000

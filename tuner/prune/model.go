@@ -7,24 +7,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ModelOptions are the options of the pruner "model", in JSON under the names in
-// parentheses. It looks at the one objective of the study.
-type ModelOptions struct {
-	// Width ("width", above 0 and at most 100, default 2) is the margin in standard
-	// deviations by which a trial may turn out better than predicted. A larger width stops
-	// fewer trials.
-	Width float64
-	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
-	// be stopped.
-	WarmupSteps int64
-	// MinTrials ("min_trials", at least 1, default 5) is how many trials must have
-	// completed before any is stopped.
-	MinTrials int64
-	// MaxStreak ("max_streak", default 4, 0 for any number) is how many trials in a row are
-	// stopped. After that many the oldest running trial runs to its end.
-	MaxStreak int64
-}
-
 // Guided is a Pruner that needs the model's forecast of a trial. Its Decide never stops a
 // trial. The owner of the model calls Wants, and then Judge with a forecast.
 type Guided interface {

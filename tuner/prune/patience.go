@@ -9,24 +9,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// PatienceOptions are the options of the pruner "patience", in JSON under the names in
-// parentheses. It compares a trial only with itself.
-type PatienceOptions struct {
-	// Metric ("metric", a name, by default the first objective) should improve. One that is
-	// not an objective needs a "direction" (minimize or maximize).
-	Metric string
-	// PatienceSteps ("patience_steps", at least 1, required) is how many steps may pass
-	// without improvement. Set it to the length of the longest plateau of a good trial.
-	PatienceSteps int64
-	// MinDelta ("min_delta", in the metric's unit, at least 0, default 0) is the least
-	// improvement that counts. A value must be better than the best before it by more than
-	// this.
-	MinDelta float64
-	// WarmupSteps ("warmup_steps", default 0) is the first step at which a trial may
-	// be stopped.
-	WarmupSteps int64
-}
-
 // patience is the rule of the pruner "patience".
 type patience struct {
 	metric        metric

@@ -7,30 +7,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// PercentileOptions are the options of the pruners "percentile" and "median", in JSON under
-// the names in parentheses. They suit trials that report at the same steps.
-type PercentileOptions struct {
-	// Metric ("metric", a name, by default the first objective) is compared. One that is
-	// not an objective needs a "direction" (minimize or maximize).
-	Metric string
-	// Percentile ("percentile", above 0 and below 100, default 50, not of "median") is the
-	// share of completed trials, best first, that a trial must belong to. With 25 only the
-	// best quarter continues. Values in between are interpolated linearly.
-	Percentile float64
-	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged. Choose the
-	// step at which intermediate values begin to agree with final ones.
-	WarmupSteps int64
-	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps from
-	// WarmupSteps on. Values at other steps count only towards a trial's best.
-	IntervalSteps int64
-	// MinTrials ("min_trials", at least 1, default 5) is how many completed trials must
-	// have a value at the step before any trial is stopped there.
-	MinTrials int64
-	// MaxStreak ("max_streak", default 4, 0 for any number) is how many trials in a row are
-	// stopped. After that many the oldest running trial runs to its end.
-	MaxStreak int64
-}
-
 // percentile is the rule of the pruners "percentile" and "median".
 type percentile struct {
 	metric   metric
@@ -132,40 +108,19 @@ func MedianOf(values []float64) (median float64, ok bool) {
 	return q.value(), true
 }
 
-// quantile keeps values so that one quantile of them can be read at once. It has a heap of
-// the lower values with the greatest on top, and a heap of the others with the least on
-// top.
+// quantile keeps values so that one quantile of them can be read at once.
 type quantile struct {
 	part float64
-	low  heap // negated
-	high heap
-}
-
-func (q *quantile) len() int { return len(q.low) + len(q.high) }
-
-// add adds a value, not NaN, in O(log n).
-func (q *quantile) add(x float64) {
-	if len(q.low) > 0 && x < -q.low[0] {
-		q.low.push(-x)
-	} else {
-		q.high.push(x)
-	}
-	below, _ := place(q.part, q.len())
-	for len(q.low) < below+1 {
-		q.low.push(-q.high.pop())
-	}
-	for len(q.low) > below+1 {
-		q.high.push(-q.low.pop())
-	}
+	ranking
 }
 
 // value returns the quantile. There must be values.
 func (q *quantile) value() float64 {
-	_, fraction := place(q.part, q.len())
+	k, fraction := place(q.part, q.n)
 	if fraction == 0 {
-		return -q.low[0]
+		return q.at(k)
 	}
-	return between(-q.low[0], q.high[0], fraction)
+	return between(q.at(k), q.at(k+1), fraction)
 }
 
 // place returns the position of the quantile of n values. It lies between value k and k+1

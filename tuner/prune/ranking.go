@@ -55,6 +55,17 @@ func (r *ranking) remove(x float64) {
 	}
 }
 
+// at returns the k-th number in order.
+func (r *ranking) at(k int) float64 {
+	for _, b := range r.blocks {
+		if k < len(b) {
+			return b[k]
+		}
+		k -= len(b)
+	}
+	panic("prune: precondition: fewer numbers")
+}
+
 // below returns how many numbers are less than x.
 func (r *ranking) below(x float64) int {
 	last := r.blockOf(x)

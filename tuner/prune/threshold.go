@@ -7,21 +7,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// ThresholdOptions are the options of the pruner "threshold", in JSON under the names in
-// parentheses. It stops trials that diverge.
-type ThresholdOptions struct {
-	// Metric ("metric", a name, by default the first objective) is bounded.
-	Metric string
-	// Lower and Upper ("lower", "upper", at least one of them) are the bounds of valid
-	// values, both included. NaN is out of bounds.
-	Lower, Upper float64
-	// WarmupSteps ("warmup_steps", default 0) is the first step that is judged.
-	WarmupSteps int64
-	// IntervalSteps ("interval_steps", default 1) is the distance of judged steps from
-	// WarmupSteps on.
-	IntervalSteps int64
-}
-
 // threshold is the rule of the pruner "threshold".
 type threshold struct {
 	metric       metric
