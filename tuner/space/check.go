@@ -204,7 +204,7 @@ func positiveLow(p *Parameter) string {
 		return "1"
 	}
 	high, _ := p.High.AsFloat()
-	return showFloat(significant(powerOfTen(max(decimalExponent(high)-7, -300)), 1))
+	return showFloat(significant(math.Pow10(max(decimalExponent(high)-7, -300)), 1))
 }
 
 // choices checks an ordinal, categorical or constant.

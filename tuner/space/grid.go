@@ -63,9 +63,9 @@ func (g *gridAxis) at(k uint64) float64 {
 	if g.quick {
 		m := float64(g.a.Int64() + int64(k)*g.b.Int64())
 		if g.exponent < 0 {
-			return m / powerOfTen(-g.exponent)
+			return m / math.Pow10(-g.exponent)
 		}
-		return m * powerOfTen(g.exponent)
+		return m * math.Pow10(g.exponent)
 	}
 	m := new(big.Int).SetUint64(k)
 	m.Mul(m, g.b).Add(m, g.a)

@@ -15,10 +15,10 @@ type lattice struct {
 // multiplesAbove returns the lattice of multiples of the least power of ten ≥ q > 0.
 func multiplesAbove(q float64) lattice {
 	e := int(math.Ceil(math.Log10(q)))
-	for powerOfTen(e) < q {
+	for math.Pow10(e) < q {
 		e++
 	}
-	for powerOfTen(e-1) >= q {
+	for math.Pow10(e-1) >= q {
 		e--
 	}
 	return lattice{exponent: e}
@@ -36,8 +36,8 @@ func (l lattice) nearest(x float64) float64 {
 	switch {
 	case digits > 0:
 		return significant(x, digits)
-	case digits == 0 && math.Abs(x) >= 5*powerOfTen(l.exponent-1):
-		return math.Copysign(significant(powerOfTen(l.exponent), 1), x)
+	case digits == 0 && math.Abs(x) >= 5*math.Pow10(l.exponent-1):
+		return math.Copysign(significant(math.Pow10(l.exponent), 1), x)
 	default:
 		return 0
 	}
@@ -49,7 +49,7 @@ func (l lattice) nearestQuick(x float64) (r float64, ok bool) {
 	if l.exponent > 0 || l.exponent < -22 {
 		return 0, false
 	}
-	power := powerOfTen(-l.exponent)
+	power := math.Pow10(-l.exponent)
 	k := math.RoundToEven(x * power)
 	return k / power, math.Abs(k) < 0x1p53
 }
@@ -67,7 +67,7 @@ func (l lattice) above(x float64) float64 {
 	// With significant digits the gap below a power of ten is a tenth of the one above it,
 	// so try the narrow gap first.
 	for _, e := range []int{unit, unit + 1} {
-		if next := l.nearest(r + powerOfTen(e)); next > x {
+		if next := l.nearest(r + math.Pow10(e)); next > x {
 			return next
 		}
 	}
@@ -84,7 +84,7 @@ func significant(x float64, digits int) float64 {
 	text := strconv.AppendFloat(buf[:0], x, 'e', digits-1, 64)
 	r, err := strconv.ParseFloat(string(text), 64)
 	if err != nil { // rounded up beyond the largest float64
-		return significant(x-math.Copysign(5*powerOfTen(decimalExponent(x)-digits), x), digits)
+		return significant(x-math.Copysign(5*math.Pow10(decimalExponent(x)-digits), x), digits)
 	}
 	return r
 }
@@ -104,19 +104,6 @@ func decimalExponent(x float64) int {
 		}
 	}
 	return -324
-}
-
-// powerOfTen returns the float64 closest to 10ᵉ, or 0 or +Inf beyond the range.
-func powerOfTen(e int) float64 {
-	if 0 <= e && e < len(smallPowers) {
-		return smallPowers[e]
-	}
-	return math.Pow10(e)
-}
-
-var smallPowers = [...]float64{
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
 // ulp returns the gap between |x| and the next float64 above it.

@@ -1,9 +1,6 @@
 package space
 
-import (
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // Type is the type of a parameter.
 type Type uint8
@@ -19,20 +16,7 @@ const (
 
 // String names the type as space files do.
 func (t Type) String() string {
-	switch t {
-	case TypeFloat:
-		return "float"
-	case TypeInt:
-		return "int"
-	case TypeOrdinal:
-		return "ordinal"
-	case TypeCategorical:
-		return "categorical"
-	case TypeConstant:
-		return "constant"
-	default:
-		return "Type(" + strconv.Itoa(int(t)) + ")"
-	}
+	return named("Type", uint8(t), []string{TypeFloat: "float", TypeInt: "int", TypeOrdinal: "ordinal", TypeCategorical: "categorical", TypeConstant: "constant"})
 }
 
 // Scale determines how a range is spread over its coordinate.
@@ -47,16 +31,7 @@ const (
 
 // String names the scale as space files do.
 func (s Scale) String() string {
-	switch s {
-	case Linear:
-		return "linear"
-	case Log:
-		return "log"
-	case ReverseLog:
-		return "reverse-log"
-	default:
-		return "Scale(" + strconv.Itoa(int(s)) + ")"
-	}
+	return named("Scale", uint8(s), []string{Linear: "linear", Log: "log", ReverseLog: "reverse-log"})
 }
 
 // Parameter describes one parameter. It is plain data, which [New] checks. The fields that

@@ -15,18 +15,7 @@ const (
 
 // String names the form.
 func (f Form) String() string {
-	switch f {
-	case FormOwn:
-		return "BKB Tuner's own form"
-	case FormOptunaShort:
-		return "Optuna's short form"
-	case FormOptunaLong:
-		return "Optuna's long form"
-	case FormKatib:
-		return "Katib's parameter list"
-	default:
-		return "unknown form"
-	}
+	return named("Form", uint8(f), []string{FormOwn: "BKB Tuner's own form", FormOptunaShort: "Optuna's short form", FormOptunaLong: "Optuna's long form", FormKatib: "Katib's parameter list"})
 }
 
 // Parse reads a space from YAML or JSON in any of the forms and lints it. If the space has

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -34,7 +35,7 @@ func (s *Space) Ticks(coordinate, most int) []Tick {
 		}
 		return out
 	}
-	low, high := m.Low.asNumber(), m.High.asNumber()
+	low, high := m.span()
 	switch {
 	case m.Scale == ReverseLog:
 		for i := range most {
@@ -54,15 +55,7 @@ func (s *Space) Ticks(coordinate, most int) []Tick {
 		near(0)
 		near(1)
 	}
-	slices.SortFunc(out, func(a, b Tick) int {
-		switch {
-		case a.At < b.At:
-			return -1
-		case a.At > b.At:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(out, func(a, b Tick) int { return cmp.Compare(a.At, b.At) })
 	return slices.CompactFunc(out, func(a, b Tick) bool { return a.At == b.At })
 }
 
@@ -77,15 +70,6 @@ func (m *member) addNear(x float64, add func(Value), near func(float64), low, hi
 	} else if m.Scale == Linear {
 		near((x - low) / (high - low))
 	}
-}
-
-// asNumber returns an int or float as float64.
-func (v Value) asNumber() float64 {
-	if n, ok := v.AsInt(); ok {
-		return float64(n)
-	}
-	x, _ := v.AsFloat()
-	return x
 }
 
 // roundSteps returns up to most multiples of 1, 2 or 5 times a power of ten in a range.

@@ -21,20 +21,7 @@ const (
 
 // String names the kind as error messages do.
 func (k Kind) String() string {
-	switch k {
-	case KindNone:
-		return "none"
-	case KindFloat:
-		return "float"
-	case KindInt:
-		return "int"
-	case KindString:
-		return "string"
-	case KindBool:
-		return "bool"
-	default:
-		return "Kind(" + strconv.Itoa(int(k)) + ")"
-	}
+	return named("Kind", uint8(k), []string{KindNone: "none", KindFloat: "float", KindInt: "int", KindString: "string", KindBool: "bool"})
 }
 
 // Value is one parameter's value. It is a float, an int, a string or a bool. It is a closed
@@ -117,4 +104,12 @@ func (v Value) String() string {
 	default:
 		panic(fmt.Sprintf("space: Value of unknown kind %d", v.kind))
 	}
+}
+
+// named returns the i-th name of a type's constants, or the type with the number.
+func named(typ string, i uint8, names []string) string {
+	if int(i) < len(names) && names[i] != "" {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", typ, i)
 }

@@ -33,20 +33,7 @@ const (
 
 // String returns the reason in lower case.
 func (r FailReason) String() string {
-	switch r {
-	case FailedNone:
-		return "none"
-	case FailedCrash:
-		return "crash"
-	case FailedExpired:
-		return "expired"
-	case FailedCancelled:
-		return "cancelled"
-	case FailedNaN:
-		return "nan"
-	default:
-		return fmt.Sprintf("FailReason(%d)", uint8(r))
-	}
+	return named("FailReason", uint8(r), []string{FailedNone: "none", FailedCrash: "crash", FailedExpired: "expired", FailedCancelled: "cancelled", FailedNaN: "nan"})
 }
 
 // Metric is a measured quantity of a finished trial. It has one value, several

@@ -61,14 +61,7 @@ const (
 
 // String returns minimize or maximize.
 func (d Direction) String() string {
-	switch d {
-	case Minimize:
-		return "minimize"
-	case Maximize:
-		return "maximize"
-	default:
-		return fmt.Sprintf("Direction(%d)", uint8(d))
-	}
+	return named("Direction", uint8(d), []string{Minimize: "minimize", Maximize: "maximize"})
 }
 
 // Compare orders two values of an objective, better first. It is negative if a is
@@ -112,22 +105,7 @@ const (
 
 // String returns the reason in lower case.
 func (r FinishReason) String() string {
-	switch r {
-	case FinishedTrials:
-		return "max trials"
-	case FinishedTime:
-		return "time"
-	case FinishedCost:
-		return "cost"
-	case FinishedGap:
-		return "gap"
-	case FinishedExhausted:
-		return "exhausted"
-	case FinishedUser:
-		return "user"
-	default:
-		return fmt.Sprintf("FinishReason(%d)", uint8(r))
-	}
+	return named("FinishReason", uint8(r), []string{FinishedTrials: "max trials", FinishedTime: "time", FinishedCost: "cost", FinishedGap: "gap", FinishedExhausted: "exhausted", FinishedUser: "user"})
 }
 
 // Attributes are a user's own key-value notes.
@@ -139,3 +117,11 @@ const (
 	StopAttribute = "bkb.stop"
 	StopReason    = "stopped by hand"
 )
+
+// named returns the i-th name of a type's constants, or the type with the number.
+func named(typ string, i uint8, names []string) string {
+	if int(i) < len(names) && names[i] != "" {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", typ, i)
+}

@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -150,18 +149,7 @@ const (
 
 // String returns the status in lower case.
 func (s Status) String() string {
-	switch s {
-	case StatusNone:
-		return "none"
-	case StatusActive:
-		return "active"
-	case StatusPaused:
-		return "paused"
-	case StatusFinished:
-		return "finished"
-	default:
-		return fmt.Sprintf("Status(%d)", uint8(s))
-	}
+	return named("Status", uint8(s), []string{StatusNone: "none", StatusActive: "active", StatusPaused: "paused", StatusFinished: "finished"})
 }
 
 // Status returns the status of the study. With [StatusFinished], how gives the reason.

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -22,22 +21,7 @@ const (
 
 // String returns the state in lower case.
 func (s TrialState) String() string {
-	switch s {
-	case Queued:
-		return "queued"
-	case Running:
-		return "running"
-	case Completed:
-		return "completed"
-	case Failed:
-		return "failed"
-	case Infeasible:
-		return "infeasible"
-	case Pruned:
-		return "pruned"
-	default:
-		return fmt.Sprintf("TrialState(%d)", uint8(s))
-	}
+	return named("TrialState", uint8(s), []string{Queued: "queued", Running: "running", Completed: "completed", Failed: "failed", Infeasible: "infeasible", Pruned: "pruned"})
 }
 
 // Terminal tells whether a trial in this state is over.
@@ -96,16 +80,7 @@ const (
 
 // String returns the origin in lower case.
 func (o Origin) String() string {
-	switch o {
-	case OriginSuggested:
-		return "suggested"
-	case OriginEnqueued:
-		return "enqueued"
-	case OriginAdded:
-		return "added"
-	default:
-		return fmt.Sprintf("Origin(%d)", uint8(o))
-	}
+	return named("Origin", uint8(o), []string{OriginSuggested: "suggested", OriginEnqueued: "enqueued", OriginAdded: "added"})
 }
 
 // Suggestion is a configuration that a proposer made, with its prediction.
