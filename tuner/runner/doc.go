@@ -1,4 +1,4 @@
-// Package runner runs a command as the trials of a study. It asks a [Service], in the
+// Package runner runs a command as the trials of a study. It asks a [tuner.Service], in the
 // process or over the wire, runs the command with the configuration, reads the result from
 // the output, and tells it.
 //

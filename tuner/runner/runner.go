@@ -129,7 +129,7 @@ var ErrPruned = errors.New("pruned")
 
 // run is a run under way.
 type run struct {
-	svc     Service
+	svc     tuner.Service
 	options Options
 	command *Command
 	result  *Command // whose one argument is the file of results
@@ -152,7 +152,7 @@ type run struct {
 // Run runs trials until the study has no more, the limit is reached, or ctx
 // ends. It returns once every command has ended and every outcome was told. Beside
 // an error it returns as much of the summary as it could read.
-func Run(ctx context.Context, svc Service, o Options) (Summary, error) {
+func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
 	r, err := prepare(ctx, svc, o)
 	if err != nil {
 		return Summary{}, err
@@ -179,7 +179,7 @@ func Run(ctx context.Context, svc Service, o Options) (Summary, error) {
 }
 
 // prepare checks everything that can be checked before the start.
-func prepare(ctx context.Context, svc Service, o Options) (*run, error) {
+func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
 	o.Parallel = max(o.Parallel, 1)
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace

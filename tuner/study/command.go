@@ -15,7 +15,6 @@ type Command interface {
 // identified is a command that may carry a request id.
 type identified interface {
 	requestID() string
-	digest(*digest)
 }
 
 // Reply is the reply to a command.

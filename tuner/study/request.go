@@ -7,6 +7,7 @@ import (
 	"hash"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -149,162 +150,90 @@ func (s *Study) remember(e Event) {
 	}
 }
 
-// digest computes a fingerprint of a command's content. Every field is written with its
-// length or in fixed size, so that contents with other field boundaries do not collide.
-type digest struct{ h hash.Hash }
-
+// fingerprint is a hash of a command's content, without its request id. Every field is
+// written with its length or in fixed size, so that contents with other field boundaries do
+// not collide. A Start is part of the answer to its Ask and has the same fingerprint.
 func fingerprint(c identified) uint64 {
-	d := &digest{sha256.New()}
-	c.digest(d)
-	return binary.LittleEndian.Uint64(d.h.Sum(nil))
+	if s, ok := c.(Start); ok {
+		c = s.Ask
+	}
+	d := digest{sha256.New()}
+	d.text(reflect.TypeOf(c).Name())
+	d.value(reflect.ValueOf(c))
+	return binary.LittleEndian.Uint64(d.Sum(nil))
 }
 
-func (d *digest) uint(x uint64) {
+// digest is a hash of values.
+type digest struct{ hash.Hash }
+
+func (d digest) uint(x uint64) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], x)
-	d.h.Write(b[:])
+	d.Write(b[:])
 }
 
-func (d *digest) int(n int)                { d.uint(uint64(n)) }
-func (d *digest) float(x float64)          { d.uint(canonicalBits(x)) }
-func (d *digest) text(s string)            { d.int(len(s)); d.h.Write([]byte(s)) }
-func (d *digest) duration(t time.Duration) { d.uint(uint64(t)) }
+func (d digest) text(s string) {
+	d.uint(uint64(len(s)))
+	d.Write([]byte(s))
+}
 
-func (d *digest) bool(b bool) {
-	if b {
-		d.uint(1)
-	} else {
-		d.uint(0)
+// value writes a part of a command. The values of a report and the metrics of an outcome have
+// no order, and the epoch of a report has no meaning.
+func (d digest) value(v reflect.Value) {
+	switch x := v.Interface().(type) {
+	case *space.Space:
+		d.text(spaceText(x))
+		return
+	case space.Config:
+		d.uint(uint64(x.Len()))
+		for name, v := range x.All() {
+			d.text(name)
+			d.uint(uint64(v.Kind()))
+			d.text(v.String())
+		}
+		return
+	case Report:
+		x.Epoch = 0
+		v = reflect.ValueOf(x)
+	case []NamedValue:
+		v = reflect.ValueOf(slices.SortedStableFunc(slices.Values(x), func(a, b NamedValue) int { return cmp.Compare(a.Name, b.Name) }))
+	case []Metric:
+		v = reflect.ValueOf(slices.SortedStableFunc(slices.Values(x), func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) }))
+	case Attributes:
+		d.uint(uint64(len(x)))
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			d.text(k)
+			d.text(x[k])
+		}
+		return
 	}
-}
-
-func (d *digest) attributes(a Attributes) {
-	d.int(len(a))
-	for _, k := range slices.Sorted(maps.Keys(a)) {
-		d.text(k)
-		d.text(a[k])
-	}
-}
-
-func (d *digest) config(c space.Config) {
-	d.int(c.Len())
-	for name, v := range c.All() {
-		d.text(name)
-		d.int(int(v.Kind()))
+	switch {
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).Name != "RequestID" {
+				d.value(v.Field(i))
+			}
+		}
+	case v.Kind() == reflect.Slice:
+		d.uint(uint64(v.Len()))
+		for i := range v.Len() {
+			d.value(v.Index(i))
+		}
+	case v.Kind() == reflect.String:
 		d.text(v.String())
+	case v.Kind() == reflect.Bool && v.Bool():
+		d.uint(1)
+	case v.Kind() == reflect.Bool:
+		d.uint(0)
+	case v.CanInt():
+		d.uint(uint64(v.Int()))
+	case v.CanUint():
+		d.uint(v.Uint())
+	case v.CanFloat() && math.IsNaN(v.Float()):
+		d.uint(math.Float64bits(math.NaN())) // one for all
+	case v.CanFloat():
+		d.uint(math.Float64bits(v.Float()))
+	default:
+		panic("study: precondition: a command with a " + v.Type().String())
 	}
-}
-
-// The values of a report and the metrics of an outcome have no order.
-func (d *digest) reports(reports []Report) {
-	d.int(len(reports))
-	for _, r := range reports {
-		d.uint(uint64(r.Step))
-		d.int(len(r.Values))
-		for _, v := range slices.SortedStableFunc(slices.Values(r.Values), func(a, b NamedValue) int { return cmp.Compare(a.Name, b.Name) }) {
-			d.text(v.Name)
-			d.float(v.Value)
-		}
-	}
-}
-
-func (d *digest) outcome(o Outcome) {
-	d.int(int(o.State))
-	d.int(int(o.Reason))
-	d.text(o.Message)
-	d.int(len(o.Metrics))
-	for _, m := range slices.SortedStableFunc(slices.Values(o.Metrics), func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) }) {
-		d.text(m.Name)
-		d.int(len(m.Values))
-		for _, v := range m.Values {
-			d.float(v)
-		}
-		d.bool(m.HasStdErr)
-		d.float(m.StdErr)
-	}
-	d.float(o.Cost)
-	d.attributes(o.Attributes)
-}
-
-// canonicalBits maps every NaN to one.
-func canonicalBits(x float64) uint64 {
-	if x != x {
-		x = math.NaN()
-	}
-	return math.Float64bits(x)
-}
-
-func (c Create) digest(d *digest) {
-	d.text("create")
-	d.text(spaceText(c.Spec.Space))
-	d.int(len(c.Spec.Objectives))
-	for _, o := range c.Spec.Objectives {
-		d.text(o.Name)
-		d.int(int(o.Direction))
-	}
-	d.int(c.Spec.MaxTrials)
-	d.duration(c.Spec.Timeout)
-	d.float(c.Spec.MaxCost)
-	d.duration(c.Spec.Lease)
-	d.int(c.Spec.MaxRetries)
-	d.uint(c.Spec.Seed)
-	for _, p := range []Component{c.Spec.Proposer, c.Spec.Pruner} {
-		d.text(p.Name)
-		d.text(p.Options)
-	}
-	d.attributes(c.Spec.Attributes)
-}
-
-func (c Pause) digest(d *digest)  { d.text("pause") }
-func (c Resume) digest(d *digest) { d.text("resume") }
-
-func (c Finish) digest(d *digest) {
-	d.text("finish")
-	d.int(int(c.Reason))
-	d.text(c.Detail)
-}
-
-func (c Enqueue) digest(d *digest) {
-	d.text("enqueue")
-	d.config(c.Config)
-	d.attributes(c.Attributes)
-}
-
-func (c Add) digest(d *digest) {
-	d.text("add")
-	d.config(c.Config)
-	d.reports(c.Reports)
-	d.outcome(c.Outcome)
-	d.attributes(c.Attributes)
-}
-
-func (c Ask) digest(d *digest) {
-	d.text("ask")
-	d.int(c.Count)
-	d.text(c.Worker)
-	d.duration(c.Lease)
-	d.bool(c.New)
-}
-
-// A Start is part of the answer to its Ask and has the same fingerprint.
-func (c Start) digest(d *digest) { c.Ask.digest(d) }
-
-func (c ReportValues) digest(d *digest) {
-	d.text("report")
-	d.int(c.Trial)
-	d.int(c.Epoch)
-	d.reports(c.Reports)
-}
-
-func (c Tell) digest(d *digest) {
-	d.text("tell")
-	d.int(c.Trial)
-	d.int(c.Epoch)
-	d.outcome(c.Outcome)
-}
-
-func (c SetAttributes) digest(d *digest) {
-	d.text("attributes")
-	d.int(c.Trial)
-	d.attributes(c.Attributes)
 }
