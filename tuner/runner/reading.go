@@ -216,6 +216,9 @@ func rewrite(name, before, after string, at []int) string {
 	case at[4] >= 0:
 		return fmt.Sprintf("%q is not a number, so print the number itself, in Python with float(…), as in %s", said+behind, right)
 	case unit != "":
+		if strings.ContainsAny(unit, "0123456789") { // it is unclear what the number is
+			right = assignment(name, "NUMBER")
+		}
 		return fmt.Sprintf("%q has %q behind the number, so print the number alone, as in %s", said+unit, unit, right)
 	case strings.Contains(value, ","):
 		return fmt.Sprintf("%q looks like a decimal comma, so write %s", said, assignment(name, strings.Replace(value, ",", ".", 1)))
