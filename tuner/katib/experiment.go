@@ -154,34 +154,8 @@ func spaceOf(parameters []*pb.ParameterSpec) (*space.Space, error) {
 func configOf(s *space.Space, t *pb.Trial) (c space.Config, ok bool) {
 	var entries []space.Assignment
 	for _, a := range t.GetSpec().GetParameterAssignments().GetAssignments() {
-		p, ok := s.Lookup(a.GetName())
-		if !ok {
-			return c, false
-		}
-		v, ok := valueOf(p, a.GetValue())
-		if !ok {
-			return c, false
-		}
-		entries = append(entries, space.Assignment{Name: p.Name, Value: v})
+		entries = append(entries, space.Assignment{Name: a.GetName(), Value: space.String(a.GetValue())})
 	}
-	c = space.NewConfig(entries...)
-	return c, s.Validate(c) == nil
-}
-
-// valueOf returns the value of a parameter with a text.
-func valueOf(p space.Parameter, text string) (space.Value, bool) {
-	switch p.Type {
-	case space.TypeFloat:
-		x, err := strconv.ParseFloat(text, 64)
-		return space.Float(x), err == nil
-	case space.TypeInt:
-		n, err := strconv.ParseInt(text, 10, 64)
-		return space.Int(n), err == nil
-	default:
-		i := slices.IndexFunc(p.Values, func(v space.Value) bool { return v.String() == text })
-		if i < 0 {
-			return space.Value{}, false
-		}
-		return p.Values[i], true
-	}
+	c, err := s.Complete(space.NewConfig(entries...))
+	return c, err == nil
 }

@@ -5,36 +5,15 @@ import (
 	"strings"
 )
 
-// condition is a Condition in a form that is quick to evaluate. The parent is an index, and
-// many values are a set.
+// condition is a Condition with the parent as an index.
 type condition struct {
 	parent int
 	values []Value
-	set    map[Value]struct{} // nil if there are few
-}
-
-const fewValues = 8
-
-func newCondition(parent int, values []Value) condition {
-	c := condition{parent: parent, values: values}
-	if len(values) > fewValues {
-		c.set = make(map[Value]struct{}, len(values))
-		for _, v := range values {
-			c.set[v] = struct{}{}
-		}
-	}
-	return c
 }
 
 // holds reports whether the parent's value v satisfies the condition. The zero Value stands
 // for an inactive parent and satisfies no condition.
-func (c *condition) holds(v Value) bool {
-	if c.set == nil {
-		return slices.Contains(c.values, v)
-	}
-	_, ok := c.set[v]
-	return ok
-}
+func (c *condition) holds(v Value) bool { return slices.Contains(c.values, v) }
 
 // active reports whether m is active, given its parents' values by index.
 func (m *member) active(values []Value) bool {
@@ -87,7 +66,7 @@ func (c *checker) condition(s *Space, i int, w *Condition) {
 		return
 	}
 	if c.conditionValues(i, m.Name, parent, w) {
-		m.conditions = append(m.conditions, newCondition(j, w.Values))
+		m.conditions = append(m.conditions, condition{j, w.Values})
 	}
 }
 

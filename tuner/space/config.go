@@ -24,9 +24,6 @@ type Assignment struct {
 // later assignment to a name replaces an earlier one.
 func NewConfig(entries ...Assignment) Config {
 	sorted := slices.Clone(entries)
-	if ascending(sorted) {
-		return Config{entries: slices.Clip(sorted)}
-	}
 	slices.SortStableFunc(sorted, func(a, b Assignment) int { return strings.Compare(a.Name, b.Name) })
 	out := sorted[:0]
 	for i, e := range sorted {
@@ -36,17 +33,6 @@ func NewConfig(entries ...Assignment) Config {
 		out = append(out, e)
 	}
 	return Config{entries: slices.Clip(out)}
-}
-
-// ascending reports whether names are in strictly ascending order, as those of another
-// Config are.
-func ascending(entries []Assignment) bool {
-	for i := 1; i < len(entries); i++ {
-		if entries[i-1].Name >= entries[i].Name {
-			return false
-		}
-	}
-	return true
 }
 
 // Len returns the number of assigned parameters.

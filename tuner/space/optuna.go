@@ -45,6 +45,23 @@ func (r *fieldReader) optunaShort(n *node) {
 	r.optunaFields(n)
 }
 
+// optunaForms are the distributions of Optuna, also those of versions before 3, with the
+// keys of their attributes.
+var optunaForms = map[string]struct {
+	typ  Type
+	keys []string
+	log  bool
+}{
+	"FloatDistribution":           {TypeFloat, []string{"low", "high", "log", "step"}, false},
+	"UniformDistribution":         {TypeFloat, []string{"low", "high"}, false},
+	"LogUniformDistribution":      {TypeFloat, []string{"low", "high"}, true},
+	"DiscreteUniformDistribution": {TypeFloat, []string{"low", "high", "q"}, false},
+	"IntDistribution":             {TypeInt, []string{"low", "high", "log", "step"}, false},
+	"IntUniformDistribution":      {TypeInt, []string{"low", "high", "step"}, false},
+	"IntLogUniformDistribution":   {TypeInt, []string{"low", "high", "step"}, true},
+	"CategoricalDistribution":     {TypeCategorical, []string{"choices"}, false},
+}
+
 // optunaLong reads the form `{"name": "FloatDistribution", "attributes": {…}}`.
 func (r *fieldReader) optunaLong(n *node) {
 	r.b.keys(n, r.name, []string{"name", "attributes"}, "")
@@ -53,33 +70,17 @@ func (r *fieldReader) optunaLong(n *node) {
 		r.fault(n.line, "attributes", "", "a distribution has attributes", `add "attributes": {…}`)
 		return
 	}
-	known := []string{"low", "high", "log", "step"}
 	name := r.text(n, "name")
-	switch name {
-	case "FloatDistribution":
-		r.p.Type = TypeFloat
-	case "UniformDistribution", "LogUniformDistribution":
-		r.p.Type = TypeFloat
-		known = known[:2]
-	case "DiscreteUniformDistribution":
-		r.p.Type = TypeFloat
-		known = []string{"low", "high", "q"}
-	case "IntDistribution":
-		r.p.Type = TypeInt
-	case "IntUniformDistribution", "IntLogUniformDistribution":
-		r.p.Type = TypeInt
-		known = []string{"low", "high", "step"}
-	case "CategoricalDistribution":
-		r.p.Type = TypeCategorical
-		known = []string{"choices"}
-	default:
+	form, ok := optunaForms[name]
+	if !ok {
 		r.fault(n.line, "name", quote(name), "there is no such distribution", suggestKey(name, []string{"FloatDistribution", "IntDistribution", "CategoricalDistribution"}, "use FloatDistribution, IntDistribution or CategoricalDistribution"))
 		return
 	}
-	r.b.keys(a, r.name, known, "")
+	r.p.Type = form.typ
+	r.b.keys(a, r.name, form.keys, "")
 	r.optunaFields(a)
 	r.number(a, "q", &r.p.Step)
-	if strings.Contains(name, "LogUniform") {
+	if form.log {
 		r.p.Scale = Log
 	}
 }
