@@ -764,7 +764,7 @@ func (a *autoRun) runDemo(g *cli.Globals, cmd *cobra.Command, args []string) err
 	if !cmd.Flags().Changed("folds") {
 		a.folds = 1 // five folds take five times as long, and one is enough to show
 	}
-	g.Note(cmd, "Tuning FALKON on %d generated rows in\n%s.\nTheir noise has the standard deviation %d, so the rmse cannot be lower.", demoRows, file, demoNoise)
+	g.Note(cmd, "Tuning FALKON on %d generated rows in\n%s.\nTheir noise has the standard deviation %d, so no model can expect a lower rmse.\nOn these few rows a measured one may be a little lower by chance.", demoRows, file, demoNoise)
 	err := a.run(cmd.Context(), g, cmd, "falkon")
 	if errors.Is(err, context.Canceled) {
 		g.NoteCommands(cmd, [][2]string{{"the rest of the demonstration", "auto --demo --db " + cli.ShellQuote(g.Db)}})

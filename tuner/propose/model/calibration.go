@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -18,6 +20,7 @@ type Calibration struct {
 	surface  *Surface
 	folded   int
 	errors   []float64 // of the last window of them, in standard deviations of an outcome
+	within   float64   // root mean square of leave-one-out errors at the model event, as targets
 	tracking float64   // logarithm of a factor
 }
 
@@ -27,9 +30,11 @@ type foreseen struct {
 	mean, bound, beta float64
 }
 
-// The last window errors count, because models get better. With fewer than calibratedFrom
-// their factor is 1.
+// The last window errors count, because models get better. Where they are fewer than
+// calibratedFrom, no interval is narrower than that of leave-one-out predictions of at most
+// withinRows results.
 const (
+	withinRows     = 40
 	window         = 40
 	memory         = 100
 	calibratedFrom = 10
@@ -51,8 +56,9 @@ const (
 	poorFrom     = 20
 )
 
-// follow adds the new results, and measures errors by surface s, without outliers.
-func (c *Calibration) follow(v View, r *Results, s *Surface, outliers []int) {
+// follow adds the new results, and measures errors by the engine, without outliers.
+func (c *Calibration) follow(v View, r *Results, e *Engine) {
+	s := &e.Event.Surfaces[0]
 	if c.told == 0 || c.begun != r.Begun || c.told > len(r.List) {
 		*c = Calibration{begun: r.Begun, low: math.Inf(1), high: math.Inf(-1)}
 	}
@@ -64,11 +70,11 @@ func (c *Calibration) follow(v View, r *Results, s *Surface, outliers []int) {
 		}
 	}
 	if c.surface != s || c.folded > len(c.last) {
-		c.surface, c.folded, c.errors, c.tracking = s, 0, c.errors[:0], 0
+		c.surface, c.folded, c.errors, c.tracking, c.within = s, 0, c.errors[:0], 0, e.within
 	}
 	for ; c.folded < len(c.last); c.folded++ {
 		f := &c.last[c.folded]
-		if _, is := slices.BinarySearch(outliers, f.result); !is {
+		if _, is := slices.BinarySearch(e.outliers, f.result); !is {
 			c.add(f.error(&r.List[f.result], s))
 		}
 	}
@@ -142,7 +148,11 @@ func (c *Calibration) Known() bool { return len(c.errors) >= poorFrom }
 // spread returns the calibrated standard deviation of an outcome in the objective's unit,
 // from the mean and the variance of its target.
 func (c *Calibration) spread(t *Target, mean, variance float64) float64 {
-	return t.spread(mean, c.Factor()*math.Sqrt(variance))
+	sd := c.Factor() * math.Sqrt(variance)
+	if len(c.errors) < calibratedFrom {
+		sd = max(sd, c.within)
+	}
+	return t.spread(mean, sd)
 }
 
 // Noise returns the noise with which outcomes have the given standard deviation, where that
@@ -167,4 +177,38 @@ func (c *Calibration) Factor() float64 {
 		out *= slices.Sorted(slices.Values(c.errors))[at] / normal95
 	}
 	return min(max(out, leastFactor), mostFactor)
+}
+
+// leaveOneOut returns the root mean square of the errors of leave-one-out predictions of the first
+// objective, in units of targets and under the hyper-parameters of its surface. It is 0 for many
+// results, because predictions in the log show the errors then.
+func (s *Surface) leaveOneOut(sp *space.Space, list []Result) (float64, error) {
+	k, err := s.kernel(sp)
+	if err != nil {
+		return 0, err
+	}
+	var samples []sample
+	for i := range list {
+		if list[i].Y != nil {
+			samples = append(samples, s.outcome(list[i].X, list[i].Y[0]))
+		}
+	}
+	if len(samples) < 2 || len(samples) > withinRows {
+		return 0, nil
+	}
+	data := (&posterior{k: k}).data(samples...)
+	data.Coarse = nil
+	least := slices.Min(data.Noise) // replicates have less than ξ²
+	for i := range data.Noise {
+		data.Noise[i] -= least
+	}
+	exact, err := gp.NewExact(k, data, gp.Options{NoiseVariance: s.Noise + least, Mean: s.Mean})
+	if err != nil {
+		return 0, err
+	}
+	sum, others := 0.0, exact.LeaveOneOut()
+	for i, o := range samples {
+		sum += (o.y - others.Mean[i]) * (o.y - others.Mean[i])
+	}
+	return math.Sqrt(sum / float64(len(samples))), nil
 }

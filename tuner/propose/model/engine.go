@@ -27,6 +27,7 @@ type Engine struct {
 	expense  *posterior   // nil for none
 	distant  *distant     // nil for none
 	outliers []int        // results, ascending
+	within   float64      // see Surface.leaveOneOut
 	told     int          // results that the surfaces have received
 	failures int          // among them
 	unfit    bool         // one of them was told as infeasible
@@ -71,6 +72,9 @@ func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
 		}
 	}
 	var err error
+	if e.within, err = event.Surfaces[0].leaveOneOut(a.space, regular); err != nil {
+		return nil, err
+	}
 	e.distant, err = newDistant(&e.builder, &e.Event, list)
 	if event.Outliers != nil {
 		e.outliers = slices.Clone(event.Outliers.Results)
@@ -227,6 +231,16 @@ func (e *Engine) LengthScales() map[string]float64 {
 func (e *Engine) Noise() float64 {
 	s := &e.Event.Surfaces[0]
 	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise()))
+}
+
+// expected converts the mean target of objective j to a prediction in the objective's units. A
+// quantity that was never negative is not predicted to be.
+func (e *Engine) expected(j int, z float64) float64 {
+	y := e.Show(j, z)
+	if o := e.Results.spec.Objectives[j]; !e.Results.negative[o.Name] {
+		y = max(y, 0)
+	}
+	return y
 }
 
 // Show converts a target of objective j to the objective's units.

@@ -35,6 +35,6 @@ func (e *Engine) Forecast(trial int, width float64) (f Forecast, ok bool) {
 	mean, variance := p.predict(kernel.NewPoints(1, len(run.X), run.X))
 	sd := math.Sqrt(variance[0])
 	return Forecast{
-		Mean: e.Show(0, mean[0]), StdDev: s.Target.Deviation(mean[0], sd), Bound: e.Show(0, mean[0]+width*sd),
+		Mean: e.expected(0, mean[0]), StdDev: s.Target.Deviation(mean[0], sd), Bound: e.Show(0, mean[0]+width*sd),
 	}, true
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -21,11 +22,12 @@ type Frozen struct {
 	past     *Outlook // of all surfaces
 
 	calibration Calibration // as it was
+	negative    map[string]bool
 }
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach().past, calibration: e.Calibration.clone()}
+	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach().past, calibration: e.Calibration.clone(), negative: maps.Clone(e.Results.negative)}
 	for j := range e.builder.objectives {
 		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
 	}
@@ -92,7 +94,11 @@ func (f *Frozen) At(x *kernel.Points[float64]) []surrogate.Prediction {
 		noise := math.Sqrt(p.noise())
 		for i, m := range mean {
 			t := &f.targets[j]
-			out[i].Mean = append(out[i].Mean, f.show(j, m))
+			mean := f.show(j, m)
+			if !f.negative[f.spec.Objectives[j].Name] {
+				mean = max(mean, 0)
+			}
+			out[i].Mean = append(out[i].Mean, mean)
 			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
 			if j == 0 {
 				n = f.calibration.Noise(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
@@ -120,8 +126,12 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 		c, t := f.past.engine.builder.options.Constraints[k], &f.past.engine.Event.Limited[k].Target
 		mean, variance := p.predict(x)
 		for i, m := range mean {
+			shown := c.shown(t, m)
+			if !f.negative[c.metric] {
+				shown = max(shown, 0)
+			}
 			out[i].Metrics = append(out[i].Metrics, surrogate.MetricPrediction{
-				Metric: c.metric, Mean: c.shown(t, m),
+				Metric: c.metric, Mean: shown,
 				StdDev: t.Deviation(m, math.Sqrt(variance[i])), Noise: t.Deviation(m, math.Sqrt(p.noise())),
 			})
 		}

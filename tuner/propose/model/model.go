@@ -61,7 +61,7 @@ func (m *Model) At(v View) (*Engine, error) {
 	}
 	m.engine.Effective = a.Effective
 	m.engine.follow()
-	m.calibration.follow(v, m.Results, &m.engine.Event.Surfaces[0], m.engine.outliers)
+	m.calibration.follow(v, m.Results, m.engine)
 	m.engine.Calibration = &m.calibration
 	return m.engine, nil
 }

@@ -187,11 +187,12 @@ func (o *Outlook) Explain(x, widths []float64) (p surrogate.Prediction, bound []
 	for j := range o.engine.builder.objectives {
 		m, v := o.surfaces[j].predict(row)
 		sd, t := math.Sqrt(v[0]), &o.engine.Event.Surfaces[j].Target
-		p.Mean = append(p.Mean, o.engine.Show(j, m[0]))
+		mean, raw := o.engine.expected(j, m[0]), o.engine.Show(j, m[0])
+		p.Mean = append(p.Mean, mean)
 		p.StdDev = append(p.StdDev, t.Deviation(m[0], sd))
 		p.Noise = append(p.Noise, t.Deviation(m[0], math.Sqrt(o.surfaces[j].noise())))
 		if widths != nil {
-			bound = append(bound, o.engine.Show(j, m[0]+widths[j]*sd))
+			bound = append(bound, mean+(o.engine.Show(j, m[0]+widths[j]*sd)-raw))
 		}
 	}
 	return p, bound

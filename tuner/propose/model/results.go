@@ -64,6 +64,7 @@ type Results struct {
 	trials   int            // digested
 	open     []int          // trials that may still get a result, ascending
 	seen     map[uint64]struct{}
+	negative map[string]bool // metrics that had a negative value
 
 	constrained []int // results told with the metric of each constraint
 
@@ -73,7 +74,7 @@ type Results struct {
 
 func newResults(spec study.Spec, o *Options) *Results {
 	return &Results{
-		spec: spec, options: o, seen: make(map[uint64]struct{}),
+		spec: spec, options: o, seen: make(map[uint64]struct{}), negative: make(map[string]bool),
 		constrained: make([]int, len(o.Constraints)), heardOf: make(map[int]struct{}),
 	}
 }
@@ -196,6 +197,11 @@ func (r *Results) hear(t study.Trial, late *study.Late) error {
 	r.List = append(r.List, res)
 	if res.Y != nil && !res.Pruned {
 		r.Repeats.add(Fingerprint(t.Config), res.Y[0])
+	}
+	for _, m := range t.Outcome.Metrics {
+		if slices.ContainsFunc(m.Values, func(v float64) bool { return v < 0 }) {
+			r.negative[m.Name] = true
+		}
 	}
 	if t.Outcome.Cost > 0 {
 		r.Costly++
