@@ -30,10 +30,6 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 			p, err := bandit.NewBBKB(c, arms)
 			return wrap(p, err)
 		},
-		"mini": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
-			p, err := bandit.NewMiniGPOpt(c.Config, arms)
-			return wrap(p, err)
-		},
 		"RFF": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
 			p, err := bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 30, 1)))
 			return wrap(p, err)
@@ -104,7 +100,7 @@ func TestConstructorsRefuse(t *testing.T) {
 	} {
 		for kind, make := range constructors() {
 			box := strings.Contains(kind, "box")
-			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "mini" || kind == "RFF") {
+			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "RFF") {
 				continue
 			}
 			config, x := bkbConfig(basic(must(kernel.NewGaussian(0.3)), 0.01)), kernel.Rows(arms)
@@ -145,23 +141,20 @@ func TestKernelFoundOutLater(t *testing.T) {
 		if kind == "RFF" || strings.Contains(kind, "box") {
 			continue
 		}
-		for _, local := range []bool{false, true} {
-			config.Local = local
-			p := must(make(config, arms))
-			var met error
-			for i := range 30 {
-				_, err := p.Next()
-				met = errors.Join(met, err)
-				_, err = p.Best()
-				met = errors.Join(met, err, p.Pull([]int{3, 5, 7}[i%3]))
-				met = errors.Join(met, p.Observe([]int{3, 5, 7}[i%3], 1))
-				if f, ok := p.(flusher); ok {
-					met = errors.Join(met, f.Flush())
-				}
+		p := must(make(config, arms))
+		var met error
+		for i := range 30 {
+			_, err := p.Next()
+			met = errors.Join(met, err)
+			_, err = p.Best()
+			met = errors.Join(met, err, p.Pull([]int{3, 5, 7}[i%3]))
+			met = errors.Join(met, p.Observe([]int{3, 5, 7}[i%3], 1))
+			if f, ok := p.(flusher); ok {
+				met = errors.Join(met, f.Flush())
 			}
-			if !is[*gp.NotPSDError](met) {
-				t.Errorf("%s: %v", kind, met)
-			}
+		}
+		if !is[*gp.NotPSDError](met) {
+			t.Errorf("%s: %v", kind, met)
 		}
 	}
 }

@@ -54,7 +54,6 @@ func BenchmarkStep(b *testing.B) {
 		{"bbkb", func() bandit.Policy { return must(bandit.NewBBKB(c, arms)) }, []int{100, 1000, 10000}},
 		{"exact", func() bandit.Policy { return must(bandit.NewGPUCB(c.Config, arms)) }, []int{100, 300, 1000}},
 		{"scratch", func() bandit.Policy { return must(bandit.NewBKB(scratch, arms)) }, []int{100}},
-		{"mini", func() bandit.Policy { return must(bandit.NewMiniGPOpt(c.Config, arms)) }, []int{100, 1000}},
 	} {
 		p, account, spent := kind.make(), env.Account(), time.Duration(0)
 		for _, t := range kind.at {
@@ -138,8 +137,8 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 	c := bkbConfig(bandit.Config{Kernel: matern(scale), NoiseVariance: 0.01, Seed: seed})
 	for name, p := range map[string]bandit.Policy{
 		"exact": must(bandit.NewGPUCB(c.Config, arms)), "bkb": must(bandit.NewBKB(c, arms)),
-		"bbkb": must(bandit.NewBBKB(c, arms)), "mini": must(bandit.NewMiniGPOpt(c.Config, arms)),
-		"rff": must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
+		"bbkb": must(bandit.NewBBKB(c, arms)),
+		"rff":  must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
 	} {
 		account := env.Account()
 		run(b, p, env, account, 300)

@@ -25,14 +25,10 @@ type Config struct {
 	// Decision.TheoryBeta. If its Norm is 0, it is the Norm of Beta, or 1 if Beta has
 	// none.
 	Report Theory
-	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches of BBKB
-	// and MiniGPOpt. It is the largest factor by which a variance may shrink before the
+	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches of BBKB.
+	// It is the largest factor by which a variance may shrink before the
 	// model gets the rewards. If 0, it is 2.
 	Ratio float64
-	// Local continues a batch of BBKB beyond its rule until some arm's own variance may
-	// have shrunk by more than C̃ (the GlobalLocal rule). Batches are longer, and a
-	// pull then costs O(Am) in place of O(m²).
-	Local bool
 	// Seed is the seed of all random numbers. Equal seeds and equal events give equal
 	// decisions.
 	Seed uint64

@@ -1,5 +1,5 @@
 // Package bandit chooses inputs to evaluate by kernel bandits whose posteriors stay
-// affordable. It has GP-UCB, BKB, BBKB and mini-GP-Opt, on finite arms and on boxes. For
+// affordable. It has GP-UCB, BKB and BBKB, on finite arms and on boxes. For
 // comparison it also has a policy whose variance starves.
 //
 // Package gp has the posteriors and package sketch the samplers. This page says when to
@@ -35,8 +35,6 @@
 //	  FromScratch  … after every reward: Algorithm 5 as it is printed
 //	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃; within, the mean is
 //	               frozen and the arm found lazily, O(m²) for each of few arms
-//	  Local        … and then until it is too much for some arm: GlobalLocal
-//	NewMiniGPOpt   the same arm ⌊(C̃ − 1)λ/σ²⌋ times; few inputs, exact
 //	NewContinuous  BKB or exact GP-UCB on a box, by a Search
 //	NewFeatures    with random features σ̃ starves; see for yourself
 //
@@ -70,8 +68,8 @@
 // # Sources, and where we depart from them
 //
 // Carratino (2020), chapters 6 and 7, from Calandriello et al. (2019), Gaussian Process
-// Optimization with Adaptive Sketching. BBKB is from Calandriello et al. (2020), and
-// mini-META from Calandriello et al. (2022). bandit_paper_test.go checks the claims.
+// Optimization with Adaptive Sketching. BBKB is from Calandriello et al. (2020).
+// bandit_paper_test.go checks the claims.
 //
 //   - Algorithm 5 never observes y_{t+1}. Its p̃ must be at most 1. Its draw may be
 //     empty, and package sketch then draws one point.
@@ -110,7 +108,6 @@
 //	            may be the best as a rule; O(Am² + um²) at some (d_eff + 4)·log t of the
 //	            steps; memory (A + u)m
 //	BBKB        O(m² + log A) for each refreshed arm, O((A + u)m²) a batch
-//	MiniGPOpt   O(u³ + Au²) a batch
 //
 // bench/docs/experiments.md has measured times and regrets ("Bandits of the library"). Where most
 // arms compete, as on draws of a process in d = 6, bounds exclude few of them, and a step

@@ -20,7 +20,7 @@ func TestAnyEvents(t *testing.T) {
 	racetest.Alone(t)
 	arms := uniform(60, 40, 2)
 	rapid.Check(t, func(rt *rapid.T) {
-		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "local", "mini", "RFF"}).Draw(rt, "policy")
+		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "RFF"}).Draw(rt, "policy")
 		p := policies(t, arms)[name]
 		open, steps := map[int]int{}, 0
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {
@@ -238,7 +238,7 @@ func TestDoublingEverywhere(t *testing.T) {
 		Norm() float64
 	}{
 		"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
-		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)), "mini": must(bandit.NewMiniGPOpt(c, arms)),
+		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)),
 	} {
 		for i := range 20 {
 			if err := p.Observe(i, 100); err != nil {
@@ -269,7 +269,7 @@ func TestTheoryIsReported(t *testing.T) {
 		d := must(p.Next())
 		s := bandit.State{
 			Step: 21, NoiseVariance: 0.01, Bound: 1, InformationGain: d.InformationGain,
-			Exact: name == "GP-UCB" || name == "mini",
+			Exact: name == "GP-UCB",
 		}
 		near1(t, name, d.TheoryBeta, bandit.Theory{Norm: 1}.Beta(s), 1e-12)
 		if d.TheoryBeta < d.Beta {

@@ -163,7 +163,7 @@ func TestRefusedConfigurations(t *testing.T) {
 	}
 	crooked := &kernel.Pairwise[[]float64]{Name: "crooked", Func: func(x, y []float64) float64 { return 1 + 0.1*(x[0]-y[1]) }}
 	var asym *kernel.AsymmetryError
-	if _, err := bandit.NewMiniGPOpt(basic(crooked, 1), arms); !errors.As(err, &asym) {
+	if _, err := bandit.NewGPUCB(basic(crooked, 1), arms); !errors.As(err, &asym) {
 		t.Errorf("asymmetric kernel: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestNonEuclideanArms(t *testing.T) {
 	c := basic(k, 0.01)
 	for name, p := range map[string]bandit.Policy{
 		"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
-		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)), "mini": must(bandit.NewMiniGPOpt(c, arms)),
+		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)),
 	} {
 		late := 0
 		for s := range 80 {

@@ -50,8 +50,7 @@ func TestBatchesGrow(t *testing.T) {
 	w := newWorld(3, 60, 2, 1)
 	c := basic(matern(0.3), lambda)
 	for name, p := range map[string]bandit.Policy{
-		"BBKB":      must(bandit.NewBBKB(bkbConfig(c), w.arms)),
-		"MiniGPOpt": must(bandit.NewMiniGPOpt(c, w.arms)),
+		"BBKB": must(bandit.NewBBKB(bkbConfig(c), w.arms)),
 	} {
 		for before := 0; before < 256; before = p.Steps() {
 			size, open := 0, []int{}

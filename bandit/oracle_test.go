@@ -290,15 +290,11 @@ func policies(t testing.TB, arms kernel.Rows) map[string]bandit.Policy {
 	c := basic(k, 0.01)
 	scratch := bkbConfig(c)
 	scratch.FromScratch = true
-	local := bkbConfig(c)
-	local.Local = true
 	return map[string]bandit.Policy{
 		"GP-UCB": must(bandit.NewGPUCB(c, arms)),
 		"BKB":    must(bandit.NewBKB(bkbConfig(c), arms)),
 		"Alg. 5": must(bandit.NewBKB(scratch, arms)),
 		"BBKB":   must(bandit.NewBBKB(bkbConfig(c), arms)),
-		"local":  must(bandit.NewBBKB(local, arms)),
-		"mini":   must(bandit.NewMiniGPOpt(c, arms)),
 		"RFF":    must(bandit.NewFeatures(c, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 60, 1)))),
 	}
 }

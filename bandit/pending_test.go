@@ -18,9 +18,8 @@ func zeroArm() (*kernel.Points[float64], kernel.Kernel) {
 	return x, must(kernel.NewLinear(1))
 }
 
-// TestLocalBatchesWithArmOfNoVariance checks that the local rule ends batches as it
-// would without that arm.
-func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
+// TestBatchesWithArmOfNoVariance checks that batches end as they would without that arm.
+func TestBatchesWithArmOfNoVariance(t *testing.T) {
 	x, _ := zeroArm()
 	k := &kernel.Pairwise[[]float64]{Name: "linear·gaussian", Func: func(a, b []float64) float64 {
 		u, v := a[0]-b[0], a[1]-b[1]
@@ -34,7 +33,6 @@ func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
 	}
 	with := append(append([]int(nil), without...), 7)
 	c := basic(k, 1e-3)
-	c.Local = true
 	play := func(idx []int) (pulled []int, batches int) {
 		p := must(bandit.NewBBKB(bkbConfig(c), x.Select(idx)))
 		arm := 0
@@ -52,29 +50,6 @@ func TestLocalBatchesWithArmOfNoVariance(t *testing.T) {
 	got, batches := play(with)
 	if !slices.Equal(got, want) || batches != most {
 		t.Errorf("%d batches, want %d; pulls %v, want %v", batches, most, got, want)
-	}
-}
-
-func TestRepeatsOfArmOfNoVariance(t *testing.T) {
-	x, k := zeroArm()
-	p := must(bandit.NewMiniGPOpt(basic(k, 0.01), x))
-	for range 3 { // not the policy's choice, and the worst
-		if err := p.Observe(7, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	worst := 0
-	for range 300 {
-		d := must(p.Next())
-		if d.Arm == 7 {
-			worst++
-		}
-		if err := p.Observe(d.Arm, x.Row(d.Arm)[0]+x.Row(d.Arm)[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if worst > 0 {
-		t.Errorf("%d pulls of the arm that is known to be the worst", worst)
 	}
 }
 
