@@ -1,9 +1,7 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
-	"reflect"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -24,41 +22,19 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 	if err := checkArms(cfg.Kernel, arms); err != nil {
 		return base{}, err
 	}
-	b := base{cfg: cfg}
+	b := base{cfg: cfg, arms: arms, pulls: make([]int, arms.Len()), bound: cfg.Kernel.Bound()}
 	if t, ok := guesses(cfg.Beta); ok {
 		b.norm = t.Norm
 	}
-	return b.with(arms)
-}
-
-// with returns the base with other arms. κ² does not shrink.
-func (b base) with(arms kernel.Rows) (base, error) {
-	before := b.bound
-	b.arms, b.pulls, b.pulled = arms, make([]int, arms.Len()), nil
-	b.bound = b.cfg.Kernel.Bound()
 	if !math.IsInf(b.bound, 1) {
 		return b, nil
 	}
-	prior, err := kernel.Diagonal(b.cfg.Kernel, arms)
+	prior, err := kernel.Diagonal(cfg.Kernel, arms)
 	if err != nil {
 		return b, err
 	}
-	b.bound = max(before, prior[argmax(prior)])
+	b.bound = prior[argmax(prior)]
 	return b, nil
-}
-
-// checkNext verifies arms that will replace the present ones.
-func (b *base) checkNext(arms kernel.Rows) error {
-	if arms == nil || arms.Len() == 0 {
-		return &EmptyError{What: "arms"}
-	}
-	if got, want := reflect.TypeOf(arms), reflect.TypeOf(b.arms); got != want {
-		return fmt.Errorf("bandit: arms: %w", &kernel.TypeError{Kernel: "arms so far", Got: got.String(), Want: want.String()})
-	}
-	if arms.Dim() != b.arms.Dim() {
-		return fmt.Errorf("bandit: %w", &kernel.DimensionError{What: "arms", Got: arms.Dim(), Want: b.arms.Dim()})
-	}
-	return checkArms(b.cfg.Kernel, arms)
 }
 
 // Arms returns the arms.

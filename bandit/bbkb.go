@@ -312,22 +312,3 @@ func (p *BBKB) Batch() (pulls int, leverage float64) { return p.size, p.used }
 
 // Switches returns the number of changes of the model, which is the number of batches.
 func (p *BBKB) Switches() int { return p.switches }
-
-// SetArms implements Policy. The model gets the held rewards first. It costs
-// O((A + u)m²).
-func (p *BBKB) SetArms(arms kernel.Rows) error {
-	if p.owing > 0 {
-		return ErrPending
-	}
-	if err := p.checkNext(arms); err != nil {
-		return err
-	}
-	if len(p.held) > 0 {
-		p.close()
-	}
-	if err := p.setArms(arms, true); err != nil {
-		return err
-	}
-	p.begin()
-	return nil
-}

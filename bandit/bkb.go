@@ -125,23 +125,17 @@ func (p *BKB) refresh() {
 	}
 }
 
-// Learn takes rewards of inputs that need not be arms, such as those of another study
-// or of former arms. They resolve pending pulls of equal inputs. Its errors are those
-// of [gp.Sparse.Observe].
-func (p *BKB) Learn(x kernel.Rows, y []float64) error { return p.LearnNoisy(x, y, nil) }
-
-// LearnNoisy is Learn for rewards with variances of their own, in addition to λ. These
-// may be squares of standard errors. A reward with a variance does not resolve a
-// pending pull. Its errors are those of Learn, and *[gp.ShapeError] and
-// *[gp.ValueError] for the variances.
-func (p *BKB) LearnNoisy(x kernel.Rows, y, variances []float64) error {
+// Learn takes rewards of inputs that need not be arms, such as those of another study.
+// They resolve pending pulls of equal inputs. Its errors are those of
+// [gp.Sparse.Observe].
+func (p *BKB) Learn(x kernel.Rows, y []float64) error {
 	if err := checkRewards(y); err != nil {
 		return err
 	}
 	if x == nil || x.Len() != len(y) {
 		return shapeError("y", len(y), lenOf(x))
 	}
-	if err := p.post.Observe(gp.Data{X: x, Y: y, Noise: variances}); err != nil {
+	if err := p.post.Observe(gp.Data{X: x, Y: y}); err != nil {
 		return err
 	}
 	p.refresh()
@@ -175,11 +169,3 @@ func (p *BKB) Means() []float64 { return p.post.ArmMeans() }
 
 // Variances returns σ̃² of every arm, as a view.
 func (p *BKB) Variances() []float64 { return p.post.ArmVariances() }
-
-// SetArms implements Policy. It costs O(Am²).
-func (p *BKB) SetArms(arms kernel.Rows) error {
-	if p.Pending() > 0 {
-		return ErrPending
-	}
-	return p.sparse.setArms(arms, false)
-}

@@ -93,36 +93,14 @@ func (c inputs) Beta(s State) float64 {
 // Arms returns the arms.
 func (p *Static) Arms() kernel.Rows { return p.given }
 
-// SetArms implements Policy. Inducing points and features stay.
-func (p *Static) SetArms(arms kernel.Rows) error {
-	if arms == nil || arms.Len() == 0 {
-		return &EmptyError{What: "arms"}
-	}
-	if err := checkDistinct(arms); err != nil {
-		return err
-	}
-	mapped, err := p.remap(arms)
-	if err != nil {
-		return err
-	}
-	if err := p.BKB.SetArms(mapped); err != nil {
-		return err
-	}
-	p.given = arms
-	return nil
-}
-
 // Learn takes rewards of inputs that need not be arms.
-func (p *Static) Learn(x kernel.Rows, y []float64) error { return p.LearnNoisy(x, y, nil) }
-
-// LearnNoisy takes rewards with variances of their own.
-func (p *Static) LearnNoisy(x kernel.Rows, y, variances []float64) error {
+func (p *Static) Learn(x kernel.Rows, y []float64) error {
 	if x == nil {
-		return p.BKB.LearnNoisy(nil, y, variances)
+		return p.BKB.Learn(nil, y)
 	}
 	mapped, err := p.remap(x)
 	if err != nil {
 		return err
 	}
-	return p.BKB.LearnNoisy(mapped, y, variances)
+	return p.BKB.Learn(mapped, y)
 }

@@ -12,8 +12,7 @@ import (
 // hundred, or few arms. BKB costs less from t ≈ m on.
 type GPUCB struct {
 	base
-	post   *recursion
-	former float64 // an upper bound of d_eff of the pulls of former arms
+	post *recursion
 }
 
 var _ Policy = (*GPUCB)(nil)
@@ -58,10 +57,9 @@ func (p *GPUCB) stateNow() State {
 	return p.state(p.Steps(), p.exactDimension(), p.post.information(), true)
 }
 
-// exactDimension returns d_eff of the pulls. For former arms it uses the value at
-// SetArms, an upper bound.
+// exactDimension returns d_eff of the pulls.
 func (p *GPUCB) exactDimension() float64 {
-	return p.former + p.dimension(func(arm int) float64 { return p.post.variance[arm] })
+	return p.dimension(func(arm int) float64 { return p.post.variance[arm] })
 }
 
 // Pull implements Policy. It costs O(tA).
@@ -123,27 +121,6 @@ func (p *GPUCB) Means() []float64 { return p.post.mean }
 
 // Variances returns σ² of every arm, as a view.
 func (p *GPUCB) Variances() []float64 { return p.post.variance }
-
-// SetArms implements Policy. It costs O(t²A).
-func (p *GPUCB) SetArms(arms kernel.Rows) error {
-	if p.Pending() > 0 {
-		return ErrPending
-	}
-	if err := p.checkNext(arms); err != nil {
-		return err
-	}
-	b, err := p.with(arms)
-	if err != nil {
-		return err
-	}
-	post, err := p.post.moved(p.cfg, arms)
-	if err != nil {
-		return err
-	}
-	p.former = p.exactDimension()
-	p.base, p.post = b, post
-	return nil
-}
 
 // workersOf resolves the default number of goroutines.
 func workersOf(n int) int {

@@ -86,22 +86,14 @@ func TestRefusedChangesNothing(t *testing.T) {
 		call func(p bandit.Policy) error
 		is   func(error) bool
 	}{
-		"NaN":            {func(p bandit.Policy) error { return p.Observe(0, math.NaN()) }, is[*bandit.ValueError]},
-		"Inf in second":  {func(p bandit.Policy) error { return p.Observe(0, 1, math.Inf(1)) }, is[*bandit.ValueError]},
-		"huge":           {func(p bandit.Policy) error { return p.Observe(0, 1e200) }, is[*bandit.ValueError]},
-		"no reward":      {func(p bandit.Policy) error { return p.Observe(0) }, is[*bandit.EmptyError]},
-		"arm −1":         {func(p bandit.Policy) error { return p.Observe(-1, 1) }, is[*bandit.ArmError]},
-		"arm 80":         {func(p bandit.Policy) error { return p.Pull(80) }, is[*bandit.ArmError]},
-		"cancel":         {func(p bandit.Policy) error { return p.Cancel(0) }, notPending},
-		"cancel arm 99":  {func(p bandit.Policy) error { return p.Cancel(99) }, is[*bandit.ArmError]},
-		"no arms":        {func(p bandit.Policy) error { return p.SetArms(nil) }, is[*bandit.EmptyError]},
-		"empty arms":     {func(p bandit.Policy) error { return p.SetArms(w.arms.Slice(0, 0)) }, is[*bandit.EmptyError]},
-		"duplicate arms": {func(p bandit.Policy) error { return p.SetArms(w.arms.Select([]int{0, 1, 0})) }, is[*bandit.DuplicateArmError]},
-		"wrong dim":      {func(p bandit.Policy) error { return p.SetArms(uniform(1, 5, 3)) }, is[*kernel.DimensionError]},
-		"wrong type":     {func(p bandit.Policy) error { return p.SetArms(kernel.List[string]{"a"}) }, is[*kernel.TypeError]},
-		"NaN in arms": {func(p bandit.Policy) error {
-			return p.SetArms(kernel.NewPoints(2, 2, []float64{0, 0, 1, math.NaN()}))
-		}, is[*kernel.NonFiniteError]},
+		"NaN":           {func(p bandit.Policy) error { return p.Observe(0, math.NaN()) }, is[*bandit.ValueError]},
+		"Inf in second": {func(p bandit.Policy) error { return p.Observe(0, 1, math.Inf(1)) }, is[*bandit.ValueError]},
+		"huge":          {func(p bandit.Policy) error { return p.Observe(0, 1e200) }, is[*bandit.ValueError]},
+		"no reward":     {func(p bandit.Policy) error { return p.Observe(0) }, is[*bandit.EmptyError]},
+		"arm −1":        {func(p bandit.Policy) error { return p.Observe(-1, 1) }, is[*bandit.ArmError]},
+		"arm 80":        {func(p bandit.Policy) error { return p.Pull(80) }, is[*bandit.ArmError]},
+		"cancel":        {func(p bandit.Policy) error { return p.Cancel(0) }, notPending},
+		"cancel arm 99": {func(p bandit.Policy) error { return p.Cancel(99) }, is[*bandit.ArmError]},
 	}
 	twins := policies(t, w.arms)
 	for name, p := range policies(t, w.arms) {
@@ -241,43 +233,6 @@ func TestNonEuclideanArms(t *testing.T) {
 		}
 		if best := must(p.Best()); string(arms[best.Arm].letters) != "ce" || late > 12 {
 			t.Errorf("%s: best %s, %d of the last 20 pulls elsewhere", name, arms[best.Arm].letters, late)
-		}
-	}
-}
-
-// Arms come and go, and observations stay known.
-func TestChangingArms(t *testing.T) {
-	racetest.Alone(t)
-	w := newWorld(12, 200, 2, 0.1)
-	all := policies(t, w.arms)
-	delete(all, "RFF") // its features stay as they were
-	for name, p := range all {
-		w.play(t, p, 40)
-		if f, ok := p.(flusher); ok {
-			_ = f.Flush()
-		}
-		half := make([]int, 0, 100)
-		for i := 1; i < 200; i += 2 {
-			half = append(half, i)
-		}
-		if p.Pull(0) != nil || !errors.Is(p.SetArms(w.arms.Select(half)), bandit.ErrPending) || p.Cancel(0) != nil {
-			t.Errorf("%s: pending pulls did not stand in the way", name)
-		}
-		before := look(t, p, w.arms) // the pull may have caused a draw
-		if err := p.SetArms(w.arms.Select(half)); err != nil {
-			t.Fatal(err)
-		}
-		after := look(t, p, p.Arms())
-		for i, a := range half {
-			near1(t, name+" mean", after.mean[i], before.mean[a], 1e-7)
-			near1(t, name+" variance", after.variance[i], before.variance[a], 1e-7)
-		}
-		d := must(p.Next())
-		if d.Step != 40 || d.EffectiveDimension < 0 {
-			t.Errorf("%s: %+v", name, d)
-		}
-		if err := p.Observe(d.Arm, 1); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -156,30 +156,3 @@ func TestBestIsNotCancelled(t *testing.T) {
 		}
 	}
 }
-
-// TestSetArmsKeepsDimension checks that d_eff of pulls of former arms still counts, and
-// that κ² never shrinks.
-func TestSetArmsKeepsDimension(t *testing.T) {
-	x, k := uniform(3, 200, 2), must(kernel.NewLinear(1))
-	c := basic(k, 0.01)
-	c.Beta = bandit.Theory{Norm: 1, ByDimension: true}
-	small := kernel.NewPoints(2, 2, []float64{1e-3, 0, 0, 1e-3})
-	for name, p := range map[string]bandit.Policy{
-		"GP-UCB": must(bandit.NewGPUCB(c, x)), "BKB": must(bandit.NewBKB(bkbConfig(c), x)),
-	} {
-		for a := range 60 {
-			if err := p.Observe(a, 0.3); err != nil {
-				t.Fatal(err)
-			}
-		}
-		before := must(p.Next())
-		for range 2 {
-			if err := p.SetArms(small); err != nil {
-				t.Fatal(err)
-			}
-			after := must(p.Next())
-			near1(t, name+" d_eff", after.EffectiveDimension, before.EffectiveDimension, 1e-6)
-			near1(t, name+" β", after.Beta, before.Beta, 1e-6)
-		}
-	}
-}

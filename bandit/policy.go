@@ -7,8 +7,8 @@ import (
 )
 
 // Policy chooses arms of a finite set and learns from rewards, which it maximises. It
-// is a state machine. Its configuration and the sequence of Pull, Observe, Cancel and
-// SetArms determine it to the bit.
+// is a state machine. Its configuration and the sequence of Pull, Observe and
+// Cancel determine it to the bit.
 //
 // A refused call, with an error, leaves it as it was. A Policy is used by one
 // goroutine at a time.
@@ -37,9 +37,6 @@ type Policy interface {
 	Steps() int
 	// Arms returns the arms.
 	Arms() kernel.Rows
-	// SetArms exchanges the arms. All observations stay known, and arms get new
-	// numbers. It returns [ErrPending] or the errors of a constructor.
-	SetArms(arms kernel.Rows) error
 }
 
 // Decision is an arm with its confidence bounds, and the state that they come from.

@@ -33,46 +33,32 @@ type recursion struct {
 
 	v    []float64   // n×A
 	l    [][]float64 // row i has L_i0 … L_ii
-	at   []place
-	r    []float64 // of the rows with a reward
-	gain []float64 // log(1 + σ²/λ) of every row
+	at   []int       // the arm of every row
+	r    []float64   // of the rows with a reward
+	gain []float64   // log(1 + σ²/λ) of every row
 
 	mean     []float64
 	variance []float64
 	settled  []float64 // variances without the pending rows
 }
 
-// place is a pulled input, row i of rows.
-type place struct {
-	rows kernel.Rows
-	i    int
-}
-
 func newRecursion(cfg Config, arms kernel.Rows) (*recursion, error) {
-	e := &recursion{k: cfg.Kernel, lambda: cfg.NoiseVariance, workers: cfg.Workers}
-	if err := e.prepare(cfg, arms); err != nil {
+	prior, err := kernel.Diagonal(cfg.Kernel, arms)
+	if err != nil {
 		return nil, err
 	}
-	return e, nil
-}
-
-// prepare sets arms without observations.
-func (e *recursion) prepare(cfg Config, arms kernel.Rows) error {
-	prior, err := kernel.Diagonal(e.k, arms)
+	probe, err := gp.NewExact(cfg.Kernel, gp.Data{}, gp.Options{NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean})
 	if err != nil {
-		return err
-	}
-	probe, err := gp.NewExact(e.k, gp.Data{}, gp.Options{NoiseVariance: e.lambda, Mean: cfg.Mean})
-	if err != nil {
-		return err
+		return nil, err
 	}
 	m0, _, err := probe.Predict(arms)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.rows, e.prior, e.m0 = arms, prior, m0
-	e.mean, e.variance, e.settled = slices.Clone(m0), slices.Clone(prior), slices.Clone(prior)
-	return nil
+	return &recursion{
+		k: cfg.Kernel, lambda: cfg.NoiseVariance, workers: cfg.Workers, rows: arms, prior: prior, m0: m0,
+		mean: slices.Clone(m0), variance: slices.Clone(prior), settled: slices.Clone(prior),
+	}, nil
 }
 
 func (e *recursion) len() int     { return len(e.l) }
@@ -106,8 +92,7 @@ func (e *recursion) pull(arm int) error {
 	variance := e.variance[arm]
 	l[n] = math.Sqrt(variance + e.lambda)
 	e.v = slices.Grow(e.v, count)[:(n+1)*count]
-	p := place{e.rows, arm}
-	if err := e.fill(n, p, l); err != nil {
+	if err := e.fill(n, arm, l); err != nil {
 		e.v = e.v[:n*count]
 		return err
 	}
@@ -116,15 +101,15 @@ func (e *recursion) pull(arm int) error {
 		e.restore()
 		return err
 	}
-	e.l, e.at = append(e.l, l), append(e.at, p)
+	e.l, e.at = append(e.l, l), append(e.at, arm)
 	e.gain = append(e.gain, math.Log1p(variance/e.lambda))
 	return nil
 }
 
-// fill computes row n of V for the input p with row l of L.
-func (e *recursion) fill(n int, p place, l []float64) error {
+// fill computes row n of V for an arm with row l of L.
+func (e *recursion) fill(n, arm int, l []float64) error {
 	count := e.rows.Len()
-	one := kernel.Prepare(e.k, p.rows.Slice(p.i, p.i+1))
+	one := kernel.Prepare(e.k, e.rows.Slice(arm, arm+1))
 	dst := e.v[n*count : (n+1)*count]
 	return e.blocks(func(i0, i1 int, s *kernel.Scratch) error {
 		out := dst[i0:i1]
@@ -174,7 +159,7 @@ func (e *recursion) resolve(arm int, y float64) error {
 		}
 	}
 	l := e.l[n]
-	r := y - e.m0At(arm)
+	r := y - e.m0[arm]
 	for j, v := range e.r {
 		r -= l[j] * v
 	}
@@ -185,12 +170,10 @@ func (e *recursion) resolve(arm int, y float64) error {
 	return e.shrink(e.settled, n)
 }
 
-func (e *recursion) m0At(arm int) float64 { return e.m0[arm] }
-
 // find returns the first pending row of an arm, or −1 if there is none.
 func (e *recursion) find(arm int) int {
 	for j := len(e.r); j < e.len(); j++ {
-		if e.at[j].i == arm {
+		if e.at[j] == arm {
 			return j
 		}
 	}
@@ -199,7 +182,7 @@ func (e *recursion) find(arm int) int {
 
 // bring moves pending row j to the front of the pending ones.
 func (e *recursion) bring(j int) error {
-	first := e.at[j].i
+	first := e.at[j]
 	rest := e.drop()
 	k := j - len(e.r)
 	return e.readd(append(append([]int{first}, rest[:k]...), rest[k+1:]...))
@@ -209,7 +192,7 @@ func (e *recursion) bring(j int) error {
 func (e *recursion) cancel(arm int) error {
 	last := -1
 	for j := len(e.r); j < e.len(); j++ {
-		if e.at[j].i == arm {
+		if e.at[j] == arm {
 			last = j
 		}
 	}
@@ -221,10 +204,7 @@ func (e *recursion) cancel(arm int) error {
 // drop forgets the pending rows and returns their arms.
 func (e *recursion) drop() []int {
 	n := len(e.r)
-	arms := make([]int, 0, e.len()-n)
-	for _, p := range e.at[n:] {
-		arms = append(arms, p.i)
-	}
+	arms := slices.Clone(e.at[n:])
 	e.l, e.at, e.gain, e.v = e.l[:n], e.at[:n], e.gain[:n], e.v[:n*e.rows.Len()]
 	copy(e.variance, e.settled)
 	return arms
@@ -237,30 +217,6 @@ func (e *recursion) readd(arms []int) error {
 		}
 	}
 	return nil
-}
-
-// moved returns the posterior with other arms. No pull may be pending. It costs O(n²A).
-func (e *recursion) moved(cfg Config, arms kernel.Rows) (*recursion, error) {
-	next := &recursion{
-		k: e.k, lambda: e.lambda, workers: e.workers,
-		l: e.l, at: e.at, r: e.r, gain: e.gain, v: make([]float64, e.len()*arms.Len()),
-	}
-	if err := next.prepare(cfg, arms); err != nil {
-		return nil, err
-	}
-	count := arms.Len()
-	for i, p := range e.at {
-		if err := next.fill(i, p, e.l[i]); err != nil {
-			return nil, err
-		}
-		if err := next.shrink(next.settled, i); err != nil {
-			return nil, err
-		}
-		blas64.Axpy(e.r[i], blas64.Vector{N: count, Inc: 1, Data: next.v[i*count : (i+1)*count]},
-			blas64.Vector{N: count, Inc: 1, Data: next.mean})
-	}
-	copy(next.variance, next.settled)
-	return next, nil
 }
 
 // armBlock is the number of arms of one task.

@@ -243,19 +243,3 @@ func (p *sparse) multiplicities() []int {
 	}
 	return n
 }
-
-// setArms exchanges the arms.
-func (p *sparse) setArms(arms kernel.Rows, lazy bool) error {
-	if err := p.checkNext(arms); err != nil {
-		return err
-	}
-	b, err := p.with(arms)
-	if err != nil {
-		return err
-	}
-	if err := p.post.SetArms(arms, lazy); err != nil {
-		return err
-	}
-	p.base = b
-	return nil
-}
