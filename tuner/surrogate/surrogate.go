@@ -22,49 +22,52 @@ const (
 // Diagnosis describes the state of a model. Without a model only State and Missing are
 // set.
 type Diagnosis struct {
-	State   State
-	Missing int // results that a model still needs
+	State   State `json:"-"`
+	Missing int   `json:"-"` // results that a model still needs
 	// Position is that of the event that made the model, from EventResults results.
-	Position     study.Position
-	EventResults int
+	Position     study.Position `json:"-"`
+	EventResults int            `json:"-"`
 
-	Results            int      // that the model knows, late ones included
-	InducingPoints     int      // m
-	Capped             bool     // the option cap prevents more inducing points
-	EffectiveDimension float64  // d_eff, when inducing points were last chosen
-	InformationGain    float64  // log det V
-	Noise              float64  // standard deviation, in the objective's units
-	Beta, TheoryBeta   float64  // width of the confidence bounds used, and by theory
-	Gap                float64  // how much better than the best a configuration can be, 0 if not known
-	Warnings           []string // settings of the study that have no effect, and why
+	Results            int      `json:"results"`             // that the model knows, late ones included
+	InducingPoints     int      `json:"inducing_points"`     // m
+	Capped             bool     `json:"capped"`              // the option cap prevents more inducing points
+	EffectiveDimension float64  `json:"effective_dimension"` // d_eff, when inducing points were last chosen
+	InformationGain    float64  `json:"information_gain"`    // log det V
+	Noise              float64  `json:"noise"`               // standard deviation, in the objective's units
+	Beta               float64  `json:"beta"`                // width of the confidence bounds used
+	TheoryBeta         float64  `json:"theory_beta"`         // and by theory
+	Gap                float64  `json:"gap"`                 // how much better than the best a configuration can be, 0 if not known
+	Warnings           []string `json:"warnings,omitempty"`  // settings of the study that have no effect, and why
 	// Covered of the last Predicted outcomes of the first objective are within the 95 %
 	// interval that was predicted for them. Calibration is the factor of standard
 	// deviations of outcomes that tracks 95 %.
-	Covered, Predicted int
-	Calibration        float64
-	Outliers           int // results that the model leaves out
+	Covered     int     `json:"covered"`
+	Predicted   int     `json:"predicted"`
+	Calibration float64 `json:"calibration"`
+	Outliers    int     `json:"outliers"` // results that the model leaves out
 	// Failures is the number of results that failed. AvoidsFailures reports whether
 	// suggestions avoid places like theirs.
-	Failures       int
-	AvoidsFailures bool
+	Failures       int  `json:"failures"`
+	AvoidsFailures bool `json:"avoids_failures"`
 	// Metrics are the models of the metrics with a limit.
-	Metrics []LimitedMetric
+	Metrics []LimitedMetric `json:"metrics,omitempty"`
 	// Idle is the number of results since the last improvement. Stuck reports that they are
 	// so many that suggestions look for other basins.
-	Idle  int
-	Stuck bool
+	Idle  int  `json:"idle"`
+	Stuck bool `json:"stuck"`
 	// Draw describes how the present inducing points were drawn.
-	Draw Draw
+	Draw Draw `json:"-"`
 	// LengthScales are those of the ordered parameters that are not constant, as parts of
 	// their ranges.
-	LengthScales map[string]float64
+	LengthScales map[string]float64 `json:"-"`
 }
 
 // LimitedMetric describes the model of a metric with a limit.
 type LimitedMetric struct {
-	Metric          string
-	Results, Broken int     // results that have the metric, and those that break the limit
-	Noise           float64 // standard deviation in the metric's unit, 0 without a model
+	Metric  string  `json:"metric"`
+	Results int     `json:"results"` // results that have the metric
+	Broken  int     `json:"broken"`  // and those that break the limit
+	Noise   float64 `json:"noise"`   // standard deviation in the metric's unit, 0 without a model
 }
 
 // Draw describes how the inducing points of a surface were drawn. It is part of model
@@ -99,8 +102,10 @@ type Prediction struct {
 
 // MetricPrediction is the prediction of a metric with a limit, in its unit.
 type MetricPrediction struct {
-	Metric              string
-	Mean, StdDev, Noise float64
+	Metric string  `json:"metric"`
+	Mean   float64 `json:"mean"`
+	StdDev float64 `json:"stddev"`
+	Noise  float64 `json:"noise"`
 }
 
 // Slice is what a model predicts along one parameter, while all others stay as in one

@@ -351,6 +351,17 @@ func (g *Globals) WithStudy(cmd *cobra.Command, args []string, f func(ctx contex
 	})
 }
 
+// WithView is WithStudy for commands that begin by reading the study.
+func (g *Globals) WithView(cmd *cobra.Command, args []string, f func(ctx context.Context, svc tuner.Service, view tuner.Study) error) error {
+	return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
+		view, err := svc.Study(ctx, name)
+		if err != nil {
+			return err
+		}
+		return f(ctx, svc, view)
+	})
+}
+
 // Explain adds the names of the existing studies to the error of a missing one.
 func Explain(ctx context.Context, svc tuner.Service, name string, err error) error {
 	missing := (*store.NotFoundError)(nil)

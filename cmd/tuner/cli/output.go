@@ -194,3 +194,20 @@ func AllStudies(ctx context.Context, svc tuner.Service) iter.Seq2[tuner.Study, e
 		}
 	}
 }
+
+// WriteList writes records as JSON or YAML, or as the rows of a table.
+func WriteList[T any](out io.Writer, form string, list []T, t *Table, row func(T) []string) error {
+	if form == "table" {
+		for _, v := range list {
+			t.Row(row(v)...)
+		}
+		return t.End()
+	}
+	s := &ListSink{Out: out, Format: form}
+	for _, v := range list {
+		if err := s.Put(v); err != nil {
+			return err
+		}
+	}
+	return s.End()
+}

@@ -21,6 +21,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Commands returns the commands in the order of the help page.
+func Commands(g *cli.Globals) []*cobra.Command {
+	return append(cli.Connects(cli.ToService, newDiagnose(g), newImportance(g), newExpect(g), newPlot(g)),
+		cli.Connects(cli.ToPlace, newReplay(g))...)
+}
+
 func newDiagnose(g *cli.Globals) *cobra.Command {
 	var form *string
 	cmd := &cobra.Command{
@@ -64,7 +70,12 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 				if err != nil {
 					return err
 				}
-				if err := printDiagnosis(cmd, *form, d, view.Spec.Objectives[0].Name); err != nil {
+				if *form == "json" {
+					err = printDiagnosisJSON(cmd, d)
+				} else {
+					err = printDiagnosis(cmd, d, view.Spec.Objectives[0].Name)
+				}
+				if err != nil {
 					return err
 				}
 				for _, text := range d.Warnings {
@@ -85,15 +96,23 @@ func noModel(study string, s surrogate.State, missing int) error {
 		return fmt.Errorf("study %s has no model, because its space has no parameter that varies", study)
 	case surrogate.AtNextAsk:
 		return fmt.Errorf("study %s has no model yet, because the next ask makes it: run tuner ask %s", study, study)
-	case surrogate.Waiting:
-		results := "results are"
-		if missing == 1 {
-			results = "result is"
-		}
-		return fmt.Errorf("study %s has no model yet, because %d more %s needed", study, missing, results)
-	default: // of a server of an earlier version
-		return fmt.Errorf("study %s has no model yet, because too few trials have finished", study)
 	}
+	results := "results are"
+	if missing == 1 {
+		results = "result is"
+	}
+	return fmt.Errorf("study %s has no model yet, because %d more %s needed", study, missing, results)
+}
+
+// drawnBy names the sampler.
+func drawnBy(d surrogate.Draw) string {
+	switch d.Sampler {
+	case "all":
+		return "every different input"
+	case "uniform":
+		return "uniform sampling"
+	}
+	return strings.ToUpper(d.Sampler)
 }
 
 // draw is the JSON of how inducing points were drawn.
@@ -111,132 +130,58 @@ type drawStep struct {
 	EffectiveDimension float64 `json:"effective_dimension"`
 }
 
-// drawOf returns nil for a model of an earlier version, which does not have it.
-func drawOf(d surrogate.Draw) *draw {
-	if d.Sampler == "" {
-		return nil
+func printDiagnosisJSON(cmd *cobra.Command, d surrogate.Diagnosis) error {
+	out := struct {
+		surrogate.Diagnosis
+		Draw *draw `json:"draw,omitempty"`
+	}{Diagnosis: d}
+	if from := d.Draw; from.Sampler != "" {
+		out.Draw = &draw{Sampler: from.Sampler, Lambda: from.Lambda, Rows: from.Rows, RowsRead: from.Read}
+		for _, s := range from.Path {
+			out.Draw.Path = append(out.Draw.Path, drawStep{s.Lambda, s.Points, s.Dimension})
+		}
 	}
-	out := &draw{Sampler: d.Sampler, Lambda: d.Lambda, Rows: d.Rows, RowsRead: d.Read}
-	for _, s := range d.Path {
-		out.Path = append(out.Path, drawStep{s.Lambda, s.Points, s.Dimension})
-	}
-	return out
-}
-
-// limitedMetric is the JSON of the model of a metric with a limit.
-type limitedMetric struct {
-	Metric  string  `json:"metric"`
-	Results int     `json:"results"`
-	Broken  int     `json:"broken"`
-	Noise   float64 `json:"noise"`
-}
-
-func metricsOf(list []surrogate.LimitedMetric) (out []limitedMetric) {
-	for _, m := range list {
-		out = append(out, limitedMetric(m))
-	}
-	return out
-}
-
-// drawnBy names the sampler.
-func drawnBy(d surrogate.Draw) string {
-	switch d.Sampler {
-	case "all":
-		return "every different input"
-	case "uniform":
-		return "uniform sampling"
-	}
-	return strings.ToUpper(d.Sampler)
+	return cli.WriteJSON(cmd.OutOrStdout(), out)
 }
 
 // printDiagnosis writes a diagnosis. The unit of the noise and the gap is the objective.
-func printDiagnosis(cmd *cobra.Command, form string, d surrogate.Diagnosis, objective string) error {
-	if form == "json" {
-		return cli.WriteJSON(cmd.OutOrStdout(), struct {
-			Results            int             `json:"results"`
-			InducingPoints     int             `json:"inducing_points"`
-			Capped             bool            `json:"capped"`
-			EffectiveDimension float64         `json:"effective_dimension"`
-			InformationGain    float64         `json:"information_gain"`
-			Noise              float64         `json:"noise"`
-			Beta               float64         `json:"beta"`
-			TheoryBeta         float64         `json:"theory_beta"`
-			Gap                float64         `json:"gap"`
-			Covered            int             `json:"covered"`
-			Predicted          int             `json:"predicted"`
-			Calibration        float64         `json:"calibration"`
-			Outliers           int             `json:"outliers"`
-			Failures           int             `json:"failures"`
-			AvoidsFailures     bool            `json:"avoids_failures"`
-			Idle               int             `json:"idle"`
-			Stuck              bool            `json:"stuck"`
-			Metrics            []limitedMetric `json:"metrics,omitempty"`
-			Warnings           []string        `json:"warnings,omitempty"`
-			Draw               *draw           `json:"draw,omitempty"`
-		}{
-			d.Results, d.InducingPoints, d.Capped, d.EffectiveDimension, d.InformationGain, d.Noise,
-			d.Beta, d.TheoryBeta, d.Gap, d.Covered, d.Predicted, d.Calibration, d.Outliers, d.Failures, d.AvoidsFailures, d.Idle, d.Stuck, metricsOf(d.Metrics), d.Warnings, drawOf(d.Draw),
-		})
-	}
+func printDiagnosis(cmd *cobra.Command, d surrogate.Diagnosis, objective string) error {
 	const deviations = "standard deviations of the model"
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "VALUE", "UNIT")
 	t.Width, t.Least = cli.OutputWidth(cmd.OutOrStdout()), map[int]int{2: 12}
-	capped := ""
-	if d.Capped {
-		capped = " (capped)"
-	}
-	t.Row("results", fmt.Sprint(d.Results), "trials")
-	t.Row("inducing points", fmt.Sprint(d.InducingPoints)+capped, "points")
-	if draw := d.Draw; draw.Sampler != "" {
-		t.Row("drawn by", drawnBy(draw), "")
-		if draw.Lambda > 0 {
-			t.Row("λ of the draw", fmt.Sprintf("%.2g", draw.Lambda), "per row")
-			t.Row("rows read", fmt.Sprintf("%d of %d", draw.Read, draw.Rows), "rows")
-		}
-		if n := len(draw.Path); n > 1 {
-			t.Row("path of λ", fmt.Sprintf("%d from %.2g", n, draw.Path[0].Lambda), "steps")
+	row := func(show bool, name, unit, format string, values ...any) {
+		if show {
+			t.Row(name, fmt.Sprintf(format, values...), unit)
 		}
 	}
-	t.Row("effective dimension", fmt.Sprintf("%.3g", d.EffectiveDimension), "points")
-	t.Row("information gain", fmt.Sprintf("%.3g", d.InformationGain), "nats (log det V)")
-	t.Row("noise", fmt.Sprintf("%.3g", d.Noise), objective+" (standard deviation)")
-	t.Row("width of bounds", fmt.Sprintf("%.3g", d.Beta), deviations)
-	t.Row("width by theory", fmt.Sprintf("%.3g", d.TheoryBeta), deviations)
-	if d.Predicted > 0 {
-		t.Row("coverage", fmt.Sprintf("%d of %d", d.Covered, d.Predicted), "outcomes in 95 % intervals")
-		t.Row("calibration", fmt.Sprintf("%.2g", d.Calibration), "of an interval's width")
+	row(true, "results", "trials", "%d", d.Results)
+	row(!d.Capped, "inducing points", "points", "%d", d.InducingPoints)
+	row(d.Capped, "inducing points", "points", "%d (capped)", d.InducingPoints)
+	drawn, path := d.Draw, d.Draw.Path
+	row(drawn.Sampler != "", "drawn by", "", "%s", drawnBy(drawn))
+	row(drawn.Lambda > 0, "λ of the draw", "per row", "%.2g", drawn.Lambda)
+	row(drawn.Lambda > 0, "rows read", "rows", "%d of %d", drawn.Read, drawn.Rows)
+	if len(path) > 1 {
+		row(true, "path of λ", "steps", "%d from %.2g", len(path), path[0].Lambda)
 	}
-	if d.Outliers > 0 {
-		t.Row("outliers", fmt.Sprint(d.Outliers), "results left out")
-	}
-	if d.Failures > 0 {
-		effect := "their places are not avoided"
-		if d.AvoidsFailures {
-			effect = "their places are avoided"
-		}
-		t.Row("failures", fmt.Sprint(d.Failures), effect)
-	}
+	row(true, "effective dimension", "points", "%.3g", d.EffectiveDimension)
+	row(true, "information gain", "nats (log det V)", "%.3g", d.InformationGain)
+	row(true, "noise", objective+" (standard deviation)", "%.3g", d.Noise)
+	row(true, "width of bounds", deviations, "%.3g", d.Beta)
+	row(true, "width by theory", deviations, "%.3g", d.TheoryBeta)
+	row(d.Predicted > 0, "coverage", "outcomes in 95 % intervals", "%d of %d", d.Covered, d.Predicted)
+	row(d.Predicted > 0, "calibration", "of an interval's width", "%.2g", d.Calibration)
+	row(d.Outliers > 0, "outliers", "results left out", "%d", d.Outliers)
+	row(d.Failures > 0 && d.AvoidsFailures, "failures", "their places are avoided", "%d", d.Failures)
+	row(d.Failures > 0 && !d.AvoidsFailures, "failures", "their places are not avoided", "%d", d.Failures)
 	for _, m := range d.Metrics {
-		t.Row(m.Metric+" kept", fmt.Sprintf("%d of %d", m.Results-m.Broken, m.Results), "results")
-		if m.Noise > 0 {
-			t.Row(m.Metric+" noise", fmt.Sprintf("%.3g", m.Noise), m.Metric+" (standard deviation)")
-		}
+		row(true, m.Metric+" kept", "results", "%d of %d", m.Results-m.Broken, m.Results)
+		row(m.Noise > 0, m.Metric+" noise", m.Metric+" (standard deviation)", "%.3g", m.Noise)
 	}
-	if d.Stuck {
-		t.Row("stuck for", fmt.Sprint(d.Idle), "results")
-	}
-	gap := "-" // with several objectives, and where the model cannot say
-	if d.Gap != 0 {
-		gap = fmt.Sprintf("%.3g", d.Gap)
-	}
-	t.Row("gap", gap, objective+" (under the model)")
+	row(d.Stuck, "stuck for", "results", "%d", d.Idle)
+	row(d.Gap != 0, "gap", objective+" (under the model)", "%.3g", d.Gap)
+	row(d.Gap == 0, "gap", objective+" (under the model)", "-") // several objectives, or the model cannot say
 	return t.End()
-}
-
-// Commands returns the commands in the order of the help page.
-func Commands(g *cli.Globals) []*cobra.Command {
-	return append(cli.Connects(cli.ToService, newDiagnose(g), newImportance(g), newExpect(g), newPlot(g)),
-		cli.Connects(cli.ToPlace, newReplay(g))...)
 }
 
 func newExpect(g *cli.Globals) *cobra.Command {
@@ -265,20 +210,16 @@ Give a value for each active parameter. Constants can be left out.`,
 			if err != nil {
 				return err
 			}
-			return g.WithStudy(cmd, args[:1], func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, args[:1], func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if c, err = record.Complete(view.Spec.Space, c); err != nil {
 					return err
 				}
-				p, err := svc.Predict(ctx, name, tuner.PredictQuery{Configs: []space.Config{c}})
+				p, err := svc.Predict(ctx, view.Name, tuner.PredictQuery{Configs: []space.Config{c}})
 				if err != nil {
 					return err
 				}
 				if len(p.Configs) == 0 {
-					return cli.Exit(cli.ExitNotFound, noModel(name, p.State, p.Missing))
+					return cli.Exit(cli.ExitNotFound, noModel(view.Name, p.State, p.Missing))
 				}
 				return printExpected(cmd, *form, p, view.Spec.Objectives)
 			})
@@ -288,50 +229,41 @@ Give a value for each active parameter. Constants can be left out.`,
 	return cmd
 }
 
+// expected is the prediction of an objective in JSON.
+type expected struct {
+	Objective string  `json:"objective"`
+	Mean      float64 `json:"mean"`
+	StdDev    float64 `json:"stddev"`
+	Noise     float64 `json:"noise"`
+}
+
 // printExpected writes the prediction of each objective and of each metric with a limit.
 func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objectives []study.Objective) error {
 	of := p.Configs[0]
-	// Servers of an earlier version send no probability.
-	doubts := len(of.Metrics) > 0 || of.Feasible > 0 && of.Feasible < 1
+	out := struct {
+		Objectives []expected                   `json:"objectives"`
+		Metrics    []surrogate.MetricPrediction `json:"metrics,omitempty"`
+		Feasible   *float64                     `json:"feasible,omitempty"`
+		Results    int                          `json:"results"`
+	}{Metrics: of.Metrics, Results: p.Results}
+	if len(of.Metrics) > 0 || of.Feasible < 1 {
+		out.Feasible = &of.Feasible
+	}
+	for j, o := range objectives {
+		out.Objectives = append(out.Objectives, expected{o.Name, of.Mean[j], of.StdDev[j], of.Noise[j]})
+	}
 	if form == "json" {
-		type expected struct {
-			Objective string  `json:"objective"`
-			Mean      float64 `json:"mean"`
-			StdDev    float64 `json:"stddev"`
-			Noise     float64 `json:"noise"`
-		}
-		type limited struct {
-			Metric string  `json:"metric"`
-			Mean   float64 `json:"mean"`
-			StdDev float64 `json:"stddev"`
-			Noise  float64 `json:"noise"`
-		}
-		out := struct {
-			Objectives []expected `json:"objectives"`
-			Metrics    []limited  `json:"metrics,omitempty"`
-			Feasible   *float64   `json:"feasible,omitempty"`
-			Results    int        `json:"results"`
-		}{Results: p.Results}
-		for _, m := range of.Metrics {
-			out.Metrics = append(out.Metrics, limited(m))
-		}
-		if doubts {
-			out.Feasible = &of.Feasible
-		}
-		for j, o := range objectives {
-			out.Objectives = append(out.Objectives, expected{o.Name, of.Mean[j], of.StdDev[j], of.Noise[j]})
-		}
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "MEAN", "± MODEL", "± NOISE")
 	t.Width, t.Least = cli.OutputWidth(cmd.OutOrStdout()), map[int]int{0: 12}
-	for j, o := range objectives {
-		t.Row(o.Name, fmt.Sprintf("%.4g", of.Mean[j]), fmt.Sprintf("%.2g", of.StdDev[j]), fmt.Sprintf("%.2g", of.Noise[j]))
+	for _, e := range out.Objectives {
+		t.Row(e.Objective, fmt.Sprintf("%.4g", e.Mean), fmt.Sprintf("%.2g", e.StdDev), fmt.Sprintf("%.2g", e.Noise))
 	}
 	for _, m := range of.Metrics {
 		t.Row(m.Metric, fmt.Sprintf("%.4g", m.Mean), fmt.Sprintf("%.2g", m.StdDev), fmt.Sprintf("%.2g", m.Noise))
 	}
-	if doubts {
+	if out.Feasible != nil {
 		t.Row("feasible", fmt.Sprintf("%.3g", of.Feasible), "-", "-")
 	}
 	return t.End()
@@ -416,23 +348,21 @@ func printImportance(cmd *cobra.Command, i tuner.Importance) error {
 }
 
 // number is a number in JSON, which has no NaN.
-type number struct{ x float64 }
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(n.x) || math.IsInf(n.x, 0) {
-		return []byte("null"), nil
+func number(x float64) any {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
 	}
-	return fmt.Appendf(nil, "%g", n.x), nil
+	return x
 }
 
 func printImportanceJSON(cmd *cobra.Command, i tuner.Importance) error {
 	type parameter struct {
 		Parameter       string `json:"parameter"`
-		FirstOrder      number `json:"first_order"`
-		FirstOrderError number `json:"first_order_error"`
-		Total           number `json:"total"`
-		TotalError      number `json:"total_error"`
-		Data            number `json:"data"`
+		FirstOrder      any    `json:"first_order"`
+		FirstOrderError any    `json:"first_order_error"`
+		Total           any    `json:"total"`
+		TotalError      any    `json:"total_error"`
+		Data            any    `json:"data"`
 	}
 	out := struct {
 		Objective  string      `json:"objective"`
@@ -441,7 +371,7 @@ func printImportanceJSON(cmd *cobra.Command, i tuner.Importance) error {
 		Completed  int         `json:"completed"`
 	}{Objective: i.Objective, Results: i.Results, Completed: i.Completed}
 	for _, p := range i.Parameters {
-		out.Parameters = append(out.Parameters, parameter{p.Parameter, number{p.First}, number{p.FirstError}, number{p.Total}, number{p.TotalError}, number{p.Data}})
+		out.Parameters = append(out.Parameters, parameter{p.Parameter, number(p.First), number(p.FirstError), number(p.Total), number(p.TotalError), number(p.Data)})
 	}
 	return cli.WriteJSON(cmd.OutOrStdout(), out)
 }

@@ -571,13 +571,9 @@ without a server and without a network.`,
 			if page != "" && len(only) > 0 && png == "" && svg == "" {
 				return cli.Usagef("--only chooses among the plots of --png and --svg; leave it out, because --html has all of them")
 			}
-			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if page != "" {
-					if err := writePage(ctx, svc, name, page); err != nil {
+					if err := writePage(ctx, svc, view.Name, page); err != nil {
 						return err
 					}
 					g.Note(cmd, "Wrote %s.", page)

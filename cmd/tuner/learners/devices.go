@@ -49,30 +49,18 @@ If there is no GPU to use, stderr says why. docs/gpu.md has what a GPU needs.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, why := listDevices()
 		out := cmd.OutOrStdout()
-		if *form != "table" {
-			s := &cli.ListSink{Out: out, Format: *form}
-			for _, d := range list {
-				if err := s.Put(d); err != nil {
-					return err
-				}
+		size := func(bytes int64) string {
+			if bytes == 0 {
+				return "" // of the processor
 			}
-			if err := s.End(); err != nil {
-				return err
-			}
-		} else {
-			size := func(bytes int64) string {
-				if bytes == 0 {
-					return "" // of the processor
-				}
-				return gpu.Gigabytes(bytes)
-			}
-			w := cli.NewTable(out, "DEVICE", "MODEL", "MEMORY", "FREE", "CAPABILITY", "DRIVER")
-			for _, d := range list {
-				w.Row(d.Device, d.Model, size(d.Memory), size(d.Free), d.Capability, d.Driver)
-			}
-			if err := w.End(); err != nil {
-				return err
-			}
+			return gpu.Gigabytes(bytes)
+		}
+		table := cli.NewTable(out, "DEVICE", "MODEL", "MEMORY", "FREE", "CAPABILITY", "DRIVER")
+		err := cli.WriteList(out, *form, list, table, func(d deviceRecord) []string {
+			return []string{d.Device, d.Model, size(d.Memory), size(d.Free), d.Capability, d.Driver}
+		})
+		if err != nil {
+			return err
 		}
 		if why != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "No GPU:", why)

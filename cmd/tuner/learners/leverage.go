@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -18,9 +17,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
-
-// leverageMethods are the values of --method.
-var leverageMethods = []string{"auto", "exact", "bless", "bless-r", "squeak", "recursive", "two-pass"}
 
 // exactRows is the largest number of rows for exact scores, which take 8·n² bytes.
 const exactRows = 20_000
@@ -45,12 +41,11 @@ approximate them from a few rows, as FALKON and BKB do. The table is a summary. 
 	}
 	cli.FlagGroup(cmd, cli.Group{Title: "Scores"}, func(f *pflag.FlagSet) {
 		f.Float64Var(&l.lambda, "lambda", 0, "λ per sample, above 0")
-		f.StringVar(&l.method, "method", "auto", "`method`, one of "+strings.Join(leverageMethods, ", ")+" (auto is exact up to 5000 rows, else bless)")
+		cli.ChoiceVar(f, &l.method, "method", "", "`method` (auto is exact up to 5000 rows, else bless)", "auto", "exact", "bless", "bless-r", "squeak", "recursive", "two-pass")
 		f.StringVar(&l.kernel, "kernel", "gaussian", "`kernel`, as in tuner train falkon")
 		f.StringVar(&l.scale, "length-scale", training.Median, "`length` scale of the kernel, or one for each encoded input with commas between (median is the median distance of 1000 rows)")
 		f.Uint64Var(&l.seed, "seed", 1, "seed of random numbers")
 	})
-	cli.Register(cmd, "method", cli.Words(leverageMethods...))
 	cli.Register(cmd, "kernel", cli.Words(kernelNames()...))
 	l.data.add(cmd)
 	l.data.addTarget(cmd)
@@ -143,15 +138,13 @@ func (l *leverage) compute(ctx context.Context, r *leverages, k kernel.Kernel, s
 		return cli.Usagef("exact scores of %d rows take %.0f GB of memory; use --method bless", r.Rows, 8e-9*float64(r.Rows)*float64(r.Rows))
 	case method == "exact":
 		r.scores, err = sketch.LeverageScores(ctx, k, src, l.lambda)
-	case sampler != nil && method != "uniform":
+	default:
 		var d *sketch.Dictionary
 		if d, err = sampler.Sample(ctx, k, src, l.lambda, stream.New(l.seed)); err != nil {
 			return err
 		}
 		r.Points = d.Len()
 		r.scores, err = d.Scores(ctx, k, src, 0)
-	default:
-		return cli.OneOf("--method", method, leverageMethods...)
 	}
 	if err != nil {
 		return err

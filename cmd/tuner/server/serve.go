@@ -94,9 +94,8 @@ func (s *serving) addFlags(g *cli.Globals, cmd *cobra.Command) {
 		fs.BoolVar(&o.MetricsAllowRemote, "metrics-allow-remote", false, "access to the metrics from other machines")
 		fs.BoolVar(&s.MetricsStudies, "metrics-studies", false, "metrics of single studies, with their names, for 100 of them")
 		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes in JSON lines (default the log only)")
-		fs.StringVar(&s.logFormat, "log-format", "text", "`format` of the log, text or json")
+		cli.ChoiceVar(fs, &s.logFormat, "log-format", "", "log `format`", "text", "json")
 	})
-	cli.Register(cmd, "log-format", cli.Words("text", "json"))
 }
 
 // addServers adds the flags of the page about several servers of one database.
@@ -174,9 +173,7 @@ func (s *serving) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 
 // complete fills in what other flags and the environment say.
 func (s *serving) complete(g *cli.Globals, cmd *cobra.Command) (err error) {
-	if s.Server.Logger, err = s.logger(g, cmd); err != nil {
-		return err
-	}
+	s.Server.Logger = s.logger(g, cmd)
 	s.Version, s.LockTimeout, s.RetryFor = cli.Version(), g.LockTimeout, g.RetryFor
 	s.Service.ProposeTimeout = g.Service().ProposeTimeout
 	s.Server.TokenFile = tokensFile(s.Server.TokenFile)
@@ -263,21 +260,17 @@ func inFlags(err error) error {
 	return err
 }
 
-func (s *serving) logger(g *cli.Globals, cmd *cobra.Command) (*slog.Logger, error) {
-	switch s.logFormat {
-	case "text":
-		return g.Logger(cmd, slog.LevelInfo), nil
-	case "json":
-		level := slog.LevelInfo
-		if g.Quiet {
-			level = slog.LevelError
-		} else if g.Verbose > 0 {
-			level = slog.LevelDebug
-		}
-		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level})), nil
-	default:
-		return nil, cli.OneOf("--log-format", s.logFormat, "text", "json")
+func (s *serving) logger(g *cli.Globals, cmd *cobra.Command) *slog.Logger {
+	if s.logFormat != "json" {
+		return g.Logger(cmd, slog.LevelInfo)
 	}
+	level := slog.LevelInfo
+	if g.Quiet {
+		level = slog.LevelError
+	} else if g.Verbose > 0 {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 }
 
 // limitFlags adds a flag for each limit of a server.

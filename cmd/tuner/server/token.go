@@ -100,20 +100,11 @@ func newTokenList(path func() string) *cobra.Command {
 			} else if err != nil {
 				return err
 			}
-			if *form != "table" {
-				s := &cli.ListSink{Out: cmd.OutOrStdout(), Format: *form}
-				for _, t := range tokens {
-					if err := s.Put(t); err != nil {
-						return err
-					}
-				}
-				return s.End()
-			}
-			table := cli.NewTable(cmd.OutOrStdout(), "ID", "SCOPE", "CREATED", "EXPIRES", "LABEL")
-			for _, t := range tokens {
-				table.Row(t.ID, t.Scope.String(), t.Created.Format(time.DateOnly), expiryText(t), t.Label)
-			}
-			return table.End()
+			out := cmd.OutOrStdout()
+			table := cli.NewTable(out, "ID", "SCOPE", "CREATED", "EXPIRES", "LABEL")
+			return cli.WriteList(out, *form, tokens, table, func(t server.TokenInfo) []string {
+				return []string{t.ID, t.Scope.String(), t.Created.Format(time.DateOnly), expiryText(t), t.Label}
+			})
 		},
 	}
 	form = cli.FormatFlag(cmd, "table", "json", "jsonl", "yaml")

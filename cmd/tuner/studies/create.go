@@ -211,7 +211,7 @@ func (f *specFlags) agree(g *cli.Globals, cmd *cobra.Command, view tuner.Study, 
 // readSpace returns a function that sets the space of a spec. Of a whole Experiment of Katib
 // it sets the other settings too, unless flags give them.
 func (f *specFlags) readSpace(g *cli.Globals, cmd *cobra.Command) (fill func(*study.Spec), err error) {
-	sp, form, text, err := readSpaceFile(g, cmd, f.space)
+	sp, form, text, err := readSpace(g, cmd, f.space)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ space, in Optuna's JSON or in Katib's, and - is stdin.`,
 		Example: "  tuner space check sgd.yaml\n  kubectl get experiment tune -o yaml | tuner space check -",
 		Args:    cli.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sp, err := readSpace(g, cmd, args[0])
+			sp, _, _, err := readSpace(g, cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -85,15 +85,11 @@ The formats are that of tuner space as yaml or json, and Optuna's short JSON.`,
 		Example: "  tuner space convert --to optuna sgd.yaml > space.json\n  tuner space convert --to yaml katib.yaml > space.yaml",
 		Args:    cli.Exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			write, ok := spaceWriters[to]
-			if !ok {
-				return cli.OneOf("--to", to, "yaml", "json", "optuna")
-			}
-			sp, err := readSpace(g, cmd, args[0])
+			sp, _, _, err := readSpace(g, cmd, args[0])
 			if err != nil {
 				return err
 			}
-			text, err := write(sp)
+			text, err := spaceWriters[to](sp)
 			if err != nil {
 				return err
 			}
@@ -104,8 +100,7 @@ The formats are that of tuner space as yaml or json, and Optuna's short JSON.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "yaml", "`format` to write, one of yaml, json, optuna")
-	cli.Register(cmd, "to", cli.Words("yaml", "json", "optuna"))
+	cli.ChoiceVar(cmd.Flags(), &to, "to", "", "`format` to write", "yaml", "json", "optuna")
 	return cmd
 }
 
@@ -115,14 +110,9 @@ var spaceWriters = map[string]func(*space.Space) ([]byte, error){
 	"optuna": (*space.Space).OptunaJSON,
 }
 
-// readSpace reads a space from a file, - for stdin, and notes its format and advice.
-func readSpace(g *cli.Globals, cmd *cobra.Command, path string) (*space.Space, error) {
-	sp, _, _, err := readSpaceFile(g, cmd, path)
-	return sp, err
-}
-
-// readSpaceFile is readSpace, and returns the form and the text of the file too.
-func readSpaceFile(g *cli.Globals, cmd *cobra.Command, path string) (*space.Space, space.Form, []byte, error) {
+// readSpace reads a space from a file, - for stdin, and notes its format and advice. It
+// also returns the form and the text of the file.
+func readSpace(g *cli.Globals, cmd *cobra.Command, path string) (*space.Space, space.Form, []byte, error) {
 	text, err := readFile(cmd, path)
 	if err != nil {
 		return nil, 0, nil, err

@@ -58,17 +58,13 @@ its phase is fallback.`,
 			if err := a.parseCount(count); err != nil {
 				return err
 			}
-			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if *a.form == "env" { // before a trial is handed out that cannot run
 					if err := checkVariables(view.Spec.Space); err != nil {
 						return err
 					}
 				}
-				asked, err := a.ask(ctx, svc, name)
+				asked, err := a.ask(ctx, svc, view.Name)
 				if err != nil {
 					return err
 				}
@@ -172,7 +168,9 @@ func (a *asking) print(out io.Writer, view tuner.Study, asked tuner.Asked) error
 	case "yaml":
 		return cli.WriteYAML(out, v)
 	case "env":
-		return printEnv(out, view, asked.Trials[0])
+		t := asked.Trials[0]
+		start := fmt.Sprintf("TUNER_STUDY=%s\nTUNER_TRIAL=%d\nTUNER_EPOCH=%d\n", cli.ShellQuote(view.Name), t.Number, t.Epoch)
+		return printEnv(out, start, view.Spec.Space, t.Config)
 	case "args":
 		return printArgs(out, asked.Trials)
 	case "table":
@@ -199,19 +197,6 @@ func (a *asking) remark(g *cli.Globals, cmd *cobra.Command, asked tuner.Asked) {
 	}
 }
 
-// printEnv writes assignments for a shell.
-func printEnv(out io.Writer, view tuner.Study, t study.Trial) error {
-	if err := printStart(out, view.Name, t); err != nil {
-		return err
-	}
-	return printConfigEnv(out, view.Spec.Space, t.Config)
-}
-
-func printStart(out io.Writer, name string, t study.Trial) error {
-	_, err := fmt.Fprintf(out, "TUNER_STUDY=%s\nTUNER_TRIAL=%d\nTUNER_EPOCH=%d\n", cli.ShellQuote(name), t.Number, t.Epoch)
-	return err
-}
-
 // checkVariables refuses two parameters with the same variable.
 func checkVariables(sp *space.Space) error {
 	if err := runner.CheckVariables(sp); err != nil {
@@ -220,7 +205,8 @@ func checkVariables(sp *space.Space) error {
 	return nil
 }
 
-func printConfigEnv(out io.Writer, sp *space.Space, c space.Config) error {
+// printEnv writes assignments for a shell, after a text that starts them.
+func printEnv(out io.Writer, start string, sp *space.Space, c space.Config) error {
 	if err := checkVariables(sp); err != nil {
 		return err
 	}
@@ -228,19 +214,16 @@ func printConfigEnv(out io.Writer, sp *space.Space, c space.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "TUNER_CONFIG=%s\n", cli.ShellQuote(string(config))); err != nil {
-		return err
-	}
+	lines := []string{start + "TUNER_CONFIG=" + cli.ShellQuote(string(config))}
 	for _, p := range sp.Parameters() {
-		line := "unset " + runner.Variable(p.Name)
 		if v, ok := c.Get(p.Name); ok {
-			line = runner.Variable(p.Name) + "=" + cli.ShellQuote(v.String())
-		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
-			return err
+			lines = append(lines, runner.Variable(p.Name)+"="+cli.ShellQuote(v.String()))
+		} else {
+			lines = append(lines, "unset "+runner.Variable(p.Name))
 		}
 	}
-	return nil
+	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
 }
 
 func printArgs(out io.Writer, trials []study.Trial) error {
@@ -258,11 +241,10 @@ func printArgs(out io.Writer, trials []study.Trial) error {
 
 // printAsked writes trials as a table, with the predictions of the model if there is one.
 func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
-	trials := asked.Trials
-	thought := slices.ContainsFunc(trials, func(t study.Trial) bool { return len(t.Suggestion.Mean) == len(spec.Objectives) })
+	predicted := slices.ContainsFunc(asked.Trials, func(t study.Trial) bool { return len(t.Suggestion.Mean) == len(spec.Objectives) })
 	header := []string{"TRIAL", "EPOCH", "PHASE"}
 	for _, o := range spec.Objectives {
-		if thought {
+		if predicted {
 			header = append(header, "predicted "+o.Name, "bound")
 		}
 	}
@@ -271,24 +253,20 @@ func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
 	}
 	t := cli.NewTable(out, header...)
 	t.Width, t.Record = cli.OutputWidth(out), true
-	for _, trial := range trials {
+	for _, trial := range asked.Trials {
 		s := trial.Suggestion
 		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch), s.Phase}
 		for j := range spec.Objectives {
 			switch {
-			case !thought:
-			case j < len(s.Mean) && j < len(s.StdDev) && j < len(s.Bound) && j < len(asked.Noise):
+			case !predicted:
+			case j < min(len(s.Mean), len(s.StdDev), len(s.Bound), len(asked.Noise)):
 				row = append(row, OutcomeText(s.Mean[j], s.StdDev[j], asked.Noise[j]), fmt.Sprintf("%.4g", s.Bound[j]))
 			default:
 				row = append(row, "", "")
 			}
 		}
 		for _, p := range spec.Space.Parameters() {
-			text := ""
-			if v, ok := trial.Config.Get(p.Name); ok {
-				text = v.String()
-			}
-			row = append(row, text)
+			row = append(row, parameterText(trial.Config, p.Name, space.Value.String))
 		}
 		t.Row(row...)
 	}

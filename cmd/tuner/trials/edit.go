@@ -35,15 +35,11 @@ Give a value for each active parameter. Constants can be left out.`,
 			if c.Attributes, err = cli.ParseAttributes(attributes); err != nil {
 				return err
 			}
-			return g.WithStudy(cmd, args[:1], func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, args[:1], func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if c.Config, err = record.Complete(view.Spec.Space, c.Config); err != nil {
 					return err
 				}
-				t, err := svc.Enqueue(ctx, name, c)
+				t, err := svc.Enqueue(ctx, view.Name, c)
 				if err != nil {
 					return err
 				}

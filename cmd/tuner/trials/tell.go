@@ -100,24 +100,16 @@ TUNER_TRIAL then, and a bare value needs = before it.`,
 		},
 	}
 	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&t.state, "state", "", "`state`, one of "+strings.Join(toldStates, ", ")+" (default completed)")
-		fs.StringVar(&t.reason, "reason", "", "`reason` of a failure, one of "+strings.Join(toldReasons, ", ")+" (default crash)")
+		cli.ChoiceVar(fs, &t.state, "state", "", "`state`", "completed", "failed", "infeasible", "pruned")
+		cli.ChoiceVar(fs, &t.reason, "reason", "", "`reason` of a failure", "crash", "cancelled", "nan")
 		fs.StringVar(&t.command.Outcome.Message, "message", "", "`text` that explains the outcome")
 		fs.StringVar(&t.cost, "cost", "", "`cost` of the trial, in the unit of --max-cost")
 		fs.IntVar(&t.command.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
 		fs.StringArrayVar(&t.attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
 		fs.StringVar(&t.command.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	})
-	cli.Register(cmd, "state", cli.Words(toldStates...))
-	cli.Register(cmd, "reason", cli.Words(toldReasons...))
 	return cmd
 }
-
-// The states and reasons that a tell may have.
-var (
-	toldStates  = []string{"completed", "failed", "infeasible", "pruned"}
-	toldReasons = []string{"crash", "cancelled", "nan"}
-)
 
 // telling is a tell with its flags as text.
 type telling struct {
@@ -131,7 +123,7 @@ func (t *telling) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	if err != nil {
 		return err
 	}
-	if err := t.outcome(view.Spec, words); err != nil {
+	if err := t.outcome(view.Spec, words, cmd.Flags().Changed("reason")); err != nil {
 		return err
 	}
 	told, err := svc.Tell(ctx, name, t.command)
@@ -147,20 +139,17 @@ func (t *telling) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 }
 
 // outcome reads flags and words.
-func (t *telling) outcome(spec study.Spec, words []string) (err error) {
+func (t *telling) outcome(spec study.Spec, words []string, reasoned bool) (err error) {
 	o := &t.command.Outcome
 	if o.Metrics, err = metric.Parse(words, onlyObjective(spec)); err != nil {
 		return cli.Usage(err)
 	}
-	o.State = study.Completed
-	if t.state != "" {
-		if o.State, err = record.ParseState(t.state); err != nil || !o.State.Terminal() {
-			return cli.OneOf("--state", t.state, toldStates...)
-		}
+	if o.State, err = record.ParseState(t.state); err != nil {
+		return err
 	}
-	if t.reason != "" || o.State == study.Failed {
-		if o.Reason, err = record.ParseReason(t.reason); err != nil || t.reason == "expired" {
-			return cli.OneOf("--reason", t.reason, toldReasons...)
+	if o.State == study.Failed || reasoned {
+		if o.Reason, err = record.ParseReason(t.reason); err != nil {
+			return err
 		}
 	}
 	if o.State == study.Completed && len(words) == 0 {
@@ -199,15 +188,11 @@ does. STUDY and TRIAL can be left out as in tuner tell.`,
 				return cli.Usagef("--step is missing; give the step at which the values were measured")
 			}
 			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
-			return g.WithStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if c.Reports, err = parseReport(step, to.rest, view.Spec); err != nil {
 					return err
 				}
-				verdict, err := svc.Report(ctx, name, c)
+				verdict, err := svc.Report(ctx, view.Name, c)
 				if err != nil {
 					return err
 				}

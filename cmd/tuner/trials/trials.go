@@ -81,18 +81,14 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 		if err != nil {
 			return err
 		}
-		return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-			view, err := svc.Study(ctx, name)
-			if err != nil {
-				return err
-			}
+		return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 			out, err := trialSink(cmd.OutOrStdout(), *form, view.Spec, width(cmd.OutOrStdout()))
 			if err != nil {
 				return err
 			}
 			judge, broken := record.NewJudge(view.Spec), 0
 			filter.Reports = *form != "table"
-			for t, err := range cli.AllTrials(ctx, svc, name, filter) {
+			for t, err := range cli.AllTrials(ctx, svc, view.Name, filter) {
 				if err != nil {
 					return err
 				}
@@ -138,24 +134,20 @@ The formats args and env write only the configuration, for shells.`,
 		Example: "  tuner best digits\n  python train.py $(tuner best digits -f args) --epochs 100",
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
-				best, err := svc.Best(ctx, name)
+			return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
+				best, err := svc.Best(ctx, view.Name)
 				if err != nil {
 					return err
 				}
 				if whole := []string{"json", "jsonl", "csv", "yaml"}; slices.Contains(whole, *form) {
 					for i := range best {
-						if best[i].Reports, err = cli.AllReports(ctx, svc, name, best[i].Number); err != nil {
+						if best[i].Reports, err = cli.AllReports(ctx, svc, view.Name, best[i].Number); err != nil {
 							return err
 						}
 					}
 				}
 				if len(best) == 0 {
-					return cli.Exit(cli.ExitNotFound, fmt.Errorf("study %s has no completed trial yet", name))
+					return cli.Exit(cli.ExitNotFound, fmt.Errorf("study %s has no completed trial yet", view.Name))
 				}
 				if err := PrintBest(g, cmd, *form, view, best, width(cmd.OutOrStdout())); err != nil || *form != "table" {
 					return err
@@ -179,7 +171,7 @@ func PrintBest(g *cli.Globals, cmd *cobra.Command, form string, view tuner.Study
 	case form == "env" && !one:
 		return cli.Usagef("-f env: must be used with one objective, and this study has several with %d best trials; use -f json", len(best))
 	case form == "env":
-		return printConfigEnv(out, view.Spec.Space, best[0].Config)
+		return printEnv(out, "", view.Spec.Space, best[0].Config)
 	case form == "json" && one:
 		return cli.WriteJSON(out, ofBest(view, best[0]))
 	case form == "yaml" && one:
@@ -261,6 +253,15 @@ func valueText(v space.Value) string {
 		return fmt.Sprintf("%.6g", x)
 	}
 	return v.String()
+}
+
+// parameterText is the value of a parameter, empty if it is inactive.
+func parameterText(c space.Config, name string, of func(space.Value) string) string {
+	v, ok := c.Get(name)
+	if !ok {
+		return ""
+	}
+	return of(v)
 }
 
 // MeanText is the value of an objective with at most six digits, and its standard error.
@@ -353,11 +354,7 @@ func (t *trialTable) Put(v any) error {
 		row = append(row, MeanText(r, name))
 	}
 	for _, p := range t.spec.Space.Parameters() {
-		text := ""
-		if v, ok := r.Config.Get(p.Name); ok {
-			text = t.atMost(valueText(v), 32)
-		}
-		row = append(row, text)
+		row = append(row, t.atMost(parameterText(r.Config, p.Name, valueText), 32))
 	}
 	if !t.brief {
 		row = append(row, r.Worker, t.atMost(r.Message, 60))

@@ -28,11 +28,7 @@ trial is running.`,
 		Example: "  tuner watch digits\n  tuner watch digits --after 0 -f jsonl --until-finished",
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
-				view, err := svc.Study(ctx, name)
-				if err != nil {
-					return err
-				}
+			return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				w := Watching{Cmd: cmd, Form: *form, Spec: view.Spec, Judge: record.NewJudge(view.Spec), untilFinished: untilFinished}
 				from := view.Position
 				if cmd.Flags().Changed("after") {
@@ -40,7 +36,7 @@ trial is running.`,
 				} else if untilFinished && quiet(view) {
 					return nil
 				}
-				return w.run(ctx, svc, name, from)
+				return w.run(ctx, svc, view.Name, from)
 			})
 		},
 	}
