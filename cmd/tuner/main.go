@@ -32,7 +32,6 @@ import (
 
 func main() { os.Exit(program()) }
 
-// program runs this process's command line.
 func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -104,7 +104,6 @@ func (g *Globals) look(cmd *cobra.Command, f func(ctx context.Context, svc tuner
 	return list
 }
 
-// words are those of all items.
 func words[T any](items iter.Seq2[T, error], of func(T) []string) (out []string, err error) {
 	for item, err := range items {
 		if err != nil {
@@ -137,7 +136,6 @@ func (g *Globals) Running(cmd *cobra.Command, args []string, _ string) ([]string
 	}), noFile
 }
 
-// ofStudy lists words of a study.
 func (g *Globals) ofStudy(cmd *cobra.Command, name string, of func(spec study.Spec) []string) []string {
 	return g.look(cmd, func(ctx context.Context, svc tuner.Service) ([]string, error) {
 		s, err := svc.Study(ctx, name)
@@ -148,7 +146,6 @@ func (g *Globals) ofStudy(cmd *cobra.Command, name string, of func(spec study.Sp
 	})
 }
 
-// objectives are the objectives of a study.
 func objectives(spec study.Spec) (names []string) {
 	for _, o := range spec.Objectives {
 		names = append(names, o.Name)
@@ -170,7 +167,6 @@ func (g *Globals) Costs(cmd *cobra.Command, args []string, _ string) ([]string, 
 	return list, noFile
 }
 
-// distinct removes repeated words.
 func distinct(list []string) (out []string) {
 	for _, word := range list {
 		if !slices.Contains(out, word) {

@@ -4,10 +4,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net"
 	"os"
@@ -126,26 +128,15 @@ func (g *Globals) Logger(cmd *cobra.Command, level slog.Level) *slog.Logger {
 
 // File is the file to work on.
 func (g *Globals) File() string {
-	switch {
-	case g.Db != "":
-		return g.Db
-	case os.Getenv("TUNER_DB") != "":
-		return os.Getenv("TUNER_DB")
-	default:
-		return defaultDB
-	}
+	return cmp.Or(g.Db, os.Getenv("TUNER_DB"), defaultDB)
 }
 
 // Address is the server to work on, empty for a file.
 func (g *Globals) Address() string {
-	switch {
-	case g.Server != "":
+	if g.Db != "" || g.Store != "" { // a flag is stronger than the environment
 		return g.Server
-	case g.Db != "" || g.Store != "": // a flag is stronger than the environment
-		return ""
-	default:
-		return os.Getenv("TUNER_SERVER")
 	}
+	return cmp.Or(g.Server, os.Getenv("TUNER_SERVER"))
 }
 
 // Existing says whether a command may create the file.
@@ -269,15 +260,26 @@ func FileError(err error, path string) error {
 	}
 }
 
+// Credentials yields the flags that name files for a connection and were given, with the files.
+func (g *Globals) Credentials() iter.Seq2[string, string] {
+	return func(yield func(flag, path string) bool) {
+		for _, f := range [][2]string{{"token-file", g.TokenFile}, {"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}} {
+			if f[1] != "" && !yield(f[0], f[1]) {
+				return
+			}
+		}
+	}
+}
+
 // Dial connects to a server. It uses TLS if the server is on another machine or a
 // certificate is given.
 func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error) {
 	if _, port, err := net.SplitHostPort(address); !strings.HasPrefix(address, "unix:") && (err != nil || port == "") {
 		return nil, Usagef("--server %s: must be host:port or unix:path, such as localhost:7070", address)
 	}
-	for _, f := range []struct{ flag, path string }{{"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}, {"token-file", g.TokenFile}} {
-		if _, err := os.Stat(f.path); f.path != "" && errors.Is(err, fs.ErrNotExist) {
-			return nil, Exit(ExitNotFound, fmt.Errorf("--%s %s: there is no such file", f.flag, f.path))
+	for flag, path := range g.Credentials() {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, Exit(ExitNotFound, fmt.Errorf("--%s %s: there is no such file", flag, path))
 		}
 	}
 	o := client.Options{CAFile: g.Ca, CertFile: g.Cert, KeyFile: g.Key, TraceParent: os.Getenv("TRACEPARENT")}
@@ -391,14 +393,10 @@ func Explain(ctx context.Context, svc tuner.Service, name string, err error) err
 
 // Database is the address of the database to work on, empty for a file or a server.
 func (g *Globals) Database() string {
-	switch {
-	case g.Store != "":
+	if g.Db != "" || g.Address() != "" { // a flag is stronger than the environment
 		return g.Store
-	case g.Db != "" || g.Address() != "": // a flag is stronger than the environment
-		return ""
-	default:
-		return os.Getenv("TUNER_STORE")
 	}
+	return cmp.Or(g.Store, os.Getenv("TUNER_STORE"))
 }
 
 // Check refuses two places for the studies, and one that the command cannot use.

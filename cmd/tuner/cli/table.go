@@ -68,7 +68,6 @@ func (t *Table) End() error {
 	return t.flush()
 }
 
-// flush writes the rows.
 func (t *Table) flush() error {
 	widths := t.fit()
 	if !t.begun {
@@ -98,7 +97,6 @@ func (t *Table) flush() error {
 	return nil
 }
 
-// color is the escape sequence for a cell.
 func (t *Table) color(column int, cell string) string {
 	if f := t.Colors[column]; f != nil {
 		return f(cell)
@@ -185,7 +183,6 @@ func (t *Table) cut(widths []int) {
 	}
 }
 
-// line writes one row.
 func (t *Table) line(cells []string, widths []int, color func(column int, cell string) string) error {
 	p, painted := t.out.(*painter)
 	last := 0

@@ -32,7 +32,6 @@ func hostile(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// strip removes hostile characters.
 func strip(s string) string {
 	return strings.Map(func(r rune) rune {
 		if hostile(r) {
@@ -51,7 +50,6 @@ func Short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// isTerminal tells whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

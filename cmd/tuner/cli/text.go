@@ -129,12 +129,7 @@ func Them(n int) string {
 }
 
 // TrialsText is 1 trial, 2 trials, ….
-func TrialsText(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
-}
+func TrialsText(n int) string { return CountText(n, "trial") }
 
 func NumbersText(trials []int) string {
 	words := make([]string, len(trials))

@@ -72,7 +72,6 @@ Changes after a study was begun are not copied.`,
 	return cmd
 }
 
-// copyStudies copies the named studies, or all.
 func copyStudies(cmd *cobra.Command, g *cli.Globals, from, to string, names []string) (err error) {
 	ctx := cmd.Context()
 	source, err := openEither(ctx, g, cmd, from, bolt.Options{ReadOnly: true, MustExist: true})
@@ -114,7 +113,6 @@ func copyStudies(cmd *cobra.Command, g *cli.Globals, from, to string, names []st
 	return err
 }
 
-// openEither opens a file or a database.
 func openEither(ctx context.Context, g *cli.Globals, cmd *cobra.Command, place string, o bolt.Options) (store.Store, error) {
 	logger := g.Logger(cmd, slog.LevelWarn)
 	if postgres.IsAddress(place) {

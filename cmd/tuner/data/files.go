@@ -23,7 +23,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// checkDatabase is tuner check of a database.
 func checkDatabase(g *cli.Globals, cmd *cobra.Command, address string) (err error) {
 	st, err := g.OpenDatabase(cmd.Context(), cmd, address, g.Logger(cmd, slog.LevelWarn))
 	if err != nil {

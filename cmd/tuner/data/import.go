@@ -101,7 +101,6 @@ func readAll(cmd *cobra.Command, path string) ([]byte, error) {
 	return data, err
 }
 
-// importing is one import.
 type importing struct {
 	g               *cli.Globals
 	cmd             *cobra.Command

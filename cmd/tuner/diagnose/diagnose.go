@@ -104,7 +104,6 @@ func noModel(study string, s surrogate.State, missing int) error {
 	return fmt.Errorf("study %s has no model yet, because %d more %s needed", study, missing, results)
 }
 
-// drawnBy names the sampler.
 func drawnBy(d surrogate.Draw) string {
 	switch d.Sampler {
 	case "all":

@@ -20,7 +20,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// studyPlots draws a study from its columns.
 type studyPlots struct {
 	svc     tuner.Service
 	view    tuner.Study
@@ -55,7 +54,6 @@ func (p *studyPlots) plot(name, title string, x, y figure.Axis) *figure.Plot {
 // plotKinds are the kinds of plots, in their order.
 var plotKinds = []string{"history", "slices", "parallel", "importance", "front", "curves", "model"}
 
-// draw adds the plots of a kind.
 func (p *studyPlots) draw(ctx context.Context, kind string) error {
 	switch kind {
 	case "history":
@@ -593,7 +591,6 @@ without a server and without a network.`,
 	return cmd
 }
 
-// writePage writes the page of a study into a file.
 func writePage(ctx context.Context, svc tuner.Service, name, file string) error {
 	var out bytes.Buffer
 	if err := web.WriteFile(ctx, svc, name, time.Now(), &out); err != nil {

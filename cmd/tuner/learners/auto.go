@@ -36,7 +36,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// defaultAutoTrials is the default number of trials.
 const defaultAutoTrials = 60
 
 func newAuto(g *cli.Globals) *cobra.Command {
@@ -74,7 +73,6 @@ share with --server.`,
 	return cmd
 }
 
-// autoRun holds the flags of auto.
 type autoRun struct {
 	algorithm training.Algorithm
 	data      dataFlags
@@ -156,7 +154,6 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 	cli.Register(cmd, "pruner", studies.Pruners(g))
 }
 
-// run tunes.
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {
 	var err error
 	if a.algorithm, err = training.Find(algorithm); err != nil {
@@ -230,7 +227,6 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	return o, a.parameters(&o)
 }
 
-// parameters reads --set and --range.
 func (a *autoRun) parameters(o *autotune.Options) error {
 	o.Fixed, o.Ranges = training.Values{}, map[string]autotune.Range{}
 	for _, pair := range a.set {
@@ -274,7 +270,6 @@ func studyNameOf(algorithm, path string) string {
 	return fmt.Sprintf("%s-%.40s", algorithm, base)
 }
 
-// prepare reads the data.
 func (a *autoRun) prepare(ctx context.Context, g *cli.Globals, cmd *cobra.Command, o autotune.Options) (*autotune.Tuning, error) {
 	encoding, err := a.encoding.encoding()
 	if err != nil {
@@ -351,15 +346,7 @@ func (a *autoRun) tune(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 		g.Note(cmd, "Study %s continues: %d of its trials are over, %s.", a.study, studies.Over(view), limitText(view.Spec))
 	}
 	summary, err := a.work(ctx, g, cmd, svc, tn, view)
-	if summary.Study.Name != "" {
-		g.Note(cmd, "%s", studies.RunText(summary))
-	}
-	if len(summary.Left) > 0 {
-		g.Note(cmd, "Left running: %s. The same command continues with %s.", cli.NumbersText(summary.Left), cli.Them(len(summary.Left)))
-	}
-	if errors.Is(err, context.Canceled) {
-		return context.Canceled
-	} else if err != nil {
+	if err := studies.NoteRun(g, cmd, summary, err); err != nil {
 		return err
 	}
 	best, ok, err := tn.Best(ctx, svc, a.study)
@@ -542,7 +529,6 @@ func (a *autoRun) save(g *cli.Globals, cmd *cobra.Command, best *learners.File, 
 	return nil, err
 }
 
-// tuned is the result of a tuning.
 type tuned struct {
 	Algorithm string           `json:"algorithm"`
 	Study     string           `json:"study"`
@@ -736,18 +722,8 @@ func (a *autoRun) runDemo(g *cli.Globals, cmd *cobra.Command, args []string) err
 	if len(args) > 0 || len(a.data.paths) > 0 {
 		return cli.Usagef("--demo has its own data and algorithm; leave them out")
 	}
-	if g.Server != "" {
-		return cli.Usagef("--demo works on a file; leave --server out")
-	}
-	if g.Store != "" {
-		return cli.Usagef("--demo works on a file; leave --store out")
-	}
-	if g.Db == "" {
-		dir, err := os.MkdirTemp("", "tuner-demo-")
-		if err != nil {
-			return err
-		}
-		g.Db = filepath.Join(dir, "demo.db")
+	if err := studies.DemoFile(g); err != nil {
+		return err
 	}
 	file := g.Db + ".csv"
 	if err := writeDemoData(file); err != nil {

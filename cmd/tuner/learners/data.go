@@ -64,7 +64,6 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 	cli.Register(cmd, "delimiter", cli.Words("tab", "space"))
 }
 
-// dataFormats are the formats of files of data.
 var dataFormats = []string{"csv", "libsvm", "npy", "npz", "parquet", "idx", "chunks"}
 
 func (d *dataFlags) addTarget(cmd *cobra.Command) {
@@ -85,7 +84,6 @@ func (d *dataFlags) addIgnoreExtra(cmd *cobra.Command) {
 	})
 }
 
-// addWeights adds the flag of the weights of rows.
 func (d *dataFlags) addWeights(cmd *cobra.Command, g cli.Group) {
 	cli.FlagGroup(cmd, g, func(f *pflag.FlagSet) {
 		f.StringVar(&d.options.Weights, "weights", "", "`column` of weights of rows (default 1 each)")
@@ -124,7 +122,6 @@ func (d *dataFiles) GetSlice() []string           { return *d }
 
 var errNoData = cli.Usagef("there is no data; name the file with --data")
 
-// open reads the table.
 func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	if len(d.paths) == 0 {
 		return nil, errNoData

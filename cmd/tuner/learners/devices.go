@@ -70,7 +70,6 @@ If there is no GPU to use, stderr says why. docs/gpu.md has what a GPU needs.`,
 	return cmd
 }
 
-// deviceRecord is a device in JSON.
 type deviceRecord struct {
 	Device     string `json:"device"`
 	Model      string `json:"model"`

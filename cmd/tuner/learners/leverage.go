@@ -54,7 +54,6 @@ approximate them from a few rows, as FALKON and BKB do. The table is a summary. 
 	return cmd
 }
 
-// leverage holds the flags of the command.
 type leverage struct {
 	data                  dataFlags
 	encoding              encodingFlags
@@ -64,7 +63,6 @@ type leverage struct {
 	format                *string
 }
 
-// leverages is the result.
 type leverages struct {
 	Rows        int     `json:"rows"`
 	Lambda      float64 `json:"lambda"`

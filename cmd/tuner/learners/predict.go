@@ -104,7 +104,6 @@ func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model s
 // encoder is a method of a table that makes a source of it.
 type encoder func(*dataset.Table, context.Context, *data.Encoding) (data.Source, error)
 
-// predictions are outputs by name.
 type predictions struct {
 	names  []string
 	e      *data.Encoding
@@ -138,10 +137,8 @@ func newPredictions(f *learners.File, out []float64) *predictions {
 // classes tells whether the model predicts classes.
 func (p *predictions) classes() bool { return p.e.Task == data.Classification }
 
-// class is that of row i.
 func (p *predictions) class(i int) string { return p.e.Classes[p.e.Class(p.out[i*p.c:][:p.c])] }
 
-// row is the numbers of row i.
 func (p *predictions) row(i int) []float64 { return p.values[i*len(p.names):][:len(p.names)] }
 
 func (p *predictions) writeCSV(out io.Writer) error {

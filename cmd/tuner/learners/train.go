@@ -44,7 +44,6 @@ validation error. Ctrl-C ends the fit and keeps the best model so far.`,
 	return cmd
 }
 
-// trainer holds the flags of a training.
 type trainer struct {
 	algorithm training.Algorithm
 	data      dataFlags
@@ -142,14 +141,12 @@ func addParameter(f *pflag.FlagSet, p training.Parameter) {
 	}
 }
 
-// parameterValue is the text of a hyper-parameter.
 type parameterValue struct{ text, kind string }
 
 func (v *parameterValue) String() string     { return v.text }
 func (v *parameterValue) Type() string       { return v.kind }
 func (v *parameterValue) Set(s string) error { v.text = s; return nil }
 
-// values are the hyper-parameters of the command line.
 func (t *trainer) values(cmd *cobra.Command) training.Values {
 	v := training.Values{}
 	for _, p := range t.algorithm.Parameters {
@@ -378,7 +375,6 @@ func (t *trainer) write(cmd *cobra.Command, r trained) error {
 	return w.End()
 }
 
-// scoreText is a score as text.
 func scoreText(s training.Score) string {
 	if s.Defined() {
 		return fmt.Sprintf("%.6g", s.Value)
@@ -386,7 +382,6 @@ func scoreText(s training.Score) string {
 	return "undefined: " + s.Why()
 }
 
-// loadModel reads a model file.
 func loadModel(path string) (*learners.File, error) {
 	if path == "" {
 		return nil, cli.Usagef("there is no model; name its file with --model")
@@ -414,7 +409,6 @@ func algorithms(*cobra.Command, []string, string) (out []string, _ cobra.ShellCo
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// kernelNames are the kernels of the learners.
 func kernelNames() []string {
 	for _, p := range training.Algorithms()[0].Parameters {
 		if p.Name == "kernel" {
@@ -440,7 +434,6 @@ func hyperParameters(_ *cobra.Command, args []string, toComplete string) ([]stri
 	return cli.Assignments(names, values, nil, toComplete)
 }
 
-// fitProgress follows a fit.
 type fitProgress struct {
 	*cli.StatusLine
 	name, measure string

@@ -153,15 +153,6 @@ func numbers(xs []float64) []Number {
 	return out
 }
 
-// states are the words for states.
-func states() map[string]study.TrialState {
-	out := make(map[string]study.TrialState)
-	for s := study.Queued; s <= study.Pruned; s++ {
-		out[s.String()] = s
-	}
-	return out
-}
-
 // States are the words for states, in the order of a trial's life.
 func States() []string {
 	var out []string
@@ -173,13 +164,15 @@ func States() []string {
 
 // ParseState reads a state.
 func ParseState(word string) (study.TrialState, error) {
-	if s, ok := states()[word]; ok {
-		return s, nil
+	words := States()
+	if i := slices.Index(words, word); i >= 0 {
+		return study.Queued + study.TrialState(i), nil
 	}
+	known := strings.Join(slices.Sorted(slices.Values(words)), ", ")
 	if word == "" {
-		return 0, fmt.Errorf("there are neither values nor a state; the states are %s", strings.Join(slices.Sorted(maps.Keys(states())), ", "))
+		return 0, fmt.Errorf("there are neither values nor a state; the states are %s", known)
 	}
-	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, strings.Join(slices.Sorted(maps.Keys(states())), ", "))
+	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, known)
 }
 
 // ParseReason reads why a trial failed. The empty word means a crash.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,7 @@ import (
 
 // tokensFile is the file of tokens from the flag or else from TUNER_TOKENS.
 func tokensFile(flag string) string {
-	if flag != "" {
-		return flag
-	}
-	return os.Getenv("TUNER_TOKENS")
+	return cmp.Or(flag, os.Getenv("TUNER_TOKENS"))
 }
 
 func newServe(g *cli.Globals) *cobra.Command {
@@ -63,7 +61,6 @@ certificates (--client-ca).`,
 	return cmd
 }
 
-// addFlags adds the flags of serve.
 func (s *serving) addFlags(g *cli.Globals, cmd *cobra.Command) {
 	o := &s.Server
 	cli.FlagGroup(cmd, cli.Group{Title: "Address and TLS"}, func(fs *pflag.FlagSet) {
@@ -118,7 +115,6 @@ func (s *serving) addLimits(cmd *cobra.Command) {
 	})
 }
 
-// serving holds the flags of a server.
 type serving struct {
 	serve.Config
 	untilEOF     bool

@@ -176,7 +176,6 @@ func tryService(ctx context.Context, svc tuner.Service) error {
 	return err
 }
 
-// katibFace holds the flags of a service for Katib.
 type katibFace struct{ katib.Config }
 
 func newKatib(g *cli.Globals) *cobra.Command {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,12 +26,7 @@ file has mode 0600. It holds hashes, not the tokens themselves.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&file, "tokens", "", "token `file` (default $TUNER_TOKENS, else tokens.json)")
-	path := func() string {
-		if f := tokensFile(file); f != "" {
-			return f
-		}
-		return "tokens.json"
-	}
+	path := func() string { return cmp.Or(tokensFile(file), "tokens.json") }
 	cmd.AddCommand(newTokenAdd(g, path), newTokenList(path), newTokenRevoke(g, path))
 	return cmd
 }

@@ -82,7 +82,6 @@ func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (
 	return server, nil
 }
 
-// slurmFlags are the flags of a script for Slurm.
 type slurmFlags struct {
 	workerFlags
 	limit   time.Duration
@@ -128,7 +127,6 @@ nodes have. Placeholders of the command are those of tuner run.`,
 	return cmd
 }
 
-// script is the script for sbatch.
 func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	options := []string{
 		"--job-name=tuner-" + s.study,
@@ -165,15 +163,12 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 		return "", err
 	}
 	words := []string{"exec", cli.ShellQuote(program), "--server", cli.ShellQuote(server)}
-	for _, f := range []struct{ name, path string }{{"token-file", g.TokenFile}, {"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}} {
-		if f.path == "" {
-			continue
-		}
-		whole, err := filepath.Abs(f.path) // a task may start in another folder
+	for flag, path := range g.Credentials() {
+		whole, err := filepath.Abs(path) // a task may start in another folder
 		if err != nil {
 			return "", err
 		}
-		words = append(words, "--"+f.name, cli.ShellQuote(whole))
+		words = append(words, "--"+flag, cli.ShellQuote(whole))
 	}
 	if g.Insecure {
 		words = append(words, "--insecure")
@@ -199,7 +194,6 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	return b.String(), nil
 }
 
-// kubernetesFlags are the flags of a Job for Kubernetes.
 type kubernetesFlags struct {
 	workerFlags
 	image, tuner      string
@@ -272,15 +266,12 @@ func yamlList(words []string) string {
 	return "[" + strings.Join(words, ", ") + "]"
 }
 
-// job is the Job for kubectl.
 func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 	if k.image == "" {
 		return "", cli.Usagef("there is no --image with the command; name one, such as --image my/train:1")
 	}
-	for _, f := range []struct{ name, path string }{{"token-file", g.TokenFile}, {"ca", g.Ca}, {"cert", g.Cert}, {"key", g.Key}} {
-		if f.path != "" {
-			return "", cli.Usagef("--%s has no effect in a pod; leave it out, and put the file into the Secret %s", f.name, k.secret)
-		}
+	for flag := range g.Credentials() {
+		return "", cli.Usagef("--%s has no effect in a pod; leave it out, and put the file into the Secret %s", flag, k.secret)
 	}
 	if k.user < 0 {
 		return "", cli.Usagef("--user %d: must be above 0, such as 1000", k.user)

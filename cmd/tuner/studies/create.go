@@ -151,7 +151,6 @@ func Pruners(g *cli.Globals) cobra.CompletionFunc {
 	}
 }
 
-// given tells whether any flag that describes a study was given.
 func (f *specFlags) given(cmd *cobra.Command) bool {
 	return slices.ContainsFunc(options, func(o option) bool { return cmd.Flags().Changed(o.flag) })
 }
@@ -350,7 +349,6 @@ also takes over the finished trials that fit the new space. They do not count to
 	return cmd
 }
 
-// creation creates one study.
 type creation struct {
 	g         *cli.Globals
 	cmd       *cobra.Command

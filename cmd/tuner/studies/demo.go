@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// demoSpace is the search space of the demonstration.
 const demoSpace = `version: 1
 parameters:
   lr:        {type: float, low: 1e-5, high: 1, scale: log}
@@ -32,14 +31,11 @@ func runDemo(g *cli.Globals, cmd *cobra.Command, args []string, r *running) erro
 	if len(args) > 0 || r.spec.given(cmd) {
 		return cli.Usagef("--demo has its own study and command; leave them out")
 	}
-	if g.Server != "" {
-		return cli.Usagef("--demo works on a file; leave --server out")
-	}
-	if g.Store != "" {
-		return cli.Usagef("--demo works on a file; leave --store out")
-	}
-	if err := demoFile(g, r); err != nil {
+	if err := DemoFile(g); err != nil {
 		return err
+	}
+	if r.options.LogDir == "" {
+		r.options.LogDir = g.Db + ".logs"
 	}
 	sp, _, err := space.Parse([]byte(demoSpace))
 	if err != nil {
@@ -68,22 +64,21 @@ func runDemo(g *cli.Globals, cmd *cobra.Command, args []string, r *running) erro
 	})
 }
 
-// demoFile chooses the file for the study of the demonstration.
-func demoFile(g *cli.Globals, r *running) error {
-	if g.Db == "" {
-		dir, err := os.MkdirTemp("", "tuner-demo-")
-		if err != nil {
-			return err
+// DemoFile chooses the file for the study of a demonstration.
+func DemoFile(g *cli.Globals) error {
+	for _, f := range []struct{ flag, value string }{{"server", g.Server}, {"store", g.Store}} {
+		if f.value != "" {
+			return cli.Usagef("--demo works on a file; leave --%s out", f.flag)
 		}
-		g.Db = filepath.Join(dir, "demo.db")
 	}
-	if r.options.LogDir == "" {
-		r.options.LogDir = g.Db + ".logs"
+	if g.Db != "" {
+		return nil
 	}
-	return nil
+	dir, err := os.MkdirTemp("", "tuner-demo-")
+	g.Db = filepath.Join(dir, "demo.db")
+	return err
 }
 
-// demoNext names the commands to use next.
 func demoNext(g *cli.Globals, cmd *cobra.Command, interrupted bool) {
 	file := cli.ShellQuote(g.Db)
 	g.Note(cmd, "\nThe optimum is loss=0.1 with adam, lr=0.003, batch=64.\nThe study is in %s.", file)

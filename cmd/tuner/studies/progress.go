@@ -264,7 +264,6 @@ func (p *progress) line(format string, args ...any) {
 	fmt.Fprintln(p.out, text)
 }
 
-// draw writes the bar.
 func (p *progress) draw() {
 	if p.terminal == nil {
 		return

@@ -74,7 +74,6 @@ trials that were running. A second Ctrl-C does not wait for --grace.`,
 	return cmd
 }
 
-// running holds the flags of a run.
 type running struct {
 	options runner.Options
 	spec    specFlags
@@ -131,7 +130,6 @@ func ParseCommand(cmd *cobra.Command, args []string) (study string, command []st
 	return study, command, nil
 }
 
-// checkNumbers refuses numbers of trials that cannot be.
 func (r *running) checkNumbers() error {
 	switch o := r.options; {
 	case o.Parallel < 1:
@@ -222,32 +220,35 @@ func secondSignal() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(done) }
 }
 
-// conclude reports how a run ended.
 func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
+	if err := NoteRun(g, cmd, s, err); err != nil {
+		return err
+	}
+	if len(s.Best) == 0 {
+		return cli.Exit(cli.ExitFailure, fmt.Errorf("no trial has completed; the logs of the trials are in %s", r.options.LogDir))
+	}
+	if *r.form == "none" {
+		return nil
+	}
+	return trials.PrintBest(g, cmd, *r.form, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
+}
+
+// NoteRun notes how a run ended, and returns its error.
+func NoteRun(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
 	if s.Study.Name != "" {
-		g.Note(cmd, "%s", RunText(s))
+		g.Note(cmd, "%s", runText(s))
 	}
 	if len(s.Left) > 0 {
 		g.Note(cmd, "Left running: %s. The same command continues with %s.", cli.NumbersText(s.Left), cli.Them(len(s.Left)))
 	}
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
-	} else if err != nil {
-		return err
 	}
-	if len(s.Best) == 0 {
-		return cli.Exit(cli.ExitFailure, fmt.Errorf("no trial has completed; the logs of the trials are in %s", r.options.LogDir))
-	}
-	switch *r.form {
-	case "none":
-		return nil
-	default:
-		return trials.PrintBest(g, cmd, *r.form, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
-	}
+	return err
 }
 
-// RunText describes the state of the study and the trials of this run.
-func RunText(s runner.Summary) string {
+// runText describes the state of the study and the trials of this run.
+func runText(s runner.Summary) string {
 	text := fmt.Sprintf("Study %s: %s, %s", s.Study.Name, trials.StatusText(s.Study), cli.TrialsText(s.Study.Trials))
 	var words []string
 	for state := study.Completed; state <= study.Pruned; state++ {

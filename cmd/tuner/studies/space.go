@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -176,16 +177,13 @@ func printSpace(out io.Writer, sp *space.Space) error {
 }
 
 func valuesText(p space.Parameter) string {
-	switch p.Type {
-	case space.TypeFloat, space.TypeInt:
-		s := fmt.Sprintf("%s to %s", p.Low, p.High)
-		if p.Step.Kind() != space.KindNone && p.Step != space.Int(1) {
-			s += fmt.Sprintf(" by %s", p.Step)
-		}
-		return s
-	default:
+	switch {
+	case p.Type != space.TypeFloat && p.Type != space.TypeInt:
 		return join(p.Values)
+	case p.Step.Kind() == space.KindNone || p.Step == space.Int(1):
+		return fmt.Sprintf("%s to %s", p.Low, p.High)
 	}
+	return fmt.Sprintf("%s to %s by %s", p.Low, p.High, p.Step)
 }
 
 func scaleText(p space.Parameter) string {
@@ -196,31 +194,22 @@ func scaleText(p space.Parameter) string {
 }
 
 func WhenText(p space.Parameter) string {
-	if len(p.When) == 0 {
-		return "always"
+	var words []string
+	for _, c := range p.When {
+		words = append(words, c.Parent+" = "+join(c.Values))
 	}
-	s := ""
-	for i, c := range p.When {
-		if i > 0 {
-			s += ", "
-		}
-		s += c.Parent + " = " + join(c.Values)
-	}
-	return s
+	return cli.JoinOr(words, "always")
 }
 
 // join lists the first few values.
 func join(values []space.Value) string {
 	const most = 8
-	s := ""
-	for i, v := range values {
-		if i == most {
-			return s + fmt.Sprintf("|… (%d)", len(values))
-		}
-		if i > 0 {
-			s += "|"
-		}
-		s += v.String()
+	var words []string
+	for _, v := range values[:min(most, len(values))] {
+		words = append(words, v.String())
 	}
-	return s
+	if len(values) > most {
+		words = append(words, fmt.Sprintf("… (%d)", len(values)))
+	}
+	return strings.Join(words, "|")
 }

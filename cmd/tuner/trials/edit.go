@@ -139,7 +139,7 @@ trial may go on.`,
 		Example: "  tuner stop digits 12 --reason 'the loss diverges'",
 		Args:    cli.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, _, err := parseTarget(args)
+			to, err := parseTarget(args, 0)
 			if err != nil {
 				return err
 			}

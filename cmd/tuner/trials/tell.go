@@ -17,38 +17,34 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// target is the trial of a command, with the other arguments.
+// target is the trial of a command, with its epoch if that is known and the other arguments.
 type target struct {
-	study string
-	trial int
-	rest  []string
+	study        string
+	trial, epoch int
+	rest         []string
 }
 
 // parseTarget takes STUDY and TRIAL from the arguments. If both are missing, it takes
-// them from the environment that tuner run gives a command.
-func parseTarget(args []string) (t target, fromEnv bool, err error) {
+// them and the epoch from the environment that tuner run gives a command. An epoch that a
+// flag gave counts more.
+func parseTarget(args []string, epoch int) (t target, err error) {
 	if len(args) == 0 || strings.Contains(args[0], "=") {
 		if os.Getenv("TUNER_STUDY") == "" || os.Getenv("TUNER_TRIAL") == "" {
-			return t, false, cli.Usagef("name the study and the trial, as arguments or in TUNER_STUDY and TUNER_TRIAL")
+			return t, cli.Usagef("name the study and the trial, as arguments or in TUNER_STUDY and TUNER_TRIAL")
 		}
-		args, fromEnv = append([]string{os.Getenv("TUNER_STUDY"), os.Getenv("TUNER_TRIAL")}, args...), true
+		args = append([]string{os.Getenv("TUNER_STUDY"), os.Getenv("TUNER_TRIAL")}, args...)
+		if epoch == 0 {
+			epoch, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
+		}
 	}
 	if len(args) < 2 {
-		return t, false, cli.Usagef("there is no trial; give its number after the study, as in %s 3", args[0])
+		return t, cli.Usagef("there is no trial; give its number after the study, as in %s 3", args[0])
 	}
 	n, err := strconv.Atoi(args[1])
 	if err != nil || n < 0 {
-		return t, false, cli.Usagef("trial %q: must be a whole number of at least 0", args[1])
+		return t, cli.Usagef("trial %q: must be a whole number of at least 0", args[1])
 	}
-	return target{args[0], n, args[2:]}, fromEnv, nil
-}
-
-// epoch is that of the flag, or else of the environment if the trial came from there.
-func epoch(flag int, fromEnv bool) int {
-	if flag == 0 && fromEnv {
-		flag, _ = strconv.Atoi(os.Getenv("TUNER_EPOCH"))
-	}
-	return flag
+	return target{args[0], n, epoch, args[2:]}, nil
 }
 
 // lease is the lease of the run that started this process, if t is its trial, else 0.
@@ -89,11 +85,11 @@ TUNER_TRIAL then, and a bare value needs = before it.`,
   tuner tell digits 3 loss=-0.2±0.01 seconds=12.5
   tuner tell digits 4 --state failed --message "out of memory"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, fromEnv, err := parseTarget(args)
+			to, err := parseTarget(args, t.command.Epoch)
 			if err != nil {
 				return err
 			}
-			t.command.Trial, t.command.Epoch = to.trial, epoch(t.command.Epoch, fromEnv)
+			t.command.Trial, t.command.Epoch = to.trial, to.epoch
 			return g.WithStudy(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, name string) error {
 				return t.run(ctx, g, cmd, svc, name, to.rest)
 			})
@@ -138,7 +134,6 @@ func (t *telling) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	return nil
 }
 
-// outcome reads flags and words.
 func (t *telling) outcome(spec study.Spec, words []string, reasoned bool) (err error) {
 	o := &t.command.Outcome
 	if o.Metrics, err = metric.Parse(words, onlyObjective(spec)); err != nil {
@@ -180,14 +175,14 @@ does. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: `  tuner report digits 3 --step 10 loss=0.4
   tuner report digits 3 --step 20 loss=0.3 --exit-code || exit`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, fromEnv, err := parseTarget(args)
+			to, err := parseTarget(args, c.Epoch)
 			if err != nil {
 				return err
 			}
 			if !cmd.Flags().Changed("step") {
 				return cli.Usagef("--step is missing; give the step at which the values were measured")
 			}
-			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			c.Trial, c.Epoch = to.trial, to.epoch
 			return g.WithView(cmd, []string{to.study}, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if c.Reports, err = parseReport(step, to.rest, view.Spec); err != nil {
 					return err
@@ -227,7 +222,6 @@ func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, e
 	return []study.Report{r}, nil
 }
 
-// verdictFlags are the flags for the output of a verdict.
 type verdictFlags struct{ exitCode bool }
 
 func (v *verdictFlags) add(fs *pflag.FlagSet) {
@@ -235,14 +229,12 @@ func (v *verdictFlags) add(fs *pflag.FlagSet) {
 }
 
 func (v *verdictFlags) print(g *cli.Globals, cmd *cobra.Command, verdict tuner.Verdict) error {
-	word := "continue"
+	word, title := "continue", "Continue"
 	if verdict.Stop {
-		word = "stop"
-		if verdict.Reason != "" {
-			g.Note(cmd, "Stop: %s.", verdict.Reason)
-		}
-	} else if verdict.Reason != "" {
-		g.Note(cmd, "Continue: %s.", verdict.Reason)
+		word, title = "stop", "Stop"
+	}
+	if verdict.Reason != "" {
+		g.Note(cmd, "%s: %s.", title, verdict.Reason)
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil {
 		return err
@@ -267,14 +259,14 @@ Stop means that a pruner, the end of the study or tuner stop wants the trial to 
 now. STUDY and TRIAL can be left out as in tuner tell.`,
 		Example: "  tuner heartbeat digits 3 --epoch 1\n  while sleep 60; do tuner heartbeat digits 3 --exit-code || break; done",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			to, fromEnv, err := parseTarget(args)
+			to, err := parseTarget(args, c.Epoch)
 			if err != nil {
 				return err
 			}
 			if len(to.rest) > 0 {
 				return cli.Usagef("%q is one argument too many: %s", to.rest[0], cmd.UseLine())
 			}
-			c.Trial, c.Epoch = to.trial, epoch(c.Epoch, fromEnv)
+			c.Trial, c.Epoch = to.trial, to.epoch
 			if c.Lease == 0 {
 				c.Lease = to.lease()
 			}

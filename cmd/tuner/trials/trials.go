@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// filterFlags select trials.
 type filterFlags struct {
 	filter tuner.Filter
 	states []string
@@ -198,7 +197,6 @@ func PrintBest(g *cli.Globals, cmd *cobra.Command, form string, view tuner.Study
 	return nil
 }
 
-// ofBest is the record of a recommended trial.
 func ofBest(view tuner.Study, t study.Trial) record.Trial {
 	r := record.NewJudge(view.Spec).OfTrial(t)
 	r.Edges = record.OfEdges(autotune.Edges(view.Spec, t.Config))
@@ -220,7 +218,6 @@ func Commands(g *cli.Globals) []*cobra.Command {
 		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newStop(g), newTrials(g), newBest(g), newWatch(g))
 }
 
-// csvSink writes trials as CSV.
 type csvSink struct {
 	w      *csv.Writer
 	header []string
@@ -296,7 +293,6 @@ func trialSink(out io.Writer, form string, spec study.Spec, width int) (cli.Sink
 	}
 }
 
-// trialTable writes trials as a table.
 type trialTable struct {
 	*cli.Table
 	spec    study.Spec

@@ -84,7 +84,6 @@ func (w *Watching) run(ctx context.Context, svc tuner.Service, name string, afte
 	return nil
 }
 
-// event is an event in JSON.
 type event struct {
 	Position uint64        `json:"position"`
 	Time     time.Time     `json:"time"`
