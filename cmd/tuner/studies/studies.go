@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -34,18 +35,14 @@ all settings of a study.`,
 		Args:    cli.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return g.With(cmd, cli.MustExist, func(ctx context.Context, svc tuner.Service) error {
-				out := studySink(cmd.OutOrStdout(), *form, width(cmd.OutOrStdout()))
-				if err := putStudies(ctx, svc, args, out); err != nil {
+				out := cmd.OutOrStdout()
+				t, unread, err := writeStudies(out, *form, width(out), named(ctx, svc, args))
+				if err != nil {
 					return err
 				}
-				if err := out.End(); err != nil {
-					return err
-				}
-				if t, ok := out.(*studyTable); ok {
-					g.RemarkLeft(cmd, t.Table)
-					for _, text := range t.unread {
-						g.Note(cmd, "%s", text)
-					}
+				g.RemarkLeft(cmd, t)
+				for _, text := range unread {
+					g.Note(cmd, "%s", text)
 				}
 				return nil
 			})
@@ -56,77 +53,61 @@ all settings of a study.`,
 	return cmd
 }
 
-func putStudies(ctx context.Context, svc tuner.Service, names []string, out cli.Sink) error {
-	for _, name := range names {
-		s, err := svc.Study(ctx, name)
-		if err != nil {
-			return cli.Explain(ctx, svc, name, err)
-		}
-		if err := out.Put(s); err != nil {
-			return err
+// named yields the studies of these names, or all if there are none.
+func named(ctx context.Context, svc tuner.Service, names []string) iter.Seq2[tuner.Study, error] {
+	if len(names) == 0 {
+		return cli.AllStudies(ctx, svc)
+	}
+	return func(yield func(tuner.Study, error) bool) {
+		for _, name := range names {
+			s, err := svc.Study(ctx, name)
+			if err != nil {
+				err = cli.Explain(ctx, svc, name, err)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
 		}
 	}
-	if len(names) > 0 {
-		return nil
-	}
-	for s, err := range cli.AllStudies(ctx, svc) {
-		if err != nil {
-			return err
-		}
-		if err := out.Put(s); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func studySink(out io.Writer, form string, width int) cli.Sink {
+// writeStudies writes studies. It returns the table, which is empty for other forms, and
+// why studies of the table could not be read.
+func writeStudies(out io.Writer, form string, width int, all iter.Seq2[tuner.Study, error]) (t *cli.Table, unread []string, err error) {
+	t = cli.NewTable(out, "STUDY", "STATUS", "TRIALS", "RUN", "QUEUE", "FAIL", "OBJECTIVES", "CREATED")
+	t.Width, t.Colors = width, map[int]func(string) string{1: cli.StateColor}
+	t.Least, t.Drop = map[int]int{0: 12, 6: 12}, []int{7, 4, 3, 6}
+	list := cli.ListSink{Out: out, Format: form}
+	for s, err := range all {
+		switch {
+		case err != nil:
+		case form == "names":
+			_, err = fmt.Fprintln(out, s.Name)
+		case form == "table" && s.Unread != "":
+			t.Row(s.Name, "unread", "", "", "", "", "", "")
+			unread = append(unread, fmt.Sprintf("Study %s cannot be read: %s.", s.Name, s.Unread))
+		case form == "table":
+			t.Row(studyRow(s)...)
+		case s.Unread != "":
+			err = list.Put(record.OfUnread(s))
+		default:
+			err = list.Put(record.OfStudy(s))
+		}
+		if err != nil {
+			return t, unread, err
+		}
+	}
 	switch form {
-	case "names":
-		return &nameSink{out}
 	case "table":
-		t := cli.NewTable(out, "STUDY", "STATUS", "TRIALS", "RUN", "QUEUE", "FAIL", "OBJECTIVES", "CREATED")
-		t.Width, t.Colors = width, map[int]func(string) string{1: cli.StateColor}
-		t.Least, t.Drop = map[int]int{0: 12, 6: 12}, []int{7, 4, 3, 6}
-		return &studyTable{Table: t}
+		err = t.End()
+	case "names":
 	default:
-		return &studyList{cli.ListSink{Out: out, Format: form}}
+		err = list.End()
 	}
+	return t, unread, err
 }
 
-type nameSink struct{ out io.Writer }
-
-func (s *nameSink) Put(v any) error {
-	_, err := fmt.Fprintln(s.out, v.(tuner.Study).Name)
-	return err
-}
-
-func (s *nameSink) End() error { return nil }
-
-type studyList struct{ cli.ListSink }
-
-func (s *studyList) Put(v any) error {
-	if s := v.(tuner.Study); s.Unread != "" {
-		v = record.OfUnread(s)
-	} else {
-		v = record.OfStudy(s)
-	}
-	return s.ListSink.Put(v)
-}
-
-// studyTable collects why studies could not be read.
-type studyTable struct {
-	*cli.Table
-	unread []string
-}
-
-func (t *studyTable) Put(v any) error {
-	s := v.(tuner.Study)
-	if s.Unread != "" {
-		t.Row(s.Name, "unread", "", "", "", "", "", "")
-		t.unread = append(t.unread, fmt.Sprintf("Study %s cannot be read: %s.", s.Name, s.Unread))
-		return nil
-	}
+func studyRow(s tuner.Study) []string {
 	count := fmt.Sprint(s.Trials)
 	if s.Spec.MaxTrials > 0 { // added trials do not count towards it
 		count = fmt.Sprintf("%d/%d", s.Trials-s.Added, s.Spec.MaxTrials)
@@ -134,9 +115,10 @@ func (t *studyTable) Put(v any) error {
 			count += fmt.Sprintf(" +%d", s.Added)
 		}
 	}
-	t.Row(s.Name, trials.StatusText(s), count, fmt.Sprint(s.Counts[study.Running]), fmt.Sprint(s.Counts[study.Queued]),
-		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format(time.DateOnly))
-	return nil
+	return []string{
+		s.Name, trials.StatusText(s), count, fmt.Sprint(s.Counts[study.Running]), fmt.Sprint(s.Counts[study.Queued]),
+		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format(time.DateOnly),
+	}
 }
 
 func objectivesText(spec study.Spec) string {

@@ -18,20 +18,17 @@ func TestUnreadStudy(t *testing.T) {
 		"table": "bad    unread",
 	} {
 		var out strings.Builder
-		sink := studySink(&out, form, 80)
-		for _, s := range []tuner.Study{{Name: "bad", ID: 7, Unread: reason}, {Name: "good", Status: study.StatusActive}} {
-			if err := sink.Put(s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := sink.End(); err != nil {
+		_, unread, err := writeStudies(&out, form, 80, func(yield func(tuner.Study, error) bool) {
+			_ = yield(tuner.Study{Name: "bad", ID: 7, Unread: reason}, nil) && yield(tuner.Study{Name: "good", Status: study.StatusActive}, nil)
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "good") {
 			t.Errorf("%s: %s", form, out.String())
 		}
-		if table, ok := sink.(*studyTable); ok && (len(table.unread) != 1 || !strings.Contains(table.unread[0], reason)) {
-			t.Errorf("the notes are %q", table.unread)
+		if form == "table" && (len(unread) != 1 || !strings.Contains(unread[0], reason)) {
+			t.Errorf("the notes are %q", unread)
 		}
 	}
 }
