@@ -56,31 +56,26 @@ var plotKinds = []string{"history", "slices", "parallel", "importance", "front",
 
 func (p *studyPlots) draw(ctx context.Context, kind string) error {
 	switch kind {
-	case "history":
-		for j := range p.view.Spec.Objectives {
-			p.history(j)
-		}
-		return nil
 	case "slices":
 		return p.slices(ctx)
-	case "parallel":
-		p.parallel()
-		return nil
 	case "importance":
 		return p.importance(ctx)
-	case "front":
-		p.front()
-		return nil
 	case "curves":
 		return p.curves(ctx)
-	case "model":
-		for j := range p.view.Spec.Objectives {
+	case "parallel":
+		p.parallel()
+	case "front":
+		p.front()
+	}
+	for j := range p.view.Spec.Objectives {
+		switch kind {
+		case "history":
+			p.history(j)
+		case "model":
 			p.model(j)
 		}
-		return nil
-	default:
-		return cli.Usagef("--only: there is no plot %q; use some of %s", kind, strings.Join(plotKinds, ", "))
 	}
+	return nil
 }
 
 // value returns the objective of a completed trial, or the last report of a pruned one. It

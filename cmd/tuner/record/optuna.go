@@ -198,20 +198,16 @@ func readOptuna(data []byte, yield func(int, Trial, error) bool) {
 	}
 }
 
+// optunaStates are the states of trials by the words and numbers of Optuna.
+var optunaStates = map[string]string{
+	"COMPLETE": "completed", "COMPLETED": "completed", "1": "completed", "PRUNED": "pruned", "2": "pruned",
+	"FAIL": "failed", "FAILED": "failed", "3": "failed", "RUNNING": "running", "0": "running", "WAITING": "queued", "4": "queued",
+}
+
 func (t optunaTrial) record() (Trial, error) {
 	r := Trial{Trial: t.Number, Source: t.ImportID, Config: t.Params, Values: make(map[string]Numbers)}
-	switch state := strings.ToUpper(strings.TrimPrefix(strings.Trim(string(t.State), `"`), "TrialState.")); state {
-	case "COMPLETE", "COMPLETED", "1":
-		r.State = "completed"
-	case "PRUNED", "2":
-		r.State = "pruned"
-	case "FAIL", "FAILED", "3":
-		r.State = "failed"
-	case "RUNNING", "0":
-		r.State = "running"
-	case "WAITING", "4":
-		r.State = "queued"
-	default:
+	state := strings.ToUpper(strings.TrimPrefix(strings.Trim(string(t.State), `"`), "TrialState."))
+	if r.State = optunaStates[state]; r.State == "" {
 		return r, fmt.Errorf("state %.40q: must be COMPLETE, PRUNED, FAIL, RUNNING or WAITING", state)
 	}
 	values := t.Values
