@@ -9,17 +9,17 @@
 20
 
 The studies are in the file ``tuner.db`` unless you give ``db=`` or set ``TUNER_DB``. A
-server for it starts by itself. `connect` is for a server on another machine.
+server for it starts by itself. ``server=`` and ``TUNER_SERVER`` name a server on another machine.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._client import Client, connect, open_file
+from ._client import MAX_RETRIES, Client, Component, client_of, connect, open_file
 from ._errors import (
     AlreadyTold,
     Cancelled,
@@ -42,6 +42,7 @@ from ._errors import (
     Unavailable,
     Unsupported,
 )
+from ._goals import Direction, Names
 from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, SpaceLike
 from ._study import Study
 from ._trial import Trial
@@ -112,10 +113,26 @@ def create_study(
     name: str,
     space: SpaceLike | None = None,
     *,
+    minimize: Names | None = None,
+    maximize: Names | None = None,
+    objectives: Mapping[str, Direction] | None = None,
+    directions: Sequence[Direction] | None = None,
+    max_trials: int = 0,
+    timeout: float | None = None,
+    max_cost: float = 0.0,
+    lease: float | None = None,
+    max_retries: int = MAX_RETRIES,
+    seed: int | None = None,
+    proposer: Component | None = None,
+    pruner: Component | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    constraints: Sequence[str] = (),
+    exist_ok: bool = False,
+    warn: bool = True,
     db: str | os.PathLike[str] | None = None,
-    **options: Any,
+    server: str | None = None,
 ) -> Study:
-    """Make a study in a file.
+    """Make a study in a file or on a server.
 
     Parameters
     ----------
@@ -124,28 +141,87 @@ def create_study(
     space : dict, str or path, optional
         Search space. Without it the objective defines it with ``trial.suggest_float``,
         ``suggest_int`` and ``suggest_categorical``.
+    minimize, maximize : str or list of str
+        Names of the objectives. With both, outcomes are told by name.
+    objectives : dict, optional
+        Instead, the direction of each objective by name, in order.
+    directions : list of str, optional
+        Instead, directions of objectives that are called ``value``, or ``value0``,
+        ``value1`` and so on.
+    max_trials : int
+        Trials after which the study finishes, 0 for no limit.
+    timeout : float, optional
+        Seconds after which it finishes.
+    max_cost : float
+        Sum of the told costs at which it finishes, 0 for no limit.
+    lease : float, optional
+        Seconds that a trial without heartbeats is kept, an hour if left out.
+    max_retries : int
+        How often a trial whose lease expired is handed out again.
+    seed : int, optional
+        Seed of the proposer. Without one the study gets a random seed, which
+        ``study.spec()["seed"]`` says.
+    proposer, pruner : str or (str, dict), optional
+        Name, or name and options, of what proposes trials and of what stops them early.
+    attributes : dict, optional
+        Notes.
+    constraints : list of str
+        Limits of metrics, such as ``"latency <= 10"``. Those of parameters belong to
+        the space.
+    exist_ok : bool
+        Whether to continue a study of this name with the same space and objectives.
+        It keeps its other settings, and a warning names those that differ. What is
+        left out or 0 is not compared, nor are attributes.
+    warn : bool
+        Whether to log warnings about the space and about settings that differ.
     db : path, optional
-        The file, ``TUNER_DB`` or ``tuner.db`` if left out.
-    **options
-        Arguments of `Client.create_study`, such as ``minimize`` and ``max_trials``.
+        The file.
+    server : str, optional
+        Address of a server, see `connect`. Without ``db`` and ``server`` the variables
+        ``TUNER_SERVER`` and ``TUNER_DB`` say where studies are, else it is ``tuner.db``.
 
     """
-    return open_file(db).create_study(name, space, **options)
+    return client_of(db, server, make=True).create_study(
+        name,
+        space,
+        minimize=minimize,
+        maximize=maximize,
+        objectives=objectives,
+        directions=directions,
+        max_trials=max_trials,
+        timeout=timeout,
+        max_cost=max_cost,
+        lease=lease,
+        max_retries=max_retries,
+        seed=seed,
+        proposer=proposer,
+        pruner=pruner,
+        attributes=attributes,
+        constraints=constraints,
+        exist_ok=exist_ok,
+        warn=warn,
+    )
 
 
-def load_study(name: str, *, db: str | os.PathLike[str] | None = None) -> Study:
-    """Return the study of this name in a file."""
-    return open_file(db).load_study(name)
+def load_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> Study:
+    """Return the study of this name. See `create_study` for ``db`` and ``server``."""
+    return client_of(db, server).load_study(name)
 
 
-def delete_study(name: str, *, db: str | os.PathLike[str] | None = None) -> None:
-    """Delete a study with all its trials from a file, for good."""
-    open_file(db).delete_study(name)
+def delete_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> None:
+    """Delete a study with all its trials, for good. See `load_study`."""
+    client_of(db, server).delete_study(name)
 
 
-def studies(*, db: str | os.PathLike[str] | None = None) -> Iterator[StudyStatus]:
-    """Yield all studies of a file in order of name."""
-    return open_file(db).studies()
+def studies(
+    *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> Iterator[StudyStatus]:
+    """Yield all studies in order of name. See `load_study`."""
+    return client_of(db, server).studies()
 
 
 def set_verbosity(level: int | str) -> None:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ from ._transport import Endpoint, FixedDialer, Transport
 from ._views import StudyStatus
 
 Component = str | tuple[str, Mapping[str, Any]]
+
+MAX_RETRIES = 3  # as on the command line
 
 
 def _encode_component(component: Component, what: str) -> JSON:
@@ -106,8 +109,8 @@ class Client:
         timeout: float | None = None,
         max_cost: float = 0.0,
         lease: float | None = None,
-        max_retries: int = 0,
-        seed: int = 0,
+        max_retries: int = MAX_RETRIES,
+        seed: int | None = None,
         proposer: Component | None = None,
         pruner: Component | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -141,8 +144,9 @@ class Client:
             Seconds that a trial without heartbeats is kept, an hour if left out.
         max_retries : int
             How often a trial whose lease expired is handed out again.
-        seed : int
-            Seed of the proposer.
+        seed : int, optional
+            Seed of the proposer. Without one the study gets a random seed, which
+            ``study.spec()["seed"]`` says.
         proposer, pruner : str or (str, dict), optional
             Name, or name and options, of what proposes trials and of what stops them early.
         attributes : dict, optional
@@ -165,7 +169,9 @@ class Client:
             "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
             "maxCost": encode_float(number(max_cost, "max_cost")),
             "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
-            "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
+            "seed": encode_int(
+                secrets.randbits(53) if seed is None else integer(seed, "seed", 0, 2**64 - 1)
+            ),
             "attributes": {**encode_attributes(attributes), **goals.note},
         }
         if timeout is not None:
@@ -197,7 +203,8 @@ class Client:
                 ) from None
             study.check_same(goals, space if isinstance(space, Mapping) else None)
             if warn and not is_open:
-                study.warn_of_others(spec)
+                defaults = {"seed": seed is None, "maxRetries": max_retries == MAX_RETRIES}
+                study.warn_of_others({k: v for k, v in spec.items() if not defaults.get(k)})
             return study
         study = self._study(message)
         if warn:
@@ -306,6 +313,27 @@ def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60
     """
     server = embedded(db)
     return Client(Transport(server, retry_for=retry_for), {"db": server.db, "retry_for": retry_for})
+
+
+def client_of(
+    db: str | os.PathLike[str] | None, server: str | None, *, make: bool = False
+) -> Client:
+    """Return the client of a server or a file. An argument wins over the environment.
+
+    Without make the file must be there.
+    """
+    if db is not None and server is not None:
+        raise InvalidRequest(f"db is {os.fspath(db)!r} and server is {server!r}, give one of them")
+    if server is not None or (db is None and os.environ.get("TUNER_SERVER")):
+        return connect(server)
+    client = open_file(db)
+    file = client.server.db if client.server else ""
+    if not make and not os.path.exists(file):
+        raise _errors.NotFound(
+            f"the file {file} does not exist, give db= another one, or make a study in it with "
+            "bkb.create_study"
+        )
+    return client
 
 
 __all__ = ["Client", "Space", "connect", "open_file"]

@@ -36,7 +36,7 @@ from ._errors import InvalidRequest
 from ._goals import MARK
 from ._presence import MOST_VALUES, Presence, Value
 from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, same
-from ._study import Study, as_dict
+from ._study import AnyState, Study, as_dict
 from ._trial import Trial
 from ._views import StudyStatus, TrialView
 
@@ -313,7 +313,7 @@ class OpenStudy(Study):
         return [g.number(g.trial(place, reports=False)) for place in places]
 
     def iter_trials(
-        self, *, states: Sequence[str] = (), worker: str = "", reports: bool = False
+        self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
     ) -> Iterator[TrialView]:
         """Yield trials, without those that another one stands for. See `Study.iter_trials`."""
         self.refresh()
@@ -571,7 +571,7 @@ class OpenStudy(Study):
         self.client.set_attributes(f"studies/{new.name}", {WHOLE: "1"})
 
     def _encode_all(self, old: _Generation, new: _Generation) -> Iterator[JSON]:
-        over = ["completed", "failed", "infeasible", "pruned"]
+        over: list[AnyState] = ["completed", "failed", "infeasible", "pruned"]
         if old.generation == new.generation - 1:  # which has the queue of those before
             over.append("queued")
         for view in _own(old, over, reports=True):
@@ -624,7 +624,7 @@ def _ran(view: TrialView) -> Mapping[str, ParamValue]:
     return view.params
 
 
-def _own(g: _Generation, states: list[str], *, reports: bool = False) -> Iterator[TrialView]:
+def _own(g: _Generation, states: list[AnyState], *, reports: bool = False) -> Iterator[TrialView]:
     """Yield the trials of this generation that are no copies of trials that ran before."""
     for view in g.iter_trials(states=states, reports=reports):
         if ID not in view.attributes or view.origin == "enqueued":

@@ -12,6 +12,8 @@ from ._codec import JSON, decode_float, encode_attributes, encode_float, number,
 from ._errors import InvalidRequest
 
 Direction = Literal["minimize", "maximize"]
+State = Literal["completed", "failed", "infeasible", "pruned"]
+Reason = Literal["crash", "cancelled", "nan"]
 Names = str | Sequence[str]
 
 DIRECTIONS = ("minimize", "maximize")
@@ -174,8 +176,8 @@ class Goals:
         self,
         value: Any = None,
         *,
-        state: str | None = None,
-        reason: str | None = None,
+        state: State | None = None,
+        reason: Reason | None = None,
         message: str = "",
         std_err: Any = None,
         cost: float | None = None,

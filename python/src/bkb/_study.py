@@ -20,7 +20,7 @@ from ._codec import (
     integer,
 )
 from ._errors import InvalidRequest
-from ._goals import MARK, Goals
+from ._goals import MARK, Goals, Reason, State
 from ._space import Space, same
 from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
 from ._trial import LEASE, Trial
@@ -51,6 +51,7 @@ SETTINGS = {
 TRIALS_PER_MESSAGE = 500
 BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
 
+AnyState = Literal["queued", "running", "completed", "failed", "infeasible", "pruned"]
 Callback = Callable[["Study", TrialView], None]
 NewTrial = Mapping[str, Any] | TrialView
 
@@ -278,8 +279,8 @@ class Study:
         trial: Trial | int,
         value: Any = None,
         *,
-        state: str | None = None,
-        reason: str | None = None,
+        state: State | None = None,
+        reason: Reason | None = None,
         message: str = "",
         std_err: Any = None,
         cost: float | None = None,
@@ -449,7 +450,7 @@ class Study:
         return self._view(m)
 
     def iter_trials(
-        self, *, states: Sequence[str] = (), worker: str = "", reports: bool = False
+        self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
     ) -> Iterator[TrialView]:
         """Yield trials in order of number.
 

@@ -21,6 +21,7 @@ from ._codec import (
     said,
 )
 from ._errors import InvalidRequest, TrialPruned
+from ._goals import Reason, State
 from ._lease import heartbeats
 from ._space import Categorical, Float, Int, Parameter, check, same_values
 from ._views import TrialView
@@ -210,8 +211,8 @@ class Trial:
         self,
         value: Any = None,
         *,
-        state: str | None = None,
-        reason: str | None = None,
+        state: State | None = None,
+        reason: Reason | None = None,
         message: str = "",
         std_err: Any = None,
         cost: float | None = None,

@@ -271,22 +271,35 @@ def open_file(db: str | os.PathLike[str] | None = None) -> Client:
 
 
 async def create_study(
-    name: str, space: SpaceLike, *, db: str | os.PathLike[str] | None = None, **options: Any
+    name: str,
+    space: SpaceLike,
+    *,
+    db: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+    **options: Any,
 ) -> Study:
-    """Make a study in a file."""
-    return await open_file(db).create_study(name, space, **options)
+    """Make a study. The options are those of `bkb.create_study`."""
+    return await Client(_client.client_of(db, server, make=True)).create_study(
+        name, space, **options
+    )
 
 
-async def load_study(name: str, *, db: str | os.PathLike[str] | None = None) -> Study:
-    """Return the study of this name in a file."""
-    return await open_file(db).load_study(name)
+async def load_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> Study:
+    """Return the study of this name."""
+    return await Client(_client.client_of(db, server)).load_study(name)
 
 
-async def delete_study(name: str, *, db: str | os.PathLike[str] | None = None) -> None:
-    """Delete a study with all its trials from a file, for good."""
-    await open_file(db).delete_study(name)
+async def delete_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> None:
+    """Delete a study with all its trials, for good."""
+    await Client(_client.client_of(db, server)).delete_study(name)
 
 
-def studies(*, db: str | os.PathLike[str] | None = None) -> AsyncIterator[StudyStatus]:
-    """Yield all studies of a file in order of name."""
-    return open_file(db).studies()
+def studies(
+    *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> AsyncIterator[StudyStatus]:
+    """Yield all studies in order of name."""
+    return Client(_client.client_of(db, server)).studies()

@@ -20,13 +20,18 @@ except ImportError as e:
 from ._views import TrialView, last_epoch
 
 if TYPE_CHECKING:
-    from ._study import Study
+    from ._study import AnyState, Study
 
 __all__ = ["MLflowCallback", "export"]
 
 # Limits of MLflow for one message and one value.
 MOST_METRICS, MOST_PARAMS, LONGEST = 1000, 100, 5000
-ENDS = {"completed": "FINISHED", "infeasible": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}
+ENDS: dict[str, str] = {
+    "completed": "FINISHED",
+    "infeasible": "FINISHED",
+    "pruned": "KILLED",
+    "failed": "FAILED",
+}
 
 
 class MLflowCallback:
@@ -113,7 +118,8 @@ def export(study: Study, experiment: str | None = None, tracking_uri: str | None
     See `MLflowCallback` for the parameters. Each call makes a new run.
     """
     callback = MLflowCallback(experiment, tracking_uri)
-    for view in study.iter_trials(states=list(ENDS), reports=True):
+    ended: list[AnyState] = ["completed", "infeasible", "pruned", "failed"]
+    for view in study.iter_trials(states=ended, reports=True):
         callback.log(study, view)
     return callback.run_id(study)
 

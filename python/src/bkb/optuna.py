@@ -244,6 +244,7 @@ class BKBSampler(BaseSampler):
             objectives=objectives,
             proposer=(proposer, options),
             lease=LEASE,
+            max_retries=0,
             seed=seed,
             attributes={"optuna_study": study.study_name[:1000]},
         )

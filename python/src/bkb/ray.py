@@ -136,6 +136,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
             minimize=metric if self._mode == "min" else None,
             maximize=metric if self._mode == "max" else None,
             seed=self._seed,
+            max_retries=0,
             exist_ok=True,
         )
         for point in self._points:

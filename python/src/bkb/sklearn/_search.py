@@ -237,6 +237,7 @@ class _Search:
             study_space(self.dimensions),
             maximize=SCORE,
             seed=int(seed),
+            max_retries=0,
             pruner=owner.pruner,
             exist_ok=True,
             warn=False,  # the space has the indices of the values
@@ -353,8 +354,9 @@ class _Search:
             trial.tell(mean, **told)
         else:
             message = _last_line(errors[-1]) if errors else f"the score is {mean}"
-            reason = "crash" if errors else "nan"
-            trial.tell(state="failed", reason=reason, message=message or "", **told)
+            trial.tell(
+                state="failed", reason="crash" if errors else "nan", message=message or "", **told
+            )
 
     def _tabulate(self, rows: list[_Row]) -> None:
         scores = [f["test_scores"] for r in rows for f in r.folds]
