@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -299,7 +299,7 @@ func (r *run) tellOnce(ctx context.Context, t study.Trial, o study.Outcome) (tol
 func message(text string) string {
 	text = strings.ToValidUTF8(text, "�")
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+		if space.Hostile(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

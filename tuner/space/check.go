@@ -65,7 +65,7 @@ func (c *checker) name(i int, name string) {
 
 // disturbing reports whether r would make a name look like another one.
 func disturbing(r rune) bool {
-	return unicode.Is(unicode.C, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	return Hostile(r) || unicode.Is(unicode.C, r)
 }
 
 // names checks that no two names are alike and builds the index.
@@ -258,6 +258,8 @@ func valueFault(v Value) (rule, remedy string) {
 		return "a text has at most " + itoa(MaxTextBytes) + " bytes, this one " + itoa(len(v.text)), "give it a short name and look it up in the trial"
 	case !utf8.ValidString(v.text):
 		return "a text is valid UTF-8", "save the file as UTF-8"
+	case strings.ContainsFunc(v.text, Hostile):
+		return "a text has no control or text-direction characters", "give it a plain name and look it up in the trial"
 	default:
 		return "", ""
 	}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -336,8 +335,7 @@ func checkName(field, s string) error {
 	return checkText(field, s, MaxNameBytes)
 }
 
-// checkText refuses text that is too long, not UTF-8, or has control characters that
-// affect a terminal. Longer texts may have tabs and line breaks.
+// checkText refuses text that is too long, not UTF-8, or hostile. Longer texts may have tabs and line breaks.
 func checkText(field, s string, limit int) error {
 	if len(s) > limit {
 		return invalid(field, s, fmt.Sprintf("must be at most %d bytes", limit), "shorten it")
@@ -346,9 +344,8 @@ func checkText(field, s string, limit int) error {
 		return invalid(field, s, "must be UTF-8", "")
 	}
 	for _, r := range s {
-		control := unicode.IsControl(r) && (limit <= MaxNameBytes || r != '\n' && r != '\t' && r != '\r')
-		if control || unicode.Is(unicode.Bidi_Control, r) {
-			return invalid(field, s, fmt.Sprintf("must not contain the control character %U", r), "remove it")
+		if space.Hostile(r) && (limit <= MaxNameBytes || r != '\n' && r != '\t' && r != '\r') {
+			return invalid(field, s, fmt.Sprintf("must not contain the character %U", r), "remove it")
 		}
 	}
 	return nil

@@ -398,7 +398,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 	h.refuse(Ask{RequestID: "r1", Count: 3}, "r1", "new id")
 	h.refuse(Pause{RequestID: "r1"}, "r1")
-	h.refuse(Ask{RequestID: "a\x1b[31m", Count: 1}, "request_id", "control character")
+	h.refuse(Ask{RequestID: "a\x1b[31m", Count: 1}, "request_id", "the character U+001B")
 
 	// After a crash between the two suggestions of an ask, the retry makes the rest.
 	cut := Ask{RequestID: "r2", Count: 2}

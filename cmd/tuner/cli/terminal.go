@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -29,7 +29,7 @@ func Clean(s string) string {
 
 // hostile characters can forge output on a terminal.
 func hostile(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+	return space.Hostile(r) && r != '\n' && r != '\t'
 }
 
 func strip(s string) string {
