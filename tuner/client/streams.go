@@ -18,37 +18,37 @@ import (
 // Watch implements [tuner.Service]. It continues after the connection broke, unless the
 // server is unreachable for longer than Options.RetryFor.
 func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+	parent, err := wire.StudyName(name)
+	if err != nil {
+		return func(yield func(tuner.Event, error) bool) { yield(tuner.Event{}, err) }
+	}
 	return func(yield func(tuner.Event, error) bool) {
-		parent, err := wire.StudyName(name)
-		if err == nil {
-			err = c.ready(ctx)
+		after := uint64(after) // of the last yielded event
+		open := func(ctx context.Context) (grpc.ServerStreamingClient[pb.WatchResponse], error) {
+			return c.stub.Watch(ctx, &pb.WatchRequest{Parent: parent, After: after})
 		}
-		if err != nil {
-			yield(tuner.Event{}, err)
-			return
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		w := &watch{client: c, request: &pb.WatchRequest{Parent: parent, After: uint64(after)}, yield: yield}
-		c.follow(ctx, func() (reached, over bool, err error) {
-			reached, err = w.follow(ctx)
-			return reached, w.over, err
-		}, func(err error) { yield(tuner.Event{}, err) })
+		follow(ctx, c, open, wire.DecodeEvent, func(h tuner.Event, err error) bool {
+			after = max(after, uint64(h.Position))
+			return yield(h, err)
+		})
 	}
 }
 
-// follow opens one stream after another until one ends regularly, the loop over it is over,
-// or the server is unreachable for too long, in which case fail gets the error. one follows
-// a stream to its end, and reports whether there was a server.
-func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err error), fail func(error)) {
+// follow yields the messages of one stream after another, until one ends regularly, the
+// loop over them is over, or the server is unreachable for too long.
+func follow[M, T any](ctx context.Context, c *Client, open func(context.Context) (grpc.ServerStreamingClient[M], error), decode func(*M) (T, error), yield func(T, error) bool) {
+	var none T
+	if err := c.ready(ctx); err != nil {
+		yield(none, err)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	p := newRetrier(c)
 	l := c.lookOut(p.until)
 	defer func() { l.end() }()
 	for {
-		reached, over, err := one()
-		if over {
-			return
-		}
+		reached, err := one(ctx, open, decode, yield)
 		if reached {
 			p = newRetrier(c)
 			c.troubled.Store(false)
@@ -60,24 +60,16 @@ func (c *Client) follow(ctx context.Context, one func() (reached, over bool, err
 		}
 		l.failed(err)
 		if err := p.wait(ctx, err); err != nil {
-			fail(c.conclude(ctx, err, false))
+			yield(none, c.conclude(ctx, err, false))
 			return
 		}
 	}
 }
 
-// watch is one loop over events. It uses as many streams as it needs.
-type watch struct {
-	client  *Client
-	request *pb.WatchRequest // continues after the last yielded event
-	yield   func(tuner.Event, error) bool
-	over    bool // the body of the loop wants no more, or has its error
-}
-
-// follow yields from one stream until it ends. reached says that there was a server. The
-// error is that of the stream, or nil at its regular end.
-func (w *watch) follow(ctx context.Context) (reached bool, err error) {
-	stream, err := w.client.stub.Watch(ctx, w.request)
+// one yields the messages of one stream. reached says that there was a server. The error is
+// that of the stream, or nil if there is nothing more to yield.
+func one[M, T any](ctx context.Context, open func(context.Context) (grpc.ServerStreamingClient[M], error), decode func(*M) (T, error), yield func(T, error) bool) (reached bool, err error) {
+	stream, err := open(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -91,17 +83,11 @@ func (w *watch) follow(ctx context.Context) (reached bool, err error) {
 		if err != nil {
 			return reached, err
 		}
-		h, err := wire.DecodeEvent(m)
+		v, err := decode(m)
 		if err != nil {
-			w.over = true
-			w.yield(tuner.Event{}, wire.BadAnswer(err))
-			return reached, nil
+			err = wire.BadAnswer(err)
 		}
-		if uint64(h.Position) > w.request.After {
-			w.request = &pb.WatchRequest{Parent: w.request.Parent, After: uint64(h.Position)}
-		}
-		if !w.yield(h, nil) {
-			w.over = true
+		if !yield(v, err) || err != nil {
 			return reached, nil
 		}
 	}
@@ -156,69 +142,36 @@ func (c *Client) Columns(ctx context.Context, name string, q tuner.ColumnQuery) 
 // Options.RetryFor.
 func (c *Client) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, error] {
 	return func(yield func(tuner.StudyNews, error) bool) {
-		if err := c.ready(ctx); err != nil {
-			yield(tuner.StudyNews{}, err)
-			return
+		w := &studiesWatch{known: make(map[store.StudyID]study.Position)}
+		open := func(ctx context.Context) (grpc.ServerStreamingClient[pb.WatchStudiesResponse], error) {
+			w.present = make(map[store.StudyID]bool) // a stream begins with all studies
+			return c.stub.WatchStudies(ctx, &pb.WatchStudiesRequest{})
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		w := &studiesWatch{client: c, known: make(map[store.StudyID]study.Position), yield: yield}
-		c.follow(ctx, func() (reached, over bool, err error) {
-			reached, err = w.follow(ctx)
-			return reached, w.over, err
-		}, func(err error) { yield(tuner.StudyNews{}, err) })
+		follow(ctx, c, open, wire.DecodeStudyNews, func(news tuner.StudyNews, err error) bool {
+			if err == nil {
+				if news = w.fresh(news); len(news.Studies)+len(news.Deleted) == 0 && !news.Listed {
+					return true
+				}
+			}
+			return yield(news, err)
+		})
 	}
 }
 
 // studiesWatch is one loop over news of studies. It uses as many streams as it needs.
 type studiesWatch struct {
-	client *Client
-	known  map[store.StudyID]study.Position // studies that were yielded
-	listed bool                             // the loop has had all studies
-	yield  func(tuner.StudyNews, error) bool
-	over   bool // the body of the loop wants no more, or has its error
+	known   map[store.StudyID]study.Position // studies that were yielded
+	present map[store.StudyID]bool           // in the present stream
+	listed  bool                             // the loop has had all studies
 }
 
-// follow yields from one stream until it ends. The stream begins with all studies again.
-func (w *studiesWatch) follow(ctx context.Context) (reached bool, err error) {
-	stream, err := w.client.stub.WatchStudies(ctx, &pb.WatchStudiesRequest{})
-	if err != nil {
-		return false, err
-	}
-	header, _ := stream.Header() // its error comes again
-	reached = header != nil
-	present := make(map[store.StudyID]bool)
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return reached, nil
-		}
-		if err != nil {
-			return reached, err
-		}
-		news, err := wire.DecodeStudyNews(m)
-		if err != nil {
-			w.over = true
-			w.yield(tuner.StudyNews{}, wire.BadAnswer(err))
-			return reached, nil
-		}
-		if news = w.fresh(news, present); len(news.Studies)+len(news.Deleted) == 0 && !news.Listed {
-			continue
-		}
-		if !w.yield(news, nil) {
-			w.over = true
-			return reached, nil
-		}
-	}
-}
-
-// fresh leaves out studies that were yielded before. When a later stream has listed all studies, it
-// adds those that have gone meanwhile.
-func (w *studiesWatch) fresh(news tuner.StudyNews, present map[store.StudyID]bool) tuner.StudyNews {
+// fresh leaves out studies that were yielded before. When a later stream has listed all
+// studies, it adds those that have gone meanwhile.
+func (w *studiesWatch) fresh(news tuner.StudyNews) tuner.StudyNews {
 	studies := news.Studies
 	news.Studies = nil
 	for _, s := range studies {
-		present[s.ID] = true
+		w.present[s.ID] = true
 		if at, had := w.known[s.ID]; !had || at != s.Position || s.Unread != "" {
 			news.Studies = append(news.Studies, s)
 		}
@@ -226,7 +179,7 @@ func (w *studiesWatch) fresh(news tuner.StudyNews, present map[store.StudyID]boo
 	}
 	if news.Listed {
 		for id := range w.known {
-			if !present[id] {
+			if !w.present[id] {
 				news.Deleted = append(news.Deleted, id)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,48 +37,20 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer, methods map[string]wire.Method) (*metrics, error) {
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_requests_total", Help: "Calls that ended, by method and gRPC code.",
-		}, []string{"method", "code"}),
+		requests:      counters("tuner_requests_total", "Calls that ended, by method and gRPC code.", "method", "code"),
+		inFlight:      gauge("tuner_in_flight_requests", "Calls under way, streams included."),
+		inFlightBytes: gauge("tuner_in_flight_bytes", "Bytes of the requests under way."),
+		watches:       gauge("tuner_watches", "Watch streams under way."),
+		connections:   gauge("tuner_connections", "Open connections."),
+		authFailures:  counters("tuner_auth_failures_total", "Calls refused because the caller is unknown or lacks permission, by reason.", "reason"),
+		limited:       counters("tuner_limited_total", "Calls refused because of a limit, by limit.", "limit"),
+		panics:        counter("tuner_panics_total", "Calls that ended in a panic."),
+		insecure:      gauge("tuner_insecure_remote", "1 if other machines can reach the server without encryption or authentication."),
+		auditFailures: counter("tuner_audit_failures_total", "Lines that could not be written to the audit file."),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tuner_request_seconds", Help: "How long calls took, by method.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+			Name: "tuner_request_seconds", Help: "How long calls took, by method.", Buckets: append(slices.Clone(secondBuckets), 30, 60),
 		}, []string{"method"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_in_flight_requests", Help: "Calls under way, streams included.",
-		}),
-		inFlightBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_in_flight_bytes", Help: "Bytes of the requests under way.",
-		}),
-		watches: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_watches", Help: "Watch streams under way.",
-		}),
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_connections", Help: "Open connections.",
-		}),
-		authFailures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_auth_failures_total", Help: "Calls refused because the caller is unknown or lacks permission, by reason.",
-		}, []string{"reason"}),
-		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_limited_total", Help: "Calls refused because of a limit, by limit.",
-		}, []string{"limit"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tuner_panics_total", Help: "Calls that ended in a panic.",
-		}),
-		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tuner_insecure_remote", Help: "1 if other machines can reach the server without encryption or authentication.",
-		}),
-		auditFailures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tuner_audit_failures_total", Help: "Lines that could not be written to the audit file.",
-		}),
 		methods: methods,
-	}
-	var errs []error
-	for _, c := range []prometheus.Collector{
-		m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
-		m.authFailures, m.limited, m.panics, m.insecure, m.auditFailures,
-	} {
-		errs = append(errs, r.Register(c))
 	}
 	// A scrape has these series from the start, so that alerts see the first failure.
 	for method := range methods {
@@ -87,7 +60,35 @@ func newMetrics(r prometheus.Registerer, methods map[string]wire.Method) (*metri
 		m.authFailures.WithLabelValues(reason)
 	}
 	m.limited.WithLabelValues("rate")
-	return m, errors.Join(errs...)
+	return m, register(r, m.requests, m.seconds, m.inFlight, m.inFlightBytes, m.watches, m.connections,
+		m.authFailures, m.limited, m.panics, m.insecure, m.auditFailures)
+}
+
+// secondBuckets are the bounds of histograms of times.
+var secondBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+func histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+func register(r prometheus.Registerer, all ...prometheus.Collector) error {
+	var errs []error
+	for _, c := range all {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
 }
 
 // label returns the label of a method, so that callers cannot make up labels.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"errors"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,29 +33,18 @@ type ServiceMetrics struct {
 // NewServiceMetrics returns metrics that have counted nothing. With byStudy there are also
 // metrics that have the names of studies as labels, for [maxLabelled] studies.
 func NewServiceMetrics(byStudy bool) *ServiceMetrics {
-	seconds := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
-	}
 	m := &ServiceMetrics{
-		byStudy: byStudy,
-		suggestions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_suggestions_total", Help: "Suggestions handed out, by phase.",
-		}, []string{"phase"}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tuner_trials_total", Help: "Stored events of studies and trials, by event.",
-		}, []string{"event"}),
-		fallbacks: counter("tuner_fallbacks_total", "Suggestions that are random because the proposer failed or was late."),
-		expiries:  counter("tuner_lease_expiries_total", "Leases that ended because the worker did not call."),
-		prepared:  counter("tuner_prepared_used_total", "Asks that got a suggestion made in advance."),
-		propose:   histogram("tuner_propose_seconds", "How long asks waited for new suggestions.", seconds),
-		refit:     histogram("tuner_model_refit_seconds", "How long making a model event took.", seconds),
-		inducing:  histogram("tuner_inducing_points", "Inducing points of the first objective in new model events.", prometheus.ExponentialBuckets(4, 2, 10)),
-		commit:    histogram("tuner_commit_seconds", "How long commits to the store took.", seconds),
-		batch:     histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
+		byStudy:     byStudy,
+		suggestions: counters("tuner_suggestions_total", "Suggestions handed out, by phase.", "phase"),
+		events:      counters("tuner_trials_total", "Stored events of studies and trials, by event.", "event"),
+		fallbacks:   counter("tuner_fallbacks_total", "Suggestions that are random because the proposer failed or was late."),
+		expiries:    counter("tuner_lease_expiries_total", "Leases that ended because the worker did not call."),
+		prepared:    counter("tuner_prepared_used_total", "Asks that got a suggestion made in advance."),
+		propose:     histogram("tuner_propose_seconds", "How long asks waited for new suggestions.", secondBuckets),
+		refit:       histogram("tuner_model_refit_seconds", "How long making a model event took.", secondBuckets),
+		inducing:    histogram("tuner_inducing_points", "Inducing points of the first objective in new model events.", prometheus.ExponentialBuckets(4, 2, 10)),
+		commit:      histogram("tuner_commit_seconds", "How long commits to the store took.", secondBuckets),
+		batch:       histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
 	}
 	// A scrape has these series from the start, so that rates over the first events are right.
 	for _, phase := range []string{study.PhaseStart, study.PhaseModel, study.PhaseExploit, study.PhaseExplore, study.PhaseRepeat, study.PhaseEvolve, study.PhaseFallback} {
@@ -111,14 +99,8 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, loaded func() []tuner
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	var errs []error
-	for _, c := range []prometheus.Collector{
-		m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
-		&gauges{loaded, store, m.byStudy},
-	} {
-		errs = append(errs, r.Register(c))
-	}
-	return errors.Join(errs...)
+	return register(r, m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
+		&gauges{loaded, store, m.byStudy})
 }
 
 // gauges are read when they are scraped.
@@ -161,9 +143,9 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 		running += s.Counts[study.Running]
 		studies[s.Status]++
 	}
-	out <- prometheus.MustNewConstMetric(runningDesc, prometheus.GaugeValue, float64(running))
+	out <- constant(runningDesc, float64(running))
 	for s := study.StatusActive; s <= study.StatusFinished; s++ {
-		out <- prometheus.MustNewConstMetric(studiesDesc, prometheus.GaugeValue, float64(studies[s]), s.String())
+		out <- constant(studiesDesc, float64(studies[s]), s.String())
 	}
 	if g.byStudy {
 		collectStudies(out, loaded)
@@ -177,9 +159,13 @@ func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	}
 	for kind, n := range map[string]int64{"used": b.Used, "free": b.Free, "limit": b.Limit} {
 		if n >= 0 {
-			out <- prometheus.MustNewConstMetric(storeDesc, prometheus.GaugeValue, float64(n), kind)
+			out <- constant(storeDesc, float64(n), kind)
 		}
 	}
+}
+
+func constant(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
 // collectStudies sends metrics of single studies, those that are active and then those that
@@ -188,13 +174,13 @@ func collectStudies(out chan<- prometheus.Metric, loaded []tuner.Study) {
 	slices.SortFunc(loaded, func(a, b tuner.Study) int {
 		return cmp.Or(cmp.Compare(a.Status, b.Status), strings.Compare(a.Name, b.Name))
 	})
-	out <- prometheus.MustNewConstMetric(leftOutDesc, prometheus.GaugeValue, float64(max(0, len(loaded)-maxLabelled)))
+	out <- constant(leftOutDesc, float64(max(0, len(loaded)-maxLabelled)))
 	for _, s := range loaded[:min(len(loaded), maxLabelled)] {
 		for state := study.Queued; state <= study.Pruned; state++ {
-			out <- prometheus.MustNewConstMetric(trialsDesc, prometheus.GaugeValue, float64(s.Counts[state]), s.Name, state.String())
+			out <- constant(trialsDesc, float64(s.Counts[state]), s.Name, state.String())
 		}
 		if s.BestMeasured.Values != nil {
-			out <- prometheus.MustNewConstMetric(bestDesc, prometheus.GaugeValue, s.BestMeasured.Values[0], s.Name, s.Spec.Objectives[0].Name)
+			out <- constant(bestDesc, s.BestMeasured.Values[0], s.Name, s.Spec.Objectives[0].Name)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func DecodeStudyNews(m *pb.WatchStudiesResponse) (tuner.StudyNews, error) {
 	for _, s := range m.GetStudies() {
 		study, err := DecodeStudy(s)
 		if err != nil {
-			return news, err
+			return tuner.StudyNews{}, err
 		}
 		news.Studies = append(news.Studies, study)
 	}
