@@ -26,12 +26,7 @@ func (s *Store) Register(ctx context.Context, address string, ttl time.Duration)
 
 // Renew implements [store.Shared].
 func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
-	var found int64
-	err := s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		tag, err := conn.Exec(ctx, s.sql.renew, int64(id), ttl)
-		found = tag.RowsAffected()
-		return errors.Join(err, sure(conn))
-	})
+	found, err := s.exec(ctx, s.sql.renew, int64(id), ttl)
 	if err == nil && found == 0 {
 		return &store.BuriedError{Server: id}
 	}
@@ -40,10 +35,8 @@ func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration)
 
 // Unregister implements [store.Shared].
 func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
-	return s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, s.sql.unregister, int64(id))
-		return err
-	})
+	_, err := s.exec(ctx, s.sql.unregister, int64(id))
+	return err
 }
 
 // Servers implements [store.Shared].
@@ -94,13 +87,8 @@ func (s *Store) Owner(ctx context.Context, id store.StudyID) (v store.Server, er
 // owner reads the owner and the epoch of a study. there is false if the owner is not a
 // server any more.
 func (s *Store) owner(ctx context.Context, id store.StudyID) (v store.Server, epoch int64, there bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.owner, int64(id)).Scan(&v.ID, &epoch, &there, &v.Address, &v.Expired)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = &store.NotFoundError{Study: id}
-	}
-	return v, epoch, there, err
+	err = s.row(ctx, []any{&v.ID, &epoch, &there, &v.Address, &v.Expired}, s.sql.owner, int64(id))
+	return v, epoch, there, absent(err, &store.NotFoundError{Study: id})
 }
 
 // Claim implements [store.Shared]. It reads the owner first. The statement that claims
@@ -143,18 +131,13 @@ func (s *Store) claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 		epoch, claimed = uint64(was)+1, tag.RowsAffected() == 1
 		return errors.Join(err, sure(conn))
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = &store.NotFoundError{Study: id}
-	}
-	return other, epoch, claimed, err
+	return other, epoch, claimed, absent(err, &store.NotFoundError{Study: id})
 }
 
 // Release implements [store.Shared].
 func (s *Store) Release(ctx context.Context, c store.Claim) error {
-	return s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, s.sql.release, int64(c.Study), int64(c.Server), int64(c.Epoch))
-		return err
-	})
+	_, err := s.exec(ctx, s.sql.release, int64(c.Study), int64(c.Server), int64(c.Epoch))
+	return err
 }
 
 // CommitAs implements [store.Shared].
@@ -173,6 +156,16 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context, conn *pgx.
 	}
 	defer s.leave()
 	return s.read(ctx, f)
+}
+
+// exec is call for one statement, and returns how many rows it changed.
+func (s *Store) exec(ctx context.Context, sql string, args ...any) (rows int64, err error) {
+	err = s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, sql, args...)
+		rows = tag.RowsAffected()
+		return errors.Join(err, sure(conn))
+	})
+	return rows, err
 }
 
 // fenced is the error of a write that another owner of the study prevents. A write

@@ -214,6 +214,22 @@ func (s *Store) readLarge(ctx context.Context, bytes int, f func(ctx context.Con
 	}
 }
 
+// row reads the one row that a statement returns, again until the database answers. The
+// error is [pgx.ErrNoRows] if there is none.
+func (s *Store) row(ctx context.Context, into []any, sql string, args ...any) error {
+	return s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, sql, args...).Scan(into...)
+	})
+}
+
+// absent turns the error of a statement that found no row into another one.
+func absent(err error, otherwise error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return otherwise
+	}
+	return err
+}
+
 // connecting is an error of a connection that could not be made, so that no statement
 // was sent.
 type connecting struct{ error }

@@ -21,10 +21,7 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	}
 	defer s.leave()
 	var id, taken store.StudyID
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.reserve, name).Scan(&id, &taken)
-	})
-	if err != nil {
+	if err := s.row(ctx, []any{&id, &taken}, s.sql.reserve, name); err != nil {
 		return store.Info{}, err
 	}
 	if taken != 0 {
@@ -87,13 +84,8 @@ func (s *Store) created(ctx context.Context, id store.StudyID) (bool, error) {
 
 // grave returns the token of the call that deleted a study.
 func (s *Store) grave(ctx context.Context, id store.StudyID) (token int64, dead bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.tombstone, int64(id)).Scan(&token)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return token, err == nil, err
+	err = s.row(ctx, []any{&token}, s.sql.tombstone, int64(id))
+	return token, err == nil, absent(err, nil)
 }
 
 func size(records [][]byte) (n int) {
@@ -117,14 +109,8 @@ func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
 
 func (s *Store) lookup(ctx context.Context, name string) (store.Info, error) {
 	info := store.Info{Name: name}
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.lookup, name).Scan(&info.ID, &info.Head)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = &store.NotFoundError{Name: name}
-	}
-	if err != nil {
-		return store.Info{}, err
+	if err := s.row(ctx, []any{&info.ID, &info.Head}, s.sql.lookup, name); err != nil {
+		return store.Info{}, absent(err, &store.NotFoundError{Name: name})
 	}
 	return info, nil
 }
@@ -143,14 +129,8 @@ func (s *Store) stat(ctx context.Context, id store.StudyID) (store.Info, error) 
 		return store.Info{}, &store.NotFoundError{Study: id}
 	}
 	info := store.Info{ID: id}
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.stat, int64(id)).Scan(&info.Name, &info.Head)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = &store.NotFoundError{Study: id}
-	}
-	if err != nil {
-		return store.Info{}, err
+	if err := s.row(ctx, []any{&info.Name, &info.Head}, s.sql.stat, int64(id)); err != nil {
+		return store.Info{}, absent(err, &store.NotFoundError{Study: id})
 	}
 	return info, nil
 }

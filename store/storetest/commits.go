@@ -208,20 +208,7 @@ func testCancelled(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, createErr := f.Create(ctx, "other", []study.Event{created()})
-	_, lookupErr := f.Lookup(ctx, "mnist")
-	_, statErr := f.Stat(ctx, info.ID)
-	_, readErr := collect(ctx, f, info.ID, 1)
-	_, summariesErr := f.Summaries(ctx, []store.StudyID{info.ID})
-	var listErr error
-	for _, listErr = range f.List(ctx, "") {
-	}
-	for call, err := range map[string]error{
-		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "Summaries": summariesErr, "List": listErr,
-		"Delete":        f.Delete(ctx, info.ID),
-		"Commit":        f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
-		"SaveSummaries": f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: 1, Data: []byte("s")}}),
-	} {
+	for call, err := range f.allCalls(ctx, info) {
 		wantIs(t, call+" with a cancelled context", err, context.Canceled)
 	}
 	if infos := f.list(t, ""); len(infos) != 1 || infos[0] != info {

@@ -135,3 +135,27 @@ func wantEvents(t testing.TB, want, got []study.Event) {
 		}
 	}
 }
+
+// calls makes every call that concerns a study, and returns their errors. head is the
+// expected one of the commit.
+func (f *fixture) calls(ctx context.Context, id store.StudyID, head study.Position) map[string]error {
+	_, statErr := f.Stat(ctx, id)
+	_, readErr := collect(ctx, f, id, 1)
+	return map[string]error{
+		"Stat": statErr, "Read": readErr,
+		"Commit": f.Commit(ctx, id, head, []study.Event{marked("late")}, nil),
+		"Delete": f.Delete(ctx, id),
+	}
+}
+
+// allCalls also makes those that do not concern one study that exists.
+func (f *fixture) allCalls(ctx context.Context, info store.Info) map[string]error {
+	calls := f.calls(ctx, info.ID, info.Head)
+	_, calls["Create"] = f.Create(ctx, "other", []study.Event{created()})
+	_, calls["Lookup"] = f.Lookup(ctx, info.Name)
+	_, calls["Summaries"] = f.Summaries(ctx, []store.StudyID{info.ID})
+	calls["SaveSummaries"] = f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: info.Head, Data: []byte("s")}})
+	for _, calls["List"] = range f.List(ctx, "") {
+	}
+	return calls
+}

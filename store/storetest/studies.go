@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,18 +127,11 @@ func testDelete(t *testing.T, f *fixture) {
 // wantGone checks that every call refuses the study, by id and, if it has one, by name.
 func wantGone(t *testing.T, f *fixture, info store.Info) {
 	t.Helper()
-	ctx := t.Context()
-	_, statErr := f.Stat(ctx, info.ID)
-	_, readErr := collect(ctx, f, info.ID, 1)
-	for call, err := range map[string]error{
-		"Stat": statErr, "Read": readErr,
-		"Delete": f.Delete(ctx, info.ID),
-		"Commit": f.Commit(ctx, info.ID, info.Head, []study.Event{marked("late")}, nil),
-	} {
+	for call, err := range f.calls(t.Context(), info.ID, info.Head) {
 		wantError[*store.NotFoundError](t, call+" of a deleted study", err)
 	}
 	if info.Name != "" {
-		_, err := f.Lookup(ctx, info.Name)
+		_, err := f.Lookup(t.Context(), info.Name)
 		wantError[*store.NotFoundError](t, "Lookup of a deleted study", err)
 	}
 }
@@ -205,24 +197,8 @@ func testClosed(t *testing.T, f *fixture) {
 			t.Fatalf("Close: %v", err)
 		}
 	}
-	ctx := t.Context()
-	_, createErr := f.Create(ctx, "other", []study.Event{created()})
-	_, lookupErr := f.Lookup(ctx, "mnist")
-	_, statErr := f.Stat(ctx, info.ID)
-	_, readErr := collect(ctx, f, info.ID, 1)
-	_, summariesErr := f.Summaries(ctx, []store.StudyID{info.ID})
-	var listErr error
-	for _, listErr = range f.List(ctx, "") {
-	}
-	for call, err := range map[string]error{
-		"Create": createErr, "Lookup": lookupErr, "Stat": statErr, "Read": readErr, "List": listErr,
-		"Summaries": summariesErr, "SaveSummaries": f.SaveSummaries(ctx, []store.Summary{{Study: info.ID, Position: 1}}),
-		"Delete": f.Delete(ctx, info.ID),
-		"Commit": f.Commit(ctx, info.ID, 1, []study.Event{marked("2")}, nil),
-	} {
-		if !errors.Is(err, store.ErrClosed) {
-			t.Errorf("%s of a closed store: error is %v, want %v", call, err, store.ErrClosed)
-		}
+	for call, err := range f.allCalls(t.Context(), info) {
+		wantIs(t, call+" of a closed store", err, store.ErrClosed)
 	}
 }
 

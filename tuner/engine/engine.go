@@ -104,7 +104,7 @@ func Open(s store.Store, o Options) *Engine {
 	t := &Engine{store: s, options: o, inUse: make(map[string]*held), leaving: make(map[string]*held), recalled: make(map[store.StudyID]view.Listed)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.env = actor.Environment{
-		Store: s, Processors: newProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,
+		Store: s, Processors: actor.NewProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,
 		LongLived: o.LongLived, ProposeTimeout: o.ProposeTimeout, MaxStudyBytes: o.MaxStudyBytes, MaxStudyReports: o.MaxStudyReports,
 		Now: o.Now, Logger: o.Logger, Observer: o.Observer,
 	}

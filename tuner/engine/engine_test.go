@@ -153,9 +153,15 @@ func (r *recorder) wait(tn *Engine, n int) propose.Proposal {
 		r.mu.Lock()
 		made := r.made
 		r.mu.Unlock()
-		if len(made) >= n && len(tn.env.Processors.(*processors).slot) == 0 {
-			return made[len(made)-1]
+		if len(made) < n {
+			continue
 		}
+		if done, ok := tn.env.Processors.Prepare(tn.ctx); ok { // none is being prepared
+			done()
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.made[len(r.made)-1]
 	}
 	return propose.Proposal{}
 }

@@ -102,20 +102,27 @@ func (h *handlers) ListStudies(ctx context.Context, m *pb.ListStudiesRequest) (*
 		return nil, err
 	}
 	page := &pb.ListStudiesResponse{}
-	last := ""
-	for i, fits := 0, h.pageOf(); i < len(studies); i++ {
-		s, err := sent(wire.EncodeStudy(studies[i]))
+	if page.Studies, err = paged(h, studies, func(s tuner.Study) (*pb.Study, error) { return sent(wire.EncodeStudy(s)) }); err != nil {
+		return nil, err
+	}
+	if n := len(page.Studies); n > 0 && (more || n < len(studies)) {
+		page.NextPageToken = studies[n-1].Name
+	}
+	return page, nil
+}
+
+// paged encodes as many of a list as fit on a page, and at least one.
+func paged[T any, M proto.Message](h *handlers, list []T, encode func(T) (M, error)) (page []M, err error) {
+	fits := h.pageOf()
+	for _, v := range list {
+		m, err := encode(v)
 		if err != nil {
 			return nil, err
 		}
-		if !fits(s) {
-			more = true
+		if !fits(m) {
 			break
 		}
-		page.Studies, last = append(page.Studies, s), studies[i].Name
-	}
-	if more {
-		page.NextPageToken = last
+		page = append(page, m)
 	}
 	return page, nil
 }
@@ -269,20 +276,12 @@ func (h *handlers) ListTrials(ctx context.Context, m *pb.ListTrialsRequest) (*pb
 		return nil, err
 	}
 	page := &pb.ListTrialsResponse{}
-	next := f.First
-	for i, fits := 0, h.pageOf(); i < len(trials); i++ {
-		t, err := part(name, trials[i], h.room())
-		if err != nil {
-			return nil, err
-		}
-		if !fits(t) {
-			more = true
-			break
-		}
-		page.Trials, next = append(page.Trials, t), trials[i].Number+1
+	page.Trials, err = paged(h, trials, func(t study.Trial) (*pb.Trial, error) { return part(name, t, h.room()) })
+	if err != nil {
+		return nil, err
 	}
-	if more {
-		page.NextPageToken = wire.PageToken(next)
+	if n := len(page.Trials); n > 0 && (more || n < len(trials)) {
+		page.NextPageToken = wire.PageToken(trials[n-1].Number + 1)
 	}
 	return page, nil
 }
@@ -296,22 +295,13 @@ func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBe
 	if err != nil {
 		return nil, err
 	}
-	page, fits := &pb.GetBestResponse{}, h.pageOf()
-	for _, trial := range best {
-		if trial.Number < first {
-			continue
-		}
-		t, err := h.answerTrial(name, trial, nil)
-		if err != nil {
-			return nil, err
-		}
-		if !fits(t) {
-			page.NextPageToken = wire.PageToken(trial.Number)
-			break
-		}
-		page.Trials = append(page.Trials, t)
+	best = slices.DeleteFunc(slices.Clone(best), func(t study.Trial) bool { return t.Number < first })
+	page := &pb.GetBestResponse{}
+	page.Trials, err = paged(h, best, func(t study.Trial) (*pb.Trial, error) { return h.answerTrial(name, t, nil) })
+	if err == nil && len(page.Trials) < len(best) {
+		page.NextPageToken = wire.PageToken(best[len(page.Trials)].Number)
 	}
-	return page, nil
+	return page, err
 }
 
 func (h *handlers) GetColumns(m *pb.GetColumnsRequest, stream grpc.ServerStreamingServer[pb.GetColumnsResponse]) error {

@@ -59,7 +59,7 @@ import (
 // Environment is what all actors of an engine share.
 type Environment struct {
 	Store      store.Store
-	Processors Processors
+	Processors *Processors
 	Memory     *memlimit.Limit
 	// Propose makes the proposers, as [propose.New] does.
 	Propose func(c study.Component, spec study.Spec) (propose.Proposer, error)
@@ -80,27 +80,6 @@ type Environment struct {
 	Now             func() time.Time
 	Logger          *slog.Logger
 	Observer        tuner.Observer
-}
-
-// Processors shares the processors between the studies.
-type Processors interface {
-	// Asking counts an ask until done is called. It does not count an ask that waits for a
-	// stuck proposer, which needs no processor.
-	Asking(stuck bool) (done func())
-	// Asked reports whether an ask runs or waits.
-	Asked() bool
-	// Prepare waits for the turn to prepare a suggestion, which comes while no ask runs. ok
-	// is false if ctx ends first.
-	Prepare(ctx context.Context) (done func(), ok bool)
-	// Share returns the share of a new study.
-	Share() Share
-}
-
-// Share is one study's share of the processors.
-type Share interface {
-	// Take waits until the study's model may work for an ask, up to the limit. The caller
-	// calls done when the model has finished.
-	Take(ctx context.Context, limit time.Duration) (done func(), err error)
 }
 
 // Actor is a study in use. Its log, queue and clock decide the calls, and the actor opens

@@ -62,7 +62,7 @@ func (q *queue) toPrepare() (*suggester, *study.View) {
 // wanted reports whether preparation should stop early. It should if any study has an
 // ask, or if a call waits to consult this study's proposer.
 func (q *queue) wanted() bool {
-	return q.consulting.Load() > 0 || q.env.Processors.Asked()
+	return q.consulting.Load() > 0 || q.env.Processors.disturbed() != nil
 }
 
 // maxRest is how long the turn waits for a proposer that works past its deadline. After

@@ -24,7 +24,7 @@ type queue struct {
 	name  string
 	log   *eventLog
 	clock *clock
-	share Share
+	share share // of the processors
 	env   *Environment
 
 	asks       chan func() // queue of run
@@ -42,7 +42,7 @@ var errPart = errors.New("a part of the trials has been handed out")
 
 func newQueue(ctx context.Context, name string, l *eventLog, c *clock, env *Environment) *queue {
 	return &queue{
-		ctx: ctx, name: name, log: l, clock: c, share: env.Processors.Share(), env: env,
+		ctx: ctx, name: name, log: l, clock: c, env: env,
 		asks: make(chan func(), 4096), recommending: make(chan struct{}, 1),
 	}
 }
@@ -64,7 +64,7 @@ func (q *queue) run() {
 // has not run and will not. Only after an error with an unknown outcome may f be
 // running, and then it must not share memory with the caller.
 func (q *queue) inTurn(ctx context.Context, f func()) error {
-	defer q.env.Processors.Asking(q.log.suggester().stuck.Load())()
+	defer q.env.Processors.asking(q.log.suggester().stuck.Load())()
 	var taken atomic.Bool // by run, or by a caller that gives up
 	done := make(chan struct{})
 	job := func() {
@@ -213,7 +213,7 @@ func (q *queue) decideForWorker(ctx context.Context, c study.Command) (study.Rep
 // study was replaced meanwhile.
 func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
 	s, g := q.log.state.study, q.log.state.suggester
-	defer q.env.Processors.Asking(g.stuck.Load())() // the ask's own count may have ended with its context
+	defer q.env.Processors.asking(g.stuck.Load())() // the ask's own count may have ended with its context
 	view := s.Snapshot()
 	var anchor study.Anchor
 	var due bool
@@ -253,7 +253,7 @@ func (q *queue) takeShare(ctx context.Context, g *suggester) (done func(), err e
 	if _, models := g.proposer.(propose.Anchorer); !models {
 		return func() {}, nil
 	}
-	done, err = q.share.Take(ctx, q.env.ProposeTimeout)
+	done, err = q.env.Processors.take(ctx, &q.share, q.env.ProposeTimeout)
 	if err != nil {
 		done = func() {}
 	}

@@ -1,4 +1,4 @@
-package engine
+package actor
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // studies that are asked without pause.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shares{free: 2}
+		s := &Processors{free: 2}
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 50 {
 			go func() {
@@ -50,7 +50,7 @@ func TestShares(t *testing.T) {
 // TestSharesGivenUp checks that an ask that gives up leaves its place to the next.
 func TestSharesGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shares{free: 1}
+		s := &Processors{free: 1}
 		var one, two, three share
 		done, err := s.take(t.Context(), &one, time.Second)
 		if err != nil {
