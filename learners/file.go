@@ -3,13 +3,12 @@ package learners
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/sketch"
 )
@@ -399,42 +398,11 @@ func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
 // Save writes the file beside path and then renames it, so that path is replaced whole
 // or not at all. A path that is not a regular file, such as a device or a directory, is
 // not replaced.
-func (f *File) Save(path string) (err error) {
+func (f *File) Save(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("learners: %s is not a regular file; save the model to another path", path)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			tmp.Close()
-			os.Remove(tmp.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(tmp, readChunk)
-	if err := f.Write(w); err != nil {
-		return err
-	}
-	if err := errors.Join(w.Flush(), tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes a rename survive a power cut.
-func syncFolder(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	// Some systems cannot sync folders. The file itself is on disk.
-	_ = dir.Sync()
-	return dir.Close()
+	return atomicfile.Write(path, 0o644, f.Write)
 }
 
 // Load reads the file at path as Read does. Errors name the file.

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"log/slog"
 	"math/bits"
 	"os"
@@ -76,40 +77,19 @@ type tuning struct {
 
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
-	if o.LockTimeout == 0 {
-		o.LockTimeout = DefaultLockTimeout
-	}
-	if o.MaxSize == 0 {
-		o.MaxSize = DefaultMaxSize
-	}
-	if o.FileMode == 0 {
-		o.FileMode = DefaultFileMode
-	}
-	if o.Program == "" {
-		o.Program = programVersion()
-	}
+	o.LockTimeout = cmp.Or(o.LockTimeout, DefaultLockTimeout)
+	o.MaxSize = cmp.Or(o.MaxSize, DefaultMaxSize)
+	o.FileMode = cmp.Or(o.FileMode, DefaultFileMode)
+	o.Program = cmp.Or(o.Program, programVersion())
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.MapSize = mapSize(o)
-	return o.withTuning()
-}
-
-func (o Options) withTuning() Options {
-	if o.tuning.batch == 0 {
-		o.tuning.batch = maxBatch
-	}
-	if o.tuning.atOnce == 0 {
-		o.tuning.atOnce = reapSlice
-	}
-	if o.tuning.slice == 0 {
-		o.tuning.slice = reapSlice
-	}
-	if o.tuning.watch == 0 {
-		o.tuning.watch = watchInterval
-	}
-	if o.tuning.commit == nil {
-		o.tuning.commit = (*bbolt.Tx).Commit
+	t := &o.tuning
+	t.batch, t.atOnce, t.slice = cmp.Or(t.batch, maxBatch), cmp.Or(t.atOnce, reapSlice), cmp.Or(t.slice, reapSlice)
+	t.watch = cmp.Or(t.watch, watchInterval)
+	if t.commit == nil {
+		t.commit = (*bbolt.Tx).Commit
 	}
 	return o
 }

@@ -65,41 +65,39 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
 	}
-	id, err := s.reserve(ctx, name)
-	if err != nil {
+	var id store.StudyID
+	reserve := func() error {
+		if err := s.creatable(name); err != nil {
+			return err
+		}
+		s.last++
+		id = s.last
+		return nil
+	}
+	if err := s.change(ctx, reserve); err != nil {
 		return store.Info{}, err
 	}
 	records, err := store.EncodeCommit(id, 0, events)
 	if err != nil {
 		return store.Info{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.creatable(ctx, name); err != nil { // again, because encoding took time
+	l := &log{name: name, records: records}
+	err = s.change(ctx, func() error {
+		if err := s.creatable(name); err != nil { // again, because encoding took time
+			return err
+		}
+		s.studies[id], s.byName[name] = l, id
+		i, _ := slices.BinarySearch(s.names, name)
+		s.names = slices.Insert(s.names, i, name)
+		return nil
+	})
+	if err != nil {
 		return store.Info{}, err
 	}
-	l := &log{name: name, records: records}
-	s.studies[id], s.byName[name] = l, id
-	i, _ := slices.BinarySearch(s.names, name)
-	s.names = slices.Insert(s.names, i, name)
 	return l.info(id), nil
 }
 
-// reserve takes an id for a study if it could be created now.
-func (s *Store) reserve(ctx context.Context, name string) (store.StudyID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.creatable(ctx, name); err != nil {
-		return 0, err
-	}
-	s.last++
-	return s.last, nil
-}
-
-func (s *Store) creatable(ctx context.Context, name string) error {
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
+func (s *Store) creatable(name string) error {
 	if id, taken := s.byName[name]; taken {
 		return &store.ExistsError{Name: name, Study: id}
 	}
@@ -190,7 +188,11 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 
 // CommitAs implements [store.Shared].
 func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
-	if err := s.appendable(ctx, c, expected); err != nil {
+	err := s.change(ctx, func() error { // before the events are encoded
+		_, err := s.at(ctx, c, expected)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	records, err := store.EncodeCommit(c.Study, expected, events)
@@ -209,14 +211,6 @@ func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Posi
 	}
 	l.records, l.summary = append(l.records, records...), shown
 	return nil
-}
-
-// appendable checks whether a commit can succeed before its events are encoded.
-func (s *Store) appendable(ctx context.Context, c store.Claim, expected study.Position) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.at(ctx, c, expected)
-	return err
 }
 
 // at returns a study's log if its head is the expected one and the claim is in force.

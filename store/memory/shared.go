@@ -17,42 +17,45 @@ type server struct {
 
 func (v *server) expired() bool { return !v.expires.After(time.Now()) }
 
-// Register implements [store.Shared].
-func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (store.ServerID, error) {
+// change calls f under the lock.
+func (s *Store) change(ctx context.Context, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.usable(ctx); err != nil {
-		return 0, err
+		return err
 	}
-	s.lastServer++
-	s.servers[s.lastServer] = &server{address, time.Now().Add(ttl)}
-	return s.lastServer, nil
+	return f()
+}
+
+// Register implements [store.Shared].
+func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (id store.ServerID, err error) {
+	err = s.change(ctx, func() error {
+		s.lastServer++
+		id = s.lastServer
+		s.servers[id] = &server{address, time.Now().Add(ttl)}
+		return nil
+	})
+	return id, err
 }
 
 // Renew implements [store.Shared].
 func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	v := s.servers[id]
-	if v == nil {
-		return &store.BuriedError{Server: id}
-	}
-	v.expires = time.Now().Add(ttl)
-	return nil
+	return s.change(ctx, func() error {
+		v := s.servers[id]
+		if v == nil {
+			return &store.BuriedError{Server: id}
+		}
+		v.expires = time.Now().Add(ttl)
+		return nil
+	})
 }
 
 // Unregister implements [store.Shared].
 func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	delete(s.servers, id)
-	return nil
+	return s.change(ctx, func() error {
+		delete(s.servers, id)
+		return nil
+	})
 }
 
 // Servers implements [store.Shared].
@@ -71,16 +74,14 @@ func (s *Store) Servers(ctx context.Context) (all []store.Server, err error) {
 
 // Bury implements [store.Shared].
 func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return false, err
-	}
-	if v := s.servers[id]; v != nil && !v.expired() {
-		return false, nil
-	}
-	delete(s.servers, id)
-	return true, nil
+	err = s.change(ctx, func() error {
+		v := s.servers[id]
+		if gone = v == nil || v.expired(); gone {
+			delete(s.servers, id)
+		}
+		return nil
+	})
+	return gone, err
 }
 
 // Owner implements [store.Shared].
@@ -111,15 +112,12 @@ func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 
 // Release implements [store.Shared].
 func (s *Store) Release(ctx context.Context, c store.Claim) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	if l := s.studies[c.Study]; l != nil && l.owner == c.Server && l.epoch == c.Epoch {
-		l.owner = 0
-	}
-	return nil
+	return s.change(ctx, func() error {
+		if l := s.studies[c.Study]; l != nil && l.owner == c.Server && l.epoch == c.Epoch {
+			l.owner = 0
+		}
+		return nil
+	})
 }
 
 // DeleteAs implements [store.Shared].

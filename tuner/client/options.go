@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -47,18 +48,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.RetryFor == 0 {
-		o.RetryFor = time.Minute
-	}
-	if o.MaxRecvBytes == 0 {
-		o.MaxRecvBytes = 16 << 20
-	}
-	if o.MaxSendBytes == 0 {
-		o.MaxSendBytes = 1 << 20
-	}
-	if o.PingInterval == 0 {
-		o.PingInterval = 30 * time.Second
-	}
+	o.RetryFor = cmp.Or(o.RetryFor, time.Minute)
+	o.MaxRecvBytes, o.MaxSendBytes = cmp.Or(o.MaxRecvBytes, 16<<20), cmp.Or(o.MaxSendBytes, 1<<20)
+	o.PingInterval = cmp.Or(o.PingInterval, 30*time.Second)
 	return o
 }
 

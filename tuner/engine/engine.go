@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,12 +90,8 @@ var _ tuner.Service = (*Engine)(nil)
 
 // Open returns an Engine over a store. Close closes the store too.
 func Open(s store.Store, o Options) *Engine {
-	if o.ProposeTimeout == 0 {
-		o.ProposeTimeout = DefaultProposeTimeout
-	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = DefaultIdleTimeout
-	}
+	o.ProposeTimeout = cmp.Or(o.ProposeTimeout, DefaultProposeTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
@@ -115,25 +116,8 @@ func removeReady(path string) error {
 }
 
 // write puts the file in place as a whole.
-func (r Ready) write(path string) (err error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+func (r Ready) write(path string) error {
+	return atomicfile.Write(path, 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
 }
 
 // addressText is where a listener listens, as Address has it.

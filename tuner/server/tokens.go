@@ -13,10 +13,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -188,28 +188,10 @@ func editTokens(path string, create bool, edit func(*tokenFile) error) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, append(data, '\n'))
-}
-
-// replaceFile replaces a file atomically. Only its owner can read it.
-func replaceFile(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
-	if err != nil {
+	return atomicfile.Write(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
 		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	})
 }
 
 // readTokens reads a file and refuses unknown fields.

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -29,20 +31,18 @@ func EncodeReported(v tuner.Verdict) *pb.ReportResponse {
 	return &pb.ReportResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
 }
 
-// DecodeReported reads the answer to a report.
-func DecodeReported(m *pb.ReportResponse) (tuner.Verdict, error) {
-	var d decoder
-	v := tuner.Verdict{Stop: m.GetShouldStop(), Reason: m.GetReason(), Deadline: d.time("lease_deadline", m.GetLeaseDeadline())}
-	return v, d.err
-}
-
 // EncodeBeaten encodes the answer to a heartbeat.
 func EncodeBeaten(v tuner.Verdict) *pb.HeartbeatResponse {
 	return &pb.HeartbeatResponse{ShouldStop: v.Stop, Reason: v.Reason, LeaseDeadline: encodeTime(v.Deadline)}
 }
 
-// DecodeBeaten reads the answer to a heartbeat.
-func DecodeBeaten(m *pb.HeartbeatResponse) (tuner.Verdict, error) {
+// DecodeVerdict reads the answer to a report or heartbeat.
+func DecodeVerdict[M interface {
+	GetShouldStop() bool
+	GetReason() string
+	GetLeaseDeadline() *timestamppb.Timestamp
+}](m M,
+) (tuner.Verdict, error) {
 	var d decoder
 	v := tuner.Verdict{Stop: m.GetShouldStop(), Reason: m.GetReason(), Deadline: d.time("lease_deadline", m.GetLeaseDeadline())}
 	return v, d.err

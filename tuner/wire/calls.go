@@ -150,10 +150,10 @@ var (
 	SetAttributes = served(Method{Name: "SetAttributes", Need: NeedWorkTrials, Audited: true, Room: RoomChange}, EncodeSetAttributes, DecodeSetAttributes, silent(tuner.Service.SetAttributes), encodeSet, decodeSet)
 	Ask           = call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeAsk, DecodeAsked)
 	Tell          = call(Method{Name: "Tell", Need: NeedWork, Audited: true}, EncodeTell, DecodeTold)
-	Report        = served(Method{Name: "Report", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeReport, DecodeReport, tuner.Service.Report, sure(EncodeReported), DecodeReported)
+	Report        = served(Method{Name: "Report", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeReport, DecodeReport, tuner.Service.Report, sure(EncodeReported), DecodeVerdict[*pb.ReportResponse])
 	// Heartbeats are not audited, because they come every few seconds and change only when
 	// a lease ends.
-	Heartbeat     = served(Method{Name: "Heartbeat", Need: NeedWork}, EncodeHeartbeat, DecodeHeartbeat, tuner.Service.Heartbeat, sure(EncodeBeaten), DecodeBeaten)
+	Heartbeat     = served(Method{Name: "Heartbeat", Need: NeedWork}, EncodeHeartbeat, DecodeHeartbeat, tuner.Service.Heartbeat, sure(EncodeBeaten), DecodeVerdict[*pb.HeartbeatResponse])
 	EnqueueTrial  = call(Method{Name: "EnqueueTrial", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeEnqueue, DecodeTrial)
 	AddTrial      = call(Method{Name: "AddTrial", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeAdd, DecodeTrial)
 	GetDiagnosis  = served(Method{Name: "GetDiagnosis", Need: NeedRead, Room: RoomChange}, encodeDiagnose, decodeDiagnose, plain(tuner.Service.Diagnose), sure(EncodeDiagnosis), DecodeDiagnosis)

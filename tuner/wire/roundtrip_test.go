@@ -335,8 +335,8 @@ func TestRoundTrip(t *testing.T) {
 		trial, err := wire.EncodeTrial(name, told.Trial)
 		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
 	}), wire.DecodeTold)
-	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeReported)
-	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeBeaten)
+	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeVerdict[*pb.ReportResponse])
+	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeVerdict[*pb.HeartbeatResponse])
 	checkAnswer(t, "event", func(t *rapid.T) tuner.Event {
 		h := tuner.Event{
 			Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/studies"
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -391,26 +391,14 @@ another container runs it there (tuner workers kubernetes).`,
 }
 
 // copyProgram copies an executable file. An error leaves what was there.
-func copyProgram(from, to string) (err error) {
+func copyProgram(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	out, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.tmp")
-	if err != nil {
+	return atomicfile.Write(to, 0o755, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(out.Name()))
-		}
-	}()
-	if _, err = io.Copy(out, in); err == nil {
-		err = out.Chmod(0o755)
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
-		err = os.Rename(out.Name(), to)
-	}
-	return err
+	})
 }
