@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -51,6 +52,12 @@ func (s *Server) refused(limit, peer, caller string, after time.Duration) error 
 		text += "; " + b.remedy
 	}
 	return wire.Exhausted(text, after).Err()
+}
+
+// refuse is refused for the caller of a call.
+func (s *Server) refuse(ctx context.Context, limit string, after time.Duration) error {
+	id, _ := identityOf(ctx)
+	return s.refused(limit, hostOf(ctx), id.name, after)
 }
 
 // noticeInterval is the shortest time between two log lines about one limit.

@@ -160,7 +160,7 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 		return wire.Denied(false, "the caller is unknown; send a token or a client certificate").Err()
 	}
 	if limit := s.bytes.refused(request); limit != "" {
-		return s.refused(limit, hostOf(ctx), id.name, retryBytes(limit))
+		return s.refuse(ctx, limit, retryBytes(limit))
 	}
 	if err := s.bytes.spoiled(request); err != nil {
 		errorID := newErrorID()
@@ -174,7 +174,7 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	}
 	if id.rate != "" && s.methods[method].Need >= wire.NeedWork {
 		if wait := s.writes.takeN(id.rate, s.bytes.size(request)); wait > 0 {
-			return s.refused("write-rate", hostOf(ctx), id.name, wait)
+			return s.refuse(ctx, "write-rate", wait)
 		}
 	}
 	return nil
@@ -192,8 +192,7 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	if study, ok := wire.StudyOf(resourceOf(request)); ok {
 		leave, met := s.studies.enter(study, s.options.Limits.MaxInFlightPerStudy, -1)
 		if met != 0 {
-			id, _ := identityOf(ctx)
-			return nil, s.refused("calls-per-study", hostOf(ctx), id.name, retryBusy)
+			return nil, s.refuse(ctx, "calls-per-study", retryBusy)
 		}
 		defer leave()
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -334,30 +335,30 @@ func (h *handlers) GetColumns(m *pb.GetColumnsRequest, stream grpc.ServerStreami
 func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
 	l := s.options.Limits
 	id, _ := identityOf(ctx)
-	token, met := s.watches.enter(id.rate, l.MaxWatchesPerToken, id.scope.share(l.MaxWatches))
+	byToken, met := s.watches.enter(id.rate, l.MaxWatchesPerToken, id.scope.share(l.MaxWatches))
 	switch met {
 	case 1:
-		return nil, s.refused("watches-per-token", hostOf(ctx), id.name, retryBusy)
+		return nil, s.refuse(ctx, "watches-per-token", retryBusy)
 	case 2:
-		return nil, s.refused("watches", hostOf(ctx), id.name, retryBusy)
+		return nil, s.refuse(ctx, "watches", retryBusy)
 	}
-	of, met := s.watched.enter(study, l.MaxWatchesPerStudy, -1)
+	ofStudy, met := s.watched.enter(study, l.MaxWatchesPerStudy, -1)
 	if met != 0 {
-		token()
-		return nil, s.refused("watches-per-study", hostOf(ctx), id.name, retryBusy)
+		byToken()
+		return nil, s.refuse(ctx, "watches-per-study", retryBusy)
 	}
 	room, err := s.enterMemory(ctx, memoryOfWatch)
 	if err != nil {
-		of()
-		token()
+		ofStudy()
+		byToken()
 		return nil, err
 	}
 	s.metrics.watches.Inc()
 	return func() {
 		s.metrics.watches.Dec()
 		room()
-		of()
-		token()
+		ofStudy()
+		byToken()
 	}, nil
 }
 
@@ -366,29 +367,26 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	if err != nil {
 		return err
 	}
-	s := h.server
-	leave, err := s.enterWatch(stream.Context(), name)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := stream.SendHeader(nil); err != nil { // tells the caller that the watch has begun
-		return err
-	}
-	for event, err := range h.service.Watch(stream.Context(), name, study.Position(m.GetAfter())) {
+	events := h.service.Watch(stream.Context(), name, study.Position(m.GetAfter()))
+	return watch(h, stream, name, events, func(event tuner.Event) error {
+		out, err := happened(name, event, h.room())
 		if err != nil {
-			return s.endOfStream(stream.Context(), err)
+			return err
 		}
-		if err := h.tell(stream, name, event); err != nil {
-			return s.endOfStream(stream.Context(), err)
-		}
-	}
-	return s.endOfStream(stream.Context(), nil)
+		defer h.server.unread(stream.Context())()
+		return stream.Send(out)
+	})
 }
 
 func (h *handlers) WatchStudies(_ *pb.WatchStudiesRequest, stream grpc.ServerStreamingServer[pb.WatchStudiesResponse]) error {
+	news := h.service.WatchStudies(stream.Context())
+	return watch(h, stream, "", news, func(news tuner.StudyNews) error { return h.tellNews(stream, news) })
+}
+
+// watch sends what a watch of a study, or of all if it has no name, yields.
+func watch[T any](h *handlers, stream grpc.ServerStream, study string, events iter.Seq2[T, error], send func(T) error) error {
 	s, ctx := h.server, stream.Context()
-	leave, err := s.enterWatch(ctx, "")
+	leave, err := s.enterWatch(ctx, study)
 	if err != nil {
 		return err
 	}
@@ -396,9 +394,9 @@ func (h *handlers) WatchStudies(_ *pb.WatchStudiesRequest, stream grpc.ServerStr
 	if err := stream.SendHeader(nil); err != nil { // tells the caller that the watch has begun
 		return err
 	}
-	for news, err := range h.service.WatchStudies(ctx) {
+	for event, err := range events {
 		if err == nil {
-			err = h.tellNews(stream, news)
+			err = send(event)
 		}
 		if err != nil {
 			return s.endOfStream(ctx, err)
@@ -443,16 +441,6 @@ func (h *handlers) GetCaller(ctx context.Context, _ *pb.GetCallerRequest) (*pb.C
 	return &pb.Caller{Name: id.name, Role: string(id.scope.Role), Studies: id.scope.Studies}, nil
 }
 
-// tell sends an event.
-func (h *handlers) tell(stream grpc.ServerStreamingServer[pb.WatchResponse], name string, event tuner.Event) error {
-	out, err := happened(name, event, h.room())
-	if err != nil {
-		return err
-	}
-	defer h.server.unread(stream.Context())()
-	return stream.Send(out)
-}
-
 // endOfStream returns the error of a stream that the server ended. If the server is
 // stopping, the error tells clients to resume elsewhere or later.
 func (s *Server) endOfStream(ctx context.Context, err error) error {
@@ -470,8 +458,7 @@ func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer
 	s := h.server
 	leave, met := s.backups.enter("", -1, s.options.Limits.MaxBackups)
 	if met != 0 {
-		id, _ := identityOf(stream.Context())
-		return s.refused("backups", hostOf(stream.Context()), id.name, retryBusy)
+		return s.refuse(stream.Context(), "backups", retryBusy)
 	}
 	defer leave()
 	room, err := s.enterMemory(stream.Context(), memoryOfBackup)

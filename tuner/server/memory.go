@@ -56,7 +56,7 @@ func (s *Server) enterMemory(ctx context.Context, bytes int64) (leave func(), er
 	}
 	leave, ok := s.options.Memory.Enter(bytes, share)
 	if !ok {
-		return nil, s.refused("memory", hostOf(ctx), id.name, retryMemory)
+		return nil, s.refuse(ctx, "memory", retryMemory)
 	}
 	return leave, nil
 }
