@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -37,89 +36,78 @@ type Restored struct {
 // It returns a [FileError]. Its reason is [ErrDamaged] if the backup is not sound,
 // [ErrAlreadyExists] if path exists and Force is not set, and [ErrInUse] if a process
 // has path open.
-func Restore(ctx context.Context, from, path string, o RestoreOptions) (Restored, error) {
+func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored Restored, err error) {
 	report, err := Check(ctx, from, nil)
 	if err != nil {
-		return Restored{}, err
+		return restored, err
 	}
 	if !report.OK() {
-		return Restored{}, &FileError{
+		return restored, &FileError{
 			Path: from, Reason: ErrDamaged, Detail: report.Problems[0].String(), Remedy: "choose an earlier backup",
 		}
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	restored := Restored{Backup: report}
-	unlock, err := claim(from, path, o, &restored)
+	restored.Backup = report
+	old, err := claim(from, path, o)
+	if old != nil {
+		restored.Replaces = true
+		defer old.Close()
+	}
+	if err != nil || o.DryRun {
+		return restored, err
+	}
+	temp := temporary(path, "restore")
+	defer func() { err = errors.Join(err, remove(temp)) }()
+	if err := copyFile(ctx, from, temp); err != nil {
+		return restored, err
+	}
+	copied, err := Check(ctx, temp, nil)
 	if err != nil {
 		return restored, err
 	}
-	defer unlock()
-	if o.DryRun {
-		return restored, nil
-	}
-	temp := temporary(path, "restore")
-	if err := copyFile(ctx, from, temp); err != nil {
-		return restored, errors.Join(err, remove(temp))
-	}
-	copied, err := Check(ctx, temp, nil)
-	if err == nil && (!copied.OK() || copied.Events != report.Events || copied.Studies != report.Studies) {
-		err = &FileError{Path: from, Reason: ErrDamaged, Detail: "the copy differs from the backup", Remedy: "check the disk and try again"}
-	}
-	if err != nil {
-		return restored, errors.Join(err, remove(temp))
+	if !copied.OK() || copied.Events != report.Events || copied.Studies != report.Studies {
+		return restored, &FileError{Path: from, Reason: ErrDamaged, Detail: "the copy differs from the backup", Remedy: "check the disk and try again"}
 	}
 	if restored.Replaces {
 		restored.Kept = path + ".replaced-" + time.Now().UTC().Format("20060102T150405.000Z")
 		if err := os.Link(path, restored.Kept); err != nil {
-			return restored, errors.Join(err, remove(temp))
+			return restored, err
 		}
 	}
 	if err := rename(temp, path, restored.Replaces); err != nil {
-		return restored, errors.Join(err, remove(temp))
+		return restored, err
 	}
 	return restored, syncDir(path)
 }
 
-// claim refuses a path that must not be written to, and locks the file there.
-func claim(from, path string, o RestoreOptions, restored *Restored) (unlock func(), err error) {
-	unlock = func() {}
+// claim refuses a path that must not be written to. It returns the file there, locked, also
+// with the error of one that Force would replace, and nil if there is none.
+func claim(from, path string, o RestoreOptions) (*os.File, error) {
 	source, err := os.Stat(from)
 	if err != nil {
-		return unlock, explainOpen(from, err)
+		return nil, explainOpen(from, err)
 	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return unlock, nil
+	info, err := statFile(path)
+	switch {
+	case errors.Is(err, ErrMissing):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case os.SameFile(source, info):
+		return nil, &FileError{Path: path, Reason: ErrAlreadyExists, Detail: "it is the backup itself", Remedy: "choose another path to restore to"}
 	}
-	if err != nil {
-		return unlock, explainOpen(path, err)
-	}
-	if _, err := statFile(path); err != nil {
-		return unlock, err
-	}
-	if os.SameFile(source, info) {
-		return unlock, &FileError{Path: path, Reason: ErrAlreadyExists, Detail: "it is the backup itself", Remedy: "choose another path to restore to"}
-	}
-	restored.Replaces = true
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return unlock, explainOpen(path, err)
+		return nil, explainOpen(path, err)
 	}
-	unlock = func() { _ = f.Close() }
-	if err := lock(f, true, o.LockTimeout); err != nil {
-		unlock()
-		if errors.Is(err, errLocked) {
-			return func() {}, (&opening{path: path, options: Options{LockTimeout: o.LockTimeout}}).inUse(f)
-		}
-		return func() {}, err
+	if err = lock(f, true, o.LockTimeout); errors.Is(err, errLocked) {
+		err = (&opening{path: path, options: Options{LockTimeout: o.LockTimeout}}).inUse(f)
+	} else if err == nil && !o.Force && !o.DryRun {
+		err = &FileError{Path: path, Reason: ErrAlreadyExists, Remedy: "--force replaces it and keeps it under another name"}
 	}
-	if !o.Force && !o.DryRun {
-		unlock()
-		return func() {}, &FileError{Path: path, Reason: ErrAlreadyExists, Remedy: "--force replaces it and keeps it under another name"}
-	}
-	return unlock, nil
+	return f, err
 }
 
 // copyFile makes a durable copy under a new name.
