@@ -203,7 +203,7 @@ func (k *Keeper) Once(ctx context.Context) (b Backup, err error) {
 	if err := syncDir(k.Dir); err != nil {
 		return Backup{}, err
 	}
-	return b, k.rotate(prefix)
+	return b, k.rotate(prefix, filepath.Base(b.Path))
 }
 
 // fill writes the copy, makes it durable, and checks it.
@@ -225,8 +225,10 @@ func (k *Keeper) fill(ctx context.Context, f *os.File, path string) (*bolt.Repor
 	return report, nil
 }
 
-// rotate removes the oldest backups of the same store beyond Keep.
-func (k *Keeper) rotate(prefix string) error {
+// rotate removes the oldest backups of the same store beyond Keep, and never the one just
+// made, which is not the last by name if another is dated in the future. Empty files are
+// left alone and take no place.
+func (k *Keeper) rotate(prefix, made string) error {
 	if k.Keep <= 0 {
 		return nil
 	}
@@ -234,14 +236,19 @@ func (k *Keeper) rotate(prefix string) error {
 	if err != nil {
 		return err
 	}
-	var names []string
+	var names []string // besides the one made
 	for _, e := range entries {
-		if named.MatchString(e.Name()) && strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
-			names = append(names, e.Name())
+		info, err := e.Info()
+		if err != nil || e.Name() == made || !named.MatchString(e.Name()) || !strings.HasPrefix(e.Name(), prefix) || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		names = append(names, e.Name())
+		if t, _ := timeOf(e.Name()); t.After(k.now()) {
+			k.Logger.Warn("a backup is dated in the future and is kept as the newest; remove it if its date is wrong", "path", filepath.Join(k.Dir, e.Name()))
 		}
 	}
 	slices.Sort(names)
-	for _, name := range names[:max(len(names)-k.Keep, 0)] {
+	for _, name := range names[:max(len(names)-k.Keep+1, 0)] {
 		if err := os.Remove(filepath.Join(k.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing an old backup: %w", err)
 		}

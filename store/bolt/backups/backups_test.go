@@ -73,6 +73,40 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// A backup stays where others are dated in the future, and empty files take no place.
+func TestFutureAndEmptyBackups(t *testing.T) {
+	dir := t.TempDir()
+	k := keeper(t, dir)
+	var log strings.Builder
+	k.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	first, err := k.Once(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := strings.TrimSuffix(first.Path, first.Time.Format(timeLayout)+".db")
+	for i, size := range []int{1, 1, 1, 0, 0} {
+		path := prefix + time.Date(2099, 1, i+1, 0, 0, 0, 0, time.UTC).Format(timeLayout) + ".db"
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		b, err := k.Once(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(b.Path); err != nil {
+			t.Errorf("the backup just made: %v", err)
+		}
+	}
+	if have := names(t, dir); len(have) != 4 || !strings.Contains(have[1], "20990103") {
+		t.Errorf("there are %v, want the last backup, the last of the future, and the two empty files", have)
+	}
+	if !strings.Contains(log.String(), "dated in the future") {
+		t.Error("the log says nothing of the future")
+	}
+}
+
 // A backup that fails leaves everything as it was.
 func TestFailedBackup(t *testing.T) {
 	dir := t.TempDir()
