@@ -69,7 +69,10 @@ func parse(address string) (target, error) {
 		}
 		return target{}, wrong("it is not a URL, because of a space, a colon or another special character")
 	}
-	q := u.Query()
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil { // as of a;b, of which the library would drop both
+		return target{}, wrong("its parameters cannot be read; separate them by &, and write %%3B for a semicolon")
+	}
 	t := target{schema: DefaultSchema}
 	if q.Has("schema") {
 		t.schema = q.Get("schema")

@@ -238,6 +238,8 @@ func TestSecrets(t *testing.T) {
 		"postgres://u:" + secret + " @127.0.0.1:1/db",
 		"postgres://u:" + secret + "\x01@127.0.0.1:1/db",
 		"postgres://u@127.0.0.1:1/db?password=" + secret + "&connect_timeout=soon",
+		"postgres://u@127.0.0.1:1/db?schema=mine;password=" + secret,
+		"postgres://u@127.0.0.1:1/db?password=" + secret + "&schema=%zz",
 		"postgres://u@127.0.0.1:1/db?password=" + secret + "&sslmode=perhaps",
 		"postgres://u:" + secret + "@127.0.0.1:1/db?pool_max_conns=many",
 		"postgres://u:" + secret + "@127.0.0.1:1/db?schema=Üben",
@@ -267,6 +269,18 @@ func TestSecrets(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "geheim") {
 		t.Errorf("the log has the password: %s", log.String())
+	}
+}
+
+// Parameters that cannot be read are refused, and none is dropped.
+func TestBrokenParameters(t *testing.T) {
+	for _, query := range []string{"schema=mine;sslmode=disable", "a;b", "schema=%zz", "sslmode=disable&schema=mine;"} {
+		if _, err := parse("postgres://u@localhost/db?" + query); !errors.Is(err, ErrURL) {
+			t.Errorf("%s: error is %v", query, err)
+		}
+	}
+	if got, err := parse("postgres://u@localhost/db?application_name=a%3Bb&schema=mine"); err != nil || got.schema != "mine" {
+		t.Errorf("an escaped semicolon: %q, %v", got.schema, err)
 	}
 }
 
