@@ -56,3 +56,11 @@ func Targets(ctx context.Context, src data.Source) ([]float64, error) {
 	}
 	return y, checkFinite("y", y, max(src.Outputs(), 1))
 }
+
+// InMemory is data.Load with a check of the targets, as in Targets.
+func InMemory(ctx context.Context, src data.Source) (*data.Memory, error) {
+	if _, err := Targets(ctx, src); err != nil {
+		return nil, err
+	}
+	return data.Load(ctx, src)
+}

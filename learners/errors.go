@@ -37,27 +37,36 @@ func Invalid(algorithm, name string, value any, want string) error {
 	return &ParameterError{In: algorithm, Parameter: name, Value: value, Want: want}
 }
 
-// NotNegative returns a *ParameterError unless v is 0 or more, and finite.
-func NotNegative(algorithm, name string, v float64) error {
-	if v >= 0 && v-v == 0 {
+// Require returns a *ParameterError unless ok holds. A Validate is a cmp.Or of such checks.
+func Require(ok bool, algorithm, name string, value any, want string) error {
+	if ok {
 		return nil
 	}
-	return Invalid(algorithm, name, v, "≥ 0 and finite")
+	return Invalid(algorithm, name, value, want)
+}
+
+// NotNegative returns a *ParameterError unless v is 0 or more, and finite.
+func NotNegative(algorithm, name string, v float64) error {
+	return Require(v >= 0 && v-v == 0, algorithm, name, v, "≥ 0 and finite")
 }
 
 // AtLeast returns a *ParameterError unless v ≥ least.
 func AtLeast(algorithm, name string, v, least int) error {
-	if v >= least {
-		return nil
-	}
-	return Invalid(algorithm, name, v, fmt.Sprintf("≥ %d", least))
+	return Require(v >= least, algorithm, name, v, fmt.Sprintf("≥ %d", least))
+}
+
+// CheckQuantile returns a *ParameterError unless τ is that of a quantile, or 0 for ½.
+func CheckQuantile(algorithm string, tau float64) error {
+	return Require(tau >= 0 && tau < 1, algorithm, "quantile", tau, "above 0 and below 1, or 0 for ½")
+}
+
+// CheckKernel returns a *ParameterError if there is no kernel.
+func CheckKernel(algorithm string, k kernel.Kernel) error {
+	return Require(k != nil, algorithm, "kernel", nil, "one, such as kernel.NewGaussian of the median distance")
 }
 
 // CheckDistances returns a *ParameterError unless d is a way to compute distances.
 func CheckDistances(algorithm string, d kernel.Distances) error {
-	switch d {
-	case kernel.AutoDistances, kernel.DirectDistances, kernel.ExpandedDistances:
-		return nil
-	}
-	return Invalid(algorithm, "distances", d, "kernel.AutoDistances, DirectDistances or ExpandedDistances")
+	ok := d == kernel.AutoDistances || d == kernel.DirectDistances || d == kernel.ExpandedDistances
+	return Require(ok, algorithm, "distances", d, "kernel.AutoDistances, DirectDistances or ExpandedDistances")
 }

@@ -10,12 +10,11 @@ import (
 // Expansion is f(x) = Σ_j k(x, c_j) a_j with M centres c_j and coefficients
 // a_j ∈ ℝᶜ.
 type Expansion struct {
-	kernel    kernel.Kernel
-	centers   kernel.Rows
-	coef      []float64 // M×c
-	c         int
-	link      Link
-	precision kernel.Precision
+	kernel  kernel.Kernel
+	centers kernel.Rows
+	coef    []float64 // M×c
+	c       int
+	link    Link
 }
 
 var _ Linked = (*Expansion)(nil)
@@ -46,14 +45,6 @@ func (e *Expansion) WithLink(l Link) *Expansion {
 	return &with
 }
 
-// WithPrecision returns the expansion with kernel values of another precision.
-// It is not saved.
-func (e *Expansion) WithPrecision(p kernel.Precision) *Expansion {
-	with := *e
-	with.precision = p
-	return &with
-}
-
 // Dim returns d.
 func (e *Expansion) Dim() int { return e.centers.Dim() }
 
@@ -81,7 +72,7 @@ func (e *Expansion) Predict(ctx context.Context, dst []float64, x kernel.Source)
 	if x.Len() == 0 {
 		return nil
 	}
-	op, err := kernel.NewOperator(e.kernel, x, e.centers, kernel.Options{Precision: e.precision})
+	op, err := kernel.NewOperator(e.kernel, x, e.centers, kernel.Options{})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 	least := falkon.Params{Kernel: k, Lambda: g.Lambda, Centers: len(centers), Sampler: centers, Iterations: 200, Tolerance: 1e-13}
 	losses := least // whose tolerance is that of a gradient
 	losses.Tolerance = 1e-11
-	class := falkon.LogisticParams{Kernel: k, Lambda: g.Lambda, Centers: len(centers), Sampler: centers, Iterations: 200, Steps: 200, Tolerance: 1e-11}
+	class := falkon.LogisticParams{Params: falkon.Params{Kernel: k, Lambda: g.Lambda, Centers: len(centers), Sampler: centers, Iterations: 200, Tolerance: 1e-11}, Steps: 200}
 	softmax := class
 	softmax.Multiclass = falkon.SoftmaxLoss
 	direct := nystrom.Params{Kernel: k, Lambda: g.Lambda, Centers: len(centers), Sampler: centers}

@@ -39,7 +39,6 @@ func TestExpansion(t *testing.T) {
 		got := predict(t, e, kernel.FromRows(x))
 		near(t, "f", got, want, 1e-11)
 		same(t, "streamed", predict(t, e, kerneltest.Sequential(x)), got)
-		near(t, "float32", predict(t, e.WithPrecision(kernel.Float32), kernel.FromRows(x)), want, 1e-3)
 	}
 }
 

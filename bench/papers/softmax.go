@@ -66,7 +66,7 @@ func softmaxOrRest(ctx context.Context, env *experiment.Env) (*report.Result, er
 			}
 			for w, way := range multiclassWays {
 				env.Report(at*env.Repeats+rep, len(softmaxParts)*env.Repeats, "%s, split %d, %s", part, rep+1, way.name)
-				run, err := bestLambda(ctx, env, falkon.LogisticParams{Kernel: k, Centers: m, Multiclass: way.way}, train, judge, test, env.Derive("softmax", rep))
+				run, err := bestLambda(ctx, env, falkon.LogisticParams{Params: falkon.Params{Kernel: k, Centers: m}, Multiclass: way.way}, train, judge, test, env.Derive("softmax", rep))
 				if err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ func tenClasses(ctx context.Context, env *experiment.Env, part string, rep int) 
 	if err != nil {
 		return nil, nil, nil, 0, err
 	}
-	parts, err := data.StratifiedSplit(data.Classes(all.Targets(), 10), env.Derive("softmax split", rep), 0.6, 0.2, 0.2)
+	parts, err := data.Split(all.Len(), data.Classes(all.Targets(), 10), env.Derive("softmax split", rep), 0.6, 0.2, 0.2)
 	if err != nil {
 		return nil, nil, nil, 0, err
 	}

@@ -255,7 +255,7 @@ func (t *tuned) run(set string, split int, name string) (*outcome, error) {
 
 // deal returns rows that train, at most so many, and of the other fifth at most t.tests that test.
 func (t *tuned) deal(lines []string, split, rows int) (train, test []string, err error) {
-	parts, err := data.Split(len(lines), uint64(split)+1, 0.8, 0.2)
+	parts, err := data.Split(len(lines), nil, uint64(split)+1, 0.8, 0.2)
 	if err != nil {
 		return nil, nil, err
 	}

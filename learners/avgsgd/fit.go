@@ -212,7 +212,7 @@ type kernelised struct {
 }
 
 func (p Params) newKernelised(ctx context.Context, train data.Source) (*kernelised, error) {
-	all, err := data.Load(ctx, train)
+	all, err := learners.InMemory(ctx, train)
 	if err != nil {
 		return nil, err
 	}

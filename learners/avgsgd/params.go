@@ -53,23 +53,14 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	if err := p.settings().Validate(algorithm); err != nil {
+	err := cmp.Or(
+		p.settings().Validate(algorithm),
+		learners.Require(p.Averaging == "" || p.Averaging == All || p.Averaging == None, algorithm, "averaging", p.Averaging, "all or none"),
+		learners.Require(p.Kernel != nil || p.Features == 0 && p.Family == "", algorithm, "kernel", nil, "one for random features"),
+		learners.Require(p.Features > 0 || p.Family == "", algorithm, "features", 0, "at least 1 with a family of features"),
+	)
+	if err != nil || p.Features == 0 {
 		return err
-	}
-	if p.Averaging != "" && p.Averaging != All && p.Averaging != None {
-		return learners.Invalid(algorithm, "averaging", p.Averaging, "all or none")
-	}
-	if p.Kernel == nil {
-		if p.Features > 0 || p.Family != "" {
-			return learners.Invalid(algorithm, "kernel", nil, "one for random features")
-		}
-		return nil
-	}
-	if p.Features == 0 {
-		if p.Family != "" {
-			return learners.Invalid(algorithm, "features", 0, "at least 1 with a family of features")
-		}
-		return nil
 	}
 	if _, err := p.newFeatures(context.Background(), learners.SomeDim(p.Kernel), p.Features, 0); err != nil {
 		return learners.Invalid(algorithm, "features", p.Features, "a number that suits the family and the kernel: "+err.Error())

@@ -1,6 +1,7 @@
 package avgsgd
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -85,27 +86,17 @@ func (s Study) checked() (Study, error) {
 	if err := s.Problem.Check(); err != nil {
 		return s, err
 	}
-	if s.Problem.Terms == 0 {
-		s.Problem.Terms = 1000
-	}
-	if s.Repetitions == 0 {
-		s.Repetitions = 16
-	}
-	if s.Passes == 0 {
-		s.Passes = 400
-	}
-	if s.Sampling == "" {
-		s.Sampling = minibatch.Replacement
-	}
-	switch {
-	case len(s.Sizes) < 2 || s.Sizes[0] < 2 || !slices.IsSorted(s.Sizes) || s.Sizes[0] == s.Sizes[len(s.Sizes)-1]:
-		return s, learners.Invalid(algorithm, "sizes", s.Sizes, "two different numbers of rows at least, from 2 on, increasing")
-	case s.Repetitions < 1:
-		return s, learners.Invalid(algorithm, "repetitions", s.Repetitions, "at least 1")
-	case s.Passes < 1:
-		return s, learners.Invalid(algorithm, "passes", s.Passes, "at least 1")
-	}
-	return s, s.Sampling.Check(algorithm)
+	s.Problem.Terms = cmp.Or(s.Problem.Terms, 1000)
+	s.Repetitions, s.Passes = cmp.Or(s.Repetitions, 16), cmp.Or(s.Passes, 400)
+	s.Sampling = cmp.Or(s.Sampling, minibatch.Replacement)
+	n := len(s.Sizes)
+	increasing := n >= 2 && s.Sizes[0] >= 2 && slices.IsSorted(s.Sizes) && s.Sizes[0] < s.Sizes[n-1]
+	return s, cmp.Or(
+		learners.Require(increasing, algorithm, "sizes", s.Sizes, "two different numbers of rows at least, from 2 on, increasing"),
+		learners.Require(s.Repetitions >= 1, algorithm, "repetitions", s.Repetitions, "at least 1"),
+		learners.Require(s.Passes >= 1, algorithm, "passes", s.Passes, "at least 1"),
+		s.Sampling.Check(algorithm),
+	)
 }
 
 // grid returns the numbers of steps from n/8 to Passes·n.

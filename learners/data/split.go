@@ -12,18 +12,9 @@ import (
 // Split divides the rows 0 … n−1 at random into parts with the given shares, which are
 // positive and sum to 1. Every row is in exactly one part, and the indices of a part
 // increase. Part k has round(n·(shares up to k)) − round(n·(shares before)) rows, and
-// no part may be empty. Equal arguments always give equal parts.
-func Split(n int, seed uint64, shares ...float64) ([][]int, error) {
-	return split(n, nil, seed, shares)
-}
-
-// StratifiedSplit is Split with every class divided by the same shares. Row i has the
-// class classes[i] ≥ 0. Each part then has about the same shares of classes.
-func StratifiedSplit(classes []int, seed uint64, shares ...float64) ([][]int, error) {
-	return split(len(classes), classes, seed, shares)
-}
-
-func split(n int, classes []int, seed uint64, shares []float64) ([][]int, error) {
+// no part may be empty. If classes is not nil, row i has the class classes[i] ≥ 0, and each
+// part has about the same shares of classes. Equal arguments always give equal parts.
+func Split(n int, classes []int, seed uint64, shares ...float64) ([][]int, error) {
 	sum := 0.0
 	for _, s := range shares {
 		if !(s > 0) {
@@ -60,16 +51,9 @@ func cutAt(n int, share float64) int { return min(n, int(math.Round(share*float6
 type Fold struct{ Train, Test []int }
 
 // KFold divides the rows 0 … n−1 at random into k test parts, 2 ≤ k ≤ n. Their sizes
-// differ by at most one. Equal arguments always give equal folds.
-func KFold(n, k int, seed uint64) ([]Fold, error) { return kfold(n, nil, k, seed) }
-
-// StratifiedKFold is KFold with every class spread evenly over the folds. Row i has the
-// class classes[i] ≥ 0.
-func StratifiedKFold(classes []int, k int, seed uint64) ([]Fold, error) {
-	return kfold(len(classes), classes, k, seed)
-}
-
-func kfold(n int, classes []int, k int, seed uint64) ([]Fold, error) {
+// differ by at most one. If classes is not nil, row i has the class classes[i] ≥ 0, and every
+// class is spread evenly over the folds. Equal arguments always give equal folds.
+func KFold(n int, classes []int, k int, seed uint64) ([]Fold, error) {
 	if k < 2 || k > n {
 		return nil, fmt.Errorf("dataset: %d folds of %s, want 2 to the number of rows", k, countRows(n))
 	}

@@ -22,8 +22,8 @@ func TestSplitsArePartitions(t *testing.T) {
 			}
 		}
 		shares := []float64{0.6, 0.25, 0.15}
-		parts, err := split(n, classes, seed, shares)
-		again, _ := split(n, classes, seed, shares)
+		parts, err := Split(n, classes, seed, shares...)
+		again, _ := Split(n, classes, seed, shares...)
 		if err != nil || !cmp.Equal(parts, again) {
 			t.Fatalf("%v, %v, %v", err, parts, again)
 		}
@@ -35,7 +35,7 @@ func TestSplitsArePartitions(t *testing.T) {
 			balanced(t, classes, part, shares[k])
 		}
 		k := rapid.IntRange(2, 10).Draw(t, "k")
-		folds, err := kfold(n, classes, k, seed)
+		folds, err := KFold(n, classes, k, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,24 +86,24 @@ func balanced(t *rapid.T, classes, part []int, share float64) {
 
 func TestSplitErrors(t *testing.T) {
 	for _, shares := range [][]float64{{0.5}, {0.5, 0.6}, {1.5, -0.5}, {math.NaN(), 1}, nil} {
-		if _, err := Split(10, 1, shares...); err == nil {
+		if _, err := Split(10, nil, 1, shares...); err == nil {
 			t.Errorf("%v: no error", shares)
 		}
 	}
-	if _, err := Split(3, 1, 0.99, 0.01); err == nil {
+	if _, err := Split(3, nil, 1, 0.99, 0.01); err == nil {
 		t.Error("empty part: no error")
 	}
-	if _, err := KFold(3, 4, 1); err == nil {
+	if _, err := KFold(3, nil, 4, 1); err == nil {
 		t.Error("4 folds of 3: no error")
 	}
-	if _, err := StratifiedSplit([]int{0, -1}, 1, 0.5, 0.5); err == nil {
+	if _, err := Split(2, []int{0, -1}, 1, 0.5, 0.5); err == nil {
 		t.Error("class −1: no error")
 	}
 }
 
 // Logs record only the seed of a split, so splits must never change.
 func TestSplitGolden(t *testing.T) {
-	parts, err := Split(12, 42, 0.5, 0.25, 0.25)
+	parts, err := Split(12, nil, 42, 0.5, 0.25, 0.25)
 	if got := fmt.Sprint(parts, err); got != splitGolden {
 		t.Errorf("got  %s\nwant %s", got, splitGolden)
 	}

@@ -41,13 +41,7 @@ func (s *susySampler) At(i uint64, x []float64) float64 {
 	return y
 }
 
-// Probability returns the probability that the class of row i is +1, given its
-// inputs, which it sets in x.
-func (p SUSYLike) Probability(i uint64, x []float64) float64 {
-	_, probability := (&susySampler{newRNG(p.Seed, "susy-like")}).sample(i, x)
-	return probability
-}
-
+// sample returns the class of row i and the probability that it is +1. It sets x to the inputs.
 func (s *susySampler) sample(i uint64, x []float64) (y, probability float64) {
 	r := s.g.row(i)
 	pt1 := gamma(r, 2)

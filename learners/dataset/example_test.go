@@ -17,7 +17,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer table.Close()
-	parts, err := data.Split(table.Len(), 3, 0.75, 0.25)
+	parts, err := data.Split(table.Len(), nil, 3, 0.75, 0.25)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestStreamingIsInMemory(t *testing.T) {
 	chunks := filepath.Join(t.TempDir(), "x.chunks")
 	for _, way := range []data.Missing{data.FillMean, data.FillMedian, data.FillMostFrequent} {
 		o := data.EncodingOptions{Missing: way}
-		rows, err := data.Split(2500, 9, 0.7, 0.3)
+		rows, err := data.Split(2500, nil, 9, 0.7, 0.3)
 		if err != nil {
 			t.Fatal(err)
 		}

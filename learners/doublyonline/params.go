@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -50,22 +51,18 @@ var _ learners.Estimator = Params{}
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	if p.Kernel == nil {
-		return learners.Invalid(algorithm, "kernel", nil, "one; start with a Gaussian with the median distance as length scale")
-	}
-	if err := p.settings().Validate(algorithm); err != nil {
+	if err := learners.CheckKernel(algorithm, p.Kernel); err != nil {
 		return err
 	}
-	if p.Lambda*max(p.StepSize, 0) >= 1 || p.StepSize == 0 && p.Lambda >= 1 {
-		return learners.Invalid(algorithm, "lambda", p.Lambda, "below 1/η for the step size η, or below 1 for the default step size")
-	}
-	switch p.family() {
-	case sketch.Fourier, sketch.FourierCosine, sketch.ReLU, sketch.GaussianSketch:
-	default:
-		return learners.Invalid(algorithm, "family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch")
-	}
-	if p.Features%2 != 0 && p.family() == sketch.Fourier {
-		return learners.Invalid(algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency")
+	families := []sketch.Family{sketch.Fourier, sketch.FourierCosine, sketch.ReLU, sketch.GaussianSketch}
+	err := cmp.Or(
+		p.settings().Validate(algorithm),
+		learners.Require(p.Lambda*max(p.StepSize, 0) < 1 && (p.StepSize != 0 || p.Lambda < 1), algorithm, "lambda", p.Lambda, "below 1/η for the step size η, or below 1 for the default step size"),
+		learners.Require(slices.Contains(families, p.family()), algorithm, "family", p.Family, "one of independent features: fourier, fourier_cosine, relu or gaussian_sketch"),
+		learners.Require(p.Features%2 == 0 || p.family() != sketch.Fourier, algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency"),
+	)
+	if err != nil {
+		return err
 	}
 	if _, err := p.newFeatures(learners.SomeDim(p.Kernel), p.perStep(), 0); err != nil {
 		return learners.Invalid(algorithm, "family", p.family(), "one that suits the kernel: "+err.Error())

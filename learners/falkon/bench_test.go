@@ -145,7 +145,7 @@ func BenchmarkLogistic(b *testing.B) {
 	var logistic, squared float64
 	for b.Loop() {
 		start := time.Now()
-		must(LogisticParams{Kernel: k, Lambda: 1e-6, Centers: 200}.Fit(background, train, learners.Options{}))
+		must(LogisticParams{Params: Params{Kernel: k, Lambda: 1e-6, Centers: 200}}.Fit(background, train, learners.Options{}))
 		logistic += time.Since(start).Seconds()
 		start = time.Now()
 		must(Params{Kernel: k, Lambda: 1e-6, Centers: 200}.Fit(background, train, learners.Options{}))

@@ -64,7 +64,7 @@ func TestWeightsAreRepeatedRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) { learnerstest.Weights(t, p, false, 1e-7) })
 	}
 	t.Run("logistic", func(t *testing.T) {
-		learnerstest.Weights(t, LogisticParams{Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 60, Steps: 200, Tolerance: 1e-9}, true, 1e-6)
+		learnerstest.Weights(t, LogisticParams{Params: Params{Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 60, Tolerance: 1e-9}, Steps: 200}, true, 1e-6)
 	})
 	t.Run("softmax", func(t *testing.T) {
 		train := oneHot(kerneltest.Seeded(t, 31), 60, 2, 3)
@@ -78,7 +78,7 @@ func TestWeightsAreRepeatedRows(t *testing.T) {
 			}
 		}
 		repeated := must(data.NewMemory(train.Rows().Select(often), y, 3))
-		p := LogisticParams{Kernel: k, Lambda: 1e-3, Centers: all, Multiclass: SoftmaxLoss, Iterations: 60, Steps: 200, Tolerance: 1e-9}
+		p := LogisticParams{Params: Params{Kernel: k, Lambda: 1e-3, Centers: all, Iterations: 60, Tolerance: 1e-9}, Multiclass: SoftmaxLoss, Steps: 200}
 		test := kerneltest.Points(kerneltest.Seeded(t, 32), 40, 2)
 		got := predict(t, must(p.Fit(background, train, learners.Options{Weights: weights})), test)
 		requireNear(t, "softmax", got, predict(t, must(p.Fit(background, repeated, learners.Options{})), test), 1e-6)

@@ -149,7 +149,7 @@ func TestDistances(t *testing.T) {
 			return predict(t, must(p.Fit(background, train, learners.Options{})), test)
 		},
 		"logistic": func(d kernel.Distances) []float64 {
-			p := LogisticParams{Kernel: kerneltest.Gaussian(1.5), Lambda: lambda, Centers: 50, Epsilon: epsilon, Distances: d}
+			p := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1.5), Lambda: lambda, Centers: 50, Epsilon: epsilon, Distances: d}}
 			return predict(t, must(p.Fit(background, classes, learners.Options{})), test)
 		},
 	} {
@@ -160,7 +160,7 @@ func TestDistances(t *testing.T) {
 		requireNear(t, name, auto, direct, 3e-15*(1+5*5)/math.Sqrt(epsilon*lambda))
 	}
 	var bad *learners.ParameterError
-	if _, err := (LogisticParams{Kernel: kerneltest.Gaussian(1), Distances: 9}).Fit(background, classes, learners.Options{}); !errors.As(err, &bad) || bad.Parameter != "distances" {
+	if _, err := (LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1), Distances: 9}}).Fit(background, classes, learners.Options{}); !errors.As(err, &bad) || bad.Parameter != "distances" {
 		t.Errorf("distances that do not exist: %v", err)
 	}
 }

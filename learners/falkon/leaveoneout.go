@@ -94,8 +94,15 @@ const (
 // LeaveOneOut returns a *learners.ParameterError, because only the squared loss has the
 // closed form of [Params.LeaveOneOut].
 func (p RobustParams) LeaveOneOut(context.Context, data.Source, learners.Options) ([]float64, error) {
-	return nil, learners.Invalid(algorithm, "loss", p.Loss, "the squared loss of Params, which alone has outputs of leaving out rows")
+	return nil, learners.Invalid(algorithm, "loss", p.Loss, onlySquared)
 }
+
+// LeaveOneOut is that of RobustParams.
+func (LogisticParams) LeaveOneOut(context.Context, data.Source, learners.Options) ([]float64, error) {
+	return nil, learners.Invalid(algorithm, "loss", "logistic", onlySquared)
+}
+
+const onlySquared = "the squared loss of Params, which alone has outputs of leaving out rows"
 
 // isRidge reports whether the solution is that of kernel ridge regression on all rows. It has no
 // ε, and a smaller ridge would lose its digits in K + λnI.

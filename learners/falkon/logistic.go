@@ -5,11 +5,9 @@ import (
 	"context"
 	"math"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 var _ learners.Estimator = LogisticParams{}
@@ -50,30 +48,19 @@ const (
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
 type LogisticParams struct {
-	// The fields from Kernel to Distances are those of Params.
-	Kernel        kernel.Kernel
-	Lambda        float64
-	Centers       int
-	Sampler       sketch.Sampler
-	SamplerLambda float64
-	Factorization Factorization
-	Epsilon       float64
-	Precision     kernel.Precision
-	Distances     kernel.Distances
+	// Params has the fields that the losses share. Its Solver must be zero.
+	// Iterations is the largest number of Newton steps. If 0, it is the number of steps
+	// from μ to λ, and 10 more. Tolerance is the norm ‖R⁻ᵀ∇‖ of the gradient that ends the
+	// fit, about the root of twice the remaining decrease of the objective. If 0, it is 1e-3.
+	Params
 	// Multiclass is for more than two classes.
 	Multiclass Multiclass
-	// Iterations is the largest number of Newton steps. If 0, it is the number of steps
-	// from μ to λ, and 10 more.
-	Iterations int
 	// Steps is the largest number of iterations of conjugate gradients in a Newton
 	// step. If 0, it is 20. They end earlier at a relative residual of a tenth, or of
 	// √‖R⁻ᵀ∇‖ if that is less.
 	Steps int
 	// Decay is the factor between the μ, above 1. If 0, it is 100.
 	Decay float64
-	// Tolerance is the norm ‖R⁻ᵀ∇‖ of the gradient that ends the fit. It is about the
-	// root of twice the remaining decrease of the objective. If 0, it is 1e-3.
-	Tolerance float64
 }
 
 const (
@@ -88,35 +75,23 @@ const (
 	mostKept           = 1 << 21 // probabilities of rows that are kept between products
 )
 
-// params returns the fields that squared and logistic loss share.
-func (p LogisticParams) params() Params {
-	return Params{
-		Kernel: p.Kernel, Lambda: p.Lambda, Centers: p.Centers, Sampler: p.Sampler, SamplerLambda: p.SamplerLambda,
-		Factorization: p.Factorization, Epsilon: p.Epsilon, Precision: p.Precision, Distances: p.Distances,
-		Iterations: p.Iterations, Tolerance: p.Tolerance,
-	}
-}
-
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p LogisticParams) Validate() error {
-	if err := p.params().Validate(); err != nil {
+	if err := p.Params.checkNewton(p.Steps, p.Decay); err != nil {
 		return err
 	}
-	if p.Multiclass != OneVsRest && p.Multiclass != SoftmaxLoss {
-		return learners.Invalid(algorithm, "multiclass", p.Multiclass, `"" (one against the rest) or softmax`)
-	}
-	if err := learners.AtLeast(algorithm, "steps", p.Steps, 0); err != nil {
-		return err
-	}
-	return checkDecay(p.Decay)
+	return learners.Require(p.Multiclass == OneVsRest || p.Multiclass == SoftmaxLoss, algorithm, "multiclass", p.Multiclass, `"" (one against the rest) or softmax`)
 }
 
-func checkDecay(decay float64) error {
-	if decay != 0 && !(decay > 1 && decay <= math.MaxFloat64) {
-		return learners.Invalid(algorithm, "decay", decay, "above 1 and finite, or 0 for 100")
-	}
-	return nil
+// checkNewton is Validate for a loss that takes Newton steps.
+func (p Params) checkNewton(steps int, decay float64) error {
+	return cmp.Or(
+		p.Validate(),
+		learners.Require(p.Solver == ConjugateGradient, algorithm, "solver", p.Solver, "conjugate gradients for losses other than the squared one"),
+		learners.AtLeast(algorithm, "steps", steps, 0),
+		learners.Require(decay == 0 || decay > 1 && decay <= math.MaxFloat64, algorithm, "decay", decay, "above 1 and finite, or 0 for 100"),
+	)
 }
 
 // Fit learns from the n rows of train, see [learners.Estimator]. Their targets must be
@@ -138,12 +113,12 @@ func (p LogisticParams) newton(ctx context.Context, train data.Source, o learner
 	if err := learners.Check(train, o); err != nil {
 		return nil, err
 	}
-	f, err := newFit(ctx, p.params(), train, o)
+	f, err := newFit(ctx, p.Params, train, o)
 	if err != nil {
 		return nil, err
 	}
 	f.classes = true
-	w := newNewton(f, p.params(), p.Decay, p.Steps)
+	w := newNewton(f, p.Params, p.Decay, p.Steps)
 	w.losses = logistic{}
 	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
 		f.exclusive, w.losses, w.columns = true, softmax{}, 1

@@ -22,14 +22,14 @@ import (
 func TestLogisticConformance(t *testing.T) {
 	k := kerneltest.Gaussian(1.5)
 	for name, p := range map[string]LogisticParams{
-		"defaults": {Kernel: k},
-		"uniform":  {Kernel: k, Lambda: 1e-5, Centers: 30},
-		"bless":    {Kernel: k, Lambda: 1e-4, Sampler: sketch.BLESS{}, Factorization: FactorCholesky},
+		"defaults": {Params: Params{Kernel: k}},
+		"uniform":  {Params: Params{Kernel: k, Lambda: 1e-5, Centers: 30}},
+		"bless":    {Params: Params{Kernel: k, Lambda: 1e-4, Sampler: sketch.BLESS{}, Factorization: FactorCholesky}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learnerstest.Run(t, learnerstest.Case{
 				New:     func() learners.Estimator { return p },
-				Invalid: []learners.Estimator{LogisticParams{}, LogisticParams{Kernel: k, Lambda: -1}, LogisticParams{Kernel: k, Decay: 1}, LogisticParams{Kernel: k, Steps: -1}},
+				Invalid: []learners.Estimator{LogisticParams{}, LogisticParams{Params: Params{Kernel: k, Lambda: -1}}, LogisticParams{Params: Params{Kernel: k}, Decay: 1}, LogisticParams{Params: Params{Kernel: k}, Steps: -1}},
 				Signs:   true,
 				// Outputs share a preconditioner and the norm that ends a fit.
 				AloneTolerance: 1e-3,
@@ -134,7 +134,7 @@ func TestLogisticIsExact(t *testing.T) {
 			lambda float64
 			s      []float64
 		}{{25, 1e-3, nil}, {25, 1e-6, nil}, {160, 1e-4, nil}, {25, 1e-3, weights}} {
-			p := LogisticParams{Kernel: k, Lambda: c.lambda, Centers: c.m, Tolerance: 1e-9, Iterations: 60, Steps: 200}
+			p := LogisticParams{Params: Params{Kernel: k, Lambda: c.lambda, Centers: c.m, Tolerance: 1e-9, Iterations: 60}, Steps: 200}
 			m := must(p.Fit(background, train, learners.Options{Seed: seed, Weights: c.s}))
 			centers := must(learners.ChooseCenters(background, k, train, learners.Sampling{Most: c.m, Weights: c.s}, seed))
 			s := c.s
@@ -154,7 +154,7 @@ func TestLogisticObjective(t *testing.T) {
 	train := classes(rng, 400, 3, 2)
 	k := kerneltest.Gaussian(1)
 	var last learners.Progress
-	p := LogisticParams{Kernel: k, Lambda: 1e-5, Centers: 50}
+	p := LogisticParams{Params: Params{Kernel: k, Lambda: 1e-5, Centers: 50}}
 	m := must(p.Fit(background, train, learners.Options{Progress: func(p learners.Progress) error {
 		last = p
 		return nil
@@ -186,7 +186,7 @@ func TestLogisticProbabilities(t *testing.T) {
 	rng := kerneltest.Seeded(t, 4)
 	k := kerneltest.Gaussian(2)
 	train, test := classes(rng, 3000, 2, 1), classes(rng, 2000, 2, 1)
-	m := must(LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 100}.Fit(background, train, learners.Options{})).(*learners.Expansion)
+	m := must(LogisticParams{Params: Params{Kernel: k, Lambda: 1e-4, Centers: 100}}.Fit(background, train, learners.Options{})).(*learners.Expansion)
 	got := (learners.Scoring{Link: m.Link()}).Measure("log-loss")(predict(t, m, test.Rows()), test.Targets(), 1)
 	truth := make([]float64, 2000)
 	for i := range truth {
@@ -205,7 +205,7 @@ func TestLogisticRefusesOtherTargets(t *testing.T) {
 	train := classes(rng, 600, 2, 1)
 	train.Targets()[431] = 0.5
 	for _, src := range []data.Source{train, stream{train}} {
-		_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Centers: 10}.Fit(background, src, learners.Options{})
+		_, err := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1), Centers: 10}}.Fit(background, src, learners.Options{})
 		var bad *learners.DataError
 		if !errors.As(err, &bad) || bad.Reason != "the target of row 432 is 0.5; the logistic loss is for classes, coded −1 and +1" {
 			t.Errorf("error %v", err)
@@ -223,7 +223,7 @@ func TestLogisticSeparable(t *testing.T) {
 	}
 	train := must(data.NewMemory(x, y, 1))
 	k := kerneltest.Gaussian(1)
-	p := LogisticParams{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100, Steps: 300}
+	p := LogisticParams{Params: Params{Kernel: k, Lambda: 1e-7, Centers: 100, Tolerance: 1e-9, Iterations: 100}, Steps: 300}
 	m := must(p.Fit(background, train, learners.Options{}))
 	ones := slices.Repeat([]float64{1}, 100)
 	// The oracle needs a start from which plain Newton steps converge, as here.
@@ -330,8 +330,10 @@ func TestSoftmaxIsStationary(t *testing.T) {
 		for _, lambda := range []float64{1e-2, 1e-5} {
 			var last learners.Progress
 			p := LogisticParams{
-				Kernel: k, Lambda: lambda, Centers: 30, Multiclass: SoftmaxLoss,
-				Tolerance: 1e-10, Iterations: 60, Steps: 300,
+				Params: Params{
+					Kernel: k, Lambda: lambda, Centers: 30,
+					Tolerance: 1e-10, Iterations: 60,
+				}, Multiclass: SoftmaxLoss, Steps: 300,
 			}
 			m := must(p.Fit(background, train, learners.Options{Seed: seed, Weights: weights, Progress: func(p learners.Progress) error {
 				last = p
@@ -376,7 +378,7 @@ func TestSoftmaxKeepsProbabilities(t *testing.T) {
 		weights[i] = rng.ExpFloat64()
 	}
 	test := kerneltest.Points(rng, 40, 2)
-	p := LogisticParams{Kernel: kerneltest.Gaussian(0.1), Lambda: 1e-4, Centers: 60, Multiclass: SoftmaxLoss}
+	p := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(0.1), Lambda: 1e-4, Centers: 60}, Multiclass: SoftmaxLoss}
 	var steps [2]learners.Progress
 	fit := func(i, most int) []float64 {
 		o := learners.Options{Weights: meanOne(weights), Workers: 2, Progress: func(q learners.Progress) error {
@@ -408,7 +410,7 @@ func TestSoftmaxOfTwo(t *testing.T) {
 	}
 	binary := must(data.NewMemory(two.Rows(), one, 1))
 	test := kerneltest.Points(rng, 40, 2)
-	p := LogisticParams{Kernel: kerneltest.Gaussian(1), Lambda: 2e-4, Centers: 40, Multiclass: SoftmaxLoss, Tolerance: 1e-10, Iterations: 60, Steps: 300}
+	p := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1), Lambda: 2e-4, Centers: 40, Tolerance: 1e-10, Iterations: 60}, Multiclass: SoftmaxLoss, Steps: 300}
 	both := predict(t, must(p.Fit(background, two, learners.Options{})), test)
 	p.Lambda /= 2
 	m := must(p.Fit(background, binary, learners.Options{})).(*learners.Expansion)
@@ -433,13 +435,13 @@ func TestSoftmaxRefusesOtherTargets(t *testing.T) {
 		for j := range 3 {
 			train.Targets()[431*3+j] = value
 		}
-		_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Centers: 10, Multiclass: SoftmaxLoss}.Fit(background, train, learners.Options{})
+		_, err := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1), Centers: 10}, Multiclass: SoftmaxLoss}.Fit(background, train, learners.Options{})
 		var bad *learners.DataError
 		if !errors.As(err, &bad) || !strings.Contains(bad.Reason, "row 432 has ") {
 			t.Errorf("error %v", err)
 		}
 	}
-	_, err := LogisticParams{Kernel: kerneltest.Gaussian(1), Multiclass: "other"}.Fit(background, oneHot(rng, 20, 2, 3), learners.Options{})
+	_, err := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(1)}, Multiclass: "other"}.Fit(background, oneHot(rng, 20, 2, 3), learners.Options{})
 	var invalid *learners.ParameterError
 	if !errors.As(err, &invalid) {
 		t.Errorf("another name: %v", err)

@@ -70,7 +70,7 @@ func TestMemory(t *testing.T) {
 	k := kerneltest.Gaussian(4)
 	for name, e := range map[string]learners.Estimator{
 		"squared":  Params{Kernel: k, Lambda: 1e-4, Centers: 250, Iterations: 1},
-		"logistic": LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 250, Iterations: 1, Steps: 1},
+		"logistic": LogisticParams{Params: Params{Kernel: k, Lambda: 1e-4, Centers: 250, Iterations: 1}, Steps: 1},
 	} {
 		few, many := peakHeap(t, e, 8_000), peakHeap(t, e, 80_000)
 		squares := many / (8 * 250 * 250)

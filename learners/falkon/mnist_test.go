@@ -71,7 +71,7 @@ func TestMNISTClasses(t *testing.T) {
 	results := map[Multiclass]result{}
 	for _, multiclass := range []Multiclass{SoftmaxLoss, OneVsRest} {
 		start := cpuSeconds()
-		p := LogisticParams{Kernel: kerneltest.Gaussian(5 * 255), Lambda: 1e-6, Centers: m, Multiclass: multiclass, Precision: kernel.Float32}
+		p := LogisticParams{Params: Params{Kernel: kerneltest.Gaussian(5 * 255), Lambda: 1e-6, Centers: m, Precision: kernel.Float32}, Multiclass: multiclass}
 		model := must(p.Fit(background, train, learners.Options{}))
 		seconds := cpuSeconds() - start
 		if err := model.Predict(background, f, test); err != nil {

@@ -30,9 +30,9 @@ func TestNotes(t *testing.T) {
 		"equal centres":    {Params{Kernel: rough, Lambda: 1e-3, Sampler: repeated, Iterations: 200}, train, []string{"the sampler chose 4 centres for λ = ", "of 4 centres, 1 are "}},
 		"equal, Cholesky":  {Params{Kernel: rough, Lambda: 1e-3, Sampler: repeated, Iterations: 200, Factorization: FactorCholesky}, train, []string{"the sampler chose 4 centres for λ = ", "of 4 centres, 1 are "}},
 		"raised":           {Params{Kernel: kerneltest.Gaussian(2), Lambda: 1e-4, Centers: 100, Factorization: FactorCholesky, Epsilon: 1e-22, Iterations: 200, Tolerance: 1e-3}, smooth, []string{"epsilon was raised from 1e-22 to "}},
-		"logistic":         {LogisticParams{Kernel: rough, Lambda: 1e-3, Centers: 30}, labels, nil},
-		"logistic, short":  {LogisticParams{Kernel: rough, Lambda: 1e-6, Centers: 30, Iterations: 1}, labels, []string{"not converged: after 1 Newton steps μ is "}},
-		"logistic, strict": {LogisticParams{Kernel: rough, Lambda: 1, Centers: 30, Iterations: 1, Steps: 1, Tolerance: 1e-300}, labels, []string{"not converged: after 1 Newton steps the gradient has norm "}},
+		"logistic":         {LogisticParams{Params: Params{Kernel: rough, Lambda: 1e-3, Centers: 30}}, labels, nil},
+		"logistic, short":  {LogisticParams{Params: Params{Kernel: rough, Lambda: 1e-6, Centers: 30, Iterations: 1}}, labels, []string{"not converged: after 1 Newton steps μ is "}},
+		"logistic, strict": {LogisticParams{Params: Params{Kernel: rough, Lambda: 1, Centers: 30, Iterations: 1, Tolerance: 1e-300}, Steps: 1}, labels, []string{"not converged: after 1 Newton steps the gradient has norm "}},
 	} {
 		var notes []string
 		_, err := c.e.Fit(context.Background(), c.train, learners.Options{Seed: 3, Progress: func(p learners.Progress) error {

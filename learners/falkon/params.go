@@ -73,19 +73,11 @@ const (
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	if p.Kernel == nil {
-		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
-	}
-	if !slices.Contains(factorizations, p.Factorization) {
-		return learners.Invalid(algorithm, "factorization", p.Factorization, fmt.Sprintf("one of %q", factorizations))
-	}
-	if p.Solver != ConjugateGradient && p.Solver != Gradient {
-		return learners.Invalid(algorithm, "solver", p.Solver, fmt.Sprintf("%q or %q", ConjugateGradient, Gradient))
-	}
-	if !(p.Epsilon < 1) {
-		return learners.Invalid(algorithm, "epsilon", p.Epsilon, "below 1, relative to k(x, x)")
-	}
 	return cmp.Or(
+		learners.CheckKernel(algorithm, p.Kernel),
+		learners.Require(slices.Contains(factorizations, p.Factorization), algorithm, "factorization", p.Factorization, fmt.Sprintf("one of %q", factorizations)),
+		learners.Require(p.Solver == ConjugateGradient || p.Solver == Gradient, algorithm, "solver", p.Solver, fmt.Sprintf("%q or %q", ConjugateGradient, Gradient)),
+		learners.Require(p.Epsilon < 1, algorithm, "epsilon", p.Epsilon, "below 1, relative to k(x, x)"),
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
 		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
 		learners.NotNegative(algorithm, "tolerance", p.Tolerance),

@@ -132,7 +132,7 @@ func TestRealClasses(t *testing.T) {
 			y := must(learners.Targets(background, test))
 			for name, e := range map[string]learners.Estimator{
 				"squared":  Params{Kernel: k, Lambda: 1e-4, Centers: 400},
-				"logistic": LogisticParams{Kernel: k, Lambda: 1e-4, Centers: 400},
+				"logistic": LogisticParams{Params: Params{Kernel: k, Lambda: 1e-4, Centers: 400}},
 			} {
 				m := must(e.Fit(background, train, learners.Options{}))
 				f := make([]float64, len(y))
@@ -162,7 +162,7 @@ func TestAsGoodAsExactRidge(t *testing.T) {
 	}{{"concrete", 400}, {"airfoil", 600}, {"energy", 350}} {
 		t.Run(c.name, func(t *testing.T) {
 			table := must(dataset.Open(background, dataset.Options{}, filepath.Join(dir, "uci", c.name+".data.csv.gz")))
-			parts := must(data.Split(table.Len(), 1, 0.7, 0.15, 0.15))
+			parts := must(data.Split(table.Len(), nil, 1, 0.7, 0.15, 0.15))
 			e := must(table.FitEncoding(background, parts[0], data.EncodingOptions{Task: data.Regression}))
 			all := must(table.Encode(background, e))
 			var part [3]data.Source

@@ -57,23 +57,12 @@ const (
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p RobustParams) Validate() error {
-	if err := p.Params.Validate(); err != nil {
-		return err
-	}
-	if p.Loss != learners.HuberLoss && p.Loss != learners.QuantileLoss {
-		return learners.Invalid(algorithm, "loss", p.Loss, fmt.Sprintf("%q or %q", learners.HuberLoss, learners.QuantileLoss))
-	}
-	if p.Solver != ConjugateGradient {
-		return learners.Invalid(algorithm, "solver", p.Solver, "conjugate gradients for robust losses")
-	}
-	if !(p.Quantile >= 0 && p.Quantile < 1) {
-		return learners.Invalid(algorithm, "quantile", p.Quantile, "above 0 and below 1, or 0 for ½")
-	}
 	return cmp.Or(
+		p.Params.checkNewton(p.Steps, p.Decay),
+		learners.Require(p.Loss == learners.HuberLoss || p.Loss == learners.QuantileLoss, algorithm, "loss", p.Loss, fmt.Sprintf("%q or %q", learners.HuberLoss, learners.QuantileLoss)),
+		learners.CheckQuantile(algorithm, p.Quantile),
 		learners.NotNegative(algorithm, "delta", p.Delta),
 		learners.NotNegative(algorithm, "smoothing", p.Smoothing),
-		learners.AtLeast(algorithm, "steps", p.Steps, 0),
-		checkDecay(p.Decay),
 	)
 }
 

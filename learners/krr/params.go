@@ -38,13 +38,11 @@ func (e *SizeError) Error() string {
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	if p.Kernel == nil {
-		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
-	}
-	if err := learners.NotNegative(algorithm, "lambda", p.Lambda); err != nil {
-		return err
-	}
-	return learners.AtLeast(algorithm, "max rows", p.MaxRows, 0)
+	return cmp.Or(
+		learners.CheckKernel(algorithm, p.Kernel),
+		learners.NotNegative(algorithm, "lambda", p.Lambda),
+		learners.AtLeast(algorithm, "max rows", p.MaxRows, 0),
+	)
 }
 
 // Fit solves for all outputs at once, in one iteration. It cannot be interrupted after
@@ -88,14 +86,6 @@ func (p Params) prepare(ctx context.Context, train data.Source, o learners.Optio
 	if n := rows.Source.Len(); n > most {
 		return rows, nil, &SizeError{n, most}
 	}
-	m, err = load(ctx, rows.Source)
+	m, err = learners.InMemory(ctx, rows.Source)
 	return rows, m, err
-}
-
-// load is data.Load with a check of the targets.
-func load(ctx context.Context, train data.Source) (*data.Memory, error) {
-	if _, err := learners.Targets(ctx, train); err != nil {
-		return nil, err
-	}
-	return data.Load(ctx, train)
 }

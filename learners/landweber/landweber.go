@@ -1,6 +1,7 @@
 package landweber
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -41,16 +42,12 @@ var _ learners.Estimator = Params{}
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	if p.Kernel == nil {
-		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
-	}
-	if err := learners.NotNegative(algorithm, "step size", p.StepSize); err != nil {
-		return err
-	}
-	if err := learners.CheckDistances(algorithm, p.Distances); err != nil {
-		return err
-	}
-	return learners.AtLeast(algorithm, "iterations", p.Iterations, 0)
+	return cmp.Or(
+		learners.CheckKernel(algorithm, p.Kernel),
+		learners.NotNegative(algorithm, "step size", p.StepSize),
+		learners.CheckDistances(algorithm, p.Distances),
+		learners.AtLeast(algorithm, "iterations", p.Iterations, 0),
+	)
 }
 
 // Fit reads train into memory and iterates. The objective is (1/n)‖S^½(Kc − y)‖², the mean
@@ -60,9 +57,7 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if p.Iterations == 0 {
-		p.Iterations = DefaultIterations
-	}
+	p.Iterations = cmp.Or(p.Iterations, DefaultIterations)
 	m, err := learners.NewMonitor(ctx, algorithm, p.Iterations, train, o)
 	if err != nil {
 		return nil, err
@@ -108,10 +103,7 @@ func (p Params) start(ctx context.Context, train data.Source, o learners.Options
 	if err != nil {
 		return nil, err
 	}
-	if _, err := learners.Targets(ctx, rows.Source); err != nil {
-		return nil, err
-	}
-	all, err := data.Load(ctx, rows.Source)
+	all, err := learners.InMemory(ctx, rows.Source)
 	if err != nil {
 		return nil, err
 	}

@@ -55,10 +55,7 @@ func Streamed(src *data.Memory) data.Source { return streamed{src} }
 
 type streamed struct{ data.Source }
 
-func (s streamed) Open(ctx context.Context) (kernel.Cursor, error) {
-	pairs, err := s.OpenPairs(ctx)
-	return &inputs{pairs: pairs.(*cursor)}, err
-}
+func (s streamed) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, s) }
 
 func (s streamed) OpenPairs(context.Context) (data.PairCursor, error) {
 	return &cursor{src: s.Source.(*data.Memory), given: map[*data.Block]bool{}}, nil
@@ -120,58 +117,6 @@ func (c *cursor) Close() error {
 	}
 	return nil
 }
-
-type inputs struct {
-	pairs  *cursor
-	blocks []*data.Block
-}
-
-func (c *inputs) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
-	var old *data.Block
-	for i, b := range c.blocks {
-		if b.X == reuse {
-			old = b
-			c.blocks = append(c.blocks[:i], c.blocks[i+1:]...)
-			break
-		}
-	}
-	b, err := c.pairs.Next(ctx, max, old)
-	if err != nil {
-		return nil, err
-	}
-	c.blocks = append(c.blocks, b)
-	return b.X, nil
-}
-
-func (c *inputs) Close() error { return c.pairs.Close() }
-
-// unchecked is a source with targets that data.NewMemory refuses.
-type unchecked struct {
-	kernel.Resident
-	y []float64
-}
-
-func (u unchecked) Outputs() int { return 1 }
-
-func (u unchecked) OpenPairs(context.Context) (data.PairCursor, error) {
-	return &uncheckedCursor{u: u}, nil
-}
-
-type uncheckedCursor struct {
-	u  unchecked
-	at int
-}
-
-func (c *uncheckedCursor) Next(_ context.Context, max int, _ *data.Block) (*data.Block, error) {
-	i := c.at
-	if i == c.u.Len() {
-		return nil, io.EOF
-	}
-	c.at = min(i+max, c.u.Len())
-	return &data.Block{X: c.u.Rows().Slice(i, c.at), Y: c.u.y[i:c.at]}, nil
-}
-
-func (c *uncheckedCursor) Close() error { return nil }
 
 // untouchable is a source that fails the test when it is read.
 type untouchable struct {

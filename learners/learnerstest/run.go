@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 
@@ -269,9 +270,10 @@ func (c Case) notFinite(t *testing.T) {
 		c.refuses(t, "x", Memory(t, x, train.Targets(), 1))
 		c.refuses(t, "streamed x", Streamed(Memory(t, x, train.Targets(), 1)))
 
-		y := append([]float64(nil), train.Targets()...)
-		y[rows-2] = v
-		c.refuses(t, "y", unchecked{kernel.FromRows(train.Rows()), y})
+		y := slices.Clone(train.Targets())
+		bad := Memory(t, train.Rows(), y, 1)
+		y[rows-2] = v // which data.NewMemory would refuse
+		c.refuses(t, "y", bad)
 	}
 }
 
@@ -297,10 +299,7 @@ func (c Case) refuses(t *testing.T, what string, src data.Source) {
 // odd takes data that are unusual but valid.
 func (c Case) odd(t *testing.T) {
 	train, test := c.data(t)
-	constant := make([]float64, rows)
-	for i := range constant {
-		constant[i] = 1
-	}
+	constant := slices.Repeat([]float64{1}, rows)
 	idx := make([]int, rows)
 	y := make([]float64, rows)
 	for i := range idx {

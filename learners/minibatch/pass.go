@@ -25,9 +25,6 @@ const (
 	Cycle Sampling = "cycle"
 )
 
-// Valid reports whether s is one of the three.
-func (s Sampling) Valid() bool { return s == Replacement || s == Reshuffle || s == Cycle }
-
 const (
 	chunkElements = 1 << 26
 	chunkRows     = 1 << 16

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/bkbtuner/bkb/learners"
@@ -21,32 +22,22 @@ type Settings struct {
 
 // Validate returns a *learners.ParameterError for the first setting out of range.
 func (s Settings) Validate(algorithm string) error {
-	for _, c := range []struct {
-		name  string
-		value int
-	}{{"features", s.Features}, {"batch size", s.BatchSize}, {"passes", s.Passes}, {"chunk", s.Chunk}} {
-		if c.value < 0 {
-			return learners.Invalid(algorithm, c.name, c.value, "at least 1, or 0 for the default")
-		}
+	count := func(name string, v int) error {
+		return learners.Require(v >= 0, algorithm, name, v, "at least 1, or 0 for the default")
 	}
-	if err := learners.NotNegative(algorithm, "step size", s.StepSize); err != nil {
-		return err
-	}
-	if err := learners.NotNegative(algorithm, "lambda", s.Lambda); err != nil {
-		return err
-	}
-	if !(s.StepDecay >= 0 && s.StepDecay < 1) {
-		return learners.Invalid(algorithm, "step decay", s.StepDecay, "in [0, 1)")
-	}
-	return s.Sampling.Check(algorithm)
+	return cmp.Or(
+		count("features", s.Features), count("batch size", s.BatchSize), count("passes", s.Passes), count("chunk", s.Chunk),
+		learners.NotNegative(algorithm, "step size", s.StepSize),
+		learners.NotNegative(algorithm, "lambda", s.Lambda),
+		learners.Require(s.StepDecay >= 0 && s.StepDecay < 1, algorithm, "step decay", s.StepDecay, "in [0, 1)"),
+		s.Sampling.Check(algorithm),
+	)
 }
 
 // Check returns a *learners.ParameterError unless s is one of the three.
 func (s Sampling) Check(algorithm string) error {
-	if !s.Valid() {
-		return learners.Invalid(algorithm, "sampling", s, "replacement, reshuffle or cycle")
-	}
-	return nil
+	ok := s == Replacement || s == Reshuffle || s == Cycle
+	return learners.Require(ok, algorithm, "sampling", s, "replacement, reshuffle or cycle")
 }
 
 // Rows returns the plan of a method that steps row by row and reads block rows at

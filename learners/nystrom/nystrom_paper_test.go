@@ -131,7 +131,7 @@ func TestCentersOnConcrete(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	parts, err := data.Split(table.Len(), 1, 0.8, 0.2)
+	parts, err := data.Split(table.Len(), nil, 1, 0.8, 0.2)
 	if err != nil {
 		t.Fatal(err)
 	}

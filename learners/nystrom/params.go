@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -83,20 +84,12 @@ var _ learners.Estimator = Params{}
 // Validate returns a *learners.ParameterError for the first hyper-parameter out
 // of range.
 func (p Params) Validate() error {
-	switch p.Solver {
-	case Direct, Gradient, SGD, CG:
-	default:
-		return learners.Invalid(algorithm, "solver", p.Solver, `"" (direct), gradient, sgd or cg`)
-	}
-	switch {
-	case p.Kernel == nil:
-		return learners.Invalid(algorithm, "kernel", nil, "one, such as kernel.NewGaussian(1)")
-	case p.Coordinates != Whitened && p.Coordinates != Plain:
-		return learners.Invalid(algorithm, "coordinates", p.Coordinates, `"" (whitened) or plain`)
-	case p.Coordinates == Plain && p.Solver == Direct:
-		return learners.Invalid(algorithm, "coordinates", p.Coordinates, "none; it is for the iterative solvers")
-	}
+	solvers := []Solver{Direct, Gradient, SGD, CG}
 	return cmp.Or(
+		learners.Require(slices.Contains(solvers, p.Solver), algorithm, "solver", p.Solver, `"" (direct), gradient, sgd or cg`),
+		learners.CheckKernel(algorithm, p.Kernel),
+		learners.Require(p.Coordinates == Whitened || p.Coordinates == Plain, algorithm, "coordinates", p.Coordinates, `"" (whitened) or plain`),
+		learners.Require(p.Coordinates != Plain || p.Solver != Direct, algorithm, "coordinates", p.Coordinates, "none; it is for the iterative solvers"),
 		learners.NotNegative(algorithm, "lambda", p.Lambda),
 		learners.NotNegative(algorithm, "sampler lambda", p.SamplerLambda),
 		learners.NotNegative(algorithm, "step size", p.StepSize),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
@@ -99,39 +100,26 @@ func DefaultStepScale(b, n int) float64 {
 
 // Validate implements learners.Estimator.
 func (p Params) Validate() error {
-	if p.Kernel == nil {
-		return learners.Invalid(algorithm, "kernel", nil, "one; start with a Gaussian with the median distance as length scale")
-	}
-	if err := p.settings().Validate(algorithm); err != nil {
+	if err := learners.CheckKernel(algorithm, p.Kernel); err != nil {
 		return err
 	}
-	if p.Features%2 != 0 && paired(p.family(learners.SomeDim(p.Kernel))) {
-		return learners.Invalid(algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency")
-	}
-	if !(p.StepScale >= 0 && p.StepScale < 2) {
-		return learners.Invalid(algorithm, "step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default")
-	}
-	if p.StepScale > 0 && p.StepSize > 0 {
-		return learners.Invalid(algorithm, "step scale", p.StepScale, "0 if the step size is given")
-	}
-	switch p.Loss {
-	case learners.SquaredLoss, learners.HuberLoss, learners.QuantileLoss:
-	default:
-		return learners.Invalid(algorithm, "loss", p.Loss, fmt.Sprintf("empty, %q or %q", learners.HuberLoss, learners.QuantileLoss))
-	}
-	if err := learners.NotNegative(algorithm, "delta", p.Delta); err != nil {
+	d := learners.SomeDim(p.Kernel)
+	losses := []learners.Loss{learners.SquaredLoss, learners.HuberLoss, learners.QuantileLoss}
+	err := cmp.Or(
+		p.settings().Validate(algorithm),
+		learners.Require(p.Features%2 == 0 || !paired(p.family(d)), algorithm, "features", p.Features, "even, for a cosine and a sine of each frequency"),
+		learners.Require(p.StepScale >= 0 && p.StepScale < 2, algorithm, "step scale", p.StepScale, "above 0 and below 2, where iterates diverge, or 0 for the default"),
+		learners.Require(p.StepScale == 0 || p.StepSize == 0, algorithm, "step scale", p.StepScale, "0 if the step size is given"),
+		learners.Require(slices.Contains(losses, p.Loss), algorithm, "loss", p.Loss, fmt.Sprintf("empty, %q or %q", learners.HuberLoss, learners.QuantileLoss)),
+		learners.NotNegative(algorithm, "delta", p.Delta),
+		learners.CheckQuantile(algorithm, p.Quantile),
+		learners.Require(slices.Contains([]Averaging{None, Tail, All}, p.averaging(1)), algorithm, "averaging", p.Averaging, "none, tail or all, or empty for the default"),
+	)
+	if err != nil {
 		return err
 	}
-	if !(p.Quantile >= 0 && p.Quantile < 1) {
-		return learners.Invalid(algorithm, "quantile", p.Quantile, "above 0 and below 1, or 0 for ½")
-	}
-	switch p.averaging(1) {
-	case None, Tail, All:
-	default:
-		return learners.Invalid(algorithm, "averaging", p.Averaging, "none, tail or all, or empty for the default")
-	}
-	if _, err := p.newFeatures(context.Background(), learners.SomeDim(p.Kernel), 2, 0); err != nil {
-		return learners.Invalid(algorithm, "family", p.family(learners.SomeDim(p.Kernel)), "one that suits the kernel: "+err.Error())
+	if _, err := p.newFeatures(context.Background(), d, 2, 0); err != nil {
+		return learners.Invalid(algorithm, "family", p.family(d), "one that suits the kernel: "+err.Error())
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package theory
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // DoublyOnline is a problem for doubly online learning (Lin and Rosasco 2019). Zero
 // values of KappaSq and Capacity mean 1 and KappaSq.
@@ -114,23 +117,13 @@ func (p DoublyOnline) InSpace(steps int, cMu float64) (Steps, error) {
 }
 
 func (p DoublyOnline) checked(steps int) (DoublyOnline, error) {
-	if p.KappaSq == 0 {
-		p.KappaSq = 1
-	}
-	if p.Capacity == 0 {
-		p.Capacity = p.KappaSq
-	}
-	if steps < 1 {
-		return p, invalid("T", steps, "at least 1 (the number of steps)")
-	}
-	if !(p.Gamma >= 0 && p.Gamma <= 1) {
-		return p, invalid("gamma", p.Gamma, "in [0, 1] (Assumption 3); use 1 if nothing is known")
-	}
-	if !(p.KappaSq >= 1 && p.KappaSq <= math.MaxFloat64) {
-		return p, invalid("kappa²", p.KappaSq, "at least 1 (Assumption 1)")
-	}
-	if err := checkPositive("c_gamma", p.Capacity); err != nil {
-		return p, err
-	}
-	return p, checkPositive("zeta", p.Zeta)
+	p.KappaSq = cmp.Or(p.KappaSq, 1)
+	p.Capacity = cmp.Or(p.Capacity, p.KappaSq)
+	return p, cmp.Or(
+		require(steps >= 1, "T", steps, "at least 1 (the number of steps)"),
+		require(p.Gamma >= 0 && p.Gamma <= 1, "gamma", p.Gamma, "in [0, 1] (Assumption 3); use 1 if nothing is known"),
+		require(p.KappaSq >= 1 && p.KappaSq <= math.MaxFloat64, "kappa²", p.KappaSq, "at least 1 (Assumption 1)"),
+		checkPositive("c_gamma", p.Capacity),
+		checkPositive("zeta", p.Zeta),
+	)
 }

@@ -17,14 +17,11 @@ const practicalDelta = 0.1
 // centres drawn by leverage scores. With it theory_paper_test.go finds condition
 // numbers below the 17 of the theorem. For λ = n^−½ and unknown N_∞ it is about 10√n.
 func PracticalCenters(n int, dim, lambda, kappaSq float64) (int, error) {
-	if err := cmp.Or(checkPositive("kappa²", kappaSq), checkPositive("dim", dim)); err != nil {
+	if err := cmp.Or(
+		checkPositive("kappa²", kappaSq), checkPositive("dim", dim),
+		require(lambda > 0 && lambda <= kappaSq, "lambda", lambda, "in (0, κ²]"), checkRows(n),
+	); err != nil {
 		return 0, err
-	}
-	if !(lambda > 0 && lambda <= kappaSq) {
-		return 0, invalid("lambda", lambda, "in (0, κ²]")
-	}
-	if n < 1 {
-		return 0, invalid("n", n, "at least 1 (the number of observations)")
 	}
 	return ceil((1+dim)*(math.Log(8*kappaSq/lambda)-math.Log(practicalDelta)), n), nil
 }

@@ -1,6 +1,9 @@
 package theory
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Multipass is a problem for averaged SGD over several passes (Pillaud-Vivien, Rudi and
 // Bach 2018), in the symbols of the paper. Alpha there is the decay of the eigenvalues,
@@ -77,20 +80,11 @@ func (p Multipass) Slope() (float64, error) {
 }
 
 func (p Multipass) checked(n int) (Multipass, error) {
-	if !(p.Alpha > 1 && p.Alpha <= math.MaxFloat64) {
-		return p, invalid("alpha", p.Alpha, "above 1 and finite (Assumption (A4))")
-	}
-	if p.Mu == 0 {
-		p.Mu = 1 / p.Alpha
-	}
-	if !(p.R > 0 && p.R <= 1) {
-		return p, invalid("r", p.R, "in (0, 1] (Assumption (A5))")
-	}
-	if !(p.Mu >= 0 && p.Mu <= 1) {
-		return p, invalid("mu", p.Mu, "in [0, 1] (Assumption (A3))")
-	}
-	if n < 1 {
-		return p, invalid("n", n, "at least 1 (the number of observations)")
-	}
-	return p, nil
+	p.Mu = cmp.Or(p.Mu, 1/p.Alpha)
+	return p, cmp.Or(
+		require(p.Alpha > 1 && p.Alpha <= math.MaxFloat64, "alpha", p.Alpha, "above 1 and finite (Assumption (A4))"),
+		require(p.R > 0 && p.R <= 1, "r", p.R, "in (0, 1] (Assumption (A5))"),
+		require(p.Mu >= 0 && p.Mu <= 1, "mu", p.Mu, "in [0, 1] (Assumption (A3))"),
+		checkRows(n),
+	)
 }

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/bkbtuner/bkb/learners"
@@ -31,13 +32,10 @@ func (g Regularity) Rate() (float64, error) {
 }
 
 func (g Regularity) check() error {
-	if !(g.R >= 0.5 && g.R <= 1) {
-		return invalid("r", g.R, "in [1/2, 1] (Assumption 5); use 1/2 if nothing is known")
-	}
-	if !(g.Alpha >= 0 && g.Alpha <= 1) {
-		return invalid("alpha", g.Alpha, "in [0, 1] (Assumption 4); use 1 if nothing is known")
-	}
-	return nil
+	return cmp.Or(
+		require(g.R >= 0.5 && g.R <= 1, "r", g.R, "in [1/2, 1] (Assumption 5); use 1/2 if nothing is known"),
+		require(g.Alpha >= 0 && g.Alpha <= 1, "alpha", g.Alpha, "in [0, 1] (Assumption 4); use 1 if nothing is known"),
+	)
 }
 
 // Lambda returns λ = n^{−1/(2r+α)}, in units of κ², for n ≥ 1. With this ridge, kernel
@@ -50,11 +48,10 @@ func Lambda(n int, g Regularity) (float64, error) {
 	return math.Pow(float64(n), -1/(2*g.R+g.Alpha)), nil
 }
 
-func checkProblem(n int, g Regularity) error {
-	if n < 1 {
-		return invalid("n", n, "at least 1 (the number of observations)")
-	}
-	return g.check()
+func checkProblem(n int, g Regularity) error { return cmp.Or(checkRows(n), g.check()) }
+
+func checkRows(n int) error {
+	return require(n >= 1, "n", n, "at least 1 (the number of observations)")
 }
 
 // Slope returns the slope of the least squares line of log y against log n, which is
@@ -79,14 +76,13 @@ func ceil(v float64, limit int) int {
 	return max(1, int(v))
 }
 
-func invalid(name string, value any, want string) error {
-	return learners.Invalid("theory", name, value, want)
+func require(ok bool, name string, value any, want string) error {
+	return learners.Require(ok, "theory", name, value, want)
 }
+
+func invalid(name string, value any, want string) error { return require(false, name, value, want) }
 
 // checkPositive requires 0 < v < ∞.
 func checkPositive(name string, v float64) error {
-	if !(v > 0 && v <= math.MaxFloat64) {
-		return invalid(name, v, "> 0 and finite")
-	}
-	return nil
+	return require(v > 0 && v <= math.MaxFloat64, name, v, "> 0 and finite")
 }

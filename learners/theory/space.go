@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -85,17 +86,12 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //
 // An unknown name is a *learners.ParameterError.
 func Space(algorithm string, d Data) ([]Dimension, error) {
-	if d.MedianDistance == 0 {
-		d.MedianDistance = 1
-	}
-	if err := checkPositive("median distance", d.MedianDistance); err != nil {
+	d.MedianDistance = cmp.Or(d.MedianDistance, 1)
+	if err := cmp.Or(
+		checkPositive("median distance", d.MedianDistance), checkRows(d.Rows),
+		require(slices.Contains(algorithms, algorithm), "algorithm", algorithm, "one of "+strings.Join(algorithms, ", ")),
+	); err != nil {
 		return nil, err
-	}
-	if d.Rows < 1 {
-		return nil, invalid("n", d.Rows, "at least 1 (the number of observations)")
-	}
-	if !slices.Contains(algorithms, algorithm) {
-		return nil, invalid("algorithm", algorithm, "one of "+strings.Join(algorithms, ", "))
 	}
 	kernel := []Dimension{
 		{Name: "kernel", Scale: Choice, Choices: []string{"gaussian", "matern52", "matern32", "laplace"}, Ordered: true}, // by smoothness

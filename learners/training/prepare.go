@@ -128,14 +128,9 @@ func deal(ctx context.Context, t Table, s Split, o data.EncodingOptions) (train,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var parts [][]int
-	if classes != nil {
-		parts, err = data.StratifiedSplit(classes, s.Seed, shares...)
-	} else {
-		parts, err = data.Split(t.Len(), s.Seed, shares...)
-	}
+	parts, err := data.Split(t.Len(), classes, s.Seed, shares...)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w; give more rows, or no share for validation and test", err)
+		return nil, nil, nil, err
 	}
 	train, parts = parts[0], parts[1:]
 	if s.Validation > 0 {

@@ -222,10 +222,12 @@ step (Marteau-Ferey, Bach and Rudi, 2019).`,
 		}
 		k, err := r.kernel(p)
 		return falkon.LogisticParams{
-			Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
-			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0), Multiclass: r.multiclass(),
-			Iterations: r.count("iterations", 0), Steps: r.count("steps", 0), Decay: r.real("decay", 0), Tolerance: r.real("tolerance", 0),
-			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
+			Params: falkon.Params{
+				Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
+				Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
+				Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
+				Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
+			}, Multiclass: r.multiclass(), Steps: r.count("steps", 0), Decay: r.real("decay", 0),
 		}, err
 	},
 }

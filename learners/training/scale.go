@@ -100,8 +100,7 @@ func spread(ctx context.Context, src data.Source, weights []float64) (float64, e
 }
 
 // weightedMedian returns the smallest number of y up to which the weights have more than half
-// of their sum, as medianOf does for equal weights. Only without weights it changes the order
-// of y.
+// of their sum, as medianOf does for equal weights. Without weights it sorts y.
 func weightedMedian(y, weights []float64) float64 {
 	if weights == nil {
 		return medianOf(y)
@@ -121,39 +120,8 @@ func weightedMedian(y, weights []float64) float64 {
 	return y[order[len(order)-1]]
 }
 
-// medianOf returns the median of y, and changes the order of y. It takes O(n) time for most
-// orders (Hoare, Algorithm 65: Find) and O(n log n) for the worst.
+// medianOf returns the median of y, which it sorts.
 func medianOf(y []float64) float64 {
-	k := len(y) / 2
-	lo, hi := 0, len(y) // y[k] is among y[lo:hi] in order
-	for rounds := 0; hi-lo > 16 && rounds < 64; rounds++ {
-		pivot := middle(y[lo], y[(lo+hi)/2], y[hi-1])
-		i, j := lo, hi-1
-		for i <= j {
-			for y[i] < pivot {
-				i++
-			}
-			for y[j] > pivot {
-				j--
-			}
-			if i <= j {
-				y[i], y[j] = y[j], y[i]
-				i++
-				j--
-			}
-		}
-		switch { // y[lo:j+1] ≤ pivot ≤ y[i:hi], and what is between is the pivot
-		case k <= j:
-			hi = j + 1
-		case k >= i:
-			lo = i
-		default:
-			return y[k]
-		}
-	}
-	slices.Sort(y[lo:hi]) // few, or in an order that splits badly
-	return y[k]
+	slices.Sort(y)
+	return y[len(y)/2]
 }
-
-// middle is the one of three numbers between the others.
-func middle(a, b, c float64) float64 { return max(min(a, b), min(max(a, b), c)) }

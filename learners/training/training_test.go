@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,35 +142,6 @@ func TestMedianDistanceAgainstAllPairs(t *testing.T) {
 	got, err := MedianDistance(t.Context(), kernel.FromRows(kernel.NewPoints(n, d, x)), seed)
 	if err != nil || math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("seed %d: %v, %v; want %v", seed, got, err, want)
-	}
-}
-
-// The median is that of sorting, also of equal numbers and of orders that split badly.
-func TestMedianOf(t *testing.T) {
-	const seed = 21
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, n := range []int{1, 2, 16, 17, 100, 1001} {
-		for name, value := range map[string]func(i int) float64{
-			"random":     func(int) float64 { return rng.NormFloat64() },
-			"few values": func(int) float64 { return float64(rng.IntN(3)) },
-			"equal":      func(int) float64 { return 7 },
-			"in order":   func(i int) float64 { return float64(i) },
-			"reversed":   func(i int) float64 { return float64(-i) },
-			"a peak":     func(i int) float64 { return float64(-max(i, n-i)) },
-			"a valley":   func(i int) float64 { return float64(max(i, n-i)) },
-		} {
-			y := make([]float64, n)
-			for i := range y {
-				y[i] = value(i)
-			}
-			sorted := slices.Sorted(slices.Values(y))
-			if got := medianOf(y); got != sorted[n/2] {
-				t.Errorf("seed %d, %s, n = %d: the median is %v, want %v", seed, name, n, got, sorted[n/2])
-			}
-			if slices.Sort(y); !slices.Equal(y, sorted) {
-				t.Errorf("%s, n = %d: the numbers have changed", name, n)
-			}
-		}
 	}
 }
 

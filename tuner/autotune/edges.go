@@ -68,15 +68,10 @@ func (t *Tuning) LastStep(trial study.Trial) (name string, value int, ok bool) {
 }
 
 // limitsOf returns the ranges beyond which there is nothing to search, by name. They are
-// stored in the study. For a study of an earlier program they are the limits that hold for any data.
+// stored in the study.
 func limitsOf(s study.Spec) map[string]Range {
 	limits := map[string]Range{}
-	text, ok := s.Attributes[attributeLimits]
-	if !ok {
-		dims, _ := theory.Space(s.Attributes[attributeAlgorithm], theory.Data{Rows: math.MaxInt32})
-		text = strings.Join(limitTexts(dims), " ")
-	}
-	for _, text := range strings.Fields(text) {
+	for _, text := range strings.Fields(s.Attributes[attributeLimits]) {
 		if name, r, err := ParseRange(text); err == nil {
 			limits[name] = r
 		}

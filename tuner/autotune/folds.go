@@ -75,13 +75,8 @@ func closed(a training.Algorithm, fixed training.Values) bool {
 // leaveOneOut is Trial in closed form.
 func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.Writer) error {
 	outputs, err := t.leftOut(ctx, e, t.options.Workers)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case impossible(err):
-		return infeasible(out, err)
-	case err != nil:
-		return err
+	if err != nil || ctx.Err() != nil {
+		return failed(ctx, out, err)
 	}
 	y, err := learners.Targets(ctx, t.known)
 	if err != nil {
@@ -102,22 +97,20 @@ func (t *Tuning) leftOut(ctx context.Context, e learners.Estimator, workers int)
 
 // divide sets the folds of the training and validation rows, with classes in equal shares.
 func (t *Tuning) divide(ctx context.Context, k int) error {
-	var err error
 	known, judged := t.known, t.data.KnownWeights()
 	if n := known.Len(); k > n {
 		return fmt.Errorf("autotune: there are %d folds for %d training and validation rows; use at most %[2]d", k, n)
 	}
-	var parts []data.Fold
+	var classes []int
 	if t.data.Encoding.Task == data.Classification {
 		y, err := data.Targets(ctx, known)
 		if err != nil {
 			return err
 		}
-		parts, err = data.StratifiedKFold(data.Classes(y, known.Outputs()), k, t.options.Seed)
-		if err != nil {
-			return err
-		}
-	} else if parts, err = data.KFold(known.Len(), k, t.options.Seed); err != nil {
+		classes = data.Classes(y, known.Outputs())
+	}
+	parts, err := data.KFold(known.Len(), classes, k, t.options.Seed)
+	if err != nil {
 		return err
 	}
 	for i, p := range parts {
@@ -156,12 +149,8 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 	for i, part := range t.folds {
 		r, known := done[i]
 		if !known {
-			if r, err = t.fitFold(ctx, e, part); ctx.Err() != nil {
-				return ctx.Err()
-			} else if impossible(err) {
-				return infeasible(out, err)
-			} else if err != nil {
-				return err
+			if r, err = t.fitFold(ctx, e, part); err != nil || ctx.Err() != nil {
+				return failed(ctx, out, err)
 			}
 		}
 		if r.err-r.err != 0 {

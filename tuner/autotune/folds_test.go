@@ -28,7 +28,7 @@ func TestFoldsAreCrossValidation(t *testing.T) {
 	}
 
 	known := knownOf(t, d)
-	folds, err := data.KFold(known.Len(), k, 3)
+	folds, err := data.KFold(known.Len(), nil, k, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,13 +57,8 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 		o.Patience = t.patience()
 	}
 	_, err = e.Fit(ctx, s.train, o)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case impossible(err):
-		return infeasible(out, err)
-	case err != nil:
-		return err
+	if err != nil || ctx.Err() != nil {
+		return failed(ctx, out, err)
 	}
 	text, result := "", f.final
 	if t.stepsRegularise() {
@@ -99,6 +94,17 @@ func impossible(err error) bool {
 	var parameter *learners.ParameterError
 	var number *kernel.NonFiniteError
 	return errors.As(err, &diverged) || errors.As(err, &parameter) || errors.As(err, &number)
+}
+
+// failed ends a trial whose fit has an error.
+func failed(ctx context.Context, out io.Writer, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case impossible(err):
+		return infeasible(out, err)
+	}
+	return err
 }
 
 func infeasible(out io.Writer, reason error) error {
