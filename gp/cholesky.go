@@ -3,6 +3,7 @@ package gp
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas"
@@ -47,23 +48,18 @@ func newCholesky(what string, a []float64, n int, w *workspace) (c *cholesky, ji
 		scale += math.Abs(a[i*n+i]) / float64(n)
 	}
 	c = &cholesky{n: n, stride: n, data: simd.Sized(&w.factor, n*n)}
+	row := 0
 	for relative := 0.0; relative <= lastJitter*1.5; relative = max(10*relative, firstJitter) {
 		jitter = relative * scale
 		copy(c.data, a[:n*n])
 		for i := range n {
 			c.data[i*n+i] += jitter
 		}
-		if c.factor() {
+		if row = blocked.Cholesky(runtime.GOMAXPROCS(0), c.matrix()); row == n {
 			return c, jitter, nil
 		}
 	}
-	row, pivot := badPivot(a, n, jitter)
-	return nil, jitter, &NotPSDError{In: "gp", What: what, Row: row, Pivot: pivot, Jitter: jitter}
-}
-
-// factor turns the lower triangle of data from A into L.
-func (c *cholesky) factor() bool {
-	return blocked.Cholesky(runtime.GOMAXPROCS(0), c.matrix()) == c.n
+	return nil, jitter, &NotPSDError{In: "gp", What: what, Row: row, Pivot: badPivot(a, n, row, jitter), Jitter: jitter}
 }
 
 // matrix returns L for package blocked.
@@ -71,26 +67,17 @@ func (c *cholesky) matrix() blocked.Matrix[float64] {
 	return blocked.Matrix[float64]{Rows: c.n, Cols: c.n, Stride: c.stride, Data: c.data}
 }
 
-// badPivot factors row by row, to find the row where it fails.
-func badPivot(a []float64, n int, jitter float64) (row int, pivot float64) {
-	l := make([]float64, n*n)
-	for i := range n {
-		for j := range i + 1 {
-			s := a[i*n+j]
-			for k := range j {
-				s -= l[i*n+k] * l[j*n+k]
-			}
-			if j < i {
-				l[i*n+j] = s / l[j*n+j]
-				continue
-			}
-			if s += jitter; !(s > 0) {
-				return i, s
-			}
-			l[i*n+i] = math.Sqrt(s)
-		}
+// badPivot returns what is left of the diagonal element of the row at which a factorisation fails.
+func badPivot(a []float64, n, row int, jitter float64) float64 {
+	b := slices.Clone(a[row*n:][:row])
+	lead := blocked.New[float64](row, row, nil)
+	for i := range row {
+		copy(lead.Data[i*row:], a[i*n:][:i+1])
+		lead.Data[i*row+i] += jitter
 	}
-	return n - 1, 0
+	blocked.Cholesky(1, lead)
+	blocked.Forward(lead, b)
+	return a[row*n+row] + jitter - square(b)
 }
 
 // row returns L_i0 … L_ii.
@@ -167,7 +154,7 @@ func (c *cholesky) grown(b, corner []float64, q int) (*cholesky, bool) {
 	}
 	blocked.Syrk(1, false, blocked.New(q, n, b[:q*n]), -1, 1, blocked.New(q, q, corner))
 	schur := &cholesky{n: q, stride: q, data: corner}
-	if !schur.factor() {
+	if blocked.Cholesky(1, schur.matrix()) < q {
 		return nil, false
 	}
 	g := c.reserve(n + q)

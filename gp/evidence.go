@@ -37,7 +37,9 @@ func (g *Exact) Evidence() Evidence {
 	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)
 	n := g.obs.len()
 	if n == 0 {
-		e.Kernel = newGradient(g.k)
+		if t, ok := kernel.AsTunable(g.k); ok {
+			e.Kernel = make([]float64, len(t.Parameters()))
+		}
 		return e
 	}
 	w := g.chol.inverse(g.memory())
@@ -54,27 +56,38 @@ func (g *Exact) Evidence() Evidence {
 	return e
 }
 
-// newGradient returns zeros for the parameters of k, or nil if it has none.
-func newGradient(k kernel.Kernel) []float64 {
-	if t, ok := kernel.AsTunable(k); ok {
-		return make([]float64, len(t.Parameters()))
-	}
-	return nil
-}
-
 // gramGradient returns Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for a symmetric w, n×n, of which it reads
-// the lower triangle.
+// the lower triangle, or nil if k has no parameters. The order of the sum does not depend on the
+// number of workers.
 func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []float64 {
-	n := x.Len()
-	return sumGradient(k, x, x, workers, func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch) {
+	t, ok := kernel.AsTunable(k)
+	if !ok {
+		return nil
+	}
+	size, blocks := pairRows, kernel.SumsLogGrads(t, x, x)
+	if blocks {
+		size = blockRows
+	}
+	n, p := x.Len(), len(t.Parameters())
+	parts := make([]float64, (n+size-1)/size*p)
+	_ = forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		dst := parts[i0/size*p:][:p]
 		done := blocks && addTriangle(dst, t, w, x, i0, i1, s)
 		for i := i0; i < i1; i++ {
 			t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
-			if !done {
-				addPairs(dst, t, 2, w[i*n:][:i], x, i, x)
+			for j, v := range w[i*n:][:i] {
+				if !done && v != 0 {
+					t.AddLogGrad(dst, 2*v, x, i, x, j)
+				}
 			}
 		}
+		return nil
 	})
+	sum := make([]float64, p)
+	for i, v := range parts {
+		sum[i%p] += v
+	}
+	return sum
 }
 
 // addTriangle adds 2 Σ_ij w_ij ∂k(x_i, x_j)/∂log θ for i0 ≤ i < i1 and j < i to dst, as
@@ -92,45 +105,12 @@ func addTriangle(dst []float64, k kernel.Tunable, w []float64, x kernel.Rows, i0
 	return kernel.AddLogGrads(dst, k, block, x.Slice(i0, i1), x.Slice(0, i1), s)
 }
 
-// addPairs adds f Σ_j w_j ∂k(x_i, y_j)/∂log θ to dst.
-func addPairs(dst []float64, k kernel.Tunable, f float64, w []float64, x kernel.Rows, i int, y kernel.Rows) {
-	for j, v := range w {
-		if v != 0 {
-			k.AddLogGrad(dst, f*v, x, i, y, j)
-		}
-	}
-}
-
 // blockRows and pairRows are the numbers of rows of one task of a gradient, if the kernel sums
 // blocks and if it does not.
 const (
 	blockRows = 128
 	pairRows  = 32
 )
-
-// sumGradient adds up the contributions of f for all rows i0 ≤ i < i1 of x, with those of y, in
-// an order that does not depend on the number of workers. blocks tells whether k sums blocks.
-func sumGradient(k kernel.Kernel, x, y kernel.Rows, workers int, f func(t kernel.Tunable, dst []float64, i0, i1 int, blocks bool, s *kernel.Scratch)) []float64 {
-	t, ok := kernel.AsTunable(k)
-	if !ok {
-		return nil
-	}
-	size, blocks := pairRows, kernel.SumsLogGrads(t, x, y)
-	if blocks {
-		size = blockRows
-	}
-	n, p := x.Len(), len(t.Parameters())
-	parts := make([]float64, (n+size-1)/size*p)
-	_ = forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
-		f(t, parts[i0/size*p:][:p], i0, i1, blocks, s)
-		return nil
-	})
-	sum := make([]float64, p)
-	for i, v := range parts {
-		sum[i%p] += v
-	}
-	return sum
-}
 
 // LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {

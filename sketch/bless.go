@@ -10,49 +10,38 @@ import (
 )
 
 // BLESS is bottom-up leverage score sampling, Algorithm 3 of Carratino (2020). It takes
-// λ_h = λ_0 q^−h down to λ. At each λ_h it draws R_h ≈ q₁κ²/λ_h rows U_h uniformly and
-// scores them by the dictionary of λ_{h−1}. Then it draws M_h = q₂d_h of them in
+// λ_h = λ_0 q^−h down from λ_0 = κ² to λ. At each λ_h it draws R_h ≈ q₁κ²/λ_h rows U_h
+// uniformly and scores them by the dictionary of λ_{h−1}. Then it draws M_h = q₂d_h of them in
 // proportion to the scores, where d_h = (n/R_h)Σ ℓ̃ estimates d_eff(λ_h). Weights are
 // A_j = R_h M_h p_j/n, divided by the number of times that j was drawn.
 //
 // With MaxPoints the path walks down in λ until the dictionary is full. It ends at the
-// first level whose scores let it expect 95 % of MaxPoints or more different points.
-// The draw of that level stops before the draw that would add a point too many. The
-// level is scored once, and its weights are as above with the number of draws that were
-// made, so the estimate Σ A⁻¹kkᵀ stays unbiased. For the same reason its scores and not
-// its draw decide that it ends the path. If it needs fewer than q₂d_h draws, its Lambda
-// is the λ between the two levels at which q₂d_h would be that number. It is
-// interpolated in the logarithms. At this λ the draw has at least q₂λ_h/λ_{h−1} times
-// the score of every candidate, and q₂ times on average.
+// first level whose scores let it expect 95 % of MaxPoints or more different points, and the
+// draw stops before one that would add a point too many. As its scores and not its draw decide
+// that it ends the path, the estimate Σ A⁻¹kkᵀ stays unbiased. If it needs fewer than q₂d_h
+// draws, its Lambda is interpolated between the two levels, in logarithms.
 //
-// The cost does not depend on n. It is (q₁κ²/λ)·M evaluations, times M operations.
-//
-// For FALKON at some λ, a dictionary of a λ 100 times as large is good enough.
+// The cost does not depend on n. It is (q₁κ²/λ)·M evaluations, times M operations. For FALKON
+// at some λ, a dictionary of a λ 100 times as large is good enough.
 type BLESS struct {
-	// Step is q ≥ 1.01, the factor between the λ_h, or 0 for 2. 4 is half as costly and
-	// hardly worse.
+	// Step is q ≥ 1.01, the factor between the λ_h, or 0 for 2.
 	Step float64
 	// Uniform is q₁ > 0, the candidates per κ²/λ_h, or 0 for 2.
 	Uniform float64
 	// Oversampling is q₂ > 0, the draws per unit of effective dimension, or 0 for 3.
-	// Between 2 and 4 is useful.
 	Oversampling float64
 	// Bound is κ² ≥ k(x, x). If 0, it is the bound of the kernel, which must be finite.
 	Bound float64
 	// MaxPoints is the largest number of points, or 0 for no limit. The Lambda of the
-	// result says how far the path went. It is the λ asked for if that needs fewer
-	// points.
+	// result says how far the path went.
 	MaxPoints int
 	// MaxCandidates is the largest number of rows that Sample reads, or 0 for no limit.
-	// If the sum of the R_h is larger, the path takes its candidates from one uniform
-	// sample of MaxCandidates different rows. Level h takes the first R_h of them, or
-	// all. The result is then about what BLESS draws from that sample alone. A group of
-	// rows that is too rare to be in the sample is missed. Weights and λ still refer to
-	// all n rows. So does the effective dimension, which is too small if the sample
-	// misses much. MaxCandidates should be many times MaxPoints.
+	// If the sum of the R_h is larger, level h takes the first R_h rows, or all, of one uniform
+	// sample of MaxCandidates rows. Rows that are too rare to be in the sample are missed.
+	// MaxCandidates should be many times MaxPoints.
 	MaxCandidates int
 	// NoDimension leaves out the estimates of effective dimensions, which are 0 then. They
-	// take up to a third of the time with some hundred points. Nothing else changes.
+	// take up to a third of the time. Nothing else changes.
 	NoDimension bool
 	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
@@ -61,11 +50,8 @@ type BLESS struct {
 }
 
 // Budget returns b for at most points points, which reads about 10 rows for each. If
-// Step is 0, it is 10, so that the levels before the last cost little. From 200 points on,
-// a level of 15 to 25 % of them then scores the last one. Of fewer points, the first level
-// of 30 or more does so, unless it has more than 40 % of them. The λ of the last level is
-// where these scores let it fill the budget. They are upper bounds, so this λ is larger than
-// at the end of a path of many levels.
+// Step is 0, it is 10, and a level of 15 to 40 % of the points scores the last one, at the λ
+// where these scores let it fill the budget.
 func (b BLESS) Budget(points int) Sampler {
 	if b.Step == 0 {
 		b.Step, b.leap = budgetStep, true
@@ -75,9 +61,7 @@ func (b BLESS) Budget(points int) Sampler {
 }
 
 // Sample reads only the candidates. These are at most 2q₁κ²/λ rows, in one pass if the
-// source is not resident, see [Sampler]. That pass holds the candidates of all levels
-// down to λ, because it cannot know where MaxPoints ends the path. MaxCandidates limits
-// them.
+// source is not resident, see [Sampler].
 func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	p, bound, err := newPath("BLESS", k, src, lambda, pathSettings{b.Step, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {

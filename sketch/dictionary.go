@@ -22,9 +22,8 @@ type Level struct {
 	// Points are the chosen rows themselves.
 	Points kernel.Rows
 	// EffectiveDimension estimates d_eff(λ). It is 0 if the sampler saw no score, or with
-	// NoDimension. BLESS and BLESSR estimate it from the level's own points, within 25 %
-	// of the exact value. The others sum the scores by which they chose, which for
-	// RecursiveRLS is up to 2 times too much. Above n/10, no sampling saves much.
+	// NoDimension. BLESS and BLESSR estimate it from the level's own points, within 25 %. The
+	// others sum the scores by which they chose.
 	EffectiveDimension float64
 }
 

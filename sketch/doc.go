@@ -36,9 +36,7 @@
 //	PosteriorVariance   by given variances (BKB, Alg. 5)       0
 //
 // BLESS and BLESSR do not read all rows, so their cost does not depend on n. They
-// return the dictionaries of the whole path λ_0 … λ_H. MaxPoints ends the path where
-// the dictionary is full, and MaxCandidates limits the rows that it reads. Every
-// [Dictionary] says how many were read.
+// return the dictionaries of the whole path λ_0 … λ_H.
 //
 // # Features
 //
@@ -83,6 +81,5 @@
 // # Costs
 //
 // A generator of M points costs M² evaluations, M³/3 operations and M² numbers of
-// memory. Each score costs M evaluations and M² operations. With q = 2, BLESS costs
-// (q₁κ²/λ)·M² in all.
+// memory. Each score costs M evaluations and M² operations.
 package sketch

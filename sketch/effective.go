@@ -16,13 +16,10 @@ func EffectiveDimension(ctx context.Context, k kernel.Kernel, src kernel.Source,
 
 // estimate sets the level's estimate of d_eff(λ), and its Gram matrix if the path goes on.
 //
-// The scores by which the level was drawn do not suit that. They come from the
-// dictionary of the previous level. It does not contain the row that is scored, and it
-// is coarser than λ requires. So their sum is 10 to 60 % too large (E tr
-// C(Ĉ + λ)⁻¹ ≥ tr C(C + λ)⁻¹ for an unbiased Ĉ). The dimension of the level itself, Σ_j
-// h_j with the hat values h_j = ℓ̃_j/A_j, is too small by as much, because it fits its
-// own points (E tr Ĉ(Ĉ + λ)⁻¹ ≤ tr C(C + λ)⁻¹). Neither error vanishes for large n.
-// They depend on q₂, the points per unit of dimension.
+// The sum of the scores by which the level was drawn is 10 to 60 % too large, because the
+// dictionary before does not contain the row that is scored (E tr C(Ĉ + λ)⁻¹ ≥ tr C(C + λ)⁻¹
+// for an unbiased Ĉ). The dimension of the level itself, Σ_j h_j with the hat values
+// h_j = ℓ̃_j/A_j, is too small by as much, because it fits its own points.
 //
 // The estimate is Σ_j h_j with other weights, for which the error vanishes. Let a row
 // of leverage g among the others be in the level with probability π and weight A. On
@@ -30,11 +27,8 @@ func EffectiveDimension(ctx context.Context, k kernel.Kernel, src kernel.Source,
 //
 //	1 − π + π/(1 + g/A) = 1/(1 + g),  that is A = π(1 − h)/(1 − πh),
 //
-// where h is the hat value with this A. This is the deterministic equivalent of random
-// matrix theory, row by row. If π is small and all h = d/M, it lowers λ by the factor
-// 1 − d/M. A is computed from the scores of the draw, with ℓ̃/π for h, corrected by
-// their excess at q₂ = 3. More steps, from h to A and back, change the estimate by 2 %.
-// It uses only the level's points and costs 2M³/3 operations.
+// where h is the hat value with this A, for which ℓ̃/π stands, corrected by its excess at
+// q₂ = 3. It uses only the level's points and costs 2M³/3 operations.
 func (l *drawn) estimate(k kernel.Kernel, n int) error {
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// leapShare is the share of the budget from which on a level scores the last one. The
-	// cost is in proportion to its square. Levels of 12 to 50 % were compared, see
-	// bench/docs/reproductions.md.
+	// leapShare is the share of the budget from which on a level scores the last one
+	// (bench/docs/reproductions.md).
 	leapShare = 0.15
 	// leapLevel is the largest share of such a level. λ falls by steps of 10 before.
 	leapLevel = 0.25

@@ -28,16 +28,12 @@ const (
 //	dst ◄── parts added in the order of the tiles ──┘
 //
 // Cosines of dense rows and linear features are multiplied in registers and caches and
-// never written out. Other features are written tile by tile and multiplied by
-// internal/blocked.
+// never written out. Other features are written tile by tile.
 //
-// Vectors may have several columns. w is M×c and r is n×c, row-major, for any c ≥ 1
-// that follows from the length of w or dst. Results do not depend on the number of
-// workers. If the same rows are divided into other batches, results agree up to
-// rounding.
-//
-// Memory beside the map is O(workers·M·c), kept between calls, and a tile of
-// 256 KiB for each worker. One goroutine at a time may use it.
+// Vectors may have several columns. w is M×c, row-major, for any c ≥ 1 that follows from the
+// length of w. Results do not depend on the number of workers. Memory beside the map is
+// O(workers·M·c) and a tile of 256 KiB for each worker, kept between calls. One goroutine at a
+// time may use it.
 //
 // The products return a *kernel.ShapeError, kernel.ErrExited, or the errors of
 // [FeatureMap].Apply for the first bad tile. On an error dst of Apply is unspecified,

@@ -13,17 +13,15 @@ import (
 )
 
 // MaxOrthogonal is the largest number of frequencies of [NewOrthogonal] that are
-// orthogonal to one another. More of them cost more to build and gain little, because
-// independent directions are nearly orthogonal for large d.
+// orthogonal to one another. Independent directions are nearly orthogonal for large d.
 const MaxOrthogonal = 512
 
 // NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks of
 // min(d, 512), before the length scales. W = diag(r)Q, where Q has the rows of a random
-// orthogonal matrix and r_j are the norms of independent frequencies. Each frequency is
-// distributed as in NewFourier, so the mean is the same, but the error is smaller.
-// Prefer this map while d is below a few hundred. It is for the isotropic kernels
+// orthogonal matrix and r_j are the norms of independent frequencies. The mean is the same,
+// but the error is smaller while d is below a few hundred. It is for the isotropic kernels
 // Gaussian, Matérn and rational quadratic, also scaled. M must be even. Building costs
-// O(Md·min(d, 512)), and no more memory than the map.
+// O(Md·min(d, 512)).
 //
 // The source is Yu et al. (2016), Orthogonal Random Features. Its errors are those of
 // NewFourier.

@@ -110,9 +110,8 @@ func newPath(what string, k kernel.Kernel, src kernel.Source, lambda float64, s 
 }
 
 // prefixes returns the candidates of levels of the given sizes, if these may be more
-// rows in all than allowed. They are prefixes of one random order of as many rows as
-// are allowed. Otherwise it returns room for candidates, and false. The sizes are the
-// largest ones, or expected ones if about is set.
+// rows in all than allowed, as prefixes of one random order. Otherwise it returns room for
+// candidates, and false. The sizes are the largest ones, or expected ones if about is set.
 func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][]int, limited bool) {
 	candidates = make([][]int, len(sizes))
 	total := 0.0
@@ -131,10 +130,8 @@ func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][
 }
 
 // room is the largest number of points of a level, or 0 for no limit. enough is the
-// expected number of points that fills the room and ends the path. Before the last
-// level, enough is less than all. Another level would score as many candidates again
-// for the few points that are left. before is the largest number of points of a level
-// that does not end the path.
+// expected number of points that ends the path, which is less than all before the last
+// level. before is the largest number of points of a level that does not end it.
 type room struct {
 	most   int
 	enough float64
@@ -256,8 +253,8 @@ func (p *path) complete(l *drawn) (err error) {
 }
 
 // reached returns the λ of level h. That is λ_h, or the λ at which q₂ asks for the
-// actual draw if the budget ended it. In logarithms the size is taken as linear in λ
-// between the two levels. After an empty level or none it is taken as κ²/λ.
+// actual draw if the budget ended it, where the size is taken as a power of λ between levels,
+// and as κ²/λ after an empty level or none.
 func (p *path) reached(h int, before, level *drawn) float64 {
 	lambda := p.lambdas[h]
 	switch {

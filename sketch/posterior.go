@@ -26,22 +26,19 @@ type PosteriorVariance struct {
 	Counts []int
 	// Weights are n_i > 0 that are not whole, in place of Counts. A row whose
 	// observation has the noise variance s² counts as ξ²/s² observations. n is then the
-	// number of rows, so that ξ² = λ·rows. nil means Counts.
+	// number of rows. nil means Counts.
 	Weights []float64
 	// Oversampling is q̄ > 0, or 0 for 4, at which the approximate variance is within a
 	// few per cent of the exact one. Theory asks for hundreds.
 	Oversampling float64
 	// MaxPoints is the largest number of points, or 0 for no limit. If more rows are
-	// kept, those of the MaxPoints smallest u_i/(q̄n_iσ²_i/ξ²) remain. u_i is the
-	// random number of row i, which is below p_i for a row that is kept. This is
-	// priority sampling (Duffield, Lund and Thorup, 2007). q̄ is lowered to the value
-	// at which one more row would enter. p_i and A_i follow, and Σ A⁻¹kkᵀ stays
-	// unbiased.
+	// kept, those of the smallest u_i/(q̄n_iσ²_i/ξ²) remain, for the random number u_i of row
+	// i. q̄ is lowered to the value at which one more row would enter. p_i and A_i follow, and
+	// Σ A⁻¹kkᵀ stays unbiased (priority sampling, Duffield, Lund and Thorup, 2007).
 	MaxPoints int
 	// Keys are one number for each row, different for different rows, or nil. With them
-	// u_i is a hash of row i's key and of one number from rng. So the kept rows depend
-	// only on their keys, their probabilities and the seed of rng, and not on the order
-	// of the rows. A row keeps its u_i when others are added.
+	// u_i is a hash of row i's key and of one number from rng, so that the kept rows do not
+	// depend on the order of the rows, and a row keeps its u_i when others are added.
 	Keys []uint64
 }
 

@@ -99,10 +99,8 @@ func (l Level) shrink(k kernel.Kernel, ridge, q float64, rng *rand.Rand) (Level,
 		}
 	}
 	if len(at) == 0 {
-		// Without this draw Σ A⁻¹kkᵀ is unbiased, so the draw only adds to it. With the
-		// factor p_old, to represent all rows of the level, it would add more, and
-		// again at each block. Where q₂d_eff is ½, that gives 5 times n in place of
-		// 1.3.
+		// Without this draw Σ A⁻¹kkᵀ is unbiased, so it only adds to it. With the factor p_old
+		// it would add more, and again at each block.
 		at, weights = drawOne(scores, rng)
 	}
 	return Level{

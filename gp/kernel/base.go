@@ -214,8 +214,8 @@ func (k *Base) Parameters() []Parameter {
 
 // WithLogParameters implements [Tunable].
 func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
-	if p := len(k.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	if err := checkTheta(k, logTheta); err != nil {
+		return nil, err
 	}
 	if len(logTheta) == 0 {
 		return k, nil

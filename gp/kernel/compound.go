@@ -138,8 +138,8 @@ func prefixed(prefix string, k Kernel) []Parameter {
 
 // WithLogParameters implements [Tunable].
 func (k *combined) WithLogParameters(logTheta []float64) (Kernel, error) {
-	if p := len(k.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	if err := checkTheta(k, logTheta); err != nil {
+		return nil, err
 	}
 	list := slices.Clone(k.list)
 	for i, part := range k.list {

@@ -1,5 +1,7 @@
 package kernel
 
+import "fmt"
+
 // Kernel is a positive semi-definite function k(x, y) of two inputs. It is
 // immutable and safe for concurrent use.
 //
@@ -53,6 +55,14 @@ type Tunable interface {
 	WithLogParameters(logTheta []float64) (Kernel, error)
 	// AddLogGrad adds scale·∂k(x_i, y_j)/∂log θ to dst, which has length p.
 	AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
+}
+
+// checkTheta verifies the number of parameters.
+func checkTheta(k Tunable, logTheta []float64) error {
+	if p := len(k.Parameters()); len(logTheta) != p {
+		return &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	}
+	return nil
 }
 
 // Parameter is one hyper-parameter with its name, such as "length_scale[2]", and value.

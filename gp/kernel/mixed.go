@@ -218,24 +218,11 @@ func (k *Mixed) Prepare(y Rows) Prepared {
 	if k.constant == 0 {
 		return p
 	}
-	return &raised{p, k.constant, y.Len()}
-}
-
-// raised adds a constant to the values of a kernel at m centres.
-type raised struct {
-	Prepared
-	by float64
-	m  int
-}
-
-func (p *raised) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
-	p.Prepared.Fill(dst, ld, x, i0, i1, s)
-	for i := range i1 - i0 {
-		row := dst[i*ld:][:p.m]
+	return &mappedPrepared{p, y.Len(), func(row []float64) {
 		for j := range row {
-			row[j] += p.by
+			row[j] += k.constant
 		}
-	}
+	}}
 }
 
 // Parameters implements [Tunable].

@@ -152,14 +152,6 @@ func (p *Points[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
 }
 
 func (p *Points[T]) nonFinite() (row, col int, value float64, found bool) {
-	if p.stride == p.d {
-		for i, v := range p.data[:p.n*p.d] {
-			if v-v != 0 {
-				return i / p.d, i % p.d, float64(v), true
-			}
-		}
-		return 0, 0, 0, false
-	}
 	for i := range p.n {
 		for c, v := range p.Row(i) {
 			if v-v != 0 {

@@ -46,6 +46,20 @@ func (p *pairwisePrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, _ *Sc
 	}
 }
 
+// mappedPrepared changes the rows of another Prepared of m centres.
+type mappedPrepared struct {
+	Prepared
+	m   int
+	row func(row []float64)
+}
+
+func (p *mappedPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+	p.Prepared.Fill(dst, ld, x, i0, i1, s)
+	for i := range i1 - i0 {
+		p.row(dst[i*ld:][:p.m])
+	}
+}
+
 // basePrepared are centres of a Base kernel. Dense ones are packed as M×d numbers. Sparse
 // ones stay as they are, since d may be too large to store their zeros.
 type basePrepared struct {

@@ -97,11 +97,11 @@ func (k *Restricted) Parameters() []Parameter { return prefixed("", k.k) }
 
 // WithLogParameters returns the kernel with other parameters.
 func (k *Restricted) WithLogParameters(logTheta []float64) (Kernel, error) {
+	if err := checkTheta(k, logTheta); err != nil {
+		return nil, err
+	}
 	t, ok := AsTunable(k.k)
 	if !ok {
-		if len(logTheta) != 0 {
-			return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: "0"}
-		}
 		return k, nil
 	}
 	inner, err := t.WithLogParameters(logTheta)

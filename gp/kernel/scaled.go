@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 var (
 	_ Preparer       = (*Scaled)(nil)
@@ -47,25 +44,17 @@ func (k *Scaled) Check(x Rows) error { return k.k.Check(x) }
 func (k *Scaled) Prepare(y Rows) Prepared {
 	inner := Prepare(k.k, y)
 	if p, ok := inner.(*panelPrepared); ok {
-		return p.scaled(k.factor, &scaledPrepared{p.other, k.factor, y.Len()})
+		return p.scaled(k.factor, k.prepared(p.other, y.Len()))
 	}
-	return &scaledPrepared{inner, k.factor, y.Len()}
+	return k.prepared(inner, y.Len())
 }
 
-type scaledPrepared struct {
-	Prepared
-	factor float64
-	m      int
-}
-
-func (p *scaledPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
-	p.Prepared.Fill(dst, ld, x, i0, i1, s)
-	for i := range i1 - i0 {
-		row := dst[i*ld:][:p.m]
+func (k *Scaled) prepared(inner Prepared, m int) Prepared {
+	return &mappedPrepared{inner, m, func(row []float64) {
 		for j := range row {
-			row[j] *= p.factor
+			row[j] *= k.factor
 		}
-	}
+	}}
 }
 
 // AddInputGrad adds scale·a·∂k(x_i, y_j)/∂x_i to dst.
@@ -80,8 +69,8 @@ func (k *Scaled) Parameters() []Parameter {
 
 // WithLogParameters returns the kernel with other parameters.
 func (k *Scaled) WithLogParameters(logTheta []float64) (Kernel, error) {
-	if p := len(k.Parameters()); len(logTheta) != p {
-		return nil, &ShapeError{In: "kernel", What: "log parameters", Got: len(logTheta), Want: fmt.Sprint(p)}
+	if err := checkTheta(k, logTheta); err != nil {
+		return nil, err
 	}
 	inner := k.k
 	if t, ok := AsTunable(inner); ok {
