@@ -25,8 +25,7 @@ const (
 	// leastTrial is the smallest number of centres that a trial fits.
 	leastTrial = 5
 	// trialGain is the ratio of root mean square errors that makes a sampler's centres
-	// worth taking. Draws of one kind differ by about 5 %. bench/docs/reproductions.md has what
-	// other ratios gain and lose.
+	// worth taking, see bench/docs/reproductions.md.
 	trialGain = 0.9
 	// trialHint is the ratio in the first trial that makes a second one worth its time.
 	trialHint = 0.95
@@ -38,21 +37,14 @@ const (
 // Tried is a sampler whose centres are used only if they have clearly less error than
 // uniform ones in two trials together. Otherwise the fit has as many uniform centres.
 //
-// Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density. That
-// gains much if few rows matter, and loses some per cent if the function is rough in dense
-// regions. Inputs alone do not tell which, so the trial fits the targets. It fits half of
-// the centres, and as many uniform ones, to 4 to 8 rows for each of them. It measures
-// the squared error on other rows. Fewer centres would not show a gain in rare rows, because
-// the other rows then have the larger error.
-//
-// One trial is often passed by chance. So if it shows a gain of 5 %, a second trial takes as
-// many other centres, other uniform ones and rows in another order. What counts is
-// the geometric mean of both ratios of errors. A single limit for each trial would either
-// lose real gains or let more chance pass.
+// Leverage scores at which M is below d_eff(λ) prefer rows in regions of low density, which
+// inputs alone do not show to be good. A trial fits half of the centres, and as many uniform
+// ones, to 4 to 8 rows for each of them, and measures the squared error on other rows. If it
+// shows a gain of 5 %, a second trial takes other centres and rows, and the geometric mean of
+// both ratios of errors counts.
 //
 // A trial needs rows with targets, and the λ that [Sampling.For] sets. There is none if
-// the λ of the sampler is given. Then the sampler works as in its papers. The centres of an
-// output depend on the other outputs.
+// the λ of the sampler is given. The centres of an output depend on the other outputs.
 type Tried struct {
 	sketch.Budgeted
 	lambda float64 // of the trial, 0 for none

@@ -43,7 +43,6 @@
 // # Costs
 //
 // A fit takes T²B(d + c)/2 operations. The model has TB·c numbers. During learning and
-// prediction the TB frequencies are kept in TB·d more numbers, which no file stores.
-// That is 15 to 40 times faster than drawing them in every step (BenchmarkBlock). One
+// prediction the TB frequencies are kept in TB·d more numbers, which no file stores. One
 // chunk of the data is held, as in package minibatch.
 package doublyonline

@@ -42,8 +42,8 @@ const (
 // have the link learners.Logistic or learners.Softmax.
 //
 // With several outputs the preconditioner has the mean of the diagonal of W. Memory is as for
-// Params. W is computed again in each product, from f in the same pass. The multinomial loss
-// keeps the probabilities of all rows instead, if they are 2 million at most, in 32 MiB.
+// Params. W is computed again in each product. The multinomial loss keeps the probabilities
+// of all rows instead, if they are 2 million at most, in 32 MiB.
 //
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.

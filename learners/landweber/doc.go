@@ -14,9 +14,8 @@
 // and then the error on the training rows never grows. The error on other rows falls
 // and rises again, so Options.Validation and Patience choose t.
 //
-// Carratino (2020) has two iterations under one name. Equation (2.35), the gradient
-// with respect to c, has K² in place of K, but (2.37) to (2.39) are for the iteration
-// above. In (2.36) the sum must end at t − 1, not t. TestFilter shows both.
+// In Carratino (2020), equation (2.35) has K² in place of K, but (2.37) to (2.39) are for the
+// iteration above, and the sum of (2.36) must end at t − 1. TestFilter shows both.
 //
 // With weights s_i of mean 1 the step is S(K c_{t−1} − y), and ‖S^½KS^½‖ takes the place
 // of ‖K‖.

@@ -301,11 +301,10 @@ func (c Case) odd(t *testing.T) {
 	train, test := c.data(t)
 	constant := slices.Repeat([]float64{1}, rows)
 	idx := make([]int, rows)
-	y := make([]float64, rows)
 	for i := range idx {
 		idx[i] = i % 7
-		y[i] = train.Targets()[i%7]
 	}
+	y := data.Pick(train.Targets(), idx)
 	zero := kernel.NewPoints[float64](rows, Dim, nil)
 	for name, src := range map[string]*data.Memory{
 		"one row":          Memory(t, train.Rows().Slice(0, 1), train.Targets()[:1], 1),

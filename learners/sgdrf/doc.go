@@ -25,9 +25,6 @@
 //	                  ▼
 //	               one step of w
 //
-// Cosines of dense rows stay in the caches, because both products use a tile of Φ while
-// it is there.
-//
 // # Sources
 //
 // Carratino (2020), chapter 3, from Carratino, Rudi and Rosasco (2018), Learning with
@@ -48,9 +45,7 @@
 // # Costs
 //
 // A pass takes O(nM(d + c)) operations. Beside the feature map and a mini-batch of
-// rows, memory is O(bc) for residuals and up to about 4·workers·M·c numbers for sums
-// over tiles that wait for their turn. Where features are written out, each worker has
-// a tile of 256 KiB, or 6 rows if these take more. The features of a whole mini-batch,
-// b×M, are never held. A source that is not in memory also has a chunk. Estimating γ*
-// costs less than a pass over 4000 rows, and 32 MiB.
+// rows, memory is O(bc) for residuals, about 4·workers·M·c numbers for sums over tiles, and
+// a tile for each worker. The features of a mini-batch, b×M, are never held. A source that
+// is not in memory also has a chunk. Estimating γ* costs less than a pass over 4000 rows.
 package sgdrf

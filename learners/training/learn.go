@@ -41,19 +41,16 @@ type learnFit struct{ rows, iterations int }
 const learnStart = 250
 
 // learnFits follow the first. The last one has few iterations, because each takes as long as
-// eight of the one before. With the lower bound of the evidence for 300 centres (Titsias, 2009)
-// on 6000 rows the errors of models are larger, see bench/docs/benchmarks.md.
+// eight of the one before.
 var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
-// learnTolerance is the rise of the log evidence that ends a fit. A smaller change of the
-// length scales is far within their uncertainty, and reaching the maximum up to rounding
-// takes two to five times as many iterations.
+// learnTolerance is the rise of the log evidence that ends a fit, far within the uncertainty
+// of the length scales.
 const learnTolerance = 0.05
 
 // learnReach is the largest length scale that the second fit starts from, in standard
-// deviations of the input. The evidence is almost flat beyond. An input that the first fit has
-// missed then stays without effect, because a larger noise explains its part sooner. From 30
-// some are still missed, see bench/docs/benchmarks.md.
+// deviations of the input. The evidence is almost flat beyond, where an input that the first
+// fit has missed would stay without effect.
 const learnReach = 10
 
 // learnInputs is the largest number of inputs of Learn.
