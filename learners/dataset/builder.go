@@ -81,7 +81,11 @@ func (b *builder) token(c int, s []byte) error {
 		if v, ok := col.times.parse(s); ok {
 			return b.number(c, v)
 		}
-		return b.fault(c, fmt.Sprintf("%s is no time with the date as %s, which the column has; set DayFirst if the day comes first, %s", excerpt(s), col.times.order, textRemedy))
+		as := "a time"
+		if col.times.order != "" {
+			as += " with dates as " + col.times.order
+		}
+		return b.fault(c, fmt.Sprintf("%s is not %s, which the column has; set DayFirst if days come first, %s", excerpt(s), as, textRemedy))
 	case data.Boolean:
 		if v, ok := truth(s); ok {
 			return b.number(c, v)

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 
@@ -133,7 +132,7 @@ func (c *csvReader) describe(at int, col *columnBuilder) {
 	switch {
 	case col.kind == data.Time && col.times == nil:
 		if col.detect(cells, c.prefer); col.times == nil {
-			col.times = newTimes(cmp.Or(c.prefer, yearFirst))
+			col.times = &times{order: c.prefer}
 		}
 	case col.kind == "" && len(cells) > 0:
 		col.detect(cells, c.prefer)

@@ -527,9 +527,21 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	if e.Sparse != nil {
 		return nil // which newPlan refuses
 	}
-	inputs, targets, err := locate(e, names, t.named)
+	var others []string // without the column of weights
+	var at []int
+	for c, name := range names {
+		if !b.cols[c].weights {
+			others, at = append(others, name), append(at, c)
+		}
+	}
+	inputs, targets, err := locate(e, others, t.named)
 	if err != nil {
 		return err
+	}
+	for _, columns := range [][]int{inputs, targets} {
+		for i, c := range columns {
+			columns[i] = at[c]
+		}
 	}
 	t.targets = targets
 	for c := range b.cols {
@@ -539,7 +551,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 		in, col := &e.Inputs[i], &b.cols[c]
 		col.kind, col.model = in.Kind, true
 		if in.Kind == data.Time && in.Dates != "" {
-			col.times = newTimes(in.Dates)
+			col.times = &times{order: in.Dates}
 		}
 	}
 	if e.Task == data.Classification && e.ClassNumbers == nil && len(targets) > 0 {

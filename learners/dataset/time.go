@@ -10,11 +10,11 @@ import (
 // Times are seconds since 1970-01-01 in UTC in all formats. A time without a zone is in
 // UTC, and a time of day counts from midnight.
 
-// dateOrder is the order of the parts of the dates in a column.
+// dateOrder is the order of day and month in dates such as 2/1/2026. It is empty where a
+// column has only dates that leave it no choice, such as 2026-01-02, 2.1.2026 and 2 Jan 2026.
 type dateOrder = string
 
 const (
-	yearFirst  dateOrder = "year-month-day"
 	dayFirst   dateOrder = "day/month/year"
 	monthFirst dateOrder = "month/day/year"
 )
@@ -30,12 +30,12 @@ var timeLayouts = func() map[dateOrder][]string {
 	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM")
 	out := map[dateOrder][]string{}
 	for order, dates := range map[dateOrder][]string{
-		yearFirst: {"2006-1-2", "2006/1/2", "2006.1.2"},
-		dayFirst: {
-			"2/1/2006", "2.1.2006", "2-1-2006", "2/1/06", "2.1.06",
-			"2-Jan-2006", "2 Jan 2006", "2 January 2006", "2-Jan-06",
+		"": {
+			"2006-1-2", "2006/1/2", "2006.1.2", "2.1.2006", "2.1.06",
+			"2-Jan-2006", "2 Jan 2006", "2 January 2006", "2-Jan-06", "Jan 2, 2006", "January 2, 2006",
 		},
-		monthFirst: {"1/2/2006", "1-2-2006", "1/2/06", "Jan 2, 2006", "January 2, 2006"},
+		dayFirst:   {"2/1/2006", "2-1-2006", "2/1/06"},
+		monthFirst: {"1/2/2006", "1-2-2006", "1/2/06"},
 	} {
 		for _, date := range dates {
 			for _, clock := range clocks {
@@ -43,24 +43,17 @@ var timeLayouts = func() map[dateOrder][]string {
 			}
 		}
 	}
-	out[yearFirst] = append(out[yearFirst], "15:04:05", "15:04")
+	out[""] = append(out[""], "15:04:05", "15:04")
+	for _, order := range []dateOrder{dayFirst, monthFirst} {
+		out[order] = append(out[order], out[""]...)
+	}
 	return out
 }()
 
 // times reads the times of a column.
 type times struct {
-	order   dateOrder
-	layouts []string
-	last    string // the layout of the last one
-}
-
-// newTimes returns the reader of times with dates of an order, or with the year first.
-func newTimes(order dateOrder) *times {
-	t := &times{order: order, layouts: timeLayouts[order]}
-	if order != yearFirst {
-		t.layouts = append(t.layouts[:len(t.layouts):len(t.layouts)], timeLayouts[yearFirst]...)
-	}
-	return t
+	order dateOrder
+	last  string // the layout of the last one
 }
 
 // parse returns the seconds of a time, and whether it is one.
@@ -74,7 +67,7 @@ func (t *times) parse(s []byte) (float64, bool) {
 			return secondsOf(at), true
 		}
 	}
-	for _, layout := range t.layouts {
+	for _, layout := range timeLayouts[t.order] {
 		if at, err := time.Parse(layout, text); err == nil {
 			t.last = layout
 			return secondsOf(at), true
@@ -126,8 +119,8 @@ func detectWords(cells [][]byte, preferred dateOrder) (t *times, boolean bool) {
 	if all(truth) {
 		return nil, true
 	}
-	for _, order := range []dateOrder{yearFirst, preferred, monthFirst, dayFirst} {
-		if t := newTimes(order); order != "" && all(t.parse) {
+	for _, order := range []dateOrder{"", preferred, monthFirst, dayFirst} {
+		if t := (&times{order: order}); all(t.parse) {
 			return t, false
 		}
 	}
