@@ -18,6 +18,8 @@ func detectFormat(path string, head []byte) (Format, string) {
 		return NPY, "it starts as a NumPy array"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
 		return NPZ, "it starts as a zip archive"
+	case jsonStart.Match(head):
+		return JSON, "it starts with a record of JSON"
 	case bytes.HasPrefix(head, []byte("PAR1")):
 		return Parquet, "it starts with PAR1"
 	case bytes.HasPrefix(head, []byte(chunkMagic)):
@@ -36,6 +38,8 @@ func detectFormat(path string, head []byte) (Format, string) {
 	}
 	return CSV, "it is text"
 }
+
+var jsonStart = regexp.MustCompile(`^(\xef\xbb\xbf)?\s*\[?\s*\{\s*["}]`)
 
 // looksLibSVM reports whether all of the first lines have the form "label index:value
 // …". Lines with only a label are allowed.
@@ -91,37 +95,18 @@ func firstLines(head []byte, max int) [][]byte {
 	return lines
 }
 
-// sample returns a reader of the records in the first lines.
-func sample(head []byte, delim byte, max int) *records {
-	var text bytes.Buffer
-	for _, line := range firstLines(head, max) {
-		text.Write(line)
-		text.WriteByte('\n')
-	}
-	return newRecords(bufio.NewReader(&text), delim)
-}
-
-// sampleWidth returns the number of fields of the first records, 0 if they
-// differ.
+// sampleWidth returns the number of fields of the first records, 0 if they differ.
 func sampleWidth(head []byte, delim byte, max int) int {
-	d := sample(head, delim, max)
-	width := 0
-	for {
-		fields, err := d.read()
-		switch {
-		case err != nil:
-			return width
-		case width == 0:
-			width = len(fields)
-		case len(fields) != width:
-			return 0
-		}
+	recs := sampleRecords(head, delim, max)
+	if len(recs) == 0 || slices.ContainsFunc(recs, func(r []string) bool { return len(r) != len(recs[0]) }) {
+		return 0
 	}
+	return len(recs[0])
 }
 
 // sampleRecords splits the first lines with a delimiter, up to an error.
 func sampleRecords(head []byte, delim byte, max int) [][]string {
-	d := sample(head, delim, max)
+	d := newRecords(bufio.NewReader(bytes.NewReader(bytes.Join(firstLines(head, max), []byte("\n")))), delim)
 	var out [][]string
 	for {
 		fields, err := d.read()

@@ -6,7 +6,7 @@
 //
 // # Tables
 //
-// [Open] reads CSV and similar text, libsvm, .npy, .npz, Parquet and IDX files, with or
+// [Open] reads CSV and similar text, JSON, libsvm, .npy, .npz, Parquet and IDX files, with or
 // without gzip. It reads each file once from start to end. The [Report] lists every
 // guess (format, delimiter, header, target, kinds of columns) with its reason, and
 // [Options] can override each. A [Table] holds numbers, with NaN for missing cells, and

@@ -228,3 +228,10 @@ func manyLevels() string {
 	}
 	return b.String()
 }
+
+func FuzzJSON(f *testing.F) {
+	for _, s := range []string{"[{\"a\":1,\"b\":2}]", "{\"a\":1}\n{\"a\":null}\n", "[{\"a\":[", "{\"a\":\"x\",\"a\":2}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) { survive(t, JSON, writeIn(t, t.TempDir(), text)) })
+}

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"encoding/binary"
+	"hash/maphash"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -32,42 +34,20 @@ func (s *memoryStore) finish(t *Table) error {
 
 func (s *memoryStore) abort() {}
 
-// duplicates counts rows equal to an earlier one, where missing equals missing.
+// duplicates counts rows equal to an earlier one by their hashes, where missing equals
+// missing.
 func duplicates(p *kernel.Points[float64]) int {
-	first := make(map[uint64]int32, p.Len())
-	n := 0
+	seen, seed := make(map[uint64]struct{}, p.Len()), maphash.MakeSeed()
+	var row []byte
 	for i := range p.Len() {
-		h := hashRow(p.Row(i))
-		for {
-			j, taken := first[h]
-			if !taken {
-				first[h] = int32(i)
-				break
+		row = row[:0]
+		for _, v := range p.Row(i) {
+			if v != v {
+				v = math.NaN() // in one form
 			}
-			if sameRow(p.Row(i), p.Row(int(j))) {
-				n++
-				break
-			}
-			h++
+			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(v+0))
 		}
+		seen[maphash.Bytes(seed, row)] = struct{}{}
 	}
-	return n
-}
-
-func hashRow(row []float64) uint64 {
-	h := uint64(len(row))
-	for _, v := range row {
-		h = (h ^ math.Float64bits(v+0)) * 0x9e3779b97f4a7c15
-		h ^= h >> 29
-	}
-	return h
-}
-
-func sameRow(a, b []float64) bool {
-	for c := range a {
-		if a[c] != b[c] && (a[c] == a[c] || b[c] == b[c]) {
-			return false
-		}
-	}
-	return true
+	return p.Len() - len(seen)
 }

@@ -96,8 +96,7 @@ func openNPY(file string, r *bufio.Reader) (rowReader, error) {
 		return nil, &FileError{File: file, Reason: "it cannot be read as a NumPy array", Err: err}
 	}
 	width, ok := product(h.shape[1:])
-	total, ok2 := product(h.shape)
-	if !ok || !ok2 {
+	if _, fits := product(h.shape); !ok || !fits {
 		return nil, &FileError{File: file, Reason: fmt.Sprintf("its shape %v is too large", h.shape)}
 	}
 	m, err := newMatrixReader(file, r, h.shape[0], width, h.cell)
@@ -110,40 +109,27 @@ func openNPY(file string, r *bufio.Reader) (rowReader, error) {
 	if len(h.shape) > 2 {
 		return nil, &FileError{File: file, Reason: "it has more than two axes in Fortran order; save it in C order"}
 	}
-	return newFortranReader(m, total)
+	return m.fromColumns()
 }
 
-// fortranReader yields the rows of a matrix stored column by column. It holds
-// the bytes of the file in memory.
-type fortranReader struct {
-	matrixReader
-	data []byte
-}
-
-func newFortranReader(m *matrixReader, total int) (*fortranReader, error) {
-	want := total * m.cell.size
-	var data bytes.Buffer // grows with the data, not with the claim
-	if got, err := io.Copy(&data, io.LimitReader(m.r, int64(want))); err != nil {
+// fromColumns returns the reader of a matrix that is stored column by column. It holds the
+// numbers in memory.
+func (m *matrixReader) fromColumns() (rowReader, error) {
+	want := m.rows * m.width * m.cell.size
+	var file bytes.Buffer // grows with the data, not with the claim
+	if got, err := io.Copy(&file, io.LimitReader(m.r, int64(want))); err != nil {
 		return nil, m.broken(err)
 	} else if got < int64(want) {
 		return nil, &FileError{File: m.file, Reason: fmt.Sprintf("it has %d bytes of numbers where %d are announced", got, want)}
 	}
-	return &fortranReader{*m, data.Bytes()}, nil
-}
-
-func (f *fortranReader) next(b *builder, col0 int) error {
-	b.file, b.line = f.file, 0
-	if f.at == f.rows {
-		return io.EOF
-	}
-	i := f.at
-	f.at++
-	for c := range f.width {
-		if err := b.number(col0+c, f.cell.read(f.data[(c*f.rows+i)*f.cell.size:])); err != nil {
-			return err
+	rows, size := make([]byte, 0, want), m.cell.size
+	for i := range m.rows {
+		for c := range m.width {
+			rows = append(rows, file.Bytes()[(c*m.rows+i)*size:][:size]...)
 		}
 	}
-	return nil
+	m.r = bufio.NewReader(bytes.NewReader(rows))
+	return m, nil
 }
 
 // openNPZ returns the rows of the array of inputs in an archive. If there is an array
@@ -160,6 +146,9 @@ func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
 	files := map[string]*zip.File{}
 	var names []string
 	for _, f := range archive.File {
+		if strings.HasPrefix(f.Name, "xl/") {
+			return nil, &FileError{File: in.path, Reason: "it is an Excel workbook; save the sheet as CSV"}
+		}
 		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
 			files[name] = f
 			names = append(names, name)

@@ -111,6 +111,9 @@ func openFile(ctx context.Context, path string) (*input, error) {
 	if path == "-" {
 		raw = newInterruptible(ctx, os.Stdin)
 	} else {
+		if scheme, _, ok := strings.Cut(path, "://"); ok {
+			return nil, &FileError{File: path, Reason: fmt.Sprintf("files are read from disks alone; download the %s address, or pipe it into -", scheme)}
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, &FileError{File: path, Reason: "it cannot be opened", Err: errors.Unwrap(err)}
@@ -179,6 +182,8 @@ func (in *input) reader(o *Options, rep *Report) (rowReader, error) {
 		return openIDX(in.path, in.r)
 	case Parquet:
 		return openParquet(in)
+	case JSON:
+		return openJSON(in.path, in.r)
 	default:
 		return openCSV(in.path, in.r, o, rep)
 	}
@@ -563,7 +568,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 // candidates returns the columns that may become targets.
 func (t *Table) candidates(o *Options, names []string) []int {
 	switch {
-	case len(t.targets) > 0 || o.NoTarget || o.Model != nil:
+	case len(names) == 0 || len(t.targets) > 0 || o.NoTarget || o.Model != nil:
 		return t.targets
 	case t.named:
 		return []int{namedTarget(names)}
@@ -618,15 +623,15 @@ func (t *Table) guessTarget() (int, string) {
 	switch {
 	case last == 0:
 		return -1, "there is one column only"
-	case t.report.Format != CSV && t.report.Format != Parquet:
+	case t.report.Format != CSV && t.report.Format != Parquet && t.report.Format != JSON:
 		return -1, fmt.Sprintf("the format %s does not say", t.report.Format)
 	case t.named:
-		for _, want := range targetNames {
-			for c := range t.columns {
-				if strings.EqualFold(t.columns[c].Name, want) {
-					return c, "by its name"
-				}
-			}
+		names := make([]string, len(t.columns))
+		for c := range names {
+			names[c] = t.columns[c].Name
+		}
+		if c := namedTarget(names); slices.ContainsFunc(targetNames, func(want string) bool { return strings.EqualFold(names[c], want) }) {
+			return c, "by its name"
 		}
 		return last, "it is the last column, and no name says otherwise; see Options.Target"
 	case two(&t.columns[0]) && !two(&t.columns[last]):

@@ -16,6 +16,7 @@ const (
 	NPY     Format = "npy"     // one NumPy array
 	NPZ     Format = "npz"     // several NumPy arrays
 	Parquet Format = "parquet" // flat columns
+	JSON    Format = "json"    // records, in an array or one after the other
 	IDX     Format = "idx"     // the format of MNIST
 	Chunks  Format = "chunks"  // our own, see [Options.ChunkFile]
 )
@@ -101,9 +102,9 @@ type Options struct {
 
 func (o *Options) check() error {
 	switch o.Format {
-	case "", CSV, LibSVM, NPY, NPZ, Parquet, IDX, Chunks:
+	case "", CSV, LibSVM, NPY, NPZ, Parquet, JSON, IDX, Chunks:
 	default:
-		return fmt.Errorf("dataset: unknown format %q; use csv, libsvm, npy, npz, parquet, idx or chunks", o.Format)
+		return fmt.Errorf("dataset: unknown format %q; use csv, libsvm, npy, npz, parquet, json, idx or chunks", o.Format)
 	}
 	switch o.Header {
 	case HeaderAuto, HeaderYes, HeaderNo:

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"io"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -69,7 +68,10 @@ func (t *Table) keep(ctx context.Context, others, none string, wanted func(row i
 	if in, ok := t.cells.(kernel.Resident); ok {
 		out.cells = kernel.FromRows(in.Rows().Select(kept))
 	} else {
-		out.cells = &keptRows{t.cells, kept}
+		out.cells, err = keptRows(t.cells, kept)
+	}
+	if err != nil {
+		return nil, err
 	}
 	out.columns = slices.Clone(t.columns)
 	for c := range out.columns {
@@ -77,7 +79,7 @@ func (t *Table) keep(ctx context.Context, others, none string, wanted func(row i
 		if col.Missing = f.missing; col.Kind != data.Text {
 			col.Values = f.different
 		}
-		if col.Kind == data.Numeric {
+		if col.Kind.IsNumber() {
 			col.Min, col.Max, col.Whole = f.min, f.max, f.numbers > 0 && !f.fraction
 		}
 	}
@@ -102,61 +104,31 @@ func (t *Table) place(row int) (file string, within int) {
 	return t.parts.at(t.number(row))
 }
 
-// keptRows is some rows of a source, in order.
-type keptRows struct {
-	src  kernel.Source
-	rows []int
+// keptRows returns some rows of cells that are not in memory.
+func keptRows(cells kernel.Source, rows []int) (kernel.Source, error) {
+	return data.Subset(withoutTargets{cells}, rows)
 }
 
-// Len returns the number of rows.
-func (s *keptRows) Len() int { return len(s.rows) }
+// withoutTargets is a source of rows as one of pairs.
+type withoutTargets struct{ kernel.Source }
 
-// Dim returns the number of columns.
-func (s *keptRows) Dim() int { return s.src.Dim() }
+// Outputs returns 0.
+func (s withoutTargets) Outputs() int { return 0 }
 
-// Open starts a pass.
-func (s *keptRows) Open(ctx context.Context) (kernel.Cursor, error) {
-	all, err := s.src.Open(ctx)
-	return &keptCursor{rows: s.rows, all: all}, err
+// OpenPairs starts a pass.
+func (s withoutTargets) OpenPairs(ctx context.Context) (data.PairCursor, error) {
+	c, err := s.Open(ctx)
+	return &rowsCursor{c}, err
 }
 
-type keptCursor struct {
-	rows []int // still to come
-	all  kernel.Cursor
-	buf  kernel.Rows
-	pos  int // rows read
-}
+type rowsCursor struct{ kernel.Cursor }
 
-// Next returns the next rows that are kept.
-func (c *keptCursor) Next(ctx context.Context, max int, _ kernel.Rows) (kernel.Rows, error) {
-	want := min(max, len(c.rows))
-	if want == 0 {
-		return nil, io.EOF
+// Next returns the next rows.
+func (c *rowsCursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
+	if reuse == nil {
+		reuse = &data.Block{}
 	}
-	var parts []kernel.Rows
-	for want > 0 {
-		// It stops at the last row of this block, because the next block begins after
-		// it.
-		block, err := c.all.Next(ctx, min(scanBlock, c.rows[want-1]+1-c.pos), c.buf)
-		if err == io.EOF {
-			return nil, &kernel.SourceError{Row: c.pos, Err: kernel.ErrSource}
-		} else if err != nil {
-			return nil, err
-		}
-		c.buf = block
-		var local []int
-		for want > 0 && c.rows[0] < c.pos+block.Len() {
-			local = append(local, c.rows[0]-c.pos)
-			c.rows = c.rows[1:]
-			want--
-		}
-		c.pos += block.Len()
-		if len(local) > 0 {
-			parts = append(parts, block.Select(local))
-		}
-	}
-	return parts[0].Concat(parts[1:]...)
+	var err error
+	reuse.X, err = c.Cursor.Next(ctx, max, reuse.X)
+	return reuse, err
 }
-
-// Close ends the pass.
-func (c *keptCursor) Close() error { return c.all.Close() }

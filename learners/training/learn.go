@@ -146,9 +146,17 @@ func (l *learning) learn(ctx context.Context, src data.Source, copies *data.Copi
 func (l *Learned) Notes(names []string) []string {
 	notes := []string{fmt.Sprintf("learned %d length scales from %d rows", len(l.Lengths), l.Rows)}
 	if idle := l.Idle(names); len(idle) > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d inputs have little effect: %s", len(idle), len(l.Lengths), strings.Join(idle, ", ")))
+		notes = append(notes, fmt.Sprintf("%d of %d inputs have little effect: %s", len(idle), len(l.Lengths), Few(idle)))
 	}
 	return notes
+}
+
+// Few lists the first names and counts the others.
+func Few(names []string) string {
+	if few := 8; len(names) > few {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Idle returns the names of the inputs with a relevance below [Effect]. Without names they

@@ -498,7 +498,7 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 		return err
 	}
 	if n := len(r.Idle); n > 0 {
-		g.Note(cmd, "In the best, %d of %d inputs have little effect: %s.", n, r.Best.File.Encoding.Dim(), strings.Join(r.Idle, ", "))
+		g.Note(cmd, "In the best, %d of %d inputs have little effect: %s.", n, r.Best.File.Encoding.Dim(), training.Few(r.Idle))
 	}
 	trials.RemarkEdges(g, cmd, spec, []study.Trial{best}, a.wider(g, cmd, spec))
 	if last {

@@ -64,7 +64,7 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 	cli.Register(cmd, "delimiter", cli.Words("tab", "space"))
 }
 
-var dataFormats = []string{"csv", "libsvm", "npy", "npz", "parquet", "idx", "chunks"}
+var dataFormats = []string{"csv", "libsvm", "npy", "npz", "parquet", "json", "idx", "chunks"}
 
 func (d *dataFlags) addTarget(cmd *cobra.Command) {
 	o := &d.options
@@ -367,8 +367,8 @@ func NewDataTopic() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Files of data for the learners",
-		Long: `The learners read CSV and similar text, libsvm, .npy, .npz, Parquet and IDX files,
-each perhaps gzipped. The file - is stdin.
+		Long: `The learners read CSV and similar text, JSON, libsvm, .npy, .npz, Parquet and IDX
+files, each perhaps gzipped. The file - is stdin.
 
 Format, delimiter, header and target are detected and reported on stderr. The flags
 below set them. A column is named by its name or its position (1 is the first, -1
