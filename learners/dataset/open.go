@@ -532,10 +532,10 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	if e.Sparse != nil {
 		return nil // which newPlan refuses
 	}
-	var others []string // without the column of weights
+	var others []string // neither dropped nor the weights
 	var at []int
 	for c, name := range names {
-		if !b.cols[c].weights {
+		if !b.cols[c].weights && !b.cols[c].dropped {
 			others, at = append(others, name), append(at, c)
 		}
 	}
@@ -550,7 +550,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	}
 	t.targets = targets
 	for c := range b.cols {
-		b.cols[c].dropped = !b.cols[c].weights && !slices.Contains(inputs, c) && !slices.Contains(targets, c)
+		b.cols[c].dropped = b.cols[c].dropped || !b.cols[c].weights && !slices.Contains(inputs, c) && !slices.Contains(targets, c)
 	}
 	for i, c := range inputs {
 		in, col := &e.Inputs[i], &b.cols[c]
