@@ -120,11 +120,7 @@ func (t *Table) locate(e *data.Encoding) (inputs, targets []int, err error) {
 		}
 		return nil, targets, nil
 	}
-	names := make([]string, len(t.columns))
-	for c := range names {
-		names[c] = t.columns[c].Name
-	}
-	return locate(e, names, t.named)
+	return locate(e, t.names(), t.named)
 }
 
 // locate returns the columns that are the dense inputs and the targets of e.

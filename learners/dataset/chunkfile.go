@@ -318,10 +318,7 @@ func (t *Table) retarget(o *Options) error {
 	if len(o.Target) == 0 {
 		return nil
 	}
-	names := make([]string, len(t.columns))
-	for i := range t.columns {
-		names[i] = t.columns[i].Name
-	}
+	names := t.names()
 	b := newBuilder(o, names)
 	t.targets, t.report.TargetWhy = nil, "as asked"
 	if err := t.mark(o, b, names); err != nil {

@@ -626,10 +626,7 @@ func (t *Table) guessTarget() (int, string) {
 	case t.report.Format != CSV && t.report.Format != Parquet && t.report.Format != JSON:
 		return -1, fmt.Sprintf("the format %s does not say", t.report.Format)
 	case t.named:
-		names := make([]string, len(t.columns))
-		for c := range names {
-			names[c] = t.columns[c].Name
-		}
+		names := t.names()
 		if c := namedTarget(names); slices.ContainsFunc(targetNames, func(want string) bool { return strings.EqualFold(names[c], want) }) {
 			return c, "by its name"
 		}

@@ -60,6 +60,15 @@ func (t *Table) Close() error {
 	return t.close()
 }
 
+// names returns the names of the dense columns.
+func (t *Table) names() []string {
+	names := make([]string, len(t.columns))
+	for c := range names {
+		names[c] = t.columns[c].Name
+	}
+	return names
+}
+
 // inputs returns the indices of the dense columns that are not targets.
 func (t *Table) inputs() []int {
 	in := make([]int, 0, len(t.columns))
