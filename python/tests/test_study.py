@@ -19,7 +19,7 @@ import pytest
 from conftest import REPOSITORY
 
 import bkb
-from bkb import _lease, _study
+from bkb import _lease, _optimize, _study
 from bkb._transport import Transport
 
 SPACE: dict[str, bkb.Parameter] = {
@@ -65,6 +65,31 @@ def test_other_forms_of_a_space(shared: bkb.Client, name: str, form: str, tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("make_it", "said"),
+    [
+        (lambda: bkb.Float(1, 0), "Float has low 1, low is at most high, which is 0, swap them"),
+        (lambda: bkb.Int(3, 2), "Int has low 3"),
+        (lambda: bkb.Float(0, math.inf), "Float has high inf, it is a finite number"),
+        (lambda: bkb.Float(math.nan, 1), "Float has low nan"),
+        (lambda: bkb.Float("0", 1), "Float has low '0', it is a finite number"),  # type: ignore[arg-type]
+        (lambda: bkb.Float(0, 1, log=True), "above 0, raise low, or leave out log"),
+        (lambda: bkb.Float(0, 1, step=0), "Float has step 0, a step is above 0"),
+        (lambda: bkb.Int(0, 1.5), "whole numbers, round it, or use bkb.Float"),
+        (lambda: bkb.Categorical("abc"), "Categorical has values 'abc', give a list"),
+        (lambda: bkb.Ordinal([]), "one choice or more"),
+    ],
+)
+def test_parameters_are_checked_at_once(make_it: Any, said: str) -> None:
+    with pytest.raises(bkb.InvalidRequest, match=re.escape(said)):
+        make_it()
+
+
+def test_parameters_of_numpy() -> None:
+    assert bkb.Int(np.int64(1), np.int64(3)).to_json() == {"type": "int", "low": 1, "high": 3}
+    assert bkb.Float(np.float32(0.5), np.array(2.0)).to_json()["high"] == 2.0
+
+
+@pytest.mark.parametrize(
     "options, said",
     [
         ({"minimize": None}, "no objective"),
@@ -72,14 +97,11 @@ def test_other_forms_of_a_space(shared: bkb.Client, name: str, form: str, tmp_pa
         ({"max_trials": 1.5}, "max_trials is 1.5"),
         ({"timeout": 0}, "timeout is 0"),
         ({"space": {"x": 3, "y": bkb.Float(0, 1)}}, "parameter 'x' is 3"),
-        ({"space": {"x": bkb.Float(1, 0)}}, "x"),
-        ({"space": {"x": bkb.Float(0, math.inf)}}, "high of parameter 'x' is inf"),
         (
             {"space": {"x": {"type": "float", "low": 0, "high": math.inf}}},
             "space cannot be written",
         ),
-        ({"space": {"x": bkb.Float(0, 1, log=True, scale="linear")}}, "disagree"),
-        ({"space": {"x": bkb.Categorical("abc")}}, "give a list"),
+        ({"space": {"x": bkb.Float(1, 2, log=True, scale="linear")}}, "disagree"),
         ({"space": 3}, "space is of type int"),
         ({"pruner": ("median",)}, "pruner is"),
         ({"pruner": "nonsense"}, "nonsense"),
@@ -443,6 +465,34 @@ def test_steps_reported_twice(
         with pytest.raises(bkb.InvalidRequest, match="step"):
             trial.report(2.0, -1)
         trial.tell(1.0)
+
+
+def test_a_run_says_what_it_waits_for(
+    own: bkb.Client, name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_optimize, "SAY_AFTER", 0.2)
+    study = make(own, name, max_trials=1)
+    study.ask(worker="gone", lease=2)
+    study.optimize(lambda t: t["x"])
+    assert study.status.completed == 1
+    waits = [r.getMessage() for r in caplog.records if "the run waits" in r.getMessage()]
+    assert len(waits) == 1, caplog.text
+    assert re.search(r"trial 0 is held by worker 'gone', its lease ends in [012] s", waits[0])
+    # Trials of the run itself are no reason to say anything, but a pause is.
+    caplog.clear()
+    other = make(own, name + "b", max_trials=4)
+    threading.Timer(2.5, other.resume).start()
+
+    def slow(trial: bkb.Trial) -> float:
+        time.sleep(1)
+        if trial.number == 0:
+            other.pause()
+        return float(trial["x"])
+
+    other.optimize(slow, n_jobs=2)
+    waits = [r.getMessage() for r in caplog.records if "the run waits" in r.getMessage()]
+    assert waits == [f"study {name}b, the run waits until the study is resumed"]
+    assert "held by" not in caplog.text
 
 
 # The with block and leases.

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from . import _errors
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("bkb")
 
 
+SAY_AFTER = 5.0  # seconds without a trial until a run says why
+
 Catch = type[Exception] | Iterable[type[Exception]]
 
 
@@ -37,6 +40,29 @@ def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
                 "ValueError, or a list of classes"
             )
     return kinds
+
+
+def say_why(study: Study, e: Exception, own: Iterable[int]) -> None:
+    """Log what a study without a trial to run waits for, once for each reason.
+
+    own are the trials of this run, whose end is no reason to worry.
+    """
+    if isinstance(e, _errors.StudyPaused):
+        study.warn_once("paused", "the run waits until the study is resumed")
+        return
+    held = [t for t in study.iter_trials(states=["running"]) if t.number not in set(own)]
+    ends = [(t.lease_deadline, t) for t in held if t.lease_deadline is not None]
+    if not ends:
+        return
+    end, first = min(ends, key=lambda x: x[0])
+    left = max(0.0, (end - datetime.now(timezone.utc)).total_seconds())
+    whose = f"worker {first.worker!r}" if first.worker else "another worker"
+    others = f", as {len(held) - 1} others are" if len(held) > 1 else ""
+    study.warn_once(
+        f"waits for {first.number}",
+        f"the run waits because trial {first.number} is held by {whose}{others}, "
+        f"its lease ends in {left:.0f} s unless a heartbeat comes",
+    )
 
 
 class Run:
@@ -136,14 +162,17 @@ class Run:
                 return None
             if self._left is not None:
                 self._left -= 1
-        pause = 0.05
+        pause, begin = 0.05, time.monotonic()
         while not self._over():
             try:
                 return self.study.ask(lease=self._lease)
             except _errors.StudyFinished:
                 return None
             except (_errors.NoTrialNow, _errors.StudyPaused) as e:
-                log.debug("study %s, %s", self.study.name, e)
+                if time.monotonic() - begin > SAY_AFTER:
+                    with self._lock:
+                        own = {t.number for t in self._open}
+                    say_why(self.study, e, own)
             left = pause if self._deadline is None else self._deadline - time.monotonic()
             self.stop.wait(max(0.0, min(pause, left)))
             pause = min(2 * pause, 1.0)

@@ -7,11 +7,12 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from ._codec import JSON, ParamValue, plain
 from ._errors import InvalidRequest
 
+Scale = Literal["linear", "log", "reverse-log"]
 When = Mapping[str, ParamValue | Sequence[ParamValue]]
 
 
@@ -23,8 +24,11 @@ class _Number:
     high: float
     step: float | None = None
     log: bool = False
-    scale: str | None = None
+    scale: Scale | None = None
     when: When | None = None
+
+    def __post_init__(self) -> None:
+        _check_range(self, _refusing(type(self).__name__))
 
     def _fields(self, kind: str) -> JSON:
         if self.log and self.scale not in (None, "log"):
@@ -88,9 +92,14 @@ class _Choice:
     values: Sequence[ParamValue]
     when: When | None = None
 
-    def _fields(self, kind: str) -> JSON:
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
         if isinstance(self.values, str) or not isinstance(self.values, Sequence):
-            raise InvalidRequest(f"values is {self.values!r}, give a list")
+            raise InvalidRequest(f"{kind} has values {self.values!r}, give a list")
+        if not self.values:
+            _refusing(kind)("choices", [], "there is one choice or more", "give choices")
+
+    def _fields(self, kind: str) -> JSON:
         return _conditional({"type": kind, "values": [plain(v) for v in self.values]}, self.when)
 
     def coerce(self, value: Any) -> Any:
@@ -176,13 +185,21 @@ MOST_TEXT = 4096  # bytes of a choice
 EXACT = 2**63
 
 
-def check(name: Any, p: Parameter) -> None:
-    """Refuse a parameter that a server would refuse, before a trial uses it."""
+Refusal = Callable[[str, Any, str, str], NoReturn]
+
+
+def _refusing(what: str) -> Refusal:
+    """Return what refuses a field of a parameter."""
 
     def refuse(field: str, value: Any, rule: str, remedy: str) -> NoReturn:
-        has = f"has {field} {value!r}" if field else "is wrong"
-        raise InvalidRequest(f"parameter {name!r} {has}, {rule}, {remedy}")
+        raise InvalidRequest(f"{what} has {field} {value!r}, {rule}, {remedy}")
 
+    return refuse
+
+
+def check(name: Any, p: Parameter) -> None:
+    """Refuse a parameter that a server would refuse, before a trial uses it."""
+    refuse = _refusing(f"parameter {name!r}")
     if not isinstance(name, str):
         raise InvalidRequest(f"the name of a parameter is {name!r}, a name is a text, give a text")
     if not name or name.strip() != name or _disturbs(name):
@@ -194,9 +211,7 @@ def check(name: Any, p: Parameter) -> None:
         )
     if len(name.encode()) > MOST_BYTES:
         refuse("name", name, f"a name has at most {MOST_BYTES} bytes", "shorten it")
-    if isinstance(p, (Float, Int)):
-        _check_range(p, refuse)
-    elif isinstance(p, (Categorical, Ordinal)):
+    if isinstance(p, (Categorical, Ordinal)):
         _check_choices(p.values, refuse)
 
 
@@ -208,31 +223,37 @@ def _disturbs(name: str) -> bool:
     return any(unicodedata.category(c) in ("Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn") for c in name)
 
 
-def _check_range(p: Float | Int, refuse: Callable[[str, Any, str, str], NoReturn]) -> None:
+def _check_range(p: _Number, refuse: Refusal) -> None:
     whole = isinstance(p, Int)
-    for field, v in (("low", p.low), ("high", p.high), ("step", p.step)):
+    low, high, step = plain(p.low), plain(p.high), plain(p.step)
+    for field, v in (("low", low), ("high", high), ("step", step)):
         if v is None and field == "step":
             continue
         if isinstance(v, bool) or not isinstance(v, (int, float)) or not math.isfinite(v):
             refuse(field, v, "it is a finite number", "give a number")
         if whole and not float(v).is_integer():
-            refuse(field, v, "an int has whole numbers", "round it, or use suggest_float")
+            refuse(
+                field, v, "an int has whole numbers", "round it, or use bkb.Float or suggest_float"
+            )
         if whole and not -EXACT <= v < EXACT:
-            refuse(field, v, "an int has 64 bits", "give a smaller number, or use suggest_float")
-    if p.low > p.high:
-        refuse("low", p.low, f"low is at most high, which is {p.high!r}", "swap them")
+            refuse(
+                field,
+                v,
+                "an int has 64 bits",
+                "give a smaller number, or use bkb.Float or suggest_float",
+            )
+    if low > high:
+        refuse("low", low, f"low is at most high, which is {high!r}", "swap them")
     log = p.log or p.scale not in (None, "linear")
-    if log and p.low <= 0:
-        refuse("low", p.low, "a range with log=True is above 0", "raise low, or leave out log")
-    if p.step is not None and p.step <= 0:
-        refuse("step", p.step, "a step is above 0", "give a positive one, or leave it out")
-    if log and p.step is not None:
-        refuse("step", p.step, "a range with log=True has no step", "leave out step or log")
+    if log and low <= 0:
+        refuse("low", low, "a range with log=True is above 0", "raise low, or leave out log")
+    if step is not None and step <= 0:
+        refuse("step", step, "a step is above 0", "give a positive one, or leave it out")
+    if log and step is not None:
+        refuse("step", step, "a range with log=True has no step", "leave out step or log")
 
 
-def _check_choices(values: Sequence[Any], refuse: Callable[[str, Any, str, str], NoReturn]) -> None:
-    if not values:
-        refuse("choices", list(values), "there is one choice or more", "give choices")
+def _check_choices(values: Sequence[Any], refuse: Refusal) -> None:
     if len(values) > MOST_CHOICES:
         rule = f"there are at most {MOST_CHOICES}"
         refuse("choices", f"{len(values)} of them", rule, "give fewer, or use suggest_int")
@@ -376,11 +397,6 @@ def space_text(space: SpaceLike) -> str:
         )
     if not isinstance(space, Space) and any(hasattr(p, "to_json") for p in space.values()):
         space = Space(space)
-    for name, p in space.items():
-        for end in ("low", "high", "step"):
-            v = plain(getattr(p, end, 0))
-            if isinstance(v, float) and not math.isfinite(v):
-                raise InvalidRequest(f"{end} of parameter {name!r} is {v}, give a finite number")
     try:
         return json.dumps(space.to_json() if isinstance(space, Space) else space, allow_nan=False)
     except (TypeError, ValueError) as e:

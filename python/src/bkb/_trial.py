@@ -97,20 +97,25 @@ class Trial:
         """
         low = number(low, f"low of parameter {name!r}")
         high = number(high, f"high of parameter {name!r}")
-        return float(self._suggest(name, Float(low, high, step=plain(step), log=log)))
+        return float(self._suggest(name, Float, low, high, step=plain(step), log=log))
 
     def suggest_int(
         self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
     ) -> int:
         """Return the value of an integer parameter. See `suggest_float`."""
         low, high, step = plain(low), plain(high), plain(step)
-        return int(self._suggest(name, Int(low, high, step=None if step == 1 else step, log=log)))
+        wide = None if step == 1 else step
+        return int(self._suggest(name, Int, low, high, step=wide, log=log))
 
     def suggest_categorical(self, name: str, choices: Sequence[ParamValue]) -> Any:
         """Return the value of a categorical parameter. See `suggest_float`."""
-        return self._suggest(name, Categorical([plain(v) for v in choices]))
+        return self._suggest(name, Categorical, [plain(v) for v in choices])
 
-    def _suggest(self, name: str, p: Parameter) -> Any:
+    def _suggest(self, name: str, kind: type[Parameter], *args: Any, **fields: Any) -> Any:
+        try:
+            p = kind(*args, **fields)
+        except InvalidRequest as e:
+            raise InvalidRequest(str(e).replace(kind.__name__, f"parameter {name!r}", 1)) from None
         check(name, p)
         return self.suggest(name, p)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
-from . import _client, _errors, _study, _trial
+from . import _client, _errors, _optimize, _study, _trial
 from ._codec import ParamValue, integer
 from ._lease import heartbeats
 from ._optimize import Catch, exceptions
@@ -73,6 +74,7 @@ class Study:
         self.sync = study
         self.name = study.name
         self.space = study.space
+        self._open: set[int] = set()  # numbers of the trials that run here
 
     @overload
     async def ask(
@@ -197,13 +199,15 @@ class Study:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _next(self, lease: float) -> Trial | None:
-        pause = 0.05
+        pause, begin = 0.05, time.monotonic()
         while True:
             try:
                 return await self.ask(lease=lease)
             except _errors.StudyFinished:
                 return None
-            except (_errors.NoTrialNow, _errors.StudyPaused):
+            except (_errors.NoTrialNow, _errors.StudyPaused) as e:
+                if time.monotonic() - begin > _optimize.SAY_AFTER:
+                    await asyncio.to_thread(_optimize.say_why, self.sync, e, self._open)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 1.0)
 
@@ -216,6 +220,7 @@ class Study:
     ) -> None:
         failure: BaseException | None = None
         heartbeats.add(trial.sync, lease)
+        self._open.add(trial.sync.number)
         try:
             value = await objective(trial)
             outcome = self.sync.goals.outcome(value)
@@ -225,6 +230,7 @@ class Study:
                 failure = e
         finally:
             heartbeats.remove(trial.sync)
+            self._open.discard(trial.sync.number)
         try:
             _, refusal = await asyncio.shield(asyncio.to_thread(trial.sync.settle, outcome))
         except (_errors.AlreadyTold, _errors.LeaseLost) as e:

@@ -105,7 +105,12 @@ def _range(param: str, given: tuple[Any, ...]) -> Parameter:
         )
     low, high = bounds
     whole = isinstance(low, int) and isinstance(high, int)
-    return Int(low, high, scale=scale) if whole else Float(low, high, scale=scale)
+    kind: Any = Int if whole else Float
+    try:
+        made: Int | Float = kind(low, high, scale=scale)
+    except InvalidRequest as e:
+        raise InvalidRequest(f"parameter {param!r} of space is wrong, {e}") from None
+    return made
 
 
 def _distribution(param: str, name: str, given: Any) -> Dimension:
