@@ -46,8 +46,8 @@ func (f *Face) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f.refuse(w, code, s)
 }
 
-// statusOf is the status of an error. Errors of the pipe
-// itself describe connections within the process. The caller reads that the server stops.
+// statusOf is the status of an error. An error of the pipe itself, which describes a connection
+// within the process, becomes that the server is stopping.
 func (f *Face) statusOf(r *http.Request, err error) *status.Status {
 	s := status.Convert(err)
 	ofPipe := len(s.Proto().GetDetails()) == 0
