@@ -104,10 +104,6 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 	return o, nil
 }
 
-// Precision returns the precision in which dense rows are evaluated. It is Float64
-// where the kernel allows no other.
-func (o *Operator) Precision() Precision { return o.precision }
-
 // checkBlock verifies a block of X that starts at row row0.
 func checkBlock(k Kernel, x Rows, row0 int) error {
 	if err := k.Check(x); err != nil {
@@ -115,9 +111,6 @@ func checkBlock(k Kernel, x Rows, row0 int) error {
 	}
 	return checkFiniteFrom("x", x, row0)
 }
-
-// Rows returns n.
-func (o *Operator) Rows() int { return o.n }
 
 // Cols returns M.
 func (o *Operator) Cols() int { return o.m }

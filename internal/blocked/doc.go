@@ -35,9 +35,6 @@
 //     without a Cholesky factor are reported.
 //   - NaN and Inf propagate as in arithmetic. With beta = 0, c is not read.
 //
-// Backward errors are those of the textbook, such as |LLᵀ − A| ≤ c·n·ε·|A|, with smaller c
-// than plain loops because sums are in blocks and fused.
-//
 // The algorithms are those of Goto and van de Geijn, Anatomy of high-performance matrix
 // multiplication, 2008, the solution in panels of Van Zee and van de Geijn, BLIS, 2015, and
 // the pivoting of Lucas, LAPACK-style codes for level 2 and 3 pivoted Cholesky

@@ -19,15 +19,12 @@
 // registers, and four tiles of one row panel are computed side by side. Then one function
 // is applied to the panel of tiles, and the panel is multiplied from the right
 // ([Kernels].Multiply) or from the left (MultiplyT). For some kernels and random features,
-// function and product from the right come before a tile leaves the registers (Blocks), 6
-// registers at a time. Blocks takes several row panels, and the column panels stay in L1
-// for all of them. At most a few hundred tiles are written before they are used, so that
-// they stay in the caches. Package panel chooses their number.
+// function and product from the right come before a tile leaves the registers (Blocks). Package
+// panel chooses the number of tiles, so that they stay in the caches.
 //
-// [Squared] takes direct differences, so that equal vectors have distance 0 exactly. On
-// machines that add and multiply in different units this costs no more than inner products.
-// The other way, |x|² + |y|² − 2x·y through [Dot] and the starting values ha and hb, loses
-// digits by cancellation.
+// [Squared] takes direct differences, so that equal vectors have distance 0 exactly. The other
+// way, |x|² + |y|² − 2x·y through [Dot] and the starting values ha and hb, loses digits by
+// cancellation.
 //
 // # Functions
 //
@@ -41,19 +38,17 @@
 //
 // The implementation is chosen once, when the program starts. The tag noasm leaves out all
 // assembly. BKB_SIMD=avx512, avx2 or portable in the environment chooses a path. A name of
-// no path of this machine is an error of [Check], which the command line, the benchmarks
-// and the tests of this package report. Other programs continue with the best path. On one
-// path every result depends only on the operands. [Paths] lists them, and every test of
-// this package runs on each. Where the machine lacks instructions, the tests interpret the
-// assembly of that path (interpret_test.go), and say so. The interpreter also finds reads and
+// no path of this machine is an error of [Check], and programs that do not call it continue
+// with the best path. On one path every result depends only on the operands. [Paths] lists
+// them, and every test of this package runs on each. Where the machine lacks instructions, the
+// tests interpret the assembly of that path (interpret_test.go), which also finds reads and
 // writes outside of the operands.
 //
-// Portable Go rounds differently, so its results agree to a few ulp of their largest terms,
-// not to the bit. The paths in assembly have the same bits, with two exceptions. The sums of
-// Blocks over columns have as many lanes as a register, and Decay2 uses a table with AVX-512.
-// Callers choose blocks by [Kernels].L2, so longer sums over rows may also differ. Matrix
-// algebra and predictions of Gaussian processes, and thus suggestions, do not depend on the
-// width of the registers.
+// Portable Go agrees to a few ulp of its largest terms. The paths in assembly have the same
+// bits, with two exceptions. The sums of Blocks over columns have as many lanes as a register,
+// and Decay2 uses a table with AVX-512. Callers choose blocks by [Kernels].L2, so longer sums
+// over rows may also differ. Matrix algebra and predictions of Gaussian processes, and thus
+// suggestions, do not depend on the width of the registers.
 //
 // The scheduler cannot interrupt assembly, so callers limit the length of one call to well
 // below 0.1 ms.
@@ -67,8 +62,5 @@
 //
 //	go generate ./internal/simd
 //
-// writes the assembly of both paths and the tables of their kernels. A test compares them
-// with the output of the generator. Another searches for instructions without VEX prefix
-// and for returns without VZEROUPPER. Both make the code slower by a factor, which no other
-// test would detect.
+// writes the assembly of both paths and the tables of their kernels.
 package simd

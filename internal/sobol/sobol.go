@@ -48,10 +48,7 @@ func newSequence(dims int, seed uint64) *Sequence {
 	return s
 }
 
-// Dims is the number of coordinates.
-func (s *Sequence) Dims() int { return s.dims }
-
-// At writes the coordinates of point i to dst, which has length Dims. They lie
+// At writes the coordinates of point i to dst, which has the length of the sequence. They lie
 // in [0, 1).
 func (s *Sequence) At(i uint32, dst []float64) {
 	if len(dst) != s.dims {

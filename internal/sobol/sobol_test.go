@@ -14,7 +14,7 @@ import (
 func points(s *Sequence, first, n uint32) [][]float64 {
 	out := make([][]float64, n)
 	for i := range out {
-		out[i] = make([]float64, s.Dims())
+		out[i] = make([]float64, s.dims)
 		s.At(first+uint32(i), out[i])
 	}
 	return out
@@ -299,7 +299,7 @@ func TestPaddingIsIndependent(t *testing.T) {
 	s := New(TableDims+20, 11)
 	const n = 256
 	x := points(s, 0, n)
-	for j := TableDims; j < s.Dims(); j++ {
+	for j := TableDims; j < s.dims; j++ {
 		for _, k := range append([]int{0, 1, 500}, rangeOf(TableDims, j)...) {
 			sum := 0.0
 			for i := range x {

@@ -25,9 +25,6 @@ func NewPermutation(seed, n uint64) Permutation {
 	return p
 }
 
-// Len returns n.
-func (p Permutation) Len() uint64 { return p.n }
-
 // At returns element i of the order, 0 ≤ i < n. Other i are returned unchanged.
 func (p Permutation) At(i uint64) uint64 {
 	if i >= p.n || p.n == 1 {

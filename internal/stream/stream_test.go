@@ -33,7 +33,7 @@ func TestGolden(t *testing.T) {
 	check(t, "Perm(10)", perm, 8907235461)
 	p := NewPermutation(1, 10)
 	perm = 0
-	for i := range p.Len() {
+	for i := range p.n {
 		perm = 10*perm + p.At(i)
 	}
 	check(t, "NewPermutation(1, 10)", perm, 2530879146)
@@ -117,7 +117,7 @@ func TestPermutationIsOne(t *testing.T) {
 				t.Fatalf("n = %d: %d is missing", n, i)
 			}
 		}
-		if p.Len() != n || p.At(n) != n || p.At(math.MaxUint64) != math.MaxUint64 {
+		if p.n != n || p.At(n) != n || p.At(math.MaxUint64) != math.MaxUint64 {
 			t.Errorf("n = %d: numbers from n on are not left alone", n)
 		}
 	}
@@ -160,6 +160,6 @@ func BenchmarkDeriveAndNew(b *testing.B) {
 func BenchmarkPermutation(b *testing.B) {
 	p := NewPermutation(1, 1_000_003)
 	for i := uint64(0); b.Loop(); i++ {
-		p.At(i % p.Len())
+		p.At(i % p.n)
 	}
 }

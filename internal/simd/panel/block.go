@@ -311,17 +311,6 @@ func (b *Block[T]) scaleRows(t []float64, n int) {
 	}
 }
 
-// Multiply sets t = K·v for the block that was evaluated last.
-func (b *Block[T]) Multiply(v *Vectors[T], t []float64) {
-	clear(t[:b.rows*v.n])
-	for p := 0; p*simd.Rows < b.rows; p++ {
-		for s0 := 0; s0 < b.c.tiles; s0 += subchunk {
-			b.multiply(p, s0, min(subchunk, b.c.tiles-s0), 0, v, t)
-		}
-	}
-	b.scaleRows(t, v.n)
-}
-
 // AddTransposed adds Kᵀt to the sum, with t row-major, rows×n.
 func (b *Block[T]) AddTransposed(sum *Sum[T], t []float64) {
 	c := b.c

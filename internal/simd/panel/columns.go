@@ -186,9 +186,6 @@ func halfSquare[T Float](a []T) T {
 	return T(-(h0 + h1) / 2)
 }
 
-// Len returns M.
-func (c *Columns[T]) Len() int { return c.m }
-
 // padded is the length of a vector over columns with its padding.
 func (c *Columns[T]) padded() int { return c.tiles * simd.Columns[T]() }
 
@@ -239,14 +236,6 @@ func (s *Sum[T]) Reset(c *Columns[T], n int) {
 	size := c.padded()
 	s.c, s.n = c, n
 	clear(simd.Sized(&s.data, n*size))
-}
-
-// Add adds another sum.
-func (s *Sum[T]) Add(other *Sum[T]) {
-	o := other.data[:len(s.data)]
-	for i := range s.data {
-		s.data[i] += o[i]
-	}
 }
 
 // AddTo adds the sum to the row-major M×n matrix w.

@@ -13,19 +13,16 @@
 //	          └─────────┴─────────┴────    then, with K in L2: w += Kᵀg(t)
 //
 // The height of a block ([Columns.Height]) makes K fill half of L2. If simd.Kernels.Blocks
-// has the function, one call takes a piece of all rows of the block, in up to 128 tiles, and
-// does the three steps in registers. The caller shares the rows of X among workers. For
-// products with kernels this is kernel.Operator.
+// has the function, one call does the three steps for a piece of all rows in registers. The
+// caller shares the rows of X among workers. For products with kernels this is kernel.Operator.
 //
 // # Precision
 //
-// Inputs are float32 or float64, vectors float64. The panels are of type T. With T =
-// float64 all numbers are float64. With T = float32 a tile, the sums of 128 columns in a lane
-// of a register, and those over the rows of one block are float32. All longer sums are
-// float64. The error of a product relative to |K||v| is then about 1e-7, for any n and M.
-// Inputs of distances are centred on the mean of the columns first, so that float32 spends
-// no digits on their common part. Where K has to be more accurate than 1e-6, as in
-// factorisations, T is float64.
+// Inputs are float32 or float64, vectors float64. The panels are of type T. With T = float32 a
+// tile, the sums of 128 columns in a lane of a register, and those over the rows of one block
+// are float32. All longer sums are float64, so that the error of a product relative to |K||v|
+// is about 1e-7 for any n and M. Inputs of distances are centred on the mean of the columns
+// first. Where K has to be more accurate than 1e-6, as in factorisations, T is float64.
 //
 // Equal inputs have distance 0 exactly, unless Function.Expand prefers speed.
 // Function.Reach restricts that to inputs where little is lost. A row beyond it, and a tile

@@ -28,17 +28,14 @@ type Function struct {
 	Norms bool
 
 	// Expand computes Squared distances from inner products, |x|² + |y|² − 2x·y of centred
-	// inputs, for the functions that [Function.Expandable] names. It is up to a quarter
-	// faster on machines that add and multiply in parallel, and up to half on others. The
+	// inputs, for the functions that [Function.Expandable] names, in up to half the time. The
 	// error of the function's argument is the rounding of P0·Σ w(x−m)² instead of that of
-	// P0·Σ w(x−y)², so equal inputs are no longer at distance 0 exactly. Distances below 0
-	// count as 0.
+	// P0·Σ w(x−y)². Distances below 0 count as 0.
 	Expand bool
 
 	// Reach, if it is not 0, restricts Expand to inputs with Σ w(x−m)² ≤ Reach, where m is
-	// the mean of the columns. Rows beyond it, and tiles with a column beyond it, are
-	// evaluated as without Expand. If more than half of the tiles are beyond, all are. The
-	// evaluation of a row does not depend on other rows.
+	// the mean of the columns. Other rows, tiles with another column, and all if these are more
+	// than half, are evaluated as without Expand.
 	Reach float64
 
 	// Factor multiplies φ, and 0 means 1. It costs nothing in products.

@@ -212,7 +212,7 @@ func dirtyBlock[T Float]() *Block[T] {
 // checkBlock compares a block of some rows in the middle.
 func checkBlock[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], k, v []float64, cols int, tol float64) {
 	t.Helper()
-	m := c.Len()
+	m := c.m
 	b := dirtyBlock[T]()
 	b.Reset(c, 20)
 	var vs Vectors[T]
@@ -278,7 +278,7 @@ func checkTransposed[T, S Float](t *testing.T, name string, c *Columns[T], x, y 
 	i1 := min(x.N, i0+19)
 	b := NewBlock(c, max(1, i1-i0))
 	Evaluate(b, x, i0, i1, nil, nil)
-	m, nr, padded := c.Len(), simd.Columns[T](), tr.Padded()
+	m, nr, padded := c.m, simd.Columns[T](), len(tr.start)
 	want := make([]float64, (i1-i0)*m)
 	b.Copy(want, m)
 	for i := range want {
@@ -318,7 +318,7 @@ func gram[T, S Float](b *Block[T], v *Vectors[T], sum *Sum[T], t, w []float64, x
 // checkGram compares w = Kᵀ(Kv + u).
 func checkGram[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S], k, v, u []float64, cols int, tol float64) {
 	t.Helper()
-	m, n := c.Len(), x.N
+	m, n := c.m, x.N
 	w := make([]float64, m*cols)
 	b := NewBlock(c, c.Height())
 	var vs Vectors[T]
@@ -398,4 +398,15 @@ func testNoAllocation[T Float](t *testing.T) {
 			t.Errorf("%s: %v allocations", e.name, n)
 		}
 	}
+}
+
+// Multiply sets t = K·v for the block that was evaluated last, apart from the evaluation.
+func (b *Block[T]) Multiply(v *Vectors[T], t []float64) {
+	clear(t[:b.rows*v.n])
+	for p := 0; p*simd.Rows < b.rows; p++ {
+		for s0 := 0; s0 < b.c.tiles; s0 += subchunk {
+			b.multiply(p, s0, min(subchunk, b.c.tiles-s0), 0, v, t)
+		}
+	}
+	b.scaleRows(t, v.n)
 }

@@ -30,9 +30,6 @@ func NewTransposed[T, S Float](c *Columns[T], y Rows[S]) (t *Transposed[T], ok b
 	return t, true
 }
 
-// Padded returns M, rounded up to a multiple of 6.
-func (t *Transposed[T]) Padded() int { return len(t.start) }
-
 // Buffer returns the number of elements in the buffer of [EvaluateTransposed].
 func (t *Transposed[T]) Buffer() int {
 	return simd.Columns[T]() * (t.c.d + simd.For[T]().Panels*(t.c.d+1))
