@@ -55,7 +55,7 @@
 //
 // # Adding a function
 //
-// Write it in gen/functions.go with the operations of gen/program.go. Add it to the list at
+// Write it in tools/simdgen/functions.go with the operations of program.go beside it. Add it to the list at
 // the end of that file, to the constants of Func and to scalars in portable.go. Add its
 // values at the ends of the range to TestSpecial and its accuracy to TestCovariances or
 // TestUlp. Then

@@ -3,7 +3,7 @@
 //
 //	m, err := lease.Join(ctx, shared, lease.Options{Address: "tuner-1.example.org:7070"})
 //	…
-//	t := tuner.Open(m, options)
+//	t := engine.Open(m, options)
 //
 // # The lease of a server
 //

@@ -4,7 +4,7 @@
 //
 //	member, err := lease.Join(ctx, database, lease.Options{Address: "tuner-1.example.org:7070"})
 //	…
-//	s := cluster.New(tuner.Open(member, options), member, cluster.Options{Dial: …})
+//	s := cluster.New(engine.Open(member, options), member, cluster.Options{Dial: …})
 //
 // # Where a call goes
 //

@@ -2,6 +2,7 @@ package prune
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -67,7 +68,7 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 	default:
 		return nil, &study.InvalidError{
 			Field: "pruner.name", Value: fmt.Sprintf("%.60q", c.Name),
-			Rule: "there is no such pruner", Remedy: "use none, median, percentile, asha, hyperband, threshold, patience or model",
+			Rule: "there is no such pruner", Remedy: "use " + Listed(),
 		}
 	}
 	if err := o.Finish(c.Name); err != nil {
@@ -79,6 +80,13 @@ func New(c study.Component, spec study.Spec) (Pruner, error) {
 // Names lists the pruners, without [None].
 func Names() []string {
 	return []string{Median, Percentile, ASHA, Hyperband, Threshold, Patience, Model}
+}
+
+// Listed names all pruners in a sentence, [None] first.
+func Listed() string {
+	names := append([]string{None}, Names()...)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Options lists the options of a pruner.

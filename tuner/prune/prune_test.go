@@ -25,7 +25,7 @@ func testSpec() study.Spec {
 	return study.Spec{Space: sp, Objectives: objectives, Seed: 7, MaxRetries: 1}
 }
 
-// components has every kind of pruner with every option.
+// components has every pruner with each of its options, but Model, which needs a proposer.
 var components = []study.Component{
 	{Name: Median, Options: `{"min_trials": 2}`},
 	{Name: Median, Options: `{"min_trials": 1, "metric": "acc"}`},
@@ -452,6 +452,15 @@ func TestMedianOf(t *testing.T) {
 	} {
 		if got, ok := MedianOf(c.values); got != c.want || ok != c.ok {
 			t.Errorf("%v: %g, %t", c.values, got, ok)
+		}
+	}
+}
+
+// TestEveryPrunerIsTried checks that components leaves out no pruner.
+func TestEveryPrunerIsTried(t *testing.T) {
+	for _, name := range Names() {
+		if name != Model && !slices.ContainsFunc(components, func(c study.Component) bool { return c.Name == name }) {
+			t.Errorf("components has no %s", name)
 		}
 	}
 }

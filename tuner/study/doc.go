@@ -24,7 +24,7 @@
 //	 │                   └──── expiry, none left ▶ failed(expired)
 //	 └─ late tell by the last holder, or cancelled ▶ as from running
 //
-// A suggestion of the optimiser starts running at once. A configuration that a user
+// A suggestion of the proposer starts running at once. A configuration that a user
 // enqueued waits as queued. A finished trial can be added from elsewhere. A running
 // trial is held under a lease. A lease has a worker, an epoch that counts how often the
 // trial was started, and a deadline. The caller decides by its own clock when a lease

@@ -91,7 +91,7 @@ var options = []option{
 		}
 		return err
 	}, nil},
-	field("pruner", method, "`pruner`, median, percentile, asha, hyperband, threshold, patience or model (default none)", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Pruner }),
+	field("pruner", method, "`pruner`: "+prune.Listed(), componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Pruner }),
 	field("seed", method, "seed of random numbers (default a random one)", (*pflag.FlagSet).Uint64Var, 0, func(s *study.Spec) *uint64 { return &s.Seed }),
 }
 

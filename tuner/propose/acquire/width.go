@@ -20,8 +20,8 @@ func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
 // theory returns b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing
 // it is F + √(log det V + 2 log(1/δ)). Otherwise it is that of Theorem 21 of Carratino
 // (2020) with ε = ½. It uses the effective dimension of the model event, and every later
-// sample raises that by at most 1. The theorem needs [bandit.TheoryOversampling] inducing
-// points for each dimension. There are fewer, so in this case b is no guarantee.
+// sample raises that by at most 1. The theorem needs more inducing points for
+// each dimension than there are, so in this case b is no guarantee.
 func theory(e *model.Engine, j int) float64 {
 	s := e.State(j)
 	return bandit.Theory{Norm: 1, Delta: 0.1, Epsilon: 0.5, ByDimension: !s.Exact}.Beta(s)
