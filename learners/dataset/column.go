@@ -177,12 +177,16 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 		col.Dates = c.times.order
 	}
 	switch {
-	case c.texts > 0 && c.kind != data.Categorical && c.decorated():
-		what := "sign"
-		if strings.Contains(c.text, ",") {
+	case c.texts > 0 && c.kind != data.Categorical && c.decorated(b) != "":
+		text, what := c.decorated(b), "sign"
+		if strings.Contains(text, ",") {
 			what = "comma"
 		}
-		return col, c.fault(b, c.firstText, fmt.Sprintf("%s is no number for its %s; write numbers with a decimal point, nothing between thousands and no signs of currency or per cent, set Decimal if commas are decimal, or name the column in Categorical", c.text, what))
+		reason := fmt.Sprintf("%q is no number for its %s; write numbers with a decimal point, nothing between thousands and no signs of currency or per cent, set Decimal if commas are decimal, or name the column in Categorical", text, what)
+		if text != c.levels[0] { // whose row is not known
+			return col, &FileError{File: b.file, Reason: fmt.Sprintf("column %q: %s", c.name, reason)}
+		}
+		return col, c.fault(b, c.firstText, reason)
 	case c.texts > 0 && c.numbers > 0:
 		return col, c.mixed(b)
 	case c.overflow:
@@ -193,18 +197,24 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 	return col, nil
 }
 
-// decoratedNumber is a number with a decimal comma, separators of thousands, or a sign of
-// currency or per cent.
+// decoratedNumber is a number, perhaps with a decimal comma, separators of thousands, or a
+// sign of currency or per cent.
 var decoratedNumber = regexp.MustCompile(`^[-+(]?[$€£¥]?\s?[-+]?(\d+[.,]\d+|\d{1,3}([.,'\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)\s?[%$€£¥]?\)?$`)
 
-// decorated reports whether all texts are decorated numbers.
-func (c *columnBuilder) decorated() bool {
+// decorated returns the first decorated number if all texts are numbers, and some are
+// decorated.
+func (c *columnBuilder) decorated(b *builder) (first string) {
 	for _, s := range c.levels {
-		if !decoratedNumber.MatchString(s) {
-			return false
+		_, err := b.parse([]byte(s))
+		switch {
+		case err == nil:
+		case !decoratedNumber.MatchString(s):
+			return ""
+		case first == "":
+			first = s
 		}
 	}
-	return len(c.levels) > 0
+	return first
 }
 
 func (c *columnBuilder) mixed(b *builder) error {

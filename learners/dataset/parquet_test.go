@@ -88,3 +88,34 @@ func TestParquetCategories(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Texts of digits in Parquet are categories, and numbers with signs in texts are refused as
+// in CSV.
+func TestParquetTextsOfDigits(t *testing.T) {
+	type row struct {
+		S string `parquet:"s"`
+	}
+	open := func(texts ...string) (*Table, error) {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[row](&b)
+		for _, s := range texts {
+			w.Write([]row{{s}})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return Open(background, Options{NoTarget: true}, file(t, "x.parquet", b.String()))
+	}
+	for _, texts := range [][]string{{"1", "2"}, {"07", "7"}, {"01000", "10115"}, {"1.5", "-2", "+3"}, {"12", "A1"}} {
+		table, err := open(texts...)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(texts, table.Columns()[0].Levels); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for want, texts := range map[string][]string{"1,234": {"500", "1,234"}, "$5": {"$5", "$6"}, "12 %": {"12 %", "3 %"}} {
+		_, err := open(texts...)
+		refused(t, want, err, `column "s"`, want, "Categorical")
+	}
+}
