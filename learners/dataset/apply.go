@@ -329,20 +329,25 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 }
 
 // Unseen returns a note for each input with categories that the training rows of a model
-// lacked, with the number of rows. It reads the cells once if there are such categories.
+// lacked, with the number of rows, and for each with ambiguous dates, unless the model has
+// their order. It reads the cells once if there are such categories.
 func (t *Table) Unseen(ctx context.Context, e *data.Encoding) ([]string, error) {
 	p, err := newPlan(e, t, false)
 	if err != nil {
 		return nil, err
 	}
 	var inputs []*planInput
+	var notes []string
 	for i := range p.inputs {
+		if col := &t.columns[p.inputs[i].column]; !p.inputs[i].Dropped && col.DatesWhy == ambiguous {
+			notes = append(notes, datesNote(col))
+		}
 		if in := &p.inputs[i]; !in.Dropped && slices.Contains(in.level, -1) {
 			inputs = append(inputs, in)
 		}
 	}
 	if len(inputs) == 0 {
-		return nil, nil
+		return notes, nil
 	}
 	rows, first := make([]int, len(inputs)), make([]string, len(inputs))
 	err = t.scan(ctx, nil, func(_ int, cells []float64) error {
@@ -354,7 +359,6 @@ func (t *Table) Unseen(ctx context.Context, e *data.Encoding) ([]string, error) 
 		}
 		return nil
 	})
-	var notes []string
 	for i, in := range inputs {
 		if rows[i] > 0 {
 			notes = append(notes, fmt.Sprintf("input %q: %s with a category that training lacked, such as %q", in.Name, count(rows[i], "row"), first[i]))

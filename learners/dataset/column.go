@@ -35,7 +35,9 @@ type Column struct {
 	// Whole says that all numbers are integers.
 	Whole bool `json:"whole,omitempty"`
 	// Dates is the order of the parts of dates in texts, such as "day/month/year".
-	Dates string `json:"dates,omitempty"`
+	// DatesWhy is the reason for it.
+	Dates    string `json:"dates,omitempty"`
+	DatesWhy string `json:"dates_why,omitempty"`
 	// Label says that the format marks the column as a class label, like IDX files with
 	// one byte a row.
 	Label bool `json:"label,omitempty"`
@@ -174,7 +176,7 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 		col.Kind = c.kind
 	}
 	if c.times != nil {
-		col.Dates = c.times.order
+		col.Dates, col.DatesWhy = c.times.order, c.times.why()
 	}
 	switch {
 	case c.texts > 0 && c.kind != data.Categorical && c.decorated(b) != "":

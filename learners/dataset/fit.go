@@ -222,7 +222,7 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 		if in.Kind == data.Time {
 			times = append(times, in.Name)
 			if in.Dates != "" {
-				e.Notes = append(e.Notes, fmt.Sprintf("input %q: dates are read as %s", in.Name, in.Dates))
+				e.Notes = append(e.Notes, datesNote(col))
 			}
 		}
 		e.Inputs = append(e.Inputs, in)

@@ -77,6 +77,11 @@ func (r *Report) String() string {
 	return b.String()
 }
 
+// datesNote tells the order of dates in an input.
+func datesNote(c *Column) string {
+	return fmt.Sprintf("input %q: dates are read as %s: %s", c.Name, c.Dates, c.DatesWhy)
+}
+
 func (c *Column) describe() string {
 	var s string
 	switch c.Kind {
@@ -87,7 +92,7 @@ func (c *Column) describe() string {
 	case data.Time:
 		s = fmt.Sprintf("time, %s to %s", timeText(c.Min), timeText(c.Max))
 		if c.Dates != "" {
-			s += ", dates as " + c.Dates
+			s += fmt.Sprintf(", dates as %s (%s)", c.Dates, c.DatesWhy)
 		}
 	case data.Categorical:
 		s = fmt.Sprintf("categorical, %s: %s", count(len(c.Levels), "level"), quoted(c.Levels, 4, ", "))

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,8 +53,30 @@ var timeLayouts = func() map[dateOrder][]string {
 
 // times reads the times of a column.
 type times struct {
-	order dateOrder
-	last  string // the layout of the last one
+	order   dateOrder
+	asked   bool   // for this order
+	decided bool   // by a day that is no month
+	last    string // the layout of the last one
+}
+
+// why tells where the order comes from.
+func (t *times) why() string {
+	switch {
+	case t.order == "":
+		return ""
+	case t.decided:
+		return "the data decide"
+	case t.asked:
+		return "as asked"
+	}
+	return ambiguous
+}
+
+const ambiguous = "ambiguous; set DayFirst for day/month/year"
+
+func (t *times) found(at time.Time) (float64, bool) {
+	t.decided = t.decided || t.order != "" && at.Day() > 12 && !slices.Contains(timeLayouts[""], t.last)
+	return secondsOf(at), true
 }
 
 // parse returns the seconds of a time, and whether it is one.
@@ -64,13 +87,13 @@ func (t *times) parse(s []byte) (float64, bool) {
 	text := string(s)
 	if t.last != "" {
 		if at, err := time.Parse(t.last, text); err == nil {
-			return secondsOf(at), true
+			return t.found(at)
 		}
 	}
 	for _, layout := range timeLayouts[t.order] {
 		if at, err := time.Parse(layout, text); err == nil {
 			t.last = layout
-			return secondsOf(at), true
+			return t.found(at)
 		}
 	}
 	return 0, false
@@ -120,7 +143,7 @@ func detectWords(cells [][]byte, preferred dateOrder) (t *times, boolean bool) {
 		return nil, true
 	}
 	for _, order := range []dateOrder{"", preferred, monthFirst, dayFirst} {
-		if t := (&times{order: order}); all(t.parse) {
+		if t := (&times{order: order, asked: order == preferred}); all(t.parse) {
 			return t, false
 		}
 	}

@@ -68,3 +68,50 @@ func TestWordsOfAColumn(t *testing.T) {
 		t.Errorf("classes %q", e.Classes)
 	}
 }
+
+// The order of dates has a reason, and that of a model is the one for other data.
+func TestOrderOfDates(t *testing.T) {
+	of := func(dates ...string) string {
+		return "when,y\n" + strings.Join(dates, ",1\n") + ",2\n"
+	}
+	open, iso := of("01/02/2024", "03/02/2024"), of("2024-02-01", "2024-03-01")
+	for _, c := range []struct {
+		text, order, why string
+		dayFirst         bool
+	}{
+		{open, monthFirst, ambiguous, false},
+		{open, dayFirst, "as asked", true},
+		{of("01/02/2024", "13/02/2024"), dayFirst, "the data decide", false},
+		{of("01-02-2024", "02-13-2024"), monthFirst, "the data decide", false},
+		{of("01/02/2024", "2024-02-13"), monthFirst, ambiguous, false},
+		{iso, "", "", false},
+	} {
+		table := opened(t, Options{DayFirst: c.dayFirst}, file(t, "t.csv", c.text))
+		if col := table.Columns()[0]; col.Dates != c.order || col.DatesWhy != c.why {
+			t.Errorf("%q: %q, %q", c.text, col.Dates, col.DatesWhy)
+		}
+		e := fitted(t, table, nil, data.EncodingOptions{})
+		if told := strings.Contains(strings.Join(e.Notes, "\n"), "read as "+c.order+": "+c.why); told != (c.order != "") {
+			t.Errorf("%q: %q", c.text, e.Notes)
+		}
+		// For data with open dates the model's order counts, or a note says which one does.
+		path := file(t, "new.csv", open)
+		for _, asked := range []bool{false, true} {
+			table, err := Open(background, Options{Model: e, DayFirst: asked}, path)
+			if asked && c.order == monthFirst {
+				refused(t, c.text, err, `"when"`, monthFirst, "leave DayFirst out")
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			notes, err := table.Unseen(background, e)
+			if noted := strings.Contains(strings.Join(notes, "\n"), ambiguous); err != nil || noted != (c.order == "" && !asked) {
+				t.Errorf("%q, %v: %q, %v", c.text, asked, notes, err)
+			}
+			days := map[bool]float64{true: 31, false: 1} // from the first of February or the second of January
+			if got, first := cells(t, table)[0][0], table.Columns()[0].Dates == dayFirst; got != 1704067200+86400*days[first] || first != (c.order == dayFirst || asked) {
+				t.Errorf("%q, %v: %v as %s", c.text, asked, got, table.Columns()[0].Dates)
+			}
+		}
+	}
+}

@@ -244,6 +244,7 @@ var remedies = strings.NewReplacer(
 	"set Decimal if commas are decimal", "give --decimal comma if commas are decimal",
 	"say so if their first row is", "give --header if their first row is",
 	"set DayFirst", "give --day-first",
+	"DayFirst contradicts; leave DayFirst out", "--day-first contradicts; leave it out",
 	"give more rows, or no share for validation and test", "give more rows, or --validation 0",
 	"fill missing ones with the mean or the median", "fill missing ones with --impute mean or median",
 	"name it in Missing", "name it with --missing",

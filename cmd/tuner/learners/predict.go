@@ -96,7 +96,7 @@ func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model s
 		return nil, nil, nil, refused(err)
 	}
 	for _, n := range notes {
-		g.Note(cmd, "%s", n)
+		g.Note(cmd, "%s", remedies.Replace(n))
 	}
 	return file, src, func() { table.Close() }, nil
 }
