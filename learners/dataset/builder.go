@@ -37,10 +37,7 @@ type cellStore interface {
 func newBuilder(o *Options, names []string) *builder {
 	b := &builder{
 		cols: make([]columnBuilder, len(names)), slot: make([]int, len(names)),
-		missing: o.missingSet(), single: o.Float32 || o.ChunkFile != "",
-	}
-	if o.DayFirst {
-		b.prefer = dayFirst
+		missing: o.missingSet(), prefer: o.prefer(), single: o.Float32 || o.ChunkFile != "",
 	}
 	for i, n := range names {
 		b.cols[i].name = n

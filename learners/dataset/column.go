@@ -88,6 +88,19 @@ func (c *columnBuilder) detect(cells [][]byte, preferred dateOrder) {
 	}
 }
 
+// describe finds times and truth values in the first cells that are not missing.
+func (c *columnBuilder) describe(cells [][]byte, preferred dateOrder) {
+	switch {
+	case c.kind == data.Time && c.times == nil:
+		if c.detect(cells, preferred); c.times == nil {
+			c.kind, c.times = data.Time, &times{order: preferred, asked: true}
+		}
+	case c.kind == "" && len(cells) > 0:
+		c.detect(cells, preferred)
+		c.undated = c.kind == ""
+	}
+}
+
 // addLabel notes how a number is written that may be the label of a class.
 func (c *columnBuilder) addLabel(v float64, s []byte) {
 	whole := bytes.TrimLeft(s, "+-")

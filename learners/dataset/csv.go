@@ -45,7 +45,7 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	if delim == 0 {
 		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
-	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ','}
+	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), prefer: o.prefer(), comma: o.Decimal == ','}
 	if c.sample = sampleRecords(head, delim, sampleRows); o.Decimal == 0 && delim != ',' && decimalCommas(c.sample, c.missing) {
 		c.comma = true
 		rep.Notes = append(rep.Notes, "numbers have decimal commas")
@@ -59,9 +59,6 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	}
 	if header && len(c.sample) > 0 {
 		c.sample = c.sample[1:]
-	}
-	if o.DayFirst {
-		c.prefer = dayFirst
 	}
 	rep.Delimiter, rep.DelimiterWhy = string(delim), why
 	rep.Header, rep.HeaderWhy = header, headerWhy
@@ -129,15 +126,7 @@ func (c *csvReader) describe(at int, col *columnBuilder) {
 			cells = append(cells, []byte(rec[at]))
 		}
 	}
-	switch {
-	case col.kind == data.Time && col.times == nil:
-		if col.detect(cells, c.prefer); col.times == nil {
-			col.times = &times{order: c.prefer}
-		}
-	case col.kind == "" && len(cells) > 0:
-		col.detect(cells, c.prefer)
-		col.undated = col.kind == ""
-	}
+	col.describe(cells, c.prefer)
 }
 
 func (c *csvReader) next(b *builder, col0 int) error {

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -453,5 +454,55 @@ func TestInterruptibleReader(t *testing.T) {
 	failing := newInterruptible(background, io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(io.ErrNoProgress)))
 	if got, err := io.ReadAll(failing); string(got) != "ab" || !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Texts of times and truth values mean the same in CSV, JSON and Parquet, also for a model
+// of another format.
+func TestWordsInFormats(t *testing.T) {
+	type row struct {
+		When *string `parquet:"when,optional"`
+		OK   string  `parquet:"ok"`
+		Y    float64 `parquet:"y"`
+	}
+	for name, c := range map[string]struct {
+		when []string
+		want data.Kind
+	}{
+		"days":  {[]string{"2024-02-29", "", "1969-12-31"}, data.Time},
+		"hours": {[]string{"2024-02-29T12:00:00", "2024-02-29T12:00:00.5", ""}, data.Time},
+		"local": {[]string{"01/02/2024", "02/01/2024", "13/02/2024"}, data.Time},
+		"texts": {[]string{"x", "2024-02-29", "z"}, data.Categorical},
+	} {
+		var text, records strings.Builder
+		var parquets bytes.Buffer
+		w := parquet.NewGenericWriter[row](&parquets)
+		text.WriteString("when,ok,y\n")
+		for i, when := range c.when {
+			ok := []string{"true", "False"}[i%2]
+			fmt.Fprintf(&text, "%s,%s,%d\n", when, ok, i)
+			value := &when
+			if when == "" {
+				value = nil
+			}
+			cell, _ := json.Marshal(value)
+			fmt.Fprintf(&records, `{"when": %s, "ok": %q, "y": %d}`+"\n", cell, ok, i)
+			w.Write([]row{{value, ok, float64(i)}})
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		paths := map[string]string{"csv": file(t, "t.csv", text.String()), "json": file(t, "t.json", records.String()), "parquet": file(t, "t.parquet", parquets.String())}
+		first := opened(t, Options{}, paths["csv"])
+		e := fitted(t, first, nil, data.EncodingOptions{Missing: data.FillMostFrequent})
+		for format, path := range paths {
+			for _, model := range []*data.Encoding{nil, e} {
+				table := opened(t, Options{Model: model}, path)
+				kinds := []data.Kind{table.Columns()[0].Kind, table.Columns()[1].Kind}
+				if diff := cmp.Diff([]data.Kind{c.want, data.Boolean}, kinds) + cmp.Diff(cells(t, first), cells(t, table)); diff != "" {
+					t.Errorf("%s in %s: %s", name, format, diff)
+				}
+			}
+		}
 	}
 }

@@ -20,7 +20,11 @@ type jsonReader struct {
 	d     *json.Decoder
 	names []string
 	array bool
-	first []jsonCell // a record read ahead
+	ahead [][]jsonCell // records read ahead
+	late  error        // that ended them
+
+	missing missingSet
+	prefer  dateOrder
 }
 
 type jsonCell struct {
@@ -28,9 +32,9 @@ type jsonCell struct {
 	value any
 }
 
-func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
+func openJSON(file string, r *bufio.Reader, o *Options) (*jsonReader, error) {
 	r = asUTF8(r)
-	j := &jsonReader{file: file, d: json.NewDecoder(r)}
+	j := &jsonReader{file: file, d: json.NewDecoder(r), missing: o.missingSet(), prefer: o.prefer()}
 	j.d.UseNumber()
 	if head := bytes.TrimLeft(headOf(r), " \t\r\n"); len(head) > 0 && head[0] == '[' {
 		j.array = true
@@ -38,13 +42,19 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 			return nil, j.fault(err)
 		}
 	}
-	var err error
-	if j.first, err = j.record(); err == io.EOF {
-		return nil, &FileError{File: file, Reason: "it has no rows"}
-	} else if err != nil {
-		return nil, j.fault(err)
+	for len(j.ahead) < sampleRows && j.late == nil {
+		cells, err := j.record()
+		if j.late = err; err == nil {
+			j.ahead = append(j.ahead, cells)
+		}
 	}
-	for _, c := range j.first {
+	if len(j.ahead) == 0 && j.late == io.EOF {
+		return nil, &FileError{File: file, Reason: "it has no rows"}
+	} else if len(j.ahead) == 0 {
+		return nil, j.fault(j.late)
+	}
+	var err error
+	for _, c := range j.ahead[0] {
 		j.names = append(j.names, c.name)
 	}
 	if len(j.names) > MaxColumns {
@@ -105,15 +115,38 @@ func noEOF(err error) error {
 
 func (j *jsonReader) columns() ([]string, int) { return j.names, len(j.names) }
 
-func (j *jsonReader) next(b *builder, col0 int) error {
-	cells := j.first
-	if j.first = nil; cells == nil {
-		var err error
-		if cells, err = j.record(); err == io.EOF {
-			return err
-		} else if err != nil {
-			return j.fault(err)
+// describe finds times and truth values in the first records.
+func (j *jsonReader) describe(at int, col *columnBuilder) {
+	var cells [][]byte
+	for _, record := range j.ahead {
+		for _, c := range record {
+			if text := trim(jsonText(c.value)); c.name == j.names[at] && !j.missing.has(text) {
+				cells = append(cells, text)
+			}
 		}
+	}
+	col.describe(cells, j.prefer)
+}
+
+func jsonText(v any) []byte {
+	if v == nil {
+		return nil
+	}
+	return fmt.Append(nil, v)
+}
+
+func (j *jsonReader) next(b *builder, col0 int) error {
+	var cells []jsonCell
+	err := j.late
+	if len(j.ahead) > 0 {
+		cells, j.ahead, err = j.ahead[0], j.ahead[1:], nil
+	} else if err == nil {
+		cells, err = j.record()
+	}
+	if err == io.EOF {
+		return err
+	} else if err != nil {
+		return j.fault(err)
 	}
 	b.file, b.line, b.comma = j.file, 0, false
 	values := make(map[string]any, len(cells))
@@ -124,11 +157,7 @@ func (j *jsonReader) next(b *builder, col0 int) error {
 		values[c.name] = c.value
 	}
 	for c, name := range j.names {
-		text := ""
-		if v := values[name]; v != nil {
-			text = fmt.Sprint(v)
-		}
-		if err := b.token(col0+c, []byte(text)); err != nil {
+		if err := b.token(col0+c, jsonText(values[name])); err != nil {
 			return err
 		}
 	}

@@ -181,9 +181,9 @@ func (in *input) reader(o *Options, rep *Report) (rowReader, error) {
 	case IDX:
 		return openIDX(in.path, in.r)
 	case Parquet:
-		return openParquet(in)
+		return openParquet(in, o)
 	case JSON:
-		return openJSON(in.path, in.r)
+		return openJSON(in.path, in.r, o)
 	default:
 		return openCSV(in.path, in.r, o, rep)
 	}

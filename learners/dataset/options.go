@@ -100,6 +100,14 @@ type Options struct {
 	Array, TargetArray string
 }
 
+// prefer is the order of dates that the cells leave open.
+func (o *Options) prefer() dateOrder {
+	if o.DayFirst {
+		return dayFirst
+	}
+	return ""
+}
+
 func (o *Options) check() error {
 	switch o.Format {
 	case "", CSV, LibSVM, NPY, NPZ, Parquet, JSON, IDX, Chunks:

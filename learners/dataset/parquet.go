@@ -25,15 +25,19 @@ type parquetReader struct {
 	rows   parquet.Rows // of the current group
 	buf    []parquet.Row
 	ready  []parquet.Row
+
+	missing missingSet
+	prefer  dateOrder
 }
 
 // parquetColumn adds the values of a column to a builder.
 type parquetColumn struct {
-	kind data.Kind // Time, Boolean or ""
-	add  func(b *builder, c int, v parquet.Value) error
+	kind  data.Kind // Time, Boolean or ""
+	texts bool
+	add   func(b *builder, c int, v parquet.Value) error
 }
 
-func openParquet(in *input) (r rowReader, err error) {
+func openParquet(in *input, o *Options) (r rowReader, err error) {
 	at, size, err := in.randomAccess()
 	if err != nil {
 		return nil, err
@@ -46,7 +50,7 @@ func openParquet(in *input) (r rowReader, err error) {
 	if err != nil {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
-	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, 64)}
+	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, 64), missing: o.missingSet(), prefer: o.prefer()}
 	schema := f.Metadata().Schema[1:] // without the root
 	for i := range schema {
 		s := &schema[i]
@@ -62,6 +66,9 @@ func openParquet(in *input) (r rowReader, err error) {
 	if p.names, err = checkNames(p.names); err != nil {
 		return nil, &FileError{File: in.path, Reason: "its columns cannot be used", Err: err}
 	}
+	if err := p.fill(); err != nil && err != io.EOF {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -75,9 +82,26 @@ func recoverParquet(path string, err *error) {
 func (p *parquetReader) columns() ([]string, int) { return p.names, len(p.names) }
 
 func (p *parquetReader) describe(c int, col *columnBuilder) {
-	if col.kind != data.Categorical {
+	switch {
+	case col.kind == data.Categorical, col.weights:
+	case p.cols[c].texts:
+		if col.kind == data.Numeric {
+			col.kind = ""
+		}
+		col.describe(p.sample(c), p.prefer)
+	default:
 		col.kind = p.cols[c].kind
 	}
+}
+
+// sample returns the first texts of a column that are not missing.
+func (p *parquetReader) sample(c int) (cells [][]byte) {
+	for _, row := range p.ready {
+		if c < len(row) && !row[c].IsNull() && !p.missing.has(trim(row[c].ByteArray())) {
+			cells = append(cells, trim(row[c].ByteArray()))
+		}
+	}
+	return cells
 }
 
 func (p *parquetReader) next(b *builder, col0 int) error {
@@ -106,12 +130,22 @@ func (p *parquetReader) next(b *builder, col0 int) error {
 }
 
 // row returns the next row, or io.EOF.
-func (p *parquetReader) row() (row parquet.Row, err error) {
+func (p *parquetReader) row() (parquet.Row, error) {
+	if err := p.fill(); err != nil {
+		return nil, err
+	}
+	row := p.ready[0]
+	p.ready = p.ready[1:]
+	return row, nil
+}
+
+// fill reads rows if none is ready. It returns io.EOF at the end.
+func (p *parquetReader) fill() (err error) {
 	defer recoverParquet(p.file, &err)
 	for len(p.ready) == 0 {
 		if p.rows == nil {
 			if len(p.groups) == 0 {
-				return nil, io.EOF
+				return io.EOF
 			}
 			p.rows, p.groups = p.groups[0].Rows(), p.groups[1:]
 		}
@@ -121,11 +155,10 @@ func (p *parquetReader) row() (row parquet.Row, err error) {
 			p.rows.Close()
 			p.rows = nil
 		} else if err != nil {
-			return nil, &FileError{File: p.file, Reason: "it cannot be read", Err: err}
+			return &FileError{File: p.file, Reason: "it cannot be read", Err: err}
 		}
 	}
-	row, p.ready = p.ready[0], p.ready[1:]
-	return row, nil
+	return nil
 }
 
 // logicalTypes are the logical types that older files state as converted types.
@@ -194,7 +227,7 @@ func newParquetColumn(s *format.SchemaElement) (parquetColumn, error) {
 		}
 	case *format.StringType, *format.EnumType:
 		if bytes {
-			return parquetColumn{add: addBytes}, nil
+			return parquetColumn{texts: true, add: addBytes}, nil
 		}
 	case *format.NullType, nil:
 		return physicalColumn(kind)
@@ -228,14 +261,20 @@ func physicalColumn(kind parquet.Kind) (parquetColumn, error) {
 	case parquet.Double:
 		col.add = func(b *builder, c int, v parquet.Value) error { return b.number(c, v.Double()) }
 	case parquet.ByteArray:
-		col.add = addBytes
+		col.texts, col.add = true, addBytes
 	default:
 		return col, fmt.Errorf("%v without a logical type", kind)
 	}
 	return col, nil
 }
 
-func addBytes(b *builder, c int, v parquet.Value) error { return b.text(c, v.ByteArray()) }
+// addBytes adds a text, which may be a time or a truth value, but no number.
+func addBytes(b *builder, c int, v parquet.Value) error {
+	if k := b.cols[c].kind; k == data.Time || k == data.Boolean {
+		return b.token(c, v.ByteArray())
+	}
+	return b.text(c, v.ByteArray())
+}
 
 func addInteger(b *builder, c int, v parquet.Value) error { return integer(b, c, signed(v)) }
 
@@ -255,7 +294,7 @@ func unsigned(v parquet.Value) uint64 {
 
 // parquetTimes is the reader of times that count units.
 func parquetTimes(unit time.Duration) parquetColumn {
-	return parquetColumn{data.Time, func(b *builder, c int, v parquet.Value) error {
+	return parquetColumn{kind: data.Time, add: func(b *builder, c int, v parquet.Value) error {
 		n := signed(v)
 		if unit >= time.Second {
 			return b.number(c, float64(n)*unit.Seconds())
