@@ -37,7 +37,7 @@ func Split(n int, classes []int, seed uint64, shares ...float64) ([][]int, error
 			hi = n
 		}
 		if lo >= hi {
-			return nil, fmt.Errorf("dataset: of %s a share of %v has none", countRows(n), shares[k])
+			return nil, fmt.Errorf("dataset: of %s a share of %v has none; give more rows, or no share for validation and test", countRows(n), shares[k])
 		}
 		parts[k] = order.pick(lo, hi)
 		start = end
