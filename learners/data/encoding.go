@@ -131,6 +131,9 @@ type Encoding struct {
 	ClassNumbers []float64 `json:"class_numbers,omitempty"`
 	Unknown      Unknown   `json:"unknown,omitempty"`
 	IgnoreExtra  bool      `json:"ignore_extra,omitempty"`
+	// Weights is the column that had the weights of rows, or empty. It is no input and may
+	// be absent.
+	Weights string `json:"weights,omitempty"`
 	// Notes describe the dropped inputs and the filled values.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -34,7 +34,7 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOpti
 	}
 	e := &data.Encoding{
 		Version: data.EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
-		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra,
+		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra, Weights: t.weigher,
 	}
 	if t.sparse != nil {
 		e.Columns = 0

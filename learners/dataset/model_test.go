@@ -136,3 +136,44 @@ func TestLabels(t *testing.T) {
 	_, err = Open(background, Options{}, "-")
 	refused(t, "standard input", err, `target "y"`, "Categorical")
 }
+
+// A model trained with weights takes files with and without their column, which may have
+// anything there, and another column too many is still refused.
+func TestWeightsOfAModel(t *testing.T) {
+	rows := "1,0.5,10\n2,3,20\n4,1,50\n"
+	for _, c := range []struct {
+		header string
+		good   []string // with the inputs 1, 2 and 4
+		bad    string
+	}{
+		{
+			"a,w,y\n",
+			[]string{"a,w,y\n" + rows, "a,y\n1,10\n2,20\n4,50\n", "w,a\n,1\nx,2\n3,4\n", "a\n1\n2\n4\n"},
+			"a,v,y\n" + rows,
+		},
+		{"", []string{rows, "1,10\n2,20\n4,50\n", "1\n2\n4\n"}, "1,2,3,4\n2,3,4,5\n"},
+	} {
+		e := fitted(t, opened(t, Options{Weights: "2"}, file(t, "t.csv", c.header+rows)), nil, data.EncodingOptions{KeepInputs: true})
+		for _, text := range c.good {
+			table, err := Open(background, Options{Model: e}, file(t, "t.csv", text))
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+				continue
+			}
+			src, err := table.EncodeInputs(background, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := pairs(t, src); !cmp.Equal(got, [][]float64{{1}, {2}, {4}}) || table.Weights() != nil {
+				t.Errorf("%q: %v", text, got)
+			}
+		}
+		weighed := opened(t, Options{Model: e, Weights: "2"}, file(t, "t.csv", c.header+rows))
+		if !slices.Equal(weighed.Weights(), []float64{0.5, 3, 1}) {
+			t.Errorf("%q: weights %v", c.header, weighed.Weights())
+		}
+		if _, err := Open(background, Options{Model: e}, file(t, "t.csv", c.bad)); err == nil {
+			t.Errorf("%q has a column too many and is taken", c.bad)
+		}
+	}
+}

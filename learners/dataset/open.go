@@ -445,7 +445,7 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		if b.cols[c].dropped || b.cols[c].kind == data.Categorical {
 			return fmt.Errorf("dataset: the column %q has the weights of rows and cannot be dropped or categorical", names[c])
 		}
-		b.cols[c].weights = true
+		b.cols[c].weights, t.weigher = true, names[c]
 	}
 	for _, n := range o.Target {
 		c, err := find("target", n, names)
@@ -538,6 +538,10 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 		if !b.cols[c].weights && !b.cols[c].dropped {
 			others, at = append(others, name), append(at, c)
 		}
+	}
+	// The weights of the training rows are no input.
+	if i := slices.Index(others, e.Weights); i >= 0 && (t.named || len(others) == e.Columns+1) {
+		others, at = slices.Delete(others, i, i+1), slices.Delete(at, i, i+1)
 	}
 	inputs, targets, err := locate(e, others, t.named)
 	if err != nil {

@@ -20,6 +20,7 @@ type Table struct {
 	sparse  kernel.Rows // inputs of sparse tables, *kernel.CSR[float32 or float64]
 	single  bool        // inputs are float32
 	weights []float64   // of the rows, or nil
+	weigher string      // the column of the weights, or empty
 	numbers []int       // of the rows in the files, from 0, or nil for all of them
 	parts   parts       // nil for a file of chunks
 	report  Report
