@@ -110,10 +110,11 @@ func (c *columnBuilder) addLabel(v float64, s []byte) {
 	if c.written == nil {
 		c.written = map[float64]string{}
 	}
+	plain := strings.TrimPrefix(string(s), "+")
 	if old, ok := c.written[v]; !ok {
-		c.written[v] = string(s)
+		c.written[v] = plain
 	} else {
-		c.odd = old != string(s)
+		c.odd = old != plain
 	}
 }
 

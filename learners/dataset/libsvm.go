@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -19,13 +20,18 @@ func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []s
 	if o.ChunkFile != "" {
 		return fmt.Errorf("dataset: chunk files hold dense data; sparse rows stay in memory")
 	}
-	if len(o.Target)+len(o.Drop)+len(o.Categorical) > 0 || o.TargetPath != "" || o.Weights != "" {
+	texts := slices.Equal(o.Categorical, []string{"label"}) // as Open asks for
+	if len(o.Target)+len(o.Drop) > 0 || len(o.Categorical) > 0 && !texts || o.TargetPath != "" || o.Weights != "" {
 		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop, Categorical and Weights do not apply")
 	}
 	b := newBuilder(o, []string{"label"})
 	b.layout()
 	b.store = &memoryStore{width: 1}
 	b.single = o.Float32
+	b.cols[0].target = !o.NoTarget && o.Model == nil
+	if e := o.Model; texts || e != nil && e.Task == data.Classification && e.ClassNumbers == nil {
+		b.cols[0].kind = data.Categorical
+	}
 	var err error
 	if o.Float32 {
 		err = readSparse[float32](ctx, t, o, b, in, paths)
@@ -86,6 +92,9 @@ func (t *Table) finishSparse(o *Options, b *builder) error {
 	t.report.TargetWhy = "as asked"
 	if !o.NoTarget {
 		t.targets, t.report.TargetWhy = []int{0}, "libsvm lines start with it"
+	}
+	if err := t.checkLabels(o, b); err != nil {
+		return err
 	}
 	if t.sparse.Dim() == 0 {
 		return fmt.Errorf("dataset: no row has a feature")

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -117,6 +118,27 @@ func TestLabels(t *testing.T) {
 		_, again := pairs(t, applied(t, e, opened(t, Options{Model: e}, path)))
 		if !slices.Equal(want, again) {
 			t.Errorf("%s: for the model the classes are %v, want %v", c.labels, again, want)
+		}
+	}
+	// So are those of libsvm, also for a model.
+	for labels, want := range map[string][]string{
+		"7 07":                              {"07", "7"},
+		"9007199254740993 9007199254740992": {"9007199254740992", "9007199254740993"},
+		"1 1.0":                             {"1", "1.0"},
+		"+1 -1":                             {"-1", "1"},
+		"+1 0 1":                            {"0", "1"},
+	} {
+		var text strings.Builder
+		for i, label := range strings.Fields(labels + " " + labels) {
+			fmt.Fprintf(&text, "%s 1:%d\n", label, i+1)
+		}
+		path := file(t, "a.libsvm", text.String())
+		table := opened(t, Options{}, path)
+		e := fitted(t, table, nil, data.EncodingOptions{})
+		_, y := pairs(t, applied(t, e, table))
+		_, again := pairs(t, applied(t, e, opened(t, Options{Model: e}, path)))
+		if diff := cmp.Diff(want, e.Classes) + cmp.Diff(y, again); diff != "" || !slices.Contains(y, -1) || !slices.Contains(y, 1) {
+			t.Errorf("%s: %v: %s", labels, y, diff)
 		}
 	}
 	// Three numbers are a regression, however they are written.

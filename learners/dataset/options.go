@@ -79,7 +79,7 @@ type Options struct {
 	// Categorical lists columns that are categories although they look like numbers.
 	Categorical []string
 	// Missing lists the texts that mean a missing value. If nil, these are the empty
-	// text, "?", and NA, N/A, NaN and null in any case.
+	// text, "?", and NA, N/A, NaN, NaT and null in any case.
 	Missing []string
 	// Float32 encodes inputs in 4 bytes instead of 8.
 	Float32 bool
@@ -166,7 +166,7 @@ func (m missingSet) has(s []byte) bool {
 	case 2:
 		return foldEqual(s, "na")
 	case 3:
-		return foldEqual(s, "nan") || foldEqual(s, "n/a")
+		return foldEqual(s, "nan") || foldEqual(s, "n/a") || foldEqual(s, "nat")
 	case 4:
 		return foldEqual(s, "null")
 	}

@@ -24,16 +24,17 @@ const (
 var timeLayouts = func() map[dateOrder][]string {
 	clocks := []string{""}
 	for _, clock := range []string{" 15:04:05", "T15:04:05", " 15:04", "T15:04"} {
-		for _, zone := range []string{"", "Z07:00", "Z07", "Z0700", " -0700", " UTC"} {
+		for _, zone := range []string{"", "Z07:00", "Z07", "Z0700", " -0700", " UTC", " GMT"} {
 			clocks = append(clocks, clock+zone)
 		}
 	}
-	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM")
+	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM", " 3:04:05 pm", " 3:04 pm")
 	out := map[dateOrder][]string{}
 	for order, dates := range map[dateOrder][]string{
 		"": {
 			"2006-1-2", "2006/1/2", "2006.1.2", "2.1.2006", "2.1.06",
 			"2-Jan-2006", "2 Jan 2006", "2 January 2006", "2-Jan-06", "Jan 2, 2006", "January 2, 2006",
+			"Mon, 2 Jan 2006", "Mon 2 Jan 2006", "Mon, Jan 2, 2006", "Monday, 2 January 2006", "Monday, January 2, 2006",
 		},
 		dayFirst:   {"2/1/2006", "2-1-2006", "2/1/06"},
 		monthFirst: {"1/2/2006", "1-2-2006", "1/2/06"},
@@ -44,7 +45,9 @@ var timeLayouts = func() map[dateOrder][]string {
 			}
 		}
 	}
-	out[""] = append(out[""], "15:04:05", "15:04")
+	out[""] = append(out[""], "15:04:05", "15:04", "3:04:05 PM", "3:04 PM", "3:04:05 pm", "3:04 pm",
+		"20060102T150405", "20060102T150405Z0700", "20060102T150405Z07:00", "20060102T1504",
+		"Mon Jan _2 15:04:05 2006", "Mon Jan _2 15:04:05 UTC 2006", "Mon Jan _2 15:04:05 GMT 2006", "Mon Jan _2 15:04:05 -0700 2006")
 	for _, order := range []dateOrder{dayFirst, monthFirst} {
 		out[order] = append(out[order], out[""]...)
 	}

@@ -29,6 +29,14 @@ func TestTimesInText(t *testing.T) {
 		{"02/03/2024|29/02/2024", dayFirst, []float64{day + 2*86400, day}},
 		{"03/02/2024|02/29/2024", monthFirst, []float64{day + 2*86400, day}},
 		{"2/29/2024 12:00:00 PM|2/29/24", monthFirst, []float64{noon, day}},
+		{"2/29/2024 12:00:00 pm|2/29/2024 12:00 pm", monthFirst, []float64{noon, noon}},
+		{"2024-02-29 12:00 am|2024-02-29 12:00:00 pm", "", []float64{day, noon}},
+		{"20240229T120000|20240229T120000Z", "", []float64{noon, noon}},
+		{"20240229T140000+0200|20240229T1200", "", []float64{noon, noon}},
+		{"Thu, 29 Feb 2024|Thu, 29 Feb 2024 12:00:00 GMT", "", []float64{day, noon}},
+		{"Thu Feb 29 12:00:00 2024|Fri Mar  1 12:00:00 2024", "", []float64{noon, noon + 86400}},
+		{"Thu Feb 29 12:00:00 UTC 2024|Thu Feb 29 14:00:00 +0200 2024", "", []float64{noon, noon}},
+		{"12:00:01 AM|12:30 pm", "", []float64{1, 45000}},
 		{"29-Feb-2024|29 Feb 2024", "", []float64{day, day}},
 		{"Feb 29, 2024|March 2, 2024", "", []float64{day, day + 2*86400}},
 		{"00:00:01|12:30", "", []float64{1, 45000}},
@@ -62,6 +70,12 @@ func TestWordsOfAColumn(t *testing.T) {
 	table := opened(t, Options{}, file(t, "t.csv", "when,ok,y\n,,1\n"+many))
 	if row := cells(t, table)[1]; !cmp.Equal(row, []float64{1709164800, 1, 1}) || table.Columns()[1].Kind != data.Boolean {
 		t.Errorf("%v, %s", row, table.Columns()[1].Kind)
+	}
+	for _, word := range []string{"NaT", "nat", "", "NULL"} {
+		table := opened(t, Options{}, file(t, "t.csv", "when,y\n"+word+",1\n2024-02-29,2\n2024-03-01,3\n"))
+		if col := table.Columns()[0]; col.Kind != data.Time || col.Missing != 1 {
+			t.Errorf("%q: %s, %d missing", word, col.Kind, col.Missing)
+		}
 	}
 	truthful := opened(t, Options{}, file(t, "t.csv", "x,y\n1,true\n2,false\n3,true\n"))
 	if e := fitted(t, truthful, nil, data.EncodingOptions{}); !cmp.Equal(e.Classes, []string{"false", "true"}) {

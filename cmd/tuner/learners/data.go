@@ -51,7 +51,7 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text (default detected)")
 		f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to leave out")
 		f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` of numbers that are categories")
-		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values, beside the empty cell (default ?, NA, N/A, NaN, null)")
+		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values, beside the empty cell (default ?, NA, N/A, NaN, NaT, null)")
 		f.BoolVar(&o.Float32, "float32", false, "inputs in single precision, which halves their memory")
 		f.StringVar(&o.ChunkFile, "chunk-file", "", "`file` that holds the data instead of the memory")
 		f.StringVar(&o.Array, "array", "", "`array` of the inputs in an .npz file")
