@@ -12,7 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// sampleRows is the number of records used to guess header and delimiter.
+// sampleRows is the number of records used to guess header, delimiter, times and truth values.
 const sampleRows = 200
 
 // csvReader is the rowReader of delimited text.

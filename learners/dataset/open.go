@@ -561,7 +561,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 		col.kind, col.model = in.Kind, true
 		if in.Kind == data.Time && in.Dates != "" {
 			if in.Dates == monthFirst && b.prefer == dayFirst {
-				return &ColumnsError{Reason: fmt.Sprintf("the model has read the dates of the column %q as %s, which DayFirst contradicts; leave DayFirst out, or write dates as 2024-01-31", in.Name, in.Dates)}
+				return fmt.Errorf("dataset: the model has read the dates of the column %q as %s, which DayFirst contradicts; leave DayFirst out, or write dates as 2024-01-31", in.Name, in.Dates)
 			}
 			col.times = &times{order: in.Dates, asked: true}
 		}

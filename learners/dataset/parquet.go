@@ -50,7 +50,7 @@ func openParquet(in *input, o *Options) (r rowReader, err error) {
 	if err != nil {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
-	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, 64), missing: o.missingSet(), prefer: o.prefer()}
+	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, sampleRows), missing: o.missingSet(), prefer: o.prefer()}
 	schema := f.Metadata().Schema[1:] // without the root
 	for i := range schema {
 		s := &schema[i]
