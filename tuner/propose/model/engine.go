@@ -219,10 +219,10 @@ func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 // LengthScales returns the length scale of the first objective along each ordered parameter.
 func (e *Engine) LengthScales() map[string]float64 {
 	out := make(map[string]float64)
-	for c, a := range e.builder.space.Axes() {
-		if a.Ordered {
-			out[a.Parameter] = e.surfaces[0].k.LengthScale(c)
-		}
+	axes := e.builder.space.Axes()
+	ordered, _ := layout(e.builder.space)
+	for _, c := range ordered {
+		out[axes[c].Parameter] = e.surfaces[0].k.LengthScale(c)
 	}
 	return out
 }

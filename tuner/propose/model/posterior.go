@@ -177,10 +177,16 @@ const meanVariance = 1
 // more, all of a kind share one.
 const manyCoordinates = 64
 
+// fewConfigurations is the largest number of configurations of a space whose order the model does
+// not use. Each is soon measured, and one that is better alone would be taken for noise between
+// its neighbours.
+const fewConfigurations = 8
+
 // layout returns which coordinates of a space are ordered.
 func layout(sp *space.Space) (ordered, nominal []int) {
+	few := sp.Cardinality() <= fewConfigurations
 	for i, a := range sp.Axes() {
-		if a.Ordered {
+		if a.Ordered && !few {
 			ordered = append(ordered, i)
 		} else {
 			nominal = append(nominal, i)
