@@ -207,6 +207,10 @@ var (
 func rewrite(name, before, after string, at []int) string {
 	value, behind := after[at[6]:at[7]], after[at[7]:]
 	said, right := name+after[:at[7]], assignment(name, value)
+	word := behind
+	if i := strings.IndexFunc(behind, unicode.IsSpace); i >= 0 {
+		word = behind[:i]
+	}
 	if i := strings.IndexAny(behind, " \t,;"); i >= 0 {
 		behind = behind[:i]
 	}
@@ -227,8 +231,10 @@ func rewrite(name, before, after string, at []int) string {
 	case before+behind != "":
 		return fmt.Sprintf("%q has %q around it, so print %s as a word of its own", before+said+behind, before+behind, right)
 	}
-	_, err := metric.ParseNumber(value)
-	return fmt.Sprint(err)
+	if _, err := metric.ParseNumber(value); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%q goes on behind the number, so print %s as a word of its own, with a space behind it", said+word, right)
 }
 
 // assignment is a line that reports a value. Names that are no word need JSON.
