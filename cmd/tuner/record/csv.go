@@ -191,8 +191,7 @@ func unquoteText(s string) string {
 	return s
 }
 
-// readCSV yields the trials of a CSV file. Only the column state, or else a
-// value, must be there.
+// readCSV yields the trials of a CSV file. One without a state and a value has no outcome.
 func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !bytes.Contains(data, []byte("\n")) {
@@ -319,6 +318,9 @@ func fromRow(header, row []string) (r Trial, err error) {
 		}
 		if name, ok := strings.CutPrefix(column, prefixConfig); ok {
 			entries = append(entries, space.Assignment{Name: name, Value: space.String(unquoteText(cell))})
+			continue
+		}
+		if strings.TrimSpace(cell) == "" {
 			continue
 		}
 		if err = r.set(column, cell); err != nil {

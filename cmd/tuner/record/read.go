@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"github.com/bkbtuner/bkb/tuner/runner/metric"
 )
 
 // Form is the form of a file of trials.
@@ -69,7 +71,7 @@ func Read(data []byte, form Form) iter.Seq2[Item, error] {
 
 func readJSONL(data []byte, yield func(int, Trial, error) bool) {
 	n := 0
-	for line := range bytes.Lines(data) {
+	for line := range bytes.Lines(metric.QuoteWords(data)) { // Python writes NaN as it is
 		n++
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -85,7 +87,7 @@ func readJSONL(data []byte, yield func(int, Trial, error) bool) {
 
 func readJSON(data []byte, yield func(int, Trial, error) bool) {
 	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
+	if err := json.Unmarshal(metric.QuoteWords(data), &list); err != nil {
 		yield(0, Trial{}, err)
 		return
 	}

@@ -21,7 +21,7 @@ func testSpec(t rapid.TB) study.Spec {
 	sp, err := space.New(
 		space.NewFloat("lr", 1e-5, 1).WithScale(space.Log),
 		space.NewInt("n", -5, 5),
-		space.NewCategorical("word", space.String(""), space.String("=1+1"), space.String("'quoted"), space.String("-x"), space.String("a,b\n\"c\""), space.String("7")),
+		space.NewCategorical("word", space.String(""), space.String("=1+1"), space.String("'quoted"), space.String("-x"), space.String("a,b;\"c\""), space.String("7")),
 		space.NewBool("on"),
 		space.NewConstant("k", space.Int(3)),
 		space.NewFloat("momentum", 0, 1).Given("on", space.Bool(true)),
@@ -261,6 +261,37 @@ func TestMeasurable(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: the study refuses it: %v", name, err)
+		}
+	}
+}
+
+// The forms read the same trials: numbers that are not finite as Python writes them, and none
+// where a value is missing.
+func TestFormsAgree(t *testing.T) {
+	const csv = "config.x,value.v\n0.1,1\n0.2,-Infinity\n0.3,nan\n0.4,\n0.5, \n0.6,\"1,inf\"\n"
+	objects := []string{
+		`{"config": {"x": 0.1}, "values": {"v": 1}}`,
+		`{"config": {"x": 0.2}, "values": {"v": -Infinity}}`,
+		`{"config": {"x": 0.3}, "values": {"v": NaN}}`,
+		`{"config": {"x": 0.4}, "values": {"v": null}}`,
+		`{"config": {"x": 0.5}}`,
+		`{"config": {"x": 0.6}, "values": {"v": [1, Infinity]}}`,
+	}
+	want := "completed[1] completed[-Inf] completed[NaN] queued[] queued[] completed[1 +Inf] "
+	for form, text := range map[record.Form]string{
+		record.CSV:   csv,
+		record.JSONL: strings.Join(objects, "\n"),
+		record.JSON:  "[" + strings.Join(objects, ",\n") + "]",
+	} {
+		got := ""
+		for item, err := range record.Read([]byte(text), form) {
+			if err != nil {
+				t.Fatalf("%s: %v", form, err)
+			}
+			got += fmt.Sprintf("%s%v ", item.Trial.State, item.Trial.Values["v"])
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", form, got, want)
 		}
 	}
 }

@@ -188,10 +188,15 @@ func ParseReason(word string) (study.FailReason, error) {
 	return 0, fmt.Errorf("there is no reason %.40q; there are crash, cancelled, nan", word)
 }
 
-// imply sets the state completed for a trial that has values and no state.
+// imply sets the state of a trial that has none: completed if there are values, else queued.
 func (r *Trial) imply() {
-	if r.State == "" && len(r.Values) > 0 {
+	maps.DeleteFunc(r.Values, func(_ string, v Numbers) bool { return len(v) == 0 }) // null in JSON
+	switch {
+	case r.State != "":
+	case len(r.Values) > 0:
 		r.State = study.Completed.String()
+	case r.Reason == "":
+		r.State = study.Queued.String()
 	}
 }
 
@@ -445,7 +450,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Numbers are written as one number if there is one, else as a list.
+// Numbers are written as one number if there is one, else as a list. None are read from null.
 type Numbers []float64
 
 // MarshalJSON implements json.Marshaler.
@@ -462,6 +467,10 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *Numbers) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*n = nil
+		return nil
+	}
 	if len(data) == 0 || data[0] != '[' {
 		var x Number
 		err := x.UnmarshalJSON(data)
