@@ -2,16 +2,30 @@
 // that errors can suggest it.
 package nearest
 
-// Name returns the name with the least [Distance] to s, the first of several. It
-// returns "" if none is nearer than limit.
+// Name returns the name with the least [Distance] to s, the first of several, where two
+// neighbours that are swapped count as 1. It returns "" if none is nearer than limit.
 func Name(s string, names []string, limit int) string {
 	best := ""
 	for _, name := range names {
-		if d := Distance(s, name, limit); d < limit {
+		d := Distance(s, name, limit)
+		if swapped(s, name) {
+			d = 1
+		}
+		if d < limit {
 			best, limit = name, d
 		}
 	}
 	return best
+}
+
+// swapped tells whether a is b with two different neighbours swapped.
+func swapped(a, b string) bool {
+	for i := range len(a) - 1 {
+		if len(a) == len(b) && a[i] != b[i] {
+			return a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		}
+	}
+	return false
 }
 
 // Distance returns the least number of bytes to insert, delete or replace to turn a into b

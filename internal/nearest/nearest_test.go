@@ -26,7 +26,7 @@ func TestDistance(t *testing.T) {
 }
 
 func TestName(t *testing.T) {
-	names := []string{"width", "with", "depth"}
+	names := []string{"width", "with", "depth", "train", "trials"}
 	for _, c := range []struct {
 		s     string
 		limit int
@@ -35,6 +35,10 @@ func TestName(t *testing.T) {
 		{"wdth", 3, "width"}, // the first of two at distance 1
 		{"withh", 3, "with"},
 		{"dept", 2, "depth"},
+		{"trails", 3, "trials"}, // swapped, and train is as near by Distance
+		{"rtials", 2, "trials"},
+		{"trialt", 2, "trials"},
+		{"tilars", 3, ""},
 		{"dept", 1, ""},
 		{"height", 3, ""},
 	} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -80,7 +81,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	if suggestions := cmd.SuggestionsFor(args[0]); len(suggestions) > 0 {
-		return Usagef("unknown command %q; did you mean %q?", args[0], suggestions[0])
+		return Usagef("unknown command %q; did you mean %q?", args[0], cmp.Or(Similar(args[0], suggestions), suggestions[0]))
 	}
 	return Usagef("unknown command %q; see %s --help", args[0], cmd.CommandPath())
 }
