@@ -200,9 +200,19 @@ func (f *specFlags) agree(g *cli.Globals, cmd *cobra.Command, view tuner.Study, 
 		return err
 	}
 	change(&want)
-	what := difference(view.Spec, want)
-	if what == "" {
+	what, file := difference(view.Spec, want), view.Spec
+	if f.fill != nil {
+		f.fill(&file)
+	}
+	switch changed := cmd.Flags().Changed; {
+	case what == "":
 		return nil
+	case what == "--proposer" && changed("constraint"):
+		if what = "--constraint"; changed("proposer") {
+			what = "--proposer or --constraint"
+		}
+	case what == difference(view.Spec, file) && what != "--space":
+		what = "--space, whose file gives " + what
 	}
 	return cli.Exit(cli.ExitExists, fmt.Errorf("study %[1]s exists with another %[2]s; leave the flag out, or make a new study (create-study NAME --from %[1]s)", view.Name, what))
 }
