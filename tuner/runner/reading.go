@@ -198,6 +198,9 @@ var (
 	// valueAfter is what follows a name: signs that people put there, perhaps the name of a
 	// type such as tensor, and a number.
 	valueAfter = regexp.MustCompile(`^(["']?\s*[:=]?\s*["']?)([A-Za-z][\w.]*\()?([-+]?(?:(?:\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?|(?i:nan|inf)\b))`)
+	// numeral is all that may belong to a number, and spaced is one of spaces between thousands.
+	numeral = regexp.MustCompile(`^[-+]?\d[\d.,]*\d([eE][-+]?\d+)?`)
+	spaced  = regexp.MustCompile(`(?:^|[=:\s"'])[-+]?[1-9]\d{0,2}([\s\pZ]\d{3})+(?:[.,]\d+)?[,;"'}\])]*(?:[\s\pZ]|$)`)
 	// inName matches what comes before the end of a longer name.
 	inName = regexp.MustCompile(`[\pL\pN_./-]$`)
 )
@@ -216,7 +219,20 @@ func rewrite(name, before, after string, at []int) string {
 	}
 	unit := strings.TrimRight(behind, `"'})]`)
 	before = before[strings.LastIndexAny(before, " \t")+1:]
+	one := numeral.FindString(after[at[6]:])
+	meant, replicates := metric.OneNumber(one)
+	if place := spaced.FindStringIndex(" " + after[at[6]:]); place != nil && place[0] == 0 {
+		return fmt.Sprintf("%q could be a number with spaces, so write all digits without, or text between two numbers", name+after[:at[6]]+strings.TrimSpace(after[at[6]:at[6]+place[1]-1]))
+	}
 	switch {
+	case meant != nil && (one != value || len(meant) > 1):
+		for i := range meant {
+			meant[i] = assignment(name, meant[i])
+		}
+		if !isName(name) {
+			replicates = "[" + replicates + "]"
+		}
+		return fmt.Sprintf("%q could be one number or replicates, so write %s, or for replicates %s", name+after[:at[6]]+one, strings.Join(meant, " or "), assignment(name, replicates))
 	case at[4] >= 0:
 		return fmt.Sprintf("%q is not a number, so print the number itself, in Python with float(…), as in %s", said+behind, right)
 	case unit != "":
@@ -273,7 +289,8 @@ func (r *reading) parse(text string) said {
 		return parseObject([]byte(text))
 	}
 	var s said
-	for word := range strings.FieldsSeq(text) {
+	words := strings.Fields(text)
+	for i, word := range words {
 		name, value, ok := strings.Cut(strings.TrimRight(word, ",;"), "=")
 		if !ok || !isName(name) && r.objective(name) < 0 {
 			continue
@@ -282,6 +299,9 @@ func (r *reading) parse(text string) said {
 			if step, err := strconv.ParseInt(value, 10, 64); err == nil && step >= 0 {
 				s.step, s.hasStep = step, true
 			}
+			continue
+		}
+		if i+1 < len(words) && spaced.MatchString(word+" "+words[i+1]) {
 			continue
 		}
 		if m, err := metric.Parse([]string{name + "=" + value}, ""); err == nil {

@@ -240,8 +240,11 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 // decimals than two replicates.
 func checkCommas(header, row []string) error {
 	for i, cell := range row {
-		if cell = strings.TrimSpace(cell); strings.HasPrefix(header[i], prefixValue) && metric.DecimalComma(cell) {
-			return fmt.Errorf("column %s: %s could be a decimal comma or two replicates; write %s, or replicates in a file with commas between its columns", header[i], cell, strings.Replace(cell, ",", ".", 1))
+		if !strings.HasPrefix(header[i], prefixValue) {
+			continue
+		}
+		if meant, replicates := metric.OneNumber(strings.TrimSpace(cell)); meant != nil {
+			return fmt.Errorf("column %s: %s could be a decimal comma or separators of thousands; write %s, or for replicates %s", header[i], cell, strings.Join(meant, " or "), replicates)
 		}
 	}
 	return nil

@@ -209,6 +209,8 @@ func TestDialects(t *testing.T) {
 	for text, want := range map[string]string{
 		"config.lr;value.loss\n1;0,5\n":       "could be a decimal comma",
 		"config.lr\tvalue.loss\n1\t-1,5e-3\n": "could be a decimal comma",
+		"config.lr;value.loss\n1;1.234,5\n":   "write 1234.5, or for replicates 1.2340,5",
+		"config.lr;value.loss\n1;1,234.5\n":   "write 1234.5, or for replicates 1.0,234.5",
 		"config.lr:value.loss\n1:2\n":         "none of the delimiters",
 		"config.lr;value.loss;what\n1;2;3\n":  `there is no column "what"`,
 	} {

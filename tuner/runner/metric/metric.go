@@ -25,9 +25,8 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 		if name == "" {
 			return nil, fmt.Errorf("%q: which objective is it of? Write NAME=%s", word, text)
 		}
-		if DecimalComma(text) {
-			whole, fraction, _ := strings.Cut(text, ",")
-			return nil, fmt.Errorf("%s: %s could be a decimal comma; write %s.%s, or for two replicates %s=%s %s=%s", name, text, whole, fraction, name, whole, name, fraction)
+		if meant, replicates := OneNumber(text); meant != nil {
+			return nil, fmt.Errorf("%s: %s could be a decimal comma or separators of thousands; write %s, or for replicates %s=%s", name, text, strings.Join(meant, " or "), name, replicates)
 		}
 		m, err := Read(name, text)
 		if err != nil {
@@ -46,12 +45,28 @@ func Parse(words []string, bare string) ([]study.Metric, error) {
 	return metrics, nil
 }
 
-// twoIntegers matches two integers with a comma between them.
-var twoIntegers = regexp.MustCompile(`^[-+]?\d+,\d+([eE][-+]?\d+)?$`)
+// What is one number with a comma elsewhere.
+var (
+	decimalComma   = regexp.MustCompile(`^[-+]?\d+,\d+([eE][-+]?\d+)?$`)
+	commaThousands = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?([eE][-+]?\d+)?$`)
+	pointThousands = regexp.MustCompile(`^[-+]?[1-9]\d{0,2}(\.\d{3})+,\d+([eE][-+]?\d+)?$`)
+)
 
-// DecimalComma tells whether a text is rather a number with a decimal comma than two
+// OneNumber tells whether a text is rather one number, with a decimal comma or separators of
+// thousands, than replicates. It returns the numbers that may be meant, and how to write the
 // replicates.
-func DecimalComma(text string) bool { return twoIntegers.MatchString(text) }
+func OneNumber(text string) (meant []string, replicates string) {
+	if decimalComma.MatchString(text) {
+		meant = append(meant, strings.Replace(text, ",", ".", 1))
+	}
+	if commaThousands.MatchString(text) {
+		meant = append(meant, strings.ReplaceAll(text, ",", ""))
+	}
+	if pointThousands.MatchString(text) {
+		return []string{strings.Replace(strings.ReplaceAll(text, ".", ""), ",", ".", 1)}, strings.Replace(text, ",", "0,", 1)
+	}
+	return meant, strings.Replace(text, ",", ".0,", 1)
+}
 
 // Read reads what [Format] has written.
 func Read(name, text string) (study.Metric, error) {

@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, words := range [][]string{{"0.3"}, {"=1"}, {"loss="}, {"loss=1,"}, {"loss=1,2±3"}, {"loss=1±"}, {"loss=1±1", "loss=2"}, {"loss=a"}, {"loss=0,31"}, {"loss=-2,5"}, {"loss=1,2"}} {
+	for _, words := range [][]string{{"0.3"}, {"=1"}, {"loss="}, {"loss=1,"}, {"loss=1,2±3"}, {"loss=1±"}, {"loss=1±1", "loss=2"}, {"loss=a"}, {"loss=0,31"}, {"loss=-2,5"}, {"loss=1,2"}, {"loss=1,234.5"}, {"loss=1.234,5"}, {"loss=-1,234,567"}} {
 		if got, err := metric.Parse(words, ""); err == nil {
 			t.Errorf("%q was read as %v", words, got)
 		}
