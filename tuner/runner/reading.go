@@ -30,6 +30,8 @@ type reading struct {
 	advice     string         // how to write the last line that names an objective and was not read
 	reports    []study.Report // not yet taken
 	fresh      chan struct{}  // holds a token if there are reports
+	object     []byte         // lines of a JSON object that has not ended
+	indent     string         // of its first line
 }
 
 func newReading(objectives []study.Objective, limited ...string) *reading {
@@ -44,9 +46,41 @@ type said struct {
 	infeasible *string
 }
 
-// line reads one line of output.
+// line reads one line of output, and an object of several lines at its end.
 func (r *reading) line(text string) {
 	text = plain(text)
+	r.one(text)
+	if whole := r.collect(text); whole != "" {
+		r.one(whole)
+	}
+}
+
+// collect returns the JSON object that a line ends which has only its brace, as indented JSON has.
+func (r *reading) collect(text string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text = strings.TrimRightFunc(text, unicode.IsSpace)
+	bare := strings.TrimLeftFunc(text, unicode.IsSpace)
+	indent := text[:len(text)-len(bare)]
+	switch {
+	case bare == "{" && (r.object == nil || indent == r.indent):
+		r.object, r.indent = []byte(bare), indent
+	case r.object == nil:
+	case len(r.object)+len(text) > maxLine:
+		r.object = nil
+	default:
+		r.object = append(append(r.object, ' '), bare...)
+		if bare == "}" && indent == r.indent {
+			whole := string(r.object)
+			r.object = nil
+			return whole
+		}
+	}
+	return ""
+}
+
+// one reads a line, or a whole object.
+func (r *reading) one(text string) {
 	s := r.parse(text)
 	if s.infeasible != nil {
 		r.mu.Lock()
@@ -185,8 +219,13 @@ func (r *reading) advise(text string, had []study.Metric) string {
 			if !ok {
 				break
 			}
-			if m := valueAfter.FindStringSubmatchIndex(after); m != nil && !inName.MatchString(before) {
-				return rewrite(o.Name, before, after, m)
+			if !inName.MatchString(before) {
+				if m := valueAfter.FindStringSubmatchIndex(after); m != nil {
+					return rewrite(o.Name, before, after, m)
+				}
+				if m := noValue.FindStringSubmatch(after); m != nil {
+					return fmt.Sprintf("%s is %s, so print a number, or %s if there is none", o.Name, m[1], assignment(o.Name, "nan"))
+				}
 			}
 			rest = after
 		}
@@ -201,6 +240,8 @@ var (
 	// numeral is all that may belong to a number, and spaced is one of spaces between thousands.
 	numeral = regexp.MustCompile(`^[-+]?\d[\d.,]*\d([eE][-+]?\d+)?`)
 	spaced  = regexp.MustCompile(`(?:^|[=:\s"'])[-+]?[1-9]\d{0,2}([\s\pZ]\d{3})+(?:[.,]\d+)?[,;"'}\])]*(?:[\s\pZ]|$)`)
+	// noValue is what Python and JSON write for no value.
+	noValue = regexp.MustCompile(`^["']?\s*[:=]\s*["']?(None|null)\b`)
 	// inName matches what comes before the end of a longer name.
 	inName = regexp.MustCompile(`[\pL\pN_./-]$`)
 )
@@ -208,7 +249,7 @@ var (
 // rewrite says what is wrong with a value and how to write it. at has the places of the
 // groups of valueAfter behind the name.
 func rewrite(name, before, after string, at []int) string {
-	value, behind := after[at[6]:at[7]], after[at[7]:]
+	line, value, behind := before+name+after, after[at[6]:at[7]], after[at[7]:]
 	said, right := name+after[:at[7]], assignment(name, value)
 	word := behind
 	if i := strings.IndexFunc(behind, unicode.IsSpace); i >= 0 {
@@ -219,6 +260,10 @@ func rewrite(name, before, after string, at []int) string {
 	}
 	unit := strings.TrimRight(behind, `"'})]`)
 	before = before[strings.LastIndexAny(before, " \t")+1:]
+	closing := "" // the quote behind a quoted number
+	if prefix := after[:at[6]]; prefix != "" && strings.ContainsAny(prefix[len(prefix)-1:], `"'`) && strings.HasPrefix(behind, prefix[len(prefix)-1:]) {
+		closing = behind[:1]
+	}
 	one := numeral.FindString(after[at[6]:])
 	meant, replicates := metric.OneNumber(one)
 	if place := spaced.FindStringIndex(" " + after[at[6]:]); place != nil && place[0] == 0 {
@@ -242,6 +287,15 @@ func rewrite(name, before, after string, at []int) string {
 		return fmt.Sprintf("%q has %q behind the number, so print the number alone, as in %s", said+unit, unit, right)
 	case strings.Contains(value, ","):
 		return fmt.Sprintf("%q looks like a decimal comma, so write %s", said, assignment(name, strings.Replace(value, ",", ".", 1)))
+	case strings.HasPrefix(line, "[") && json.Valid([]byte(line)):
+		return fmt.Sprintf("%s is a list, so print the object in it alone, or write %s", line, right)
+	case strings.HasPrefix(line, "{") && strings.HasSuffix(line, "}") && strings.HasSuffix(before, "'"):
+		return fmt.Sprintf("%s is no JSON, so print it with json.dumps, or write %s", line, right)
+	case strings.ContainsAny(said, `"'`): // part of JSON, or a quoted number
+		if i := len(before) - 1; i >= 0 && strings.HasPrefix(after, before[i:]) {
+			said = before[i:] + said
+		}
+		return fmt.Sprintf("write %s as %s, or print an object of JSON on one line", said+closing, right)
 	case said != right:
 		return fmt.Sprintf("write %q as %s", said, right)
 	case before+behind != "":
