@@ -15,8 +15,8 @@
 // # The output
 //
 // Lines of stdout that name an objective count. All others are only logged. A line has
-// words name=value (numbers as package metric reads them) or one JSON object, also indented, whose keys may
-// be any names. Colours are ignored.
+// words name=value (numbers as package metric reads them) or one JSON object, also indented,
+// whose keys may be any names. Colours are ignored.
 //
 //	step=3 loss=0.51             an intermediate value for a pruner
 //	loss=0.31 accuracy=0.9       a result, of which the last one counts

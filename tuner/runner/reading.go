@@ -15,6 +15,7 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"golang.org/x/text/unicode/norm"
 )
 
 // reading collects the values in the output of a command. It is safe for concurrent use.
@@ -88,6 +89,9 @@ func (r *reading) one(text string) {
 		r.mu.Unlock()
 		return
 	}
+	for i := range s.metrics {
+		s.metrics[i].Name = r.spelling(s.metrics[i].Name)
+	}
 	s.metrics = slices.DeleteFunc(s.metrics, func(m study.Metric) bool { return !r.tellable(m) })
 	advice := r.advise(text, s.metrics)
 	r.mu.Lock()
@@ -121,6 +125,26 @@ func (r *reading) one(text string) {
 
 func (r *reading) objective(name string) int {
 	return slices.IndexFunc(r.objectives, func(o study.Objective) bool { return o.Name == name })
+}
+
+// spelling is the name of the objective or limited metric that looks the same but has other
+// code points, such as é in two of them, else the name itself.
+func (r *reading) spelling(name string) string {
+	if r.objective(name) >= 0 || slices.Contains(r.limited, name) {
+		return name
+	}
+	composed := norm.NFC.String(name)
+	for _, o := range r.objectives {
+		if norm.NFC.String(o.Name) == composed {
+			return o.Name
+		}
+	}
+	for _, l := range r.limited {
+		if norm.NFC.String(l) == composed {
+			return l
+		}
+	}
+	return name
 }
 
 // tellable tells whether a study accepts a metric.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,31 @@ func TestReading(t *testing.T) {
 		metrics, _, missing := r.outcome()
 		if got := show(said{metrics: metrics}); got != c.want || missing != c.missing {
 			t.Errorf("%q: got %q, missing %q; want %q, %q", c.output, got, missing, c.want, c.missing)
+		}
+	}
+}
+
+// Names that look the same are the same, however their accents are coded.
+func TestSpelling(t *testing.T) {
+	const composed, apart = "pr\u00e9cision", "pre\u0301cision"
+	for _, c := range []struct{ objective, output, want string }{
+		{composed, apart + "=1", composed},
+		{apart, composed + "=1", apart},
+		{composed, `{"pre\u0301cision": 1}`, composed},
+		{composed, composed + "=1 " + apart + "x=2", composed},
+	} {
+		r := newReading([]study.Objective{{Name: c.objective}}, "d\u00e9lai")
+		r.line(c.output)
+		if _, _, missing := r.outcome(); missing != "" {
+			t.Errorf("%q: missing %q", c.output, missing)
+		}
+		r.line("de\u0301lai=3 other=4 " + c.objective + "=1")
+		metrics, _, missing := r.outcome()
+		if missing != "" || metrics[0].Name != c.want {
+			t.Errorf("%q: %v, missing %q", c.output, metrics, missing)
+		}
+		if !slices.ContainsFunc(metrics, func(m study.Metric) bool { return m.Name == "d\u00e9lai" }) {
+			t.Errorf("the limited metric is not among %v", metrics)
 		}
 	}
 }
