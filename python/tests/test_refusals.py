@@ -221,3 +221,15 @@ def test_watch_until_finished(shared: bkb.Client, name: str) -> None:
     events = list(s.watch(until_finished=True))
     assert [e.event for e in events].count("told") == 2
     assert list(s.watch(events[-1].position, until_finished=True)) == []
+
+
+def test_one_number_for_two_objectives(shared: bkb.Client, name: str) -> None:
+    """What the advice names is accepted: a dict, and a sequence only in a known order."""
+    mixed = shared.create_study(name, SPACE, minimize="loss", maximize="acc")
+    with pytest.raises(bkb.InvalidRequest, match=r"give a dict .*\{'loss': …, 'acc': …\}$"):
+        mixed.ask().tell(1.0)
+    mixed.ask().tell({"loss": 1.0, "acc": 2.0})
+    known = shared.create_study(name + "-2", SPACE, minimize=["loss", "time"])
+    with pytest.raises(bkb.InvalidRequest, match="give a sequence or a dict"):
+        known.ask().tell(1.0)
+    known.ask().tell([1.0, 2.0])

@@ -144,9 +144,11 @@ class Goals:
         elif value is None:
             raise InvalidRequest("value is None, return a number from the objective")
         elif len(names) != 1:
+            form = "a sequence or a dict" if self.ordered else "a dict"
+            each = ", ".join(f"{n!r}: …" for n in names)
             raise InvalidRequest(
                 f"value is {value!r} and the study has the objectives {', '.join(names)}, "
-                "give a sequence or a dict with a number for each"
+                f"give {form} with a number for each, such as {{{each}}}"
             )
         else:
             named = {names[0]: value}
