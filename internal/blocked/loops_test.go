@@ -20,7 +20,6 @@ var loops = map[string]struct {
 	count int
 	why   string
 }{
-	"bandit/recursion.go":            {1, "a row of L⁻¹K and its contribution, because new points come one by one"},
 	"bandit/cholesky.go":             {3, "the system of a quadratic, with one unknown for each coefficient"},
 	"bandit/cmaes.go":                {3, "covariances and samples in the dimension of the space"},
 	"bandit/quadratic.go":            {4, "features and values of a quadratic, one input at a time"},

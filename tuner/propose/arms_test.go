@@ -46,16 +46,20 @@ func TestArmsUnderNoise(t *testing.T) {
 		"six arms, 3 workers": {six, 0.5, 60, 3, gap(map[string]float64{"p": 0.4, "r": 0.4, "s": 0.4, "t": 0.4, "u": 0.4}, nil)},
 		"six integers":        {`{"a": {"type": "int", "low": 1, "high": 6}}`, 0.5, 60, 1, gap(map[string]float64{"1": 0.4, "2": 0.4, "3": 0.4, "4": 0.4, "6": 0.4}, nil)},
 		"six sizes":           {`{"a": {"type": "ordinal", "values": [1, 2, 4, 8, 16, 32]}}`, 0.5, 60, 1, gap(map[string]float64{"1": 0.4, "2": 0.4, "8": 0.4, "16": 0.4, "32": 0.4}, nil)},
-		"a branch without parameters": {`{"a": {"type": "categorical", "values": ["net", "none"]}, "x": {"type": "float", "low": 0, "high": 1, "when": {"a": "net"}}}`,
-			0.5, 60, 1, gap(map[string]float64{"net": 0.4}, square)},
-		"a branch of four": {`{"a": {"type": "categorical", "values": ["net", "tree"]}, "x": {"type": "float", "low": 0, "high": 1, "when": {"a": "net"}}, "n": {"type": "int", "low": 1, "high": 4, "when": {"a": "tree"}}}`,
+		"a branch without parameters": {
+			`{"a": {"type": "categorical", "values": ["net", "none"]}, "x": {"type": "float", "low": 0, "high": 1, "when": {"a": "net"}}}`,
+			0.5, 60, 1, gap(map[string]float64{"net": 0.4}, square),
+		},
+		"a branch of four": {
+			`{"a": {"type": "categorical", "values": ["net", "tree"]}, "x": {"type": "float", "low": 0, "high": 1, "when": {"a": "net"}}, "n": {"type": "int", "low": 1, "high": 4, "when": {"a": "tree"}}}`,
 			0.4, 80, 1, func(c space.Config) float64 {
 				if n, ok := c.Get("n"); ok {
 					i, _ := n.AsInt()
 					return 0.5 * math.Abs(float64(i)-3)
 				}
 				return 0.4 + square(c.Number("x"))
-			}},
+			},
+		},
 	} {
 		const seeds = 20
 		right := 0
