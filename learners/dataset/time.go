@@ -84,7 +84,7 @@ func (t *times) found(at time.Time) (float64, bool) {
 
 // parse returns the seconds of a time, and whether it is one.
 func (t *times) parse(s []byte) (float64, bool) {
-	if len(s) < len("1:00") || len(s) > 40 || bytes.IndexAny(s, "0123456789") < 0 {
+	if len(s) < len("1:00") || len(s) > 40 || !bytes.ContainsAny(s, "0123456789") {
 		return 0, false
 	}
 	text := string(s)

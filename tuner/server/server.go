@@ -133,7 +133,6 @@ func (s *Server) connectionOptions() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
 		grpc.ConnectionTimeout(l.ConnectTimeout),
-		grpc.SharedWriteBuffer(true), // an idle connection holds none
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: l.MinPingInterval, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: l.MaxIdle, MaxConnectionAge: l.MaxAge, MaxConnectionAgeGrace: l.MaxAgeGrace,

@@ -103,11 +103,11 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 		}
 		pool, err = s.Run(rng)
 	}
+	if all := a.arms.points; err == nil && all != nil && !a.arms.whole && a.noisy() {
+		err = pool.Add(surface, all)
+	}
 	if err != nil {
 		panic("acquire: a search: " + err.Error()) // a scorer has no errors
-	}
-	if all := a.arms.points; all != nil && !a.arms.whole && err == nil && a.noisy() {
-		err = pool.Add(surface, all)
 	}
 	if len(a.spec.Objectives) == 1 && !t.exploit && t.trusted == nil && len(a.chosen) == 0 {
 		a.largestBound(pool)
