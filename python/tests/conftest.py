@@ -28,9 +28,7 @@ def private_folders() -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", os.path.join(d, "cache"))
         for name in ("TUNER_DB", "TUNER_SERVER", "TUNER_TOKEN"):
             patch.delenv(name, raising=False)
-        patch.setattr(
-            "bkb._client.secrets.randbits", lambda _: 0
-        )  # the seed of a study without one
+        patch.setattr("bkb._client.drawn_seed", lambda: 0)
         yield
         patch.undo()
 

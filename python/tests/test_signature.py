@@ -117,10 +117,8 @@ def test_signatures_are_written_out() -> None:
 
 
 def test_seeds(own: bkb.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    import secrets
-
     drawn = iter([7, 8])
-    monkeypatch.setattr(secrets, "randbits", lambda _: next(drawn))
+    monkeypatch.setattr("bkb._client.drawn_seed", lambda: next(drawn))
     first = own.create_study("a", SPACE, minimize="v", seed=None)
     second = own.create_study("b", SPACE, minimize="v")
     assert [s.spec()["seed"] for s in (first, second)] == ["7", "8"]

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +30,11 @@ from ._views import StudyStatus
 Component = str | tuple[str, Mapping[str, Any]]
 
 MAX_RETRIES = 3  # as on the command line
+
+
+def drawn_seed() -> int:
+    """Draw the seed of a study without one. Module random takes long to import."""
+    return int.from_bytes(os.urandom(7), "big") >> 3
 
 
 def _encode_component(component: Component, what: str) -> JSON:
@@ -170,7 +174,7 @@ class Client:
             "maxCost": encode_float(number(max_cost, "max_cost")),
             "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
             "seed": encode_int(
-                secrets.randbits(53) if seed is None else integer(seed, "seed", 0, 2**64 - 1)
+                drawn_seed() if seed is None else integer(seed, "seed", 0, 2**64 - 1)
             ),
             "attributes": {**encode_attributes(attributes), **goals.note},
         }
