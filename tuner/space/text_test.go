@@ -3,6 +3,7 @@ package space_test
 import (
 	"bytes"
 	"encoding/xml"
+	"strings"
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -69,4 +70,16 @@ func escape(r rune) string {
 		out += `\u` + string([]byte{hex[unit>>12], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15]})
 	}
 	return out
+}
+
+func TestShareText(t *testing.T) {
+	for constraint, want := range map[string]string{"x + y >= 0.001": "nearly all", "x + y <= 1": "about 5", "x + y <= 1e-9": "less than"} {
+		s, _, err := space.Parse([]byte(`{"parameters": {"x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}}, "constraints": ["` + constraint + `"]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.ShareText(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s keeps %s, want %s", constraint, got, want)
+		}
+	}
 }
