@@ -45,7 +45,8 @@ var timeLayouts = func() map[dateOrder][]string {
 			}
 		}
 	}
-	out[""] = append(out[""], "15:04:05", "15:04", "3:04:05 PM", "3:04 PM", "3:04:05 pm", "3:04 pm",
+	out[""] = append(out[""], "2006-01", "Jan 2006", "January 2006", "2/Jan/2006", "2/Jan/2006:15:04:05 -0700",
+		"15:04:05", "15:04", "3:04:05 PM", "3:04 PM", "3:04:05 pm", "3:04 pm",
 		"20060102T150405", "20060102T150405Z0700", "20060102T150405Z07:00", "20060102T1504",
 		"Mon Jan _2 15:04:05 2006", "Mon Jan _2 15:04:05 UTC 2006", "Mon Jan _2 15:04:05 GMT 2006", "Mon Jan _2 15:04:05 -0700 2006")
 	for _, order := range []dateOrder{dayFirst, monthFirst} {

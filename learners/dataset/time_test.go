@@ -39,6 +39,8 @@ func TestTimesInText(t *testing.T) {
 		{"12:00:01 AM|12:30 pm", "", []float64{1, 45000}},
 		{"29-Feb-2024|29 Feb 2024", "", []float64{day, day}},
 		{"Feb 29, 2024|March 2, 2024", "", []float64{day, day + 2*86400}},
+		{"2024-03|Feb 2024", "", []float64{day + 86400, day - 28*86400}},
+		{"29/Feb/2024|29/Feb/2024:14:00:00 +0200", "", []float64{day, noon}},
 		{"00:00:01|12:30", "", []float64{1, 45000}},
 	} {
 		table := opened(t, Options{NoTarget: true, Header: HeaderNo, Delimiter: ','}, file(t, "t.csv", "\""+strings.ReplaceAll(c.cells, "|", "\"\n\"")+"\"\n"))
