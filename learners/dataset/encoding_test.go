@@ -398,6 +398,9 @@ func TestSinglePrecisionBesideLargeNumbers(t *testing.T) {
 		for _, o := range []Options{{Float32: true}, {ChunkFile: path + ".chunks"}} {
 			o.Delimiter = ','
 			single := opened(t, o, path)
+			if _, err := single.FitEncoding(background, nil, data.EncodingOptions{Task: data.Regression, KeepInputs: true}); err == nil || !strings.Contains(err.Error(), "single precision cannot tell apart") {
+				t.Errorf("%q, inputs kept: %v", text, err)
+			}
 			x, _ := pairs(t, applied(t, fitted(t, single, nil, data.EncodingOptions{Task: data.Regression}), single))
 			for i := range x {
 				if math.Abs(x[i][0]-want[i][0]) > 1e-6 {

@@ -203,6 +203,10 @@ func (t *Table) missingError(row, c int, reason string) error {
 	return e
 }
 
+// singleSteps is the least spread of a kept input, relative to its centre. It has 256 steps of
+// single precision.
+const singleSteps = 0x1p-16
+
 // inputs fits the dense inputs.
 func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 	var dropped, times []string
@@ -215,6 +219,9 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 			f.categorical(c, e, &in)
 		} else {
 			f.numeric(c, &in)
+			if m := &f.moments[c]; f.o.KeepInputs && f.t.single && !in.Dropped && m.scale() < singleSteps*math.Abs(m.center()) {
+				return fmt.Errorf("dataset: input %q varies by about %.3g around %.9g, which single precision cannot tell apart: leave Float32 and the chunk file out, or let inputs be scaled", in.Name, m.scale(), m.center())
+			}
 		}
 		if in.Dropped {
 			dropped = append(dropped, in.Name)

@@ -11,7 +11,7 @@ import (
 )
 
 // One data set in eight forms gives the same model. The files are from
-// testdata/forms/forms.py. Each model also reads the forms of the others, but for the
+// testdata/forms/forms.py. Each model also reads the forms of the others, except the
 // array, which has no names.
 func TestEightFormsOfOneDataSet(t *testing.T) {
 	forms := []string{

@@ -24,8 +24,8 @@ type identity struct {
 	forwarded bool // another server identified the caller and counted the call
 }
 
-// nobody is the identity of callers of methods that need no permission.
-var nobody = identity{name: "nobody"}
+// anonymous is the identity of callers of methods that need no permission.
+var anonymous = identity{name: "anonymous"}
 
 type identityKey struct{}
 

@@ -239,7 +239,7 @@ func (s *connections) reap(ctx context.Context) {
 }
 
 // used notes that a call begins on the connection of ctx, and who its caller is. A caller
-// without permission is nobody. If there are too many, the holder with the most loses one without
+// without permission is anonymous. If there are too many, the holder with the most loses one without
 // calls, or if there is none, this one is closed.
 func (s *connections) used(ctx context.Context, id identity) {
 	c := connectionOf(ctx)
@@ -247,7 +247,7 @@ func (s *connections) used(ctx context.Context, id identity) {
 		return
 	}
 	c.used.Store(time.Now().UnixNano())
-	if id.name == nobody.name || c.known.Load() {
+	if id.name == anonymous.name || c.known.Load() {
 		return
 	}
 	s.mu.Lock()

@@ -26,8 +26,8 @@ func (s *Server) gate(ctx context.Context, info *tap.Info) (out context.Context,
 		return nil, status.Errorf(codes.Unimplemented, "unknown method %.100q", info.FullMethodName)
 	}
 	if m.Need == wire.NeedNothing {
-		s.connections.used(ctx, nobody)
-		return context.WithValue(ctx, identityKey{}, nobody), nil
+		s.connections.used(ctx, anonymous)
+		return context.WithValue(ctx, identityKey{}, anonymous), nil
 	}
 	id, err := s.identify(ctx)
 	if err != nil {

@@ -198,7 +198,7 @@ func where(t *testing.T, token wire.Token, c *grpc.ClientConn) string {
 }
 
 // TestHoarder checks that idle connections of one token, over HTTP/2 as over any face that
-// shares the listener, shut out nobody. Others take the place of the hoarder's, and an admin
+// shares the listener, do not shut out others. These take the place of the hoarder's, and an admin
 // always finds one.
 func TestHoarder(t *testing.T) {
 	path := tokenPath(t)
