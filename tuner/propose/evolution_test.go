@@ -58,6 +58,9 @@ const threeFloats = `{"x": {"type": "float", "low": 0, "high": 1}, "y": {"type":
 // proposer restarts after every event. All samples of the evolution and their
 // predictions stay the same, also in batches, and they differ from each other.
 func TestEvolutionSurvivesRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	for _, options := range []string{`{"cap": 16, "evolve_from": 15}`, `{"cap": 16, "evolve_from": 15, "trust_region": 3, "stop_gap": 1e-9}`} {
 		c := study.Component{Name: BKB, Options: options}
 		spec := labtest.SpecOf(labtest.Parse(t, threeFloats), 5)

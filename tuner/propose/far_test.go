@@ -31,6 +31,9 @@ func misleads(c space.Config) float64 {
 // Without the far model it stays there. Suggestions explain themselves by the far model,
 // and a restart makes the same ones.
 func TestStuckStudiesGoElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	sp := labtest.Parse(t, deceptive)
 	found := map[string]int{}
 	const seeds = 3

@@ -19,6 +19,9 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-8*(1+math.Abs(a)+math.
 // TestFrozen compares the predictions of a frozen model with those that suggestions get, and
 // checks that they stay while results come.
 func TestFrozen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	for _, name := range []string{"continuous", "mixed", "conditional"} {
 		for _, direction := range []study.Direction{study.Minimize, study.Maximize} {
 			spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces[name]), 5)

@@ -73,6 +73,9 @@ var lateStudies = []struct {
 // same leases, belong to separate trials. Late results come before the new holder's outcome
 // or after it, or belong to a trial that still runs or has expired.
 func TestLateIsAReplicate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	for _, k := range lateStudies {
 		for seed := range uint64(2) {
 			rng := rand.New(rand.NewPCG(seed, 21))

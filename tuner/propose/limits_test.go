@@ -231,6 +231,9 @@ func TestNarrowConstraint(t *testing.T) {
 // known to crash. So stop_gap ends a study whose feasible part is searched, once enough outcomes
 // were predicted. Without the limit the same places count.
 func TestGapWithinLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	for _, c := range []struct {
 		name, options string
 		crash         bool

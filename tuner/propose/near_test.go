@@ -53,6 +53,9 @@ func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []in
 // teach nothing, apart from those that exploit and unless duplicates are allowed. The
 // optimum is still found exactly. BKB_EXPERIMENT_NEAR=seeds prints figures.
 func TestNearDuplicates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	branin := tasks(t)[0]
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
 	if err != nil {

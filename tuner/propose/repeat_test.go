@@ -23,6 +23,9 @@ func rough(sp *space.Space, seed uint64) func(c space.Config) float64 {
 // On an exact objective the recommendation is the best measured trial. On one with noise it
 // is no worse than that, on average. One trial of 40 finds out which it is.
 func TestRecommendationAndNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	sp := labtest.Parse(t, labtest.Square)
 	for _, noise := range []float64{0, 0.3} {
 		phases, worse, same := make(map[string]int), 0, 0

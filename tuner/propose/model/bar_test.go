@@ -189,6 +189,9 @@ func TestFailuresApart(t *testing.T) {
 // With more results than inducing points, those nearest to a limit are inducing points, and
 // the edge stays sharp.
 func TestManyLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
 	l := newLab(t, spec, func(o *Options) { limits(o); o.Cap = 32 })
 	rng := stream.New(3)

@@ -142,6 +142,9 @@ func TestGainFollowsResults(t *testing.T) {
 // Failures in a row at one place make a model event due, by which they count, also if the
 // study is long.
 func TestFailuresInRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine computes all of it")
+	}
 	for _, c := range []struct {
 		n, more int
 		rate    float64 // of failures at random before
