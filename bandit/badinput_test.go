@@ -9,7 +9,6 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 // constructors make a policy of each kind from common settings. change may make these
@@ -28,10 +27,6 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 		},
 		"BBKB": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
 			p, err := bandit.NewBBKB(c, arms)
-			return wrap(p, err)
-		},
-		"RFF": func(c bandit.BKBConfig, arms kernel.Rows) (bandit.Policy, error) {
-			p, err := bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 30, 1)))
 			return wrap(p, err)
 		},
 		"box": func(c bandit.BKBConfig, _ kernel.Rows) (bandit.Policy, error) {
@@ -100,7 +95,7 @@ func TestConstructorsRefuse(t *testing.T) {
 	} {
 		for kind, make := range constructors() {
 			box := strings.Contains(kind, "box")
-			if c.finite && box || c.sparse && (kind == "GP-UCB" || kind == "RFF") {
+			if c.finite && box || c.sparse && kind == "GP-UCB" {
 				continue
 			}
 			config, x := bkbConfig(basic(must(kernel.NewGaussian(0.3)), 0.01)), kernel.Rows(arms)
@@ -138,7 +133,7 @@ func TestKernelFoundOutLater(t *testing.T) {
 	}}
 	config := bkbConfig(basic(sly, 0.01))
 	for kind, make := range constructors() {
-		if kind == "RFF" || strings.Contains(kind, "box") {
+		if strings.Contains(kind, "box") {
 			continue
 		}
 		p := must(make(config, arms))

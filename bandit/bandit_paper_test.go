@@ -251,11 +251,14 @@ func TestVarianceStarvation(t *testing.T) {
 	k := must(kernel.NewGaussian(math.Sqrt(1.0 / 200)))
 	c := basic(k, 0.01)
 	short := must(kernel.NewGaussian(0.02)) // more functions in [0, 0.5) than there are features
-	rff := must(sketch.NewFourier(short, 1, 20, 1))
+	features := make([]float64, n*20)
+	if err := must(sketch.NewFourier(short, 1, 20, 1)).Apply(features, arms); err != nil {
+		t.Fatal(err)
+	}
 	far := map[string]float64{}
 	for name, p := range map[string]bandit.Policy{
 		"exact": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
-		"RFF": must(bandit.NewFeatures(basic(short, 0.01), arms, rff)),
+		"RFF": must(bandit.NewGPUCB(basic(must(kernel.NewLinear(1)), 0.01), kernel.NewPoints(n, 20, features))),
 	} {
 		for i := range 215 {
 			if err := p.Observe(i*37%(n/2), 0); err != nil {

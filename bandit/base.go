@@ -111,18 +111,10 @@ func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open f
 	sd := math.Sqrt(variance)
 	return Decision{
 		Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
-		TheoryBeta: b.theory(s), Step: s.Step - 1,
+		TheoryBeta: b.cfg.Report.Beta(s), Step: s.Step - 1,
 		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
 		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio*math.Exp(-open), 0, variance/b.cfg.NoiseVariance),
 	}
-}
-
-// theory returns the b for TheoryBeta. For features it uses the same dimension as b.
-func (b *base) theory(s State) float64 {
-	if in, ok := b.cfg.Beta.(inputs); ok {
-		s.Dim, s.Bound = in.dim, in.bound
-	}
-	return b.cfg.Report.Beta(s)
 }
 
 // best is decision for the arm with the largest mean, with the gap to all arms.
@@ -136,9 +128,6 @@ func (b *base) best(s State, inducing int, beta float64, mean, variance []float6
 
 // guesses returns the rule for b if it guesses F.
 func guesses(c Confidence) (Theory, bool) {
-	if in, ok := c.(inputs); ok {
-		c = in.Confidence
-	}
 	t, ok := c.(Theory)
 	return t, ok && t.Double
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/problems"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 // ackley is Ackley-5 on about 20 000 arms, with noise ξ = 0.1.
@@ -138,7 +137,6 @@ func compare(b *testing.B, f problems.Objective, scale float64, seed uint64, tot
 	for name, p := range map[string]bandit.Policy{
 		"exact": must(bandit.NewGPUCB(c.Config, arms)), "bkb": must(bandit.NewBKB(c, arms)),
 		"bbkb": must(bandit.NewBBKB(c, arms)),
-		"rff":  must(bandit.NewFeatures(c.Config, arms, must(sketch.NewFourier(c.Kernel, env.Dim, 60, seed)))),
 	} {
 		account := env.Account()
 		run(b, p, env, account, 300)

@@ -116,9 +116,6 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 // λ ≥ κ², C alone would leave the first λC/κ² pulls without inducing points, all of
 // them on one arm.
 func (p *BKB) refresh() {
-	if p.frozen {
-		return
-	}
 	grown := 4*p.Steps() > 5*p.drawn
 	if p.sparsity.FromScratch || grown || p.post.Leverage()-p.settled > p.sparsity.Threshold {
 		p.resparsify(p.sparsity.FromScratch)

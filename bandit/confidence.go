@@ -107,9 +107,6 @@ func (t Theory) withDefaults() Theory {
 
 // withNorm completes the rule for TheoryBeta.
 func (t Theory) withNorm(c Confidence) Theory {
-	if in, ok := c.(inputs); ok {
-		c = in.Confidence
-	}
 	if chosen, ok := c.(Theory); ok && t.Norm == 0 && chosen.Norm > 0 {
 		t.Norm = chosen.Norm
 	}

@@ -1,6 +1,5 @@
 // Package bandit chooses inputs to evaluate by kernel bandits whose posteriors stay
-// affordable. It has GP-UCB, BKB and BBKB, on finite arms and on boxes. For
-// comparison it also has a policy whose variance starves.
+// affordable. It has GP-UCB, BKB and BBKB, on finite arms and on boxes.
 //
 // Package gp has the posteriors and package sketch the samplers. This page says when to
 // use which policy. The package does not depend on trials, files or clocks.
@@ -36,7 +35,6 @@
 //	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃; within, the mean is
 //	               frozen and the arm found lazily, O(m²) for each of few arms
 //	NewContinuous  BKB or exact GP-UCB on a box, by a Search
-//	NewFeatures    with random features σ̃ starves; see for yourself
 //
 // [Search] maximises μ̃ + b·σ̃, or another score, over a box. NewContinuous uses it to
 // find the next input. If your inputs are not all continuous, supply a [Domain], which
@@ -44,8 +42,7 @@
 // needs the true maximum.
 //
 // On other spaces a policy is a list of [Source] values. For these there are [TrustRegion],
-// [LogImprovement], [FitQuadratic], [Evolution] (CMA-ES with restarts) and, for several
-// objectives, [HypervolumeSubset].
+// [LogImprovement], [FitQuadratic] and [Evolution] (CMA-ES with restarts).
 //
 // With [kernel.NewLinear] each of them is a linear bandit. With kernel.List and
 // kernel.Pairwise the arms can be strings, graphs or configurations.

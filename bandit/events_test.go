@@ -12,7 +12,6 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 // Any sequence of events leaves every policy consistent. Counts add up, and means and
@@ -21,7 +20,7 @@ func TestAnyEvents(t *testing.T) {
 	racetest.Alone(t)
 	arms := uniform(60, 40, 2)
 	rapid.Check(t, func(rt *rapid.T) {
-		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB", "RFF"}).Draw(rt, "policy")
+		name := rapid.SampledFrom([]string{"GP-UCB", "BKB", "Alg. 5", "BBKB"}).Draw(rt, "policy")
 		p := policies(t, arms)[name]
 		open, steps := map[int]int{}, 0
 		for range rapid.IntRange(1, 40).Draw(rt, "events") {
@@ -155,10 +154,6 @@ func TestLearn(t *testing.T) {
 		if err == nil {
 			t.Error("accepted")
 		}
-	}
-	q := must(bandit.NewFeatures(c.Config, w.arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 30, 1))))
-	if q.Learn(w.arms.Slice(3, 5), w.value[3:5]) != nil || q.Learn(nil, w.value[:1]) == nil || q.Steps() != 2 {
-		t.Errorf("features: %d steps after two rewards", q.Steps())
 	}
 	if part.Steps() != 50 {
 		t.Errorf("%d steps", part.Steps())

@@ -8,7 +8,6 @@ import (
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/racetest"
-	"github.com/bkbtuner/bkb/sketch"
 )
 
 // batchPosterior is the exact posterior of arms by one Cholesky factorisation.
@@ -259,8 +258,6 @@ func look(t testing.TB, p bandit.Policy, arms kernel.Rows) sight {
 	switch p := p.(type) {
 	case *bandit.GPUCB:
 		return sight{append([]float64(nil), p.Means()...), append([]float64(nil), p.Variances()...)}
-	case *bandit.Static:
-		return sight{append([]float64(nil), p.Means()...), append([]float64(nil), p.Variances()...)}
 	case interface{ Posterior() *gp.Sparse }:
 		mean, variance, err := p.Posterior().Predict(arms)
 		if err != nil {
@@ -284,7 +281,6 @@ func policies(t testing.TB, arms kernel.Rows) map[string]bandit.Policy {
 		"BKB":    must(bandit.NewBKB(bkbConfig(c), arms)),
 		"Alg. 5": must(bandit.NewBKB(scratch, arms)),
 		"BBKB":   must(bandit.NewBBKB(bkbConfig(c), arms)),
-		"RFF":    must(bandit.NewFeatures(c, arms, must(sketch.NewFourier(must(kernel.NewGaussian(0.3)), 2, 60, 1)))),
 	}
 }
 

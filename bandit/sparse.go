@@ -68,7 +68,6 @@ type sparse struct {
 	sparsity Sparsity
 	post     *gp.Sparse
 	exact    bool    // σ̃ = σ, because all inputs are inducing points
-	frozen   bool    // the inducing points are not drawn
 	chosen   []int   // the points from which the dictionary was drawn
 	settled  float64 // Σ σ̃²/λ of the pulls before the last draw that changed nothing
 	drawn    int     // the number of pulls at the last draw
@@ -79,20 +78,12 @@ func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, er
 	if err := errors.Join(cfg.Validate(), sp.Validate()); err != nil {
 		return sparse{}, err
 	}
-	return newSparseOn(cfg, sp, arms, nil, lazy)
-}
-
-// newSparseOn starts with a given dictionary, where nil means an empty one.
-func newSparseOn(cfg Config, sp Sparsity, arms, dictionary kernel.Rows, lazy bool) (sparse, error) {
 	b, err := newBase(cfg, arms)
 	if err != nil {
 		return sparse{}, err
 	}
-	if dictionary == nil {
-		dictionary = arms.Slice(0, 0)
-	}
 	p := sparse{base: b, sparsity: sp.withDefaults()}
-	p.post, err = gp.NewSparse(cfg.Kernel, dictionary, gp.Data{}, gp.SparseOptions{
+	p.post, err = gp.NewSparse(cfg.Kernel, arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
 		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: sp.Approximation, Workers: cfg.Workers,
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/bench/experiment"
@@ -153,14 +152,28 @@ func fourierPosterior(config bandit.Config, k kernel.Kernel, data gp.Data, grid 
 	if err != nil {
 		return posterior{}, err
 	}
-	p, err := bandit.NewFeatures(config, grid, phi)
+	linear, err := kernel.NewLinear(1)
 	if err != nil {
 		return posterior{}, err
 	}
-	if err := p.Learn(data.X, data.Y); err != nil {
+	mapped := func(x kernel.Rows) (kernel.Rows, error) {
+		rows := make([]float64, x.Len()*features)
+		return kernel.NewPoints(x.Len(), features, rows), phi.Apply(rows, x)
+	}
+	x, err := mapped(data.X)
+	if err != nil {
 		return posterior{}, err
 	}
-	return posterior{"RFF", slices.Clone(p.Means()), slices.Clone(p.Variances()), features}, nil
+	at, err := mapped(grid)
+	if err != nil {
+		return posterior{}, err
+	}
+	p, err := gp.NewExact(linear, gp.Data{X: x, Y: data.Y}, gp.Options{NoiseVariance: config.NoiseVariance})
+	if err != nil {
+		return posterior{}, err
+	}
+	mean, variance, err := p.Predict(at)
+	return posterior{"RFF", mean, variance, features}, err
 }
 
 // starving summarises how a posterior compares with the exact one.

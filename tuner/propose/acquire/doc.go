@@ -14,7 +14,7 @@
 //	        └─► bandit.Search on the space ─► candidates ─► choice: duplicates, known
 //
 // The mathematics of sources that needs no space or model is in package bandit. It is expected
-// improvement, the size of a trust region, local quadratics, CMA-ES and hypervolume.
+// improvement, the size of a trust region, local quadratics and CMA-ES.
 //
 // docs/model.md has the score, the sources, the choice among candidates, and the best trial, with
 // the papers.

@@ -13,10 +13,6 @@ import (
 const (
 	eliteSize = 32
 	parents   = 5 // results that are mutated
-	// At frontMost results of several objectives, those that add least to the hypervolume are
-	// removed until frontKept are left.
-	frontKept = 2 * eliteSize
-	frontMost = 2 * frontKept
 )
 
 // elite is the set of results that candidates are near to. All keep the constraints. For
@@ -34,7 +30,7 @@ type elite struct {
 	good   standing
 }
 
-// standing is the prediction of surface 0 for the elite, at a number of told results.
+// standing is the prediction for the elite of one objective, at a number of told results.
 type standing struct {
 	told           int
 	x              *kernel.Points[float64]
@@ -102,8 +98,7 @@ func (l *elite) addNear(i int) {
 	}
 }
 
-// addFront keeps the results that no other dominates. If there are many, it keeps those
-// that dominate most (see [bandit.HypervolumeSubset]).
+// addFront keeps the results that no other dominates.
 func (l *elite) addFront(i int) {
 	list := l.engine.Results.List
 	dominates := func(p, q []model.Measure) bool {
@@ -115,27 +110,11 @@ func (l *elite) addFront(i int) {
 		return true
 	}
 	y := list[i].Y
-	for _, m := range l.members {
-		if dominates(list[m].Y, y) {
-			return
-		}
+	if slices.ContainsFunc(l.members, func(m int) bool { return dominates(list[m].Y, y) }) {
+		return
 	}
 	l.members = slices.DeleteFunc(l.members, func(m int) bool { return dominates(y, list[m].Y) })
 	l.members = append(l.members, i)
-	if len(l.members) < frontMost {
-		return
-	}
-	points := make([][]float64, len(l.members))
-	for at, m := range l.members {
-		for j, v := range list[m].Y {
-			points[at] = append(points[at], l.engine.Event.Surfaces[j].Target.Of(v.Value))
-		}
-	}
-	var kept []int
-	for _, at := range bandit.HypervolumeSubset(points, frontKept) {
-		kept = append(kept, l.members[at])
-	}
-	l.members = kept
 }
 
 // now returns the model's prediction for the elite by the results so far, without pending
@@ -151,7 +130,7 @@ func (l *elite) now() *standing {
 			copy(x.Row(i), row)
 		}
 		l.good = standing{told: l.told, x: x}
-		if x != nil {
+		if x != nil && len(l.scores) > 0 { // of one objective
 			l.good.mean, l.good.variance = l.engine.Predict(0, x)
 		}
 	}
@@ -162,8 +141,7 @@ func (l *elite) now() *standing {
 // objectives it returns any of the front. As long as no result keeps the constraints, it
 // returns those that break them least.
 func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
-	good := a.elite.now()
-	n := len(good.mean)
+	good, n := a.elite.now(), len(a.elite.members)
 	var out [][]float64
 	if n == 0 {
 		for _, i := range a.elite.near {
