@@ -1,13 +1,17 @@
 package figure
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 )
 
-// WritePNGFiles writes every plot that has points as folder/name-plot.png. It creates the
-// folder. It returns the files written.
+// WritePNGFiles writes every plot that has points as folder/name-plot.png, with a number after
+// a name that another plot has. It creates the folder. It returns the files written.
 func (l Plots) WritePNGFiles(name, folder string) ([]string, error) {
 	return l.write(name, folder, ".png", (*Plot).WritePNG)
 }
@@ -17,41 +21,30 @@ func (l Plots) WriteSVGFiles(name, folder string) ([]string, error) {
 	return l.write(name, folder, ".svg", (*Plot).WriteSVG)
 }
 
-func (l Plots) write(name, folder, ending string, draw func(*Plot, io.Writer) error) ([]string, error) {
-	var files []string
+func (l Plots) write(name, folder, ending string, draw func(*Plot, io.Writer) error) (files []string, err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	taken := make(map[string]bool) // in lower case, as some systems compare names
 	for _, p := range l {
 		if p.Empty() {
 			continue
 		}
-		file := filepath.Join(folder, name+"-"+p.Name+ending)
-		if err := writeFile(file, func(out io.Writer) error { return draw(p, out) }); err != nil {
+		text := name + "-" + p.Name
+		for k := 2; taken[strings.ToLower(text)]; k++ {
+			text = fmt.Sprintf("%s-%s~%d", name, p.Name, k)
+		}
+		taken[strings.ToLower(text)] = true
+		file := atomicfile.Name(text) + ending
+		if err := atomicfile.WriteIn(root, file, 0o644, func(out io.Writer) error { return draw(p, out) }); err != nil {
 			return files, err
 		}
-		files = append(files, file)
+		files = append(files, filepath.Join(folder, file))
 	}
 	return files, nil
-}
-
-// writeFile replaces a file once all is written.
-func writeFile(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails if all went well
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

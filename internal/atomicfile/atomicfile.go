@@ -1,22 +1,36 @@
-// Package atomicfile replaces files as a whole.
+// Package atomicfile replaces files as a whole, and makes names of files from other names.
 package atomicfile
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // Write replaces the file at path by what write writes, with a mode. If it fails, the file
 // is as it was. Readers see the old or the new one, also after a loss of power.
 func Write(path string, mode os.FileMode, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails if all went well
+	defer folder.Close()
+	return WriteIn(folder, filepath.Base(path), mode, write)
+}
+
+// WriteIn is [Write] for a name in a folder. It does not write outside of the folder.
+func WriteIn(folder *os.Root, name string, mode os.FileMode, write func(io.Writer) error) error {
+	Sweep(folder, name)
+	f, err := Create(folder, name, mode)
+	if err != nil {
+		return err
+	}
+	temp := filepath.Base(f.Name())
+	defer folder.Remove(temp) // fails if all went well
 	w := bufio.NewWriterSize(f, 1<<20)
 	if err := write(w); err != nil {
 		f.Close()
@@ -25,13 +39,43 @@ func Write(path string, mode os.FileMode, write func(io.Writer) error) error {
 	if err := errors.Join(w.Flush(), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := folder.Rename(temp, name); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	dir, err := folder.Open(".")
 	if err != nil {
 		return err
 	}
 	_ = dir.Sync() // which some systems cannot, and the file itself is on disk
 	return dir.Close()
+}
+
+// ending is that of the names of files under construction.
+const ending = ".tmp"
+
+// Create makes a file for what shall become the named one, under the name that [Sweep] knows,
+// and marks it as in use while it is open.
+func Create(folder *os.Root, name string, mode os.FileMode) (*os.File, error) {
+	f, err := folder.OpenFile(name+"."+rand.Text()[:10]+ending, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = Lock(f, false) // a file that cannot be locked is only swept too early
+	return f, nil
+}
+
+// Sweep removes what processes that died left of [Create] for a name.
+func Sweep(folder *os.Root, name string) {
+	dir, err := folder.Open(".")
+	if err != nil {
+		return
+	}
+	left, _ := dir.ReadDir(-1)
+	dir.Close()
+	own := regexp.MustCompile("^" + regexp.QuoteMeta(name) + `\.[A-Z2-7]{10}\` + ending + "$")
+	for _, e := range left {
+		if own.MatchString(e.Name()) && e.Type().IsRegular() && abandoned(folder, e.Name()) {
+			_ = folder.Remove(e.Name())
+		}
+	}
 }

@@ -103,6 +103,22 @@ func checkPlaceholder(sp *space.Space, p piece, alone bool) error {
 		p.text, strings.Join(names, ", "))
 }
 
+// checkFileNames refuses placeholders for values that lead to another folder.
+func (c *Command) checkFileNames(sp *space.Space) error {
+	for _, p := range c.args[0] {
+		q, ok := sp.Lookup(p.text)
+		if !ok || !p.placeholder {
+			continue
+		}
+		for _, v := range q.Values {
+			if text := v.String(); strings.ContainsAny(text, `/\`) || strings.Trim(text, ".") == "" {
+				return fmt.Errorf("parameter %q has the value %q, and a name of a file has no / or \\ and is not of dots alone; use {trial}", q.Name, text)
+			}
+		}
+	}
+	return nil
+}
+
 // variables names the environment variable of each parameter.
 func variables(sp *space.Space) (map[string]string, error) {
 	env, taken := make(map[string]string), make(map[string]string)

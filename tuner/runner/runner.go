@@ -240,6 +240,9 @@ func (o Options) parse(spec study.Spec) (command, result *Command, err error) {
 	if result, err = ParseCommand(o.Study, spec.Space, []string{o.Result}); err != nil {
 		return nil, nil, fmt.Errorf("the file of results: %w", err)
 	}
+	if err = result.checkFileNames(spec.Space); err != nil {
+		return nil, nil, fmt.Errorf("the file of results: %w", err)
+	}
 	if command, err = ParseCommand(o.Study, spec.Space, o.Command); err != nil || o.Func != nil {
 		return command, result, err
 	}

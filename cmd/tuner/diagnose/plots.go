@@ -614,6 +614,10 @@ func DrawStudy(ctx context.Context, svc tuner.Service, view tuner.Study, g *cli.
 // write writes the plots as PNG and SVG into folders, where a name is given.
 func (p *studyPlots) write(g *cli.Globals, cmd *cobra.Command, png, svg string) error {
 	var files []string
+	study := p.view.Name
+	if slices.ContainsFunc(plotKinds, func(kind string) bool { return strings.Contains(study, "-"+strings.TrimSuffix(kind, "s")) }) {
+		study = strings.ReplaceAll(study, "-", "~") // else a-history and its plots could have files of study a
+	}
 	for _, form := range []struct {
 		folder string
 		write  func(name, folder string) ([]string, error)
@@ -621,7 +625,7 @@ func (p *studyPlots) write(g *cli.Globals, cmd *cobra.Command, png, svg string) 
 		if form.folder == "" {
 			continue
 		}
-		written, err := form.write(p.view.Name, form.folder)
+		written, err := form.write(study, form.folder)
 		files = append(files, written...)
 		if err != nil {
 			return err
