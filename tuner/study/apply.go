@@ -75,6 +75,7 @@ func (s *Study) applyCreated(e Event, b Created) error {
 		holders:  make(map[leaseKey]holding),
 		running:  make(map[int]struct{}),
 		requests: make(map[requestKey]requestRecord),
+		callers:  make(map[string]uint32),
 		several:  make(map[requestKey][]handed),
 	}
 	return nil

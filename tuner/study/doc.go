@@ -51,7 +51,8 @@
 //
 // Most commands have an optional request id, which is stored in their events. The same
 // id with the same content has one effect and one answer, however often it is sent. With
-// other content it is refused. The ids of asks, tells and all other commands that made,
+// other content it is refused, and so it is from another caller, see
+// [Study.CheckSender]. The ids of asks, tells and all other commands that made,
 // handed out or ended a trial are kept as long as the study. Other ids, such as those
 // of reports, attributes and pauses, are kept for at least [RequestRetention]. If a
 // crash interrupted an ask before all suggestions were made, sending it again makes the

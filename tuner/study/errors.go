@@ -153,9 +153,21 @@ func (e *ReportConflictError) Error() string {
 	return fmt.Sprintf("trial %d already has %s = %g at step %d; report each step once", e.Trial, e.Metric, e.Stored, e.Step)
 }
 
-// RequestReusedError refuses a request id that was used with other content.
-type RequestReusedError struct{ ID string }
+// RequestReusedError refuses a request id that was used with other content, or by
+// another caller.
+type RequestReusedError struct {
+	ID     string
+	Others bool // by another caller
+}
 
 func (e *RequestReusedError) Error() string {
-	return fmt.Sprintf("request id %q was used for another request; use a new id, or send the same content again", e.ID)
+	return fmt.Sprintf("request_id = %q: %s", e.ID, e.Rule())
+}
+
+// Rule returns the rule and the remedy.
+func (e *RequestReusedError) Rule() string {
+	if e.Others {
+		return "belongs to the token or certificate that used it first; use a new id, or send it with that one"
+	}
+	return "was used for another request; use a new id, or send the same content again"
 }

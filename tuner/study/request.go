@@ -42,9 +42,10 @@ func keyOf(id string) (k requestKey) {
 // many records as events and the garbage collector would visit them.
 type requestRecord struct {
 	fingerprint uint64
-	answer      int32 // as in Request
-	late        bool  // a tell was kept as a late result
-	keep        bool  // kept as long as the study
+	answer      int32  // as in Request
+	caller      uint32 // in Study.callers, 0 if unknown
+	late        bool   // a tell was kept as a late result
+	keep        bool   // kept as long as the study
 	any         bool
 	several     bool   // more trials than first, which the study has
 	first       handed // valid if any is set
@@ -122,6 +123,19 @@ func (s *Study) recallKey(key requestKey) (r requestRecord, known bool) {
 	return r, known
 }
 
+// CheckSender refuses a command whose request id another caller has used. Nothing is
+// refused if either caller is unknown, which is empty.
+func (s *Study) CheckSender(caller string, cmd Command) error {
+	c, ok := cmd.(identified)
+	if !ok || caller == "" {
+		return nil
+	}
+	if r, _ := s.recall(c.requestID()); r.caller != 0 && r.caller != s.callers[caller] {
+		return &RequestReusedError{ID: c.requestID(), Others: true}
+	}
+	return nil
+}
+
 // remember records the request of an event that was just applied.
 func (s *Study) remember(e Event) {
 	for len(s.aging) > 0 && e.Time.Sub(s.aging[0].at) > RequestRetention {
@@ -137,6 +151,12 @@ func (s *Study) remember(e Event) {
 	key := keyOf(e.Request.ID)
 	r, known := s.recallKey(key)
 	r.fingerprint, r.answer = e.Request.Fingerprint, int32(e.Request.Answer)
+	if !known && e.Caller != "" {
+		if s.callers[e.Caller] == 0 {
+			s.callers[e.Caller] = uint32(len(s.callers) + 1)
+		}
+		r.caller = s.callers[e.Caller]
+	}
 	if late, ok := e.Body.(ToldLate); ok {
 		r.late = true
 		s.hand(key, &r, late.Trial, late.Epoch)

@@ -20,6 +20,7 @@ type Study struct {
 	holders  map[leaseKey]holding // of leases before the last one, and of those with several callers
 	running  map[int]struct{}
 	requests map[requestKey]requestRecord
+	callers  map[string]uint32       // numbers from 1 of the callers of requests
 	several  map[requestKey][]handed // trials of requests after the first
 	aging    []requestAge            // requests whose ids may be forgotten, oldest first
 }

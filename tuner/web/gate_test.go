@@ -90,6 +90,30 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestRequestsOfOthers checks that a request id over HTTP belongs to the token that sent it
+// first, also over gRPC, whose server both share.
+func TestRequestsOfOthers(t *testing.T) {
+	path := tokenPath(t)
+	a, b := addToken(t, path, server.Scope{Role: server.RoleWorker}), addToken(t, path, server.Scope{Role: server.RoleWorker})
+	r := start(t, withStudies(t), server.Options{TokenFile: path}, loopback)
+	const config = `"config":{"x":{"floatValue":0.5},"n":{"intValue":"1"}}`
+	for method, body := range map[string]string{
+		"Ask":          `{"parent":"studies/mine","requestId":"r1"}`,
+		"EnqueueTrial": `{"parent":"studies/theirs","requestId":"r2",` + config + `}`,
+		"AddTrials":    `{"parent":"studies/theirs","trials":[{"requestId":"r3","enqueue":true,` + config + `}]}`,
+	} {
+		first, again := r.call(t, method, body, "Authorization", a), r.call(t, method, body, "Authorization", a)
+		if first.status != 200 || first.text != again.text {
+			t.Errorf("%s: %s, and again %s", method, first.text, again.text)
+		}
+		other := r.call(t, method, body, "Authorization", b)
+		other.want(t, method+" with the id of another", 400, 3, "INVALID")
+		if wrong := fmt.Sprint(other.details("google.rpc.BadRequest")); !strings.Contains(wrong, "request_id") || !strings.Contains(wrong, "belongs to the token") {
+			t.Errorf("%s: %s", method, other.text)
+		}
+	}
+}
+
 // TestGateBeforeBody checks that a caller without a token is refused before its body.
 func TestGateBeforeBody(t *testing.T) {
 	path := tokenPath(t)

@@ -247,6 +247,9 @@ func violations(err error) []proto.Message {
 	if errors.As(err, &one) {
 		add(one.Field, sentence(one.Rule, one.Remedy))
 	}
+	if reused := (*study.RequestReusedError)(nil); errors.As(err, &reused) {
+		add("request_id", reused.Rule())
+	}
 	for _, f := range space.Faults(err) {
 		field := f.Parameter
 		if f.Field != "" {

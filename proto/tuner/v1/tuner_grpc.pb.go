@@ -3,7 +3,8 @@
 // Resources are named studies/{study} and studies/{study}/trials/{number}.
 // Every call that changes something takes a request_id, preferably a random UUID.
 // The same id with the same content has one effect and one answer, even if it is
-// sent several times. With other content it is refused (INVALID_ARGUMENT).
+// sent several times. With other content or by another caller it is refused
+// (INVALID_ARGUMENT), but an admin may send again what others added or enqueued.
 //
 // Callers authenticate with a bearer token, as metadata "authorization: Bearer
 // <token>", or with a client certificate. Tokens are for admins, for reading, or

@@ -420,8 +420,8 @@ class OpenStudy(Study):
             return h.add_encoded([m])[0]
         except _errors.StudyFinished:
             self._reopen()
-        except InvalidRequest as e:  # another process added it with other notes
-            if "was used for another request" not in str(e):
+        except InvalidRequest as e:  # another process added it, with other notes or token
+            if "request_id = " not in str(e):
                 raise
         return None
 

@@ -9,8 +9,18 @@ import (
 // stands. name is that of the study.
 func permit(c tuner.Caller, name string, s *study.Study, cmd study.Command) error {
 	if c.Permit == nil {
-		return nil
+		switch cmd.(type) {
+		case study.Add, study.Enqueue: // an admin may continue an import of others
+			return nil
+		}
+	} else if err := permitWork(c, name, s, cmd); err != nil {
+		return err
 	}
+	return s.CheckSender(c.Name, cmd)
+}
+
+// permitWork decides on the worker that a command acts for.
+func permitWork(c tuner.Caller, name string, s *study.Study, cmd study.Command) error {
 	switch cmd := cmd.(type) {
 	case study.Ask:
 		return permitAsk(c, name, s, cmd)
