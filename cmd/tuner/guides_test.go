@@ -109,7 +109,7 @@ type guide struct {
 // runGuide runs the commands of a page and returns the page with the output that they
 // have now.
 func runGuide(t *testing.T, text string) string {
-	g := &guide{dir: t.TempDir(), port: freePort(t), env: append(os.Environ(), "TUNER_DB=", "TUNER_SERVER=", "TUNER_STUDY=", "LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1")}
+	g := &guide{dir: t.TempDir(), port: freePort(t), env: append(os.Environ(), "TUNER_DB=", "TUNER_SERVER=", "TUNER_STUDY=", "LC_ALL=C.UTF-8", "COLUMNS=80", "PYTHONDONTWRITEBYTECODE=1")}
 	if onGuidesPath() {
 		g.env = append(g.env, "BKB_SIMD="+guidesPath)
 	}

@@ -114,7 +114,7 @@ models them to suggest better ones.`,
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("Program")
 	addCompletion(root)
-	cli.CompleteChoices(root)
+	cli.Finish(root)
 	return root
 }
 

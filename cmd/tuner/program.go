@@ -164,7 +164,7 @@ func newTopics() []*cobra.Command {
   TUNER_STUDY   study of a command that names none
   TRACEPARENT   W3C trace context, for the log of the server
   NO_COLOR      no colours, unless --color always is given
-  COLUMNS       width of tables where stdout is no terminal (default 80)
+  COLUMNS       width of tables where stdout is no terminal (default no limit)
   BKB_SIMD      vector instructions, avx512, avx2 or portable (default the best)
   BKB_DEVICE    device for kernel products, as --device
   BKB_CUDA_DRIVER

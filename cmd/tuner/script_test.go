@@ -115,6 +115,7 @@ func setup(env *testscript.Env) error {
 		}
 	}
 	env.Setenv("BKB_DATA", folder)
+	env.Setenv("COLUMNS", "80") // as on a terminal
 	env.Setenv("TUNER_PYTHON", python())
 	env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	proto, err := filepath.Abs("../../proto/tuner/v1")

@@ -1,6 +1,9 @@
 package space
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Form is a file format of spaces.
 type Form uint8
@@ -160,7 +163,15 @@ func (b *builder) ownConstraints(n *node) {
 }
 
 func (b *builder) ownParameter(r *fieldReader, n *node) {
-	if n.kind != nodeObject {
+	switch {
+	case n.kind == nodeList && slices.ContainsFunc(n.items, func(v node) bool { return v.kind == nodeNumber }):
+		r.fault(n.line, "", n.shown(), "numbers may have an order or none", "write {type: ordinal, values: […]}, or type: categorical")
+		return
+	case n.kind == nodeList: // a categorical in short
+		r.lines["values"] = n.line
+		r.p.Type, r.p.Values = TypeCategorical, r.list(n, "values")
+		return
+	case n.kind != nodeObject:
 		r.fault(n.line, "", n.shown(), "a parameter is described by a mapping", "write {type: constant, value: …}, or another type")
 		return
 	}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/internal/nearest"
 	"github.com/bkbtuner/bkb/tuner"
@@ -50,16 +52,55 @@ func FormatFlag(cmd *cobra.Command, allowed ...string) *string {
 	return form
 }
 
-// CompleteChoices completes the flags of all commands whose values are one of a few words.
-func CompleteChoices(root *cobra.Command) {
-	complete := func(f *pflag.Flag) {
+// duration is the value of a flag that also accepts days, and the times of clocks and of
+// Slurm.
+type duration struct{ pflag.Value }
+
+// clock is [days-]hours:minutes:seconds.
+var clock = regexp.MustCompile(`^(?:(\d+)-)?(\d+):(\d\d):(\d\d)$`)
+
+// days are the days of a time such as 2d12h, which come first.
+var days = regexp.MustCompile(`^(\d+(?:\.\d+)?)d`)
+
+func (d duration) Set(s string) error {
+	plain := s
+	if at := clock.FindStringSubmatch(s); at != nil {
+		plain = cmp.Or(at[1], "0") + "d" + at[2] + "h" + at[3] + "m" + at[4] + "s"
+	}
+	if at := days.FindStringSubmatch(plain); at != nil {
+		n, err := strconv.ParseFloat(at[1], 64)
+		if err != nil {
+			return err
+		}
+		rest, err := time.ParseDuration(cmp.Or(plain[len(at[0]):], "0s"))
+		if err != nil {
+			return err
+		}
+		seconds := n*24*60*60 + rest.Seconds()
+		if seconds > math.MaxInt64/float64(time.Second) {
+			return strconv.ErrRange
+		}
+		plain = strconv.FormatFloat(seconds, 'f', -1, 64) + "s"
+	}
+	return d.Value.Set(plain)
+}
+
+// Finish completes the flags of all commands whose values are one of a few words, and lets
+// those of durations accept days and the times of clocks.
+func Finish(root *cobra.Command) {
+	finish := func(f *pflag.Flag) {
 		if c, ok := f.Value.(*choice); ok {
 			Register(root, f.Name, Words(c.allowed...))
+		} else if f.Value.Type() == "duration" {
+			f.Value = duration{f.Value}
+			if f.DefValue == "0s" { // which help leaves out only for the type of pflag
+				f.DefValue = "0"
+			}
 		}
 	}
-	root.LocalFlags().VisitAll(complete)
+	root.LocalFlags().VisitAll(finish)
 	for _, cmd := range root.Commands() {
-		CompleteChoices(cmd)
+		Finish(cmd)
 	}
 }
 
@@ -71,7 +112,7 @@ func StudyName(args []string) (string, error) {
 	if name := os.Getenv("TUNER_STUDY"); name != "" {
 		return name, nil
 	}
-	return "", Usagef("there is no study; name it as an argument or in TUNER_STUDY")
+	return "", Usagef("no study is named; name it as an argument or in TUNER_STUDY")
 }
 
 // NoArgs refuses arguments. For a command with subcommands they are unknown subcommands.
@@ -139,7 +180,7 @@ var rules = map[string]string{
 	"count":       "must be a whole number, such as 10",
 	"uint64":      "must be a whole number of at least 0, such as 10",
 	"float64":     "must be a number with a decimal point, such as 0.5",
-	"duration":    "must be a number with a unit, such as 30s, 5m or 12h",
+	"duration":    "must be a number with a unit, such as 30s, 5m, 12h or 2d, or a time such as 12:00:00",
 	"bool":        "must be true or false; leave the value out for true",
 	"stringSlice": "must be a list with commas, such as a,b",
 }

@@ -340,17 +340,21 @@ func (g *Globals) With(cmd *cobra.Command, e Existing, f func(ctx context.Contex
 // WithStudy is with for commands on a study, which the first argument or TUNER_STUDY
 // names. If there is no such study, the error lists the others.
 func (g *Globals) WithStudy(cmd *cobra.Command, args []string, f func(ctx context.Context, svc tuner.Service, name string) error) error {
-	name, err := StudyName(args)
-	if err != nil {
-		return err
-	}
-	return g.With(cmd, MustExist, func(ctx context.Context, svc tuner.Service) error {
+	name, unnamed := StudyName(args)
+	err := g.With(cmd, MustExist, func(ctx context.Context, svc tuner.Service) error {
+		if unnamed != nil {
+			if studies, more, err := svc.Studies(ctx, "", 0); err == nil {
+				unnamed = Usagef("%w; %s", unnamed, theStudies(studies, more))
+			}
+			return nil
+		}
 		err := f(ctx, svc, name)
 		if tuner.CodeOf(err) == tuner.NotFound {
 			return Explain(ctx, svc, name, err)
 		}
 		return err
 	})
+	return cmp.Or(unnamed, err)
 }
 
 // WithView is WithStudy for commands that begin by reading the study.
@@ -375,20 +379,30 @@ func Explain(ctx context.Context, svc tuner.Service, name string, err error) err
 	if listErr != nil || slices.ContainsFunc(studies, func(s tuner.Study) bool { return s.Name == name }) {
 		return err
 	}
+	text := theStudies(studies, more)
+	if near := Similar(name, namesOf(studies)); near != "" {
+		text = fmt.Sprintf("did you mean %s?", near)
+	}
+	return Exit(ExitNotFound, fmt.Errorf("there is no study %q; %s", name, text))
+}
+
+func namesOf(studies []tuner.Study) []string {
 	names := make([]string, len(studies))
 	for i, s := range studies {
 		names[i] = s.Name
 	}
-	text := "there are no studies yet"
-	switch near := Similar(name, names); {
-	case near != "":
-		text = fmt.Sprintf("did you mean %s?", near)
-	case len(names) > 0 && len(names) <= 8 && !more:
-		text = "there is " + strings.Join(names, ", ")
-	case len(names) > 0:
-		text = "list them with tuner studies"
+	return names
+}
+
+// theStudies says which studies there are.
+func theStudies(studies []tuner.Study, more bool) string {
+	switch {
+	case len(studies) == 0:
+		return "there are no studies yet"
+	case len(studies) <= 8 && !more:
+		return "there is " + strings.Join(namesOf(studies), ", ")
 	}
-	return Exit(ExitNotFound, fmt.Errorf("there is no study %q; %s", name, text))
+	return "list them with tuner studies"
 }
 
 // Database is the address of the database to work on, empty for a file or a server.

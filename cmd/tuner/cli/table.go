@@ -236,12 +236,12 @@ func (g *Globals) RemarkLeft(cmd *cobra.Command, t *Table) {
 
 // WideFlag adds --wide. It returns a function for the width of tables on a stream.
 func WideFlag(cmd *cobra.Command) func(out io.Writer) int {
-	wide := cmd.Flags().Bool("wide", false, "tables with all columns, wider than the terminal or $COLUMNS")
+	wide := cmd.Flags().Bool("wide", false, "tables with all columns, wider than the terminal")
 	return func(out io.Writer) int {
 		if *wide {
 			return 0
 		}
-		return OutputWidth(out)
+		return TableWidth(out)
 	}
 }
 

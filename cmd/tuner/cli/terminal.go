@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -73,10 +74,14 @@ func (w *cleanWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OutputWidth is the number of columns for text on a stream. It is that of the terminal,
+// OutputWidth is the number of columns for prose on a stream. It is that of the terminal,
 // else $COLUMNS, else 80.
-func OutputWidth(w io.Writer) int {
-	const usual, least = 80, 20
+func OutputWidth(w io.Writer) int { return cmp.Or(TableWidth(w), 80) }
+
+// TableWidth is the number of columns for tables on a stream. It is that of the terminal,
+// else $COLUMNS, else 0, for no limit.
+func TableWidth(w io.Writer) int {
+	const least = 20
 	if f := TerminalOf(w); f != nil {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n >= least {
 			return n
@@ -85,7 +90,7 @@ func OutputWidth(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= least {
 		return n
 	}
-	return usual
+	return 0
 }
 
 // TerminalOf returns the terminal behind a stream of run, or nil.

@@ -147,7 +147,7 @@ func printDiagnosisJSON(cmd *cobra.Command, d surrogate.Diagnosis) error {
 func printDiagnosis(cmd *cobra.Command, d surrogate.Diagnosis, objective string) error {
 	const deviations = "standard deviations of the model"
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "VALUE", "UNIT")
-	t.Width, t.Least = cli.OutputWidth(cmd.OutOrStdout()), map[int]int{2: 12}
+	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{2: 12}
 	row := func(show bool, name, unit, format string, values ...any) {
 		if show {
 			t.Row(name, fmt.Sprintf(format, values...), unit)
@@ -255,7 +255,7 @@ func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objecti
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "MEAN", "± MODEL", "± NOISE")
-	t.Width, t.Least = cli.OutputWidth(cmd.OutOrStdout()), map[int]int{0: 12}
+	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{0: 12}
 	for _, e := range out.Objectives {
 		t.Row(e.Objective, fmt.Sprintf("%.4g", e.Mean), fmt.Sprintf("%.2g", e.StdDev), fmt.Sprintf("%.2g", e.Noise))
 	}
@@ -338,7 +338,7 @@ func printImportance(cmd *cobra.Command, i tuner.Importance) error {
 		return strings.Repeat("█", int(math.Round(20*x)))
 	}
 	t := cli.NewTable(cmd.OutOrStdout(), "PARAMETER", "ALONE", "TOTAL", "BEST TRIALS", "SHARE")
-	t.Width, t.Least = cli.OutputWidth(cmd.OutOrStdout()), map[int]int{0: 12}
+	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{0: 12}
 	t.Drop = []int{4, 1}
 	for _, p := range list {
 		t.Row(p.Parameter, share(p.First, p.FirstError), share(p.Total, p.TotalError), share(p.Data, math.NaN()), bar(rank(p)))

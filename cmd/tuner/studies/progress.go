@@ -187,11 +187,11 @@ func (p *progress) ended(e runner.Event) {
 	} else if p.best != nil {
 		best = "  best: " + trials.BestText(*p.best, p.study.Spec.Objectives[0])
 	}
-	if p.g.Verbose == 0 { // tuner trials has all of it
+	if width := cli.TableWidth(p.out); p.g.Verbose == 0 && width > 0 { // tuner trials has all of it
 		if e.Trial.State == study.Pruned { // the reason may be long
-			head = cli.Short(cli.Clean(head), cli.OutputWidth(p.out))
+			head = cli.Short(cli.Clean(head), width)
 		}
-		room := cli.OutputWidth(p.out) - utf8.RuneCountInString(cli.Clean(head+tail))
+		room := width - utf8.RuneCountInString(cli.Clean(head+tail))
 		fit := func(text string, least int) string {
 			n := utf8.RuneCountInString(cli.Clean(text))
 			if room < min(n, least) {
@@ -283,9 +283,6 @@ func (p *progress) bar(elapsed time.Duration) string {
 		fmt.Fprintf(&b, "%d trials", done)
 	}
 	fmt.Fprintf(&b, "  %d running", p.running)
-	if p.best != nil {
-		b.WriteString("  best " + trials.BestText(*p.best, p.study.Spec.Objectives[0]))
-	}
 	b.WriteString("  " + elapsed.Round(time.Second).String())
 	if mine := done - p.already; of > done && mine > 0 {
 		left := time.Duration(float64(elapsed) / float64(mine) * float64(of-done))
@@ -297,6 +294,9 @@ func (p *progress) bar(elapsed time.Duration) string {
 			left := time.Duration(float64(elapsed) / (spent - began) * (1 - spent))
 			b.WriteString(", about " + left.Round(time.Second).String() + " left")
 		}
+	}
+	if p.best != nil { // last, as a terminal may be too narrow for it
+		b.WriteString("  best " + trials.BestText(*p.best, p.study.Spec.Objectives[0]))
 	}
 	return b.String()
 }

@@ -70,6 +70,7 @@ func TestProgressKnowsOthers(t *testing.T) {
 // configuration and the best trial.
 func TestProgressFits(t *testing.T) {
 	p, out, tell := newProgressTest(t, 0)
+	t.Setenv("COLUMNS", "80")
 	event := func(x float64) {
 		trial := tell(x)
 		trial.Suggestion.Mean, trial.Suggestion.StdDev = []float64{1.0 / 3}, []float64{0.0123}
@@ -82,6 +83,8 @@ func TestProgressFits(t *testing.T) {
 	event(0.75)
 	t.Setenv("COLUMNS", "44")
 	event(0.875)
+	t.Setenv("COLUMNS", "") // nothing is cut
+	event(0.625)
 	p.g.Verbose = 1
 	event(0.4321987654321)
 	want := []string{
@@ -91,7 +94,8 @@ func TestProgressFits(t *testing.T) {
 		"Trial 2: loss=0.5 (predicted 0.3333±0.012)  best: loss=0.333333 (trial 1)",
 		"Trial 3: loss=0.75 (predicted 0.3333±0.012)  x=0.742277",
 		"Trial 4: loss=0.875 (predicted 0.3333±0.012)",
-		"Trial 5: completed loss=0.4321987654321 (predicted 0.3333±0.012)  x=0.457021  best: loss=0.333333 (trial 1)",
+		"Trial 5: loss=0.625 (predicted 0.3333±0.012)  x=0.457021  best: loss=0.333333 (trial 1)",
+		"Trial 6: completed loss=0.4321987654321 (predicted 0.3333±0.012)  x=0.210933  best: loss=0.333333 (trial 1)",
 	}
 	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
 		if i >= len(want) || line != want[i] {
@@ -140,7 +144,7 @@ func TestBar(t *testing.T) {
 		Trials: 28, Counts: map[study.TrialState]int{study.Running: 4, study.Completed: 24},
 	}, running: 4, already: 12}
 	p.best = &study.Trial{Number: 7, State: study.Completed, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{0.25}}}}}
-	want := "████████████░░░░░░░░░░░░ 24/48  4 running  best loss=0.25 (trial 7)  1m0s, about 2m0s left"
+	want := "████████████░░░░░░░░░░░░ 24/48  4 running  1m0s, about 2m0s left  best loss=0.25 (trial 7)"
 	if got := p.bar(time.Minute); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -230,7 +230,7 @@ func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary,
 	if *r.form == "none" {
 		return nil
 	}
-	return trials.PrintBest(g, cmd, *r.form, s.Study, s.Best, cli.OutputWidth(cmd.OutOrStdout()))
+	return trials.PrintBest(g, cmd, *r.form, s.Study, s.Best, cli.TableWidth(cmd.OutOrStdout()))
 }
 
 // NoteRun notes how a run ended, and returns its error.

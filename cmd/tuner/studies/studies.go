@@ -3,9 +3,11 @@ package studies
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,8 +31,8 @@ func newStudies(g *cli.Globals) *cobra.Command {
 A study that cannot be read has the status unread, with the reason. It is damaged,
 or it is too large for the memory of the server.
 
-The format names prints one name on each line. The formats json, jsonl and yaml have
-all settings of a study.`,
+The format names prints one name on each line. The format csv has the table's columns.
+The formats json, jsonl and yaml have all settings of a study.`,
 		Example: "  tuner studies\n  tuner studies digits -f yaml",
 		Args:    cli.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +51,7 @@ all settings of a study.`,
 		},
 	}
 	width = cli.WideFlag(cmd)
-	form = cli.FormatFlag(cmd, "table", "json", "jsonl", "yaml", "names")
+	form = cli.FormatFlag(cmd, "table", "csv", "json", "jsonl", "yaml", "names")
 	return cmd
 }
 
@@ -78,6 +80,10 @@ func writeStudies(out io.Writer, form string, width int, all iter.Seq2[tuner.Stu
 	t.Width, t.Colors = width, map[int]func(string) string{1: cli.StateColor}
 	t.Least, t.Drop = map[int]int{0: 12, 6: 12}, []int{7, 4, 3, 6}
 	list := cli.ListSink{Out: out, Format: form}
+	rows := csv.NewWriter(out)
+	if form == "csv" {
+		err = rows.Write([]string{"study", "status", "trials", "added", "max_trials", "running", "queued", "failed", "objectives", "created"})
+	}
 	for s, err := range all {
 		switch {
 		case err != nil:
@@ -86,6 +92,8 @@ func writeStudies(out io.Writer, form string, width int, all iter.Seq2[tuner.Stu
 		case form == "table" && s.Unread != "":
 			t.Row(s.Name, "unread", "", "", "", "", "", "")
 			unread = append(unread, fmt.Sprintf("Study %s cannot be read: %s.", s.Name, s.Unread))
+		case form == "csv":
+			err = rows.Write(studyCells(s))
 		case form == "table":
 			t.Row(studyRow(s)...)
 		case s.Unread != "":
@@ -100,6 +108,9 @@ func writeStudies(out io.Writer, form string, width int, all iter.Seq2[tuner.Stu
 	switch form {
 	case "table":
 		err = t.End()
+	case "csv":
+		rows.Flush()
+		err = rows.Error()
 	case "names":
 	default:
 		err = list.End()
@@ -119,6 +130,18 @@ func studyRow(s tuner.Study) []string {
 		s.Name, trials.StatusText(s), count, fmt.Sprint(s.Counts[study.Running]), fmt.Sprint(s.Counts[study.Queued]),
 		fmt.Sprint(s.Counts[study.Failed]), objectivesText(s.Spec), s.Created.Local().Format(time.DateOnly),
 	}
+}
+
+// studyCells are the cells of a study as CSV. One that cannot be read has its status alone.
+func studyCells(s tuner.Study) []string {
+	cells := []string{s.Name, trials.StatusText(s)}
+	if s.Unread != "" {
+		cells = []string{s.Name, "unread"}
+	}
+	for _, n := range []int{s.Trials, s.Added, s.Spec.MaxTrials, s.Counts[study.Running], s.Counts[study.Queued], s.Counts[study.Failed]} {
+		cells = append(cells, strconv.Itoa(n))
+	}
+	return append(cells, objectivesText(s.Spec), s.Created.Format(time.RFC3339))
 }
 
 func objectivesText(spec study.Spec) string {

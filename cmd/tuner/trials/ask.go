@@ -252,7 +252,7 @@ func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
 		header = append(header, p.Name)
 	}
 	t := cli.NewTable(out, header...)
-	t.Width, t.Record = cli.OutputWidth(out), true
+	t.Width, t.Record = cli.TableWidth(out), true
 	for _, trial := range asked.Trials {
 		s := trial.Suggestion
 		row := []string{strconv.Itoa(trial.Number), strconv.Itoa(trial.Epoch), s.Phase}
