@@ -1248,7 +1248,7 @@ func TestGivenUpAsks(t *testing.T) {
 	_, err := tn.Ask(patience, "s", study.Ask{})
 	close(left)
 	wantCode(t, err, tuner.Unknown)
-	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != propose.PhaseStart {
+	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != study.PhaseStart {
 		t.Errorf("after an ask that was given up: %+v", got.Suggestion)
 	}
 	config := ask(t, tn, study.Ask{})[0].Config

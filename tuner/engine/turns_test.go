@@ -325,7 +325,7 @@ func TestStuckProposer(t *testing.T) {
 		prepared("asked", stuck, 1)
 		told("stuck", trial)
 		synctest.Wait()
-		mine := asked("other", propose.PhaseStart)
+		mine := asked("other", study.PhaseStart)
 		told("other", mine)
 		prepared("the turn is another's", other, 1) // by the ask
 		time.Sleep(patience + time.Minute + time.Second)
@@ -339,14 +339,14 @@ func TestStuckProposer(t *testing.T) {
 			other.mu.Lock()
 			before := other.anchors
 			other.mu.Unlock()
-			told("other", asked("other", propose.PhaseStart))
+			told("other", asked("other", study.PhaseStart))
 			prepared("others wait", other, before+2)
 			waiting.Wait()
 		}
 		prepared("all that time", stuck, 1)
 		back()
 		synctest.Wait()
-		told("stuck", asked("stuck", propose.PhaseStart))
+		told("stuck", asked("stuck", study.PhaseStart))
 		prepared("it is back", stuck, 3)
 	})
 }

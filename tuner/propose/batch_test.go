@@ -31,7 +31,7 @@ func TestPendingTrialsKeepADistance(t *testing.T) {
 			}
 			first := l.S.Trials()
 			l.start(batch)
-			if e != nil && batch.Suggestions[0].Phase != PhaseStart {
+			if e != nil && batch.Suggestions[0].Phase != study.PhaseStart {
 				lengths := e.Past().Lengths()
 				apart := func(n, k int) float64 {
 					x, y, sum := l.Coordinates(n), l.Coordinates(k), 0.0
@@ -54,7 +54,7 @@ func TestPendingTrialsKeepADistance(t *testing.T) {
 				}
 				for n := first; n < l.S.Trials(); n++ {
 					want := 0.1
-					if batch.Suggestions[n-first].Phase == PhaseExploit {
+					if batch.Suggestions[n-first].Phase == study.PhaseExploit {
 						want = exploits
 					}
 					if want < 0.1 {

@@ -557,7 +557,7 @@ func TestTail(t *testing.T) {
 	if !target.Compressed && target.Power == 0 {
 		t.Error("the tail test missed an outlier")
 	}
-	if with.Phase != PhaseModel {
+	if with.Phase != study.PhaseModel {
 		t.Fatalf("phase %s", with.Phase)
 	}
 	if _, kept := suggestion(`{"tail": "keep"}`); kept.Compressed || kept.Power != 0 {

@@ -52,7 +52,7 @@ func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		}
 		b.add(c)
 		trial, next = trial+1, seed+1
-		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: seed, Seen: v.Position(), Phase: PhaseStart})
+		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: seed, Seen: v.Position(), Phase: study.PhaseStart})
 	}
 	return p, nil
 }

@@ -37,7 +37,7 @@
 // the log up to the position that the suggestion had seen. For random and bkb it is the
 // seed of a stream (package internal/stream). For sobol and grid it is the number of
 // the point or cell. The next point follows the last suggested one. In a study that also
-// has suggestions from elsewhere, the Phase [PhaseStart] marks these points.
+// has suggestions from elsewhere, the Phase [study.PhaseStart] marks these points.
 //
 // # Repetitions
 //

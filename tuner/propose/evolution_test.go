@@ -26,7 +26,7 @@ func TestEvolutionGoesOn(t *testing.T) {
 		for n := range 350 {
 			k := l.step(p)
 			trial, _ := l.S.Trial(k)
-			if trial.Suggestion.Phase == PhaseEvolve {
+			if trial.Suggestion.Phase == study.PhaseEvolve {
 				if samples++; n < 200 {
 					t.Fatalf("seed %d: trial %d is a sample", seed, n)
 				}
@@ -72,7 +72,7 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 			for i := range 60 {
 				proposal := l.propose(p, 1+i%3)
 				for k, g := range proposal.Suggestions {
-					if g.Phase == PhaseEvolve {
+					if g.Phase == study.PhaseEvolve {
 						samples++
 					}
 					out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Bound, g.Seen))
@@ -142,7 +142,7 @@ func TestEvolutionIsMade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.start(proposal); proposal.Suggestions[0].Phase == PhaseEvolve {
+			if l.start(proposal); proposal.Suggestions[0].Phase == study.PhaseEvolve {
 				if samples++; n < 15 {
 					t.Errorf("%+v: trial %d is a sample", c, n)
 				}
@@ -189,7 +189,7 @@ func BenchmarkEvolution(b *testing.B) {
 		for n := 0; n < 32 || l.S.Trials()%8 != 4; n++ { // a lane of the evolution
 			l.Do(study.Tell{Trial: l.step(p), Outcome: labtest.Completed(spec, 1e3)})
 		}
-		if phase := l.once(p).Suggestions[0].Phase; (phase == PhaseEvolve) != (options == "") {
+		if phase := l.once(p).Suggestions[0].Phase; (phase == study.PhaseEvolve) != (options == "") {
 			b.Fatalf("%q: the phase is %s", options, phase)
 		}
 		return func() { l.once(p) }

@@ -130,7 +130,7 @@ func TestGapOfStuckStudy(t *testing.T) {
 		}
 		l.start(proposal)
 		n := l.S.Trials() - 1
-		if trial, _ := l.S.Trial(n); trial.Suggestion.Phase == PhaseExplore {
+		if trial, _ := l.S.Trial(n); trial.Suggestion.Phase == study.PhaseExplore {
 			if stuck++; proposal.Gap <= 0 {
 				t.Errorf("trial %d is far, and its gap is %v", n, proposal.Gap)
 			}

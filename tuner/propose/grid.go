@@ -110,7 +110,7 @@ func (g *grid) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 			continue
 		}
 		b.add(c)
-		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: number, Seen: v.Position(), Phase: PhaseStart})
+		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: c, Seed: number, Seen: v.Position(), Phase: study.PhaseStart})
 	}
 	if len(p.Suggestions) == 0 && n > 0 {
 		return Proposal{}, ErrExhausted

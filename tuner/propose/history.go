@@ -21,7 +21,7 @@ func (h *history) follow(v View) {
 	}
 	for t := range v.All(h.followed) {
 		switch {
-		case t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseStart:
+		case t.Origin == study.OriginSuggested && t.Suggestion.Phase == study.PhaseStart:
 			h.next = t.Suggestion.Seed + 1
 		case t.Origin == study.OriginAdded:
 			h.added++

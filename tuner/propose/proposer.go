@@ -99,16 +99,6 @@ type (
 	Forecast = model.Forecast   // for one running trial
 )
 
-// The phases of suggestions.
-const (
-	PhaseStart   = model.PhaseStart   // fills the space without a model
-	PhaseModel   = model.PhaseModel   // upper confidence bound
-	PhaseExploit = model.PhaseExploit // posterior mean
-	PhaseExplore = model.PhaseExplore // another basin, by the far model
-	PhaseEvolve  = model.PhaseEvolve  // sample of an evolution strategy
-	PhaseRepeat  = model.PhaseRepeat  // the best trial again
-)
-
 // ErrExhausted is returned when there is nothing left to suggest, now or later.
 var ErrExhausted = acquire.ErrExhausted
 

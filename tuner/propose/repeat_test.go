@@ -65,8 +65,8 @@ func TestRecommendationAndNoise(t *testing.T) {
 			}
 		}
 		t.Logf("noise %v: recommended %.3f, best measured %.3f, worse %d, equal %d of %d, phases %v", noise, byModel, byValue, worse, same, seeds, phases)
-		if phases[PhaseRepeat] != seeds {
-			t.Errorf("noise %v: %d repetitions in %d studies of 40 trials", noise, phases[PhaseRepeat], seeds)
+		if phases[study.PhaseRepeat] != seeds {
+			t.Errorf("noise %v: %d repetitions in %d studies of 40 trials", noise, phases[study.PhaseRepeat], seeds)
 		}
 		if noise == 0 && same != seeds {
 			t.Errorf("the best measured is not recommended in %d of %d exact studies", seeds-same, seeds)
@@ -90,7 +90,7 @@ func TestNoRepetition(t *testing.T) {
 			for range 30 {
 				n := l.step(p)
 				trial, _ := l.S.Trial(n)
-				if trial.Suggestion.Phase == PhaseRepeat {
+				if trial.Suggestion.Phase == study.PhaseRepeat {
 					t.Errorf("%s: trial %d repeats one", options, n)
 				}
 				y := value(trial.Config)
@@ -119,7 +119,7 @@ func TestFailedRepetition(t *testing.T) {
 			n := l.step(p)
 			trial, _ := l.S.Trial(n)
 			o := labtest.Completed(spec, value(trial.Config))
-			if trial.Suggestion.Phase == PhaseRepeat {
+			if trial.Suggestion.Phase == study.PhaseRepeat {
 				l.Advance(n, 1, 3, func(int64) float64 { return 5 })
 				repeated, o = repeated+1, ended
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/cells"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // arms are the configurations of a space, or of its branches, that are finite and few. The
@@ -130,7 +131,7 @@ func (s armShare) Propose() ([]float64, error) {
 	if scores.Score[best] <= s.elite.now().best() {
 		return nil, nil
 	}
-	s.turn.phase = model.PhaseModel
+	s.turn.phase = study.PhaseModel
 	s.turn.width = w.width
 	return append([]float64(nil), s.arms.points.Row(best)...), nil
 }

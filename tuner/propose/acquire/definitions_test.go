@@ -198,10 +198,10 @@ func TestExploits(t *testing.T) {
 		for range 9 {
 			trial := l.S.Trials()
 			g := l.propose(1).Suggestions[0]
-			if want := every > 0 && trial%every == every-1; (g.Phase == model.PhaseExploit) != want {
+			if want := every > 0 && trial%every == every-1; (g.Phase == study.PhaseExploit) != want {
 				t.Errorf("every %d: trial %d is of phase %s", every, trial, g.Phase)
 			}
-			if g.Phase == model.PhaseExploit {
+			if g.Phase == study.PhaseExploit {
 				rng, x := rand.New(rand.NewPCG(uint64(trial), 3)), kernel.NewPoints[float64](4000, 2, nil)
 				for i := range x.Data() {
 					x.Data()[i] = rng.Float64()
@@ -258,7 +258,7 @@ func TestGapByDefinition(t *testing.T) {
 		l.Do(study.Add{Config: l.Decode(0.5, 0.1*float64(l.S.Trials()-20)), Outcome: labtest.Completed(l.S.Spec(), 2)})
 	}
 	for n := 1; n <= 3; n++ {
-		if got := l.propose(n); got.Suggestions[0].Phase != model.PhaseExploit || got.Gap != 0 || got.Converged {
+		if got := l.propose(n); got.Suggestions[0].Phase != study.PhaseExploit || got.Gap != 0 || got.Converged {
 			t.Errorf("%d at once, the first of phase %s: gap %v, which nobody has looked for before that was pending", n, got.Suggestions[0].Phase, got.Gap)
 		}
 	}
@@ -269,7 +269,7 @@ func TestGapByDefinition(t *testing.T) {
 	if got := diagnosed(); math.Abs(got/want()-1) > 0.01 {
 		t.Errorf("with trials running: gap %v, want %v", got, want())
 	}
-	if got := l.propose(1); got.Suggestions[0].Phase != model.PhaseModel || got.Gap != 0 || got.Converged {
+	if got := l.propose(1); got.Suggestions[0].Phase != study.PhaseModel || got.Gap != 0 || got.Converged {
 		t.Errorf("with trials running an ask of phase %s says %v, %t", got.Suggestions[0].Phase, got.Gap, got.Converged)
 	}
 }

@@ -21,7 +21,7 @@ func TestTrustRegionHolds(t *testing.T) {
 	for i := range 40 {
 		proposal := l.propose(1)
 		g := proposal.Suggestions[0]
-		if g.Phase != model.PhaseStart {
+		if g.Phase != study.PhaseStart {
 			x, err := l.model.Results.Encode(g.Config)
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestTrustRegionHolds(t *testing.T) {
 		}
 		l.Start(proposal.Suggestions...)
 		// No result is as good as the first ones, so the region shrinks.
-		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != model.PhaseStart])})
+		l.Do(study.Tell{Trial: i, Outcome: labtest.Completed(spec, labtest.Bowl(sp, g.Config)+map[bool]float64{true: 1}[g.Phase != study.PhaseStart])})
 	}
 	if got := l.chooser.region.Length; got >= 0.8 {
 		t.Errorf("sides of %v after 30 failures", got)
@@ -59,7 +59,7 @@ func TestLateCountsOnce(t *testing.T) {
 		for i := range 20 {
 			proposal := l.propose(1)
 			l.Start(proposal.Suggestions...)
-			if phase := proposal.Suggestions[0].Phase; phase == model.PhaseModel || phase == model.PhaseExploit {
+			if phase := proposal.Suggestions[0].Phase; phase == study.PhaseModel || phase == study.PhaseExploit {
 				guided++
 			}
 			l.Do(study.Expire{Trial: i, Epoch: 1})

@@ -2,7 +2,7 @@ package acquire
 
 import (
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // sources is the policy. The first source that speaks and has a proposal makes the suggestion
@@ -27,7 +27,7 @@ type repetition struct {
 func (s repetition) Speaks() bool { return s.repeated() != nil }
 
 func (s repetition) Propose() ([]float64, error) {
-	s.turn.phase = model.PhaseRepeat
+	s.turn.phase = study.PhaseRepeat
 	return s.repeated(), nil
 }
 
@@ -50,7 +50,7 @@ func (s cmaes) Speaks() bool {
 func (s cmaes) Propose() ([]float64, error) {
 	x, err := s.sample(s.turn.trial)
 	if x != nil {
-		s.turn.phase = model.PhaseEvolve
+		s.turn.phase = study.PhaseEvolve
 	}
 	return x, err
 }
@@ -84,7 +84,7 @@ func (s otherBasin) Propose() ([]float64, error) {
 	}
 	x, err := b.pick(s.turn.trial)
 	if x != nil {
-		s.turn.phase, s.view = model.PhaseExplore, b.outlook
+		s.turn.phase, s.view = study.PhaseExplore, b.outlook
 	}
 	return x, err
 }

@@ -83,7 +83,7 @@ func (s *subject) begin(n int) Proposal {
 	var p Proposal
 	for i := range n {
 		sobol.New(len(u), spec.Seed).At(uint32(s.S.Trials()+i), u)
-		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: s.Decode(u...), Phase: model.PhaseStart})
+		p.Suggestions = append(p.Suggestions, study.Suggestion{Config: s.Decode(u...), Phase: study.PhaseStart})
 	}
 	return p
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // turn is what the suggestion for one trial is meant to do.
@@ -34,7 +34,7 @@ const closeEvery = 2
 func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	every, k := a.options.ExploitEvery, len(a.spec.Objectives)
 	t := turn{
-		trial: trial, seed: seed, rng: rng, phase: model.PhaseModel,
+		trial: trial, seed: seed, rng: rng, phase: study.PhaseModel,
 		exploit: every > 0 && trial%every == every-1,
 		doubts:  a.outlook.Doubts(),
 		width:   1,
@@ -44,7 +44,7 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	}
 	t.close = t.doubts && trial%closeEvery == 0
 	if t.exploit {
-		t.phase, t.width = model.PhaseExploit, 0
+		t.phase, t.width = study.PhaseExploit, 0
 	} else {
 		t.cost = a.costWeight()
 	}

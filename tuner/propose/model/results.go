@@ -151,7 +151,7 @@ func (r *Results) follow(v View) error {
 	}
 	for t := range v.All(r.trials) {
 		r.seen[Fingerprint(t.Config)] = struct{}{}
-		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseRepeat {
+		if t.Origin == study.OriginSuggested && t.Suggestion.Phase == study.PhaseRepeat {
 			r.Again++
 		}
 		if err := look(&t); err != nil {
@@ -261,8 +261,8 @@ func (r *Results) blames(reason study.FailReason) bool {
 // these are otherwise no more than the last report.
 func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
-	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == PhaseModel || t.Suggestion.Phase == PhaseExploit)
-	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == PhaseEvolve
+	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == study.PhaseModel || t.Suggestion.Phase == study.PhaseExploit)
+	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == study.PhaseEvolve
 	out.Seen = t.Suggestion.Seen
 	switch {
 	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):

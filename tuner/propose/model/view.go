@@ -37,13 +37,3 @@ var (
 	_ View = (*study.View)(nil)
 	_ View = (*study.Study)(nil)
 )
-
-// The phases of suggestions.
-const (
-	PhaseStart   = study.PhaseStart
-	PhaseModel   = study.PhaseModel
-	PhaseExploit = study.PhaseExploit
-	PhaseExplore = study.PhaseExplore
-	PhaseEvolve  = study.PhaseEvolve
-	PhaseRepeat  = study.PhaseRepeat
-)
