@@ -57,41 +57,28 @@ func (a *builder) event(ctx context.Context, before Event, list []Result) (Event
 	}
 	var err error
 	if len(e.Surfaces) > a.objectives {
-		gain, err := a.explained(list, &e.Surfaces[a.objectives])
+		if e.Explained, err = a.explained(list, &e.Surfaces[a.objectives]); err != nil {
+			return e, err
+		}
+	}
+	for i := range a.options.Constraints {
+		var old *Surface
+		if i < len(before.Limited) {
+			old = before.Limited[i]
+		}
+		s, err := a.known(ctx, list, limitOf(i), old, refit)
 		if err != nil {
 			return e, err
 		}
-		e.Explained = gain
+		e.Limited = append(e.Limited, s)
 	}
-	if e.Limited, err = a.limited(ctx, list, before.Limited, refit); err != nil {
-		return e, err
-	}
-	if e.Expense, err = a.expense(ctx, list, before.Expense, refit); err != nil {
+	if e.Expense, err = a.known(ctx, list, expense, before.Expense, refit); err != nil {
 		return e, err
 	}
 	if a.hasFar(&e, c) {
 		e.Far, err = a.far(ctx, regular)
 	}
 	return e, err
-}
-
-// limited makes the models of the metrics with a limit, starting from those before.
-func (a *builder) limited(ctx context.Context, list []Result, before []*Surface, refit bool) ([]*Surface, error) {
-	if len(a.options.Constraints) == 0 {
-		return nil, nil
-	}
-	out := make([]*Surface, len(a.options.Constraints))
-	for i := range out {
-		var old *Surface
-		if i < len(before) {
-			old = before[i]
-		}
-		var err error
-		if out[i], err = a.known(ctx, list, limitOf(i), old, refit); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // known makes the model of a quantity that not every result has. It returns nil as long as
@@ -123,10 +110,7 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 				values = append(values, v)
 			}
 		}
-		s.Target = newTarget(values, a.options.KeepTail, math.IsInf(a.space.Cardinality(), 1))
-	}
-	if q != success {
-		s.Constant = meanVariance
+		s.Target, s.Constant = newTarget(values, a.options.KeepTail, math.IsInf(a.space.Cardinality(), 1)), meanVariance
 	}
 	k := priorKernel(a.space).WithConstant(s.Constant)
 	if old != nil {
@@ -161,38 +145,23 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 	return s, nil
 }
 
-// expense makes the model of the logarithm of the cost, starting from the one before if
-// there is one.
-func (a *builder) expense(ctx context.Context, list []Result, old *Surface, refit bool) (*Surface, error) {
-	return a.known(ctx, list, expense, old, refit)
-}
-
 // active returns the mean number of active coordinates.
 func (a *builder) active(list []Result) float64 {
-	axes := a.space.Axes()
-	sum := 0.0
-	always, conditional := 0, []int(nil)
-	for c, axis := range axes {
-		if axis.Conditional {
-			conditional = append(conditional, c)
-		} else {
-			always++
-		}
+	axes, active := a.space.Axes(), make([]bool, a.space.Dim())
+	always := slices.DeleteFunc(slices.Clone(axes), func(x space.Axis) bool { return x.Conditional })
+	if len(always) == len(axes) {
+		return float64(len(axes))
 	}
-	if len(conditional) == 0 {
-		return float64(always)
-	}
-	active := make([]bool, len(axes))
-	recent := list[max(0, len(list)-256):]
+	sum, recent := 0.0, list[max(0, len(list)-256):]
 	for _, r := range recent {
 		if a.space.ActiveAt(r.X, active) != nil {
 			continue
 		}
-		for _, c := range conditional {
-			if active[c] {
+		for c, axis := range axes {
+			if axis.Conditional && active[c] {
 				sum++
 			}
 		}
 	}
-	return float64(always) + sum/float64(len(recent))
+	return float64(len(always)) + sum/float64(len(recent))
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -36,38 +37,25 @@ type Engine struct {
 
 // newEngine returns the model of an event after the first n results.
 func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
-	e := &Engine{Event: event, Results: r, builder: a, told: n}
+	e := &Engine{
+		Event: event, Results: r, builder: a, told: n,
+		surfaces: make([]*posterior, len(event.Surfaces)), limited: make([]*posterior, len(event.Limited)),
+	}
 	list := r.List[:n]
 	for i := range list {
 		e.count(&list[i])
 	}
 	regular := event.Outliers.regular(list)
-	for j := range event.Surfaces {
+	for q, part := range e.parts() {
 		data := list
-		if j < a.objectives {
+		if q >= 0 {
 			data = regular
 		}
-		p, err := event.Surfaces[j].posterior(a.space, data, a.quantity(j), a.options.Cap)
-		if err != nil {
-			return nil, err
+		if i, ok := q.limit(); ok {
+			part.surface.bound(a.options.Constraints[i])
 		}
-		e.surfaces = append(e.surfaces, p)
-	}
-	for i, s := range event.Limited {
-		if s == nil || i >= len(a.options.Constraints) {
-			e.limited = append(e.limited, nil)
-			continue
-		}
-		s.bound(a.options.Constraints[i])
-		p, err := s.posterior(a.space, list, limitOf(i), a.options.Cap)
-		if err != nil {
-			return nil, err
-		}
-		e.limited = append(e.limited, p)
-	}
-	if event.Expense != nil {
 		var err error
-		if e.expense, err = event.Expense.posterior(a.space, list, expense, a.options.Cap); err != nil {
+		if *part.posterior, err = part.surface.posterior(a.space, data, q, a.options.Cap); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +70,31 @@ func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
 	return e, err
 }
 
+// part is the surface of a quantity, and the place of its posterior.
+type part struct {
+	surface   *Surface
+	posterior **posterior
+}
+
+// parts yields the quantities that are modelled.
+func (e *Engine) parts() iter.Seq2[quantity, part] {
+	return func(yield func(quantity, part) bool) {
+		for j := range e.Event.Surfaces {
+			if !yield(e.builder.quantity(j), part{&e.Event.Surfaces[j], &e.surfaces[j]}) {
+				return
+			}
+		}
+		for i, s := range e.Event.Limited {
+			if s != nil && i < len(e.builder.options.Constraints) && !yield(limitOf(i), part{s, &e.limited[i]}) {
+				return
+			}
+		}
+		if e.Event.Expense != nil {
+			yield(expense, part{e.Event.Expense, &e.expense})
+		}
+	}
+}
+
 // follow adds the new results.
 func (e *Engine) follow() {
 	for ; e.told < len(e.Results.List); e.told++ {
@@ -91,29 +104,16 @@ func (e *Engine) follow() {
 			e.outliers = append(e.outliers, e.told)
 		}
 		e.hearSuccess(r)
-		for j, p := range e.surfaces {
-			if outlier && j < e.builder.objectives {
+		for q, part := range e.parts() {
+			if outlier && q >= 0 {
 				continue
 			}
-			for _, o := range e.Event.Surfaces[j].samples(r, e.builder.quantity(j)) {
-				p.observe(o)
-			}
-		}
-		for i, p := range e.limited {
-			if p == nil {
-				continue
-			}
-			for _, o := range e.Event.Limited[i].samples(r, limitOf(i)) {
-				p.observe(o)
+			for _, o := range part.surface.samples(r, q) {
+				(*part.posterior).observe(o)
 			}
 		}
 		if e.distant != nil && !outlier {
 			e.distant.observe(&e.builder, e.Event.Far, e.Results.List, e.told)
-		}
-		if e.expense != nil {
-			for _, o := range e.Event.Expense.samples(r, expense) {
-				e.expense.observe(o)
-			}
 		}
 	}
 }
@@ -158,14 +158,8 @@ func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 // Capped returns the option cap if a surface would have more inducing points without it,
 // else 0.
 func (e *Engine) Capped() int {
-	capped := func(s *Surface, p *posterior) bool { return s.Capped || p.rank() >= p.room }
-	for j, p := range e.surfaces {
-		if capped(&e.Event.Surfaces[j], p) {
-			return e.builder.options.Cap
-		}
-	}
-	for i, p := range e.limited {
-		if p != nil && capped(e.Event.Limited[i], p) {
+	for _, part := range e.parts() {
+		if p := *part.posterior; part.surface.Capped || p.rank() >= p.room {
 			return e.builder.options.Cap
 		}
 	}
