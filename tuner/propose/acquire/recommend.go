@@ -82,7 +82,7 @@ func (c *Chooser) Recommend(v model.View, e *model.Engine) func() []int {
 
 // values returns the values by which configurations are recommended, with the widths of the
 // confidence bounds.
-func (c *Chooser) values(e *model.Surfaces, list []model.Pooled, widths []float64) [][]float64 {
+func (c *Chooser) values(e *model.Outlook, list []model.Pooled, widths []float64) [][]float64 {
 	x := kernel.NewPoints[float64](len(list), c.spec.Space.Dim(), nil)
 	out := make([][]float64, len(list))
 	for i, one := range list {

@@ -227,14 +227,9 @@ func (e *Engine) Noise() float64 {
 	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise()))
 }
 
-// expected converts the mean target of objective j to a prediction in the objective's units. A
-// quantity that was never negative is not predicted to be.
+// expected converts the mean target of objective j to a prediction in the objective's unit.
 func (e *Engine) expected(j int, z float64) float64 {
-	y := e.Show(j, z)
-	if o := e.Results.spec.Objectives[j]; !e.Results.negative[o.Name] {
-		y = max(y, 0)
-	}
-	return y
+	return expected(&e.Event.Surfaces[j].Target, e.Results.spec.Objectives[j], z, e.Results.negative)
 }
 
 // Show converts a target of objective j to the objective's units.

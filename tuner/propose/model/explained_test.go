@@ -81,7 +81,7 @@ func TestInfeasibleTrialsCount(t *testing.T) {
 		if (e.Event.Results <= 60) != later {
 			t.Fatalf("the model event has %d results", e.Event.Results)
 		}
-		if !e.Blames() || !l.another(e).Blames() || !e.Detach().past.Doubts() || mean(e, 0.5, 0.5) >= mean(e, 0.1, 0.1) {
+		if !e.Blames() || !l.another(e).Blames() || !e.Detach().Doubts() || mean(e, 0.5, 0.5) >= mean(e, 0.1, 0.1) {
 			t.Errorf("told later: %t: an infeasible trial does not count, gain %v and %v", later, e.Event.Explained, e.gained)
 		}
 	}

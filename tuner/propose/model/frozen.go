@@ -16,31 +16,23 @@ type Frozen struct {
 	Results  int            // that the model had received
 	Position study.Position // of the model event
 
-	spec     study.Spec
-	targets  []Target // of the objectives
-	surfaces []*posterior
-	past     *Outlook // of all surfaces
-
+	spec        study.Spec
+	past        *Outlook    // of all surfaces
 	calibration Calibration // as it was
 	negative    map[string]bool
 }
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	f := &Frozen{Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach().past, calibration: e.Calibration.clone(), negative: maps.Clone(e.Results.negative)}
-	for j := range e.builder.objectives {
-		f.targets = append(f.targets, e.Event.Surfaces[j].Target)
+	return &Frozen{
+		Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach(),
+		calibration: e.Calibration.clone(), negative: maps.Clone(e.Results.negative),
 	}
-	f.surfaces = f.past.surfaces[:e.builder.objectives]
-	return f
 }
 
-// Surfaces are the posteriors of an [Engine] at one time, without pending trials and in units
-// of targets. They do not change with it, and several goroutines may use them.
-type Surfaces struct{ past *Outlook }
-
-// Detach returns the surfaces as they are now. It costs O(m²).
-func (e *Engine) Detach() *Surfaces {
+// Detach returns an outlook without pending trials that does not change with the engine. Several
+// goroutines may use it. It costs O(m²).
+func (e *Engine) Detach() *Outlook {
 	o := &Outlook{engine: &Engine{Event: e.Event, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
 	for _, p := range e.surfaces {
 		o.surfaces = append(o.surfaces, p.detach())
@@ -52,27 +44,11 @@ func (e *Engine) Detach() *Surfaces {
 		}
 		o.limited = append(o.limited, p)
 	}
-	return &Surfaces{o}
+	return o
 }
-
-// Predict is [Engine.Predict] of these surfaces.
-func (s *Surfaces) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
-	return s.past.Predict(j, x)
-}
-
-// Means is [Engine.Means] of these surfaces.
-func (s *Surfaces) Means(j int, x *kernel.Points[float64]) []float64 {
-	return s.past.surfaces[j].means(x)
-}
-
-// LogFeasible is [Outlook.LogFeasible] of these surfaces, without pending trials.
-func (s *Surfaces) LogFeasible(x *kernel.Points[float64]) []float64 { return s.past.LogFeasible(x) }
-
-// Limited is [Engine.Limited] of these surfaces.
-func (s *Surfaces) Limited() bool { return s.past.engine.Limited() }
 
 // Objectives returns the number of objectives.
-func (f *Frozen) Objectives() int { return len(f.surfaces) }
+func (f *Frozen) Objectives() int { return len(f.spec.Objectives) }
 
 // Predict returns the prediction for every configuration, in the objectives' units. The
 // error is that of the first configuration that is not of the study's space.
@@ -89,16 +65,12 @@ func (f *Frozen) Predict(configs []space.Config) ([]surrogate.Prediction, error)
 // At returns the prediction at every row of x, which are encoded configurations.
 func (f *Frozen) At(x *kernel.Points[float64]) []surrogate.Prediction {
 	out := make([]surrogate.Prediction, x.Len())
-	for j, p := range f.surfaces {
+	for j, o := range f.spec.Objectives {
+		p, t := f.past.surfaces[j], &f.past.engine.Event.Surfaces[j].Target
 		mean, variance := p.predict(x)
 		noise := math.Sqrt(p.noise())
 		for i, m := range mean {
-			t := &f.targets[j]
-			mean := f.show(j, m)
-			if !f.negative[f.spec.Objectives[j].Name] {
-				mean = max(mean, 0)
-			}
-			out[i].Mean = append(out[i].Mean, mean)
+			out[i].Mean = append(out[i].Mean, expected(t, o, m, f.negative))
 			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
 			if j == 0 {
 				n = f.calibration.Noise(f.calibration.spread(t, m, variance[i]+noise*noise), sd)
@@ -142,11 +114,18 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 // larger is better. The model sees these numbers, in which long tails are compressed. They
 // cost far less than At.
 func (f *Frozen) Targets(objective int, x *kernel.Points[float64]) []float64 {
-	return f.surfaces[objective].means(x)
+	return f.past.Means(objective, x)
 }
 
-// show converts a target of objective j to the objective's unit.
-func (f *Frozen) show(j int, z float64) float64 { return shown(&f.targets[j], f.spec.Objectives[j], z) }
+// expected converts the mean target of an objective to a prediction in its unit. A quantity that
+// was never negative is not predicted to be.
+func expected(t *Target, o study.Objective, z float64, negative map[string]bool) float64 {
+	y := shown(t, o, z)
+	if !negative[o.Name] {
+		y = max(y, 0)
+	}
+	return y
+}
 
 // shown converts a target of an objective to its unit.
 func shown(t *Target, o study.Objective, z float64) float64 {

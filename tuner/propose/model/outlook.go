@@ -92,6 +92,9 @@ func (o *Outlook) Predict(j int, x *kernel.Points[float64]) (mean, variance []fl
 	return o.surfaces[j].predict(x)
 }
 
+// Means returns the means that Predict returns, for far less, up to rounding.
+func (o *Outlook) Means(j int, x *kernel.Points[float64]) []float64 { return o.surfaces[j].means(x) }
+
 // Doubts reports whether some configurations may be infeasible, by the model.
 func (o *Outlook) Doubts() bool { return o.labelled() || o.engine.Event.limited() }
 
