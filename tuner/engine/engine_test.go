@@ -531,7 +531,7 @@ func TestAutoCountKeepsTheRule(t *testing.T) {
 	several := 0
 	for round := range 3 {
 		tn := open(t, memory.New(), Options{}, func(c *study.Spec) {
-			c.Proposer, c.Seed = study.Component{Name: propose.BKB, Options: `{"tail": "keep"}`}, uint64(round)
+			c.Proposer, c.Seed = study.Component{Name: propose.BKB}, uint64(round)
 		})
 		for i := 0; i < 40; {
 			asked, err := tn.Ask(t.Context(), "s", study.Ask{Count: tuner.AutoCount})

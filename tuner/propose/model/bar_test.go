@@ -241,7 +241,7 @@ func TestStandardErrorsBeyondTheKnee(t *testing.T) {
 		values = append(values, -math.Exp(float64(i)/4))
 	}
 	c := Constraint{"time", math.Inf(-1), 20}
-	s := Surface{Target: newTarget(values, false, true), Noise: 0.01}
+	s := Surface{Target: newTarget(values, true), Noise: 0.01}
 	far := -math.Exp(60)
 	m := Measure{Value: far, StdErr: -far * 1e-3, Count: 3}
 	if s.Target.Of(far) == s.Target.exact(far) {

@@ -110,7 +110,7 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 				values = append(values, v)
 			}
 		}
-		s.Target, s.Constant = newTarget(values, a.options.KeepTail, math.IsInf(a.space.Cardinality(), 1)), meanVariance
+		s.Target, s.Constant = newTarget(values, math.IsInf(a.space.Cardinality(), 1)), meanVariance
 	}
 	k := priorKernel(a.space).WithConstant(s.Constant)
 	if old != nil {

@@ -76,8 +76,8 @@ func TestRunningReportsMove(t *testing.T) {
 // The option min_noise is in units of the variance of the results.
 func TestLeastNoise(t *testing.T) {
 	smooth := func(u []float64, _ *rand.Rand) []float64 { return []float64{1000 * (u[0] + u[1])} }
-	_, e := worked(t, func(o *Options) { o.KeepTail = true }, 1, 20, smooth)
-	_, f := worked(t, func(o *Options) { o.KeepTail, o.MinNoise = true, 0.3 }, 1, 20, smooth)
+	_, e := worked(t, nil, 1, 20, smooth)
+	_, f := worked(t, func(o *Options) { o.MinNoise = 0.3 }, 1, 20, smooth)
 	if low, high := e.Event.Surfaces[0].Noise, f.Event.Surfaces[0].Noise; low > 0.01 || high < 0.299 {
 		t.Errorf("noise %v, with a least one of 0.3 %v", low, high)
 	}
@@ -118,7 +118,7 @@ func TestNoiseOfOutcomes(t *testing.T) {
 	}
 	learnt := func(spread float64) float64 {
 		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
-		l := newLab(t, spec, func(o *Options) { o.KeepTail = true })
+		l := newLab(t, spec, nil)
 		for i := range 30 {
 			o := labtest.Completed(spec, 0)
 			m := math.Sin(3 * float64(i) / 29)

@@ -22,9 +22,6 @@ type Options struct {
 	// on others, and in large ones with three ordered coordinates or more, and fewer than a
 	// trust region needs. Elsewhere it has cost more than it gained.
 	Far bool
-	// KeepTail ("tail", "test", the default, or "keep") leaves values as they are even if
-	// the tail test fires, up to a million robust standard deviations.
-	KeepTail bool
 	// Cost ("cost", "ignore", the default, "told" or "seconds"), with one objective, weighs
 	// the possible gain against the cost. The cost is told with trials, or it is the time
 	// that they ran. The study's MaxCost always counts told costs.

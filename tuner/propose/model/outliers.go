@@ -44,7 +44,7 @@ func (a *builder) outliers(list []Result) *Outliers {
 	if len(values) < outlierFrom {
 		return nil
 	}
-	t := newTarget(values, true, false)
+	t := newTarget(values, false)
 	o := &Outliers{Limit: clampFinite(t.Center - outlierAt*t.Spread), Center: t.Center, Jump: outlierJump}
 	for i := range list {
 		if o.includes(a, list, i) {

@@ -8,34 +8,24 @@ import (
 // Target converts measured values, where larger is better, to targets of a model. The
 // target is g standardised, where
 //
-//	t = (y − Center)/Spread,  g(t) = t  unless Compressed
+//	t = (y − Center)/Spread,  g(t) = t  or with a Power that of Yeo and Johnson
 //
-// and where Compressed, g is t for −1 ≤ t ≤ goodKnee, −1 − log(−t) below, and goodKnee·(1 +
-// log(t/goodKnee)) above. With a Power, it is that of Yeo and Johnson below goodKnee. Where
-// neither applies, Knee bounds the linear part on either side, because results after the
-// model event may differ in kind from those before it.
-//
-// Beyond the knee k on the bad side, where g is −badKnee (or −Knee), differences shrink but
-// do not vanish. There g(t) = g(k) − log(1 + log(t/k)), for the largest float about 7 below
-// the knee. So g increases strictly, and Value inverts it exactly. A model learns no target
-// worse than −badKnee (Of). Only the forecast of one trial uses g itself (exact). All
-// numbers are finite.
+// as far as g is at least −badKnee and t at most goodKnee. Above, g grows with the logarithm,
+// g(t) = g(goodKnee)·(1 + log(t/goodKnee)). Below the t = k where g is −badKnee, differences shrink
+// but do not vanish. There g(t) = g(k) − log(1 + log(t/k)), for the largest float about 7 below.
+// So g increases strictly, and Value inverts it exactly. A model learns no target worse than
+// −badKnee (Of). Only the forecast of one trial uses g itself (exact). All numbers are finite.
 type Target struct {
-	Center     float64 `json:"center"`
-	Spread     float64 `json:"spread"`
-	Compressed bool    `json:"compressed,omitempty"`
-	Power      float64 `json:"power,omitempty"` // 0 for none
-	Knee       float64 `json:"knee,omitempty"`  // 0 for none, or if the compression or a Power has one
-	Shift      float64 `json:"shift"`           // of g, for mean 0
-	Scale      float64 `json:"scale"`           // and variance 1
+	Center float64 `json:"center"`
+	Spread float64 `json:"spread"`
+	Power  float64 `json:"power,omitempty"` // 0 for none
+	Shift  float64 `json:"shift"`           // of g, for mean 0
+	Scale  float64 `json:"scale"`           // and variance 1
 }
 
-// Where the compression begins and ends.
 const (
-	goodKnee  = 20.0
+	goodKnee  = 20.0 // t from which on differences on the good side shrink
 	badKnee   = 5.0  // −g from which on differences on the bad side shrink
-	tailAt    = 6.0  // robust standard deviations at which a value is in the tail
-	keepsTo   = 1e6  // the same limit for values that are kept as they are
 	typical   = 1.48 // standard deviations in a median absolute deviation, 1.4826
 	spareRoom = 1e-12
 )
@@ -47,15 +37,12 @@ const (
 	// powerGain is the difference of log-likelihoods from which on a power is used. It is
 	// that of a likelihood-ratio test at about 5 %, ½χ²₁(0.95) = 1.92.
 	powerGain = 2
+	farthest  = 1e6 // ratio, for the arithmetic
 )
 
-// newTarget fits the transformation to values. It includes the tail test. Values are
-// compressed if the worst one is more than tailAt robust standard deviations (1.48 median
-// absolute deviations) below the median, or the best one goodKnee above. Infinities fail
-// it. With power, values that are skewed towards the bad side get a power instead (see fitPower).
-// With keep there is no power, and values are compressed only beyond keepsTo on either side,
-// for the arithmetic.
-func newTarget(values []float64, keep, power bool) Target {
+// newTarget fits the transformation to values. The center is their median, and the spread 1.48
+// median absolute deviations. With power, values that are skewed towards the bad side get a power.
+func newTarget(values []float64, power bool) Target {
 	sorted := slices.Clone(values)
 	for i, v := range sorted {
 		sorted[i] = clampFinite(v)
@@ -74,20 +61,8 @@ func newTarget(values []float64, keep, power bool) Target {
 	if spread > spareRoom*math.Abs(t.Center) && spread >= 1e-300 {
 		t.Spread = min(spread, math.MaxFloat64)
 	}
-	low, high := t.ratio(sorted[0]), t.ratio(sorted[len(sorted)-1])
-	t.Compressed = low < -tailAt || high > goodKnee
-	if keep {
-		t.Compressed = low < -keepsTo || high > keepsTo
-	} else if power {
+	if power {
 		t.Power = t.fitPower(sorted)
-		t.Compressed = t.Compressed && t.Power == 0
-	}
-	switch {
-	case t.Compressed || t.Power > 0:
-	case keep:
-		t.Knee = keepsTo
-	default:
-		t.Knee = goodKnee
 	}
 	sum, square := 0.0, 0.0
 	for _, v := range values {
@@ -117,7 +92,7 @@ func (t Target) fitPower(values []float64) float64 {
 	likelihood := func(power float64) float64 {
 		sum, square, jacobian := 0.0, 0.0, 0.0
 		for _, v := range values {
-			r := min(max(t.ratio(v), -keepsTo), keepsTo)
+			r := min(max(t.ratio(v), -farthest), farthest)
 			g := yeoJohnson(r, power)
 			sum, square = sum+g, square+g*g
 			jacobian += math.Copysign(math.Log1p(math.Abs(r)), r)
@@ -137,6 +112,8 @@ func (t Target) fitPower(values []float64) float64 {
 
 func yeoJohnson(r, power float64) float64 {
 	switch {
+	case power == 0:
+		return r
 	case r >= 0:
 		return math.Expm1(power*math.Log1p(r)) / power
 	case power == 2:
@@ -149,6 +126,8 @@ func yeoJohnson(r, power float64) float64 {
 // unYeoJohnson is the inverse of yeoJohnson, for powers up to 2.
 func unYeoJohnson(g, power float64) float64 {
 	switch {
+	case power == 0:
+		return g
 	case g >= 0:
 		return math.Expm1(math.Log1p(power*g) / power)
 	case power == 2:
@@ -158,64 +137,25 @@ func unYeoJohnson(g, power float64) float64 {
 	}
 }
 
-// knee returns the ratio at which, on the bad side, g changes to the logarithm of the
-// logarithm, and g there. It is −Inf if there is no such ratio.
-func (t Target) knee() (r, g float64) {
-	switch {
-	case t.Power > 0:
-		return unYeoJohnson(-badKnee, t.Power), -badKnee
-	case t.Compressed:
-		return -math.Exp(badKnee - 1), -badKnee
-	case t.Knee > 0:
-		return -t.Knee, -t.Knee
-	default:
-		return math.Inf(-1), math.Inf(-1)
-	}
-}
-
-// ceiling returns the ratio at which the compression of the good side begins, and g there.
-// It is +Inf if there is no such ratio.
-func (t Target) ceiling() (r, g float64) {
-	switch {
-	case t.Power > 0:
-		return goodKnee, yeoJohnson(goodKnee, t.Power)
-	case t.Compressed:
-		return goodKnee, goodKnee
-	case t.Knee > 0:
-		return t.Knee, t.Knee
-	default:
-		return math.Inf(1), math.Inf(1)
-	}
-}
+// knee returns the ratio where g is −badKnee, and ceiling g at goodKnee.
+func (t Target) knee() float64    { return unYeoJohnson(-badKnee, t.Power) }
+func (t Target) ceiling() float64 { return yeoJohnson(goodKnee, t.Power) }
 
 // shape returns g.
 func (t Target) shape(y float64) float64 {
 	r := t.ratio(y)
-	if k, g := t.knee(); r < k {
-		return g - math.Log1p(math.Log(r/k))
+	switch k := t.knee(); {
+	case r < k:
+		return -badKnee - math.Log1p(math.Log(r/k))
+	case r > goodKnee:
+		return t.ceiling() * (1 + math.Log(r/goodKnee))
 	}
-	if k, g := t.ceiling(); r > k {
-		return g * (1 + math.Log(r/k))
-	}
-	switch {
-	case t.Power > 0:
-		return yeoJohnson(r, t.Power)
-	case t.Compressed && r < -1:
-		return -1 - math.Log(-r)
-	default:
-		return r
-	}
+	return yeoJohnson(r, t.Power)
 }
 
-// level returns g, and beyond the knee on the bad side the value at the knee. On BBOB's
-// functions in 5 dimensions a model that distinguishes the worst values takes longer.
-func (t Target) level(y float64) float64 {
-	if t.Knee > 0 { // no value before the model event was this bad
-		return t.shape(y)
-	}
-	_, low := t.knee()
-	return max(t.shape(y), low)
-}
+// level returns g, at least −badKnee. On BBOB's functions in 5 dimensions a model that
+// distinguishes the worst values takes longer.
+func (t Target) level(y float64) float64 { return max(t.shape(y), -badKnee) }
 
 // Of returns the target of a value, for a model to learn.
 func (t Target) Of(y float64) float64 { return (t.level(y) - t.Shift) / t.Scale }
@@ -226,10 +166,7 @@ func (t Target) exact(y float64) float64 { return (t.shape(y) - t.Shift) / t.Sca
 // slope returns the derivative of Of, for standard errors. Where that is 0 it returns the
 // one at the knee.
 func (t Target) slope(y float64) float64 {
-	if bad, _ := t.knee(); t.Knee == 0 && t.ratio(y) < bad {
-		return t.steepness(bad) / t.Spread / t.Scale
-	}
-	return t.exactSlope(y)
+	return t.steepness(max(t.ratio(y), t.knee())) / t.Spread / t.Scale
 }
 
 // exactSlope returns the derivative of exact.
@@ -237,39 +174,28 @@ func (t Target) exactSlope(y float64) float64 { return t.steepness(t.ratio(y)) /
 
 // steepness returns the derivative of g.
 func (t Target) steepness(r float64) float64 {
-	bad, _ := t.knee()
-	good, top := t.ceiling()
-	switch {
-	case r < bad:
-		return 1 / (1 + math.Log(r/bad)) / -r
-	case r > good:
-		return top / r
-	case t.Power > 0 && r >= 0:
-		return math.Pow(1+r, t.Power-1)
-	case t.Power > 0:
-		return math.Pow(1-r, 1-t.Power)
-	case t.Compressed && r < -1:
-		return -1 / r
-	default:
+	switch k := t.knee(); {
+	case r < k:
+		return 1 / (1 + math.Log(r/k)) / -r
+	case r > goodKnee:
+		return t.ceiling() / r
+	case t.Power == 0:
 		return 1
+	case r >= 0:
+		return math.Pow(1+r, t.Power-1)
+	default:
+		return math.Pow(1-r, 1-t.Power)
 	}
 }
 
 // Value is the inverse of exact, within the precision of floats.
 func (t Target) Value(z float64) (y float64) {
 	g := z*t.Scale + t.Shift
-	bad, low := t.knee()
-	good, top := t.ceiling()
-	r := g
-	switch {
-	case g < low:
-		r = bad * math.Exp(min(math.Expm1(min(low-g, 10)), 700))
-	case g > top:
-		r = good * math.Exp(min(g/top-1, 700))
-	case t.Power > 0:
-		r = unYeoJohnson(g, t.Power)
-	case t.Compressed && g < -1:
-		r = -math.Exp(-1 - g)
+	r := unYeoJohnson(g, t.Power)
+	if top := t.ceiling(); g > top {
+		r = goodKnee * math.Exp(min(g/top-1, 700))
+	} else if g < -badKnee {
+		r = t.knee() * math.Exp(min(math.Expm1(min(-badKnee-g, 10)), 700))
 	}
 	return clampFinite(t.Center + clampFinite(clampFinite(r)*t.Spread))
 }

@@ -24,7 +24,7 @@ func checkTarget(t *testing.T, name string, values []float64, g Target) {
 		}
 		if back := g.Value(z); math.IsNaN(back) || math.IsInf(back, 0) {
 			t.Errorf("%s: value of %v is %v", name, z, back)
-		} else if !g.Compressed && g.Power == 0 && !math.IsInf(v, 0) && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
+		} else if g.Power == 0 && !math.IsInf(v, 0) && g.ratio(v) >= -badKnee && g.ratio(v) <= goodKnee && math.Abs(back-v) > 1e-9*(g.Spread+math.Abs(g.Center)) {
 			t.Errorf("%s: %v comes back as %v", name, v, back)
 		}
 		if d := g.Deviation(z, 1); !(d >= 0) || math.IsInf(d, 0) {
@@ -40,17 +40,16 @@ func TestTargets(t *testing.T) {
 		"huge": {1e300, -1e300, 0, 1}, "max": {math.MaxFloat64, -math.MaxFloat64, 0}, "infinite": {math.Inf(-1), 1, 2, 3},
 		"all infinite": {math.Inf(-1), math.Inf(-1)}, "outlier": {0.1, 0.2, 0.3, 0.25, 0.15, -1e12}, "lucky": {0.1, 0.2, 0.3, 0.25, 0.15, 1e12},
 	} {
-		checkTarget(t, name, values, newTarget(values, false, true))
-		checkTarget(t, name+", kept", values, newTarget(values, true, false))
+		checkTarget(t, name, values, newTarget(values, true))
+		checkTarget(t, name+", without a power", values, newTarget(values, false))
 	}
-	if g := newTarget([]float64{1, 2, 3, 4, 5}, false, true); g.Compressed {
-		t.Error("an even sample failed the tail test")
+	if g := newTarget([]float64{1, 2, 3, 4, 5}, true); g.Power != 0 {
+		t.Error("an even sample got a power")
 	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, false, true); !g.Compressed && g.Power == 0 || g.Of(0.1)-g.Of(-100) > 5 {
-		t.Errorf("an outlier passed the tail test: %+v", g)
-	}
-	if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, true, false); g.Compressed || g.Power != 0 {
-		t.Errorf("an outlier that was to be kept is compressed: %+v", g)
+	for _, power := range []bool{false, true} {
+		if g := newTarget([]float64{0.1, 0.2, 0.3, 0.25, 0.15, -100}, power); (g.Power > 0) != power || g.Of(0.1)-g.Of(-100) > 5 {
+			t.Errorf("an outlier counts in full: %+v", g)
+		}
 	}
 }
 
@@ -67,7 +66,7 @@ func TestPower(t *testing.T) {
 				values[i] = unYeoJohnson(max(values[i], -1.9), power)
 			}
 		}
-		return newTarget(values, false, true)
+		return newTarget(values, true)
 	}
 	needless := 0
 	for range rounds {
@@ -116,7 +115,7 @@ func TestTargetsAreUndone(t *testing.T) {
 				values[i] *= 1e4
 			}
 		}
-		g := newTarget(values, round%10 == 9, true)
+		g := newTarget(values, round%10 != 9)
 		last := math.Inf(1)
 		for e := -3.0; e <= 300; e += 0.5 {
 			y := g.Center - g.Spread*math.Pow(10, e)
@@ -131,11 +130,11 @@ func TestTargetsAreUndone(t *testing.T) {
 			if d := math.Log10(back/g.Spread) - e; !(math.Abs(d) < 1e-9*(1+e*e)+1e-12*math.Abs(g.Center)/g.Spread*math.Pow(10, -e)) {
 				t.Fatalf("seed %d: %v comes back as %v; %+v", seed, y, g.Value(z), g)
 			}
-			if k, low := g.knee(); g.Knee == 0 && g.ratio(y) < k && g.Of(y) != (low-g.Shift)/g.Scale || g.ratio(y) > k && g.Of(y) != z {
+			if k := g.knee(); g.ratio(y) < k && g.Of(y) != (-badKnee-g.Shift)/g.Scale || g.ratio(y) > k && g.Of(y) != z {
 				t.Fatalf("seed %d: the target of %v to learn is %v, %v without end; %+v", seed, y, g.Of(y), z, g)
 			}
 			h := 1e-4 * g.Spread * math.Pow(10, e)
-			if k, _ := g.knee(); math.Abs(g.ratio(y)/k-1) < 1e-3 || math.Abs(g.ratio(y)+1) < 1e-3 {
+			if math.Abs(g.ratio(y)/g.knee()-1) < 1e-3 {
 				continue
 			}
 			if diff := (g.exact(y+h) - g.exact(y-h)) / (2 * h); e < 12 && math.Abs(diff/g.exactSlope(y)-1) > 1e-4 {
