@@ -233,6 +233,7 @@ func TestEquationsOnWideRanges(t *testing.T) {
 		{counts, "a * (1/3) == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, product(b, number("3"), one) }, true, 200},
 		{negative, "a * b * c == -60", func(a, b, c *big.Rat) (l, r *big.Rat) { return product(a, b, c), number("-60") }, true, 15},
 		{huge, "a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, b }, true, 8},
+		{vast, "a + b == 9000000000000000001", func(a, b, _ *big.Rat) (l, r *big.Rat) { return new(big.Rat).Add(a, b), number("9000000000000000001") }, true, 250},
 		{vast, "a == b", func(a, b, _ *big.Rat) (l, r *big.Rat) { return a, b }, true, 250},
 		{mixed, "a * b == 7", func(a, b, _ *big.Rat) (l, r *big.Rat) { return product(a, b, one), number("7") }, false, 200},
 	} {
@@ -287,6 +288,15 @@ func TestComparisonsOfLargeIntegers(t *testing.T) {
 		{"a == 0.1 * b", 3, 30, true},
 		{"a == 0.1 * b", 3, 31, false},
 		{"2 * a == 2 * b + 1", n, n, false},
+		{"a == 9007199254740993", n, 0, true},
+		{"a == 9007199254740993", n - 1, 0, false},
+		{"a != 9007199254740993", n, 0, false},
+		{"a < 9007199254740993", n - 1, 0, true},
+		{"a < 9007199254740993", n, 0, false},
+		{"-a == -9007199254740993", n, 0, true},
+		{"-a == -9007199254740993", n - 1, 0, false},
+		{"a == 9.007199254740993e15", n, 0, true},
+		{"a - b == 9007199254740993 - 9007199254740992", n, n - 1, true},
 	} {
 		c := NewConfig(Assignment{"a", Int(e.a)}, Assignment{"b", Int(e.b)})
 		constrained, err := s.Constrain(e.text)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,6 +41,7 @@ type term struct {
 	op          byte // + - * /, 'n' for a number, 'p' for a parameter
 	left, right *term
 	number      float64
+	decimal     string // the number as written
 	member      int
 }
 
@@ -74,11 +74,11 @@ func (t *term) sized(x []float64) (v, size float64) {
 	}
 }
 
-// exact returns the value as a fraction. Numbers count as the decimals that they print as.
+// exact returns the value as a fraction.
 func (t *term) exact(values []Value) *big.Rat {
 	switch t.op {
 	case 'n':
-		v, _ := new(big.Rat).SetString(strconv.FormatFloat(t.number, 'g', -1, 64)) // a finite decimal
+		v, _ := new(big.Rat).SetString(t.decimal) // which the reader has checked
 		return v
 	case 'p':
 		n, _ := values[t.member].AsInt()
@@ -610,9 +610,9 @@ func (r *reader) factor() *term {
 	switch {
 	case r.take("-") != "":
 		if out := r.factor(); out.op != 'n' {
-			return &term{op: '-', left: &term{op: 'n'}, right: out}
+			return &term{op: '-', left: &term{op: 'n', decimal: "0"}, right: out}
 		} else {
-			return &term{op: 'n', number: -out.number}
+			return &term{op: 'n', number: -out.number, decimal: negated(out.decimal)}
 		}
 	case r.take("+") != "":
 		return r.factor()
@@ -633,11 +633,19 @@ func (r *reader) factor() *term {
 			r.fail(t, t.text+" is not a number", "compare it with a parameter by == or !=")
 		}
 		r.next++
-		return &term{op: 'n', number: x}
+		return &term{op: 'n', number: x, decimal: t.text}
 	default:
 		r.fail(t, "a parameter or a number is missing before "+quote(t.text), "add it")
 		return nil
 	}
+}
+
+// negated returns the text of −x.
+func negated(x string) string {
+	if positive, ok := strings.CutPrefix(x, "-"); ok {
+		return positive
+	}
+	return "-" + x
 }
 
 // compare makes the clause of a comparison.
