@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -76,7 +77,7 @@ func (b *builder) token(c int, s []byte) error {
 		return b.text(c, s)
 	case data.Time:
 		if v, ok := col.times.parse(s); ok {
-			return b.number(c, v)
+			return b.time(c, v)
 		}
 		as := "a time"
 		if col.times.order != "" {
@@ -155,6 +156,24 @@ func integer[T int64 | uint64](b *builder, c int, v T) error {
 	}
 	col.odd = col.odd || col.target && math.Abs(float64(v)) >= 1<<53
 	return b.number(c, float64(v))
+}
+
+// truth adds a truth value to column c.
+func (b *builder) truth(c int, v bool) error {
+	if b.cols[c].kind == data.Categorical {
+		return b.text(c, strconv.AppendBool(nil, v))
+	} else if v {
+		return b.number(c, 1)
+	}
+	return b.number(c, 0)
+}
+
+// time adds a time to column c, in seconds. As a category it is a text, and no weight.
+func (b *builder) time(c int, v float64) error {
+	if b.cols[c].kind == data.Categorical || b.cols[c].weights {
+		return b.text(c, []byte(timeText(v)))
+	}
+	return b.number(c, v)
 }
 
 // number adds a number to column c, where NaN means missing.

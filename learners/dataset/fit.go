@@ -219,6 +219,9 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 			f.categorical(c, e, &in)
 		} else {
 			f.numeric(c, &in)
+			if first := dateNumber(col.Min); first != "" && in.Kind == data.Numeric && dateNumber(col.Max) != "" {
+				e.Notes = append(e.Notes, fmt.Sprintf("input %q has numbers such as %.f, which count as numbers; for dates write %s", in.Name, col.Min, first))
+			}
 			if m := &f.moments[c]; f.o.KeepInputs && f.t.single && !in.Dropped && m.scale() < singleSteps*math.Abs(m.center()) {
 				return fmt.Errorf("dataset: input %q varies by about %.3g around %.9g, which single precision cannot tell apart: leave Float32 and the chunk file out, or let inputs be scaled", in.Name, m.scale(), m.center())
 			}
@@ -279,8 +282,12 @@ func (f *fitter) categorical(c int, e *data.Encoding, in *data.Input) {
 	}
 	slices.Sort(in.Levels)
 	in.Dropped = len(in.Levels) < 2
-	if rows := f.t.rows; len(in.Levels) >= suspectLevels && 2*len(f.t.columns[c].Levels) > rows {
-		e.Notes = append(e.Notes, fmt.Sprintf("input %q has %d different texts in %s, each an input of its own: drop the column if it identifies rows", in.Name, len(f.t.columns[c].Levels), count(rows, "row")))
+	remedy, dates := "drop the column if it identifies rows", !slices.ContainsFunc(in.Levels, func(s string) bool { return !dateText.MatchString(s) })
+	if dates {
+		remedy = "write dates as 2024-01-31 12:30, and " + remedy
+	}
+	if rows := f.t.rows; len(in.Levels) >= suspectLevels && (dates || 2*len(in.Levels) > rows) {
+		e.Notes = append(e.Notes, fmt.Sprintf("input %q has %d different texts in %s, each an input of its own, such as %q: %s", in.Name, len(in.Levels), count(rows, "row"), in.Levels[0], remedy))
 	}
 }
 

@@ -317,6 +317,36 @@ func TestNPY(t *testing.T) {
 	}
 }
 
+// Labels of archives keep all digits, and truth values are classes of their own.
+func TestNPZLabels(t *testing.T) {
+	le := binary.LittleEndian
+	for want, y := range map[string]string{
+		"9007199254740992 9007199254740993":       npy("<i8", false, "2,", encode(le, []int64{1<<53 + 1, 1 << 53})),
+		"9223372036854775808 9223372036854775811": npy("<u8", false, "2,", encode(le, []uint64{1<<63 + 3, 1 << 63})),
+		"false true": npy("|b1", false, "2,", []byte{1, 0}),
+		"-1 7":       npy("<i2", false, "2, 1", encode(le, []int16{7, -1})),
+	} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		for name, text := range map[string]string{"x.npy": npy("<f8", false, "2,", encode(le, []float64{1, 2})), "y.npy": y} {
+			w, err := z.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write([]byte(text))
+		}
+		z.Close()
+		path := file(t, "x.npz", b.String())
+		e := fitted(t, opened(t, Options{}, path), nil, data.EncodingOptions{Task: data.Classification})
+		if got := strings.Join(e.Classes, " "); got != want {
+			t.Errorf("classes %s, want %s", got, want)
+		}
+		if again := opened(t, Options{Model: e}, path, path); again.Len() != 4 || len(again.Targets()) != 1 {
+			t.Errorf("%d rows, targets %v", again.Len(), again.Targets())
+		}
+	}
+}
+
 func TestNPZ(t *testing.T) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

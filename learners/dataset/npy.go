@@ -132,22 +132,22 @@ func (m *matrixReader) fromColumns() (rowReader, error) {
 	return m, nil
 }
 
-// openNPZ returns the rows of the array of inputs in an archive. If there is an array
-// of targets, its rows are put beside them.
-func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
+// openNPZ returns the rows of the array of inputs in an archive, and those of the array of
+// targets if there is one.
+func openNPZ(in *input, o *Options, rep *Report) (x, y rowReader, err error) {
 	at, size, err := in.randomAccess()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	archive, err := zip.NewReader(at, size)
 	if err != nil {
-		return nil, &FileError{File: in.path, Reason: "it is not an archive", Err: err}
+		return nil, nil, &FileError{File: in.path, Reason: "it is not an archive", Err: err}
 	}
 	files := map[string]*zip.File{}
 	var names []string
 	for _, f := range archive.File {
 		if strings.HasPrefix(f.Name, "xl/") {
-			return nil, &FileError{File: in.path, Reason: "it is an Excel workbook; save the sheet as CSV"}
+			return nil, nil, &FileError{File: in.path, Reason: "it is an Excel workbook; save the sheet as CSV"}
 		}
 		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
 			files[name] = f
@@ -156,23 +156,15 @@ func openNPZ(in *input, o *Options, rep *Report) (rowReader, error) {
 	}
 	inputs, targets, err := chooseArrays(o, names)
 	if err != nil {
-		return nil, &FileError{File: in.path, Reason: "its arrays do not fit", Err: err}
-	}
-	x, err := openMember(in.path, files[inputs])
-	if err != nil {
-		return nil, err
+		return nil, nil, &FileError{File: in.path, Reason: "its arrays do not fit", Err: err}
 	}
 	note := fmt.Sprintf("the inputs are the array %q", inputs)
-	if targets == "" {
-		rep.Notes = append(rep.Notes, note)
-		return x, nil
+	if x, err = openMember(in.path, files[inputs]); err == nil && targets != "" {
+		note += fmt.Sprintf(", the targets %q", targets)
+		y, err = openMember(in.path, files[targets])
 	}
-	rep.Notes = append(rep.Notes, note+fmt.Sprintf(", the targets %q", targets))
-	y, err := openMember(in.path, files[targets])
-	if err != nil {
-		return nil, err
-	}
-	return newPairReader(in.path, x, y)
+	rep.Notes = append(rep.Notes, note)
+	return x, y, err
 }
 
 func openMember(path string, f *zip.File) (rowReader, error) {

@@ -18,8 +18,8 @@ type scalar struct {
 	big  bool // most significant byte first
 }
 
-// read returns the number at the start of s.
-func (t scalar) read(s []byte) float64 {
+// add adds the number at the start of s to column c.
+func (t scalar) add(b *builder, c int, s []byte) error {
 	var order binary.ByteOrder = binary.LittleEndian
 	if t.big {
 		order = binary.BigEndian
@@ -37,16 +37,16 @@ func (t scalar) read(s []byte) float64 {
 	}
 	switch {
 	case t.kind == 'f' && t.size == 4:
-		return float64(math.Float32frombits(uint32(bits)))
+		return b.number(c, float64(math.Float32frombits(uint32(bits))))
 	case t.kind == 'f':
-		return math.Float64frombits(bits)
+		return b.number(c, math.Float64frombits(bits))
 	case t.kind == 'i':
 		shift := 64 - 8*t.size
-		return float64(int64(bits<<shift) >> shift)
-	case t.kind == 'b' && bits > 1:
-		return 1
+		return integer(b, c, int64(bits<<shift)>>shift)
+	case t.kind == 'b':
+		return b.truth(c, bits != 0)
 	}
-	return float64(bits)
+	return integer(b, c, bits)
 }
 
 // matrixReader is the rowReader of a matrix of numbers stored row by row.
@@ -94,7 +94,7 @@ func (m *matrixReader) next(b *builder, col0 int) error {
 	}
 	m.at++
 	for c := range m.width {
-		if err := b.number(col0+c, m.cell.read(m.buf[c*m.cell.size:])); err != nil {
+		if err := m.cell.add(b, col0+c, m.buf[c*m.cell.size:]); err != nil {
 			return err
 		}
 	}

@@ -171,35 +171,36 @@ func (in *input) randomAccess() (io.ReaderAt, int64, error) {
 	return bytes.NewReader(data), int64(len(data)), nil
 }
 
-// reader returns the rowReader of an open file.
-func (in *input) reader(o *Options, rep *Report) (rowReader, error) {
+// reader returns the rowReader of an open file, and that of its targets if it has them apart.
+func (in *input) reader(o *Options, rep *Report) (r, targets rowReader, err error) {
 	switch o.Format {
 	case NPY:
-		return openNPY(in.path, in.r)
+		r, err = openNPY(in.path, in.r)
 	case NPZ:
 		return openNPZ(in, o, rep)
 	case IDX:
-		return openIDX(in.path, in.r)
+		r, err = openIDX(in.path, in.r)
 	case Parquet:
-		return openParquet(in, o)
+		r, err = openParquet(in, o)
 	case JSON:
-		return openJSON(in.path, in.r, o)
+		r, err = openJSON(in.path, in.r, o)
 	default:
-		return openCSV(in.path, in.r, o, rep)
+		r, err = openCSV(in.path, in.r, o, rep)
 	}
+	return r, nil, err
 }
 
 // readDense reads all files into the table.
 func (t *Table) readDense(ctx context.Context, o *Options, in *input, paths []string) error {
-	r, err := in.reader(o, &t.report)
+	r, y, err := in.reader(o, &t.report)
 	if err != nil {
 		return err
 	}
-	targets, err := openTargets(ctx, o)
-	if err != nil {
-		return err
-	}
-	if targets != nil {
+	targets := &targetFile{in, y}
+	if o.TargetPath != "" {
+		if targets, err = openTargets(ctx, o); err != nil {
+			return err
+		}
 		defer targets.in.close()
 	}
 	names, err := t.name(r, targets)
@@ -225,7 +226,7 @@ func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader
 	}
 	names, width := r.columns()
 	for _, path := range paths[1:] {
-		if err := readMore(ctx, o, b, path, names, width); err != nil {
+		if err := readMore(ctx, o, b, path, names, width, targets.width()); err != nil {
 			return err
 		}
 	}
@@ -236,7 +237,7 @@ func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader
 }
 
 // readMore appends the rows of a further file.
-func readMore(ctx context.Context, o *Options, b *builder, path string, names []string, width int) error {
+func readMore(ctx context.Context, o *Options, b *builder, path string, names []string, width, targets int) error {
 	in, err := openFile(ctx, path)
 	if err != nil {
 		return err
@@ -249,17 +250,18 @@ func readMore(ctx context.Context, o *Options, b *builder, path string, names []
 			same.Header = HeaderYes
 		}
 	}
-	r, err := in.reader(&same, &Report{})
+	r, y, err := in.reader(&same, &Report{})
 	if err != nil {
 		return err
 	}
+	more := &targetFile{in, y}
 	moreNames, moreWidth := r.columns()
-	if moreWidth != width || !slices.Equal(names, moreNames) {
+	if moreWidth != width || more.width() != targets || !slices.Equal(names, moreNames) {
 		return &FileError{File: path, Reason: fmt.Sprintf("its columns, %s, are not those of the first file, %s",
-			describeNames(moreNames, moreWidth), describeNames(names, width))}
+			describeNames(moreNames, moreWidth+more.width()), describeNames(names, width+targets))}
 	}
 	b.parts = append(b.parts, part{path, b.rows})
-	return readRows(ctx, b, r, nil)
+	return readRows(ctx, b, r, more)
 }
 
 func describeNames(names []string, width int) string {
@@ -269,7 +271,7 @@ func describeNames(names []string, width int) string {
 	return quoted(names, 20, ", ")
 }
 
-// readRows reads r to the end, together with the target file if there is one.
+// readRows reads r to the end, together with the targets if they are apart.
 func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile) error {
 	_, width := r.columns()
 	for {
@@ -280,7 +282,7 @@ func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile)
 		if err != nil && err != io.EOF {
 			return err
 		}
-		if targets != nil {
+		if targets.rowReader != nil {
 			if more, terr := targets.next(b, width, err == io.EOF); !more {
 				return terr
 			}
@@ -293,16 +295,22 @@ func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile)
 	}
 }
 
-// targetFile reads Options.TargetPath.
+// targetFile reads targets that are apart, in Options.TargetPath or an array of an archive.
 type targetFile struct {
-	in *input
-	rowReader
+	in        *input
+	rowReader // nil if no targets are apart
+}
+
+// width returns the number of targets that are apart.
+func (f *targetFile) width() int {
+	if f.rowReader == nil {
+		return 0
+	}
+	_, n := f.columns()
+	return n
 }
 
 func openTargets(ctx context.Context, o *Options) (*targetFile, error) {
-	if o.TargetPath == "" {
-		return nil, nil
-	}
 	in, err := openFile(ctx, o.TargetPath)
 	if err != nil {
 		return nil, err
@@ -313,7 +321,7 @@ func openTargets(ctx context.Context, o *Options) (*targetFile, error) {
 	}
 	var r rowReader
 	if err == nil {
-		r, err = in.reader(&other, &Report{})
+		r, _, err = in.reader(&other, &Report{})
 	}
 	if err != nil {
 		in.close()
@@ -329,11 +337,11 @@ func (f *targetFile) next(b *builder, width int, ended bool) (more bool, err err
 	case err == io.EOF && ended:
 		return false, nil
 	case err == io.EOF:
-		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("it ends after %s; there are more inputs", count(b.rows, "row"))}
+		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("inputs and targets have different numbers of rows: it ends after %s; there are more inputs", count(b.rows, "row"))}
 	case err != nil:
 		return false, err
 	case ended:
-		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("it has more rows than the inputs, %d", b.rows)}
+		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("inputs and targets have different numbers of rows: it has more rows than the inputs, %d", b.rows)}
 	}
 	return true, nil
 }
@@ -342,30 +350,18 @@ func (f *targetFile) next(b *builder, width int, ended bool) (more bool, err err
 func (t *Table) name(r rowReader, targets *targetFile) ([]string, error) {
 	names, width := r.columns()
 	t.named = names != nil
-	if names != nil {
-		names = slices.Clone(names)
-	}
-	own := 0 // targets in the file itself
-	if p, ok := r.(*pairReader); ok {
-		own = p.wy
-	}
-	for i := len(names); i < width-own; i++ {
+	names = slices.Clone(names)
+	for i := len(names); i < width; i++ {
 		names = append(names, positional(i))
 	}
-	names = append(names, targetNamesOf(nil, own)...)
-	if targets == nil {
+	if targets.rowReader == nil {
 		return names, nil
 	}
 	more, n := targets.columns()
-	return checkNames(append(names, targetNamesOf(more, n)...))
-}
-
-// targetNamesOf returns names, or "target", or "target 1", "target 2" and so on.
-func targetNamesOf(names []string, n int) []string {
-	if names != nil {
-		return names
+	if more == nil {
+		more = data.TargetNames(n)
 	}
-	return data.TargetNames(n)
+	return checkNames(append(names, more...))
 }
 
 // prepare makes the builder and decides everything that does not depend on the cells.
@@ -387,17 +383,12 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 		src, at := r, c
 		if c >= width {
 			src, at = targets.rowReader, c-width
-			if o.Model == nil {
+			if o.Model == nil && len(o.Target) == 0 {
 				t.targets = append(t.targets, c)
 			}
 		}
 		if d, ok := src.(describer); ok {
 			d.describe(at, &b.cols[c])
-		}
-	}
-	if p, ok := r.(*pairReader); ok && len(t.targets) == 0 {
-		for c := p.wx; c < p.wx+p.wy; c++ {
-			t.targets = append(t.targets, c)
 		}
 	}
 	for _, c := range t.candidates(o, names) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -50,7 +51,8 @@ func openParquet(in *input, o *Options) (r rowReader, err error) {
 	if err != nil {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
-	p := &parquetReader{file: in.path, groups: f.RowGroups(), buf: make([]parquet.Row, sampleRows), missing: o.missingSet(), prefer: o.prefer()}
+	groups := slices.DeleteFunc(f.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
+	p := &parquetReader{file: in.path, groups: groups, buf: make([]parquet.Row, sampleRows), missing: o.missingSet(), prefer: o.prefer()}
 	schema := f.Metadata().Schema[1:] // without the root
 	for i := range schema {
 		s := &schema[i]
@@ -85,9 +87,6 @@ func (p *parquetReader) describe(c int, col *columnBuilder) {
 	switch {
 	case col.kind == data.Categorical, col.weights:
 	case p.cols[c].texts:
-		if col.kind == data.Numeric {
-			col.kind = ""
-		}
 		col.describe(p.sample(c), p.prefer)
 	default:
 		col.kind = p.cols[c].kind
@@ -241,12 +240,7 @@ func physicalColumn(kind parquet.Kind) (parquetColumn, error) {
 	switch kind {
 	case parquet.Boolean:
 		col.kind = data.Boolean
-		col.add = func(b *builder, c int, v parquet.Value) error {
-			if v.Boolean() {
-				return b.number(c, 1)
-			}
-			return b.number(c, 0)
-		}
+		col.add = func(b *builder, c int, v parquet.Value) error { return b.truth(c, v.Boolean()) }
 	case parquet.Int32, parquet.Int64:
 		col.add = addInteger
 	case parquet.Int96: // nanoseconds of a Julian day
@@ -254,7 +248,7 @@ func physicalColumn(kind parquet.Kind) (parquetColumn, error) {
 		col.add = func(b *builder, c int, v parquet.Value) error {
 			i := v.Int96()
 			nano := int64(uint64(i[1])<<32 | uint64(i[0]))
-			return b.number(c, seconds((int64(i[2])-2440588)*86400+nano/1e9, nano%1e9))
+			return b.time(c, seconds((int64(i[2])-2440588)*86400+nano/1e9, nano%1e9))
 		}
 	case parquet.Float:
 		col.add = func(b *builder, c int, v parquet.Value) error { return b.number(c, float64(v.Float())) }
@@ -268,12 +262,14 @@ func physicalColumn(kind parquet.Kind) (parquetColumn, error) {
 	return col, nil
 }
 
-// addBytes adds a text, which may be a time or a truth value, but no number.
+// addBytes adds a text, which may be missing, a time or a truth value. It is a number only
+// where the column has numbers in a model.
 func addBytes(b *builder, c int, v parquet.Value) error {
-	if k := b.cols[c].kind; k == data.Time || k == data.Boolean {
-		return b.token(c, v.ByteArray())
+	s := trim(v.ByteArray())
+	if b.cols[c].kind != "" || b.missing.has(s) {
+		return b.token(c, s)
 	}
-	return b.text(c, v.ByteArray())
+	return b.text(c, s)
 }
 
 func addInteger(b *builder, c int, v parquet.Value) error { return integer(b, c, signed(v)) }
@@ -297,10 +293,10 @@ func parquetTimes(unit time.Duration) parquetColumn {
 	return parquetColumn{kind: data.Time, add: func(b *builder, c int, v parquet.Value) error {
 		n := signed(v)
 		if unit >= time.Second {
-			return b.number(c, float64(n)*unit.Seconds())
+			return b.time(c, float64(n)*unit.Seconds())
 		}
 		per := int64(time.Second / unit)
-		return b.number(c, seconds(n/per, n%per*int64(unit)))
+		return b.time(c, seconds(n/per, n%per*int64(unit)))
 	}}
 }
 

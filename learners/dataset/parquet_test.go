@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -117,5 +118,55 @@ func TestParquetTextsOfDigits(t *testing.T) {
 	for want, texts := range map[string][]string{"1,234": {"500", "1,234"}, "$5": {"$5", "$6"}, "12 %": {"12 %", "3 %"}} {
 		_, err := open(texts...)
 		refused(t, want, err, `column "s"`, want, "Categorical")
+	}
+}
+
+// Texts of Parquet are missing where those of CSV are, and numbers where a model has them.
+// Truth values and times that are categories are the texts of CSV. Files may have no rows.
+func TestParquetAsCSV(t *testing.T) {
+	type row struct {
+		A string    `parquet:"a"`
+		B bool      `parquet:"b"`
+		C time.Time `parquet:"c,timestamp"`
+		N string    `parquet:"n"`
+		Y float64   `parquet:"y"`
+	}
+	noon := time.Date(2024, 2, 29, 12, 0, 0, 250e6, time.UTC)
+	write := func(rows ...row) string {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[row](&b)
+		w.Write(rows)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return file(t, "x.parquet", b.String())
+	}
+	path := write(row{"p", true, noon, "1.5", 1}, row{" q ", false, noon.AddDate(0, 0, 1), "-2", 2}, row{"NA", true, noon, "NULL", 3}, row{"", true, noon, "?", 4})
+	text := file(t, "x.csv", "a,b,c,n,y\np,true,2024-02-29 12:00:00.25,1.5,1\nq,false,2024-03-01 12:00:00.25,-2,2\n?,true,2024-02-29 12:00:00.25,,3\n,true,2024-02-29 12:00:00.25,,4\n")
+	o := Options{Categorical: []string{"b", "c"}}
+	table := opened(t, o, text)
+	o.Model = fitted(t, table, nil, data.EncodingOptions{Missing: data.FillMean})
+	o.Categorical = nil
+	for _, path := range []string{path, text} {
+		again := opened(t, o, path)
+		if diff := cmp.Diff(cells(t, table), cells(t, again)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(table.Columns()[2].Levels, again.Columns()[2].Levels); diff != "" {
+			t.Error(diff)
+		}
+	}
+	own := opened(t, Options{Missing: []string{"p"}}, path)
+	if diff := cmp.Diff([]string{"q", "NA", ""}, own.Columns()[0].Levels); diff != "" || own.Columns()[0].Missing != 1 {
+		t.Error(diff)
+	}
+	_, err := Open(background, Options{Weights: "c"}, path)
+	refused(t, "times as weights", err, `column "c"`, `"2024-02-29 12:00:00.25" is not a number`)
+	_, err = Open(background, Options{Model: o.Model}, write(row{N: "many"}))
+	refused(t, "a word", err, `column "n"`, `"many" is not a number`, "Missing")
+	_, err = Open(background, Options{}, write())
+	refused(t, "no rows", err, "it has no rows")
+	if rows := cells(t, opened(t, Options{}, write(), path)); len(rows) != 4 {
+		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -3,7 +3,9 @@ package dataset
 import (
 	"bytes"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,17 +25,18 @@ const (
 // timeLayouts are the layouts of package time for each order of dates.
 var timeLayouts = func() map[dateOrder][]string {
 	clocks := []string{""}
-	for _, clock := range []string{" 15:04:05", "T15:04:05", " 15:04", "T15:04"} {
+	for _, clock := range []string{" 15:04:05", "T15:04:05", ", 15:04:05", " 15:04", "T15:04", ", 15:04"} {
 		for _, zone := range []string{"", "Z07:00", "Z07", "Z0700", " -0700", " UTC", " GMT"} {
 			clocks = append(clocks, clock+zone)
 		}
 	}
-	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM", " 3:04:05 pm", " 3:04 pm")
+	clocks = append(clocks, " 3:04:05 PM", " 3:04 PM", " 3:04:05 pm", " 3:04 pm", ", 3:04:05 PM", ", 3:04 PM", ", 3:04:05 pm", ", 3:04 pm")
 	out := map[dateOrder][]string{}
 	for order, dates := range map[dateOrder][]string{
 		"": {
-			"2006-1-2", "2006/1/2", "2006.1.2", "2.1.2006", "2.1.06",
-			"2-Jan-2006", "2 Jan 2006", "2 January 2006", "2-Jan-06", "Jan 2, 2006", "January 2, 2006",
+			"2006-1-2", "2006/1/2", "2006.1.2", "2006-Jan-2", "2.1.2006", "2.1.2006.", "2. 1. 2006", "2.1.06",
+			"2-Jan-2006", "2 Jan 2006", "2 Jan, 2006", "2 January 2006", "2. January 2006", "2-Jan-06",
+			"Jan 2, 2006", "Jan 2 2006", "January 2, 2006", "January 2 2006",
 			"Mon, 2 Jan 2006", "Mon 2 Jan 2006", "Mon, Jan 2, 2006", "Monday, 2 January 2006", "Monday, January 2, 2006",
 		},
 		dayFirst:   {"2/1/2006", "2-1-2006", "2/1/06"},
@@ -45,7 +48,7 @@ var timeLayouts = func() map[dateOrder][]string {
 			}
 		}
 	}
-	out[""] = append(out[""], "2006-01", "Jan 2006", "January 2006", "2/Jan/2006", "2/Jan/2006:15:04:05 -0700",
+	out[""] = append(out[""], "2006-01", "1/2006", "Jan 2006", "Jan-2006", "January 2006", "2/Jan/2006", "2/Jan/2006:15:04:05 -0700",
 		"15:04:05", "15:04", "3:04:05 PM", "3:04 PM", "3:04:05 pm", "3:04 pm",
 		"20060102T150405", "20060102T150405Z0700", "20060102T150405Z07:00", "20060102T1504",
 		"Mon Jan _2 15:04:05 2006", "Mon Jan _2 15:04:05 UTC 2006", "Mon Jan _2 15:04:05 GMT 2006", "Mon Jan _2 15:04:05 -0700 2006")
@@ -116,8 +119,21 @@ func seconds(whole, nano int64) float64 { return float64(whole) + float64(nano)/
 // timeText is a time as text.
 func timeText(v float64) string {
 	whole, part := math.Modf(v)
-	t := time.Unix(int64(whole), int64(part*1e9)).UTC()
-	return strings.TrimSuffix(t.Format("2006-01-02 15:04:05"), " 00:00:00")
+	t := time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
+	return strings.TrimSuffix(t.Format("2006-01-02 15:04:05.999999"), " 00:00:00")
+}
+
+// dateText is a text that may have a date or a time.
+var dateText = regexp.MustCompile(`(^|\D)(19|20)\d\d|\d:\d\d`)
+
+// dateNumber returns the date that a number such as 20240131 or 20240131120000 may mean, or "".
+func dateNumber(v float64) string {
+	for _, layout := range []string{"20060102", "20060102150405"} {
+		if at, err := time.Parse(layout, strconv.FormatFloat(v, 'f', -1, 64)); err == nil && at.Year() >= 1900 && at.Year() < 2100 {
+			return timeText(secondsOf(at))
+		}
+	}
+	return ""
 }
 
 // truths are the words of truth values.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,6 +43,12 @@ func TestTimesInText(t *testing.T) {
 		{"2024-03|Feb 2024", "", []float64{day + 86400, day - 28*86400}},
 		{"29/Feb/2024|29/Feb/2024:14:00:00 +0200", "", []float64{day, noon}},
 		{"00:00:01|12:30", "", []float64{1, 45000}},
+		{"29/02/2024, 12:00:00|1/3/2024, 12:00", dayFirst, []float64{noon, noon + 86400}},
+		{"2/29/2024, 12:00:00 PM|2/29/2024, 12:00 PM", monthFirst, []float64{noon, noon}},
+		{"29. 2. 2024|29.2.2024.", "", []float64{day, day}},
+		{"29. February 2024|29 Feb, 2024", "", []float64{day, day}},
+		{"Feb 29 2024|2024-Feb-29", "", []float64{day, day}},
+		{"03/2024|Mar-2024", "", []float64{day + 86400, day + 86400}},
 	} {
 		table := opened(t, Options{NoTarget: true, Header: HeaderNo, Delimiter: ','}, file(t, "t.csv", "\""+strings.ReplaceAll(c.cells, "|", "\"\n\"")+"\"\n"))
 		col, rows := table.Columns()[0], cells(t, table)
@@ -128,6 +135,25 @@ func TestOrderOfDates(t *testing.T) {
 			if got, first := cells(t, table)[0][0], table.Columns()[0].Dates == dayFirst; got != 1704067200+86400*days[first] || first != (c.order == dayFirst || asked) {
 				t.Errorf("%q, %v: %v as %s", c.text, asked, got, table.Columns()[0].Dates)
 			}
+		}
+	}
+}
+
+// Inputs that may be dates and count as numbers or categories are named, with a form that is read.
+func TestLikelyDates(t *testing.T) {
+	for want, form := range map[string]string{
+		`"when" has numbers such as 20240101, which count as numbers; for dates write 2024-01-01`:             "202401%02d",
+		`"when" has numbers such as 20240101123000, which count as numbers; for dates write 2024-01-01 12:30`: "202401%02d123000",
+		`"when" has 31 different texts in 62 rows, each an input of its own, such as "2024/W01"`:              "2024/W%02d",
+		"": "%02d",
+	} {
+		text := "when,y\n"
+		for i := range 62 {
+			text += fmt.Sprintf(form+",%d\n", i%31+1, i)
+		}
+		e := fitted(t, opened(t, Options{}, file(t, "t.csv", text)), nil, data.EncodingOptions{})
+		if got := strings.Join(e.Notes, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") || strings.Contains(form, "W") && !strings.Contains(got, "write dates as 2024-01-31 12:30") {
+			t.Errorf("%q: %q", form, got)
 		}
 	}
 }

@@ -378,8 +378,8 @@ the last). A row without a target is left out of training, and stderr has the
 count. An empty cell is a missing value.
 
 Inputs and targets are standardised. Text columns are one-hot encoded. Dates and times
-are seconds since 1970, and true and false are 1 and 0. Labels of classes are texts
-unless all are plain integers.
+are seconds since 1970, but 20240131 is a number. True and false are 1 and 0. Labels
+of classes are texts unless all are plain integers.
 
 Several files give one table. A quoted pattern such as 'part-*.parquet' stands for the
 files that match, in the order of their names. With --chunk-file the memory does not
