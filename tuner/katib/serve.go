@@ -14,11 +14,15 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/katib"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
 )
 
 // maxBytes is the longest request of Katib, which has all trials of an experiment. Katib
 // keeps the suggestions of an experiment in one object of at most 1.5 MiB.
 const maxBytes = 64 << 20
+
+// maxCalls is the most calls at once. Katib's controller makes a few for each experiment.
+const maxCalls = 256
 
 // Config says where [Serve] listens. An empty address stands for none.
 type Config struct {
@@ -46,6 +50,10 @@ func Serve(ctx context.Context, svc tuner.Service, c Config) error {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	options, guard := server.Strangers(ctx, server.Limits{MaxRecvBytes: maxBytes, MaxInFlightBytes: maxBytes, MaxInFlight: maxCalls}, logger)
+	listen := func(field, address string) (*face, error) { return listen(field, address, options, guard) }
 	var faces []*face
 	defer func() {
 		for _, f := range faces {
@@ -87,16 +95,16 @@ type face struct {
 }
 
 // listen listens on an address. The server answers Katib's probes.
-func listen(field, address string) (*face, error) {
+func listen(field, address string, options []grpc.ServerOption, guard func(net.Listener) net.Listener) (*face, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, &ListenError{field, address, err}
 	}
-	s := grpc.NewServer(grpc.MaxRecvMsgSize(maxBytes))
+	s := grpc.NewServer(options...)
 	h := health.NewServer()
 	h.SetServingStatus(HealthService, healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(s, h)
-	return &face{l, s}, nil
+	return &face{guard(l), s}, nil
 }
 
 func serve(ctx context.Context, faces []*face) error {

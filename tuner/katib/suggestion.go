@@ -88,13 +88,20 @@ func (s *Suggestion) ValidateAlgorithmSettings(ctx context.Context, r *pb.Valida
 // GetSuggestions tells the trials that have ended and asks for the next ones.
 func (s *Suggestion) GetSuggestions(ctx context.Context, r *pb.GetSuggestionsRequest) (*pb.GetSuggestionsReply, error) {
 	reply := &pb.GetSuggestionsReply{}
+	current, total := int(r.GetCurrentRequestNumber()), int(r.GetTotalRequestNumber())
+	first := total - current
+	numbers := fmt.Sprintf("%d of total_request_number %d", current, total)
+	if current < 0 || first < 0 || current > study.MaxCount {
+		return nil, s.status(&FieldError{
+			"current_request_number", numbers, fmt.Sprintf("must be 0 to %d and at most the total", study.MaxCount),
+			"send both as Katib's controller does, and lower parallelTrialCount if it is more",
+		})
+	}
 	err := s.with(ctx, r.GetExperiment(), func(e *experiment) error {
-		current, total := int(r.GetCurrentRequestNumber()), int(r.GetTotalRequestNumber())
-		first := total - current
-		if current < 0 || first < 0 {
+		if known := max(e.count, len(r.GetTrials())); first > known+study.MaxCount {
 			return &FieldError{
-				"current_request_number", fmt.Sprintf("%d of total_request_number %d", current, total),
-				"must be at least 0 and at most the total", "send both as Katib's controller does",
+				"current_request_number", numbers, fmt.Sprintf("the total must be at most %d more than the %d trials that the study has or the request lists", study.MaxCount, known),
+				"list all trials of the experiment",
 			}
 		}
 		if first == 0 && len(e.told) > 0 {
@@ -140,6 +147,11 @@ func (s *Suggestion) with(ctx context.Context, m *pb.Experiment, do func(*experi
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := s.ensure(ctx, e, m); err != nil {
+		if e.spec == nil { // so that wrong ones do not gather
+			s.mu.Lock()
+			delete(s.experiments, m.GetName())
+			s.mu.Unlock()
+		}
 		return err
 	}
 	err := do(e)

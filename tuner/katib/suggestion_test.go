@@ -2,6 +2,7 @@ package katib
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -287,6 +288,19 @@ func TestRefused(t *testing.T) {
 	}
 	_, err = suggest(t, s, e, -1, 2)
 	wantStatus(t, err, codes.InvalidArgument, "current_request_number 2 of total_request_number 1")
+
+	// What anyone can send is bounded, also where a lost study would be rebuilt.
+	for _, n := range [][2]int32{{math.MaxInt32, math.MaxInt32}, {study.MaxCount + 1, study.MaxCount + 3}, {1, math.MaxInt32}, {0, math.MaxInt32}, {1, study.MaxCount + 4}} {
+		_, err := s.GetSuggestions(t.Context(), &pb.GetSuggestionsRequest{Experiment: e, CurrentRequestNumber: n[0], TotalRequestNumber: n[1]})
+		wantStatus(t, err, codes.InvalidArgument, fmt.Sprintf("current_request_number %d of total_request_number %d: ", n[0], n[1]))
+		wantStatus(t, err, codes.InvalidArgument, "at most")
+	}
+	if view, err := svc.Study(t.Context(), "bowl"); err != nil || view.Trials != 2 {
+		t.Errorf("refused requests made trials: %d, %v", view.Trials, err)
+	}
+	if len(s.experiments) != 1 {
+		t.Errorf("%d experiments are kept", len(s.experiments))
+	}
 
 	foreign := end(proto.CloneOf(trials[0]), pb.TrialStatus_FAILED)
 	foreign.Name = "bowl-x7f3k2q1"

@@ -116,7 +116,7 @@ func (s *Server) Options() Options { return s.options }
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
-	options := append(s.connectionOptions(), s.callOptions()...)
+	options := append(s.options.Limits.connectionOptions(), s.callOptions()...)
 	creds, err := s.transportCredentials()
 	if err != nil {
 		return nil, err
@@ -128,8 +128,7 @@ func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
 }
 
 // connectionOptions are the limits of connections over the network.
-func (s *Server) connectionOptions() []grpc.ServerOption {
-	l := s.options.Limits
+func (l Limits) connectionOptions() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.MaxHeaderListSize(uint32(l.MaxHeaderBytes)),
 		grpc.ConnectionTimeout(l.ConnectTimeout),
