@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,51 +137,35 @@ func (dec *payloadDecoder) added(m *recordpb.Added) study.Added {
 	}
 }
 
-func (dec *payloadDecoder) spec(m *recordpb.Spec) study.Spec {
-	if m == nil {
-		dec.fail(errors.New("the study has no specification"))
-		return study.Spec{}
-	}
-	dec.known(m)
-	return study.Spec{
-		Space:      dec.space(m.Space),
-		Objectives: dec.objectives(m.Objectives),
-		MaxTrials:  dec.int(m.MaxTrials),
-		Timeout:    time.Duration(m.Timeout),
-		MaxCost:    canonical(m.MaxCost),
-		Lease:      time.Duration(m.Lease),
-		MaxRetries: dec.int(m.MaxRetries),
-		Seed:       m.Seed,
-		Proposer:   dec.component(m.Proposer),
-		Pruner:     dec.component(m.Pruner),
-		Attributes: dec.attributes(m.Attributes),
-	}
-}
-
-func (dec *payloadDecoder) space(text string) *space.Space {
-	s, _, err := space.Parse([]byte(text))
+func (dec *payloadDecoder) spec(text string) study.Spec {
+	s, err := readSpec(dec.text(text))
 	if err != nil {
-		dec.fail(fmt.Errorf("the study's space: %w", err))
-		return nil
+		dec.fail(fmt.Errorf("the study's specification: %w", err))
 	}
 	return s
 }
 
-func (dec *payloadDecoder) objectives(ms []*recordpb.Objective) []study.Objective {
-	var out []study.Objective
-	for _, m := range ms {
-		dec.known(m)
-		out = append(out, study.Objective{Name: dec.name(m.Name), Direction: enumFrom[study.Direction](dec, m.Direction, true)})
-	}
-	return out
-}
+// maxSpecBytes is more than the JSON of any study takes, with its space of up to 1 MiB.
+const maxSpecBytes = 2 << 20
 
-func (dec *payloadDecoder) component(m *recordpb.Component) study.Component {
-	if m == nil {
-		return study.Component{}
+// readSpec reads the JSON of a spec, which must have a space and nothing unknown.
+func readSpec(text string) (study.Spec, error) {
+	var s study.Spec
+	if len(text) > maxSpecBytes {
+		return s, fmt.Errorf("it has %d bytes of JSON, and %d are the most", len(text), maxSpecBytes)
 	}
-	dec.known(m)
-	return study.Component{Name: dec.text(m.Name), Options: dec.text(m.Options)}
+	in := json.NewDecoder(strings.NewReader(text))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&s); err != nil {
+		return s, err
+	}
+	if in.InputOffset() != int64(len(text)) {
+		return s, errRedundant
+	}
+	if s.Space == nil {
+		return s, errors.New("there is no space")
+	}
+	return s, nil
 }
 
 func (dec *payloadDecoder) suggestion(m *recordpb.Suggestion) *study.Suggestion {

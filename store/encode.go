@@ -1,11 +1,13 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
@@ -103,54 +105,29 @@ func (enc *payloadEncoder) body(m *recordpb.Event, body study.Body) {
 	}
 }
 
-func (enc *payloadEncoder) spec(s study.Spec) *recordpb.Spec {
-	return &recordpb.Spec{
-		Space:      enc.space(s.Space),
-		Objectives: enc.objectives(s.Objectives),
-		MaxTrials:  int64(s.MaxTrials),
-		Timeout:    int64(s.Timeout),
-		MaxCost:    canonical(s.MaxCost),
-		Lease:      int64(s.Lease),
-		MaxRetries: int64(s.MaxRetries),
-		Seed:       s.Seed,
-		Proposer:   componentPB(s.Proposer),
-		Pruner:     componentPB(s.Pruner),
-		Attributes: attributesPB(s.Attributes),
+// spec returns the JSON of a spec. One that cannot be read again must not be written.
+func (enc *payloadEncoder) spec(s study.Spec) string {
+	text, err := specJSON(s)
+	var again study.Spec
+	if err == nil {
+		again, err = readSpec(text)
 	}
-}
-
-func (enc *payloadEncoder) space(s *space.Space) string {
-	if s == nil {
-		enc.fail("the study has no space")
-		return ""
-	}
-	text, err := s.MarshalJSON()
 	if err != nil {
-		enc.fail("the study's space: %w", err)
+		enc.fail("the study's specification: %w", err)
 		return ""
 	}
-	// A space that cannot be read again must not be written.
-	if again, _, err := space.Parse(text); err != nil {
-		enc.fail("the study's space: %w", err)
-	} else if !again.Equal(s) {
-		enc.fail("the study's space changes when it is written and read again")
+	if same, err := specJSON(again); err != nil || same != text || !again.Space.Equal(s.Space) {
+		enc.fail("the study's specification changes when it is written and read again")
 	}
-	return string(text)
+	return text
 }
 
-func (enc *payloadEncoder) objectives(objectives []study.Objective) []*recordpb.Objective {
-	out := make([]*recordpb.Objective, len(objectives))
-	for i, o := range objectives {
-		out[i] = &recordpb.Objective{Name: o.Name, Direction: enumOf[recordpb.Direction](enc, o.Direction, true)}
-	}
-	return out
-}
-
-func componentPB(c study.Component) *recordpb.Component {
-	if c == (study.Component{}) {
-		return nil
-	}
-	return &recordpb.Component{Name: c.Name, Options: c.Options}
+func specJSON(s study.Spec) (string, error) {
+	var text strings.Builder
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	err := out.Encode(s)
+	return strings.TrimSuffix(text.String(), "\n"), err
 }
 
 func (enc *payloadEncoder) suggestion(s *study.Suggestion) *recordpb.Suggestion {

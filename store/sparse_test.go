@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/racetest"
@@ -40,11 +41,11 @@ func TestAllocationIsBounded(t *testing.T) {
 		"empty metrics":      message(8, message(3, repeat(message(4, nil)))),
 		"metrics":            message(8, message(3, repeat(message(4, metric)))),
 		"empty names":        message(9+1, message(2, repeat(message(1, nil)))),
-		"empty objectives":   message(17, message(1, repeat(message(2, nil)))),
+		"empty objectives":   message(17, message(1, []byte(`{"objectives":[{}`+strings.Repeat(",{}", large/6-10)+"]}"))),
 		"numbers of a byte":  message(10, message(2, message(4, make([]byte, large)))),
 		"bodies":             repeat(message(14, nil)),
 		"bodies with bodies": repeat(message(4, message(5, message(1, nil)))),
-		"a long space":       message(17, message(1, message(1, bytes.Repeat([]byte("["), large)))),
+		"a long space":       message(17, message(1, []byte(`{"space":`+strings.Repeat("[", large)+strings.Repeat("]", large)+"}"))),
 		"a model":            message(13, message(3, make([]byte, large))),
 	} {
 		var before, after runtime.MemStats

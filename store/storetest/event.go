@@ -70,22 +70,37 @@ func anyBody() *rapid.Generator[study.Body] {
 
 func body(draw func(*rapid.T) study.Body) *rapid.Generator[study.Body] { return rapid.Custom(draw) }
 
-func anySpec(t *rapid.T) study.Spec {
-	return study.Spec{
-		Space: rapid.SampledFrom(spaces()).Draw(t, "space"),
-		Objectives: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) study.Objective {
-			return study.Objective{Name: text(t), Direction: study.Direction(enumeration(t, 1, study.Maximize))}
-		}), 0, 3).Draw(t, "objectives"),
-		MaxTrials:  number(t),
-		Timeout:    time.Duration(number(t)),
-		MaxCost:    anyFloat().Draw(t, "cost"),
-		Lease:      time.Duration(number(t)),
-		MaxRetries: number(t),
-		Seed:       rapid.Uint64().Draw(t, "seed"),
-		Proposer:   study.Component{Name: text(t), Options: text(t)},
-		Pruner:     study.Component{Name: text(t), Options: text(t)},
-		Attributes: anyAttributes(t),
+// anySpec draws each setting by its type.
+func anySpec(t *rapid.T) (s study.Spec) {
+	for name, at := range s.Settings() {
+		switch at := at.(type) {
+		case **space.Space:
+			*at = rapid.SampledFrom(spaces()).Draw(t, name)
+		case *[]study.Objective:
+			*at = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) study.Objective {
+				return study.Objective{Name: text(t), Direction: study.Direction(enumeration(t, 1, study.Maximize))}
+			}), 0, 3).Draw(t, name)
+		case *study.Component:
+			*at = study.Component{Name: text(t), Options: text(t)}
+		case *study.Attributes:
+			*at = anyAttributes(t)
+		case *int:
+			*at = number(t)
+		case *time.Duration:
+			*at = time.Duration(number(t))
+		case *uint64:
+			*at = rapid.Uint64().Draw(t, name)
+		case *float64:
+			*at = anyFloat().Filter(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }).Draw(t, name)
+		case *string:
+			*at = text(t)
+		case *bool:
+			*at = rapid.Bool().Draw(t, name)
+		default:
+			t.Fatalf("setting %s: no values of type %T are drawn", name, at)
+		}
 	}
+	return s
 }
 
 func anySuggestion(t *rapid.T) *study.Suggestion {

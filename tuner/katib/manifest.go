@@ -123,12 +123,7 @@ func ReadManifest(text []byte, given Given) (*Experiment, error) {
 
 func (o objective) read() (study.Objective, error) {
 	out := study.Objective{Name: o.Metric.Value}
-	switch o.Type.Value {
-	case "minimize":
-		out.Direction = study.Minimize
-	case "maximize":
-		out.Direction = study.Maximize
-	default:
+	if out.Direction.UnmarshalText([]byte(o.Type.Value)) != nil {
 		return out, refuse(&o.Type, "spec.objective.type", "must be minimize or maximize", "correct it, or give --minimize or --maximize")
 	}
 	if o.Metric.Kind != yaml.ScalarNode || out.Name == "" {

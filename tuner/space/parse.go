@@ -35,6 +35,15 @@ func Parse(data []byte) (*Space, []Warning, error) {
 	return parseTree(tree, form)
 }
 
+// UnmarshalJSON reads a space as [Parse] does.
+func (s *Space) UnmarshalJSON(data []byte) error {
+	read, _, err := Parse(data)
+	if err == nil {
+		*s = *read
+	}
+	return err
+}
+
 // ParseOptuna reads a space in Optuna's JSON, in its short and long form and with the
 // legacy names of distributions.
 func ParseOptuna(data []byte) (*Space, []Warning, error) { return parseAs(data, FormOptunaShort) }

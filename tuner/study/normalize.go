@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -12,82 +11,6 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner/space"
 )
-
-// normalize checks a spec and sets its defaults.
-func (c Spec) normalize() (Spec, error) {
-	if c.Space == nil {
-		return c, invalid("space", "none", "a study needs a search space", "")
-	}
-	if size := len(spaceText(c.Space)); size > space.MaxFileBytes {
-		return c, invalid("space", fmt.Sprintf("%d bytes of JSON", size), "must be at most 1 MiB", "use fewer parameters or values")
-	}
-	if err := checkObjectives(c.Objectives); err != nil {
-		return c, err
-	}
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
-	}
-	switch {
-	case c.MaxTrials < 0 || c.MaxTrials > MaxTrials:
-		return c, invalid("max_trials", c.MaxTrials, "must be 0 (no limit) to 10000000", "")
-	case c.Timeout < 0:
-		return c, invalid("timeout", c.Timeout, "must not be negative", "use 0 for no limit")
-	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 1):
-		return c, invalid("max_cost", c.MaxCost, "must be finite and not negative", "use 0 for no limit")
-	case c.Lease < MinLease || c.Lease > MaxLease:
-		return c, invalid("lease", c.Lease, "must be 1s to 8784h", "")
-	case c.MaxRetries < 0 || c.MaxRetries > MaxRetriesLimit:
-		return c, invalid("max_retries", c.MaxRetries, "must be 0 to 1000", "")
-	}
-	for field, p := range map[string]Component{"proposer": c.Proposer, "pruner": c.Pruner} {
-		if err := p.check(field); err != nil {
-			return c, err
-		}
-	}
-	if err := checkAttributes("attributes", nil, c.Attributes); err != nil {
-		return c, err
-	}
-	c.Objectives = slices.Clone(c.Objectives)
-	c.Attributes = merge(nil, c.Attributes)
-	return c, nil
-}
-
-func checkObjectives(objectives []Objective) error {
-	if len(objectives) < 1 || len(objectives) > MaxMetrics {
-		return invalid("objectives", len(objectives), "must be 1 to 64 objectives", "")
-	}
-	for i, o := range objectives {
-		field := fmt.Sprintf("objectives[%d]", i)
-		if err := checkName(field+".name", o.Name); err != nil {
-			return err
-		}
-		if o.Direction != Minimize && o.Direction != Maximize {
-			return invalid(field+".direction", o.Direction, "must be minimize or maximize", "")
-		}
-		if slices.ContainsFunc(objectives[:i], func(p Objective) bool { return p.Name == o.Name }) {
-			return invalid(field+".name", o.Name, "is the name of an earlier objective", "give each its own name")
-		}
-	}
-	return nil
-}
-
-func (p Component) check(field string) error {
-	if p.Name != "" {
-		if err := checkName(field+".name", p.Name); err != nil {
-			return err
-		}
-	}
-	if p.Options == "" {
-		return nil
-	}
-	if err := checkText(field+".options", p.Options, MaxOptionsBytes); err != nil {
-		return err
-	}
-	if !json.Valid([]byte(p.Options)) || p.Options[0] != '{' {
-		return invalid(field+".options", p.Options, "must be a JSON object", "")
-	}
-	return nil
-}
 
 // normalizeOutcome checks a told outcome, sorts its metrics, and applies the rules for
 // NaN and infinity.

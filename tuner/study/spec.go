@@ -1,53 +1,150 @@
 package study
 
 import (
+	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Spec holds the settings of a study. It never changes after the creation.
+// Spec holds the settings of a study. It never changes after the creation. Its JSON is part
+// of stored records, and each setting has the same name there, in the wire's StudySpec and
+// in what programs print.
 type Spec struct {
 	// Space is the search space.
-	Space *space.Space
+	Space *space.Space `json:"space"`
 	// Objectives lists at least one objective, with distinct names.
-	Objectives []Objective
+	Objectives []Objective `json:"objectives,omitempty"`
 	// MaxTrials ends the study when it has that many trials, without added ones, and
 	// all of them are over. 0 means no limit.
-	MaxTrials int
+	MaxTrials int `json:"max_trials"`
 	// Timeout ends the study that long after its creation. 0 means no limit.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout"`
 	// MaxCost ends the study when the sum of the told costs, including those of late
 	// results, reaches it. 0 means no limit.
-	MaxCost float64
+	MaxCost float64 `json:"max_cost"`
 	// Lease is how long a worker holds a trial without a heartbeat, unless it asks for
 	// another time. 0 means [DefaultLease].
-	Lease time.Duration
+	Lease time.Duration `json:"lease"`
 	// MaxRetries is how often a trial whose lease expired is handed out again before it
 	// fails. 0 means that it fails at the first expiry.
-	MaxRetries int
+	MaxRetries int `json:"max_retries"`
 	// Seed is the seed of the study's random numbers.
-	Seed uint64
+	Seed uint64 `json:"seed"`
 	// Proposer and Pruner name and configure the components that suggest and stop
 	// trials. An empty name means the service's default, or no pruner.
-	Proposer, Pruner Component
+	Proposer Component `json:"proposer"`
+	Pruner   Component `json:"pruner"`
 	// Attributes are the user's own notes. They can also be set later.
-	Attributes Attributes
+	Attributes Attributes `json:"attributes,omitempty"`
+}
+
+// Settings yields the name of each setting with a pointer to its field.
+func (c *Spec) Settings() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		v := reflect.ValueOf(c).Elem()
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if !yield(name, v.Field(i).Addr().Interface()) {
+				return
+			}
+		}
+	}
+}
+
+// normalize checks a spec and sets its defaults.
+func (c Spec) normalize() (Spec, error) {
+	if c.Space == nil {
+		return c, invalid("space", "none", "a study needs a search space", "")
+	}
+	if size := len(spaceText(c.Space)); size > space.MaxFileBytes {
+		return c, invalid("space", fmt.Sprintf("%d bytes of JSON", size), "must be at most 1 MiB", "use fewer parameters or values")
+	}
+	if err := checkObjectives(c.Objectives); err != nil {
+		return c, err
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	switch {
+	case c.MaxTrials < 0 || c.MaxTrials > MaxTrials:
+		return c, invalid("max_trials", c.MaxTrials, "must be 0 (no limit) to 10000000", "")
+	case c.Timeout < 0:
+		return c, invalid("timeout", c.Timeout, "must not be negative", "use 0 for no limit")
+	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 1):
+		return c, invalid("max_cost", c.MaxCost, "must be finite and not negative", "use 0 for no limit")
+	case c.Lease < MinLease || c.Lease > MaxLease:
+		return c, invalid("lease", c.Lease, "must be 1s to 8784h", "")
+	case c.MaxRetries < 0 || c.MaxRetries > MaxRetriesLimit:
+		return c, invalid("max_retries", c.MaxRetries, "must be 0 to 1000", "")
+	}
+	for field, p := range map[string]Component{"proposer": c.Proposer, "pruner": c.Pruner} {
+		if err := p.check(field); err != nil {
+			return c, err
+		}
+	}
+	if err := checkAttributes("attributes", nil, c.Attributes); err != nil {
+		return c, err
+	}
+	c.Objectives = slices.Clone(c.Objectives)
+	c.Attributes = merge(nil, c.Attributes)
+	return c, nil
+}
+
+func checkObjectives(objectives []Objective) error {
+	if len(objectives) < 1 || len(objectives) > MaxMetrics {
+		return invalid("objectives", len(objectives), "must be 1 to 64 objectives", "")
+	}
+	for i, o := range objectives {
+		field := fmt.Sprintf("objectives[%d]", i)
+		if err := checkName(field+".name", o.Name); err != nil {
+			return err
+		}
+		if o.Direction != Minimize && o.Direction != Maximize {
+			return invalid(field+".direction", o.Direction, "must be minimize or maximize", "")
+		}
+		if slices.ContainsFunc(objectives[:i], func(p Objective) bool { return p.Name == o.Name }) {
+			return invalid(field+".name", o.Name, "is the name of an earlier objective", "give each its own name")
+		}
+	}
+	return nil
+}
+
+func (p Component) check(field string) error {
+	if p.Name != "" {
+		if err := checkName(field+".name", p.Name); err != nil {
+			return err
+		}
+	}
+	if p.Options == "" {
+		return nil
+	}
+	if err := checkText(field+".options", p.Options, MaxOptionsBytes); err != nil {
+		return err
+	}
+	if !json.Valid([]byte(p.Options)) || p.Options[0] != '{' {
+		return invalid(field+".options", p.Options, "must be a JSON object", "")
+	}
+	return nil
 }
 
 // Component names a proposer or pruner and holds its options as a JSON object or
 // nothing. This package does not interpret the options.
 type Component struct {
-	Name    string
-	Options string
+	Name    string `json:"name"`
+	Options string `json:"options"`
 }
 
 // Objective is a quantity to optimise.
 type Objective struct {
-	Name      string
-	Direction Direction
+	Name      string    `json:"name"`
+	Direction Direction `json:"direction"`
 }
 
 // Direction is the direction in which an objective improves.
@@ -59,9 +156,26 @@ const (
 	Maximize
 )
 
+var directions = []string{Minimize: "minimize", Maximize: "maximize"}
+
 // String returns minimize or maximize.
-func (d Direction) String() string {
-	return named("Direction", uint8(d), []string{Minimize: "minimize", Maximize: "maximize"})
+func (d Direction) String() string { return named("Direction", uint8(d), directions) }
+
+// MarshalText returns minimize or maximize.
+func (d Direction) MarshalText() ([]byte, error) {
+	if d != Minimize && d != Maximize {
+		return nil, fmt.Errorf("there is no %s", d)
+	}
+	return []byte(d.String()), nil
+}
+
+// UnmarshalText reads minimize or maximize.
+func (d *Direction) UnmarshalText(text []byte) error {
+	*d = Direction(max(0, slices.Index(directions, string(text))))
+	if *d == 0 {
+		return fmt.Errorf("direction %.40q: must be minimize or maximize", text)
+	}
+	return nil
 }
 
 // Compare orders two values of an objective, better first. It is negative if a is

@@ -103,17 +103,38 @@ var (
 		return study.Component{Name: texts.Draw(t, "name"), Options: texts.Draw(t, "options")}
 	})
 	specs = rapid.Custom(func(t *rapid.T) study.Spec {
-		s := study.Spec{
-			MaxTrials: ints.Draw(t, "max trials"), Timeout: durations.Draw(t, "timeout"), MaxCost: reals.Draw(t, "max cost"),
-			Lease: durations.Draw(t, "lease"), MaxRetries: rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "retries"), Seed: rapid.Uint64().Draw(t, "seed"),
-			Proposer: components.Draw(t, "proposer"), Pruner: components.Draw(t, "pruner"), Attributes: attributes.Draw(t, "attributes"),
+		var s study.Spec
+		for name, at := range s.Settings() { // by type, so that no setting is forgotten
+			switch at := at.(type) {
+			case **space.Space:
+				if rapid.Bool().Draw(t, name) {
+					*at = spacetest.Spaces(4).Draw(t, name)
+				}
+			case *[]study.Objective:
+				for range rapid.IntRange(0, 3).Draw(t, name) {
+					*at = append(*at, study.Objective{Name: texts.Draw(t, "name"), Direction: study.Direction(rapid.IntRange(0, 2).Draw(t, "direction"))})
+				}
+			case *study.Component:
+				*at = components.Draw(t, name)
+			case *study.Attributes:
+				*at = attributes.Draw(t, name)
+			case *int:
+				*at = ints.Draw(t, name)
+			case *time.Duration:
+				*at = durations.Draw(t, name)
+			case *uint64:
+				*at = rapid.Uint64().Draw(t, name)
+			case *float64:
+				*at = reals.Draw(t, name)
+			case *string:
+				*at = texts.Draw(t, name)
+			case *bool:
+				*at = rapid.Bool().Draw(t, name)
+			default:
+				t.Fatalf("setting %s: no values of type %T are drawn", name, at)
+			}
 		}
-		if rapid.Bool().Draw(t, "space") {
-			s.Space = spacetest.Spaces(4).Draw(t, "space")
-		}
-		for range rapid.IntRange(0, 3).Draw(t, "objectives") {
-			s.Objectives = append(s.Objectives, study.Objective{Name: texts.Draw(t, "name"), Direction: study.Direction(rapid.IntRange(0, 2).Draw(t, "direction"))})
-		}
+		s.MaxRetries = rapid.IntRange(math.MinInt32, math.MaxInt32).Draw(t, "max_retries") // its field has 32 bits
 		return s
 	})
 	studies = rapid.Custom(func(t *rapid.T) tuner.Study {

@@ -1,25 +1,39 @@
 package wire
 
 import (
+	"reflect"
+	"time"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// EncodeSpec encodes a spec, with its space in canonical JSON.
+// EncodeSpec encodes a spec, with its space in canonical JSON. A setting that is a number, a
+// duration, a text or a bool goes to the field of its name.
 func EncodeSpec(s study.Spec) (*pb.StudySpec, error) {
-	out := &pb.StudySpec{
-		MaxTrials:  int64(s.MaxTrials),
-		Timeout:    encodeDuration(s.Timeout),
-		MaxCost:    s.MaxCost,
-		Lease:      encodeDuration(s.Lease),
-		MaxRetries: int32Of(s.MaxRetries),
-		Seed:       s.Seed,
-		Proposer:   encodeComponent(s.Proposer),
-		Pruner:     encodeComponent(s.Pruner),
-		Attributes: s.Attributes,
+	out := &pb.StudySpec{Proposer: encodeComponent(s.Proposer), Pruner: encodeComponent(s.Pruner), Attributes: s.Attributes}
+	m := out.ProtoReflect()
+	for name, at := range s.Settings() {
+		field := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+		switch at := at.(type) {
+		case *int:
+			if field.Kind() == protoreflect.Int32Kind {
+				m.Set(field, protoreflect.ValueOf(int32Of(*at)))
+			} else {
+				m.Set(field, protoreflect.ValueOf(int64(*at)))
+			}
+		case *time.Duration:
+			if *at != 0 {
+				m.Set(field, protoreflect.ValueOf(durationpb.New(*at).ProtoReflect()))
+			}
+		case *uint64, *float64, *string, *bool:
+			m.Set(field, protoreflect.ValueOf(reflect.ValueOf(at).Elem().Interface()))
+		}
 	}
 	if s.Space != nil {
 		text, err := s.Space.MarshalJSON()
@@ -38,15 +52,21 @@ func EncodeSpec(s study.Spec) (*pb.StudySpec, error) {
 func DecodeSpec(m *pb.StudySpec) (study.Spec, []space.Warning, error) {
 	var d decoder
 	s := study.Spec{
-		MaxTrials:  number[int](&d, "max_trials", m.GetMaxTrials()),
-		Timeout:    d.duration("timeout", m.GetTimeout()),
-		MaxCost:    m.GetMaxCost(),
-		Lease:      d.duration("lease", m.GetLease()),
-		MaxRetries: int(m.GetMaxRetries()),
-		Seed:       m.GetSeed(),
 		Proposer:   study.Component{Name: m.GetProposer().GetName(), Options: m.GetProposer().GetOptions()},
 		Pruner:     study.Component{Name: m.GetPruner().GetName(), Options: m.GetPruner().GetOptions()},
 		Attributes: orNil(study.Attributes(m.GetAttributes())),
+	}
+	fields := m.ProtoReflect().Descriptor().Fields()
+	for name, at := range s.Settings() {
+		v := m.ProtoReflect().Get(fields.ByName(protoreflect.Name(name)))
+		switch at := at.(type) {
+		case *int:
+			*at = number[int](&d, name, v.Int())
+		case *time.Duration:
+			*at = d.duration(name, v.Message().Interface().(*durationpb.Duration))
+		case *uint64, *float64, *string, *bool:
+			reflect.ValueOf(at).Elem().Set(reflect.ValueOf(v.Interface()))
+		}
 	}
 	for _, o := range m.GetObjectives() {
 		s.Objectives = append(s.Objectives, study.Objective{Name: o.GetName(), Direction: enum(&d, "direction", o.GetDirection(), study.Maximize)})

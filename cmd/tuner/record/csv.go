@@ -149,6 +149,11 @@ func jsonCell(v any, n int) (string, error) {
 	if n == 0 {
 		return "", nil
 	}
+	return jsonText(v)
+}
+
+// jsonText writes a value as JSON, without the escapes meant for HTML.
+func jsonText(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

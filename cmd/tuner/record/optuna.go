@@ -121,12 +121,10 @@ func (f optunaFile) objectives() ([]study.Objective, error) {
 	var out []study.Objective
 	for i, d := range directions {
 		o := study.Objective{Name: f.metricName(i, len(directions)), Direction: study.Minimize}
-		switch strings.ToLower(d) {
-		case "", "minimize":
-		case "maximize":
-			o.Direction = study.Maximize
-		default:
-			return nil, fmt.Errorf("direction %.40q: must be minimize or maximize", d)
+		if d != "" {
+			if err := o.Direction.UnmarshalText([]byte(strings.ToLower(d))); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, o)
 	}

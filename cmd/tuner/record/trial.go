@@ -320,41 +320,19 @@ func (r Trial) outcome() (o study.Outcome, err error) {
 	return o, nil
 }
 
-// Study is a study as it is written.
+// Study is a study as it is written, with the settings of its spec behind its state.
 type Study struct {
-	Name       string            `json:"name"`
-	Status     string            `json:"status"`
-	Finished   string            `json:"finished,omitempty"` // why
-	Detail     string            `json:"detail,omitempty"`
-	Objectives []Objective       `json:"objectives"`
-	Trials     int               `json:"trials"`
-	Added      int               `json:"added,omitempty"` // trials that do not count towards max_trials
-	Counts     map[string]int    `json:"counts,omitempty"`
-	Cost       Number            `json:"cost,omitempty"`
-	MaxTrials  int               `json:"max_trials,omitempty"`
-	Timeout    string            `json:"timeout,omitempty"`
-	MaxCost    Number            `json:"max_cost,omitempty"`
-	Lease      string            `json:"lease"`
-	MaxRetries int               `json:"max_retries"`
-	Seed       uint64            `json:"seed,string"`
-	Proposer   *Component        `json:"proposer,omitempty"`
-	Pruner     *Component        `json:"pruner,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
-	Created    time.Time         `json:"created"`
-	Position   uint64            `json:"position"`
-	Space      *space.Space      `json:"space"`
-}
-
-// Objective is one of a study's.
-type Objective struct {
-	Name      string `json:"name"`
-	Direction string `json:"direction"`
-}
-
-// Component is a proposer or pruner.
-type Component struct {
-	Name    string          `json:"name"`
-	Options json.RawMessage `json:"options,omitempty"`
+	Name     string         `json:"name"`
+	Status   string         `json:"status"`
+	Finished string         `json:"finished,omitempty"` // why
+	Detail   string         `json:"detail,omitempty"`
+	Trials   int            `json:"trials"`
+	Added    int            `json:"added,omitempty"` // trials that do not count towards max_trials
+	Counts   map[string]int `json:"counts,omitempty"`
+	Cost     Number         `json:"cost,omitempty"`
+	Created  time.Time      `json:"created"`
+	Position uint64         `json:"position"`
+	spec     study.Spec
 }
 
 // Unread is a study that could not be read.
@@ -371,19 +349,11 @@ func OfUnread(s tuner.Study) Unread { return Unread{s.Name, "unread", s.Unread} 
 func OfStudy(s tuner.Study) Study {
 	r := Study{
 		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
-		MaxTrials: s.Spec.MaxTrials, MaxCost: Number(s.Spec.MaxCost), Lease: s.Spec.Lease.String(),
-		MaxRetries: s.Spec.MaxRetries, Seed: s.Spec.Seed, Attributes: s.Attributes,
-		Proposer: ofComponent(s.Spec.Proposer), Pruner: ofComponent(s.Spec.Pruner),
-		Created: s.Created, Position: uint64(s.Position), Space: s.Spec.Space,
+		Created: s.Created, Position: uint64(s.Position), spec: s.Spec,
 	}
+	r.spec.Attributes = s.Attributes
 	if s.Status == study.StatusFinished {
 		r.Finished, r.Detail = s.Finished.Reason.String(), s.Finished.Detail
-	}
-	if s.Spec.Timeout > 0 {
-		r.Timeout = s.Spec.Timeout.String()
-	}
-	for _, o := range s.Spec.Objectives {
-		r.Objectives = append(r.Objectives, Objective{o.Name, o.Direction.String()})
 	}
 	for state, n := range s.Counts {
 		if r.Counts == nil {
@@ -394,11 +364,43 @@ func OfStudy(s tuner.Study) Study {
 	return r
 }
 
-func ofComponent(c study.Component) *Component {
-	if c.Name == "" {
-		return nil
+// MarshalJSON implements json.Marshaler.
+func (s Study) MarshalJSON() ([]byte, error) {
+	type state Study // without this method
+	out, err := jsonText(state(s))
+	for name, at := range s.spec.Settings() {
+		if v := setting(at); v != nil && err == nil {
+			var text string
+			text, err = jsonText(v)
+			out = fmt.Sprintf("%s,%q:%s}", out[:len(out)-1], name, text)
+		}
 	}
-	return &Component{c.Name, json.RawMessage(c.Options)}
+	return []byte(out), err
+}
+
+// setting returns a setting as it is written, or nil to leave it out.
+func setting(at any) any {
+	switch at := at.(type) {
+	case *time.Duration:
+		return at.String()
+	case *float64:
+		return Number(*at)
+	case *uint64:
+		return strconv.FormatUint(*at, 10)
+	case *study.Attributes:
+		if len(*at) == 0 {
+			return nil
+		}
+	case *study.Component:
+		if at.Name == "" {
+			return nil
+		}
+		return struct {
+			Name    string          `json:"name"`
+			Options json.RawMessage `json:"options,omitempty"`
+		}{at.Name, json.RawMessage(at.Options)}
+	}
+	return at
 }
 
 // Judge tells which trials of a study keep to the constraints on its outcomes.

@@ -28,55 +28,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type Direction int32
-
-const (
-	Direction_DIRECTION_UNSPECIFIED Direction = 0
-	Direction_DIRECTION_MINIMIZE    Direction = 1
-	Direction_DIRECTION_MAXIMIZE    Direction = 2
-)
-
-// Enum value maps for Direction.
-var (
-	Direction_name = map[int32]string{
-		0: "DIRECTION_UNSPECIFIED",
-		1: "DIRECTION_MINIMIZE",
-		2: "DIRECTION_MAXIMIZE",
-	}
-	Direction_value = map[string]int32{
-		"DIRECTION_UNSPECIFIED": 0,
-		"DIRECTION_MINIMIZE":    1,
-		"DIRECTION_MAXIMIZE":    2,
-	}
-)
-
-func (x Direction) Enum() *Direction {
-	p := new(Direction)
-	*p = x
-	return p
-}
-
-func (x Direction) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Direction) Descriptor() protoreflect.EnumDescriptor {
-	return file_store_internal_recordpb_record_proto_enumTypes[0].Descriptor()
-}
-
-func (Direction) Type() protoreflect.EnumType {
-	return &file_store_internal_recordpb_record_proto_enumTypes[0]
-}
-
-func (x Direction) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Direction.Descriptor instead.
-func (Direction) EnumDescriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{0}
-}
-
 type FinishReason int32
 
 const (
@@ -122,11 +73,11 @@ func (x FinishReason) String() string {
 }
 
 func (FinishReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_store_internal_recordpb_record_proto_enumTypes[1].Descriptor()
+	return file_store_internal_recordpb_record_proto_enumTypes[0].Descriptor()
 }
 
 func (FinishReason) Type() protoreflect.EnumType {
-	return &file_store_internal_recordpb_record_proto_enumTypes[1]
+	return &file_store_internal_recordpb_record_proto_enumTypes[0]
 }
 
 func (x FinishReason) Number() protoreflect.EnumNumber {
@@ -135,7 +86,7 @@ func (x FinishReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FinishReason.Descriptor instead.
 func (FinishReason) EnumDescriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{1}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{0}
 }
 
 type TrialState int32
@@ -183,11 +134,11 @@ func (x TrialState) String() string {
 }
 
 func (TrialState) Descriptor() protoreflect.EnumDescriptor {
-	return file_store_internal_recordpb_record_proto_enumTypes[2].Descriptor()
+	return file_store_internal_recordpb_record_proto_enumTypes[1].Descriptor()
 }
 
 func (TrialState) Type() protoreflect.EnumType {
-	return &file_store_internal_recordpb_record_proto_enumTypes[2]
+	return &file_store_internal_recordpb_record_proto_enumTypes[1]
 }
 
 func (x TrialState) Number() protoreflect.EnumNumber {
@@ -196,7 +147,7 @@ func (x TrialState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TrialState.Descriptor instead.
 func (TrialState) EnumDescriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{2}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{1}
 }
 
 type FailReason int32
@@ -238,11 +189,11 @@ func (x FailReason) String() string {
 }
 
 func (FailReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_store_internal_recordpb_record_proto_enumTypes[3].Descriptor()
+	return file_store_internal_recordpb_record_proto_enumTypes[2].Descriptor()
 }
 
 func (FailReason) Type() protoreflect.EnumType {
-	return &file_store_internal_recordpb_record_proto_enumTypes[3]
+	return &file_store_internal_recordpb_record_proto_enumTypes[2]
 }
 
 func (x FailReason) Number() protoreflect.EnumNumber {
@@ -251,7 +202,7 @@ func (x FailReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FailReason.Descriptor instead.
 func (FailReason) EnumDescriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{3}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{2}
 }
 
 // Times are Unix nanoseconds; the smallest int64 stands for "no time".
@@ -571,7 +522,7 @@ func (*Event_Created) isEvent_Body() {}
 
 type Created struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Spec          *Spec                  `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec          string                 `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // the JSON of study.Spec
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,11 +557,11 @@ func (*Created) Descriptor() ([]byte, []int) {
 	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *Created) GetSpec() *Spec {
+func (x *Created) GetSpec() string {
 	if x != nil {
 		return x.Spec
 	}
-	return nil
+	return ""
 }
 
 type Paused struct {
@@ -1301,234 +1252,6 @@ func (x *Anchored) GetModel() []byte {
 	return nil
 }
 
-type Spec struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Space         string                 `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"` // the canonical JSON of package space
-	Objectives    []*Objective           `protobuf:"bytes,2,rep,name=objectives,proto3" json:"objectives,omitempty"`
-	MaxTrials     int64                  `protobuf:"zigzag64,3,opt,name=max_trials,json=maxTrials,proto3" json:"max_trials,omitempty"`
-	Timeout       int64                  `protobuf:"zigzag64,4,opt,name=timeout,proto3" json:"timeout,omitempty"` // nanoseconds
-	MaxCost       float64                `protobuf:"fixed64,5,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
-	Lease         int64                  `protobuf:"zigzag64,6,opt,name=lease,proto3" json:"lease,omitempty"` // nanoseconds
-	MaxRetries    int64                  `protobuf:"zigzag64,7,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
-	Seed          uint64                 `protobuf:"fixed64,8,opt,name=seed,proto3" json:"seed,omitempty"`
-	Proposer      *Component             `protobuf:"bytes,9,opt,name=proposer,proto3" json:"proposer,omitempty"`
-	Pruner        *Component             `protobuf:"bytes,10,opt,name=pruner,proto3" json:"pruner,omitempty"`
-	Attributes    *Attributes            `protobuf:"bytes,11,opt,name=attributes,proto3" json:"attributes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Spec) Reset() {
-	*x = Spec{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Spec) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Spec) ProtoMessage() {}
-
-func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Spec.ProtoReflect.Descriptor instead.
-func (*Spec) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *Spec) GetSpace() string {
-	if x != nil {
-		return x.Space
-	}
-	return ""
-}
-
-func (x *Spec) GetObjectives() []*Objective {
-	if x != nil {
-		return x.Objectives
-	}
-	return nil
-}
-
-func (x *Spec) GetMaxTrials() int64 {
-	if x != nil {
-		return x.MaxTrials
-	}
-	return 0
-}
-
-func (x *Spec) GetTimeout() int64 {
-	if x != nil {
-		return x.Timeout
-	}
-	return 0
-}
-
-func (x *Spec) GetMaxCost() float64 {
-	if x != nil {
-		return x.MaxCost
-	}
-	return 0
-}
-
-func (x *Spec) GetLease() int64 {
-	if x != nil {
-		return x.Lease
-	}
-	return 0
-}
-
-func (x *Spec) GetMaxRetries() int64 {
-	if x != nil {
-		return x.MaxRetries
-	}
-	return 0
-}
-
-func (x *Spec) GetSeed() uint64 {
-	if x != nil {
-		return x.Seed
-	}
-	return 0
-}
-
-func (x *Spec) GetProposer() *Component {
-	if x != nil {
-		return x.Proposer
-	}
-	return nil
-}
-
-func (x *Spec) GetPruner() *Component {
-	if x != nil {
-		return x.Pruner
-	}
-	return nil
-}
-
-func (x *Spec) GetAttributes() *Attributes {
-	if x != nil {
-		return x.Attributes
-	}
-	return nil
-}
-
-type Component struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Options       string                 `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Component) Reset() {
-	*x = Component{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Component) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Component) ProtoMessage() {}
-
-func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Component.ProtoReflect.Descriptor instead.
-func (*Component) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *Component) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Component) GetOptions() string {
-	if x != nil {
-		return x.Options
-	}
-	return ""
-}
-
-type Objective struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Direction     Direction              `protobuf:"varint,2,opt,name=direction,proto3,enum=bkb.store.record.Direction" json:"direction,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Objective) Reset() {
-	*x = Objective{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Objective) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Objective) ProtoMessage() {}
-
-func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Objective.ProtoReflect.Descriptor instead.
-func (*Objective) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *Objective) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Objective) GetDirection() Direction {
-	if x != nil {
-		return x.Direction
-	}
-	return Direction_DIRECTION_UNSPECIFIED
-}
-
 // A configuration in columns: kinds holds one byte for each name, and the
 // values of each kind follow in order of the names that have it.
 type Config struct {
@@ -1544,7 +1267,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1279,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1292,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Config) GetNames() []string {
@@ -1624,7 +1347,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1359,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1372,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Suggestion) GetConfig() *Config {
@@ -1721,7 +1444,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1456,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1469,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Report) GetEpoch() int64 {
@@ -1791,7 +1514,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1526,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1539,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{20}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Outcome) GetState() TrialState {
@@ -1873,7 +1596,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1885,7 +1608,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[21]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1898,7 +1621,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{21}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Metric) GetName() string {
@@ -1940,7 +1663,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +1675,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[22]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +1688,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{22}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Attributes) GetKeys() []string {
@@ -2011,9 +1734,9 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\aresumed\x18\x0f \x01(\v2\x19.bkb.store.record.ResumedH\x00R\aresumed\x128\n" +
 	"\bfinished\x18\x10 \x01(\v2\x1a.bkb.store.record.FinishedH\x00R\bfinished\x125\n" +
 	"\acreated\x18\x11 \x01(\v2\x19.bkb.store.record.CreatedH\x00R\acreatedB\x06\n" +
-	"\x04body\"5\n" +
-	"\aCreated\x12*\n" +
-	"\x04spec\x18\x01 \x01(\v2\x16.bkb.store.record.SpecR\x04spec\"\b\n" +
+	"\x04body\"\x1d\n" +
+	"\aCreated\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\tR\x04spec\"\b\n" +
 	"\x06Paused\"\t\n" +
 	"\aResumed\"Z\n" +
 	"\bFinished\x126\n" +
@@ -2066,32 +1789,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\bAnchored\x12\x12\n" +
 	"\x04seen\x18\x01 \x01(\x04R\x04seen\x12\x1c\n" +
 	"\teffective\x18\x02 \x01(\x04R\teffective\x12\x14\n" +
-	"\x05model\x18\x03 \x01(\fR\x05model\"\xa4\x03\n" +
-	"\x04Spec\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\tR\x05space\x12;\n" +
-	"\n" +
-	"objectives\x18\x02 \x03(\v2\x1b.bkb.store.record.ObjectiveR\n" +
-	"objectives\x12\x1d\n" +
-	"\n" +
-	"max_trials\x18\x03 \x01(\x12R\tmaxTrials\x12\x18\n" +
-	"\atimeout\x18\x04 \x01(\x12R\atimeout\x12\x19\n" +
-	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\x12\x14\n" +
-	"\x05lease\x18\x06 \x01(\x12R\x05lease\x12\x1f\n" +
-	"\vmax_retries\x18\a \x01(\x12R\n" +
-	"maxRetries\x12\x12\n" +
-	"\x04seed\x18\b \x01(\x06R\x04seed\x127\n" +
-	"\bproposer\x18\t \x01(\v2\x1b.bkb.store.record.ComponentR\bproposer\x123\n" +
-	"\x06pruner\x18\n" +
-	" \x01(\v2\x1b.bkb.store.record.ComponentR\x06pruner\x12<\n" +
-	"\n" +
-	"attributes\x18\v \x01(\v2\x1c.bkb.store.record.AttributesR\n" +
-	"attributes\"9\n" +
-	"\tComponent\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aoptions\x18\x02 \x01(\tR\aoptions\"Z\n" +
-	"\tObjective\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
-	"\tdirection\x18\x02 \x01(\x0e2\x1b.bkb.store.record.DirectionR\tdirection\"z\n" +
+	"\x05model\x18\x03 \x01(\fR\x05model\"z\n" +
 	"\x06Config\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x14\n" +
 	"\x05kinds\x18\x02 \x01(\fR\x05kinds\x12\x16\n" +
@@ -2130,11 +1828,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
 	"Attributes\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values*V\n" +
-	"\tDirection\x12\x19\n" +
-	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12\x16\n" +
-	"\x12DIRECTION_MINIMIZE\x10\x01\x12\x16\n" +
-	"\x12DIRECTION_MAXIMIZE\x10\x02*\xc7\x01\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values*\xc7\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18FINISH_REASON_MAX_TRIALS\x10\x01\x12\x16\n" +
@@ -2172,79 +1866,69 @@ func file_store_internal_recordpb_record_proto_rawDescGZIP() []byte {
 	return file_store_internal_recordpb_record_proto_rawDescData
 }
 
-var file_store_internal_recordpb_record_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_store_internal_recordpb_record_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_store_internal_recordpb_record_proto_goTypes = []any{
-	(Direction)(0),     // 0: bkb.store.record.Direction
-	(FinishReason)(0),  // 1: bkb.store.record.FinishReason
-	(TrialState)(0),    // 2: bkb.store.record.TrialState
-	(FailReason)(0),    // 3: bkb.store.record.FailReason
-	(*Event)(nil),      // 4: bkb.store.record.Event
-	(*Created)(nil),    // 5: bkb.store.record.Created
-	(*Paused)(nil),     // 6: bkb.store.record.Paused
-	(*Resumed)(nil),    // 7: bkb.store.record.Resumed
-	(*Finished)(nil),   // 8: bkb.store.record.Finished
-	(*Enqueued)(nil),   // 9: bkb.store.record.Enqueued
-	(*Started)(nil),    // 10: bkb.store.record.Started
-	(*Extended)(nil),   // 11: bkb.store.record.Extended
-	(*Reported)(nil),   // 12: bkb.store.record.Reported
-	(*Expired)(nil),    // 13: bkb.store.record.Expired
-	(*Told)(nil),       // 14: bkb.store.record.Told
-	(*Added)(nil),      // 15: bkb.store.record.Added
-	(*Attributed)(nil), // 16: bkb.store.record.Attributed
-	(*Anchored)(nil),   // 17: bkb.store.record.Anchored
-	(*Spec)(nil),       // 18: bkb.store.record.Spec
-	(*Component)(nil),  // 19: bkb.store.record.Component
-	(*Objective)(nil),  // 20: bkb.store.record.Objective
-	(*Config)(nil),     // 21: bkb.store.record.Config
-	(*Suggestion)(nil), // 22: bkb.store.record.Suggestion
-	(*Report)(nil),     // 23: bkb.store.record.Report
-	(*Outcome)(nil),    // 24: bkb.store.record.Outcome
-	(*Metric)(nil),     // 25: bkb.store.record.Metric
-	(*Attributes)(nil), // 26: bkb.store.record.Attributes
+	(FinishReason)(0),  // 0: bkb.store.record.FinishReason
+	(TrialState)(0),    // 1: bkb.store.record.TrialState
+	(FailReason)(0),    // 2: bkb.store.record.FailReason
+	(*Event)(nil),      // 3: bkb.store.record.Event
+	(*Created)(nil),    // 4: bkb.store.record.Created
+	(*Paused)(nil),     // 5: bkb.store.record.Paused
+	(*Resumed)(nil),    // 6: bkb.store.record.Resumed
+	(*Finished)(nil),   // 7: bkb.store.record.Finished
+	(*Enqueued)(nil),   // 8: bkb.store.record.Enqueued
+	(*Started)(nil),    // 9: bkb.store.record.Started
+	(*Extended)(nil),   // 10: bkb.store.record.Extended
+	(*Reported)(nil),   // 11: bkb.store.record.Reported
+	(*Expired)(nil),    // 12: bkb.store.record.Expired
+	(*Told)(nil),       // 13: bkb.store.record.Told
+	(*Added)(nil),      // 14: bkb.store.record.Added
+	(*Attributed)(nil), // 15: bkb.store.record.Attributed
+	(*Anchored)(nil),   // 16: bkb.store.record.Anchored
+	(*Config)(nil),     // 17: bkb.store.record.Config
+	(*Suggestion)(nil), // 18: bkb.store.record.Suggestion
+	(*Report)(nil),     // 19: bkb.store.record.Report
+	(*Outcome)(nil),    // 20: bkb.store.record.Outcome
+	(*Metric)(nil),     // 21: bkb.store.record.Metric
+	(*Attributes)(nil), // 22: bkb.store.record.Attributes
 }
 var file_store_internal_recordpb_record_proto_depIdxs = []int32{
-	10, // 0: bkb.store.record.Event.started:type_name -> bkb.store.record.Started
-	11, // 1: bkb.store.record.Event.extended:type_name -> bkb.store.record.Extended
-	12, // 2: bkb.store.record.Event.reported:type_name -> bkb.store.record.Reported
-	13, // 3: bkb.store.record.Event.expired:type_name -> bkb.store.record.Expired
-	14, // 4: bkb.store.record.Event.told:type_name -> bkb.store.record.Told
-	14, // 5: bkb.store.record.Event.told_late:type_name -> bkb.store.record.Told
-	9,  // 6: bkb.store.record.Event.enqueued:type_name -> bkb.store.record.Enqueued
-	15, // 7: bkb.store.record.Event.added:type_name -> bkb.store.record.Added
-	16, // 8: bkb.store.record.Event.attributed:type_name -> bkb.store.record.Attributed
-	17, // 9: bkb.store.record.Event.anchored:type_name -> bkb.store.record.Anchored
-	6,  // 10: bkb.store.record.Event.paused:type_name -> bkb.store.record.Paused
-	7,  // 11: bkb.store.record.Event.resumed:type_name -> bkb.store.record.Resumed
-	8,  // 12: bkb.store.record.Event.finished:type_name -> bkb.store.record.Finished
-	5,  // 13: bkb.store.record.Event.created:type_name -> bkb.store.record.Created
-	18, // 14: bkb.store.record.Created.spec:type_name -> bkb.store.record.Spec
-	1,  // 15: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
-	21, // 16: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
-	26, // 17: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
-	22, // 18: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
-	23, // 19: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
-	24, // 20: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
-	21, // 21: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
-	23, // 22: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
-	24, // 23: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
-	26, // 24: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
-	26, // 25: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
-	20, // 26: bkb.store.record.Spec.objectives:type_name -> bkb.store.record.Objective
-	19, // 27: bkb.store.record.Spec.proposer:type_name -> bkb.store.record.Component
-	19, // 28: bkb.store.record.Spec.pruner:type_name -> bkb.store.record.Component
-	26, // 29: bkb.store.record.Spec.attributes:type_name -> bkb.store.record.Attributes
-	0,  // 30: bkb.store.record.Objective.direction:type_name -> bkb.store.record.Direction
-	21, // 31: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
-	2,  // 32: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
-	3,  // 33: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
-	25, // 34: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
-	26, // 35: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	9,  // 0: bkb.store.record.Event.started:type_name -> bkb.store.record.Started
+	10, // 1: bkb.store.record.Event.extended:type_name -> bkb.store.record.Extended
+	11, // 2: bkb.store.record.Event.reported:type_name -> bkb.store.record.Reported
+	12, // 3: bkb.store.record.Event.expired:type_name -> bkb.store.record.Expired
+	13, // 4: bkb.store.record.Event.told:type_name -> bkb.store.record.Told
+	13, // 5: bkb.store.record.Event.told_late:type_name -> bkb.store.record.Told
+	8,  // 6: bkb.store.record.Event.enqueued:type_name -> bkb.store.record.Enqueued
+	14, // 7: bkb.store.record.Event.added:type_name -> bkb.store.record.Added
+	15, // 8: bkb.store.record.Event.attributed:type_name -> bkb.store.record.Attributed
+	16, // 9: bkb.store.record.Event.anchored:type_name -> bkb.store.record.Anchored
+	5,  // 10: bkb.store.record.Event.paused:type_name -> bkb.store.record.Paused
+	6,  // 11: bkb.store.record.Event.resumed:type_name -> bkb.store.record.Resumed
+	7,  // 12: bkb.store.record.Event.finished:type_name -> bkb.store.record.Finished
+	4,  // 13: bkb.store.record.Event.created:type_name -> bkb.store.record.Created
+	0,  // 14: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
+	17, // 15: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
+	22, // 16: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
+	18, // 17: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
+	19, // 18: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
+	20, // 19: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
+	17, // 20: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
+	19, // 21: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
+	20, // 22: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
+	22, // 23: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
+	22, // 24: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
+	17, // 25: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
+	1,  // 26: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
+	2,  // 27: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
+	21, // 28: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
+	22, // 29: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_store_internal_recordpb_record_proto_init() }
@@ -2273,8 +1957,8 @@ func file_store_internal_recordpb_record_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_store_internal_recordpb_record_proto_rawDesc), len(file_store_internal_recordpb_record_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   23,
+			NumEnums:      3,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
