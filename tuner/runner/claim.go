@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 )
 
 // ErrClaimed is wrapped by the refusal of a directory that another run uses.
@@ -19,6 +21,7 @@ var ErrClaimed = errors.New("another run uses this directory")
 type Claim struct {
 	Dir    string
 	Worker string
+	Unkept error // why the directory does not keep the name, such as a full disk
 	file   *os.File
 }
 
@@ -32,7 +35,7 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := lockFile(file); !ok || err != nil {
+	if ok, err := atomicfile.Lock(file, true); !ok || err != nil {
 		file.Close()
 		if err == nil {
 			err = fmt.Errorf("%s: %w; wait for its end, or name another directory", dir, ErrClaimed)
@@ -64,8 +67,10 @@ func (c *Claim) name() error {
 		host = "run"
 	}
 	c.Worker = fmt.Sprintf("%.64s-%s", host, strings.ToLower(rand.Text()[:8]))
-	_, err = fmt.Fprintln(c.file, c.Worker)
-	return err
+	if _, c.Unkept = fmt.Fprintln(c.file, c.Worker); c.Unkept != nil {
+		_ = c.file.Truncate(0) // a part would be another name
+	}
+	return nil
 }
 
 // Release lets another run use the directory.

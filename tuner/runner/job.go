@@ -7,10 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,11 +20,12 @@ import (
 
 // job is a command that runs.
 type job struct {
-	process *os.Process        // nil for a function
-	cancel  context.CancelFunc // of a function
-	done    chan struct{}      // closed when it has ended
-	err     error              // the result of its end, set before done is closed
-	last    lastLine           // of stderr
+	group  group              // of a command
+	asked  atomic.Bool        // the group was asked to end
+	cancel context.CancelFunc // of a function, nil for a command
+	done   chan struct{}      // closed when it has ended, with all of its group
+	err    error              // the result of its end, set before done is closed
+	last   lastLine           // of stderr
 }
 
 // lastLine remembers the last line that is not blank.
@@ -39,6 +41,9 @@ func (l *lastLine) line(text string) {
 		l.mu.Unlock()
 	}
 }
+
+// errElsewhere refuses to start a trial that another machine still runs.
+var errElsewhere = errors.New("another machine still runs it")
 
 // start starts a trial's command.
 func (r *run) start(t study.Trial, reading *reading) (*job, error) {
@@ -71,7 +76,7 @@ func (r *run) start(t study.Trial, reading *reading) (*job, error) {
 }
 
 // call runs the function in place of a command.
-func (r *run) call(j *job, t study.Trial, stdout *lines, log io.WriteCloser) {
+func (r *run) call(j *job, t study.Trial, stdout *lines, log *trialLog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j.cancel = cancel
 	go func() {
@@ -83,10 +88,15 @@ func (r *run) call(j *job, t study.Trial, stdout *lines, log io.WriteCloser) {
 	}()
 }
 
-// execute runs the command.
-func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) error {
+// execute runs the command. Its children have the lock of the trial as well.
+func (r *run) execute(j *job, t study.Trial, stdout *lines, log *trialLog) error {
+	lock, err := r.lockTrial(t)
+	if err != nil {
+		log.Close()
+		return err
+	}
 	args := r.command.Arguments(t)
-	fmt.Fprintf(log, "# trial %d, epoch %d, %s: %q\n", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
+	log.remark("trial %d, epoch %d, %s: %q", t.Number, t.Epoch, time.Now().Format(time.RFC3339), args)
 	stderr := &lines{f: j.last.line}
 	cmd := exec.Command(args[0], args[1:]...)
 	// A command that sends heartbeats must not make the lease longer.
@@ -96,58 +106,54 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log io.WriteCloser) 
 	cmd.Stderr = io.MultiWriter(stderr, log)
 	cmd.WaitDelay = r.options.Grace // for the output of its children
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		log.Close()
-		return fmt.Errorf("the command could not be started: %w", err)
-	}
-	j.process = cmd.Process
+	lock.share(cmd)
+	started := make(chan error)
 	go func() {
+		// The system ends the command with the thread that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		defer close(j.done)
 		defer log.Close()
+		defer lock.release()
+		err := cmd.Start()
+		if err == nil {
+			if j.group, err = groupOf(cmd.Process); err != nil {
+				_ = cmd.Process.Kill() // and Wait returns
+			}
+			lock.sign(j.group)
+		}
+		started <- err
+		if cmd.Process == nil {
+			return
+		}
 		j.err = cmd.Wait()
 		if errors.Is(j.err, exec.ErrWaitDelay) {
 			j.err = nil // it exited with 0, and a child of it kept the pipe open
 		}
+		j.group.end(j.asked.Load(), r.options.Grace, r.options.KillNow)
 		stdout.flush()
 		stderr.flush()
 		if j.err != nil {
-			fmt.Fprintf(log, "# %v\n", j.err)
+			log.remark("%v", j.err)
 		}
 	}()
+	if err := <-started; err != nil {
+		<-j.done
+		return fmt.Errorf("the command could not be started: %w", err)
+	}
 	return nil
 }
-
-// openLog opens the log of a trial. A trial that starts again appends to it.
-func (r *run) openLog(t study.Trial) (io.WriteCloser, error) {
-	if r.options.LogDir == "" {
-		return nopCloser{io.Discard}, nil
-	}
-	name := fmt.Sprintf("trial-%d.log", t.Number)
-	dir, err := os.OpenRoot(r.options.LogDir)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	// A link could lead to a file that the author of the command must not write to.
-	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a link or no file (%s); remove it, or choose another directory for logs", filepath.Join(r.options.LogDir, name), info.Mode().Type())
-	}
-	return dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
 
 // stop ends a job and waits for its end. It sends SIGTERM, and SIGKILL after the time of
 // grace.
 func (r *run) stop(j *job) {
-	if j.process == nil {
+	if j.cancel != nil {
 		j.cancel()
 		<-j.done
 		return
 	}
-	terminate(j.process)
+	j.asked.Store(true)
+	j.group.terminate()
 	timer := time.NewTimer(r.options.Grace)
 	defer timer.Stop()
 	select {
@@ -155,7 +161,7 @@ func (r *run) stop(j *job) {
 	case <-timer.C:
 	case <-r.options.KillNow:
 	}
-	kill(j.process) // including the children of the command
+	j.group.kill()
 	<-j.done
 }
 
@@ -175,9 +181,9 @@ func (j *job) exited(status int) bool {
 	return errors.As(j.err, &exit) && exit.ExitCode() == status
 }
 
-// asked tells whether a signal ended the command that asks programs to end, or a program that
+// signalled tells whether a signal ended the command that asks programs to end, or a program that
 // the command called. A shell returns 128 and the number of the signal then.
-func (j *job) asked() bool {
+func (j *job) signalled() bool {
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(j.err, &exit) {
 		return false
@@ -199,7 +205,7 @@ func (j *job) lastWords() string {
 // complaint describes the failure of a command.
 func (j *job) complaint() string {
 	words := j.lastWords()
-	if j.process == nil || words == "" {
+	if j.cancel != nil || words == "" {
 		return j.err.Error()
 	}
 	return fmt.Sprintf("%s (%v)", words, j.err)

@@ -41,6 +41,9 @@ type Options struct {
 	// LogDir is the directory for the output of each trial, trial-N.log. Empty means no
 	// logs.
 	LogDir string
+	// MaxLog is the number of bytes in the log of a trial, after which its output is read
+	// but not kept. 0 means no limit.
+	MaxLog int64
 	// Result, if not empty, names the file with the result of the command, which is read
 	// in place of stdout. It may have placeholders, as the command.
 	Result string

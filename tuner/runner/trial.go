@@ -35,6 +35,9 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	began := time.Now()
 	reading := newReading(r.spec.Objectives, r.options.Limited...)
 	job, err := r.start(t, reading)
+	if errors.Is(err, errElsewhere) {
+		return study.Trial{}, err
+	}
 	if err != nil {
 		return r.tell(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())})
 	}
@@ -57,7 +60,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	ended, timedOut, interrupted := false, false, false
 	select {
 	case <-job.done:
-		interrupted = job.asked() && endsWithin(ctx, settling)
+		interrupted = job.signalled() && endsWithin(ctx, settling)
 	case v = <-verdicts:
 		if v.lost && r.endsBy(ctx, job, settling) { // its result counts
 			v = verdict{}
@@ -69,7 +72,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		timedOut = true
 		r.stop(job)
 	case <-ctx.Done():
-		interrupted = !job.over() || job.asked()
+		interrupted = !job.over() || job.signalled()
 	}
 	if interrupted {
 		leave()

@@ -432,7 +432,7 @@ func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	p := studies.NewProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
 	defer p.End()
 	return runner.Run(ctx, svc, runner.Options{
-		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: a.logDir, Lease: a.lease,
+		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: a.logDir, MaxLog: runner.DefaultMaxLog, Lease: a.lease,
 		MaxFailures: 10, CostMetric: runner.CostSeconds, OnEvent: p.Event,
 		Func: func(ctx context.Context, t study.Trial, out io.Writer) error {
 			err := tn.Trial(ctx, svc, a.study, t, out)

@@ -41,11 +41,12 @@ What the command prints on stdout:
   step=3 loss=0.51           an intermediate value, for a pruner
   infeasible=REASON          the configuration cannot work
 
-Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned). Any
-other code except 0 is a failure, with the last line of stderr as its message.
+Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned).
+Any other but 0 is a failure, with the last line of stderr as its message.
 
-Ctrl-C ends the commands and the run. The same command line continues later with the
-trials that were running. A second Ctrl-C does not wait for --grace.`,
+Ctrl-C, SIGTERM and SIGHUP end the run and its commands, and a second Ctrl-C does not
+wait for --grace. The same command line continues later with the trials that were
+running. The children of a command end with it.`,
 		Example: `  tuner run --demo
   tuner run digits --parallel 4 -- python train.py --lr {lr} --batch {batch}
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
@@ -94,7 +95,8 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
-		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default that of --log-dir)")
+		fs.Int64Var(&o.MaxLog, "max-log", runner.DefaultMaxLog, "bytes of a trial's log")
+		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default in --log-dir)")
 		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "retries of a server or file for this time")
 		g.ProposeFlag(fs)
 		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
@@ -136,6 +138,8 @@ func (r *running) checkNumbers() error {
 		return cli.Usagef("--parallel %d: must be at least 1", o.Parallel)
 	case o.Limit < 0:
 		return cli.Usagef("--limit %d: must be at least 1, or 0 for no limit", o.Limit)
+	case o.MaxLog < 0:
+		return cli.Usagef("--max-log %d: must be at least 1, or 0 for no limit", o.MaxLog)
 	case o.MaxFailures < 0:
 		return cli.Usagef("--max-failures %d: must be at least 1, or 0 for no limit", o.MaxFailures)
 	}
@@ -184,6 +188,9 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	}
 	defer claim.Release()
 	o.Worker = claim.Worker
+	if claim.Unkept != nil {
+		g.Note(cmd, "warning: after an interruption the same command will not continue with its trials, because %s cannot keep the name of the workers: %v", o.LogDir, claim.Unkept)
+	}
 	kill, unlisten := secondSignal()
 	defer unlisten()
 	o.KillNow = kill

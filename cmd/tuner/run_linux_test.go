@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+)
+
+// runProcess is tuner run in a process of its own.
+type runProcess struct {
+	*exec.Cmd
+	stderr *bytes.Buffer
+	done   chan struct{}
+}
+
+// startRun starts tuner run with a script for the shell in a folder.
+func startRun(t *testing.T, dir, script string, flags ...string) *runProcess {
+	t.Helper()
+	return startRunUnder(t, nil, dir, script, flags...)
+}
+
+// startRunUnder starts tuner run by another program.
+func startRunUnder(t *testing.T, under []string, dir, script string, flags ...string) *runProcess {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuner := filepath.Join(dir, "tuner") // the name that testscript.Main goes by
+	if err := os.Symlink(exe, tuner); err != nil && !errors.Is(err, os.ErrExist) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "space.yaml"), []byte("version: 1\nparameters:\n  x: {type: float, low: 0, high: 1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := slices.Concat(under, []string{tuner, "run", "s", "--space", "space.yaml", "--minimize", "loss", "--max-trials", "1"}, flags, []string{"--", "sh", "-c", script})
+	p := &runProcess{exec.Command(args[0], args[1:]...), new(bytes.Buffer), make(chan struct{})}
+	p.Dir, p.Stderr, p.Env = dir, p.stderr, append(os.Environ(), "TUNER_DB="+filepath.Join(dir, "tuner.db"))
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = p.Wait(); close(p.done) }()
+	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	return p
+}
+
+// ends waits for the end of a run with a status.
+func (p *runProcess) ends(t *testing.T, status int) {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(time.Minute):
+		t.Fatalf("the run goes on: %s", p.stderr)
+	}
+	if p.ProcessState.ExitCode() != status {
+		t.Fatalf("the run ended with %s, not %d: %s", p.ProcessState, status, p.stderr)
+	}
+}
+
+// pidIn waits for a file with the number of a process.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(path)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && strings.HasSuffix(string(text), "\n") {
+			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			return pid
+		}
+	}
+	t.Fatalf("%s does not come", path)
+	return 0
+}
+
+// lives tells whether a process has not ended. One that nobody waits for has.
+func lives(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !regexp.MustCompile(`\) [ZX] `).Match(text)
+}
+
+// mustEnd fails if a process still lives after a while.
+func mustEnd(t *testing.T, what string, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); lives(pid); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%s still runs", what)
+			return
+		}
+	}
+}
+
+// TestRunKilled kills a run whose command has children. The same command starts the trial again,
+// and only when all processes of the first start have ended.
+func TestRunKilled(t *testing.T) {
+	dir := t.TempDir()
+	script := `if [ -e pid ]; then
+	kill -0 $(cat pid) 2>/dev/null && [ "$(sed 's/.*) //;s/ .*//' /proc/$(cat pid)/stat)" != Z ] && : >twice
+	echo loss=1
+else
+	(trap '' TERM; sleep 300 & wait; sleep 300) >/dev/null 2>&1 &
+	echo $! >child; echo $$ >pid.new; mv pid.new pid; sleep 300
+fi`
+	p := startRun(t, dir, script)
+	leader, child := pidIn(t, filepath.Join(dir, "pid")), pidIn(t, filepath.Join(dir, "child"))
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.done
+	mustEnd(t, "the command of a killed run", leader)
+	again := startRun(t, dir, script, "--grace", "1s")
+	again.ends(t, 0)
+	if lives(child) {
+		t.Error("a child of the first start still runs")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "twice")); err == nil {
+		t.Error("trial 0 ran twice at once")
+	}
+	if text := again.stderr.String(); !strings.Contains(text, "Trial 0: it still has processes of an earlier run, which are ended first") || !strings.Contains(text, "loss=1") {
+		t.Errorf("the second run says %s", text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "s.logs", "*.lock")); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestRunHangup closes the terminal of a run, which sends SIGHUP more than once. The commands end
+// with their children, and the trial waits for the next run. Under nohup nothing happens.
+func TestRunHangup(t *testing.T) {
+	dir := t.TempDir()
+	const script = `sleep 300 >/dev/null 2>&1 & echo $! >child; echo $$ >pid; wait`
+	p := startRun(t, dir, script)
+	leader, child := pidIn(t, filepath.Join(dir, "pid")), pidIn(t, filepath.Join(dir, "child"))
+	for range 3 {
+		if err := p.Process.Signal(syscall.SIGHUP); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.ends(t, cli.ExitInterrupted)
+	mustEnd(t, "the command", leader)
+	mustEnd(t, "its child", child)
+	if text := p.stderr.String(); !strings.Contains(text, "Left running: trial 0") {
+		t.Errorf("the run says %s", text)
+	}
+
+	nohup := startRunUnder(t, []string{"nohup"}, t.TempDir(), `kill -HUP $PPID; echo loss=1`)
+	nohup.ends(t, 0)
+}
+
+// TestRunEndsChildren checks that the end of a command ends the children it left, also if they
+// ignore SIGTERM, and that those which end in time can do so.
+func TestRunEndsChildren(t *testing.T) {
+	dir := t.TempDir()
+	p := startRun(t, dir, `sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep 1; done' >/dev/null 2>&1 &
+sh -c 'trap "echo well >end; exit" TERM; echo $$ >polite; while :; do sleep 0.1; done' >/dev/null 2>&1 &
+while ! [ -s deaf ] || ! [ -s polite ]; do sleep 0.01; done; echo loss=1`, "--grace", "2s")
+	deaf, polite := pidIn(t, filepath.Join(dir, "deaf")), pidIn(t, filepath.Join(dir, "polite"))
+	p.ends(t, 0)
+	if lives(deaf) || lives(polite) {
+		t.Error("children of a finished trial still run")
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "end")); string(text) != "well\n" {
+		t.Errorf("the polite child wrote %q", text)
+	}
+}
+
+// TestRunFullLogDisk fills the disk of the logs. The trials are read to their end, with one
+// warning, and their results are kept.
+func TestRunFullLogDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	for name, fill := range map[string]int{"fills": 0, "full": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			logs := filepath.Join(dir, "logs")
+			if err := os.Mkdir(logs, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mount("tmpfs", logs, "tmpfs", 0, "size=64k"); err != nil {
+				t.Skipf("a small disk cannot be mounted: %v", err)
+			}
+			t.Cleanup(func() { _ = syscall.Unmount(logs, 0) })
+			_ = os.WriteFile(filepath.Join(logs, "big"), make([]byte, fill), 0o600) // as far as it goes
+			p := startRun(t, dir, `i=0; while [ $i -lt 3000 ]; do echo "a line of output that is rather long, number $i"; i=$((i+1)); done; echo loss=0.25`, "--log-dir", "logs", "-j", "2", "--max-trials", "4")
+			p.ends(t, 0)
+			text := p.stderr.String()
+			if n := strings.Count(text, "is cut, and the trial continues"); n != 1 {
+				t.Errorf("%d warnings: %s", n, text)
+			}
+			if n := strings.Count(text, "loss=0.25"); n < 4 || strings.Contains(text, "failed") {
+				t.Errorf("the results are %s", text)
+			}
+		})
+	}
+}
+
+// TestRunMaxLog limits the log of a trial, also over its starts. The result behind the limit is
+// read, and the log says that it is cut.
+func TestRunMaxLog(t *testing.T) {
+	dir := t.TempDir()
+	p := startRun(t, dir, `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done; echo loss=0.25; exit 3`, "--max-log", "4096", "--max-trials", "3", "--max-retries", "1")
+	<-p.done
+	info, err := os.Stat(filepath.Join(dir, "s.logs", "trial-0.log"))
+	if err != nil || info.Size() > 4096+1000 {
+		t.Fatalf("the log is %v, %v", info, err)
+	}
+	text, _ := os.ReadFile(filepath.Join(dir, "s.logs", "trial-0.log"))
+	if !strings.Contains(string(text), "line 100\n") || !strings.HasSuffix(string(text), "# the output beyond 4096 bytes is not kept (--max-log)\n# exit status 3\n") {
+		t.Errorf("the log ends with %q", text[max(0, len(text)-300):])
+	}
+}
