@@ -12,11 +12,12 @@ import (
 // never used again.
 type ServerID uint64
 
-// Server is a server that shares a store.
+// Server is a server that shares a store, as it was read.
 type Server struct {
 	ID      ServerID
-	Address string // where the other servers reach it, empty if they do not
-	Expired bool   // its lease is over by the store's clock
+	Address string        // where the other servers reach it, empty if they do not
+	TTL     time.Duration // length of its lease
+	Beat    uint64        // differs after each renewal of the lease
 }
 
 // Claim is the right of a server to write to a study. Each claim on a study has a higher
@@ -30,28 +31,30 @@ type Claim struct {
 // Shared is a [Store] that several servers use at once. Each study belongs to at most
 // one of them. Package store/lease has the life of one server.
 //
-// A server has a lease, which it renews. The store's own clock measures all leases. A
-// server whose lease is over still owns its studies until another server buries it.
-// Burying and renewing exclude each other, so one of them fails for certain.
+// A server has a lease, which it renews. The store has no clock. The others find out by
+// their own whether the lease is over, see [Lookout]. A server whose lease is over still
+// owns its studies until another server buries it. Burying and renewing exclude each
+// other, so one of them fails for certain.
 //
 // [Store.Commit] and [Store.Delete] are for a process that is not one of the servers.
-// They return a [FencedError] if the study belongs to a server. A store may free a study
-// whose server's lease has been over for a minute.
+// They return a [FencedError] if the study belongs to a server. A store may wait until the
+// server has renewed its lease, and otherwise bury it, see [Outlive].
 type Shared interface {
 	Store
 
 	// Register adds a server with a lease that begins now.
 	Register(ctx context.Context, address string, ttl time.Duration) (ServerID, error)
-	// Renew begins the lease of a server anew. It returns a [BuriedError] if there is no
-	// such server.
-	Renew(ctx context.Context, id ServerID, ttl time.Duration) error
+	// Renew begins the lease of a server anew, under a beat that the server has not used
+	// before and that is above 0. It returns a [BuriedError] if there is no such server.
+	Renew(ctx context.Context, id ServerID, beat uint64) error
 	// Unregister removes a server, so that others can claim its studies. It has no effect
 	// if there is no such server.
 	Unregister(ctx context.Context, id ServerID) error
 	// Servers returns all servers in the order of their ids.
 	Servers(ctx context.Context) ([]Server, error)
-	// Bury removes a server if its lease is over, and reports whether the server is gone.
-	Bury(ctx context.Context, id ServerID) (gone bool, err error)
+	// Bury removes a server if it has not renewed its lease since it was read as v, and
+	// reports whether the server is gone.
+	Bury(ctx context.Context, v Server) (gone bool, err error)
 
 	// Owner returns the server that has a study, or the zero Server if none has. It returns
 	// a [NotFoundError].
@@ -108,7 +111,3 @@ type BuriedError struct{ Server ServerID }
 func (e *BuriedError) Error() string {
 	return fmt.Sprintf("server %d did not renew its lease in time, and other servers took over its studies. Start it again", e.Server)
 }
-
-// AbandonedAfter is the time after the end of a lease from which [Store.Commit] and
-// [Store.Delete] of a [Shared] store may bury the server.
-const AbandonedAfter = time.Minute

@@ -119,6 +119,56 @@ func TestSeveralServers(t *testing.T) {
 	}
 }
 
+// TestSecondServer starts a second server that cannot forward calls to the first one, or the
+// other way round. It is refused while the first one lives, and starts when that one is dead.
+func TestSecondServer(t *testing.T) {
+	if !pgtest.Available() {
+		pgtest.Skip(t, pgtest.ErrNone)
+	}
+	pg, err := database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripted.Store(true)
+	for _, test := range []struct{ first, second string }{{"", ""}, {"127.0.0.1:1", ""}, {"", "127.0.0.1:1"}} {
+		address := fmt.Sprintf("%s?schema=s%d", pg.Address(), schemas.Add(1))
+		if _, _, err := postgres.Init(t.Context(), address, postgres.InitOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		serve := func(advertise string) []string {
+			args := []string{"serve", "--store", address, "--listen", "127.0.0.1:0", "--takeover", "2s"}
+			if advertise != "" {
+				args = append(args, "--advertise", advertise)
+			}
+			return args
+		}
+		first := startInProcess(t, serve(test.first)...)
+		var stderr bytes.Buffer
+		status := run(t.Context(), serve(test.second), strings.NewReader(""), io.Discard, &stderr)
+		for _, part := range []string{fmt.Sprintf("--advertise %q", test.second), fmt.Sprintf("the address %q", test.first), "server 1", "start each of them with --advertise"} {
+			if status != cli.ExitUsage || !strings.Contains(stderr.String(), part) {
+				t.Errorf("%q beside %q ended with %d and does not say %q:\n%s", test.second, test.first, status, part, stderr.String())
+			}
+		}
+		if status := first.stop(); status != cli.ExitOK {
+			t.Errorf("the first server ended with %d:\n%s", status, first.log())
+		}
+		st, err := postgres.Open(t.Context(), address, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Register(t.Context(), test.first, time.Second); err != nil { // it dies at once
+			t.Fatal(err)
+		}
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+		if second := startInProcess(t, serve(test.second)...); second.stop() != cli.ExitOK {
+			t.Errorf("after the death of the first server:\n%s", second.log())
+		}
+	}
+}
+
 // inProcess is the program in this process.
 type inProcess struct {
 	cancel context.CancelFunc

@@ -76,14 +76,14 @@ func (l *simShared) Register(ctx context.Context, address string, ttl time.Durat
 }
 
 // Renew implements store.Shared. A frozen server renews nothing.
-func (l *simShared) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+func (l *simShared) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	if err := l.server.working(ctx); err != nil {
 		return err
 	}
 	if err := l.reach(); err != nil {
 		return err
 	}
-	return l.disk.disk.Renew(ctx, id, ttl)
+	return l.disk.disk.Renew(ctx, id, beat)
 }
 
 // Unregister implements store.Shared. A killed server does not get to it.
@@ -94,7 +94,11 @@ func (l *simShared) Unregister(ctx context.Context, id store.ServerID) error {
 	return l.disk.disk.Unregister(ctx, id)
 }
 
+// Servers implements store.Shared. A frozen server reads nothing.
 func (l *simShared) Servers(ctx context.Context) ([]store.Server, error) {
+	if err := l.server.working(ctx); err != nil {
+		return nil, err
+	}
 	if err := l.reach(); err != nil {
 		return nil, err
 	}
@@ -108,11 +112,11 @@ func (l *simShared) Owner(ctx context.Context, id store.StudyID) (store.Server, 
 	return l.disk.disk.Owner(ctx, id)
 }
 
-func (l *simShared) Bury(ctx context.Context, id store.ServerID) (bool, error) {
+func (l *simShared) Bury(ctx context.Context, v store.Server) (bool, error) {
 	if err := l.reach(); err != nil {
 		return false, err
 	}
-	return l.disk.disk.Bury(ctx, id)
+	return l.disk.disk.Bury(ctx, v)
 }
 
 func (l *simShared) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {

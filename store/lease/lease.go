@@ -51,12 +51,12 @@ type Member struct {
 	id      store.ServerID
 	clock   func() time.Duration
 	cancel  context.CancelFunc
+	others  *store.Lookout
 	renewed chan struct{} // closed when renewal has ended
 	buried  chan struct{}
 
 	mu     sync.Mutex
-	since  time.Duration // when the present time alive began
-	until  time.Duration // when it ends unless a renewal succeeds
+	until  time.Duration // when the lease ends unless a renewal succeeds
 	claims map[store.StudyID]store.Claim
 	closed bool
 }
@@ -81,12 +81,13 @@ func Join(ctx context.Context, s store.Shared, o Options) (*Member, error) {
 	if m.clock == nil {
 		m.clock = bootTime
 	}
+	m.others = store.NewLookout(m.clock)
 	begun := m.clock()
 	var err error
 	if m.id, err = s.Register(ctx, o.Address, o.TTL); err != nil {
 		return nil, fmt.Errorf("joining the servers of the store: %w", err)
 	}
-	m.since, m.until = begun, begun+m.term()
+	m.until = begun + m.term()
 	renewing, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
 	go m.renew(renewing)
@@ -103,8 +104,8 @@ func (m *Member) ID() store.ServerID { return m.id }
 // TTL returns the length of the lease.
 func (m *Member) TTL() time.Duration { return m.options.TTL }
 
-// Servers returns all servers that share the store.
-func (m *Member) Servers(ctx context.Context) ([]store.Server, error) { return m.shared.Servers(ctx) }
+// Gone tells whether another server has left, or does not renew its lease.
+func (m *Member) Gone(id store.ServerID) bool { return m.others.Gone(id) }
 
 // Alive tells whether the lease of this server is in force. While it is not, other
 // servers may have taken over its studies, and what it has in memory may be old.
@@ -121,19 +122,17 @@ func (m *Member) Buried() <-chan struct{} { return m.buried }
 // Err returns the error for a server that was buried.
 func (m *Member) Err() error { return &store.BuriedError{Server: m.id} }
 
-// mayBury tells whether this server has been alive for long enough to judge others.
-func (m *Member) mayBury() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.clock()
-	return now < m.until && now-m.since >= m.options.TTL
-}
+// lookEvery is the longest time between two looks at the other servers.
+const lookEvery = 500 * time.Millisecond
 
-// renew renews the lease until the Member closes or was buried.
+// renew renews the lease every fifth of it, and looks at the other servers more often,
+// until the Member closes or was buried.
 func (m *Member) renew(ctx context.Context) {
 	defer close(m.renewed)
-	tick := time.NewTicker(m.options.TTL / 5)
+	looks := (m.options.TTL/5 + lookEvery - 1) / lookEvery // to a renewal
+	tick := time.NewTicker(m.options.TTL / 5 / looks)
 	defer tick.Stop()
+	beat, left := uint64(0), looks
 	for {
 		select {
 		case <-ctx.Done():
@@ -142,11 +141,19 @@ func (m *Member) renew(ctx context.Context) {
 		}
 		begun := m.clock()
 		try, cancel := context.WithTimeout(ctx, m.options.TTL/3)
-		err := m.shared.Renew(try, m.id, m.options.TTL)
+		var err error
+		if left--; left == 0 {
+			beat, left = beat+1, looks
+			if err = m.shared.Renew(try, m.id, beat); err == nil {
+				m.extend(begun)
+			}
+		}
+		if err == nil {
+			_, err = m.others.Look(try, m.shared)
+		}
 		cancel()
 		switch {
 		case err == nil:
-			m.extend(begun)
 		case errors.As(err, new(*store.BuriedError)):
 			m.options.Logger.Error("this server did not renew its lease in time, and others took over its studies", "server", m.id)
 			m.mu.Lock()
@@ -155,6 +162,7 @@ func (m *Member) renew(ctx context.Context) {
 			close(m.buried)
 			return
 		case ctx.Err() == nil:
+			left = 1
 			m.options.Logger.Warn("renewing the lease of this server failed", "server", m.id, "alive", m.Alive(), "error", err)
 		}
 	}
@@ -164,12 +172,10 @@ func (m *Member) renew(ctx context.Context) {
 func (m *Member) extend(begun time.Duration) {
 	m.mu.Lock()
 	gap := begun >= m.until
-	if gap {
-		m.since = begun
-	}
 	m.until = begun + m.term()
 	m.mu.Unlock()
 	if gap {
+		m.others.Restart()
 		m.options.Logger.Warn("the lease of this server was over and begins anew", "server", m.id)
 	}
 }
@@ -185,10 +191,10 @@ func (m *Member) Acquire(ctx context.Context, id store.StudyID) error {
 			return nil
 		}
 		other := (*store.FencedError)(nil)
-		if !errors.As(err, &other) || !other.Server.Expired || try == maxTries || !m.mayBury() {
+		if !errors.As(err, &other) || !m.others.See(other.Server) || try == maxTries || !m.Alive() {
 			return err
 		}
-		gone, dig := m.shared.Bury(ctx, other.Server.ID)
+		gone, dig := m.shared.Bury(ctx, other.Server)
 		if dig != nil {
 			return dig
 		}

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,30 +17,43 @@ import (
 
 const ttl = 10 * time.Second
 
-// faulty is a store whose renewals fail while it is away, and which outlives its
+// faulty is a store that is away at times, or refuses to write, and which outlives its
 // members.
 type faulty struct {
 	*memory.Store
-	mu   sync.Mutex
-	away bool
+	mu             sync.Mutex
+	away, readOnly bool
 }
 
 var errAway = errors.New("away")
 
-func (f *faulty) set(away bool) {
+func (f *faulty) set(away, readOnly bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.away = away
+	f.away, f.readOnly = away, readOnly
 }
 
-func (f *faulty) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+func (f *faulty) fault(writes bool) error {
 	f.mu.Lock()
-	away := f.away
-	f.mu.Unlock()
-	if away {
+	defer f.mu.Unlock()
+	if f.away || writes && f.readOnly {
 		return errAway
 	}
-	return f.Store.Renew(ctx, id, ttl)
+	return nil
+}
+
+func (f *faulty) Servers(ctx context.Context) ([]store.Server, error) {
+	if err := f.fault(false); err != nil {
+		return nil, err
+	}
+	return f.Store.Servers(ctx)
+}
+
+func (f *faulty) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
+	if err := f.fault(true); err != nil {
+		return err
+	}
+	return f.Store.Renew(ctx, id, beat)
 }
 
 func (f *faulty) Close() error { return nil }
@@ -147,6 +161,47 @@ func TestTakeOver(t *testing.T) {
 	})
 }
 
+// TestClocks lets one server take over from another that stops at a random time, with
+// clocks that differ by up to a tenth. The one that stopped knows before that its lease is
+// over, and the other one takes over soon.
+func TestClocks(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 50 {
+		bubble(t, func(t *testing.T, s *faulty) {
+			var members [2]*Member
+			for i := range members {
+				begun, rate := time.Now(), .9+.2*random.Float64()
+				m, err := Join(t.Context(), s, Options{Address: "a:1", TTL: ttl, Clock: func() time.Duration {
+					return time.Duration(rate * float64(time.Since(begun)))
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Close()
+				members[i] = m
+			}
+			a, b := members[0], members[1]
+			id := create(t, a, "s")
+			if err := a.Acquire(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(ttl + time.Duration(random.Int64N(int64(ttl))))
+			stopped := time.Now()
+			freeze(a)
+			for b.Acquire(t.Context(), id) != nil {
+				time.Sleep(ttl / 100)
+				if time.Since(stopped) > 5*ttl/4 {
+					t.Fatalf("seed %d: the study is not free %v after its server stopped", seed, time.Since(stopped))
+				}
+			}
+			if a.Alive() {
+				t.Errorf("seed %d: a takes its lease to be in force %v after it stopped, and b has the study", seed, time.Since(stopped))
+			}
+		})
+	}
+}
+
 // TestBuried lets a server learn that it was buried.
 func TestBuried(t *testing.T) {
 	bubble(t, func(t *testing.T, s *faulty) {
@@ -168,25 +223,35 @@ func TestBuried(t *testing.T) {
 	})
 }
 
-// TestOutage lets the store be away for longer than a lease. The servers continue
-// afterwards and do not bury each other.
+// TestOutage lets the store be away, or read only, for longer than a lease. The servers
+// continue afterwards and do not bury each other.
 func TestOutage(t *testing.T) {
+	for phase := range 10 { // of its end, as seen by the one server and the other
+		t.Run("away", func(t *testing.T) { testOutage(t, true, false, time.Duration(phase)*ttl/50) })
+		t.Run("read only", func(t *testing.T) { testOutage(t, false, true, time.Duration(phase)*ttl/50) })
+	}
+}
+
+func testOutage(t *testing.T, away, readOnly bool, phase time.Duration) {
 	bubble(t, func(t *testing.T, s *faulty) {
 		a := join(t, s, "a:1")
-		time.Sleep(3 * ttl)
+		time.Sleep(3*ttl + ttl/10)
 		b := join(t, s, "b:1")
 		id := create(t, a, "s")
 		if err := a.Acquire(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * ttl)
-		s.set(true)
-		time.Sleep(3 * ttl)
+		s.set(away, readOnly)
+		for range 30 {
+			wantFenced(t, b.Acquire(t.Context(), id)) // b does not bury while it is not alive
+			time.Sleep(ttl / 10)
+		}
+		time.Sleep(phase)
 		if a.Alive() || b.Alive() {
 			t.Error("servers are alive without renewals")
 		}
-		wantFenced(t, b.Acquire(t.Context(), id)) // b does not bury while it is not alive
-		s.set(false)
+		s.set(false, false)
 		for range 50 {
 			wantFenced(t, b.Acquire(t.Context(), id))
 			time.Sleep(ttl / 50)

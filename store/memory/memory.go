@@ -38,7 +38,7 @@ type Store struct {
 	byName  map[string]store.StudyID
 
 	lastServer store.ServerID
-	servers    map[store.ServerID]*server
+	servers    map[store.ServerID]store.Server
 }
 
 // log is one study. Records are never changed, only appended.
@@ -56,7 +56,7 @@ func New() *Store {
 		maxStudies: MaxStudies,
 		studies:    make(map[store.StudyID]*log),
 		byName:     make(map[string]store.StudyID),
-		servers:    make(map[store.ServerID]*server),
+		servers:    make(map[store.ServerID]store.Server),
 	}
 }
 

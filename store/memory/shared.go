@@ -1,21 +1,14 @@
 package memory
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
 )
-
-// server is a server that shares the store. They are all in this process, and share it
-// to test what servers of a database do.
-type server struct {
-	address string
-	expires time.Time
-}
-
-func (v *server) expired() bool { return !v.expires.After(time.Now()) }
 
 // change calls f under the lock.
 func (s *Store) change(ctx context.Context, f func() error) error {
@@ -32,20 +25,21 @@ func (s *Store) Register(ctx context.Context, address string, ttl time.Duration)
 	err = s.change(ctx, func() error {
 		s.lastServer++
 		id = s.lastServer
-		s.servers[id] = &server{address, time.Now().Add(ttl)}
+		s.servers[id] = store.Server{ID: id, Address: address, TTL: ttl}
 		return nil
 	})
 	return id, err
 }
 
 // Renew implements [store.Shared].
-func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	return s.change(ctx, func() error {
-		v := s.servers[id]
-		if v == nil {
+		v, there := s.servers[id]
+		if !there {
 			return &store.BuriedError{Server: id}
 		}
-		v.expires = time.Now().Add(ttl)
+		v.Beat = beat
+		s.servers[id] = v
 		return nil
 	})
 }
@@ -59,25 +53,21 @@ func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
 }
 
 // Servers implements [store.Shared].
-func (s *Store) Servers(ctx context.Context) (all []store.Server, err error) {
+func (s *Store) Servers(ctx context.Context) ([]store.Server, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
-	for id := range s.servers {
-		all = append(all, s.server(id))
-	}
-	slices.SortFunc(all, func(a, b store.Server) int { return int(a.ID) - int(b.ID) })
-	return all, nil
+	return slices.SortedFunc(maps.Values(s.servers), func(a, b store.Server) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
 // Bury implements [store.Shared].
-func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err error) {
+func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error) {
 	err = s.change(ctx, func() error {
-		v := s.servers[id]
-		if gone = v == nil || v.expired(); gone {
-			delete(s.servers, id)
+		now, there := s.servers[v.ID]
+		if gone = !there || now == v; gone {
+			delete(s.servers, v.ID)
 		}
 		return nil
 	})
@@ -92,7 +82,7 @@ func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, erro
 	if err != nil {
 		return store.Server{}, err
 	}
-	return s.server(l.owner), nil
+	return s.servers[l.owner], nil
 }
 
 // Claim implements [store.Shared].
@@ -103,8 +93,8 @@ func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 	if err != nil {
 		return store.Claim{}, err
 	}
-	if v := s.servers[l.owner]; v != nil && l.owner != by {
-		return store.Claim{}, &store.FencedError{Study: id, Server: s.server(l.owner)}
+	if v, there := s.servers[l.owner]; there && l.owner != by {
+		return store.Claim{}, &store.FencedError{Study: id, Server: v}
 	}
 	l.owner, l.epoch = by, l.epoch+1
 	return store.Claim{Study: id, Server: by, Epoch: l.epoch}, nil
@@ -123,31 +113,18 @@ func (s *Store) Release(ctx context.Context, c store.Claim) error {
 // DeleteAs implements [store.Shared].
 func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error { return s.remove(ctx, c) }
 
-// fence refuses a write under a claim that is void. The lock is held.
+// fence refuses a write under a claim that is void. A write without a claim frees a study
+// whose server is gone. The lock is held.
 func (s *Store) fence(l *log, c store.Claim) error {
-	if c.Server == 0 {
-		v := s.servers[l.owner]
-		if v != nil && time.Since(v.expires) <= store.AbandonedAfter {
-			return &store.FencedError{Study: c.Study, Server: s.server(l.owner)}
-		}
+	owner, there := s.servers[l.owner]
+	if c.Server == 0 && !there {
 		if l.owner != 0 {
-			delete(s.servers, l.owner)
 			l.owner, l.epoch = 0, l.epoch+1
 		}
 		return nil
 	}
 	if l.owner != c.Server || l.epoch != c.Epoch {
-		return &store.FencedError{Study: c.Study, Server: s.server(l.owner)}
+		return &store.FencedError{Study: c.Study, Server: owner}
 	}
 	return nil
-}
-
-// server describes a server, or returns the zero Server if there is none. The lock is
-// held.
-func (s *Store) server(id store.ServerID) store.Server {
-	v := s.servers[id]
-	if v == nil {
-		return store.Server{}
-	}
-	return store.Server{ID: id, Address: v.address, Expired: v.expired()}
 }

@@ -57,7 +57,8 @@ CREATE SEQUENCE @.server_id;
 CREATE TABLE @.server (
 	id bigint PRIMARY KEY,
 	address text NOT NULL,
-	expires timestamptz NOT NULL
+	lease interval NOT NULL,
+	beat bigint NOT NULL DEFAULT 0
 );
 `}
 

@@ -18,15 +18,15 @@ const anyEpoch = -1
 // Register implements [store.Shared].
 func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (id store.ServerID, err error) {
 	err = s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		// A try whose answer was lost leaves a server that soon expires.
+		// A try whose answer was lost leaves a server that does not renew its lease.
 		return conn.QueryRow(ctx, s.sql.register, address, ttl).Scan(&id)
 	})
 	return id, err
 }
 
 // Renew implements [store.Shared].
-func (s *Store) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
-	found, err := s.exec(ctx, s.sql.renew, int64(id), ttl)
+func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
+	found, err := s.exec(ctx, s.sql.renew, int64(id), int64(beat))
 	if err == nil && found == 0 {
 		return &store.BuriedError{Server: id}
 	}
@@ -44,7 +44,7 @@ func (s *Store) Servers(ctx context.Context) (all []store.Server, err error) {
 	err = s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, _ := conn.Query(ctx, s.sql.servers)
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v store.Server, err error) {
-			return v, row.Scan(&v.ID, &v.Address, &v.Expired)
+			return v, row.Scan(&v.ID, &v.Address, &v.TTL, &v.Beat)
 		})
 		return err
 	})
@@ -53,17 +53,12 @@ func (s *Store) Servers(ctx context.Context) (all []store.Server, err error) {
 
 // Bury implements [store.Shared]. Deleting the row excludes a renewal that is under way,
 // which reading it would overlook.
-func (s *Store) Bury(ctx context.Context, id store.ServerID) (gone bool, err error) {
-	return s.bury(ctx, id, 0)
-}
-
-// bury removes a server whose lease has been over for some time.
-func (s *Store) bury(ctx context.Context, id store.ServerID, over time.Duration) (gone bool, err error) {
+func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error) {
 	err = s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		if _, err := conn.Exec(ctx, s.sql.bury, int64(id), over); err != nil {
+		if _, err := conn.Exec(ctx, s.sql.bury, int64(v.ID), int64(v.Beat)); err != nil {
 			return err
 		}
-		return conn.QueryRow(ctx, s.sql.gone, int64(id)).Scan(&gone)
+		return conn.QueryRow(ctx, s.sql.gone, int64(v.ID)).Scan(&gone)
 	})
 	return gone, err
 }
@@ -77,18 +72,24 @@ func (s *Store) Owner(ctx context.Context, id store.StudyID) (v store.Server, er
 	if !possible(id) {
 		return v, &store.NotFoundError{Study: id}
 	}
-	v, _, there, err := s.owner(ctx, id)
-	if !there {
-		v = store.Server{}
-	}
-	return v, err
+	o, err := s.owner(ctx, id)
+	return o.Server, err
 }
 
-// owner reads the owner and the epoch of a study. there is false if the owner is not a
-// server any more.
-func (s *Store) owner(ctx context.Context, id store.StudyID) (v store.Server, epoch int64, there bool, err error) {
-	err = s.row(ctx, []any{&v.ID, &epoch, &there, &v.Address, &v.Expired}, s.sql.owner, int64(id))
-	return v, epoch, there, absent(err, &store.NotFoundError{Study: id})
+// ownership is who has a study.
+type ownership struct {
+	store.Server       // the zero Server if the owner is not a server any more
+	owner, epoch int64 // of the study
+}
+
+// into is where the columns of a row go.
+func (o *ownership) into() []any {
+	return []any{&o.owner, &o.epoch, &o.ID, &o.Address, &o.TTL, &o.Beat}
+}
+
+func (s *Store) owner(ctx context.Context, id store.StudyID) (o ownership, err error) {
+	err = s.row(ctx, o.into(), s.sql.owner, int64(id))
+	return o, absent(err, &store.NotFoundError{Study: id})
 }
 
 // Claim implements [store.Shared]. It reads the owner first. The statement that claims
@@ -115,20 +116,17 @@ func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 // claim tries to make a server the owner of a study, if no other server is.
 func (s *Store) claim(ctx context.Context, id store.StudyID, by store.ServerID) (other store.Server, epoch uint64, claimed bool, err error) {
 	err = s.call(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		var owner store.ServerID
-		var was int64
-		var there bool
+		var o ownership
 		other, claimed = store.Server{}, false
-		if err := conn.QueryRow(ctx, s.sql.owner, int64(id)).Scan(&owner, &was, &there, &other.Address, &other.Expired); err != nil {
+		if err := conn.QueryRow(ctx, s.sql.owner, int64(id)).Scan(o.into()...); err != nil {
 			return err
 		}
-		if there && owner != by {
-			other.ID = owner
+		if o.ID != 0 && o.ID != by {
+			other = o.Server
 			return nil
 		}
-		other = store.Server{}
-		tag, err := conn.Exec(ctx, s.sql.claim, int64(id), int64(by), int64(owner), was)
-		epoch, claimed = uint64(was)+1, tag.RowsAffected() == 1
+		tag, err := conn.Exec(ctx, s.sql.claim, int64(id), int64(by), o.owner, o.epoch)
+		epoch, claimed = uint64(o.epoch)+1, tag.RowsAffected() == 1
 		return errors.Join(err, sure(conn))
 	})
 	return other, epoch, claimed, absent(err, &store.NotFoundError{Study: id})
@@ -169,31 +167,25 @@ func (s *Store) exec(ctx context.Context, sql string, args ...any) (rows int64, 
 }
 
 // fenced is the error of a write that another owner of the study prevents. A write
-// without a claim frees a study whose server has been dead for long, and free reports
+// without a claim frees a study whose server does not renew its lease, and free reports
 // that the write can be tried again.
 func (s *Store) fenced(ctx context.Context, c store.Claim) (free bool, err error) {
-	v, _, there, err := s.owner(ctx, c.Study)
+	o, err := s.owner(ctx, c.Study)
 	if err != nil {
 		return false, err
 	}
+	v := o.Server
 	if c.Server == 0 {
-		if v.Expired {
-			gone, err := s.bury(ctx, v.ID, store.AbandonedAfter)
-			if err != nil {
-				return false, err
-			}
-			there = !gone
+		gone := v.ID == 0
+		if !gone {
+			gone, err = store.Outlive(ctx, s, v)
 		}
-		if !there {
+		if gone {
 			v, _, _, err = s.claim(ctx, c.Study, 0)
-			if err != nil || v.ID == 0 {
-				return err == nil, err
-			}
-			there = true // another server was first
 		}
-	}
-	if !there {
-		v = store.Server{}
+		if err != nil || v.ID == 0 {
+			return err == nil, err
+		}
 	}
 	return false, &store.FencedError{Study: c.Study, Server: v}
 }

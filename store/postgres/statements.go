@@ -84,15 +84,14 @@ func newStatements(schema string) statements {
 			UPDATE @.study s SET summary = w.summary FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) w(id, head, summary), locked l
 			WHERE s.id = w.id AND l.id = s.id AND s.head = w.head`),
 
-		// Leases go by the clock of the database. clock_timestamp is the time of the
-		// statement, and now would be that of its transaction's start.
-		register:   in(`INSERT INTO @.server (id, address, expires) VALUES (nextval('@.server_id'), $1, clock_timestamp() + $2::interval) RETURNING id`),
-		renew:      in(`UPDATE @.server SET expires = clock_timestamp() + $2::interval WHERE id = $1`),
+		// Leases do not go by the clock of the database, which can be set.
+		register:   in(`INSERT INTO @.server (id, address, lease) VALUES (nextval('@.server_id'), $1, $2) RETURNING id`),
+		renew:      in(`UPDATE @.server SET beat = $2 WHERE id = $1`),
 		unregister: in(`DELETE FROM @.server WHERE id = $1`),
-		servers:    in(`SELECT id, address, expires < clock_timestamp() FROM @.server ORDER BY id`),
-		bury:       in(`DELETE FROM @.server WHERE id = $1 AND expires < clock_timestamp() - $2::interval`),
+		servers:    in(`SELECT id, address, lease, beat FROM @.server ORDER BY id`),
+		bury:       in(`DELETE FROM @.server WHERE id = $1 AND beat = $2`),
 		gone:       in(`SELECT NOT EXISTS (SELECT FROM @.server WHERE id = $1)`),
-		owner: in(`SELECT s.owner, s.epoch, v.id IS NOT NULL, coalesce(v.address, ''), coalesce(v.expires < clock_timestamp(), false)
+		owner: in(`SELECT s.owner, s.epoch, coalesce(v.id, 0), coalesce(v.address, ''), coalesce(v.lease, '0'), coalesce(v.beat, 0)
 			FROM @.study s LEFT JOIN @.server v ON v.id = s.owner WHERE s.id = $1`),
 		claim: in(`UPDATE @.study SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner = $3 AND epoch = $4
 			AND (owner = $2 OR NOT EXISTS (SELECT FROM @.server WHERE id = $3))`),

@@ -1,12 +1,16 @@
 package postgres
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -40,6 +44,45 @@ func TestStore(t *testing.T) {
 // TestShared runs the suite of several servers.
 func TestShared(t *testing.T) {
 	storetest.RunShared(t, func(t *testing.T) store.Shared { return mustOpen(t, newStore(t), Options{}) })
+}
+
+// TestAbandoned writes without a claim to studies of servers that ended without leaving.
+func TestAbandoned(t *testing.T) {
+	s := mustOpen(t, newStore(t), Options{})
+	for _, remove := range []bool{false, true} {
+		info, err := s.Create(t.Context(), fmt.Sprint(remove), storetest.Examples()[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := s.Register(t.Context(), "a:1", 300*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Claim(t.Context(), info.ID, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := func() error {
+			return s.CommitAs(t.Context(), c, 1, []study.Event{{Time: time.Now(), Body: study.Paused{}}}, nil)
+		}
+		if remove {
+			err = s.Delete(t.Context(), info.ID)
+			if e := late(); !errors.As(e, new(*store.NotFoundError)) {
+				t.Errorf("the server's write to a deleted study: %v", e)
+			}
+		} else {
+			err = s.Commit(t.Context(), info.ID, 1, []study.Event{{Time: time.Now(), Body: study.Paused{}}}, nil)
+			if e := late(); !errors.As(e, new(*store.FencedError)) {
+				t.Errorf("the server's write to a study that was freed: %v", e)
+			}
+		}
+		if err != nil {
+			t.Errorf("removing it %t: %v", remove, err)
+		}
+		if err := s.Renew(t.Context(), id, 1); !errors.As(err, new(*store.BuriedError)) {
+			t.Errorf("the server's renewal: %v", err)
+		}
+	}
 }
 
 // newStore returns the address of an empty store.

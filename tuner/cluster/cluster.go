@@ -21,8 +21,8 @@ type Member interface {
 	Alive() bool
 	// TTL returns the length of leases.
 	TTL() time.Duration
-	// Servers returns all servers.
-	Servers(ctx context.Context) ([]store.Server, error)
+	// Gone tells whether another server has left, or does not renew its lease.
+	Gone(id store.ServerID) bool
 }
 
 // Options are the settings of a [Service].
@@ -134,35 +134,19 @@ func (s *Service) lookAfter() {
 			return
 		case <-tick.C:
 		}
-		s.mu.Lock()
-		known := len(s.peers)
-		s.mu.Unlock()
-		if known == 0 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(s.ctx, s.member.TTL()/3)
-		servers, err := s.member.Servers(ctx)
-		cancel()
-		if err != nil {
-			continue // the member logs that the store is away
-		}
-		for _, p := range s.dead(servers) {
+		for _, p := range s.dead() {
 			s.options.Logger.Info("another server does not renew its lease", "server", p.ID, "address", p.Address)
 			s.leave(p)
 		}
 	}
 }
 
-// dead removes the peers that are not among the living servers, and returns them.
-func (s *Service) dead(servers []store.Server) (dead []*peer) {
-	alive := make(map[store.ServerID]bool)
-	for _, v := range servers {
-		alive[v.ID] = !v.Expired
-	}
+// dead removes the peers that are gone, and returns them.
+func (s *Service) dead() (dead []*peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, p := range s.peers {
-		if !alive[id] {
+		if s.member.Gone(id) {
 			delete(s.peers, id)
 			dead = append(dead, p)
 		}

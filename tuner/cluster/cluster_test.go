@@ -41,14 +41,14 @@ type undying struct {
 
 func (*undying) Close() error { return nil }
 
-func (u *undying) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+func (u *undying) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	u.mu.Lock()
 	away := u.away
 	u.mu.Unlock()
 	if away {
 		return store.ErrUnavailable
 	}
-	return u.Store.Renew(ctx, id, ttl)
+	return u.Store.Renew(ctx, id, beat)
 }
 
 func (u *undying) set(away bool) {
@@ -78,7 +78,7 @@ type frozenStore struct {
 	frozen bool
 }
 
-func (f *frozenStore) Renew(ctx context.Context, id store.ServerID, ttl time.Duration) error {
+func (f *frozenStore) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	f.mu.Lock()
 	frozen := f.frozen
 	f.mu.Unlock()
@@ -86,7 +86,7 @@ func (f *frozenStore) Renew(ctx context.Context, id store.ServerID, ttl time.Dur
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return f.Shared.Renew(ctx, id, ttl)
+	return f.Shared.Renew(ctx, id, beat)
 }
 
 type forwardedKey struct{}

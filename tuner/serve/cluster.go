@@ -3,9 +3,11 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/lease"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
@@ -14,17 +16,28 @@ import (
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
-// warnOfOthers says if calls cannot be forwarded between this server and another.
-func (c *Config) warnOfOthers(ctx context.Context, m *lease.Member) {
-	servers, err := m.Servers(ctx)
+// checkOthers refuses this server if it and one that was there before cannot forward calls
+// to each other. If that one does not renew its lease, for example because it was killed, it
+// waits for the lease's end.
+func (c *Config) checkOthers(ctx context.Context, shared store.Shared, self store.ServerID) error {
+	servers, err := shared.Servers(ctx)
 	if err != nil {
-		return // calls will report it
+		return err
 	}
 	for _, v := range servers {
-		if v.ID != m.ID() && !v.Expired && (v.Address == "" || c.Advertise == "") {
-			c.Server.Logger.Warn("another server uses this database, and calls are not forwarded between the two; start both with --advertise", "server", v.ID, "address", v.Address)
+		if v.ID >= self || v.Address != "" && c.Advertise != "" {
+			continue
+		}
+		c.notice(fmt.Sprintf("Waiting up to %v to see whether server %d of the database is alive.", v.TTL, v.ID))
+		gone, err := store.Outlive(ctx, shared, v)
+		if err != nil {
+			return err
+		}
+		if !gone {
+			return wrong("Advertise %q: server %d, with the address %q, uses this database too, and servers of one database must reach each other; start each of them with Advertise, such as tuner-1.example.org:7070, or stop the other one", c.Advertise, v.ID, v.Address)
 		}
 	}
+	return nil
 }
 
 // spread returns the service for all callers, over the local one, and the number of calls

@@ -47,7 +47,9 @@ func (c *Config) openDatabase(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	c.warnOfOthers(ctx, m)
+	if err := c.checkOthers(ctx, st, m.ID()); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
 	return &opened{Store: m, member: m, bytes: func() (server.StoreBytes, error) {
 		n, err := st.Bytes(context.Background())
 		return server.StoreBytes{Used: n, Free: -1, Limit: -1}, err // the database knows neither
