@@ -32,7 +32,6 @@ type acquisition struct {
 
 // on begins an acquisition.
 func (c *Chooser) on(e *model.Engine, o *model.Outlook) *acquisition {
-	c.elite.follow(e)
 	c.region.follow(e.Results)
 	return &acquisition{Chooser: c, engine: e, outlook: o, added: make(map[uint64]struct{})}
 }
@@ -158,10 +157,10 @@ func (a *acquisition) doubt() float64 {
 // gap returns the largest upper confidence bound found minus the lower one of the best
 // result, in the objective's units. If it is not known, ok is false.
 func (a *acquisition) gap() (gap float64, ok bool) {
-	if !a.tried || len(a.spec.Objectives) > 1 || len(a.elite.members) == 0 {
+	if !a.tried || len(a.spec.Objectives) > 1 || len(a.eliteOf(a.engine)) == 0 {
 		return 0, false
 	}
-	good, lower := a.elite.now(), math.Inf(-1)
+	good, lower := a.standing(a.engine), math.Inf(-1)
 	for i, m := range good.mean {
 		lower = max(lower, m-a.doubt()*math.Sqrt(good.variance[i]))
 	}

@@ -111,7 +111,7 @@ func (s armShare) Speaks() bool {
 	if len(s.arms.known) == 1 {
 		every = armEvery
 	}
-	return !s.arms.whole && s.arms.points != nil && s.turn.trial%every == 1 && len(s.spec.Objectives) == 1 && len(s.elite.members) > 0 && s.noisy()
+	return !s.arms.whole && s.arms.points != nil && s.turn.trial%every == 1 && len(s.spec.Objectives) == 1 && len(s.eliteOf(s.engine)) > 0 && s.noisy()
 }
 
 // Propose returns the arm with the largest bound, if that is above the best mean.
@@ -128,7 +128,7 @@ func (s armShare) Propose() ([]float64, error) {
 			best = i
 		}
 	}
-	if scores.Score[best] <= s.elite.now().best() {
+	if scores.Score[best] <= s.standing(s.engine).best() {
 		return nil, nil
 	}
 	s.turn.phase = study.PhaseModel

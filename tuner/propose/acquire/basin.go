@@ -27,13 +27,12 @@ func (c *Chooser) inVain() int { return max(leastStuck, c.region.Dim) }
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
 	c.region.follow(e.Results)
-	c.elite.follow(e)
 	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
 }
 
 // unkept reports whether metrics have limits and no result keeps them. Then there is nothing to
 // improve on, and no suggestion looks elsewhere.
-func (c *Chooser) unkept(e *model.Engine) bool { return e.Limited() && len(c.elite.members) == 0 }
+func (c *Chooser) unkept(e *model.Engine) bool { return e.Limited() && len(c.eliteOf(e)) == 0 }
 
 // basin is a search for a better place under the far model (see [model.Engine.Far]). It
 // maximizes the logarithm of the expected improvement, everywhere, and refuses points that
@@ -68,7 +67,7 @@ func (a *acquisition) newBasin() *basin {
 	}
 	f.good = f.kept
 	if e.Limited() { // thinned results may break the limits
-		f.good = a.elite.now().x
+		f.good = a.standing(a.engine).x
 	}
 	f.improve(f.good)
 	return f

@@ -95,7 +95,7 @@ func TestFarImprovesWithinLimitsOfBranch(t *testing.T) {
 		b.high[kind] = b.low[kind]
 		f.restrict(b)
 		want, broken := math.Inf(-1), math.Inf(-1)
-		for _, m := range a.elite.members {
+		for _, m := range a.eliteOf(a.engine) {
 			if x := a.engine.Results.List[m].X; f.sameBranch(x, b) {
 				want = max(want, a.engine.Far().Means(0, row(x...))[0])
 			}

@@ -160,12 +160,12 @@ func (a *acquisition) crowded(t turn) func(x []float64) bool {
 // extent returns the largest distance of the best different measured configurations from the best
 // one, in length scales. It is +Inf if one has other categories, or if there are too few.
 func (a *acquisition) extent() float64 {
-	if len(a.elite.members) == 0 {
+	most, list, members := 0.0, a.engine.Results.List, a.eliteOf(a.engine)
+	if len(members) == 0 {
 		return math.Inf(1)
 	}
-	most, list := 0.0, a.engine.Results.List
-	best := [][]float64{list[a.elite.members[0]].X}
-	for _, m := range a.elite.members[1:] {
+	best := [][]float64{list[members[0]].X}
+	for _, m := range members[1:] {
 		x := list[m].X
 		if slices.ContainsFunc(best, func(y []float64) bool { return slices.Equal(x, y) }) {
 			continue // measured again
@@ -193,7 +193,7 @@ func (a *acquisition) known(t turn, pool *bandit.Pool) func(i int) bool {
 	if t.exploit {
 		return func(i int) bool { return a.same(pool.X[i]) }
 	}
-	best, resolved := a.elite.now().best(), knownTo*math.Sqrt(noise)
+	best, resolved := a.standing(a.engine).best(), knownTo*math.Sqrt(noise)
 	return func(i int) bool {
 		return pool.Variance[i] < resolved*resolved && pool.Mean[i]-best < resolved && a.outlook.Near(pool.X[i], nearTo)
 	}

@@ -23,12 +23,11 @@ type Chooser struct {
 	elite     elite
 	region    region
 	evolution evolution
-	ranked    ranked
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, ranked: ranked{most: bandit.MostOfQuadratic(spec.Space.Dim())}}
+	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
@@ -113,11 +112,10 @@ func (c *Chooser) doubts(e *model.Engine) []string {
 // Incumbent returns the best posterior mean of the best results, in the units of the one
 // objective. If there is none, ok is false.
 func (c *Chooser) Incumbent(e *model.Engine) (y float64, ok bool) {
-	c.elite.follow(e)
-	if len(c.spec.Objectives) != 1 || len(c.elite.members) == 0 {
+	if len(c.spec.Objectives) != 1 || len(c.eliteOf(e)) == 0 {
 		return 0, false
 	}
-	return e.Show(0, c.elite.now().best()), true
+	return e.Show(0, c.standing(e).best()), true
 }
 
 // trialSeed is the seed of the random numbers of a trial's suggestion.

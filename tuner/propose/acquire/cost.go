@@ -13,10 +13,10 @@ type costWeight struct {
 // a MaxCost, the power falls from 1 to 0 while it is spent (Lee, Perrone, Archambeau and
 // Seeger, Cost-aware Bayesian optimization, 2020).
 func (a *acquisition) costWeight() *costWeight {
-	if !a.engine.Costs() || len(a.elite.members) == 0 {
+	if !a.engine.Costs() || len(a.eliteOf(a.engine)) == 0 {
 		return nil
 	}
-	t := &costWeight{reference: a.elite.now().best(), power: 1}
+	t := &costWeight{reference: a.standing(a.engine).best(), power: 1}
 	if all := a.spec.MaxCost; all > 0 {
 		t.power = min(max(1-a.engine.Results.Spent/all, 0), 1)
 	}

@@ -382,7 +382,7 @@ func TestSurvey(t *testing.T) {
 		x := kernel.NewPoints[float64](20_000, sp.Dim(), nil)
 		for i := range x.Len() {
 			row := x.Row(i)
-			copy(row, l.model.Results.List[a.elite.members[rng.IntN(4)]].X)
+			copy(row, l.model.Results.List[a.elite.ranked[rng.IntN(4)]].X)
 			for c := range row {
 				if i%2 == 0 {
 					row[c] = rng.Float64()

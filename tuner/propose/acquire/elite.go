@@ -16,22 +16,19 @@ const (
 )
 
 // elite is the set of results that candidates are near to. All keep the constraints. For
-// one objective they are those with the best targets, for several the front. It is a fold
-// of the results under one engine.
+// one objective they are the best, best first, for several the front. It is a fold of the
+// results.
 type elite struct {
-	engine  *model.Engine
-	told    int
-	members []int // as indices of the results
-	scores  []float64
-	// The results that break the constraints least are near, least first. They matter
-	// until a result keeps them.
-	near   []int
-	excess []float64
-	good   standing
+	most        int   // that ranked has of one objective, at least eliteSize
+	begun, told int   // of the results that were followed
+	ranked      []int // as indices of the results
+	good        standing
 }
 
-// standing is the prediction for the elite of one objective, at a number of told results.
+// standing is the prediction of an engine for the elite of one objective, at a number of told
+// results.
 type standing struct {
+	engine         *model.Engine
 	told           int
 	x              *kernel.Points[float64]
 	mean, variance []float64
@@ -46,61 +43,46 @@ func (s *standing) best() float64 {
 	return out
 }
 
-// follow adds the results that the engine has received since.
-func (l *elite) follow(e *model.Engine) {
-	if l.engine != e {
-		*l = elite{engine: e}
+// members returns the elite.
+func (l *elite) members(objectives int) []int {
+	if objectives > 1 {
+		return l.ranked
 	}
-	for ; l.told < e.Told(); l.told++ {
-		l.add(l.told)
-	}
+	return l.ranked[:min(len(l.ranked), eliteSize)]
 }
 
-func (l *elite) add(i int) {
-	r := &l.engine.Results.List[i]
-	if r.Y != nil && !r.Feasible && len(l.members) == 0 && l.engine.Limited() {
-		l.addNear(i)
+// follow adds the new results.
+func (l *elite) follow(r *model.Results) {
+	if l.begun != r.Begun {
+		*l = elite{most: l.most, begun: r.Begun}
 	}
-	if r.Y == nil || !r.Feasible {
-		return
-	}
-	if len(r.Y) > 1 {
-		l.addFront(i)
-		return
-	}
-	score := r.Y[0].Value
-	at, _ := slices.BinarySearchFunc(l.scores, score, func(have, s float64) int {
-		if have >= s {
-			return -1
+	for ; l.told < len(r.List); l.told++ {
+		switch one := &r.List[l.told]; {
+		case one.Y == nil || !one.Feasible:
+		case len(one.Y) > 1:
+			l.addFront(r.List, l.told)
+		default:
+			at, _ := slices.BinarySearchFunc(l.ranked, valueOf(one), func(have int, y float64) int {
+				if valueOf(&r.List[have]) >= y {
+					return -1
+				}
+				return 1
+			})
+			if at < l.most {
+				l.ranked = slices.Insert(l.ranked, at, l.told)
+				l.ranked = l.ranked[:min(len(l.ranked), l.most)]
+			}
 		}
-		return 1
-	})
-	if at >= eliteSize {
-		return
-	}
-	l.members, l.scores = slices.Insert(l.members, at, i), slices.Insert(l.scores, at, score)
-	if len(l.members) > eliteSize {
-		l.members, l.scores = l.members[:eliteSize], l.scores[:eliteSize]
 	}
 }
 
-// addNear keeps the results that break the constraints least.
-func (l *elite) addNear(i int) {
-	excess, ok := l.engine.Excess(&l.engine.Results.List[i])
-	if !ok {
-		return
-	}
-	at, _ := slices.BinarySearch(l.excess, excess)
-	if at < parents {
-		l.near, l.excess = slices.Insert(l.near, at, i), slices.Insert(l.excess, at, excess)
-		n := min(len(l.near), parents)
-		l.near, l.excess = l.near[:n], l.excess[:n]
-	}
+// valueOf returns the finite value of a result of one objective.
+func valueOf(r *model.Result) float64 {
+	return min(max(r.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
 }
 
 // addFront keeps the results that no other dominates.
-func (l *elite) addFront(i int) {
-	list := l.engine.Results.List
+func (l *elite) addFront(list []model.Result, i int) {
 	dominates := func(p, q []model.Measure) bool {
 		for j := range p {
 			if p[j].Value < q[j].Value {
@@ -110,53 +92,79 @@ func (l *elite) addFront(i int) {
 		return true
 	}
 	y := list[i].Y
-	if slices.ContainsFunc(l.members, func(m int) bool { return dominates(list[m].Y, y) }) {
+	if slices.ContainsFunc(l.ranked, func(m int) bool { return dominates(list[m].Y, y) }) {
 		return
 	}
-	l.members = slices.DeleteFunc(l.members, func(m int) bool { return dominates(y, list[m].Y) })
-	l.members = append(l.members, i)
+	l.ranked = slices.DeleteFunc(l.ranked, func(m int) bool { return dominates(y, list[m].Y) })
+	l.ranked = append(l.ranked, i)
 }
 
-// now returns the model's prediction for the elite by the results so far, without pending
-// trials.
-func (l *elite) now() *standing {
-	if l.good.x == nil || l.good.told != l.told {
-		var x *kernel.Points[float64]
-		for i, m := range l.members {
-			row := l.engine.Results.List[m].X
-			if x == nil {
-				x = kernel.NewPoints[float64](len(l.members), len(row), nil)
-			}
-			copy(x.Row(i), row)
-		}
-		l.good = standing{told: l.told, x: x}
-		if x != nil && len(l.scores) > 0 { // of one objective
-			l.good.mean, l.good.variance = l.engine.Predict(0, x)
+// eliteOf returns the elite of an engine's results.
+func (c *Chooser) eliteOf(e *model.Engine) []int {
+	c.elite.follow(e.Results)
+	return c.elite.members(len(c.spec.Objectives))
+}
+
+// standing returns the model's prediction for the elite of one objective by the results so far,
+// without pending trials.
+func (c *Chooser) standing(e *model.Engine) *standing {
+	members, good := c.eliteOf(e), &c.elite.good
+	if good.engine != e || good.told != c.elite.told {
+		*good = standing{engine: e, told: c.elite.told}
+		if len(members) > 0 {
+			good.x = pointsOf(e.Results.List, members)
+			good.mean, good.variance = e.Predict(0, good.x)
 		}
 	}
-	return &l.good
+	return good
+}
+
+// pointsOf returns the points of results.
+func pointsOf(list []model.Result, at []int) *kernel.Points[float64] {
+	x := kernel.NewPoints[float64](len(at), len(list[at[0]].X), nil)
+	for n, i := range at {
+		copy(x.Row(n), list[i].X)
+	}
+	return x
 }
 
 // parents returns the results with the best posterior means among the elite. For several
 // objectives it returns any of the front. As long as no result keeps the constraints, it
 // returns those that break them least.
 func (a *acquisition) parents(rng *rand.Rand) [][]float64 {
-	good, n := a.elite.now(), len(a.elite.members)
+	list, members := a.engine.Results.List, a.eliteOf(a.engine)
 	var out [][]float64
-	if n == 0 {
-		for _, i := range a.elite.near {
-			out = append(out, a.engine.Results.List[i].X)
+	switch n := len(members); {
+	case n == 0:
+		for _, i := range a.nearest() {
+			out = append(out, list[i].X)
 		}
-		return out
-	}
-	if len(a.spec.Objectives) > 1 {
+	case len(a.spec.Objectives) > 1:
 		for range min(2*parents, n) {
-			out = append(out, good.x.Row(rng.IntN(n)))
+			out = append(out, list[members[rng.IntN(n)]].X)
 		}
-		return out
+	default:
+		good := a.standing(a.engine)
+		for _, i := range bandit.Largest(good.mean, parents) {
+			out = append(out, good.x.Row(i))
+		}
 	}
-	for _, i := range bandit.Largest(good.mean, parents) {
-		out = append(out, good.x.Row(i))
+	return out
+}
+
+// nearest returns the results that break the constraints least, least first.
+func (a *acquisition) nearest() []int {
+	var at []int
+	var kept []float64
+	for i := range a.engine.Results.List {
+		r := &a.engine.Results.List[i]
+		if excess, ok := a.engine.Excess(r); ok && a.engine.Limited() && r.Y != nil {
+			at, kept = append(at, i), append(kept, -excess)
+		}
+	}
+	out := bandit.Largest(kept, parents)
+	for n, i := range out {
+		out[n] = at[i]
 	}
 	return out
 }

@@ -24,7 +24,7 @@ func TestLongFront(t *testing.T) {
 		}
 	}
 	l.Start(l.propose(1).Suggestions...)
-	if members := slices.Sorted(slices.Values(l.ahead().elite.members)); !slices.Equal(members, want) {
+	if members := slices.Sorted(slices.Values(l.ahead().elite.ranked)); !slices.Equal(members, want) {
 		t.Fatalf("%d on the front: %v, want %v", len(members), members, want)
 	}
 }

@@ -36,9 +36,9 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	e, a := l.at(), l.ahead()
 	a.widths()
 	known := func(w turn, shift float64) (n, of int) {
-		x, pool := kernel.NewPoints[float64](a.elite.now().x.Len(), 2, nil), new(bandit.Pool)
+		x, pool := kernel.NewPoints[float64](a.standing(a.engine).x.Len(), 2, nil), new(bandit.Pool)
 		for i := range x.Len() {
-			for c, v := range a.elite.now().x.Row(i) {
+			for c, v := range a.standing(a.engine).x.Row(i) {
 				x.Row(i)[c] = v - math.Copysign(shift, v-0.5)
 			}
 		}
@@ -65,8 +65,8 @@ func TestReplicatesWhereThereIsNoise(t *testing.T) {
 	if n, _ := known(explore, near); n != 0 {
 		t.Errorf("with noise %d are known near the best results", n)
 	}
-	for i := range a.elite.now().x.Len() {
-		x := slices.Clone(a.elite.now().x.Row(i))
+	for i := range a.standing(a.engine).x.Len() {
+		x := slices.Clone(a.standing(a.engine).x.Row(i))
 		x[0] -= math.Copysign(same, x[0]-0.5)
 		c, err := a.decode(x)
 		if err != nil {

@@ -2,43 +2,11 @@ package acquire
 
 import (
 	"math"
-	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
-
-// ranked is a fold of the results, the best of them, best first.
-type ranked struct {
-	most        int
-	begun, told int
-	list        []bandit.Evaluation
-}
-
-// follow adds the new results.
-func (t *ranked) follow(r *model.Results) {
-	if t.begun != r.Begun {
-		*t = ranked{most: t.most, begun: r.Begun}
-	}
-	for ; t.told < len(r.List); t.told++ {
-		one := &r.List[t.told]
-		if one.Y == nil || !one.Feasible {
-			continue
-		}
-		y := min(max(one.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
-		at, _ := slices.BinarySearchFunc(t.list, y, func(have bandit.Evaluation, y float64) int {
-			if have.Y >= y {
-				return -1
-			}
-			return 1
-		})
-		if at < t.most {
-			t.list = slices.Insert(t.list, at, bandit.Evaluation{X: one.X, Y: y})
-			t.list = t.list[:min(len(t.list), t.most)]
-		}
-	}
-}
 
 // mayFitQuadratic reports whether quadratics may make suggestions in a study.
 func (c *Chooser) mayFitQuadratic(e *model.Engine) bool {
@@ -49,8 +17,13 @@ func (c *Chooser) mayFitQuadratic(e *model.Engine) bool {
 // well and expects more there than the best. It returns no point else, or if the study has it, or
 // if it is more likely to fail than not.
 func (a *acquisition) quadraticTop(t turn) ([]float64, error) {
-	a.ranked.follow(a.engine.Results)
-	q := bandit.FitQuadratic(a.ranked.list)
+	a.elite.follow(a.engine.Results)
+	var best []bandit.Evaluation
+	for _, i := range a.elite.ranked[:min(len(a.elite.ranked), bandit.MostOfQuadratic(a.spec.Space.Dim()))] {
+		r := &a.engine.Results.List[i]
+		best = append(best, bandit.Evaluation{X: r.X, Y: valueOf(r)})
+	}
+	q := bandit.FitQuadratic(best)
 	if q == nil {
 		return nil, nil
 	}

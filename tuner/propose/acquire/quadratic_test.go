@@ -18,7 +18,7 @@ func TestRanked(t *testing.T) {
 	t.Logf("seed %d", seed)
 	var r model.Results
 	var want []bandit.Evaluation
-	got := ranked{most: 9}
+	got := elite{most: 9}
 	for i := range 200 {
 		one := model.Result{X: []float64{float64(i)}, Feasible: rng.IntN(5) > 0}
 		if rng.IntN(5) > 0 {
@@ -33,9 +33,9 @@ func TestRanked(t *testing.T) {
 	}
 	got.follow(&r)
 	slices.SortStableFunc(want, func(a, b bandit.Evaluation) int { return int(b.Y - a.Y) })
-	for i := range got.list {
-		if len(got.list) != 9 || got.list[i].Y != want[i].Y || got.list[i].X[0] != want[i].X[0] {
-			t.Fatalf("%v, want %v", got.list, want[:9])
+	for n, i := range got.ranked {
+		if len(got.ranked) != 9 || float64(i) != want[n].X[0] {
+			t.Fatalf("%v, want %v", got.ranked, want[:9])
 		}
 	}
 	r.Begun++

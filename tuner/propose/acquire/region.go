@@ -37,10 +37,10 @@ type box struct{ center, low, high []float64 }
 // trusted returns the trust region around the configuration with the best posterior mean,
 // with sides in proportion to the length scales. It returns nil if there is none.
 func (a *acquisition) trusted() *box {
-	if !a.options.Trusts(a.spec) || len(a.elite.members) == 0 {
+	if !a.options.Trusts(a.spec) || len(a.eliteOf(a.engine)) == 0 {
 		return nil
 	}
-	axes, lengths, good := a.spec.Space.Axes(), a.outlook.Lengths(), a.elite.now()
+	axes, lengths, good := a.spec.Space.Axes(), a.outlook.Lengths(), a.standing(a.engine)
 	best := 0
 	for i, m := range good.mean {
 		if m > good.mean[best] {

@@ -25,10 +25,10 @@ func (a *acquisition) repeated() []float64 {
 		}
 	}
 	if !a.options.Repeat || len(a.spec.Objectives) > 1 || a.pulls() ||
-		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.elite.members) == 0 {
+		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.eliteOf(a.engine)) == 0 {
 		return nil
 	}
-	x := r.List[a.elite.members[0]].X
+	x := r.List[a.elite.ranked[0]].X
 	running := slices.ContainsFunc(r.Pending, func(p model.Pending) bool { return slices.Equal(p.X, x) })
 	if running || slices.ContainsFunc(a.chosen, func(y []float64) bool { return slices.Equal(x, y) }) {
 		return nil // one at a time

@@ -70,7 +70,7 @@ func TestRepetition(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		best := a.engine.Results.List[a.elite.members[0]]
+		best := a.engine.Results.List[a.elite.ranked[0]]
 		for _, r := range a.engine.Results.List {
 			if r.Y[0].Value > best.Y[0].Value {
 				t.Errorf("%s: repeats a trial of %v, and one has %v", c.name, best.Y[0].Value, r.Y[0].Value)

@@ -72,10 +72,11 @@ func drawWeights(k int, rng *rand.Rand) []float64 {
 // constraints.
 func (a *acquisition) ideal() []float64 {
 	out := slices.Repeat([]float64{math.Inf(-1)}, len(a.spec.Objectives))
-	if len(a.elite.members) == 0 {
+	members := a.eliteOf(a.engine)
+	if len(members) == 0 {
 		clear(out)
 	}
-	for _, i := range a.elite.members {
+	for _, i := range members {
 		for j, m := range a.engine.Results.List[i].Y {
 			out[j] = max(out[j], a.engine.Event.Surfaces[j].Target.Of(m.Value))
 		}
