@@ -230,30 +230,13 @@ func (p *Pool) top(n int) [][]float64 {
 	return out
 }
 
-// few is the number of largest numbers up to which they are found by insertion, not by
-// sorting all.
-const few = 16
-
 // Largest returns the indices of the n largest numbers, largest first, and the first of
 // equals first. If there are fewer numbers, it returns all.
 func Largest(v []float64, n int) []int {
-	before := func(i, k int) int { return cmp.Or(cmp.Compare(v[k], v[i]), i-k) }
-	if n <= few {
-		order := make([]int, 0, n+1)
-		for i := range v {
-			if len(order) == n && (n == 0 || before(i, order[n-1]) > 0) {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(order, i, before)
-			order = slices.Insert(order, at, i)
-			order = order[:min(n, len(order))]
-		}
-		return order
-	}
 	order := make([]int, len(v))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, before)
+	slices.SortFunc(order, func(i, k int) int { return cmp.Or(cmp.Compare(v[k], v[i]), i-k) })
 	return order[:min(n, len(order))]
 }

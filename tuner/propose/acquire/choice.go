@@ -14,9 +14,6 @@ import (
 // suggestion.
 const maxPassed = 64
 
-// fewLooked is how many of the best candidates are looked at before all are put in order.
-const fewLooked = 16
-
 // choose returns the best candidate that the study does not have. Candidates that are not
 // known come first, and with replicate the study may have it. Without such a candidate it
 // looks for any configuration that the study does not have. As a last resort it returns the
@@ -24,14 +21,7 @@ const fewLooked = 16
 func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float64, error) {
 	redundant, crowded := a.known(t, pool), a.crowded(t)
 	known := func(i int) bool { return redundant(i) || crowded(pool.X[i]) }
-	// One of the first few is nearly always chosen. Then the others need no order.
-	order := bandit.Largest(pool.Score, fewLooked)
-	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i >= 0 {
-		if x, err := a.first(pool, order[i:]); x != nil || err != nil {
-			return x, err
-		}
-	}
-	order = pool.Order()
+	order := pool.Order()
 	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i > 0 {
 		order = slices.Concat(order[i:], order[:i])
 	}

@@ -1,12 +1,12 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/sketch"
@@ -52,7 +52,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		return err
 	}
 	h := newHistory(list, q, s, k)
-	if different := h.different(d.limit); different != nil {
+	if different := h.distinct(h.members, d.limit+1); len(different) <= d.limit {
 		s.setDictionary(list, different)
 		p := newPosterior(k, s.Noise, s.Mean, d.limit, false, s.inputs(list, q), h.samples)
 		for _, v := range p.leverage(h.samples) {
@@ -182,35 +182,19 @@ func (h *history) rows(coarse bool) []member {
 	return slices.DeleteFunc(slices.Clone(h.members), func(m member) bool { return h.coarse(m) != coarse })
 }
 
-// different returns the first member of each different input. It returns nil if there are
-// more than limit.
-func (h *history) different(limit int) []member {
+// distinct returns those of the chosen with different inputs, at most limit of them.
+func (h *history) distinct(chosen []member, limit int) []member {
 	seen := make(map[string]struct{})
 	var out []member
-	for _, m := range h.members {
+	for _, m := range chosen {
 		key := pointKey(h.samples[m.at].x)
 		if _, ok := seen[key]; ok {
 			continue
 		}
-		if seen[key] = struct{}{}; len(seen) > limit {
-			return nil
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// distinct returns those of the chosen with different inputs, at most limit of them.
-func (h *history) distinct(chosen []member, limit int) []member {
-	seen := make(map[string]struct{}, len(chosen))
-	var out []member
-	for _, m := range chosen {
-		key := pointKey(h.samples[m.at].x)
-		if _, ok := seen[key]; ok || len(out) == limit {
-			continue
-		}
 		seen[key] = struct{}{}
-		out = append(out, m)
+		if out = append(out, m); len(out) == limit {
+			break
+		}
 	}
 	return out
 }
@@ -267,40 +251,23 @@ func (h *history) best(list []Result, q quantity) []member {
 	if q < 0 {
 		return nil
 	}
-	value := make([]float64, 0, len(h.members)) // of the entries of best
+	var value []float64
 	var measured []member
 	for _, m := range h.members {
 		if r := &list[m.of]; r.Y != nil && r.Feasible && m.row == 0 {
 			measured, value = append(measured, m), append(value, r.Y[q].Value)
 		}
 	}
-	var best []int // into measured, by value and then in order
-	for i, v := range value {
-		if len(best) == bestAlways && v <= value[best[bestAlways-1]] {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(best, v, func(have int, v float64) int {
-			if value[have] >= v {
-				return -1
-			}
-			return 1
-		})
-		best = slices.Insert(best, at, i)[:min(len(best)+1, bestAlways)]
-	}
-	out := make([]member, len(best))
-	for i, at := range best {
-		out[i] = measured[at]
-	}
-	return out
+	return pick(measured, bandit.Largest(value, bestAlways))
 }
 
 // nearest returns the bestAlways members that are nearest to a limit of the surface.
 func (h *history) nearest(s *Surface) []member {
-	out := slices.Clone(h.members)
-	slices.SortStableFunc(out, func(a, b member) int {
-		return cmp.Compare(s.distance(h.samples[a.at].y), s.distance(h.samples[b.at].y))
-	})
-	return out[:min(len(out), bestAlways)]
+	near := make([]float64, len(h.members))
+	for i, m := range h.members {
+		near[i] = -s.distance(h.samples[m.at].y)
+	}
+	return pick(h.members, bandit.Largest(near, bestAlways))
 }
 
 // pointKey identifies an encoded configuration.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp"
@@ -73,17 +72,11 @@ func (a *builder) toExplain(list []Result) []int {
 	if len(list) > explainedRows {
 		rng := stream.New(stream.Derive(a.seed, "bkb explained", uint64(len(list))))
 		n := min(len(failed), max(explainedRows/2, explainedRows-len(others)))
-		failed, others = drawn(rng, failed, n), drawn(rng, others, explainedRows-n)
+		failed, others = drawn(rng, failed, 0, n), drawn(rng, others, 0, explainedRows-n)
 	}
 	at := slices.Concat(failed, others)
 	slices.Sort(at)
 	return at
-}
-
-// drawn returns n of the items, drawn at random.
-func drawn(rng *rand.Rand, items []int, n int) []int {
-	rng.Shuffle(len(items), func(i, k int) { items[i], items[k] = items[k], items[i] })
-	return items[:n]
 }
 
 // label returns the label of success.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
@@ -35,36 +36,24 @@ func (a *builder) far(ctx context.Context, list []Result) (*Surface, error) {
 	return &s, err
 }
 
-// pick returns the chosen results.
-func pick(list []Result, chosen []int) []Result {
-	out := make([]Result, len(chosen))
-	for n, i := range chosen {
-		out[n] = list[i]
-	}
-	return out
-}
-
 // thin returns which results the far model is made from, ascending. A measured result is
 // left out if a better one is within farApart. If there are more than farPoints, the best
 // third of that number stays, and others drawn by the study's seed.
 func (a *builder) thin(list []Result) []int {
 	var order []int
+	var values []float64
 	for i := range list {
 		if list[i].Y != nil {
-			order = append(order, i)
+			order, values = append(order, i), append(values, list[i].Y[0].Value)
 		}
 	}
-	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(list[k].Y[0].Value, list[i].Y[0].Value) })
+	order = pick(order, bandit.Largest(values, len(values)))
 	best := farPoints / 3
 	if len(order) > maxThinned {
-		rest := order[best:]
-		rng := stream.New(stream.Derive(a.seed, "bkb thin", uint64(len(list))))
-		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
-		rest = rest[:maxThinned-best]
-		slices.SortFunc(rest, func(i, k int) int {
+		order = drawn(stream.New(stream.Derive(a.seed, "bkb thin", uint64(len(list)))), order, best, maxThinned)
+		slices.SortFunc(order[best:], func(i, k int) int {
 			return cmp.Or(cmp.Compare(list[k].Y[0].Value, list[i].Y[0].Value), i-k)
 		})
-		order = order[:maxThinned]
 	}
 	var kept []int
 	for _, i := range order {
@@ -73,10 +62,7 @@ func (a *builder) thin(list []Result) []int {
 		}
 	}
 	if len(kept) > farPoints {
-		rng := stream.New(stream.Derive(a.seed, "bkb far", uint64(len(list))))
-		rest := kept[best:]
-		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
-		kept = kept[:farPoints]
+		kept = drawn(stream.New(stream.Derive(a.seed, "bkb far", uint64(len(list)))), kept, best, farPoints)
 	}
 	slices.Sort(kept)
 	return kept

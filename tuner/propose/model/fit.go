@@ -1,11 +1,11 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"math"
-	"slices"
+	"math/rand/v2"
 
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -101,38 +101,36 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 		}
 	}
 	if len(items) > fitPoints {
-		key := func(y float64) float64 { return y }
-		if _, ok := q.limit(); ok {
-			key = func(y float64) float64 { return -s.distance(y) }
-		} else if q == success {
-			key = func(y float64) float64 { return -y }
+		keys := make([]float64, len(items))
+		for i := range items {
+			keys[i] = items[i].y
+			if _, ok := q.limit(); ok {
+				keys[i] = -s.distance(keys[i])
+			} else if q == success {
+				keys[i] = -keys[i]
+			}
 		}
-		items = byKey(items, key)
+		items = pick(items, bandit.Largest(keys, len(keys)))
 		rng := stream.New(stream.Derive(f.seed, "bkb fit", uint64(len(list))))
-		rest := items[fitPoints/3:]
-		rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
-		items = items[:fitPoints]
+		items = drawn(rng, items, fitPoints/3, fitPoints)
 	}
 	return items
 }
 
-// byKey returns the items with the largest keys of their targets first, and equal ones in
-// order.
-func byKey(items []fitted, key func(y float64) float64) []fitted {
-	type place struct {
-		y float64
-		i int
-	}
-	places := make([]place, len(items)) // smaller than items, and all different
-	for i := range items {
-		places[i] = place{key(items[i].y), i}
-	}
-	slices.SortFunc(places, func(a, c place) int { return cmp.Or(cmp.Compare(c.y, a.y), a.i-c.i) })
-	out := make([]fitted, len(items))
-	for i, p := range places {
-		out[i] = items[p.i]
+// pick returns the chosen items.
+func pick[T any](items []T, chosen []int) []T {
+	out := make([]T, len(chosen))
+	for n, i := range chosen {
+		out[n] = items[i]
 	}
 	return out
+}
+
+// drawn returns the first items, which are kept, and others drawn at random, n in all.
+func drawn[T any](rng *rand.Rand, items []T, kept, n int) []T {
+	rest := items[kept:]
+	rng.Shuffle(len(rest), func(i, k int) { rest[i], rest[k] = rest[k], rest[i] })
+	return items[:n]
 }
 
 // replicates returns deviations with mean 0 and the given standard deviation, for a mean of

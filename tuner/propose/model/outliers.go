@@ -1,6 +1,10 @@
 package model
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bkbtuner/bkb/bandit"
+)
 
 // Outliers are results that the model of the one objective leaves out, because their
 // measurement says nothing about their place. Examples are a crashed measurement that
@@ -59,31 +63,20 @@ func (o *Outliers) includes(a *builder, list []Result, i int) bool {
 	if o == nil || list[i].Y == nil || list[i].Low != nil || !(list[i].Y[0].Value < o.Limit) {
 		return false
 	}
-	type neighbour struct {
-		at       int
-		distance float64
-	}
-	var near []neighbour // the nearest, in order
+	var others []int
+	var nearness []float64
 	every := (len(list) + mostCompared - 1) / mostCompared
 	for k := 0; k < len(list); k += every {
-		if k == i || list[k].Y == nil {
-			continue
-		}
-		d := a.distance(list[i].X, list[k].X)
-		at := len(near)
-		for at > 0 && d < near[at-1].distance {
-			at--
-		}
-		if at < outlierNear {
-			near = slices.Insert(near[:min(len(near), outlierNear-1)], at, neighbour{k, d})
+		if k != i && list[k].Y != nil {
+			others, nearness = append(others, k), append(nearness, -a.distance(list[i].X, list[k].X))
 		}
 	}
-	if len(near) < outlierNear {
+	if len(others) < outlierNear {
 		return false
 	}
 	bad, worst := 0, o.Center
-	for _, n := range near {
-		if v := list[n.at].Y[0].Value; v < o.Limit {
+	for _, k := range pick(others, bandit.Largest(nearness, outlierNear)) {
+		if v := list[k].Y[0].Value; v < o.Limit {
 			bad++
 		} else {
 			worst = min(worst, v)
