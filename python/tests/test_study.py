@@ -352,13 +352,20 @@ def test_infinite_metrics(shared: bkb.Client, name: str, caplog: pytest.LogCaptu
     seen = [(t.state, t.message, {**t.metrics, "loss": 0}) for t in study.iter_trials(reports=True)]
     assert seen == [
         ("completed", "", {"loss": 0, "lat": [1], "acc": [1]}),
-        ("infeasible", "lat is inf and its limit is max 10", {"loss": 0, "acc": [1]}),
+        ("infeasible", "lat is inf, and must be at most 10", {"loss": 0, "acc": [1]}),
         (
             "infeasible",
-            "acc is -inf and its limit is min 0.5",
+            "acc is -inf, and must be at least 0.5",
             {"loss": 0, "lat": [1], "size": [3]},
         ),
-        *[("completed", "", {"loss": 0})] * 3,
+        (
+            "completed",
+            "acc is nan, which is not stored, so the trial breaks the limit at least 0.5; "
+            "lat is -inf, which is not stored, so the trial breaks the limit at most 10; "
+            "tell a finite number that keeps it",
+            {"loss": 0},
+        ),
+        *[("completed", "", {"loss": 0})] * 2,
     ]
     assert [len(study.trial(n).reports) for n in range(6)] == [1] * 6
 

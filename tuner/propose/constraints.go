@@ -1,9 +1,11 @@
 package propose
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bkbtuner/bkb/tuner/propose/acquire"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
@@ -57,23 +59,32 @@ func Keeps(c study.Component) func(study.Outcome) bool {
 func Best(v View) []int { return acquire.Best(v, constraintsOf(v.Spec().Proposer)) }
 
 // Settle makes a completed outcome infeasible if the infinity of a metric breaks its limit. A
-// study stores infinities of objectives only.
+// study stores numbers that are not finite for objectives only, so such metrics with limits are
+// left out, and the message says so.
 func Settle(spec study.Spec, o study.Outcome) study.Outcome {
-	infinite := func(m study.Metric) bool {
-		return slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsInf(x, 0) }) &&
-			!slices.ContainsFunc(spec.Objectives, func(o study.Objective) bool { return o.Name == m.Name })
-	}
-	if o.State != study.Completed || !slices.ContainsFunc(o.Metrics, infinite) {
+	if o.State != study.Completed {
 		return o
 	}
+	var told []string
 	for _, c := range constraintsOf(spec.Proposer) {
-		if m, ok := o.Metric(c.Metric()); ok && infinite(m) && model.Violation([]model.Constraint{c}, o) > 0 {
-			o.State = study.Infeasible
-			o.Metrics = slices.DeleteFunc(slices.Clone(o.Metrics), func(other study.Metric) bool { return other.Name == m.Name })
-			if o.Message == "" {
-				o.Message = fmt.Sprintf("%s is %v, and must be %s", m.Name, m.Mean(), c.Limits())
-			}
+		m, ok := o.Metric(c.Metric())
+		if !ok || storable(m) || slices.ContainsFunc(spec.Objectives, func(o study.Objective) bool { return o.Name == m.Name }) {
+			continue
 		}
+		says := "which is not stored, so the trial breaks the limit " + c.Limits()
+		if v := m.Mean(); math.IsInf(v, 0) && model.Violation([]model.Constraint{c}, o) > 0 {
+			o.State, says = study.Infeasible, "and must be "+c.Limits()
+		} else if math.IsInf(v, 0) {
+			says += "; tell a finite number that keeps it"
+		}
+		o.Metrics = slices.DeleteFunc(slices.Clone(o.Metrics), func(other study.Metric) bool { return other.Name == m.Name })
+		told = append(told, fmt.Sprintf("%s is %v, %s", m.Name, m.Mean(), says))
 	}
+	o.Message = cmp.Or(o.Message, strings.Join(told, "; "))
 	return o
+}
+
+// storable reports whether all values of a metric are finite.
+func storable(m study.Metric) bool {
+	return !slices.ContainsFunc(m.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }

@@ -218,8 +218,8 @@ func TestSpaceConstraintsOfOnePoint(t *testing.T) {
 	}
 }
 
-// An infinite metric beyond its limit makes a trial infeasible. All else stays for the study
-// to judge.
+// An infinite metric beyond its limit makes a trial infeasible, and others that are not finite
+// are left out with a message. All else stays for the study to judge.
 func TestSettle(t *testing.T) {
 	spec := study.Spec{
 		Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
@@ -235,7 +235,8 @@ func TestSettle(t *testing.T) {
 	}{
 		"finite":        {study.Completed, "latency", 99, "completed", "", 2},
 		"beyond max":    {study.Completed, "latency", inf, "infeasible", "latency is +Inf, and must be at most 10", 1},
-		"within max":    {study.Completed, "latency", -inf, "completed", "", 2},
+		"within max":    {study.Completed, "latency", -inf, "completed", "latency is -Inf, which is not stored, so the trial breaks the limit at most 10; tell a finite number that keeps it", 1},
+		"no number":     {study.Completed, "latency", math.NaN(), "completed", "latency is NaN, which is not stored, so the trial breaks the limit at most 10", 1},
 		"below min":     {study.Completed, "share", -inf, "infeasible", "share is -Inf, and must be at least 0.5", 1},
 		"without limit": {study.Completed, "seconds", inf, "completed", "", 2},
 		"failed":        {study.Failed, "latency", inf, "failed", "", 2},

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,14 +20,14 @@ import (
 // reading collects the values in the output of a command. It is safe for concurrent use.
 type reading struct {
 	objectives []study.Objective
-	limited    []string // metrics that may be infinite
+	limited    []string // metrics that need not be finite
 
 	mu         sync.Mutex
 	result     []study.Metric // of lines without a step
 	lastStep   []study.Metric // of the last line with one
 	seen       []string       // names of metrics, in order of appearance
 	infeasible *string
-	advice     string         // how to write the last line that names an objective and was not read
+	advice     string         // how to write the last line that names a wanted metric and was not read
 	reports    []study.Report // not yet taken
 	fresh      chan struct{}  // holds a token if there are reports
 	object     []byte         // lines of a JSON object that has not ended
@@ -113,7 +112,7 @@ func (r *reading) one(text string) {
 	}
 	s.metrics = r.update(nil, s.metrics)
 	r.lastStep = s.metrics
-	finite := slices.DeleteFunc(means(s.metrics), func(v study.NamedValue) bool { return math.IsInf(v.Value, 0) && r.objective(v.Name) < 0 })
+	finite := slices.DeleteFunc(means(s.metrics), func(v study.NamedValue) bool { return v.Value-v.Value != 0 && r.objective(v.Name) < 0 })
 	if len(r.reports) < study.MaxReports {
 		r.reports = append(r.reports, study.Report{Step: s.step, Values: finite})
 		select {
@@ -127,21 +126,36 @@ func (r *reading) objective(name string) int {
 	return slices.IndexFunc(r.objectives, func(o study.Objective) bool { return o.Name == name })
 }
 
+// wanted returns the names of the objectives, then those of the limited metrics.
+func (r *reading) wanted() []string {
+	var names []string
+	for _, o := range r.objectives {
+		names = append(names, o.Name)
+	}
+	return append(names, r.limited...)
+}
+
+// firstMissing returns the first name that no metric has, or "".
+func firstMissing(metrics []study.Metric, names []string) string {
+	for _, name := range names {
+		if !slices.ContainsFunc(metrics, func(m study.Metric) bool { return m.Name == name }) {
+			return name
+		}
+	}
+	return ""
+}
+
 // spelling is the name of the objective or limited metric that looks the same but has other
 // code points, such as é in two of them, else the name itself.
 func (r *reading) spelling(name string) string {
-	if r.objective(name) >= 0 || slices.Contains(r.limited, name) {
+	wanted := r.wanted()
+	if slices.Contains(wanted, name) {
 		return name
 	}
 	composed := norm.NFC.String(name)
-	for _, o := range r.objectives {
-		if norm.NFC.String(o.Name) == composed {
-			return o.Name
-		}
-	}
-	for _, l := range r.limited {
-		if norm.NFC.String(l) == composed {
-			return l
+	for _, w := range wanted {
+		if norm.NFC.String(w) == composed {
+			return w
 		}
 	}
 	return name
@@ -152,12 +166,10 @@ func (r *reading) tellable(m study.Metric) bool {
 	if m.Name == "" || len(m.Name) > study.MaxNameBytes || message(m.Name) != m.Name || strings.ContainsAny(m.Name, "\n\t") || len(m.Values) > study.MaxReplicates {
 		return false
 	}
-	return r.objective(m.Name) >= 0 || !slices.ContainsFunc(m.Values, func(x float64) bool {
-		return math.IsNaN(x) || math.IsInf(x, 0) && !slices.Contains(r.limited, m.Name)
-	})
+	return r.objective(m.Name) >= 0 || slices.Contains(r.limited, m.Name) || !slices.ContainsFunc(m.Values, func(x float64) bool { return x-x != 0 })
 }
 
-// update replaces metrics by those of the same name. Objectives are never cut off.
+// update replaces metrics by those of the same name. Wanted ones are never cut off.
 func (r *reading) update(have, set []study.Metric) []study.Metric {
 	for _, m := range set {
 		if i := slices.IndexFunc(have, func(h study.Metric) bool { return h.Name == m.Name }); i >= 0 {
@@ -167,9 +179,9 @@ func (r *reading) update(have, set []study.Metric) []study.Metric {
 		}
 	}
 	if len(have) > study.MaxMetrics {
-		slices.SortStableFunc(have, func(a, b study.Metric) int {
-			return cmp.Compare(min(r.objective(b.Name), 0), min(r.objective(a.Name), 0))
-		})
+		wanted := r.wanted()
+		other := func(m study.Metric) int { return -min(slices.Index(wanted, m.Name), 0) }
+		slices.SortStableFunc(have, func(a, b study.Metric) int { return cmp.Compare(other(a), other(b)) })
 		have = have[:study.MaxMetrics]
 	}
 	return have
@@ -199,13 +211,7 @@ func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	metrics = r.update(slices.Clone(r.lastStep), r.result)
-	for _, o := range r.objectives {
-		if !slices.ContainsFunc(metrics, func(m study.Metric) bool { return m.Name == o.Name }) {
-			missing = o.Name
-			break
-		}
-	}
-	return metrics, r.infeasible, missing
+	return metrics, r.infeasible, firstMissing(metrics, r.wanted()[:len(r.objectives)])
 }
 
 // names returns the names of up to 8 metrics that the command reported, as text.
@@ -218,7 +224,7 @@ func (r *reading) names() string {
 	return strings.Join(r.seen, ", ")
 }
 
-// howTo is how to write the last line that names an objective and was not read, or empty.
+// howTo is how to write the last line that names a wanted metric and was not read, or empty.
 func (r *reading) howTo() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,27 +234,27 @@ func (r *reading) howTo() string {
 // maxMeant is the most bytes of a line in which a value is looked for.
 const maxMeant = 200
 
-// advise says how to write a line that names an objective and was not read. It is empty if
+// advise says how to write a line that names a wanted metric and was not read. It is empty if
 // no number follows a name. had are the metrics that were read.
 func (r *reading) advise(text string, had []study.Metric) string {
 	if text = strings.TrimSpace(text); len(text) > maxMeant {
 		return ""
 	}
-	for _, o := range r.objectives {
-		if slices.ContainsFunc(had, func(m study.Metric) bool { return m.Name == o.Name }) {
+	for _, name := range r.wanted() {
+		if firstMissing(had, []string{name}) == "" {
 			continue
 		}
 		for rest := text; ; {
-			before, after, ok := strings.Cut(rest, o.Name)
+			before, after, ok := strings.Cut(rest, name)
 			if !ok {
 				break
 			}
 			if !inName.MatchString(before) {
 				if m := valueAfter.FindStringSubmatchIndex(after); m != nil {
-					return rewrite(o.Name, before, after, m)
+					return rewrite(name, before, after, m)
 				}
 				if m := noValue.FindStringSubmatch(after); m != nil {
-					return fmt.Sprintf("%s is %s, so print a number, or %s if there is none", o.Name, m[1], assignment(o.Name, "nan"))
+					return fmt.Sprintf("%s is %s, so print a number, or %s if there is none", name, m[1], assignment(name, "nan"))
 				}
 			}
 			rest = after

@@ -107,7 +107,7 @@ func TestSpelling(t *testing.T) {
 		if _, _, missing := r.outcome(); missing != "" {
 			t.Errorf("%q: missing %q", c.output, missing)
 		}
-		r.line("de\u0301lai=3 other=4 " + c.objective + "=1")
+		r.line("de\u0301lai=nan other=4 " + c.objective + "=1")
 		metrics, _, missing := r.outcome()
 		if missing != "" || metrics[0].Name != c.want {
 			t.Errorf("%q: %v, missing %q", c.output, metrics, missing)
@@ -118,10 +118,11 @@ func TestSpelling(t *testing.T) {
 	}
 }
 
-// An objective is read among more metrics than a study keeps, also if they come from steps.
+// An objective and a limited metric are read among more metrics than a study keeps, also if they
+// come from steps.
 func TestObjectiveAmongMany(t *testing.T) {
 	many := func(prefix string) string {
-		fields := []string{`"zloss": 7`}
+		fields := []string{`"zloss": 7`, `"zlimited": 8`}
 		for i := range study.MaxMetrics + 10 {
 			fields = append(fields, fmt.Sprintf(`"%s%d": %d`, prefix, i, i))
 		}
@@ -132,13 +133,13 @@ func TestObjectiveAmongMany(t *testing.T) {
 		"steps":      {`{"step": 1, ` + many("a") + "}"},
 		"both":       {strings.Replace(`{"step": 1, `+many("a")+"}", `"zloss": 7, `, `"zloss": 3, `, 1), "zloss=7"},
 	} {
-		r := newReading([]study.Objective{{Name: "zloss"}})
+		r := newReading([]study.Objective{{Name: "zloss"}}, "zlimited")
 		for _, line := range lines {
 			r.line(line)
 		}
 		metrics, _, missing := r.outcome()
-		if len(metrics) != study.MaxMetrics || missing != "" {
-			t.Errorf("%s: %d metrics, missing %q", name, len(metrics), missing)
+		if limit := firstMissing(metrics, []string{"zlimited"}); len(metrics) != study.MaxMetrics || missing != "" || limit != "" {
+			t.Errorf("%s: %d metrics, missing %q and %q", name, len(metrics), missing, limit)
 		}
 		for _, m := range metrics {
 			if m.Name == "zloss" && m.Mean() != 7 {
@@ -223,8 +224,9 @@ func TestAdvice(t *testing.T) {
 		"scores 3":                 "",
 		"loss=1":                   "",
 		"":                         "",
+		"limited=1,5":              `"limited=1,5" looks like a decimal comma, so write limited=1.5`,
 	} {
-		r := newReading([]study.Objective{{Name: "other"}, {Name: "F1 score"}, {Name: "score"}})
+		r := newReading([]study.Objective{{Name: "other"}, {Name: "F1 score"}, {Name: "score"}}, "limited")
 		r.line(text)
 		r.line("epoch 7 done")
 		if got := r.howTo(); got != want {

@@ -181,6 +181,38 @@ func TestHowCommandsEnd(t *testing.T) {
 	}
 }
 
+// A trial that does not report a metric with a limit says so.
+func TestLimitedMetric(t *testing.T) {
+	svc := newStudy(t, func(s *study.Spec) {
+		s.MaxTrials = 3
+		s.Proposer = study.Component{Options: `{"constraints": {"delay": {"max": 2}}}`}
+	})
+	_, err := runner.Run(t.Context(), svc, runner.Options{
+		Study: "s", Worker: "w", Limited: []string{"delay"},
+		Command: shell(`case {trial} in
+			0) echo loss=1 delay=1,5;;
+			1) echo loss=1 delay=nan;;
+			2) echo loss=1 delay=1;;
+		esac`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{
+		"completed loss=1: the command did not report delay: stdout needs a line delay=NUMBER, or JSON; it reported loss; \"delay=1,5\" looks like a decimal comma, so write delay=1.5",
+		"completed loss=1: delay is NaN, which is not stored, so the trial breaks the limit at most 2",
+		"completed delay=1 loss=1",
+	} {
+		if got := trials[i].Outcome.String(); got != want {
+			t.Errorf("trial %d: %s\nwant     %s", i, got, want)
+		}
+	}
+}
+
 func TestResultFile(t *testing.T) {
 	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 3; s.MaxCost = 100 })
 	dir := t.TempDir()

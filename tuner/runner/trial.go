@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,8 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		}
 	}
 	metrics, infeasible, missing := reading.outcome()
+	failed := missing != ""
+	missing = cmp.Or(missing, firstMissing(metrics, r.options.Limited))
 	switch {
 	case infeasible != nil:
 		return study.Outcome{State: study.Infeasible, Message: message(*infeasible)}, false
@@ -194,24 +197,27 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 		return study.Outcome{State: study.Pruned, Message: message(job.lastWords())}, true
 	case job.err != nil:
 		return crash(job.complaint()), false
-	case missing != "":
-		where := "stdout"
-		if r.options.Result != "" {
-			where = "the file of results"
-		}
-		text := fmt.Sprintf("the command did not report %s: %s needs a line %s", missing, where, assignment(missing, "NUMBER"))
-		if isName(missing) {
-			text += ", or JSON"
-		}
-		if names := reading.names(); names != "" {
-			text += "; it reported " + names
-		}
-		if advice := reading.howTo(); advice != "" {
-			text += "; " + advice
-		}
-		return crash(text), true
+	case missing == "":
+		return study.Outcome{State: study.Completed, Metrics: metrics}, false
 	}
-	return study.Outcome{State: study.Completed, Metrics: metrics}, false
+	where := "stdout"
+	if r.options.Result != "" {
+		where = "the file of results"
+	}
+	text := fmt.Sprintf("the command did not report %s: %s needs a line %s", missing, where, assignment(missing, "NUMBER"))
+	if isName(missing) {
+		text += ", or JSON"
+	}
+	if names := reading.names(); names != "" {
+		text += "; it reported " + names
+	}
+	if advice := reading.howTo(); advice != "" {
+		text += "; " + advice
+	}
+	if !failed { // the missing metric has a limit, which the trial breaks
+		return study.Outcome{State: study.Completed, Metrics: metrics, Message: message(text)}, false
+	}
+	return crash(text), true
 }
 
 // verdict asks the service whether a trial whose command has ended should have stopped.

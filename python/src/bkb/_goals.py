@@ -188,7 +188,8 @@ class Goals:
         """Return an outcome as the wire has it.
 
         A NaN objective value makes the trial failed, and a metric that is infinite beyond
-        its limit makes it infeasible. Other metrics that are not finite are left out.
+        its limit makes it infeasible. Other metrics that are not finite are left out, and the
+        message names those that have a limit.
         """
         if state is None:
             state = "completed"
@@ -203,12 +204,13 @@ class Goals:
             )
         metrics = {} if value is None else self.metrics(value, std_err)
         nan = [n for n in self.names if "NaN" in metrics.get(n, {}).get("values", [])]
-        beyond = [b for n, m in metrics.items() for b in self._beyond(n, m["values"])]
+        beyond, lost = self._unstored(metrics)
         if nan and state == "completed":
             state, reason = "failed", "nan"
             message = message or f"{', '.join(nan)} is NaN"
-        elif beyond and state == "completed":
-            state, message = "infeasible", message or ", ".join(beyond)
+        elif state == "completed":
+            state = "infeasible" if beyond else state
+            message = message or "; ".join(beyond + lost)
         metrics = {
             n: m
             for n, m in metrics.items()
@@ -228,14 +230,23 @@ class Goals:
             outcome["attributes"] = encode_attributes(attributes)
         return outcome
 
-    def _beyond(self, name: str, values: Sequence[float | str]) -> list[str]:
-        """Say which limits a metric breaks with an infinity that the server does not store."""
-        infinite = [v for v in map(decode_float, values) if math.isinf(v)]
-        return [
-            f"{name} is {infinite[0]} and its limit is {side} {limit:g}"
-            for side, limit in self.limits.get(name, {}).items()
-            if infinite and name not in self.names and not keeps(infinite, side, limit)
-        ]
+    def _unstored(self, metrics: Mapping[str, JSON]) -> tuple[list[str], list[str]]:
+        """Say which limits break by an infinity, and by a number that the server does not store."""
+        beyond, lost = [], []
+        for name in sorted(self.limits.keys() & metrics.keys() - set(self.names)):
+            values = list(map(decode_float, metrics[name]["values"]))
+            sides = self.limits[name].items()
+            limit = " and ".join(f"at {'least' if s == 'min' else 'most'} {x:g}" for s, x in sides)
+            mean = sum(values) / len(values)
+            if math.isinf(mean) and not all(keeps(values, side, x) for side, x in sides):
+                beyond.append(f"{name} is {mean}, and must be {limit}")
+            elif not math.isfinite(mean):
+                finite = "; tell a finite number that keeps it" if math.isinf(mean) else ""
+                lost.append(
+                    f"{name} is {mean}, which is not stored, so the trial breaks the limit "
+                    f"{limit}{finite}"
+                )
+        return beyond, lost
 
     def broken(self, metrics: Mapping[str, Sequence[float]]) -> list[str]:
         """Say which limits the metrics of a trial break. A metric that is missing breaks its."""
