@@ -328,8 +328,8 @@ postgres-ci: ## a shorter postgres: the suite by each way, three servers, 20 s o
 
 servers: SHELL := /bin/bash
 servers: .SHELLFLAGS := -o pipefail -c
-servers: ## minutes: three servers on one PostgreSQL with 20 kills, 5 stops, 5 freezes, 3 failovers and an outage of 30 s
-	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_TORTURE_SERVER_KILLS=20 BKB_TORTURE_SERVER_TERMS=5 BKB_TORTURE_SERVER_FREEZES=5 BKB_TORTURE_SERVER_FAILOVERS=3 BKB_TORTURE_SERVER_OUTAGES=1 \
+servers: ## minutes: three servers on one PostgreSQL with 20 kills, 5 stops, 5 freezes, 3 failovers, 5 clocks set back and an outage of 30 s
+	BKB_LONG=1 BKB_POSTGRES_MUST=1 BKB_TORTURE_SERVER_KILLS=20 BKB_TORTURE_SERVER_TERMS=5 BKB_TORTURE_SERVER_FREEZES=5 BKB_TORTURE_SERVER_FAILOVERS=3 BKB_TORTURE_SERVER_OUTAGES=1 BKB_TORTURE_SERVER_CLOCKS=5 \
 	  BKB_TORTURE_SERVER_OUTAGE_SECONDS=30 BKB_TORTURE_SERVER_TRIALS=20000 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} \
 	  go test -count=1 -timeout 30m -v -run 'TestServers$$' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 

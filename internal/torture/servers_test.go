@@ -41,14 +41,14 @@ const (
 // TestServers runs three real servers on a real database. 16 clients send each call to a
 // random server, and the same request to another one if it gets no answer. Meanwhile
 // servers are killed, stopped and frozen for longer than their lease, and the database
-// goes away or fails over to its standby. In the end the database holds all acknowledged
+// goes away, fails over to its standby, or has its clock set back. In the end the database holds all acknowledged
 // data once, and an order of the calls explains all answers.
 func TestServers(t *testing.T) {
 	heavy(t)
 	pgtest.Long(t)
 	plan := map[string]int{
 		"kill": often(t, "SERVER_KILLS", 2), "term": often(t, "SERVER_TERMS", 1), "freeze": often(t, "SERVER_FREEZES", 1),
-		"outage": often(t, "SERVER_OUTAGES", 0), "failover": often(t, "SERVER_FAILOVERS", 0),
+		"outage": often(t, "SERVER_OUTAGES", 0), "failover": often(t, "SERVER_FAILOVERS", 0), "clock": often(t, "SERVER_CLOCKS", 1),
 	}
 	seed := seed(t)
 	f := &fleet{folder: evidence(t, seed), random: rand.New(rand.NewPCG(seed, 7)), crowd: newCrowd(t), log: new(syncBuffer), silences: make(map[string][]time.Duration), answers: make(map[string][]time.Time)}
@@ -75,10 +75,10 @@ func TestServers(t *testing.T) {
 		f.keep(t)
 		return
 	}
-	figures(t, "%d kills, %d stops, %d freezes (%d ended with %d), %d outages of the database, %d failovers in %s with %d servers and %d clients; %d acknowledged trials, %d acknowledged calls, 0 lost, 0 doubled; %d operations linearizable; %d summaries equal to their logs; longest silence of a study after a kill %v, a stop %v, a freeze %v, an outage %v, a failover %v",
-		plan["kill"], plan["term"], plan["freeze"], f.buried, exitBuried, plan["outage"], plan["failover"], lasted.Round(time.Second), servers, clients,
+	figures(t, "%d kills, %d stops, %d freezes (%d ended with %d), %d outages of the database, %d failovers, %d clocks of the database set back by an hour in %s with %d servers and %d clients; %d acknowledged trials, %d acknowledged calls, 0 lost, 0 doubled; %d operations linearizable; %d summaries equal to their logs; longest silence of a study after a kill %v, a stop %v, a freeze %v, an outage %v, a failover %v, a clock %v",
+		plan["kill"], plan["term"], plan["freeze"], f.buried, exitBuried, plan["outage"], plan["failover"], plan["clock"], lasted.Round(time.Second), servers, clients,
 		f.crowd.tells.Load(), f.acked, f.ordered, f.summaries,
-		f.silences["kill"], f.silences["term"], f.silences["freeze"], f.silences["outage"], f.silences["failover"])
+		f.silences["kill"], f.silences["term"], f.silences["freeze"], f.silences["outage"], f.silences["failover"], f.silences["clock"])
 }
 
 // fleet is the servers of a test with their database.
@@ -91,6 +91,7 @@ type fleet struct {
 	store     string           // address of the database
 	look      *postgres.Store  // to find the owners of studies
 	address   []string
+	behind    time.Duration // of the database's clock
 	silences  map[string][]time.Duration
 	buried    int
 	acked     int
@@ -127,6 +128,11 @@ func (f *fleet) start(t *testing.T, standby bool) {
 			t.Fatal(err)
 		}
 		f.store = fmt.Sprintf("postgres://bkb@127.0.0.1:%d,127.0.0.1:%d/postgres", primary.Port, second.Port)
+	}
+	for _, pg := range f.pg {
+		if err := pg.OwnClock(); err != nil {
+			pgtest.Skip(t, err)
+		}
 	}
 	if _, _, err := postgres.Init(t.Context(), primary.Address(), postgres.InitOptions{Program: "torture"}); err != nil {
 		t.Fatal(err)
@@ -203,7 +209,7 @@ func (f *fleet) victim(t *testing.T) int {
 // disturb does what the plan says, in a random order and with pauses.
 func (f *fleet) disturb(t *testing.T, plan map[string]int) {
 	var steps []string
-	for _, what := range []string{"kill", "term", "freeze", "outage", "failover"} {
+	for _, what := range []string{"kill", "term", "freeze", "outage", "failover", "clock"} {
 		for range plan[what] {
 			steps = append(steps, what)
 		}
@@ -222,6 +228,8 @@ func (f *fleet) disturb(t *testing.T, plan map[string]int) {
 			f.outage(t)
 		case "failover":
 			f.failover(t)
+		case "clock":
+			f.setBack(t)
 		}
 		if t.Failed() {
 			return
@@ -229,6 +237,21 @@ func (f *fleet) disturb(t *testing.T, plan map[string]int) {
 		f.settle(t)
 		f.silence(t, what, begun)
 	}
+}
+
+// setBack kills a server that has a study when the clock of the database goes back by an
+// hour. The servers that live are not affected.
+func (f *fleet) setBack(t *testing.T) {
+	f.behind += time.Hour
+	i := f.victim(t)
+	f.servers[i].kill()
+	for _, pg := range f.pg {
+		if err := pg.SetClock(-f.behind); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.run(t, i)
+	f.alive(t, "the clock of the database was set back")
 }
 
 // settle waits until all servers have been alive for a whole lease and all studies get
@@ -360,7 +383,7 @@ func (f *fleet) silence(t *testing.T, what string, begun time.Time) {
 	}
 	f.mu.Unlock()
 	f.silences[what] = append(f.silences[what], longest.Round(10*time.Millisecond))
-	most := map[string]time.Duration{"kill": silenceOfKill, "term": silenceOfTerm}[what]
+	most := map[string]time.Duration{"kill": silenceOfKill, "term": silenceOfTerm, "clock": silenceOfKill}[what]
 	if most > 0 && longest > most {
 		t.Errorf("the silence after a %s was %v, more than %v", what, longest, most)
 	}
