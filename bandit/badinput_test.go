@@ -33,10 +33,6 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 			_, err := bandit.NewContinuous(bandit.ContinuousConfig{BKBConfig: c, Lo: []float64{0, 0}, Hi: []float64{1, 1}})
 			return nil, err
 		},
-		"exact box": func(c bandit.BKBConfig, _ kernel.Rows) (bandit.Policy, error) {
-			_, err := bandit.NewContinuous(bandit.ContinuousConfig{BKBConfig: c, Lo: []float64{0, 0}, Hi: []float64{1, 1}, Exact: true})
-			return nil, err
-		},
 	}
 }
 

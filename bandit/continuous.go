@@ -16,9 +16,6 @@ type ContinuousConfig struct {
 	BKBConfig
 	// Lo and Hi are the corners of the box, Lo < Hi.
 	Lo, Hi []float64
-	// Exact takes the exact posterior and GP-UCB, with O(t²) a reward and O(t³) a
-	// suggestion. It suits t up to a few hundred. Sparsity has no effect then.
-	Exact bool
 	// Candidates is the number of Sobol' points among which the maximum of the UCB is
 	// searched. If 0, it is 1024. Powers of 2 cover the box evenly.
 	Candidates int
@@ -62,30 +59,12 @@ type Suggestion struct {
 // search can promise (Carratino 2020, §7.1.4, infinite arm sets). Random numbers depend
 // on seed and step, as in the other policies.
 //
-// Next costs O((Candidates + Local)(m² + md)). With Exact it costs O(t²) in place of
-// m², and O(t³) for d_eff.
+// Next costs O((Candidates + Local)(m² + md)).
 type Continuous struct {
 	base  base
 	cfg   ContinuousConfig
 	box   box
-	model surface
-}
-
-// surface is a posterior that can be evaluated at any point.
-type surface interface {
-	Predict(x kernel.Rows) (mean, variance []float64, err error)
-	slope() Slope
-	observe(x kernel.Rows, y []float64) error
-	pull(x kernel.Rows) error
-	cancel(x kernel.Rows) error
-	points() kernel.Rows
-	inducing() int
-	steps() int
-	pending() int
-	dimension() float64
-	information() float64
-	pendingGain() float64
-	fault() error
+	model *surface
 }
 
 // NewContinuous returns the bandit. Its errors are those of
@@ -100,11 +79,7 @@ func NewContinuous(cfg ContinuousConfig) (*Continuous, error) {
 	if p.base, err = newBase(cfg.Config, p.sobol(256, 0)); err != nil {
 		return nil, err
 	}
-	if cfg.Exact {
-		p.model, err = newExactSurface(cfg.Config)
-	} else {
-		p.model, err = newSparseSurface(cfg.BKBConfig, p.base)
-	}
+	p.model, err = newSurface(cfg.BKBConfig, p.base)
 	return p, err
 }
 
@@ -139,18 +114,18 @@ func (p *Continuous) sobol(n, step int) *kernel.Points[float64] {
 }
 
 // Steps returns the number of pulls so far, pending ones included.
-func (p *Continuous) Steps() int { return p.model.steps() }
+func (p *Continuous) Steps() int { return p.model.Steps() }
 
 // Pending returns the number of pulls without reward.
-func (p *Continuous) Pending() int { return p.model.pending() }
+func (p *Continuous) Pending() int { return p.model.post.Pending() }
 
 // Norm returns the current F, or 0 where it is not guessed.
 func (p *Continuous) Norm() float64 { return p.base.norm }
 
 // Next returns the suggestion for the next step. It changes nothing.
 func (p *Continuous) Next() (Suggestion, error) {
-	if err := p.model.fault(); err != nil {
-		return Suggestion{}, err
+	if p.model.fault != nil {
+		return Suggestion{}, p.model.fault
 	}
 	s := p.stateNow()
 	b := p.cfg.Beta.Beta(s)
@@ -181,7 +156,7 @@ func (p *Continuous) Best() (Suggestion, error) {
 }
 
 func (p *Continuous) stateNow() State {
-	return p.base.state(p.Steps(), p.model.dimension(), p.model.information(), p.cfg.Exact)
+	return p.base.state(p.Steps(), p.model.currentDimension(), p.model.post.InformationGain(), false)
 }
 
 func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error) {
@@ -189,7 +164,7 @@ func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error
 	if err != nil {
 		return Suggestion{}, err
 	}
-	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.inducing(), b, mean[0], variance[0], p.model.pendingGain())}, nil
+	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.post.Rank(), b, mean[0], variance[0], p.model.post.PendingGain())}, nil
 }
 
 // climbedFor is the number of evaluations of one climb.
@@ -222,7 +197,7 @@ func (p *Continuous) best(step int, b float64) ([]float64, error) {
 
 // ucb is μ + b·σ of a posterior.
 type ucb struct {
-	surface
+	*surface
 	b      float64
 	kernel kernel.Kernel
 }
@@ -245,7 +220,7 @@ func (u ucb) Probe() *Probe {
 	if _, ok := kernel.AsDifferentiable(u.kernel); !ok {
 		return nil
 	}
-	return &Probe{u.slope(), u.b}
+	return &Probe{sparseSlope{u.post.Probe()}, u.b}
 }
 
 // sparseSlope evaluates the sparse posterior at single points.
@@ -258,28 +233,6 @@ func (s sparseSlope) Value(u []float64) (mean, sd float64, err error) { return s
 func (s sparseSlope) Gradient() (mean, sd []float64, err error) {
 	mean, sd = s.probe.Gradient()
 	return mean, sd, nil
-}
-
-// exactSlope evaluates the exact posterior.
-type exactSlope struct {
-	*gp.Exact
-	at *kernel.Points[float64]
-}
-
-// Value implements [Slope].
-func (s *exactSlope) Value(u []float64) (mean, sd float64, err error) {
-	s.at = kernel.NewPoints(1, len(u), slices.Clone(u))
-	means, variances, err := s.Predict(s.at)
-	if err != nil {
-		return 0, 0, err
-	}
-	return means[0], math.Sqrt(variances[0]), nil
-}
-
-// Gradient implements [Slope].
-func (s *exactSlope) Gradient() (mean, sd []float64, err error) {
-	g, err := s.PredictSlope(s.at, 0)
-	return g.MeanGradient, g.SDGradient, err
 }
 
 // row verifies an input and copies it.
@@ -321,7 +274,7 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 			return err
 		}
 		before := p.base.guessing(p.stateNow)
-		if err := p.model.observe(row, []float64{v}); err != nil {
+		if err := p.model.Learn(row, []float64{v}); err != nil {
 			return err
 		}
 		p.base.learnNorm(before, mean[0], variance[0], v)

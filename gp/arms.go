@@ -252,25 +252,6 @@ func (s *Sparse) RefreshArms(idx []int) {
 	}
 }
 
-// ArmCovariances sets dst, of length A, to the posterior covariances z(x)ᵀV⁻¹z(x_i) of all
-// arms with arm i, without pending pulls. A pull of arm i shrinks σ̃²(x) at most by the factor
-// 1 + cov²/(λσ̃²(x)). It costs O(Am + m²). Its errors are *[kernel.IndexError] and
-// [*ShapeError].
-func (s *Sparse) ArmCovariances(dst []float64, i int) error {
-	a := s.needArms()
-	if err := a.checkIndex(i); err != nil {
-		return err
-	}
-	if len(dst) != len(a.mean) {
-		return shapeError("dst", len(dst), len(a.mean))
-	}
-	z, h := s.buf[0], s.buf[1]
-	a.column(z, i)
-	direction(s.reg.l, z, h)
-	a.products(dst, h, s.opts.Workers)
-	return nil
-}
-
 // ObserveArm adds an observation of arm a without noise of its own. It resolves a
 // pending pull of the arm's input, if there is one. It costs O(Am + m²). Its errors are
 // *[kernel.IndexError] and *[ValueError] for y.

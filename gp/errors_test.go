@@ -108,8 +108,6 @@ func TestRefusedObservationsChangeNothing(t *testing.T) {
 	refused("dictionary", s.Resparsify(nil), "dictionary: no rows")
 	refused("dictionary", s.Resparsify(points(3, 1, 2, 3)), "dimension 3, want 2")
 	refused("arms", s.SetArms(bad, false), "arms is NaN")
-	refused("covariances", s.ArmCovariances(make([]float64, 5), 5), "index 5 out of range [0,5)")
-	refused("covariances", s.ArmCovariances(make([]float64, 4), 0), "dst has length 4, want 5")
 	extend := func(x kernel.Rows) error {
 		_, err := s.Extend(x)
 		return err
@@ -117,10 +115,6 @@ func TestRefusedObservationsChangeNothing(t *testing.T) {
 	refused("extend", extend(bad), "x is NaN at row 0, column 1")
 	refused("extend", extend(q), "x has length 5, want 1")
 	refused("extend", extend(nil), "x: no rows")
-	refused("exact pending NaN", g.ObserveVariance(bad), "x is NaN at row 0, column 1")
-	refused("exact pending", g.ObserveVariance(points(3, 1, 2, 3)), "dimension 3, want 2")
-	refused("exact pending", g.ObserveVariance(nil), "x: no rows")
-	refused("exact cancel", g.Cancel(x.Slice(4, 5)), "row 0 of x: gp: not pending")
 }
 
 func TestRefusedSettings(t *testing.T) {
@@ -151,15 +145,6 @@ func TestRefusedSettings(t *testing.T) {
 		if _, err := gp.NewSparse(k, x, gp.Data{}, o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
-	}
-	g := must(gp.NewExact(&kernel.Pairwise[string]{Name: "same", Func: func(a, b string) float64 {
-		if a == b {
-			return 1
-		}
-		return 0
-	}}, gp.Data{X: kernel.List[string]{"a", "b", "a"}, Y: []float64{1, 2, 3}}, gp.Options{NoiseVariance: 1}))
-	if _, err := g.PredictSlope(kernel.List[string]{"a"}, 0); !errors.Is(err, gp.ErrNotDifferentiable) {
-		t.Errorf("slope of a kernel on strings: %v", err)
 	}
 }
 

@@ -22,9 +22,7 @@ type Options struct {
 }
 
 // Exact is the exact posterior of a Gaussian process given n observations with Gaussian
-// noise, (6.3) and (6.4) of Carratino (2020), as the package comment says. An input can also
-// be pending, which means pulled with its target not known yet. Pending pulls shrink σ as
-// observations do and do not change μ.
+// noise, (6.3) and (6.4) of Carratino (2020), as the package comment says.
 //
 // Several goroutines may read at once, but not during an Append.
 type Exact struct {
@@ -39,9 +37,6 @@ type Exact struct {
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
 
 	work *workspace // nil for a factor that stays valid
-
-	open   []kernel.Rows // pending pulls, each one row
-	shadow *Exact        // the posterior with pending pulls, for variances, or nil if there are none
 }
 
 // NewExact returns the posterior of a process with kernel k given data. If data is the
@@ -96,14 +91,6 @@ func (g *Exact) Append(data Data) error {
 	}
 	next.prep = kernel.Prepare(g.k, next.obs.x)
 	next.solve()
-	for i := range data.Y {
-		if data.own(i) == 0 {
-			next.open, _ = without(next.open, data.X, i)
-		}
-	}
-	if next.shadow, err = next.withPending(next.open); err != nil {
-		return err
-	}
 	*g = next
 	return nil
 }
@@ -190,23 +177,22 @@ const predictBlock = 128
 // costs O(n²) a row. Its errors are those for x in [NewExact], and [*NotPSDError] for a
 // variance that is negative beyond rounding.
 func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
-	if err := g.checkQuery(x); err != nil {
+	if err := checkRows("x", g.k, x, g.obs.x); err != nil {
 		return nil, nil, err
 	}
 	mean, variance = slices.Repeat([]float64{g.opts.Mean}, x.Len()), make([]float64, x.Len())
-	a, known := g.ahead(), g.obs.len()
-	n := a.obs.len() // the first known of them are those of g
+	n := g.obs.len()
 	err = forBlocks(x.Len(), predictBlock, g.opts.Workers, func(i0, i1 int, s *kernel.Scratch) error {
 		mark := s.Mark()
 		defer s.Release(mark)
 		v := s.Floats((i1 - i0) * n)
-		if err := a.cross(v, x, i0, i1, s); err != nil {
+		if err := g.cross(v, x, i0, i1, s); err != nil {
 			return err
 		}
-		for i := i0; i < i1 && known > 0; i++ {
-			mean[i] += dot(v[(i-i0)*n:(i-i0)*n+known], g.alpha)
+		for i := i0; i < i1 && n > 0; i++ {
+			mean[i] += dot(v[(i-i0)*n:(i-i0+1)*n], g.alpha)
 		}
-		a.chol.solveRowsL(v, i1-i0)
+		g.chol.solveRowsL(v, i1-i0)
 		for i := i0; i < i1; i++ {
 			prior := g.k.Diag(x, i)
 			r := norm(v[(i-i0)*n : (i-i0+1)*n])
@@ -222,10 +208,6 @@ func (g *Exact) Predict(x kernel.Rows) (mean, variance []float64, err error) {
 		return nil, nil, err
 	}
 	return mean, variance, nil
-}
-
-func (g *Exact) checkQuery(x kernel.Rows) error {
-	return checkRows("x", g.k, x, g.obs.x)
 }
 
 // cross fills v, (i1−i0)×n, with K(x, X).

@@ -237,14 +237,6 @@ func TestNoiseVarianceOfRidgeRegression(t *testing.T) {
 	}
 }
 
-func TestExactSlope(t *testing.T) {
-	eachKernel(t, 3, func(t *testing.T, k kernel.Kernel, rng *rand.Rand) {
-		x, y := uniform(rng, 30, 3), normals(rng, 30)
-		g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: 0.1, Mean: 2}))
-		checkSlope(t, g, uniform(rng, 1, 3))
-	})
-}
-
 type sloper interface {
 	predictor
 	PredictSlope(kernel.Rows, int) (gp.Slope, error)

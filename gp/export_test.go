@@ -17,6 +17,12 @@ func NewCholesky(what string, a []float64, n int) (rows [][]float64, jitter floa
 	return rows, jitter, err
 }
 
+// Slope is a prediction with its gradient with respect to the input.
+type Slope struct {
+	Mean, SD                 float64
+	MeanGradient, SDGradient []float64
+}
+
 // PredictSlope predicts with a probe.
 func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	t := s.Probe()
