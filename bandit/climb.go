@@ -1,10 +1,8 @@
 package bandit
 
 import (
-	"errors"
 	"math"
 	"slices"
-	"sync"
 )
 
 // climb moves a point uphill within the box of a search. It makes projected gradient steps
@@ -16,11 +14,7 @@ type climb struct {
 	free    []bool
 	slope   []float64 // the direction of the next step, of the given norm
 	norm    float64
-	value   float64 // at x
 	size    float64
-	budget  int  // evaluations that are left
-	begun   bool // value is known
-	stale   bool // slope is not that at x
 }
 
 // These are the lengths of steps uphill, in units of the domain.
@@ -33,84 +27,42 @@ const (
 // newClimb returns the climb from a point. It has no probe yet.
 func (s *Search) newClimb(x []float64) *climb {
 	d := len(x)
-	return &climb{
-		search: s, x: slices.Clone(x), next: make([]float64, d), free: make([]bool, d), slope: make([]float64, d),
-		size: firstStep, budget: s.Budget / s.Starts, stale: true,
-	}
+	return &climb{search: s, x: slices.Clone(x), next: make([]float64, d), free: make([]bool, d), slope: make([]float64, d), size: firstStep}
 }
 
-// ascend ends all climbs, up to a number of them at the same time. After each step a
-// climber goes on with the climb that waits longest, so three climbs take two climbers as
-// long as one and a half.
-func ascend(climbs []*climb, climbers int) error {
-	var mu sync.Mutex
-	var errs []error
-	waiting := slices.Clone(climbs)
-	run := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		for len(waiting) > 0 && errs == nil {
-			c := waiting[0]
-			waiting = waiting[1:]
-			mu.Unlock()
-			more, err := c.step()
-			mu.Lock()
-			if err != nil {
-				errs = append(errs, err)
-			} else if more {
-				waiting = append(waiting, c)
+// run climbs from x, with a number of evaluations at most.
+func (c *climb) run(budget int) error {
+	best, err := c.probe.value(c.x)
+	keeper, keeps := c.search.Domain.(Keeper)
+	stale := true // slope is not that at x
+	for ; budget > 1 && c.size > leastStep && err == nil; budget-- {
+		if stale {
+			if err := c.direction(); err != nil {
+				return err
+			}
+			stale = false
+		}
+		if !c.move() {
+			return nil
+		}
+		if keeps {
+			keeper.Keep(c.next)
+			if slices.Equal(c.next, c.x) { // the step was undone
+				c.size /= 4
+				continue
 			}
 		}
-	}
-	var work sync.WaitGroup
-	for range min(climbers, len(climbs)) - 1 {
-		work.Go(run)
-	}
-	run()
-	work.Wait()
-	return errors.Join(errs...)
-}
-
-// step evaluates the score at no more than one point. It reports whether there is more to
-// climb.
-func (c *climb) step() (more bool, err error) {
-	c.budget--
-	if !c.begun {
-		c.value, err = c.probe.value(c.x)
-		c.begun = true
-		return c.budget > 0, err
-	}
-	if c.stale {
-		if err := c.direction(); err != nil {
-			return false, err
-		}
-		c.stale = false
-	}
-	if !c.move() {
-		return false, nil
-	}
-	if keeper, keeps := c.search.Domain.(Keeper); keeps {
-		keeper.Keep(c.next)
-		if slices.Equal(c.next, c.x) { // the step was undone
+		var value float64
+		if value, err = c.probe.value(c.next); value > best {
+			copy(c.x, c.next)
+			best, stale = value, true
+			c.size = min(2*c.size, longestStep)
+		} else {
 			c.size /= 4
-			return c.goesOn(), nil
 		}
 	}
-	value, err := c.probe.value(c.next)
-	if err != nil {
-		return false, err
-	}
-	if value > c.value {
-		copy(c.x, c.next)
-		c.value, c.stale = value, true
-		c.size = min(2*c.size, longestStep)
-	} else {
-		c.size /= 4
-	}
-	return c.goesOn(), nil
+	return err
 }
-
-func (c *climb) goesOn() bool { return c.budget > 0 && c.size > leastStep }
 
 // move sets next to the end of the next step. It reports whether that is another point.
 func (c *climb) move() bool {

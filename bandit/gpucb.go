@@ -1,10 +1,6 @@
 package bandit
 
-import (
-	"runtime"
-
-	"github.com/bkbtuner/bkb/gp/kernel"
-)
+import "github.com/bkbtuner/bkb/gp/kernel"
 
 // GPUCB is exact GP-UCB on finite arms (Srinivas et al. 2010 and Carratino 2020, §6.4).
 // It pulls the arm with the largest μ + b·σ. With [kernel.NewLinear] it is LinUCB. A
@@ -121,11 +117,3 @@ func (p *GPUCB) Means() []float64 { return p.post.mean }
 
 // Variances returns σ² of every arm, as a view.
 func (p *GPUCB) Variances() []float64 { return p.post.variance }
-
-// workersOf resolves the default number of goroutines.
-func workersOf(n int) int {
-	if n > 0 {
-		return n
-	}
-	return runtime.GOMAXPROCS(0)
-}

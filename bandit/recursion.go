@@ -3,13 +3,13 @@ package bandit
 import (
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
 // recursion is the exact posterior of A arms after n pulls, by the rows v_1 … v_n of
@@ -111,9 +111,9 @@ func (e *recursion) fill(n, arm int, l []float64) error {
 	count := e.rows.Len()
 	one := kernel.Prepare(e.k, e.rows.Slice(arm, arm+1))
 	dst := e.v[n*count : (n+1)*count]
-	return e.blocks(func(i0, i1 int, s *kernel.Scratch) error {
+	return inorder.Blocks(count, armBlock, e.workers, func(i0, i1 int) error {
 		out := dst[i0:i1]
-		one.Fill(out, 1, e.rows, i0, i1, s)
+		one.Fill(out, 1, e.rows, i0, i1, new(kernel.Scratch))
 		for j, v := range out {
 			if !finite(v) {
 				return &kernel.NonFiniteError{What: "K", Row: i0 + j, Col: -1, Value: v}
@@ -221,32 +221,3 @@ func (e *recursion) readd(arms []int) error {
 
 // armBlock is the number of arms of one task.
 const armBlock = 2048
-
-// blocks runs f on blocks of arms.
-func (e *recursion) blocks(f func(i0, i1 int, s *kernel.Scratch) error) error {
-	count := e.rows.Len()
-	tasks := (count + armBlock - 1) / armBlock
-	errs := make([]error, tasks)
-	workers := min(workersOf(e.workers), tasks)
-	var wg sync.WaitGroup
-	for w := range workers {
-		run := func() {
-			var s kernel.Scratch
-			for b := w; b < tasks; b += workers {
-				errs[b] = f(b*armBlock, min((b+1)*armBlock, count), &s)
-			}
-		}
-		if workers == 1 {
-			run()
-		} else {
-			wg.Go(run)
-		}
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/internal/sobol"
 )
 
@@ -38,7 +39,7 @@ type Surface interface {
 	// and variance from which it was computed.
 	Score(x *kernel.Points[float64]) (Scores, error)
 	// Probe returns a way to climb, for one climb. It is nil where the score has no
-	// gradient. Climbs take turns, and some may go on at the same time.
+	// gradient. Some climbs may go on at the same time.
 	Probe() *Probe
 }
 
@@ -184,7 +185,8 @@ func (s *Search) climb(p *Pool) error {
 		}
 		climbs = append(climbs, c)
 	}
-	if err := ascend(climbs, max(s.Climbers, 1)); err != nil {
+	err := inorder.Blocks(len(climbs), 1, max(s.Climbers, 1), func(i, _ int) error { return climbs[i].run(s.Budget / s.Starts) })
+	if err != nil {
 		return err
 	}
 	low, _ := s.Domain.Box()
