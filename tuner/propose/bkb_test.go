@@ -66,7 +66,7 @@ func (l *lab) start(p Proposal) {
 // same, also in batches.
 func TestBKBSurvivesRestarts(t *testing.T) {
 	racetest.Alone(t)
-	const plain, all = `{"cap": 16}`, `{"cap": 16, "trust_region": 1, "cost": "told", "on_duplicate": "reuse", "constraints": {"loss": {"max": 0.4}}}`
+	const plain, all = `{"cap": 16}`, `{"cap": 16, "cost": "told", "on_duplicate": "reuse", "constraints": {"loss": {"max": 0.4}}}`
 	for _, k := range []struct{ space, options string }{
 		{"continuous", plain}, {"mixed", plain}, {"conditional", plain}, {"finite", plain}, {"continuous", all}, {"mixed", all},
 	} {
@@ -450,7 +450,7 @@ func TestGapStops(t *testing.T) {
 
 func TestBKBOptions(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)
-	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "forget"}`, `{"cost": true}`, `{"trust_region": -1}`, `{"x": 1}`} {
+	for _, text := range []string{`{"cap": 3}`, `{"beta": "wide"}`, `{"stop_gap": -1}`, `{"min_noise": 0}`, `{"start": 0}`, `{"on_duplicate": "forget"}`, `{"cost": true}`, `{"exploit_every": -1}`, `{"x": 1}`} {
 		if _, err := New(study.Component{Name: BKB, Options: text}, spec); err == nil {
 			t.Errorf("%s was taken", text)
 		}
@@ -466,7 +466,6 @@ func TestOneObjective(t *testing.T) {
 		`{"cost": "seconds"}`:  "proposer.options.cost = seconds: is for studies with one objective; leave it out",
 		`{"stop_gap": 0.5}`:    "proposer.options.stop_gap = 0.5: is for studies with one objective; leave it out",
 		`{"cost": "ignore"}`:   "",
-		`{"trust_region": 1}`:  "",
 		`{"on_duplicate": ""}`: `proposer.options.on_duplicate = "": must be resample or replicate or reuse`,
 	} {
 		got := ""

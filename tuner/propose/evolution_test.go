@@ -61,7 +61,7 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine computes all of it")
 	}
-	for _, options := range []string{`{"cap": 16, "evolve_from": 15}`, `{"cap": 16, "evolve_from": 15, "trust_region": 3, "stop_gap": 1e-9}`} {
+	for _, options := range []string{`{"cap": 16, "evolve_from": 15}`, `{"cap": 16, "evolve_from": 15, "stop_gap": 1e-9}`} {
 		c := study.Component{Name: BKB, Options: options}
 		spec := labtest.SpecOf(labtest.Parse(t, threeFloats), 5)
 		samples := 0

@@ -146,10 +146,10 @@ func TestCostsOfAddedTrials(t *testing.T) {
 }
 
 // With known costs, the search finds better values for the same cost. The test runs the
-// bowl over 5 seeds. BKB_EXPERIMENT=seeds runs both problems and prints figures.
+// bowl over 15 seeds. BKB_EXPERIMENT=seeds runs both problems and prints figures.
 func TestCostAware(t *testing.T) {
 	racetest.Alone(t)
-	seeds, full := 5, false
+	seeds, full := 15, false
 	if n, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT")); err == nil {
 		seeds, full = n, true
 	}

@@ -2,6 +2,7 @@ package propose
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -73,8 +74,15 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 }
 
 // There is a far model from 40 results of one objective on, without reports and costs.
-// By default there is one where there are three coordinates or more, and too few for a trust region.
+// By default there is one where there are three or four coordinates.
 func TestFarModelIsMade(t *testing.T) {
+	floats := `"x0": {"type": "float", "low": 0, "high": 1}`
+	for d := 1; d <= 6; d++ {
+		if sp := labtest.Parse(t, "{"+floats+"}"); low(sp) != (d == 3 || d == 4) {
+			t.Errorf("%d coordinates: %t", d, low(sp))
+		}
+		floats += fmt.Sprintf(`, "x%d": {"type": "float", "low": 0, "high": 1}`, d)
+	}
 	for _, c := range []struct {
 		options string
 		n       int
@@ -85,7 +93,6 @@ func TestFarModelIsMade(t *testing.T) {
 		{`{"far": "on"}`, 39, true, false},
 		{`{"far": "on", "cost": "told"}`, 60, true, false},
 		{`{"far": "off"}`, 60, false, false},
-		{`{"trust_region": 1}`, 60, false, false},
 		{"", 60, false, true},
 		{"", 60, true, false},
 	} {

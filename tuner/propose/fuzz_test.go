@@ -37,7 +37,7 @@ var hostileOptions = []struct {
 	objectives int
 }{
 	{`{"cap": 16}`, 1},
-	{`{"cap": 16, "trust_region": 1, "start": 2}`, 1},
+	{`{"cap": 16, "start": 2}`, 1},
 	{`{"cap": 16, "cost": "told", "on_duplicate": "reuse"}`, 1},
 	{`{"cap": 16, "beta": "theory", "stop_gap": 1e-3, "start": 1}`, 1},
 	{`{"cap": 16, "constraints": {"loss": {"max": 1}}, "on_duplicate": "replicate"}`, 1},
@@ -46,7 +46,7 @@ var hostileOptions = []struct {
 	{`{"cap": 16, "far": "on", "start": 2}`, 1},
 	{`{"cap": 16, "evolve_from": 9, "start": 2}`, 1},
 	{`{"cap": 16, "far": "on", "start": 2, "stop_gap": 1, "reports": "ignore", "constraints": {"loss": {"max": 1e9}, "size": {"min": 0, "max": 2}}}`, 1},
-	{`{"cap": 16, "far": "on", "start": 2, "reports": "ignore", "trust_region": 1, "constraints": {"size": {"min": 1, "max": 1}}}`, 1},
+	{`{"cap": 16, "far": "on", "start": 2, "reports": "ignore", "constraints": {"size": {"min": 1, "max": 1}}}`, 1},
 }
 
 // hostileNumbers are told and reported as values.

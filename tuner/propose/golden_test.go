@@ -105,7 +105,7 @@ var crashed = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 
 var goldens = []golden{
 	{
-		name: "trust region and quadratics", space: `{"v": {"type": "float", "low": 0, "high": 1}, "w": {"type": "float", "low": 0, "high": 1}, "x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "z": {"type": "float", "low": 1, "high": 1000, "scale": "log"}}`,
+		name: "quadratics", space: `{"v": {"type": "float", "low": 0, "high": 1}, "w": {"type": "float", "low": 0, "high": 1}, "x": {"type": "float", "low": 0, "high": 1}, "y": {"type": "float", "low": 0, "high": 1}, "z": {"type": "float", "low": 1, "high": 1000, "scale": "log"}}`,
 		objectives: 1, n: 45, running: 1, outcome: func(u []float64, _ float64) study.Outcome { return value(goldenBowl(u) + u[0]*u[1]) },
 	},
 	{

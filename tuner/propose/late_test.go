@@ -187,7 +187,7 @@ func TestLateSurvivesRestarts(t *testing.T) {
 	racetest.Alone(t)
 	for i, k := range lateStudies {
 		t.Run(k.space+k.options, func(t *testing.T) {
-			more := []string{`"cap": 16`, `"cap": 200, "trust_region": 1`}[i%2]
+			more := []string{`"cap": 16`, `"cap": 200`}[i%2]
 			if k.objectives > 1 {
 				more = `"cap": 16`
 			}

@@ -33,19 +33,20 @@ const finest = 1e5
 // evolveFrom is the default of evolve_from.
 const evolveFrom = 200
 
-// leastFar is the number of ordered coordinates from which on other basins need a model. In two
-// it delays the search for the best of one, and Sobol' points find the basins.
-const leastFar = 3
+// leastFar and mostFar are the numbers of ordered coordinates with which other basins need a model.
+// In two it delays the search for the best of one, and Sobol' points find the basins. In more it has
+// cost more than it gained.
+const leastFar, mostFar = 3, 4
 
-// low reports whether a large space has few ordered coordinates, and too few for a trust region.
-func low(sp *space.Space, trust int) bool {
+// low reports whether a large space has few ordered coordinates.
+func low(sp *space.Space) bool {
 	n := 0
 	for _, a := range sp.Axes() {
 		if a.Ordered {
 			n++
 		}
 	}
-	return n >= leastFar && n < trust && sp.Cardinality() > finest
+	return n >= leastFar && n <= mostFar && sp.Cardinality() > finest
 }
 
 func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
@@ -61,9 +62,8 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")
 	c.Exact, c.Repeat = noise == "none", noise == "learn" && c.OnDuplicate == acquire.Resample
-	c.Trust = int(o.Whole("trust_region", 5, 0, 10_000))
 	far := o.Choice("far", "auto", "on", "off")
-	m.Far = far == "on" || far == "auto" && (branches(spec.Space) || low(spec.Space, c.Trust))
+	m.Far = far == "on" || far == "auto" && (branches(spec.Space) || low(spec.Space))
 	c.EvolveFrom = int(o.Whole("evolve_from", evolveFrom, 0, 1_000_000))
 	c.Quadratic = o.Choice("quadratic", "on", "off") == "on"
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start

@@ -32,7 +32,7 @@ type acquisition struct {
 
 // on begins an acquisition.
 func (c *Chooser) on(e *model.Engine, o *model.Outlook) *acquisition {
-	c.region.follow(e.Results)
+	c.elite.follow(e.Results)
 	return &acquisition{Chooser: c, engine: e, outlook: o, added: make(map[uint64]struct{})}
 }
 
@@ -93,7 +93,7 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 	} else {
 		m := a.outlook.InducingPoints()
 		s := bandit.Search{
-			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), t.trusted),
+			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), nil),
 			Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: a.parents(rng), Refine: refining,
 			Starts: climbs, Climbers: runtime.GOMAXPROCS(0), Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
 		}
@@ -108,7 +108,7 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 	if err != nil {
 		panic("acquire: a search: " + err.Error()) // a scorer has no errors
 	}
-	if len(a.spec.Objectives) == 1 && !t.exploit && t.trusted == nil && len(a.chosen) == 0 {
+	if len(a.spec.Objectives) == 1 && !t.exploit && len(a.chosen) == 0 {
 		a.largestBound(pool)
 	}
 	return pool

@@ -18,15 +18,15 @@ const (
 )
 
 // stuck reports whether results have not improved for a while.
-func (c *Chooser) stuck() bool { return c.region.Idle >= c.inVain() }
+func (c *Chooser) stuck() bool { return c.elite.idle >= c.inVain() }
 
 // inVain is the number of results without an improvement after which suggestions are made in
 // other ways.
-func (c *Chooser) inVain() int { return max(leastStuck, c.region.Dim) }
+func (c *Chooser) inVain() int { return max(leastStuck, c.ordered) }
 
 // seeks reports whether suggestions look for other basins, because the study is stuck.
 func (c *Chooser) seeks(e *model.Engine) bool {
-	c.region.follow(e.Results)
+	c.elite.follow(e.Results)
 	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
 }
 

@@ -113,14 +113,12 @@ func rounding(axes []space.Axis) []float64 {
 }
 
 // spaced is the distance in length scales that suggestions keep from pending trials of one
-// objective. A trust region is smaller, and the distance is a share of its length there. Where the
-// best results are close to each other, suggestions that exploit keep a share of their extent, and so
+// objective. Where the best results are close to each other, suggestions that exploit keep a share of their extent, and so
 // do others where trials may fail or break limits (see closeEvery). A constant distance would keep
 // all workers but one away from an optimum that is known better.
 const (
 	spaced      = 0.1
 	leastSpaced = 1e-4
-	spacedShare = 1.0 / 8
 	extentShare = 1.0 / 4
 	extentOf    = 5 // best configurations
 )
@@ -136,9 +134,6 @@ func (a *acquisition) crowded(t turn) func(x []float64) bool {
 		return func([]float64) bool { return false }
 	}
 	distance := spaced
-	if a.options.Trusts(a.spec) {
-		distance = min(distance, spacedShare*a.region.Length)
-	}
 	if t.exploit || t.close {
 		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
 	}

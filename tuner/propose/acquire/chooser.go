@@ -21,13 +21,13 @@ type Chooser struct {
 	finite    finite
 	arms      *arms
 	elite     elite
-	region    region
+	ordered   int // coordinates
 	evolution evolution
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), region: region{TrustRegion: bandit.TrustRegion{Dim: orderedAxes(spec.Space)}}, elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
+	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), ordered: orderedAxes(spec.Space), elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
@@ -35,7 +35,7 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
-	if c.options.StopGap > 0 && (c.options.Trusts(c.spec) || e.Event.Far != nil || c.mayEvolve(e)) {
+	if c.options.StopGap > 0 && (e.Event.Far != nil || c.mayEvolve(e)) {
 		a.survey(trial) // since the suggestion may not look everywhere under this model
 	}
 	var p Proposal
@@ -75,7 +75,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	inside, of := e.Calibration.Coverage()
 	return surrogate.Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
-		Idle: c.region.Idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
+		Idle: c.elite.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
@@ -89,7 +89,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 func (c *Chooser) doubts(e *model.Engine) []string {
 	var out []string
 	if c.seeks(e) {
-		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.region.Idle))
+		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.elite.idle))
 	}
 	if n := len(e.Outliers()); n > 0 {
 		results := "results as outliers, because they are"

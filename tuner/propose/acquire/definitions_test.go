@@ -363,7 +363,7 @@ func TestRecommendation(t *testing.T) {
 }
 
 // The survey's largest upper confidence bound is not exceeded at 20,000 points drawn from
-// the cube and from around the best results, also where suggestions stay in a trust region.
+// the cube and from around the best results.
 func TestSurvey(t *testing.T) {
 	racetest.Alone(t)
 	sp := labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1},

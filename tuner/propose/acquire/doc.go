@@ -3,18 +3,18 @@
 //
 // A [Chooser] makes suggestions ([Chooser.Propose]), recommends the best trials
 // ([Chooser.Recommend]), and describes the state of the model ([Chooser.Diagnose]). It
-// keeps four folds of the results. They are the elite, near which it searches, the size of the
-// trust region, the results for quadratics, and the evolution.
+// keeps two folds of the results. They are the elite, near which it searches and which quadratics
+// are fitted to, and the evolution.
 //
 // The policy is a list of sources (sources.go). The first one that may speak and has a proposal
 // makes the suggestion. The last one always has one,
 //
-//	turn: exploit, explore, weights, trust region, cost
+//	turn: exploit, explore, weights, cost
 //	  └─► scorer: μ + b·σ, or what stands for it
 //	        └─► bandit.Search on the space ─► candidates ─► choice: duplicates, known
 //
 // The mathematics of sources that needs no space or model is in package bandit. It is expected
-// improvement, the size of a trust region, local quadratics and CMA-ES.
+// improvement, local quadratics and CMA-ES.
 //
 // docs/model.md has the score, the sources, the choice among candidates, and the best trial, with
 // the papers.

@@ -12,8 +12,11 @@ import (
 // continuous one.
 const fineLevels = 64
 
+// box is a part of the cube.
+type box struct{ low, high []float64 }
+
 // domain is a mixed and conditional space as a [bandit.Domain]. It is the unit cube, or a
-// trust region in it, with steps in units of the length scales.
+// part of it, with steps in units of the length scales.
 type domain struct {
 	space     *space.Space
 	axes      []space.Axis
@@ -27,7 +30,7 @@ type domain struct {
 	some        bool // whether any is climbable
 }
 
-func newDomain(sp *space.Space, lengths []float64, trusted *box) *domain {
+func newDomain(sp *space.Space, lengths []float64, part *box) *domain {
 	d := sp.Dim()
 	out := &domain{space: sp, axes: sp.Axes(), unit: make([]float64, d), climbable: make([]bool, d)}
 	out.constrained = len(sp.Constraints()) > 0
@@ -36,8 +39,8 @@ func newDomain(sp *space.Space, lengths []float64, trusted *box) *domain {
 	if d > 20 {
 		out.chance = max(20/float64(d)*0.5, 2/float64(d))
 	}
-	if trusted != nil {
-		out.low, out.high = trusted.low, trusted.high
+	if part != nil {
+		out.low, out.high = part.low, part.high
 	} else {
 		out.low, out.high = make([]float64, d), slices.Repeat([]float64{1}, d)
 	}

@@ -22,6 +22,8 @@ type elite struct {
 	most        int   // that ranked has of one objective, at least eliteSize
 	begun, told int   // of the results that were followed
 	ranked      []int // as indices of the results
+	stale       int   // suggestions of the model since the last improvement
+	idle        int   // results since the last improvement
 	good        standing
 }
 
@@ -57,11 +59,13 @@ func (l *elite) follow(r *model.Results) {
 		*l = elite{most: l.most, begun: r.Begun}
 	}
 	for ; l.told < len(r.List); l.told++ {
-		switch one := &r.List[l.told]; {
+		one, better := &r.List[l.told], false
+		switch {
 		case one.Y == nil || !one.Feasible:
 		case len(one.Y) > 1:
-			l.addFront(r.List, l.told)
+			better = l.addFront(r.List, l.told)
 		default:
+			better = l.improves(r.List, valueOf(one))
 			at, _ := slices.BinarySearchFunc(l.ranked, valueOf(one), func(have int, y float64) int {
 				if valueOf(&r.List[have]) >= y {
 					return -1
@@ -73,7 +77,31 @@ func (l *elite) follow(r *model.Results) {
 				l.ranked = l.ranked[:min(len(l.ranked), l.most)]
 			}
 		}
+		if l.idle++; better {
+			l.idle = 0
+		}
+		if one.Guided {
+			if l.stale++; better {
+				l.stale = 0
+			}
+		}
 	}
+}
+
+// An improvement is at least a share leastGain of the lead of the best over the last of the best
+// topSize.
+const (
+	topSize   = 8
+	leastGain = 1e-3
+)
+
+// improves reports whether a value is better than all before by enough to count.
+func (l *elite) improves(list []model.Result, y float64) bool {
+	if len(l.ranked) == 0 {
+		return true
+	}
+	best, last := valueOf(&list[l.ranked[0]]), valueOf(&list[l.ranked[min(len(l.ranked), topSize)-1]])
+	return y > best && y-best > leastGain*(best-last)
 }
 
 // valueOf returns the finite value of a result of one objective.
@@ -81,8 +109,8 @@ func valueOf(r *model.Result) float64 {
 	return min(max(r.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
 }
 
-// addFront keeps the results that no other dominates.
-func (l *elite) addFront(list []model.Result, i int) {
+// addFront keeps the results that no other dominates. It reports whether result i is one.
+func (l *elite) addFront(list []model.Result, i int) bool {
 	dominates := func(p, q []model.Measure) bool {
 		for j := range p {
 			if p[j].Value < q[j].Value {
@@ -93,10 +121,11 @@ func (l *elite) addFront(list []model.Result, i int) {
 	}
 	y := list[i].Y
 	if slices.ContainsFunc(l.ranked, func(m int) bool { return dominates(list[m].Y, y) }) {
-		return
+		return false
 	}
 	l.ranked = slices.DeleteFunc(l.ranked, func(m int) bool { return dominates(y, list[m].Y) })
 	l.ranked = append(l.ranked, i)
+	return true
 }
 
 // eliteOf returns the elite of an engine's results.

@@ -1,9 +1,6 @@
 package acquire
 
-import (
-	"github.com/bkbtuner/bkb/tuner/space"
-	"github.com/bkbtuner/bkb/tuner/study"
-)
+import "github.com/bkbtuner/bkb/tuner/space"
 
 // Options determine how configurations are chosen. Their names in parentheses are those in
 // the JSON of the proposer "bkb".
@@ -40,10 +37,6 @@ type Options struct {
 	// that exploit take the best point of a quadratic through the best results, where one explains
 	// them well.
 	Quadratic bool
-	// Trust ("trust_region", 0 to 10000, default 5), with one objective, is the number of
-	// ordered coordinates from which on suggestions come from a trust region. 0 means
-	// never.
-	Trust int
 	// Repeat and Exact are the values of "noise", with one objective. With "learn", the
 	// default, the best trial is repeated once or twice if noise and effects that the model
 	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes
@@ -73,11 +66,6 @@ const (
 	Replicate Duplicates = "replicate"
 	Reuse     Duplicates = "reuse"
 )
-
-// Trusts reports whether suggestions for a study come from a trust region.
-func (o *Options) Trusts(spec study.Spec) bool {
-	return o.Trust > 0 && len(spec.Objectives) == 1 && orderedAxes(spec.Space) >= o.Trust
-}
 
 func orderedAxes(sp *space.Space) int {
 	n := 0

@@ -44,7 +44,7 @@ func (s cmaes) Speaks() bool {
 	if s.engine.Event.Far != nil {
 		mine = lane%2 == 0 && lane < basinEvery-3
 	}
-	return mine && !s.turn.exploit && s.region.Stale >= s.inVain() && s.mayEvolve(s.engine)
+	return mine && !s.turn.exploit && s.elite.stale >= s.inVain() && s.mayEvolve(s.engine)
 }
 
 func (s cmaes) Propose() ([]float64, error) {

@@ -20,7 +20,6 @@ type turn struct {
 	weights []float64   // of several objectives
 	ideal   []float64   // the best of each of them
 	doubts  bool        // failures or limits are modelled
-	trusted *box        // nil for everywhere
 	cost    *costWeight // nil if costs do not count
 }
 
@@ -48,7 +47,6 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	} else {
 		t.cost = a.costWeight()
 	}
-	t.trusted = a.trusted()
 	if k > 1 {
 		t.weights, t.ideal = drawWeights(k, rng), a.ideal()
 	}

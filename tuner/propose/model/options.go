@@ -19,8 +19,8 @@ type Options struct {
 	MinNoise float64
 	// Far ("far", "auto", the default, "on" or "off"), with one objective, looks for other
 	// basins with a second model. With auto it does in spaces where some parameters depend
-	// on others, and in large ones with three ordered coordinates or more, and fewer than a
-	// trust region needs. Elsewhere it has cost more than it gained.
+	// on others, and in large ones with three or four ordered coordinates. Elsewhere it has cost
+	// more than it gained.
 	Far bool
 	// Cost ("cost", "ignore", the default, "told" or "seconds"), with one objective, weighs
 	// the possible gain against the cost. The cost is told with trials, or it is the time
