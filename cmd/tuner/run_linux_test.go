@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/store/bolt"
+	"github.com/bkbtuner/bkb/store/storetest"
 )
 
 // runProcess is tuner run in a process of its own.
@@ -33,6 +35,13 @@ func startRun(t *testing.T, dir, script string, flags ...string) *runProcess {
 // startRunUnder starts tuner run by another program.
 func startRunUnder(t *testing.T, under []string, dir, script string, flags ...string) *runProcess {
 	t.Helper()
+	p := prepareRun(t, under, dir, script, flags...)
+	p.start(t)
+	return p
+}
+
+func prepareRun(t *testing.T, under []string, dir, script string, flags ...string) *runProcess {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -47,12 +56,16 @@ func startRunUnder(t *testing.T, under []string, dir, script string, flags ...st
 	args := slices.Concat(under, []string{tuner, "run", "s", "--space", "space.yaml", "--minimize", "loss", "--max-trials", "1"}, flags, []string{"--", "sh", "-c", script})
 	p := &runProcess{exec.Command(args[0], args[1:]...), new(bytes.Buffer), make(chan struct{})}
 	p.Dir, p.Stderr, p.Env = dir, p.stderr, append(os.Environ(), "TUNER_DB="+filepath.Join(dir, "tuner.db"))
+	return p
+}
+
+func (p *runProcess) start(t *testing.T) {
+	t.Helper()
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = p.Wait(); close(p.done) }()
 	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
-	return p
 }
 
 // ends waits for the end of a run with a status.
@@ -218,5 +231,158 @@ func TestRunMaxLog(t *testing.T) {
 	text, _ := os.ReadFile(filepath.Join(dir, "s.logs", "trial-0.log"))
 	if !strings.Contains(string(text), "line 100\n") || !strings.HasSuffix(string(text), "# the output beyond 4096 bytes is not kept (--max-log)\n# exit status 3\n") {
 		t.Errorf("the log ends with %q", text[max(0, len(text)-300):])
+	}
+}
+
+// TestReaderGone reads one line of what a server and a run print, and closes the pipe, as head
+// does. Both continue, and so does the command of the run.
+func TestReaderGone(t *testing.T) {
+	head := func(cmd *exec.Cmd) (read func()) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout, cmd.Stderr = w, w
+		t.Cleanup(func() { r.Close() })
+		return func() {
+			w.Close()
+			if _, err := r.Read(make([]byte, 1)); err != nil {
+				t.Error(err)
+			}
+			r.Close()
+		}
+	}
+	dir, read := shortDir(t), func() {}
+	c := startChild(t, dir, func(c *exec.Cmd) { read = head(c) }, "--listen", "unix:a.sock", "--http", "unix:b.sock", "-vv")
+	read()
+	for range 20 { // each writes lines to the log
+		if got := list(t, dir, c.state.HTTP); !strings.HasPrefix(got, "200 ") {
+			t.Fatalf("without a reader of the log: %s", got)
+		}
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	c.ends(t)
+
+	dir = t.TempDir()
+	p := prepareRun(t, nil, dir, `yes | head -1 >said; while ! [ -e go ]; do sleep 0.01; done; echo loss=0.5; echo $$ >pid`, "--max-trials", "5", "-v")
+	read = head(p.Cmd)
+	p.start(t)
+	read()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-p.done
+	if p.ProcessState.ExitCode() < 0 {
+		t.Errorf("the run ended with %s", p.ProcessState)
+	}
+	if ran, _ := filepath.Glob(filepath.Join(dir, "s.logs", "trial-*.log")); len(ran) != 5 {
+		t.Errorf("%d of 5 trials ran", len(ran))
+	}
+	if log, _ := os.ReadFile(filepath.Join(dir, "s.logs", "trial-0.log")); strings.Contains(string(log), "Broken pipe") {
+		t.Errorf("the command inherits that SIGPIPE has no effect: %s", log)
+	}
+}
+
+// TestServedFileRemoved removes the file of a server and stops the server at once, before it has
+// noticed. The exit status says that the data are gone.
+func TestServedFileRemoved(t *testing.T) {
+	for name, do := range map[string]func(db string) error{
+		"removed":  os.Remove,
+		"renamed":  func(db string) error { return os.Rename(db, db+".old") },
+		"replaced": func(db string) error { return errors.Join(os.Remove(db), os.WriteFile(db, []byte("x"), 0o600)) },
+		"left":     func(string) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortDir(t)
+			db := filepath.Join(dir, "tuner.db")
+			c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--db", db)
+			if err := errors.Join(do(db), c.Process.Signal(syscall.SIGTERM)); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			want := cli.ExitFailure
+			if name == "left" {
+				want = 0
+			}
+			if status := c.ProcessState.ExitCode(); status != want || want != 0 && !strings.Contains(c.stderr.String(), "at this path now") {
+				t.Errorf("the server ended with %d and said %s", status, c.stderr)
+			}
+		})
+	}
+}
+
+// TestCopiesAreSwept kills compactions and restores until they leave a copy. The next command that
+// opens the file, and the next of the same kind, removes it.
+func TestCopiesAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "tuner.db")
+	st, err := bolt.Open(db, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	storetest.LongStudy(t, st, "s", "sobol", 5000, 8)
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(exe, args...)
+		cmd.Args[0], cmd.Dir, cmd.Env = "tuner", dir, append(os.Environ(), "TUNER_DB="+db)
+		return cmd
+	}
+	must := func(args ...string) {
+		t.Helper()
+		if out, err := command(args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	must("backup", "copy.db")
+	copies := func() int {
+		left, _ := os.ReadDir(dir)
+		return len(left) - 2 // besides the file and the backup
+	}
+	leave := func(args ...string) {
+		t.Helper()
+		for range 100 {
+			cmd := command(args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() { _ = cmd.Wait(); close(done) }()
+			for wait := true; wait && copies() == 0; {
+				select {
+				case <-done:
+					wait = false
+				case <-time.After(100 * time.Microsecond):
+				}
+			}
+			_ = cmd.Process.Kill()
+			<-done
+			if n := copies(); n > 0 {
+				return
+			}
+		}
+		t.Fatalf("no %v left a copy: this was no test", args)
+	}
+	// A forced restore keeps the old file, so the file is away for it.
+	restore := []string{"restore", "copy.db", "--db", filepath.Join(dir, "r.db")}
+	for _, c := range []struct{ killed, next []string }{
+		{[]string{"compact"}, []string{"ask", "s"}},
+		{[]string{"compact"}, []string{"compact"}},
+		{restore, restore},
+	} {
+		leave(c.killed...)
+		must(c.next...)
+		_ = os.Remove(filepath.Join(dir, "r.db"))
+		if n := copies(); n != 0 {
+			left, _ := os.ReadDir(dir)
+			t.Errorf("after a killed %v and %v there are %v", c.killed, c.next, left)
+		}
 	}
 }

@@ -24,8 +24,8 @@ func Write(path string, mode os.FileMode, write func(io.Writer) error) error {
 
 // WriteIn is [Write] for a name in a folder. It does not write outside of the folder.
 func WriteIn(folder *os.Root, name string, mode os.FileMode, write func(io.Writer) error) error {
-	Sweep(folder, name)
-	f, err := Create(folder, name, mode)
+	sweep(folder, name)
+	f, err := create(folder, name, mode)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,18 @@ func WriteIn(folder *os.Root, name string, mode os.FileMode, write func(io.Write
 // ending is that of the names of files under construction.
 const ending = ".tmp"
 
-// Create makes a file for what shall become the named one, under the name that [Sweep] knows,
-// and marks it as in use while it is open.
-func Create(folder *os.Root, name string, mode os.FileMode) (*os.File, error) {
+// New makes a file beside path for what shall become the file there. The name is one that [Sweep]
+// knows, and the file is locked while it is open.
+func New(path string, mode os.FileMode) (*os.File, error) {
+	folder, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return create(folder, filepath.Base(path), mode)
+}
+
+func create(folder *os.Root, name string, mode os.FileMode) (*os.File, error) {
 	f, err := folder.OpenFile(name+"."+rand.Text()[:10]+ending, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
@@ -64,8 +73,15 @@ func Create(folder *os.Root, name string, mode os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// Sweep removes what processes that died left of [Create] for a name.
-func Sweep(folder *os.Root, name string) {
+// Sweep removes what killed processes left of [New] for a path.
+func Sweep(path string) {
+	if folder, err := os.OpenRoot(filepath.Dir(path)); err == nil {
+		defer folder.Close()
+		sweep(folder, filepath.Base(path))
+	}
+}
+
+func sweep(folder *os.Root, name string) {
 	dir, err := folder.Open(".")
 	if err != nil {
 		return

@@ -69,7 +69,7 @@ func TestKillBackups(t *testing.T) {
 	backups := func() (names []string, partial int) {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ".partial") {
+			if strings.HasSuffix(e.Name(), ".tmp") {
 				partial++
 			} else {
 				names = append(names, filepath.Join(dir, e.Name()))

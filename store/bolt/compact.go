@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/store/verify"
 	"go.etcd.io/bbolt"
 )
@@ -40,9 +41,14 @@ func Compact(ctx context.Context, path string, options CompactOptions) (before, 
 	if err != nil {
 		return 0, 0, err
 	}
-	temp := temporary(path, "compact")
+	// The original is locked, and the next process that opens it sweeps.
+	f, err := atomicfile.New(path, info.Mode().Perm())
+	if err != nil {
+		return 0, 0, err
+	}
+	temp := f.Name()
 	defer func() { err = errors.Join(err, remove(temp)) }()
-	if err := original.rewrite(ctx, temp, info); err != nil {
+	if err := errors.Join(f.Chmod(info.Mode().Perm()), original.rewrite(ctx, f)); err != nil {
 		return 0, 0, err
 	}
 	if err := original.compare(ctx, temp, options.Progress); err != nil {
@@ -76,8 +82,8 @@ func exchange(temp, path, keep string) error {
 }
 
 // rewrite copies all data that are not deleted into a new file.
-func (s *Store) rewrite(ctx context.Context, path string, like fs.FileInfo) error {
-	db, err := openNew(path, like.Mode().Perm())
+func (s *Store) rewrite(ctx context.Context, f *os.File) error {
+	db, err := openNew(f)
 	if err != nil {
 		return err
 	}
@@ -86,7 +92,7 @@ func (s *Store) rewrite(ctx context.Context, path string, like fs.FileInfo) erro
 	if err = errors.Join(err, c.end(err == nil), db.Close()); err != nil {
 		return fmt.Errorf("compacting %s: %w", s.path, err)
 	}
-	return syncFile(path)
+	return syncFile(f.Name())
 }
 
 // copier copies buckets in transactions of bounded size.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"go.etcd.io/bbolt"
 )
 
@@ -19,13 +20,16 @@ func create(path string, o Options) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return &FileError{Path: path, Reason: ErrMissing, Detail: "there is no directory " + filepath.Dir(path), Remedy: "create the directory first"}
 	}
-	temp := temporary(path, "new")
-	err := build(temp, o)
+	// Another process may be ahead and sweep, so the name is not one of path.
+	f, err := atomicfile.New(path+".new", o.FileMode)
 	if err == nil {
-		err = renameNew(temp, path)
+		defer os.Remove(f.Name()) // fails if all went well
+		err = build(f, o)
+	}
+	if err == nil {
+		err = renameNew(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(temp)
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrPermission) {
 			return explainOpen(path, err)
 		}
@@ -36,8 +40,8 @@ func create(path string, o Options) error {
 }
 
 // build writes an empty store and syncs it.
-func build(path string, o Options) error {
-	db, err := openNew(path, o.FileMode)
+func build(f *os.File, o Options) error {
+	db, err := openNew(f)
 	if err != nil {
 		return err
 	}
@@ -45,17 +49,15 @@ func build(path string, o Options) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	return syncFile(path)
+	return syncFile(f.Name())
 }
 
-// openNew lets the engine open a file that must not exist yet.
-func openNew(path string, mode os.FileMode) (*bbolt.DB, error) {
-	return bbolt.Open(path, mode, &bbolt.Options{
+// openNew lets the engine open a new file, which it closes.
+func openNew(f *os.File) (*bbolt.DB, error) {
+	return bbolt.Open(f.Name(), 0, &bbolt.Options{
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
-		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
-			return os.OpenFile(path, flag|os.O_EXCL, mode)
-		},
+		OpenFile:       func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 	})
 }
 

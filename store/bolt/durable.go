@@ -1,23 +1,12 @@
 package bolt
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 )
-
-// temporary names a file under construction. The name is hidden, contains the final
-// name, and has a suffix that says what the file is. Files that a crash left behind are
-// useless and can be deleted.
-func temporary(path, what string) string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+what+"-"+hex.EncodeToString(b[:]))
-}
 
 // linkNew renames a file unless the new path exists. A crash in between leaves both
 // names on one file.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 )
@@ -65,6 +66,9 @@ func openExisting(path string, o Options) (*Store, error) {
 		return nil, errors.Join(err, s.release())
 	}
 	p.report()
+	if !p.options.ReadOnly {
+		atomicfile.Sweep(p.path) // of a killed Compact or Restore
+	}
 	s.start()
 	return s, nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 )
 
 // RestoreOptions holds the settings of [Restore].
@@ -58,9 +60,15 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored
 	if err != nil || o.DryRun {
 		return restored, err
 	}
-	temp := temporary(path, "restore")
+	atomicfile.Sweep(path)
+	f, err := atomicfile.New(path, DefaultFileMode)
+	if err != nil {
+		return restored, err
+	}
+	defer f.Close()
+	temp := f.Name()
 	defer func() { err = errors.Join(err, remove(temp)) }()
-	if err := copyFile(ctx, from, temp); err != nil {
+	if err := copyFile(ctx, from, f); err != nil {
 		return restored, err
 	}
 	copied, err := Check(ctx, temp, nil)
@@ -76,7 +84,7 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored
 			return restored, err
 		}
 	}
-	if err := rename(temp, path, restored.Replaces); err != nil {
+	if err := errors.Join(f.Close(), rename(temp, path, restored.Replaces)); err != nil {
 		return restored, err
 	}
 	return restored, syncDir(path)
@@ -110,22 +118,17 @@ func claim(from, path string, o RestoreOptions) (*os.File, error) {
 	return f, err
 }
 
-// copyFile makes a durable copy under a new name.
-func copyFile(ctx context.Context, from, to string) (err error) {
+// copyFile makes a durable copy.
+func copyFile(ctx context.Context, from string, to *os.File) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, DefaultFileMode)
+	if _, err = io.Copy(contextWriter{ctx, to}, in); err == nil {
+		err = to.Sync()
+	}
 	if err != nil {
-		return err
-	}
-	_, err = io.Copy(contextWriter{ctx, out}, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	return nil

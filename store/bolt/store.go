@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ var _ store.Store = (*Store)(nil)
 // Store is a [store.Store] in one file.
 type Store struct {
 	path     string
+	place    string // the path, also if the working directory changes
 	options  Options
 	db       *bbolt.DB
 	file     *os.File                 // shared with the engine, which closes it
@@ -45,6 +47,7 @@ type Store struct {
 
 func newStore(p *opening, db *bbolt.DB) *Store {
 	s := &Store{path: p.path, options: p.options, db: db, file: p.file}
+	s.place, _ = filepath.Abs(p.path)
 	s.failed, s.faulted = make(chan struct{}), make(chan struct{})
 	s.leaving, s.watched = make(chan struct{}), make(chan struct{})
 	s.metaLost = p.inspection.meta.lost

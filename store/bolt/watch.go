@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -19,10 +18,6 @@ const watchInterval = time.Second
 // next program would miss writes after a move.
 func (s *Store) watch() {
 	defer close(s.watched)
-	path, err := filepath.Abs(s.path)
-	if err != nil {
-		return
-	}
 	tick := time.NewTicker(s.options.tuning.watch)
 	defer tick.Stop()
 	for missed := 0; ; {
@@ -36,18 +31,36 @@ func (s *Store) watch() {
 		if err := s.checkSize(); err != nil {
 			return
 		}
-		info, err := s.file.Stat()
-		if err != nil {
-			continue
-		}
-		if there, detail := at(path, info); there {
+		moved := s.moved()
+		if moved == nil {
 			missed = 0
 		} else if missed++; missed > 1 {
-			moved := &FileError{Path: path, Reason: ErrMoved, Detail: detail, Remedy: "the store has stopped; put the file back or restore a backup, and start again"}
 			_ = s.fail(fmt.Errorf("%w: %w", store.ErrClosed, moved))
 			return
 		}
 	}
+}
+
+// Moved returns [ErrMoved] if the file is no longer at its path now and after the time in which the
+// store would notice by itself.
+func (s *Store) Moved() error {
+	if s.moved() == nil {
+		return nil
+	}
+	time.Sleep(s.options.tuning.watch)
+	return s.moved()
+}
+
+// moved returns an error if the file is no longer at its path.
+func (s *Store) moved() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return nil
+	}
+	if there, detail := at(s.place, info); !there {
+		return &FileError{Path: s.place, Reason: ErrMoved, Detail: detail, Remedy: "the store has stopped; put the file back or restore a backup, and start again"}
+	}
+	return nil
 }
 
 // checkSize stops the store if its file became shorter, which the store itself never

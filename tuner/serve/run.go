@@ -78,6 +78,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
+	if st.file != nil {
+		return st.file.Moved() // which it may not have noticed yet
+	}
 	return nil
 }
 

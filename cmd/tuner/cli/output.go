@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -211,3 +214,7 @@ func WriteList[T any](out io.Writer, form string, list []T, t *Table, row func(T
 	}
 	return s.End()
 }
+
+// OutliveReaders lets this process continue when the reader of its stdout or stderr is gone, whose
+// pipe would end it. Other programs that it starts are not affected.
+func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -8,11 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/bolt/backups"
 	"github.com/bkbtuner/bkb/store/postgres"
@@ -234,7 +234,8 @@ func backup(ctx context.Context, svc tuner.Service, path string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s exists, and a backup overwrites nothing; remove it, or choose another name", path)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
+	atomicfile.Sweep(path)
+	temp, err := atomicfile.New(path, 0o600)
 	if err != nil {
 		return err
 	}

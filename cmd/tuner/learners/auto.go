@@ -155,6 +155,7 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 }
 
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {
+	cli.OutliveReaders()
 	var err error
 	if a.algorithm, err = training.Find(algorithm); err != nil {
 		return cli.Exit(cli.ExitInvalid, err)

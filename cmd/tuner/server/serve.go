@@ -10,12 +10,10 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -132,6 +130,7 @@ func (s *serving) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 	if err := s.Validate(); err != nil {
 		return inFlags(err)
 	}
+	cli.OutliveReaders()
 	memory, err := limitMemory(s.maxMemory)
 	if err != nil {
 		return err
@@ -151,8 +150,6 @@ func (s *serving) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 		}
 		g.Note(cmd, "%s\nHit Ctrl-C to quit.", text)
 		if s.untilEOF {
-			// stderr may be a pipe to the program whose end is to stop this one.
-			signal.Ignore(syscall.SIGPIPE)
 			go func() {
 				_, _ = io.Copy(io.Discard, cmd.InOrStdin()) // a stdin that cannot be read has ended
 				stop()

@@ -52,6 +52,7 @@ running. The children of a command end with it.`,
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
     -- ./train {args}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			cli.OutliveReaders()
 			if err := r.checkNumbers(); err != nil {
 				return err
 			}

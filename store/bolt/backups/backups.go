@@ -13,8 +13,6 @@ package backups
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/store/bolt"
 )
 
@@ -35,10 +34,7 @@ const (
 	idDigits   = 8
 )
 
-var (
-	named   = regexp.MustCompile(`^tuner-[0-9a-f]{8}-\d{8}T\d{6}\.\d{3}Z\.db$`)
-	partial = regexp.MustCompile(`^\.tuner-[0-9a-f]{12}\.partial$`)
-)
+var named = regexp.MustCompile(`^tuner-[0-9a-f]{8}-\d{8}T\d{6}\.\d{3}Z\.db$`)
 
 // Plan says when and where backups are made.
 type Plan struct {
@@ -167,26 +163,18 @@ func (k *Keeper) Once(ctx context.Context) (b Backup, err error) {
 	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return Backup{}, err
 	}
-	k.sweep()
+	unnamed := filepath.Join(k.Dir, ".tuner")
+	atomicfile.Sweep(unnamed)
 	if err := k.room(); err != nil {
 		return Backup{}, err
 	}
-	var bits [6]byte
-	_, _ = rand.Read(bits[:]) // never fails
-	temp := filepath.Join(k.Dir, ".tuner-"+hex.EncodeToString(bits[:])+".partial")
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := atomicfile.New(unnamed, 0o600)
 	if err != nil {
 		return Backup{}, err
 	}
-	defer func() { _ = f.Close() }()
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp)
-		}
-	}()
-	if err := hold(f); err != nil {
-		return Backup{}, err
-	}
+	temp := f.Name()
+	defer os.Remove(temp) // fails if all went well
+	defer f.Close()
 	b.Time = k.now().UTC()
 	if b.Report, err = k.fill(ctx, f, temp); err != nil {
 		return Backup{}, err
@@ -197,7 +185,7 @@ func (k *Keeper) Once(ctx context.Context) (b Backup, err error) {
 	if _, err := os.Lstat(b.Path); err == nil {
 		return Backup{}, fmt.Errorf("%s exists", b.Path)
 	}
-	if err := os.Rename(temp, b.Path); err != nil {
+	if err := errors.Join(f.Close(), os.Rename(temp, b.Path)); err != nil {
 		return Backup{}, err
 	}
 	if err := syncDir(k.Dir); err != nil {
@@ -254,20 +242,6 @@ func (k *Keeper) rotate(prefix, made string) error {
 		}
 	}
 	return nil
-}
-
-// sweep removes the leftovers of killed processes. A file that another process writes is
-// locked.
-func (k *Keeper) sweep() {
-	entries, err := os.ReadDir(k.Dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if path := filepath.Join(k.Dir, e.Name()); partial.MatchString(e.Name()) && e.Type().IsRegular() && abandoned(path) {
-			_ = os.Remove(path)
-		}
-	}
 }
 
 // room refuses a copy that would fill the disk, because the store may be on it.

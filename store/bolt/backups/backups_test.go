@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/store/bolt"
 )
 
@@ -157,18 +158,18 @@ func (h *half) Write(b []byte) (int, error) {
 // The leftovers of a killed process are removed. A file that another one writes is not.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
-	left, written := filepath.Join(dir, ".tuner-0123456789ab.partial"), filepath.Join(dir, ".tuner-ba9876543210.partial")
-	if err := os.WriteFile(left, nil, 0o600); err != nil {
+	unnamed := filepath.Join(dir, ".tuner")
+	killed, err := atomicfile.New(unnamed, 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(written)
+	killed.Close()
+	f, err := atomicfile.New(unnamed, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := hold(f); err != nil {
-		t.Fatal(err)
-	}
+	left, written := killed.Name(), f.Name()
 	if _, err := keeper(t, dir).Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
