@@ -1,7 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -37,13 +40,14 @@ const (
 // placeholders that are neither parameters nor known otherwise.
 func ParseCommand(studyName string, sp *space.Space, args []string) (*Command, error) {
 	c := &Command{study: studyName}
-	for _, arg := range args {
+	for i, arg := range args {
 		t, err := parseTemplate(arg)
 		if err != nil {
 			return nil, err
 		}
+		program := interpreter(args[:i])
 		for _, p := range t {
-			if err := checkPlaceholder(sp, p, t.alone() != ""); err != nil {
+			if err := cmp.Or(checkPlaceholder(sp, p, t.alone() != ""), checkCode(sp, p, program)); err != nil {
 				return nil, fmt.Errorf("%.80q: %w", arg, err)
 			}
 		}
@@ -114,6 +118,35 @@ func (c *Command) checkFileNames(sp *space.Space) error {
 			if text := v.String(); strings.ContainsAny(text, `/\`) || strings.Trim(text, ".") == "" {
 				return fmt.Errorf("parameter %q has the value %q, and a name of a file has no / or \\ and is not of dots alone; use {trial}", q.Name, text)
 			}
+		}
+	}
+	return nil
+}
+
+var (
+	interpreters = regexp.MustCompile(`^(ssh|(ba|da|z|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|Rscript)(\.exe)?$`)
+	codeOption   = regexp.MustCompile(`^-[a-zA-Z]*[ce]$`)
+)
+
+// interpreter names the program that reads the argument after these as code, or is empty.
+func interpreter(before []string) string {
+	for i, arg := range before {
+		if name := filepath.Base(arg); interpreters.MatchString(name) && (name == "ssh" || codeOption.MatchString(before[len(before)-1]) && i < len(before)-1) {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkCode refuses values that could run as code.
+func checkCode(sp *space.Space, p piece, program string) error {
+	q, ok := sp.Lookup(p.text)
+	if !ok || !p.placeholder || program == "" {
+		return nil
+	}
+	for _, v := range q.Values {
+		if text := v.String(); strings.ContainsAny(text, "$`\\\"';|&<>()\n") {
+			return fmt.Errorf("parameter %q has the value %q, which %s may run as code; read it from the environment variable %s instead", q.Name, text, program, Variable(q.Name))
 		}
 	}
 	return nil

@@ -93,3 +93,40 @@ func TestCommandsThatAreRefused(t *testing.T) {
 		t.Errorf("two parameters with one variable: %v", err)
 	}
 }
+
+// TestValuesAreNoCode checks that no value of a study becomes code of a shell or another
+// interpreter. A program gets it as it is.
+func TestValuesAreNoCode(t *testing.T) {
+	values := func(texts ...string) *space.Space {
+		var list []space.Value
+		for _, text := range append(texts, "fine") {
+			list = append(list, space.String(text))
+		}
+		sp, err := space.New(space.NewCategorical("c", list...), space.NewFloat("lr", 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sp
+	}
+	codes := [][]string{
+		{"sh", "-c", "echo {c}"}, {"/bin/bash", "-ec", "x=\"{c}\""}, {"env", "A=1", "dash", "-e", "-c", "{c}"}, {"ssh", "host", "train", "{c}"},
+		{"python3.12", "-c", "print({c})"}, {"perl", "-e", "{c}"}, {"docker", "run", "image", "sh", "-lc", "train --c={c}"},
+	}
+	for _, bad := range []string{"$(id)", "`id`", "a;id", "a|id", "a&id", `a"b`, "a'b", `a\b`, "a>b"} {
+		for _, code := range codes {
+			if _, err := ParseCommand("s", values(bad), code); err == nil || !strings.Contains(err.Error(), "may run as code") || !strings.Contains(err.Error(), "TUNER_PARAM_C") {
+				t.Errorf("%q with %q: %v", code, bad, err)
+			}
+		}
+		for _, fine := range [][]string{{"train", "--c", "{c}"}, {"python3", "train.py", "{c}"}, {"sh", "train.sh", "{c}"}, {"sh", "-c", "train {lr}"}, {"train", "-c", "{c}"}, {"sh", "-c", `train "$1"`, "sh", "{c}"}} {
+			if _, err := ParseCommand("s", values(bad), fine); err != nil {
+				t.Errorf("%q with %q: %v", fine, bad, err)
+			}
+		}
+	}
+	for _, code := range codes {
+		if _, err := ParseCommand("s", values("adam w", "facebook/opt-125m", "relu6", "[64,64]"), code); err != nil {
+			t.Errorf("%q: %v", code, err)
+		}
+	}
+}
