@@ -380,9 +380,7 @@ func (r *reading) parse(text string) said {
 			continue
 		}
 		if name == wordStep {
-			if step, err := strconv.ParseInt(value, 10, 64); err == nil && step >= 0 {
-				s.step, s.hasStep = step, true
-			}
+			s.step, s.hasStep = stepOf(value)
 			continue
 		}
 		if i+1 < len(words) && spaced.MatchString(word+" "+words[i+1]) {
@@ -393,6 +391,13 @@ func (r *reading) parse(text string) said {
 		}
 	}
 	return s
+}
+
+// stepOf reads a whole number of at least 0, also with a point as in 3.0.
+func stepOf(text string) (int64, bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	step, err := strconv.ParseInt(whole, 10, 64)
+	return step, err == nil && step >= 0 && strings.Trim(fraction, "0") == ""
 }
 
 // isName tells whether a word before = is a name. Objectives need not be such words.
@@ -421,9 +426,7 @@ func parseObject(text []byte) said {
 				s.infeasible = &reason
 			}
 		case name == wordStep:
-			if step, err := strconv.ParseInt(string(raw), 10, 64); err == nil && step >= 0 {
-				s.step, s.hasStep = step, true
-			}
+			s.step, s.hasStep = stepOf(string(raw))
 		default:
 			if values, ok := numbers(raw); ok {
 				s.metrics = append(s.metrics, study.Metric{Name: name, Values: values})
