@@ -115,6 +115,9 @@ type importing struct {
 	unfit           int      // trials of Optuna without a value that the space refuses
 	late            int      // late results
 	infinite        int      // trials with an infinity that cannot be measured
+	partial         int      // trials with values of some objectives
+	lacking         string   // the objective that the first of them lacks
+	whole           bool     // a completed trial has values of all
 	had             int      // trials of the study before the import
 	added           int      // trials that are new
 }
@@ -139,6 +142,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	}
 	if i.late > 0 {
 		i.g.Note(i.cmd, "Leaving out %s, which are not the values of trials.", cli.CountText(i.late, "late result"))
+	}
+	if i.partial > 0 {
+		i.g.Note(i.cmd, "Importing %s as failed, because an objective such as %s has no value.", cli.TrialsText(i.partial), i.lacking)
 	}
 	if i.infinite > 0 {
 		i.g.Note(i.cmd, "Importing %s as failed, because the best possible value of an objective cannot be measured.", cli.TrialsText(i.infinite))
@@ -208,7 +214,7 @@ func (i *importing) spec(ctx context.Context, svc tuner.Service) (spec study.Spe
 // items calls f with the command for each trial to import and its place. It counts the
 // trials and late results that are left out.
 func (i *importing) items(spec study.Spec, f func(where string, c study.Command) error) error {
-	i.left, i.late, i.unfit, i.infinite = 0, 0, 0, 0
+	i.left, i.late, i.unfit, i.infinite, i.partial = 0, 0, 0, 0, 0
 	digest := sha256.Sum256(i.data)
 	stable := i.as == record.Optuna && i.source != ""
 	n := 0
@@ -221,6 +227,13 @@ func (i *importing) items(spec study.Spec, f func(where string, c study.Command)
 		if !measurable {
 			i.infinite++
 		}
+		if lacking := r.Lacking(spec.Objectives); lacking != "" {
+			if i.partial++; i.partial == 1 {
+				i.lacking = lacking
+			}
+			r.State, r.Message = study.Failed.String(), lacking+" had no value"
+		}
+		i.whole = i.whole || r.State == study.Completed.String()
 		i.late += len(r.Late)
 		if r.Unfinished() && !i.enqueue {
 			i.left++ // it may lack parameters that it asks for later
@@ -290,6 +303,9 @@ func (i *importing) check(spec study.Spec) (n int, err error) {
 		}
 		return nil
 	})
+	if err == nil && i.partial > 0 && !i.whole {
+		err = fmt.Errorf("no trial has a value of each objective, and %s is missing; add it, or give the trials the state failed", i.lacking)
+	}
 	return n, err
 }
 

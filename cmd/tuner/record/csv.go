@@ -121,7 +121,11 @@ func (r Trial) value(name string) string {
 	for i, x := range r.Values[name] {
 		words[i] = metric.FormatNumber(x)
 	}
-	return strings.Join(words, ",")
+	text := strings.Join(words, ",")
+	if meant, replicates := metric.OneNumber(text); meant != nil {
+		return replicates
+	}
+	return text
 }
 
 // csvMetric is a metric that has no column of its own.
@@ -228,9 +232,7 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 		}
 		if err == nil {
 			line, _ = in.FieldPos(0)
-			if in.Comma != ',' {
-				err = checkCommas(header, row)
-			}
+			err = checkCommas(header, row)
 		}
 		if err == nil {
 			r, err = fromRow(header, row)
@@ -241,8 +243,7 @@ func readCSV(data []byte, yield func(line int, r Trial, err error) bool) {
 	}
 }
 
-// checkCommas refuses values such as 0,5 in a file with another delimiter. They are rather
-// decimals than two replicates.
+// checkCommas refuses values such as 0,5 and 1,234.5. They are rather numbers than replicates.
 func checkCommas(header, row []string) error {
 	for i, cell := range row {
 		if !strings.HasPrefix(header[i], prefixValue) {
@@ -316,6 +317,9 @@ func checkHeader(header []string) error {
 	return nil
 }
 
+// missing are words of other programs for values that a trial lacks.
+var missing = []string{"na", "n/a", "<na>", "none", "null"}
+
 func fromRow(header, row []string) (r Trial, err error) {
 	var entries []space.Assignment
 	r.Values, r.StdErr = make(map[string]Numbers), make(map[string]Number)
@@ -328,7 +332,7 @@ func fromRow(header, row []string) (r Trial, err error) {
 			entries = append(entries, space.Assignment{Name: name, Value: space.String(unquoteText(cell))})
 			continue
 		}
-		if strings.TrimSpace(cell) == "" {
+		if strings.TrimSpace(cell) == "" || strings.Contains(column, ".") && slices.Contains(missing, strings.ToLower(strings.TrimSpace(cell))) {
 			continue
 		}
 		if err = r.set(column, cell); err != nil {

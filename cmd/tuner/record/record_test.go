@@ -206,13 +206,21 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+	for item, err := range record.Read([]byte("config.lr,config.word,value.loss\n1,NA,\"1.0,234.5\"\n1,NA, N/A\n1,NA,<NA>\n1,NA,None\n"), record.CSV) {
+		values := item.Trial.Values["loss"]
+		if word, _ := item.Trial.Config.Get("word"); err != nil || word.String() != "NA" || item.Trial.Unfinished() != (values == nil) || values != nil && !slices.Equal(values, record.Numbers{1, 234.5}) {
+			t.Errorf("%s, %v of %v, %v", word, values, item.Trial, err)
+		}
+	}
 	for text, want := range map[string]string{
-		"config.lr;value.loss\n1;0,5\n":       "could be a decimal comma",
-		"config.lr\tvalue.loss\n1\t-1,5e-3\n": "could be a decimal comma",
-		"config.lr;value.loss\n1;1.234,5\n":   "write 1234.5, or for replicates 1.2340,5",
-		"config.lr;value.loss\n1;1,234.5\n":   "write 1234.5, or for replicates 1.0,234.5",
-		"config.lr:value.loss\n1:2\n":         "none of the delimiters",
-		"config.lr;value.loss;what\n1;2;3\n":  `there is no column "what"`,
+		"config.lr;value.loss\n1;0,5\n":         "could be a decimal comma",
+		"config.lr\tvalue.loss\n1\t-1,5e-3\n":   "could be a decimal comma",
+		"config.lr;value.loss\n1;1.234,5\n":     "write 1234.5, or for replicates 1.2340,5",
+		"config.lr;value.loss\n1;1,234.5\n":     "write 1234.5, or for replicates 1.0,234.5",
+		"config.lr,value.loss\n1,\"1,234.5\"\n": "write 1234.5, or for replicates 1.0,234.5",
+		"config.lr,value.loss\n1,\"0,5\"\n":     "write 0.5, or for replicates 0.0,5",
+		"config.lr:value.loss\n1:2\n":           "none of the delimiters",
+		"config.lr;value.loss;what\n1;2;3\n":    `there is no column "what"`,
 	} {
 		var err error
 		for _, err = range record.Read([]byte(text), record.CSV) {

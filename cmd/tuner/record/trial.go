@@ -200,6 +200,16 @@ func (r *Trial) imply() {
 	}
 }
 
+// Lacking returns the first objective without a value of a completed trial, or "".
+func (r Trial) Lacking(objectives []study.Objective) string {
+	for _, o := range objectives {
+		if len(r.Values[o.Name]) == 0 && r.State == study.Completed.String() {
+			return o.Name
+		}
+	}
+	return ""
+}
+
 // Measurable drops values that cannot be measured, the infinities on the good side of the
 // objectives, and makes a completed trial failed if it loses one. ok is false if it did.
 func (r Trial) Measurable(objectives []study.Objective) (out Trial, ok bool) {
