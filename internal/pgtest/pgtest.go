@@ -198,6 +198,14 @@ func (s *Server) Configure(settings ...string) error {
 	return errors.Join(err, f.Close())
 }
 
+// Set adds lines to postgresql.conf while the server runs.
+func (s *Server) Set(settings ...string) error {
+	if err := s.Configure(settings...); err != nil {
+		return err
+	}
+	return s.tool("pg_ctl", "reload", "-D", s.data())
+}
+
 // Address returns the address of the server's database.
 func (s *Server) Address() string {
 	return fmt.Sprintf("postgres://bkb@127.0.0.1:%d/postgres", s.Port)
@@ -340,10 +348,7 @@ func (s *Server) replace(name string, b []byte) error {
 
 // Require lets commits wait until a standby has them, and waits until it follows.
 func (s *Server) Require(name string) error {
-	if err := s.Configure("synchronous_standby_names = '" + name + "'"); err != nil {
-		return err
-	}
-	if err := s.tool("pg_ctl", "reload", "-D", s.data()); err != nil {
+	if err := s.Set("synchronous_standby_names = '" + name + "'"); err != nil {
 		return err
 	}
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {

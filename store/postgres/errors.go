@@ -20,6 +20,7 @@ var (
 	ErrDenied      = errors.New("the database denies access")
 	ErrUnsafe      = errors.New("the settings of the database would lose acknowledged data")
 	ErrOtherStore  = errors.New("the address leads to another store than before")
+	ErrReadOnly    = fmt.Errorf("%w: the database accepts no writes", store.ErrUnavailable)
 	ErrPooler      = errors.New("the pooler in front of the database does not keep the state of a session")
 )
 
@@ -56,7 +57,7 @@ const (
 // answerOf classifies an error of a statement that was sent.
 func answerOf(err error) answer {
 	if errors.As(err, new(*Error)) {
-		if errors.Is(err, store.ErrUnavailable) {
+		if errors.Is(err, store.ErrUnavailable) && !errors.Is(err, ErrReadOnly) {
 			return undone
 		}
 		return refused

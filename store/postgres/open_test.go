@@ -471,3 +471,35 @@ func (x *silence) fallen() bool {
 	defer x.mu.Unlock()
 	return x.silent
 }
+
+// TestReadOnlyTransactions opens a database whose transactions are read-only, as an
+// administrator or the service of a full database sets it. It can be read, and writes say
+// what is wrong at once.
+func TestReadOnlyTransactions(t *testing.T) {
+	address := newStore(t)
+	if _, err := mustOpen(t, address, Options{}).Create(t.Context(), "there", storetest.Examples()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, address+"&default_transaction_read_only=on", Options{Settle: time.Hour})
+	info, err := s.Lookup(t.Context(), "there")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, call := range map[string]func() error{
+		"Register": func() error { _, err := s.Register(ctx, "", time.Second); return err },
+		"Renew":    func() error { return s.Renew(ctx, 1, 1) },
+		"Claim":    func() error { _, err := s.Claim(ctx, info.ID, 1); return err },
+		"Create":   func() error { _, err := s.Create(ctx, "new", storetest.Examples()[:1]); return err },
+		"Commit": func() error {
+			return s.Commit(ctx, info.ID, info.Head, []study.Event{{Time: time.Now(), Body: study.Paused{}}}, nil)
+		},
+		"Delete": func() error { return s.Delete(ctx, info.ID) },
+	} {
+		err := call()
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, ErrReadOnly) || !strings.Contains(err.Error(), "set default_transaction_read_only = off") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

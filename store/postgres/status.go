@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -81,6 +82,41 @@ func (s *Store) sayDurability(ctx context.Context, conn *pgx.Conn) error {
 		log.Warn(w)
 	}
 	return nil
+}
+
+// Probe finds out within a second when the database is away or accepts no writes.
+const (
+	probeEvery    = 200 * time.Millisecond
+	probePatience = 700 * time.Millisecond
+)
+
+// Probe asks the database again and again whether it can be written to, on a connection of
+// its own, and passes each answer to told until ctx ends.
+func (s *Store) Probe(ctx context.Context, told func(error)) {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	var conn *pgx.Conn
+	for ctx.Err() == nil {
+		try, cancel := context.WithTimeout(ctx, probePatience)
+		var err error
+		if conn == nil {
+			if conn, err = pgx.ConnectConfig(try, s.pool.Config().ConnConfig); err == nil {
+				err = s.admit(try, conn)
+			}
+		}
+		if err == nil {
+			err = s.writable(try, conn)
+		}
+		if ctx.Err() == nil {
+			told(err)
+			<-tick.C
+		}
+		if conn != nil && (err != nil || ctx.Err() != nil) {
+			_ = conn.Close(try)
+			conn = nil
+		}
+		cancel()
+	}
 }
 
 // Bytes returns the size of the tables with their indexes.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -123,10 +124,7 @@ func (s *Store) admit(ctx context.Context, conn *pgx.Conn) error {
 			Remedy: "restart the program if the address is right",
 		}
 	case standby:
-		return &Error{
-			Database: s.database, Reason: store.ErrUnavailable, Detail: "it is a standby, which cannot be written to",
-			Remedy: "name the primary in the address, or all hosts with target_session_attrs=read-write",
-		}
+		return s.standby()
 	case s.options.UnsafeNoSync:
 		return nil
 	case fsync == "off":
@@ -200,10 +198,10 @@ func (s *Store) readLarge(ctx context.Context, bytes int, f func(ctx context.Con
 		switch {
 		case err == nil || errors.Is(err, pgx.ErrNoRows):
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case answerOf(err) == refused:
 			return s.refusal(err)
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 		if since.IsZero() {
 			since = time.Now()
@@ -250,7 +248,37 @@ func (s *Store) try(ctx context.Context, bytes int, f func(ctx context.Context, 
 	}
 	defer conn.Release()
 	clear(conn.Conn().PgConn().CustomData())
-	return f(limited, conn.Conn())
+	err = f(limited, conn.Conn())
+	if code(err) == "25006" { // read-only transaction, as a standby has too
+		err = cmp.Or(s.writable(limited, conn.Conn()), err)
+	}
+	return err
+}
+
+// writable refuses a primary whose transactions only read. A standby soon becomes a primary,
+// or the connection leads elsewhere.
+func (s *Store) writable(ctx context.Context, conn *pgx.Conn) error {
+	var readOnly, standby bool
+	err := conn.QueryRow(ctx, `SELECT current_setting('transaction_read_only') = 'on', pg_is_in_recovery()`).Scan(&readOnly, &standby)
+	switch {
+	case err != nil:
+		return connectError(s.database, err)
+	case standby:
+		return s.standby()
+	case readOnly:
+		return &Error{
+			Database: s.database, Reason: ErrReadOnly, Detail: "its transactions are read-only",
+			Remedy: "set default_transaction_read_only = off for the server, the database and the role",
+		}
+	}
+	return nil
+}
+
+func (s *Store) standby() error {
+	return &Error{
+		Database: s.database, Reason: store.ErrUnavailable, Detail: "it is a standby, which cannot be written to",
+		Remedy: "name the primary in the address, or all hosts with target_session_attrs=read-write",
+	}
 }
 
 // errWarned is the error of a write that the database did, but not as safely as it

@@ -59,6 +59,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := registerCluster(srv.Registry(), st.member, forwarded); err != nil {
 		return err
 	}
+	go st.tellReadiness(ctx, logger, srv.SetReady)
 	defer func() { err = errors.Join(err, face.close()) }()
 	if err := face.open(srv, listening); err != nil {
 		return err

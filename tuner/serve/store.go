@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -18,6 +19,7 @@ type opened struct {
 	store.Store
 	file   *bolt.Store   // nil for a database
 	member *lease.Member // nil for a file
+	base   *postgres.Store
 	bytes  func() (server.StoreBytes, error)
 }
 
@@ -50,10 +52,34 @@ func (c *Config) openDatabase(ctx context.Context) (*opened, error) {
 	if err := c.checkOthers(ctx, st, m.ID()); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	return &opened{Store: m, member: m, bytes: func() (server.StoreBytes, error) {
-		n, err := st.Bytes(context.Background())
+	return &opened{Store: m, member: m, base: st, bytes: func() (server.StoreBytes, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), bytesPatience)
+		defer cancel()
+		n, err := st.Bytes(ctx)
 		return server.StoreBytes{Used: n, Free: -1, Limit: -1}, err // the database knows neither
 	}}, nil
+}
+
+// bytesPatience is how long a scrape of the metrics waits for the database.
+const bytesPatience = 200 * time.Millisecond
+
+// tellReadiness keeps health checks right about the database until ctx ends.
+func (o *opened) tellReadiness(ctx context.Context, logger *slog.Logger, set func(ready bool)) {
+	if o.base == nil {
+		return
+	}
+	was := true
+	o.base.Probe(ctx, func(err error) {
+		ready := err == nil && o.member.Alive()
+		switch {
+		case was && !ready:
+			logger.Warn("the database does not answer or the lease of this server is over, so health checks answer NOT_SERVING", "error", err)
+		case !was && ready:
+			logger.Info("the database answers again, and so do health checks")
+		}
+		was = ready
+		set(ready)
+	})
 }
 
 // failure is why the file failed, or nil.

@@ -473,6 +473,23 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %d %q", path, code, text)
 		}
 	}
+	for host, want := range map[string]int{"evil.example": 421, "evil.example:9090": 421, "localhost:9090": 200, "127.0.0.1": 200, "[::1]:9090": 200} {
+		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+			request, err := http.NewRequest("GET", "http://"+address+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			answer, err := transport.RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s for the host %s: %d, want %d", path, host, answer.StatusCode, want)
+			}
+		}
+	}
 	_, text := fetch("/metrics")
 	for _, want := range []string{
 		`tuner_requests_total{code="OK",method="/tuner.v1.Tuner/GetStudy"} 1`, `tuner_requests_total{code="Unimplemented",method="other"} 1`,

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -127,8 +129,16 @@ func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
 	s.probes(mux)
+	loopback := OnLoopback(l)
 	h := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if loopback && !ThisMachine(r.Host) {
+				http.Error(w, fmt.Sprintf("metrics on loopback are for localhost or an IP address only, not for the host %.100q", r.Host), http.StatusMisdirectedRequest)
+				return
+			}
+			mux.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	stop := context.AfterFunc(ctx, func() { h.Close() })
@@ -137,6 +147,25 @@ func (s *Server) serveMetrics(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// OnLoopback tells whether only programs of this machine reach a listener by TCP.
+func OnLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
+// ThisMachine tells whether a Host is localhost or an IP address. A page of another site can
+// have a name of its own lead to this machine, but not change the Host.
+func ThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	return err == nil
 }
 
 // listenMetrics listens on the metrics address. It returns nil if there is none.

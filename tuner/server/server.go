@@ -59,6 +59,9 @@ type Server struct {
 	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
 	served   atomic.Bool
+
+	readiness        sync.Mutex
+	serving, unready bool
 }
 
 // New returns a server of a service. It reads certificates and tokens, and reports all
@@ -238,9 +241,30 @@ func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.
 	return err
 }
 
+// SetReady tells the server whether its store answers, which it does at first. While it does
+// not, health checks answer NOT_SERVING. Calls are served all the same.
+func (s *Server) SetReady(ready bool) {
+	s.readiness.Lock()
+	defer s.readiness.Unlock()
+	s.unready = !ready
+	s.showHealth()
+}
+
+// showHealth sets what health checks answer. The lock is held.
+func (s *Server) showHealth() {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if s.serving && !s.unready {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus("", status)
+	s.health.SetServingStatus(pb.Tuner_ServiceDesc.ServiceName, status)
+}
+
 func (s *Server) setServing() {
-	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	s.health.SetServingStatus(pb.Tuner_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	s.readiness.Lock()
+	s.serving = true
+	s.showHealth()
+	s.readiness.Unlock()
 	if s.options.OnServing != nil {
 		s.options.OnServing()
 	}

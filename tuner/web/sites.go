@@ -2,14 +2,13 @@ package web
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
@@ -21,7 +20,7 @@ func (f *Face) sameSite(loopback bool, next http.Handler) http.Handler {
 		for _, h := range headers {
 			w.Header().Set(h[0], h[1])
 		}
-		if loopback && !thisMachine(r.Host) {
+		if loopback && !server.ThisMachine(r.Host) {
 			f.refuse(w, http.StatusMisdirectedRequest, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
 				fmt.Sprintf("a server on loopback takes requests for localhost or an IP address only, not for the host %.100q", r.Host)))
 			return
@@ -48,22 +47,4 @@ var headers = [][2]string{
 	{"Referrer-Policy", "no-referrer"},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
-}
-
-// onLoopback tells whether only programs of this machine reach a listener by TCP.
-func onLoopback(l net.Listener) bool {
-	a, ok := l.Addr().(*net.TCPAddr)
-	return ok && a.IP.IsLoopback()
-}
-
-// thisMachine tells whether a Host is localhost or an IP address.
-func thisMachine(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	_, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	return err == nil
 }

@@ -155,7 +155,7 @@ func (f *Face) Serve(l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	f.http.Handler = unread(f.sameSite(onLoopback(l), f.http.Handler))
+	f.http.Handler = unread(f.sameSite(server.OnLoopback(l), f.http.Handler))
 	f.log.Info("serving HTTP", "address", l.Addr().String())
 	if err := f.http.Serve(guarded); !errors.Is(err, http.ErrServerClosed) {
 		return err

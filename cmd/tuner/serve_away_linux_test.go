@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/internal/pgtest"
+	"github.com/bkbtuner/bkb/store/postgres"
+)
+
+// TestDatabaseAway freezes, stops, and locks the database of a server. Meanwhile probes tell
+// that the server cannot serve, and metrics are answered.
+func TestDatabaseAway(t *testing.T) {
+	pg, err := pgtest.Start()
+	if err != nil {
+		pgtest.Skip(t, err)
+	}
+	defer pg.Stop()
+	if _, _, err := postgres.Init(t.Context(), pg.Address(), postgres.InitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var at [2]string
+	for i := range at {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[i] = l.Addr().String()
+		l.Close()
+	}
+	s := startInProcess(t, "serve", "--store", pg.Address()+"?sslmode=disable", "--listen", at[0], "--metrics", at[1])
+	transport := new(http.Transport)
+	defer transport.CloseIdleConnections()
+	c := &http.Client{Transport: transport, Timeout: patience}
+	get := func(path string) (int, string) {
+		answer, err := c.Get("http://" + at[1] + path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return 0, ""
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text)
+	}
+	want := func(when string, serving, sized bool) {
+		t.Helper()
+		code, status, said := 503, cli.ExitFailure, "NOT_SERVING\n"
+		if serving {
+			code, status, said = 200, cli.ExitOK, "SERVING\n"
+		}
+		for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+			var stdout bytes.Buffer
+			gotCode, _ := get("/readyz")
+			gotStatus := run(t.Context(), []string{"--server", at[0], "health"}, strings.NewReader(""), &stdout, io.Discard)
+			if gotCode == code && gotStatus == status && stdout.String() == said {
+				break
+			}
+			if time.Since(begun) > patience {
+				t.Fatalf("%s: /readyz answers %d, and health ends with %d and says %q\n%s", when, gotCode, gotStatus, stdout.String(), s.log())
+			}
+		}
+		code, text := get("/metrics")
+		if code != 200 || !strings.Contains(text, "\ntuner_server_alive ") || sized != strings.Contains(text, "\ntuner_store_bytes{") {
+			t.Errorf("%s: /metrics answers %d:\n%s", when, code, text)
+		}
+	}
+	setting := func(value string) {
+		t.Helper()
+		if err := pg.Set("default_transaction_read_only = " + value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("at first", true, true)
+	thaw, err := pg.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("frozen", false, false)
+	thaw()
+	want("after that", true, true)
+	setting("on")
+	want("read-only", false, true)
+	setting("off")
+	want("after that", true, true)
+	pg.Shutdown()
+	want("stopped", false, false)
+	if err := pg.Run(); err != nil {
+		t.Fatal(err)
+	}
+	want("after that", true, true)
+	if status := s.stop(); status != cli.ExitOK {
+		t.Errorf("it ended with %d:\n%s", status, s.log())
+	}
+}
+
+// patience is much longer than a probe may take, and shorter than the database's time limits.
+const patience = 5 * time.Second
