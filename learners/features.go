@@ -3,9 +3,9 @@ package learners
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/sketch"
 )
 
@@ -31,21 +31,9 @@ func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec)
 func ApplyFeatures(phi sketch.FeatureMap, dst []float64, x kernel.Rows, least, workers int) error {
 	n, m := x.Len(), phi.Features()
 	share := max(least, (n+workers-1)/workers)
-	errs := make([]error, (n+share-1)/share)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() {
-			a, z := i*share, min((i+1)*share, n)
-			errs[i] = phi.Apply(dst[a*m:z*m], x.Slice(a, z))
-		})
-	}
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return Shift(err, i*share)
-		}
-	}
-	return nil
+	return inorder.Blocks(n, share, workers, func(a, z int) error {
+		return Shift(phi.Apply(dst[a*m:z*m], x.Slice(a, z)), a)
+	})
 }
 
 // Unscaled returns the kernel without the factors before it.

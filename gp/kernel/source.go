@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
 // Source is a sequence of rows that can be read from the start as often as needed, in
@@ -113,6 +115,39 @@ func (r *Reader) Next(ctx context.Context, max int, reuse Rows) (rows Rows, firs
 	r.at += want
 	return rows, first, nil
 }
+
+// EachBlock calls f for all rows of src, in blocks of size rows that begin at multiples of it,
+// from up to workers goroutines. f gets the number of its goroutine, that of the first row, and
+// the rows, which are valid until it returns. Of several errors EachBlock returns that of the
+// first block. The other errors are those of [Reader.Next].
+func EachBlock(ctx context.Context, src Source, size, workers int, f func(worker, row int, x Rows) error) error {
+	r, err := OpenReader(ctx, src)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	workers = max(1, min(workers, (src.Len()+size-1)/size))
+	return new(inorder.Runner).Run(workers, &eachBlock{ctx, r, size, f, make([]Rows, workers)})
+}
+
+// eachBlock is the work of EachBlock. Tasks have the number of their first row.
+type eachBlock struct {
+	ctx    context.Context
+	reader *Reader
+	size   int
+	f      func(worker, row int, x Rows) error
+	blocks []Rows // of the workers
+}
+
+func (e *eachBlock) Take(worker int) (row int, ok bool, err error) {
+	b := &e.blocks[worker]
+	*b, row, err = e.reader.Next(e.ctx, e.size, *b)
+	return row, *b != nil, err
+}
+
+func (e *eachBlock) Do(worker, row int) error { return e.f(worker, row, e.blocks[worker]) }
+
+func (e *eachBlock) Stop() {}
 
 // atEnd verifies that no row follows the last.
 func (r *Reader) atEnd(ctx context.Context, reuse Rows) error {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/blocked"
+	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
@@ -93,14 +93,12 @@ func roots(weights []float64) {
 func fill(centers kernel.Prepared, z blocked.Matrix[float64], x kernel.Rows, scratch []kernel.Scratch) {
 	// This is a multiple of the height of the panels of every kernel.
 	const unit = 48
-	var group sync.WaitGroup
 	each := (x.Len() + len(scratch) - 1) / len(scratch)
 	each = (each + unit - 1) / unit * unit
-	for w, i0 := 0, 0; i0 < x.Len(); w, i0 = w+1, i0+each {
-		i1 := min(i0+each, x.Len())
-		group.Go(func() { centers.Fill(z.Data[i0*z.Stride:], z.Stride, x, i0, i1, &scratch[w]) })
-	}
-	group.Wait()
+	_ = inorder.Blocks(x.Len(), each, len(scratch), func(i0, i1 int) error { // it has no errors
+		centers.Fill(z.Data[i0*z.Stride:], z.Stride, x, i0, i1, &scratch[i0/each])
+		return nil
+	})
 }
 
 // checkValues refuses kernel values that are not finite.
