@@ -38,16 +38,11 @@ const (
 	window         = 40
 	memory         = 100
 	calibratedFrom = 10
-	mostFactor     = 50
-	leastFactor    = 1e-3
 	// trackingGain is how fast the logarithm of the factor follows errors that become smaller
-	// or larger. With it, 92 to 96 % of outcomes were in intervals of 95 % on each of 34
-	// problems of bench bo, where a quantile alone had 89 to 98 %. This was a simulation, and
-	// the gain and the quantile were chosen on the same errors.
+	// or larger.
 	trackingGain = 0.7
 	mostTracking = 4
 	covered      = 0.95
-	quantileOf   = 0.9               // of the errors. The tracking makes up the rest.
 	normal95     = 1.959963984540054 // 97.5 % quantile of the normal distribution
 	// poorCoverage is the share of outcomes in 95 % intervals below which the model is
 	// wrong, among poorFrom and more. Of 20 outcomes 16 or fewer are inside with
@@ -166,18 +161,9 @@ func (c *Calibration) Noise(outcome, sd float64) float64 {
 }
 
 // Factor returns the factor of standard deviations of outcomes with which 95 % intervals
-// have 95 % of the outcomes. It is a quantile of the last errors (split conformal prediction:
-// Vovk, Gammerman and Shafer, 2005), times a factor that falls with each outcome inside and
-// rises with each one outside (adaptive conformal inference: Gibbs and Candès, 2021). The
-// quantile alone lags behind errors that become smaller or larger from trial to trial.
-func (c *Calibration) Factor() float64 {
-	out := math.Exp(c.tracking)
-	if n := len(c.errors); n >= calibratedFrom {
-		at := min(int(math.Ceil(quantileOf*float64(n+1))), n) - 1
-		out *= slices.Sorted(slices.Values(c.errors))[at] / normal95
-	}
-	return min(max(out, leastFactor), mostFactor)
-}
+// have 95 % of the outcomes. It falls with each outcome inside and rises with each one outside
+// (adaptive conformal inference: Gibbs and Candès, 2021).
+func (c *Calibration) Factor() float64 { return math.Exp(c.tracking) }
 
 // leaveOneOut returns the root mean square of the errors of leave-one-out predictions of the first
 // objective, in units of targets and under the hyper-parameters of its surface. It is 0 for many
