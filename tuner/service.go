@@ -93,12 +93,16 @@ type Service interface {
 	// Importance says how much each parameter matters, by the model and by the data. For
 	// the model alone, the error wraps ErrUnsupported if the proposer never has one.
 	Importance(ctx context.Context, name string, q ImportanceQuery) (Importance, error)
-	// Watch yields the events of a study after a position of its log. It ends when ctx
-	// ends or the study is deleted, and yields the error last.
-	Watch(ctx context.Context, name string, after study.Position) iter.Seq2[Event, error]
+	// Watch yields the events of a study after a position of its log, each once, in order
+	// and without gaps, as soon as they are stored. It ends when ctx ends or the study is
+	// deleted, and yields the error last. To resume, give the last position. If the log is
+	// shorter, the error is Invalid. A study that was created under the name of a deleted
+	// one begins another watch, see [From].
+	Watch(ctx context.Context, name string, from From) iter.Seq2[Event, error]
 
 	// WatchStudies yields all studies, and then those that change, not more often than a
-	// few times a second. It ends when ctx ends, and yields the error last. Changes are
+	// few times a second. Several changes of a study come as one, as it stands after the
+	// last, and its position never goes back. It ends when ctx ends, and yields the error last. Changes are
 	// those made through this service. Changes through other servers of a shared store
 	// follow within a few seconds.
 	WatchStudies(ctx context.Context) iter.Seq2[StudyNews, error]
@@ -193,6 +197,7 @@ type Filter struct {
 // added. If they do not fit into one message of the network, only the last of them are
 // included.
 type Event struct {
+	Study    store.StudyID
 	Position study.Position
 	Time     time.Time
 	// Kind names the event. It is created, paused, resumed, finished, enqueued,

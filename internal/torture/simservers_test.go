@@ -3,6 +3,7 @@ package torture
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -443,6 +444,26 @@ func (p *simPeer) Finish(ctx context.Context, name string, c study.Finish) (tune
 	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Finish(ctx, name, c) })
 }
 
+func (p *simPeer) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
+	return func(yield func(tuner.Event, error) bool) {
+		more := true
+		_, err := over(ctx, p, func(n tuner.Service) (struct{}, error) {
+			for h, err := range n.Watch(ctx, name, from) {
+				if err != nil {
+					return struct{}{}, err
+				}
+				if more = yield(h, nil); !more {
+					break
+				}
+			}
+			return struct{}{}, nil
+		})
+		if more {
+			yield(tuner.Event{}, err)
+		}
+	}
+}
+
 func (*simPeer) Close() error { return nil }
 
 // settleFleet lets the simulation come to rest. All servers work again. In the end each
@@ -486,10 +507,12 @@ func (s *simulation) settleFleet() {
 		if s.book.idle() && time.Since(quiet) > 3*s.lease+10*time.Second {
 			break
 		}
+		s.watches.step()
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
 	}
 	s.book.atRest()
+	s.watches.rest()
 }
 
 // rest does all waiting writes and collects the answers.

@@ -38,9 +38,9 @@ func TestSimulate(t *testing.T) {
 		}
 		total.add(s.counts)
 	}
-	figures(t, "%d seeds in %s: %d steps, %d calls, %d acknowledged, %d sent again, %d crashes, %d commits refused or of unknown outcome, %d leases expired, %d jumps of the wall clock, %d suggestions and %d models recomputed; every promise kept",
-		n, time.Since(begun).Round(time.Second), total.steps, total.calls, total.acked, total.again, total.crashes, total.faults, total.expired, total.jumps, total.explained, total.models)
-	if n >= 100 && (total.crashes == 0 || total.again == 0 || total.expired == 0 || total.faults == 0 || total.explained == 0 || n >= 2000 && total.models == 0) {
+	figures(t, "%d seeds in %s: %d steps, %d calls, %d acknowledged, %d sent again, %d crashes, %d commits refused or of unknown outcome, %d leases expired, %d jumps of the wall clock, %d suggestions and %d models recomputed, %d messages of watches with %d cuts; every promise kept",
+		n, time.Since(begun).Round(time.Second), total.steps, total.calls, total.acked, total.again, total.crashes, total.faults, total.expired, total.jumps, total.explained, total.models, total.watched, total.cuts)
+	if n >= 100 && (total.crashes == 0 || total.again == 0 || total.expired == 0 || total.faults == 0 || total.explained == 0 || total.watched == 0 || total.cuts == 0 || n >= 2000 && total.models == 0) {
 		t.Errorf("too little happened: %+v", total)
 	}
 }
@@ -86,12 +86,16 @@ func keepTrace(t *testing.T, s *simulation) {
 }
 
 // counts counts events of a simulation.
-type counts struct{ steps, calls, acked, again, crashes, faults, expired, jumps, explained, models int }
+type counts struct {
+	steps, calls, acked, again, crashes, faults, expired, jumps, explained, models int
+	watched, cuts                                                                  int // messages of watches, and cuts of them
+}
 
 func (c *counts) add(d counts) {
 	c.steps, c.calls, c.acked, c.again = c.steps+d.steps, c.calls+d.calls, c.acked+d.acked, c.again+d.again
 	c.crashes, c.faults, c.expired, c.jumps = c.crashes+d.crashes, c.faults+d.faults, c.expired+d.expired, c.jumps+d.jumps
 	c.explained, c.models = c.explained+d.explained, c.models+d.models
+	c.watched, c.cuts = c.watched+d.watched, c.cuts+d.cuts
 }
 
 // simulation is one run.
@@ -118,6 +122,7 @@ type simulation struct {
 	finished []*simCall // since the last collection
 	fault    string     // the first broken promise
 	book     *book
+	watches  *simWatches
 }
 
 const simSteps = 150
@@ -162,6 +167,7 @@ func (s *simulation) run(t *testing.T) {
 	for i := range s.fleet {
 		s.bootServer(i)
 	}
+	s.watch()
 	for s.counts.steps = 0; s.counts.steps < simSteps && s.fault == ""; s.counts.steps++ {
 		s.step()
 	}
@@ -172,6 +178,7 @@ func (s *simulation) run(t *testing.T) {
 		s.explain(t.Context())
 	}
 	s.late = nil
+	s.watches.end()
 	if s.fleet == nil {
 		s.disk.end(s.life)
 		s.service.Close()
@@ -240,6 +247,8 @@ func (s *simulation) step() {
 	synctest.Wait()
 	s.collect()
 	s.book.check()
+	s.watches.step()
+	synctest.Wait()
 }
 
 // release decides the fate of a commit.
@@ -330,10 +339,12 @@ func (s *simulation) settle() {
 		if s.book.idle() && time.Since(s.book.quietSince) > 3*s.lease+10*time.Second {
 			break
 		}
+		s.watches.step()
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
 	}
 	s.book.atRest()
+	s.watches.rest()
 }
 
 // explain checks that the log of each study explains its suggestions and models.

@@ -17,19 +17,18 @@ import (
 
 // Watch implements [tuner.Service]. It continues after the connection broke, unless the
 // server is unreachable for longer than Options.RetryFor.
-func (c *Client) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+func (c *Client) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
 	parent, err := wire.StudyName(name)
 	if err != nil {
 		return func(yield func(tuner.Event, error) bool) { yield(tuner.Event{}, err) }
 	}
 	return func(yield func(tuner.Event, error) bool) {
-		after := uint64(after) // of the last yielded event
+		w := from
 		open := func(ctx context.Context) (grpc.ServerStreamingClient[pb.WatchResponse], error) {
-			return c.stub.Watch(ctx, &pb.WatchRequest{Parent: parent, After: after})
+			return c.stub.Watch(ctx, &pb.WatchRequest{Parent: parent, After: uint64(w.After), Uid: uint64(w.Study)})
 		}
 		follow(ctx, c, open, wire.DecodeEvent, func(h tuner.Event, err error) bool {
-			after = max(after, uint64(h.Position))
-			return yield(h, err)
+			return w.Yield(yield, h, err)
 		})
 	}
 }

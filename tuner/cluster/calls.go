@@ -8,7 +8,6 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // page is a part of a list.
@@ -44,14 +43,15 @@ func (s *Service) Backup(ctx context.Context, w io.Writer) error { return s.loca
 
 // Watch implements [tuner.Service]. A watch here follows the study to another server, and
 // one there ends as unavailable when that server loses the study.
-func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
 	return func(yield func(tuner.Event, error) bool) {
+		w := from
 		v, far := store.Server{}, false
 		if !s.options.Forwarded(ctx) {
 			v, far = s.place(name)
 		}
 		if !far {
-			owner, over := s.watchHere(ctx, name, &after, yield)
+			owner, over := s.watchHere(ctx, name, &w, yield)
 			if over {
 				return
 			}
@@ -63,11 +63,11 @@ func (s *Service) Watch(ctx context.Context, name string, after study.Position) 
 			s.learn(name, v)
 		}
 		_, err := there(ctx, s, v, name, func(ctx context.Context, n tuner.Service) (struct{}, error) {
-			for h, err := range n.Watch(ctx, name, after) {
+			for h, err := range n.Watch(ctx, name, w) {
 				if err != nil {
 					return struct{}{}, err
 				}
-				if !yield(h, nil) {
+				if !w.Yield(yield, h, nil) {
 					return struct{}{}, errEnough
 				}
 			}
@@ -89,22 +89,21 @@ var errEnough = errors.New("the loop is over")
 
 // watchHere watches a study at the local service. over is false if another server has
 // it.
-func (s *Service) watchHere(ctx context.Context, name string, after *study.Position, yield func(tuner.Event, error) bool) (owner *store.FencedError, over bool) {
+func (s *Service) watchHere(ctx context.Context, name string, w *tuner.From, yield func(tuner.Event, error) bool) (owner *store.FencedError, over bool) {
 	if !s.member.Alive() {
 		yield(tuner.Event{}, errNotAlive)
 		return nil, true
 	}
-	for h, err := range s.local.Watch(ctx, name, *after) {
+	for h, err := range s.local.Watch(ctx, name, *w) {
 		if errors.As(err, &owner) {
 			return owner, false
 		}
 		if err == nil && !s.member.Alive() {
 			h, err = tuner.Event{}, errNotAlive
 		}
-		if !yield(h, err) || err != nil {
+		if !w.Yield(yield, h, err) {
 			return nil, true
 		}
-		*after = h.Position
 	}
 	return nil, true
 }

@@ -214,12 +214,12 @@ func (r *remote) DeleteStudy(ctx context.Context, name string) error {
 	return n.DeleteStudy(ctx, name)
 }
 
-func (r *remote) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+func (r *remote) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
 	n, err := r.at(ctx, "watch")
 	if err != nil {
 		return func(yield func(tuner.Event, error) bool) { yield(tuner.Event{}, err) }
 	}
-	return n.Watch(ctx, name, after)
+	return n.Watch(ctx, name, from)
 }
 
 func (w *network) forwarded() []string {
@@ -402,7 +402,7 @@ func TestAnswersNeedALease(t *testing.T) {
 		wantCode(t, err, tuner.Unavailable)
 		_, _, err = a.Studies(t.Context(), "", 0)
 		wantCode(t, err, tuner.Unavailable)
-		for _, err := range a.Watch(t.Context(), "s", 0) {
+		for _, err := range a.Watch(t.Context(), "s", tuner.From{After: 0}) {
 			wantCode(t, err, tuner.Unavailable)
 		}
 		for _, err := range a.WatchStudies(t.Context()) {
@@ -499,7 +499,7 @@ func TestWatch(t *testing.T) {
 		}
 		var ended error
 		var last study.Position
-		for h, err := range a.Watch(t.Context(), "s", 0) {
+		for h, err := range a.Watch(t.Context(), "s", tuner.From{After: 0}) {
 			if ended = err; err != nil {
 				break
 			}
@@ -517,7 +517,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("the watch ended at %d: %v", last, ended)
 		}
 		wantCode(t, ended, tuner.Unavailable)
-		for h, err := range c.Watch(t.Context(), "s", last) {
+		for h, err := range c.Watch(t.Context(), "s", tuner.From{After: last}) {
 			if err != nil || h.Position != 3 {
 				t.Errorf("the next watch yields %+v, %v", h, err)
 			}

@@ -23,7 +23,7 @@ func callers(t *testing.T, tn *Engine) (all []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for h, err := range tn.Watch(ctx, "s", 0) {
+	for h, err := range tn.Watch(ctx, "s", tuner.From{After: 0}) {
 		if err != nil {
 			t.Fatal(err)
 		}

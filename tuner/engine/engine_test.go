@@ -1020,7 +1020,7 @@ func TestWatch(t *testing.T) {
 	go func() {
 		defer close(ended)
 		position := study.Position(0)
-		for h, err := range tn.Watch(ctx, "s", 0) {
+		for h, err := range tn.Watch(ctx, "s", tuner.From{After: 0}) {
 			if err != nil {
 				if len(kinds) != 6 || tuner.CodeOf(err) != tuner.NotFound {
 					t.Errorf("after %v: %v", kinds, err)
@@ -1043,7 +1043,7 @@ func TestWatch(t *testing.T) {
 	if _, err := tn.Finish(t.Context(), "s", study.Finish{}); err != nil {
 		t.Fatal(err)
 	}
-	for h, err := range tn.Watch(ctx, "s", 5) { // a late watcher
+	for h, err := range tn.Watch(ctx, "s", tuner.From{After: 5}) { // a late watcher
 		if err != nil || h.Kind != "finished" || h.Status != study.StatusFinished {
 			t.Errorf("from position 5 on: %+v, %v", h, err)
 		}

@@ -164,7 +164,7 @@ func TestMemoryOfWatches(t *testing.T) {
 		defer cancel()
 		var reports, small atomic.Int64
 		go func() {
-			for h, err := range tn.Watch(ctx, "s", 0) {
+			for h, err := range tn.Watch(ctx, "s", tuner.From{After: 0}) {
 				switch {
 				case err != nil:
 					return

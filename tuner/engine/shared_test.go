@@ -113,7 +113,7 @@ func TestTakenOver(t *testing.T) {
 	_, err := a.Ask(t.Context(), "s", study.Ask{Worker: "late"})
 	wantOwner(t, err, "b:1")
 	watched := 0
-	for _, err := range a.Watch(t.Context(), "s", 0) {
+	for _, err := range a.Watch(t.Context(), "s", tuner.From{After: 0}) {
 		if err != nil {
 			wantOwner(t, err, "b:1")
 		} else {

@@ -13,10 +13,11 @@ import (
 )
 
 // Watch implements [tuner.Service].
-func (t *Engine) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+func (t *Engine) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
 	return func(yield func(tuner.Event, error) bool) {
+		w := from
 		for {
-			n, err := t.news(ctx, name, after)
+			n, err := t.news(ctx, name, &w)
 			if err == nil && n.view == nil {
 				select {
 				case <-n.advanced:
@@ -30,13 +31,12 @@ func (t *Engine) Watch(ctx context.Context, name string, after study.Position) i
 				return
 			}
 			more, err := func() (bool, error) {
-				batch, leave, err := t.batch(ctx, n, after)
+				batch, leave, err := t.batch(ctx, n, w.After)
 				defer leave() // also after a panic of the caller
 				for _, h := range batch {
-					if !yield(h, nil) {
+					if !w.Yield(yield, h, nil) {
 						return false, nil
 					}
-					after = h.Position
 				}
 				return true, err
 			}()
@@ -76,7 +76,7 @@ func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch
 		if r.Position > n.view.Position() {
 			break // the view is older than this event
 		}
-		h := view.Event(r, n.view)
+		h := view.Event(n.id, r, n.view)
 		next := view.SizeOfEvent(h)
 		if size > 0 && size+next > watchBatch {
 			break
@@ -98,7 +98,7 @@ func (t *Engine) batch(ctx context.Context, n news, after study.Position) (batch
 		if err != nil {
 			return nil, leave, err
 		}
-		return []tuner.Event{view.Event(r, n.view)}, leave, nil
+		return []tuner.Event{view.Event(n.id, r, n.view)}, leave, nil
 	}
 	return nil, leave, nil
 }
@@ -109,13 +109,24 @@ type news struct {
 	id       store.StudyID
 	view     *study.View
 	advanced <-chan struct{}
+	end      study.Position // that the engine knows
 }
 
-func (t *Engine) news(ctx context.Context, name string, after study.Position) (n news, err error) {
+func (t *Engine) news(ctx context.Context, name string, from *tuner.From) (n news, err error) {
 	err = t.with(ctx, name, func(a *actor.Actor) (err error) {
 		n.id = a.ID()
-		n.view, n.advanced, err = a.Since(ctx, after)
+		n.view, n.advanced, n.end, err = a.Since(ctx, from.After)
 		return err
 	})
+	if err == nil {
+		err = from.Of(n.id)
+	}
+	if err != nil || n.end >= from.After {
+		return n, err
+	}
+	info, err := t.store.Stat(ctx, n.id) // another writer of the store may be ahead
+	if err == nil && info.Head < from.After {
+		err = from.PastEnd(info.Head)
+	}
 	return n, err
 }

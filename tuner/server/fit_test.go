@@ -189,7 +189,7 @@ func (l largeOutcome) Best(context.Context, string) ([]study.Trial, error) {
 	return []study.Trial{l.trial()}, nil
 }
 
-func (l largeOutcome) Watch(context.Context, string, study.Position) iter.Seq2[tuner.Event, error] {
+func (l largeOutcome) Watch(context.Context, string, tuner.From) iter.Seq2[tuner.Event, error] {
 	return func(yield func(tuner.Event, error) bool) {
 		t := l.trial()
 		yield(tuner.Event{Position: 1, Kind: "told", Trial: &t}, nil)

@@ -367,7 +367,7 @@ func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[p
 	if err != nil {
 		return err
 	}
-	events := h.service.Watch(stream.Context(), name, study.Position(m.GetAfter()))
+	events := h.service.Watch(stream.Context(), name, tuner.From{Study: store.StudyID(m.GetUid()), After: study.Position(m.GetAfter())})
 	return watch(h, stream, name, events, func(event tuner.Event) error {
 		out, err := happened(name, event, h.room())
 		if err != nil {

@@ -293,7 +293,7 @@ func (f *faulty) Best(context.Context, string) ([]study.Trial, error) {
 	return nil, errors.New("open " + f.secret)
 }
 
-func (f *faulty) Watch(context.Context, string, study.Position) iter.Seq2[tuner.Event, error] {
+func (f *faulty) Watch(context.Context, string, tuner.From) iter.Seq2[tuner.Event, error] {
 	panic(f.secret)
 }
 

@@ -181,15 +181,15 @@ func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 }
 
 // Watch implements [tuner.Service]. It looks at the file now and then.
-func (s *Service) Watch(ctx context.Context, name string, after study.Position) iter.Seq2[tuner.Event, error] {
+func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.Seq2[tuner.Event, error] {
 	return func(yield func(tuner.Event, error) bool) {
+		w := from
 		for {
-			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Event, error) { return read(ctx, svc, name, after) })
+			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Event, error) { return read(ctx, svc, name, &w) })
 			for _, h := range news {
-				if !yield(h, nil) {
+				if !w.Yield(yield, h, nil) {
 					return
 				}
-				after = h.Position
 			}
 			if err == nil && len(news) == 0 {
 				timer := time.NewTimer(poll)
@@ -260,13 +260,19 @@ func (s *Service) news(ctx context.Context, known map[store.StudyID]study.Positi
 	return news, nil
 }
 
-// read returns some of what happened after a position, without waiting.
-func read(ctx context.Context, svc tuner.Service, name string, after study.Position) (news []tuner.Event, err error) {
+// read returns some of what happened since, without waiting.
+func read(ctx context.Context, svc tuner.Service, name string, w *tuner.From) (news []tuner.Event, err error) {
 	view, err := svc.Study(ctx, name)
-	if err != nil || view.Position <= after {
+	if err == nil {
+		err = w.Of(view.ID)
+	}
+	if err == nil && view.Position < w.After {
+		err = w.PastEnd(view.Position)
+	}
+	if err != nil || view.Position <= w.After {
 		return nil, err
 	}
-	for h, err := range svc.Watch(ctx, name, after) {
+	for h, err := range svc.Watch(ctx, name, *w) {
 		if err != nil {
 			return news, err
 		}

@@ -78,7 +78,7 @@ func TestOwnersTakeTurns(t *testing.T) {
 		defer owner.Close()
 	}
 	var seen []study.Position
-	for h, err := range first.Watch(t.Context(), "s", 0) {
+	for h, err := range first.Watch(t.Context(), "s", tuner.From{After: 0}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -50,7 +51,7 @@ func DecodeVerdict[M interface {
 
 // EncodeEvent encodes an event of the named study.
 func EncodeEvent(name string, h tuner.Event) (*pb.WatchResponse, error) {
-	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status), Caller: h.Caller}
+	m := &pb.WatchResponse{Position: uint64(h.Position), Time: encodeTime(h.Time), Event: h.Kind, StudyState: pb.StudyState(h.Status), Caller: h.Caller, Uid: uint64(h.Study)}
 	if h.Trial == nil {
 		return m, nil
 	}
@@ -63,7 +64,7 @@ func EncodeEvent(name string, h tuner.Event) (*pb.WatchResponse, error) {
 func DecodeEvent(m *pb.WatchResponse) (tuner.Event, error) {
 	var d decoder
 	h := tuner.Event{
-		Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
+		Study: store.StudyID(m.GetUid()), Position: study.Position(m.GetPosition()), Time: d.time("time", m.GetTime()), Kind: m.GetEvent(),
 		Caller: m.GetCaller(), Status: enum(&d, "study_state", m.GetStudyState(), study.StatusFinished),
 	}
 	if m.GetTrial() != nil {

@@ -36,7 +36,7 @@ trial is running.`,
 				} else if untilFinished && quiet(view) {
 					return nil
 				}
-				return w.run(ctx, svc, view.Name, from)
+				return w.run(ctx, svc, view.Name, tuner.From{Study: view.ID, After: from})
 			})
 		},
 	}
@@ -59,8 +59,8 @@ type Watching struct {
 	untilFinished bool
 }
 
-func (w *Watching) run(ctx context.Context, svc tuner.Service, name string, after study.Position) error {
-	for h, err := range svc.Watch(ctx, name, after) {
+func (w *Watching) run(ctx context.Context, svc tuner.Service, name string, from tuner.From) error {
+	for h, err := range svc.Watch(ctx, name, from) {
 		if ctx.Err() != nil {
 			return cli.Exit(cli.ExitInterrupted, nil) // the usual end
 		}

@@ -5385,11 +5385,16 @@ func (x *ParameterImportance) GetData() float64 {
 	return 0
 }
 
+// The events of a study's log, each once, in order and without gaps, as soon as they are
+// stored. To continue after a cut, give the uid and position of the last one. Begin
+// anew at 0 after NOT_FOUND, and after INVALID_ARGUMENT for after.
 type WatchRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Parent string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Events after this position, 0 for all.
-	After         uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	// Events after this position, 0 for all. It must not be past the end of the log.
+	After uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	// Of the study with this uid only, else NOT_FOUND. 0 means any study with this name.
+	Uid           uint64 `protobuf:"varint,3,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5438,6 +5443,13 @@ func (x *WatchRequest) GetAfter() uint64 {
 	return 0
 }
 
+func (x *WatchRequest) GetUid() uint64 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
 type WatchResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Position uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
@@ -5450,7 +5462,9 @@ type WatchResponse struct {
 	Trial      *Trial     `protobuf:"bytes,5,opt,name=trial,proto3" json:"trial,omitempty"`
 	// The caller that caused the event, such as "token 3f2a9c01" or "certificate
 	// node-7". Empty if it is not known, and for what the server does itself.
-	Caller        string `protobuf:"bytes,6,opt,name=caller,proto3" json:"caller,omitempty"`
+	Caller string `protobuf:"bytes,6,opt,name=caller,proto3" json:"caller,omitempty"`
+	// The study's. A study that was deleted and created again has another one.
+	Uid           uint64 `protobuf:"varint,7,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5525,6 +5539,13 @@ func (x *WatchResponse) GetCaller() string {
 		return x.Caller
 	}
 	return ""
+}
+
+func (x *WatchResponse) GetUid() uint64 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
 }
 
 type WatchStudiesRequest struct {
@@ -6273,10 +6294,11 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06_totalB\x14\n" +
 	"\x12_first_order_errorB\x0e\n" +
 	"\f_total_errorB\a\n" +
-	"\x05_data\"<\n" +
+	"\x05_data\"N\n" +
 	"\fWatchRequest\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\x04R\x05after\"\xe7\x01\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\x04R\x03uid\"\xf9\x01\n" +
 	"\rWatchResponse\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
@@ -6284,7 +6306,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\vstudy_state\x18\x04 \x01(\x0e2\x14.tuner.v1.StudyStateR\n" +
 	"studyState\x12%\n" +
 	"\x05trial\x18\x05 \x01(\v2\x0f.tuner.v1.TrialR\x05trial\x12\x16\n" +
-	"\x06caller\x18\x06 \x01(\tR\x06caller\"\x15\n" +
+	"\x06caller\x18\x06 \x01(\tR\x06caller\x12\x10\n" +
+	"\x03uid\x18\a \x01(\x04R\x03uid\"\x15\n" +
 	"\x13WatchStudiesRequest\"|\n" +
 	"\x14WatchStudiesResponse\x12)\n" +
 	"\astudies\x18\x01 \x03(\v2\x0f.tuner.v1.StudyR\astudies\x12!\n" +

@@ -123,8 +123,8 @@ func (a *Actor) Trial(ctx context.Context, number int) (trial study.Trial, err e
 func (a *Actor) Snapshot(ctx context.Context) (*study.View, error) { return a.log.snapshot(ctx) }
 
 // Since returns the stored study if it is ahead of a position. Otherwise it returns nil and
-// a channel that is closed when that may have changed.
-func (a *Actor) Since(ctx context.Context, after study.Position) (v *study.View, advanced <-chan struct{}, err error) {
+// a channel that is closed when that may have changed. end is the position of the study.
+func (a *Actor) Since(ctx context.Context, after study.Position) (v *study.View, advanced <-chan struct{}, end study.Position, err error) {
 	return a.log.since(ctx, after)
 }
 

@@ -302,15 +302,15 @@ func (l *eventLog) snapshot(ctx context.Context) (v *study.View, err error) {
 
 // since returns the stored study if it is ahead of a position. Otherwise it returns nil
 // and a channel that is closed when that may have changed.
-func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, err error) {
+func (l *eventLog) since(ctx context.Context, after study.Position) (view *study.View, advanced <-chan struct{}, end study.Position, err error) {
 	l.mu.Lock()
-	advanced = l.advanced
+	advanced, end = l.advanced, l.committed
 	v, err := l.current()
-	if err != nil || l.committed <= after {
+	if err != nil || end <= after {
 		l.mu.Unlock()
-		return nil, advanced, err
+		return nil, advanced, end, err
 	}
-	return v.study.Snapshot(), advanced, l.release(ctx, nil)
+	return v.study.Snapshot(), advanced, end, l.release(ctx, nil)
 }
 
 // unlocked releases the lock while it calls f. It returns ErrDiscarded if the live

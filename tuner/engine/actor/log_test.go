@@ -238,7 +238,7 @@ func TestLogRetires(t *testing.T) {
 	if err := l.updateLater(t.Context(), func(*state) error { _, err := l.decide(t.Context(), mark(0)); return err }); err != nil {
 		t.Fatal(err)
 	}
-	_, advanced, err := l.since(t.Context(), 7)
+	_, advanced, _, err := l.since(t.Context(), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestLogRetires(t *testing.T) {
 	if err := l.do(t.Context(), mark(1)); !errors.Is(err, ErrRetired) {
 		t.Errorf("decided after the end: %v", err)
 	}
-	if _, _, err := l.since(t.Context(), 0); !errors.Is(err, ErrRetired) {
+	if _, _, _, err := l.since(t.Context(), 0); !errors.Is(err, ErrRetired) {
 		t.Errorf("watched after the end: %v", err)
 	}
 }
@@ -260,7 +260,7 @@ func TestLogPublishes(t *testing.T) {
 	s := &shelf{}
 	l, end := runLog(t, s)
 	defer end()
-	view, advanced, err := l.since(t.Context(), 1)
+	view, advanced, _, err := l.since(t.Context(), 1)
 	if err != nil || view != nil {
 		t.Fatalf("at the head: %v, %v", view, err)
 	}
@@ -268,7 +268,7 @@ func TestLogPublishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-advanced
-	if view, _, err = l.since(t.Context(), 1); err != nil || view == nil || view.Position() != 2 {
+	if view, _, _, err = l.since(t.Context(), 1); err != nil || view == nil || view.Position() != 2 {
 		t.Errorf("after an event: %v, %v", view, err)
 	}
 }

@@ -19,8 +19,8 @@ func added(e study.Event) []study.Report {
 }
 
 // Event describes a stored event.
-func Event(r store.Record, v *study.View) tuner.Event {
-	h := tuner.Event{Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
+func Event(id store.StudyID, r store.Record, v *study.View) tuner.Event {
+	h := tuner.Event{Study: id, Position: r.Position, Time: r.Event.Time, Caller: r.Event.Caller}
 	h.Status, _ = v.Status()
 	h.Kind = Kind(r.Event.Body)
 	if n, ok := r.Event.Trial(); ok {

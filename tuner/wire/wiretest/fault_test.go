@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -227,7 +229,7 @@ func TestWatchResumes(t *testing.T) {
 	}
 	const events = 60
 	next := study.Position(1)
-	for h, err := range c.Watch(t.Context(), "s", 0) {
+	for h, err := range c.Watch(t.Context(), "s", tuner.From{After: 0}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,12 +249,117 @@ func TestWatchResumes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last error
-	for _, err := range c.Watch(ctx, "s", 0) {
+	for _, err := range c.Watch(ctx, "s", tuner.From{After: 0}) {
 		cancel()
 		last = err
 	}
 	if !errors.Is(last, context.Canceled) {
 		t.Errorf("a cancelled watch ended with %v", last)
+	}
+}
+
+// TestWatchEndsWithItsStudy deletes a study while its watch is cut, and creates another one
+// of its name that is as long, shorter or longer. The watch says so at once, and yields no
+// event of the other.
+func TestWatchEndsWithItsStudy(t *testing.T) {
+	for _, length := range []int{0, 2, 9} {
+		service := wiretest.New(t)
+		l := &cuttable{Listener: listen(t)}
+		serve(t, service, server.Options{Limits: free}, l)
+		c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
+		fill := func(n int) {
+			if _, err := service.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
+				t.Fatal(err)
+			}
+			for range n {
+				if _, err := service.Enqueue(t.Context(), "s", study.Enqueue{Config: config(0, 1)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		fill(2)
+		events := 0
+		var last error
+		for _, err := range c.Watch(t.Context(), "s", tuner.From{}) {
+			if last = err; err != nil {
+				break
+			}
+			if events++; events == 3 {
+				l.cut()
+				if err := service.DeleteStudy(t.Context(), "s"); err != nil {
+					t.Fatal(err)
+				}
+				fill(length)
+			}
+		}
+		if events != 3 || tuner.CodeOf(last) != tuner.NotFound || !strings.Contains(last.Error(), "watch that from position 0") {
+			t.Errorf("with %d events in the other study: %d events, then %v", length, events, last)
+		}
+		for _, err := range c.Watch(t.Context(), "s", tuner.From{After: 100}) {
+			if tuner.CodeOf(err) != tuner.Invalid || !strings.Contains(err.Error(), "after = 100: is past the end of the log") {
+				t.Errorf("past the end: %v", err)
+			}
+			break
+		}
+	}
+}
+
+// TestWatchStudiesResumes cuts the watch of all studies while they change. In the end its
+// client knows all of them as they are.
+func TestWatchStudiesResumes(t *testing.T) {
+	service := wiretest.New(t)
+	l := &cuttable{Listener: listen(t)}
+	serve(t, service, server.Options{Limits: free}, l)
+	c := dial(t, l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
+	change := func(round int) {
+		name := fmt.Sprint("s", round%3)
+		if round >= 3 {
+			if err := service.DeleteStudy(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := service.CreateStudy(t.Context(), name, study.Create{Spec: spec(t)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Enqueue(t.Context(), "s0", study.Enqueue{Config: config(0, 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := make(map[store.StudyID]study.Position)
+	round, end := 0, time.Now().Add(time.Minute)
+	for news, err := range c.WatchStudies(t.Context()) {
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("after %d rounds the client knows %v: %v", round, known, err)
+		}
+		for _, s := range news.Studies {
+			if s.Position < known[s.ID] {
+				t.Errorf("study %d went back to %d", s.ID, s.Position)
+			}
+			known[s.ID] = s.Position
+		}
+		for _, id := range news.Deleted {
+			if _, had := known[id]; !had {
+				t.Errorf("study %d is gone, which was not told of", id)
+			}
+			delete(known, id)
+		}
+		if round < 9 {
+			l.cut()
+			change(round)
+			round++
+			continue
+		}
+		there, _, err := service.Studies(t.Context(), "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := make(map[store.StudyID]study.Position)
+		for _, s := range there {
+			now[s.ID] = s.Position
+		}
+		if maps.Equal(known, now) {
+			return
+		}
 	}
 }
 
@@ -266,7 +373,7 @@ func TestServerAway(t *testing.T) {
 	if _, err := c.Tell(t.Context(), "s", study.Tell{Outcome: completed(1)}); tuner.CodeOf(err) != tuner.Unavailable {
 		t.Errorf("without a server the code is %q of %v", tuner.CodeOf(err), err)
 	}
-	for _, err := range c.Watch(t.Context(), "s", 0) {
+	for _, err := range c.Watch(t.Context(), "s", tuner.From{After: 0}) {
 		if tuner.CodeOf(err) != tuner.Unavailable {
 			t.Errorf("watching without a server: %v", err)
 		}

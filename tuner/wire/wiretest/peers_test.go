@@ -130,7 +130,7 @@ func TestPassedOn(t *testing.T) {
 	if tuner.CodeOf(err) != tuner.Denied {
 		t.Errorf("another study: %v", err)
 	}
-	for h, err := range root.Watch(t.Context(), "s", 1) {
+	for h, err := range root.Watch(t.Context(), "s", tuner.From{After: 1}) {
 		if err != nil || h.Caller != "token "+info.ID {
 			t.Errorf("the ask was by %q, %v, want token %s", h.Caller, err, info.ID)
 		}

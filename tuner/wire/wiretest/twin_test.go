@@ -322,7 +322,7 @@ var _ io.Writer = full{}
 
 // watched returns the first n events.
 func watched(ctx context.Context, s tuner.Service, name string, after study.Position, n int) (list []tuner.Event, err error) {
-	for h, err := range s.Watch(ctx, name, after) {
+	for h, err := range s.Watch(ctx, name, tuner.From{After: after}) {
 		if err != nil {
 			return list, err
 		}
