@@ -1,17 +1,13 @@
 package dataset
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
@@ -46,8 +42,13 @@ func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if o.TargetPath != "" && len(paths) > 1 {
 		return nil, errors.New("dataset: a target file goes with one file of inputs")
 	}
-	if err := checkChunkFile(o.ChunkFile, append(slices.Clone(paths), o.TargetPath)); err != nil {
-		return nil, err
+	if o.ChunkFile != "" {
+		reason, err := atomicfile.Replaceable(o.ChunkFile, "chunk file", chunkMagic, append(slices.Clone(paths), o.TargetPath))
+		if err != nil {
+			return nil, &FileError{File: o.ChunkFile, Reason: "it cannot be replaced", Err: errors.Unwrap(err)}
+		} else if reason != "" {
+			return nil, &FileError{File: o.ChunkFile, Reason: reason}
+		}
 	}
 	t, err := open(ctx, o, paths)
 	var labels *labelsError
@@ -92,102 +93,6 @@ func open(ctx context.Context, o Options, paths []string) (*Table, error) {
 		return nil, errors.Join(err, t.Close())
 	}
 	return counted, nil
-}
-
-// input is an open file, decompressed.
-type input struct {
-	path       string
-	r          *bufio.Reader
-	compressed bool
-	file       *os.File // nil for standard input
-}
-
-// headBytes is the size of the start of a file that detects formats and headers.
-const headBytes = 64 << 10
-
-func openFile(ctx context.Context, path string) (*input, error) {
-	in := &input{path: path}
-	var raw io.Reader
-	if path == "-" {
-		raw = newInterruptible(ctx, os.Stdin)
-	} else {
-		if scheme, _, ok := strings.Cut(path, "://"); ok {
-			return nil, &FileError{File: path, Reason: fmt.Sprintf("files are read from disks alone; download the %s address, or pipe it into -", scheme)}
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, &FileError{File: path, Reason: "it cannot be opened", Err: errors.Unwrap(err)}
-		}
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			f.Close()
-			return nil, &FileError{File: path, Reason: "it is a directory"}
-		}
-		raw, in.file = f, f
-	}
-	if err := in.decompress(raw); err != nil {
-		in.close()
-		return nil, err
-	}
-	return in, nil
-}
-
-func (in *input) decompress(raw io.Reader) error {
-	in.r = bufio.NewReaderSize(raw, headBytes)
-	if magic, _ := in.r.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return nil
-	}
-	gz, err := gzip.NewReader(in.r)
-	if err != nil {
-		return &FileError{File: in.path, Reason: "it cannot be decompressed", Err: err}
-	}
-	in.compressed = true
-	in.r = bufio.NewReaderSize(gz, headBytes)
-	return nil
-}
-
-func (in *input) head() []byte { return headOf(in.r) }
-
-func (in *input) close() {
-	if in.file != nil {
-		in.file.Close()
-	}
-}
-
-// randomAccess returns the contents for formats that are read out of order. It is the
-// file itself, or a copy in memory if the file is compressed or a pipe.
-func (in *input) randomAccess() (io.ReaderAt, int64, error) {
-	if in.file != nil && !in.compressed {
-		if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
-			return in.file, info.Size(), nil
-		}
-	}
-	data, err := io.ReadAll(io.LimitReader(in.r, MaxArchive+1))
-	if err != nil {
-		return nil, 0, &FileError{File: in.path, Reason: "it cannot be read", Err: err}
-	}
-	if len(data) > MaxArchive {
-		return nil, 0, &FileError{File: in.path, Reason: fmt.Sprintf("it is larger than %d bytes; decompress it to a file", MaxArchive)}
-	}
-	return bytes.NewReader(data), int64(len(data)), nil
-}
-
-// reader returns the rowReader of an open file, and that of its targets if it has them apart.
-func (in *input) reader(o *Options, rep *Report) (r, targets rowReader, err error) {
-	switch o.Format {
-	case NPY:
-		r, err = openNPY(in.path, in.r)
-	case NPZ:
-		return openNPZ(in, o, rep)
-	case IDX:
-		r, err = openIDX(in.path, in.r)
-	case Parquet:
-		r, err = openParquet(in, o)
-	case JSON:
-		r, err = openJSON(in.path, in.r, o)
-	default:
-		r, err = openCSV(in.path, in.r, o, rep)
-	}
-	return r, nil, err
 }
 
 // readDense reads all files into the table.
@@ -293,57 +198,6 @@ func readRows(ctx context.Context, b *builder, r rowReader, targets *targetFile)
 			return err
 		}
 	}
-}
-
-// targetFile reads targets that are apart, in Options.TargetPath or an array of an archive.
-type targetFile struct {
-	in        *input
-	rowReader // nil if no targets are apart
-}
-
-// width returns the number of targets that are apart.
-func (f *targetFile) width() int {
-	if f.rowReader == nil {
-		return 0
-	}
-	_, n := f.columns()
-	return n
-}
-
-func openTargets(ctx context.Context, o *Options) (*targetFile, error) {
-	in, err := openFile(ctx, o.TargetPath)
-	if err != nil {
-		return nil, err
-	}
-	other := Options{Missing: o.Missing, Header: HeaderAuto}
-	if other.Format, _ = detectFormat(in.path, in.head()); other.Format == LibSVM || other.Format == Chunks {
-		err = &FileError{File: in.path, Reason: fmt.Sprintf("a target file cannot have the format %s", other.Format)}
-	}
-	var r rowReader
-	if err == nil {
-		r, _, err = in.reader(&other, &Report{})
-	}
-	if err != nil {
-		in.close()
-		return nil, err
-	}
-	return &targetFile{in, r}, nil
-}
-
-// next reads the targets of a row. more is false at the end of both files.
-func (f *targetFile) next(b *builder, width int, ended bool) (more bool, err error) {
-	err = f.rowReader.next(b, width)
-	switch {
-	case err == io.EOF && ended:
-		return false, nil
-	case err == io.EOF:
-		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("inputs and targets have different numbers of rows: it ends after %s; there are more inputs", count(b.rows, "row"))}
-	case err != nil:
-		return false, err
-	case ended:
-		return false, &FileError{File: f.in.path, Reason: fmt.Sprintf("inputs and targets have different numbers of rows: it has more rows than the inputs, %d", b.rows)}
-	}
-	return true, nil
 }
 
 // name returns the names of all columns, those of the target file last.
@@ -498,26 +352,6 @@ func (t *Table) finish(o *Options, b *builder) error {
 	return b.store.finish(t)
 }
 
-// labelsError reports labels of classes that are not the numbers that they are read as.
-type labelsError struct{ column string }
-
-func (e *labelsError) Error() string {
-	return fmt.Sprintf("dataset: the labels of the target %q are no plain integers, and standard input is read only once; name the column in Categorical", e.column)
-}
-
-// checkLabels returns a labelsError if the target has classes that must be texts.
-func (t *Table) checkLabels(o *Options, b *builder) error {
-	if len(t.targets) != 1 || o.Model != nil || o.Task == data.Regression {
-		return nil
-	}
-	c := t.targets[0]
-	odd := b.cols[slices.Index(b.slot, c)].odd
-	if col := &t.columns[c]; odd && col.Kind == data.Numeric && (o.Task == data.Classification || col.Constant() || two(col)) {
-		return &labelsError{col.Name}
-	}
-	return nil
-}
-
 // follow gives the columns the kinds that they have in a model.
 func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	if e.Sparse != nil {
@@ -562,80 +396,6 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	}
 	return nil
 }
-
-// candidates returns the columns that may become targets.
-func (t *Table) candidates(o *Options, names []string) []int {
-	switch {
-	case len(names) == 0 || len(t.targets) > 0 || o.NoTarget || o.Model != nil:
-		return t.targets
-	case t.named:
-		return []int{namedTarget(names)}
-	}
-	return []int{0, len(names) - 1}
-}
-
-// namedTarget returns the column that is called a target, or the last one.
-func namedTarget(names []string) int {
-	for _, want := range targetNames {
-		for c, name := range names {
-			if strings.EqualFold(name, want) {
-				return c
-			}
-		}
-	}
-	return len(names) - 1
-}
-
-// targetNames are the names of columns that are targets by default.
-var targetNames = []string{"target", "label", "class", "outcome", "y"}
-
-// chooseTarget detects the target unless the options name it.
-func (t *Table) chooseTarget(o *Options) error {
-	switch {
-	case o.Model != nil:
-		t.report.TargetWhy = "as in the model"
-	case o.NoTarget:
-		t.report.TargetWhy = "as asked"
-	case o.TargetPath != "":
-		t.report.TargetWhy = "the target file"
-	case len(o.Target) > 0:
-		t.report.TargetWhy = "as asked"
-	case len(t.targets) > 0:
-		t.report.TargetWhy = "the array of targets"
-	default:
-		c, why := t.guessTarget()
-		t.report.TargetWhy = why
-		if c >= 0 {
-			t.targets = []int{c}
-		}
-	}
-	if len(t.targets) == len(t.columns) {
-		return errors.New("dataset: there is no column left for inputs")
-	}
-	return nil
-}
-
-// guessTarget returns a column, or −1, and the reason.
-func (t *Table) guessTarget() (int, string) {
-	last := len(t.columns) - 1
-	switch {
-	case last == 0:
-		return -1, "there is one column only"
-	case t.report.Format != CSV && t.report.Format != Parquet && t.report.Format != JSON:
-		return -1, fmt.Sprintf("the format %s does not say", t.report.Format)
-	case t.named:
-		names := t.names()
-		if c := namedTarget(names); slices.ContainsFunc(targetNames, func(want string) bool { return strings.EqualFold(names[c], want) }) {
-			return c, "by its name"
-		}
-		return last, "it is the last column, and no name says otherwise; see Options.Target"
-	case two(&t.columns[0]) && !two(&t.columns[last]):
-		return 0, "the first column has two values, the last has not; see Options.Target"
-	}
-	return last, "it is the last column; see Options.Target"
-}
-
-func two(c *Column) bool { return c.Values == 2 && (c.Whole || c.Kind == data.Categorical) }
 
 func (t *Table) fillReport() {
 	r := &t.report
