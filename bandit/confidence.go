@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Confidence is the rule for the width b of the bounds μ̃ ± b·σ̃.
+// Confidence is the rule for the width b of the bounds μ̃ ± b·σ̃. Package
+// tuner/propose/acquire has the one of the service.
 type Confidence interface {
 	// Beta returns b ≥ 0.
 	Beta(State) float64

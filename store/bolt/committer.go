@@ -68,7 +68,7 @@ func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transa
 	select {
 	case <-w.done:
 		return w.err
-	case <-time.After(patience): // the committer waits for a lock of the engine
+	case <-time.After(patience): // the committer waits for a lock of bbolt
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
 	}
 }
@@ -140,25 +140,25 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	if err := s.Failure(); err != nil {
 		return nil, err
 	}
-	engine, err := s.begin(true)
+	inner, err := s.begin(true)
 	if errors.Is(err, ErrDamaged) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, s.unknown(fmt.Errorf("beginning a transaction: %w", err))
 	}
-	tx := &transaction{Tx: engine, studies: int(c.studies.Load())}
+	tx := &transaction{Tx: inner, studies: int(c.studies.Load())}
 	if applied, err = apply(tx, batch); err != nil {
 		if fault, ok := errors.AsType[faultError](err); ok {
 			return nil, s.broken(fault)
 		}
-		_ = guarded(engine.Rollback)
+		_ = guarded(inner.Rollback)
 		return nil, s.unknown(err)
 	}
 	if len(applied) == 0 {
-		return nil, engine.Rollback()
+		return nil, inner.Rollback()
 	}
-	if err := c.commit(engine); err != nil {
+	if err := c.commit(inner); err != nil {
 		return applied, err
 	}
 	c.studies.Store(int64(tx.studies))
@@ -207,7 +207,7 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	return s.unknown(fmt.Errorf("committing: %w", err))
 }
 
-// noRoom tells whether a commit failed for lack of space before the engine asked the
+// noRoom tells whether a commit failed for lack of space before bbolt asked the
 // disk to make anything durable. That is at its quota, when the file grows, or when a
 // page is written. An error of syncing is never one of these, also if it says that the
 // disk is full. If the failed write was the last one, of the meta page, the visible
@@ -219,7 +219,7 @@ func noRoom(err error) bool {
 	if write, ok := errors.AsType[*fs.PathError](err); ok {
 		return write.Op == "write" && (errors.Is(write, syscall.ENOSPC) || errors.Is(write, syscall.EDQUOT) || errors.Is(write, syscall.EFBIG))
 	}
-	// The engine returns this error as text.
+	// Bbolt returns this error as text.
 	text, growing := strings.CutPrefix(err.Error(), "file resize error: ")
 	if !growing {
 		return false

@@ -132,7 +132,7 @@ func sameEvent(a, b study.Event) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// wantSound checks the whole file, also with the engine's own check.
+// wantSound checks the whole file, also with bbolt's own check.
 func wantSound(t *testing.T, s *Store) {
 	t.Helper()
 	report, err := s.Check(t.Context(), nil)
@@ -148,7 +148,7 @@ func wantSound(t *testing.T, s *Store) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	for err := range tx.Check() {
-		t.Errorf("the engine's check: %v", err)
+		t.Errorf("bbolt's check: %v", err)
 	}
 }
 

@@ -52,7 +52,7 @@ func build(f *os.File, o Options) error {
 	return syncFile(f.Name())
 }
 
-// openNew lets the engine open a new file, which it closes.
+// openNew lets bbolt open a new file, which it closes.
 func openNew(f *os.File) (*bbolt.DB, error) {
 	return bbolt.Open(f.Name(), 0, &bbolt.Options{
 		NoFreelistSync: true,

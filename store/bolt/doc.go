@@ -32,9 +32,9 @@
 //
 // # When the file is damaged in use
 //
-// If a page cannot be read or is invalid, the engine faults and may hold locks that it
+// If a page cannot be read or is invalid, bbolt faults and may hold locks that it
 // never releases. The store therefore begins and ends transactions one at a time and
-// does not enter the engine after a fault. Every call then returns [store.ErrDamaged],
+// does not enter bbolt after a fault. Every call then returns [store.ErrDamaged],
 // and [Store.Failed] tells the process to end. Only requests in the middle of a commit
 // get [store.ErrUnknownOutcome].
 //
@@ -46,7 +46,7 @@
 //
 // bbolt maps the file and trusts it. An empty file becomes an empty store, and a
 // truncated or damaged one ends the process with a signal or with a panic in a
-// goroutine of the engine. This package therefore checks the file first. It locks it
+// goroutine of bbolt. This package therefore checks the file first. It locks it
 // and refuses a file that is empty, truncated, foreign, newer, or on a network file
 // system. It walks all pages in use with a reader that checks every number. After bbolt
 // has opened the file, it compares names, studies and logs with each other. A
@@ -75,6 +75,6 @@
 //     file grows meanwhile because it cannot reuse space.
 //   - On a full disk each refused commit takes a scan of the pages in use, about 40 ms
 //     per 100 MB, because bbolt looks for free ones.
-//   - The engine rewrites up to four neighbouring records that do not fit a page
+//   - Bbolt rewrites up to four neighbouring records that do not fit a page
 //     together, so an event of a megabyte is written up to four times.
 package bolt

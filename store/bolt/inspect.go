@@ -12,13 +12,13 @@ import (
 	"github.com/bkbtuner/bkb/store"
 )
 
-// inspection holds the properties of a file before the engine opens it.
+// inspection holds the properties of a file before bbolt opens it.
 type inspection struct {
 	meta     metaState
 	identity Identity
 }
 
-// inspect checks without the engine that a file is whole, belongs to this program and
+// inspect checks without bbolt that a file is whole, belongs to this program and
 // has a format that this program reads. It does not read the tree.
 func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	if size == 0 {
@@ -29,7 +29,7 @@ func inspect(path string, f io.ReaderAt, size int64) (inspection, error) {
 	}
 	meta := readMeta(f)
 	switch {
-	case !meta.sound && !meta.engine:
+	case !meta.sound && !meta.ofBbolt:
 		return inspection{}, foreign(path, "it does not begin like a store")
 	case !meta.sound && size < 2*minPageSize:
 		return inspection{}, truncated(path, fmt.Sprintf("it has %d bytes", size))

@@ -18,7 +18,7 @@ import (
 
 // If a file is truncated while many clients use it, every call returns an error that
 // says that the store is damaged, and the store closes. If the fault occurs while the
-// engine begins a transaction, the engine holds its locks forever.
+// bbolt begins a transaction, bbolt holds its locks forever.
 func TestCutInUse(t *testing.T) {
 	for _, size := range []int64{0, 4096, 8192, 12288, 20480} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {

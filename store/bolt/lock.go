@@ -10,7 +10,7 @@ import (
 
 const lockRetry = 20 * time.Millisecond
 
-// lock takes the lock that the engine will take again on the same open file, so that
+// lock takes the lock that bbolt will take again on the same open file, so that
 // nothing changes between inspection and use. It returns errLocked after the timeout.
 func lock(f *os.File, exclusive bool, timeout time.Duration) error {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(lockRetry) {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// The values that the engine writes at the head of its two meta pages, in the byte
+// The values that bbolt writes at the head of its two meta pages, in the byte
 // order of the machine.
 const (
 	engineMagic    = 0xED0CDAED
@@ -31,7 +31,7 @@ type metaPage struct {
 // metaState is the result of reading both meta pages.
 type metaState struct {
 	metaPage
-	engine  bool   // the file was made by the engine, sound or not
+	ofBbolt bool   // the file was made by bbolt, sound or not
 	sound   bool   // at least one page is sound, and metaPage is the newest sound one
 	lost    bool   // the other page is damaged
 	lostTx  uint64 // transaction that the damaged page names, which may be nonsense
@@ -42,9 +42,9 @@ type metaState struct {
 func readMeta(r io.ReaderAt) metaState {
 	var s metaState
 	first, firstState := readMetaPage(r, 0)
-	s.engine = firstState != metaForeign
+	s.ofBbolt = firstState != metaForeign
 	second, secondState := readSecondMeta(r, first, firstState)
-	s.engine = s.engine || secondState != metaForeign
+	s.ofBbolt = s.ofBbolt || secondState != metaForeign
 	switch {
 	case firstState == metaSound && secondState == metaSound:
 		s.sound, s.metaPage = true, first
@@ -82,7 +82,7 @@ func readSecondMeta(r io.ReaderAt, first metaPage, state metaPageState) (metaPag
 type metaPageState int
 
 const (
-	metaForeign metaPageState = iota // not of the engine
+	metaForeign metaPageState = iota // not of bbolt
 	metaBroken
 	metaSound
 )
@@ -114,7 +114,7 @@ func readMetaPage(r io.ReaderAt, offset int64) (metaPage, metaPageState) {
 	}
 }
 
-// check refuses values that the engine never writes, so that later computations do not
+// check refuses values that bbolt never writes, so that later computations do not
 // overflow.
 func (m metaPage) check() error {
 	switch {

@@ -19,7 +19,7 @@ import (
 var errLocked = errors.New("locked")
 
 // Open opens the store at path. If there is no file, it creates one unless the options
-// forbid it. Before the engine opens the file, Open locks and identifies it and checks
+// forbid it. Before bbolt opens the file, Open locks and identifies it and checks
 // every page in use, which takes about 40 ms per 100 MB in the page cache. Then it
 // compares names, studies and logs with each other.
 //
@@ -77,25 +77,25 @@ func openExisting(path string, o Options) (*Store, error) {
 type opening struct {
 	path       string
 	options    Options
-	file       *os.File // to close if the engine does not open it
+	file       *os.File // to close if bbolt does not open it
 	inspection inspection
 }
 
-// open lets the engine open the file. The engine calls openFile, which locks and
+// open lets bbolt open the file. Bbolt calls openFile, which locks and
 // inspects it.
 func (p *opening) open() (*bbolt.DB, error) {
-	engine := p.options.forBbolt()
-	engine.OpenFile = p.openFile
+	options := p.options.forBbolt()
+	options.OpenFile = p.openFile
 	var db *bbolt.DB
 	err := guarded(func() (err error) {
-		db, err = bbolt.Open(p.path, p.options.FileMode, engine)
+		db, err = bbolt.Open(p.path, p.options.FileMode, options)
 		return err
 	})
 	if err == nil {
 		return db, nil
 	}
 	if p.file != nil {
-		_ = p.file.Close() // already closed by the engine, unless it panicked
+		_ = p.file.Close() // already closed by bbolt, unless it panicked
 	}
 	if refusal, ok := errors.AsType[*FileError](err); ok {
 		return nil, refusal
@@ -110,7 +110,7 @@ func (p *opening) open() (*bbolt.DB, error) {
 	}
 }
 
-// openFile is called by the engine.
+// openFile is called by bbolt.
 func (p *opening) openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, flag&^os.O_CREATE, 0)

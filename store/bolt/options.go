@@ -107,7 +107,7 @@ func mapSize(o Options) int64 {
 	}
 }
 
-// forBbolt returns the options of the engine. The free list is rebuilt when the file is
+// forBbolt returns the options of bbolt. The free list is rebuilt when the file is
 // opened and never written, which keeps commits fast after a large deletion.
 func (o Options) forBbolt() *bbolt.Options {
 	return &bbolt.Options{

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// pageReader reads pages of the engine without the engine. The engine maps the file and
+// pageReader reads pages of bbolt without bbolt. Bbolt maps the file and
 // trusts it. If it finds nonsense, it ends the process, partly in goroutines of its own
 // where the panic cannot be caught. This reader checks every number before it uses it.
 type pageReader struct {
@@ -22,7 +22,7 @@ const (
 	elementBytes   = 16
 	bucketHead     = 16
 	firstRead      = 64 << 10 // bytes to read of a large page at first, the rest only if a key lies there
-	maxBucketBytes = 64 << 10 // limit of an inline bucket, which the engine keeps below a quarter page
+	maxBucketBytes = 64 << 10 // limit of an inline bucket, which bbolt keeps below a quarter page
 )
 
 // page is a page with its overflow, or an inline bucket.

@@ -23,7 +23,7 @@ type Store struct {
 	place    string // the path, also if the working directory changes
 	options  Options
 	db       *bbolt.DB
-	file     *os.File                 // shared with the engine, which closes it
+	file     *os.File                 // shared with bbolt, which closes it
 	identity atomic.Pointer[Identity] // replaced only by the committer
 	metaLost bool
 
@@ -32,14 +32,14 @@ type Store struct {
 	reaper    *store.Reaper
 
 	largest atomic.Int64 // largest size that the file has had
-	engine  sync.Mutex   // held while a transaction begins, and while a read transaction ends
+	turns   sync.Mutex   // held while a transaction begins, and while a read transaction ends
 
 	mu      sync.Mutex
 	closed  bool
 	failure error          // returned by every call, nil before a failure
 	calls   sync.WaitGroup // added to under mu while not closed
 	failed  chan struct{}
-	faulted chan struct{} // closed after a fault within the engine, which may hold its locks forever
+	faulted chan struct{} // closed after a fault within bbolt, which may hold its locks forever
 	leaving chan struct{} // closed when Close begins
 	watched chan struct{} // closed when watch has returned
 	close   func() error  // runs shut once
@@ -71,7 +71,7 @@ func (s *Store) start() {
 }
 
 // Close implements [store.Store]. It also waits for backups and checks, unless the
-// engine met a fault.
+// bbolt met a fault.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
@@ -90,13 +90,13 @@ func (s *Store) shut() error {
 	}()
 	select {
 	case <-idle:
-	case <-s.faulted: // calls may wait for a lock of the engine forever
+	case <-s.faulted: // calls may wait for a lock of bbolt forever
 	}
 	return s.release()
 }
 
-// release closes the engine. After a fault it closes only the file, because closing the
-// engine would wait for its locks.
+// release closes bbolt. After a fault it closes only the file, because closing
+// bbolt would wait for its locks.
 func (s *Store) release() error {
 	select {
 	case <-s.faulted:
@@ -128,7 +128,7 @@ func (s *Store) unknown(cause error) error {
 	return s.fail(fmt.Errorf("%w: open %s again: %w", store.ErrUnknownOutcome, s.path, cause))
 }
 
-// broken stops the store after a fault within the engine.
+// broken stops the store after a fault within bbolt.
 func (s *Store) broken(cause error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +194,8 @@ func (s *Store) view(ctx context.Context, f func(tx *bbolt.Tx) error) error {
 	return s.look(f)
 }
 
-// look is view within a call. After a panic or a fault, in f or in the engine, it stops
-// the store, and the engine is not entered again.
+// look is view within a call. After a panic or a fault, in f or in bbolt, it stops
+// the store, and bbolt is not entered again.
 func (s *Store) look(f func(tx *bbolt.Tx) error) error {
 	tx, err := s.begin(false)
 	if err != nil {
@@ -211,12 +211,12 @@ func (s *Store) look(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-// begin begins a transaction. The engine holds locks meanwhile and keeps them if it
+// begin begins a transaction. Bbolt holds locks meanwhile and keeps them if it
 // meets a fault. Therefore only one call at a time begins a transaction, and none after
 // a fault.
 func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
-	s.engine.Lock()
-	defer s.engine.Unlock()
+	s.turns.Lock()
+	defer s.turns.Unlock()
 	if err := s.stopped(); err != nil {
 		return nil, err
 	}
@@ -232,15 +232,15 @@ func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
 
 // end ends a read transaction.
 func (s *Store) end(tx *bbolt.Tx) error {
-	s.engine.Lock()
-	defer s.engine.Unlock()
+	s.turns.Lock()
+	defer s.turns.Unlock()
 	if err := s.stopped(); err != nil {
 		return nil // the data read are sound, and the transaction ends with the process
 	}
 	return guarded(tx.Rollback)
 }
 
-// stopped returns an error if the engine must not be entered.
+// stopped returns an error if bbolt must not be entered.
 func (s *Store) stopped() error {
 	select {
 	case <-s.faulted:
@@ -250,7 +250,7 @@ func (s *Store) stopped() error {
 	}
 }
 
-// faultError is a panic of the engine about a page that changed after the file was
+// faultError is a panic of bbolt about a page that changed after the file was
 // opened, or a fault on a page that cannot be read.
 type faultError struct{ cause any }
 

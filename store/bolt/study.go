@@ -88,7 +88,7 @@ func (tx *transaction) create(id store.StudyID, name string, records [][]byte) e
 	return nil
 }
 
-// must panics with an error that the engine returns only if this package misuses it.
+// must panics with an error that bbolt returns only if this package misuses it.
 func must(err error) {
 	if err != nil {
 		panic(misuseError{err})

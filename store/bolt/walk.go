@@ -33,9 +33,9 @@ func (f flaw) Error() string {
 }
 
 // walker visits every page that can be reached from the root and checks the properties
-// that the engine relies on. Each page says its own number, is of a known kind and is
+// that bbolt relies on. Each page says its own number, is of a known kind and is
 // reached once. Its elements lie within it, in ascending order, between the keys of its
-// parents. This is the check of the engine itself, except that no file can make it
+// parents. This is the check of bbolt itself, except that no file can make it
 // crash.
 type walker struct {
 	pageReader
@@ -209,7 +209,7 @@ func (w *walker) bucket(in place, p *page, e element, depth int) {
 }
 
 // checkFreelist checks the list of free pages in a file that has one. This package
-// writes none, but the engine's own tools do.
+// writes none, but bbolt's own tools do.
 func (w *walker) checkFreelist() {
 	if w.freelist < 2 || w.freelist >= w.pageReader.pages {
 		w.fault(fmt.Errorf("the free list is at page %d, which does not exist", w.freelist))

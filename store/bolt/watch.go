@@ -64,7 +64,7 @@ func (s *Store) moved() error {
 }
 
 // checkSize stops the store if its file became shorter, which the store itself never
-// causes. It is also called before each commit. When a commit fails, the engine reads
+// causes. It is also called before each commit. When a commit fails, bbolt reads
 // all pages in a goroutine of its own, and a fault there ends the process with a stack
 // trace. Only a file that is truncated in the middle of a commit can still cause that.
 func (s *Store) checkSize() error {

@@ -1,5 +1,5 @@
 // Package lease makes a process one of the servers that share a [store.Shared]. Each
-// study belongs to one server at a time.
+// study belongs to one server at a time. The leases of trials are in package tuner/study.
 //
 //	m, err := lease.Join(ctx, shared, lease.Options{Address: "tuner-1.example.org:7070"})
 //	…

@@ -141,7 +141,7 @@ type Attributed struct {
 // OfStudy in place of a trial number means the study itself.
 const OfStudy = -1
 
-// Anchored is a rebuild of the proposer's model. Model holds the hyper-parameters, the
+// Anchored is a model event, which is a rebuild of the proposer's model. Model holds the hyper-parameters, the
 // dictionary and all else that a restart needs, in the proposer's own encoding. It was
 // computed from the log up to Seen and is used for suggestions from position Effective
 // on.
