@@ -16,21 +16,51 @@ const maxPassed = 64
 
 // design is a proposer that draws points of the cube, one after another.
 type design struct {
-	spec    study.Spec
-	history history
-	source  source
-	joins   bool // added trials count as points of the sequence
+	spec     study.Spec
+	history  history
+	sequence *sobol.Sequence // whose points are drawn in order, nil for the random numbers of each trial's own stream
+	first    []float64       // in place of point 0 of the sequence, unless nil
+	joins    bool            // added trials count as points of the sequence
 }
 
-// source produces the points of a design.
-type source interface {
-	// at starts the suggestion for a trial, when next is the number of the point
-	// after the last one suggested.
-	at(trial int, next uint64)
-	// draw writes the next point.
-	draw(u []float64)
-	// seed returns the seed of the last point.
-	seed() uint64
+func newSobol(spec study.Spec) *design {
+	return &design{spec: spec, sequence: sobol.New(spec.Space.Dim(), spec.Seed)}
+}
+
+// newStart returns the design before there is a model. It is the center of the space, with the
+// first value of each categorical parameter, and then Sobol' points. Added trials have taken the
+// place of as many points, as in a study that goes on where another one stopped.
+func newStart(spec study.Spec) *design {
+	d := newSobol(spec)
+	d.joins, d.first = true, make([]float64, spec.Space.Dim())
+	for c, axis := range spec.Space.Axes() {
+		if axis.Ordered {
+			d.first[c] = 0.5
+		}
+	}
+	return d
+}
+
+// points returns a function that draws the points for a trial and returns the seed of each, when
+// next is the number of the point after the last one suggested.
+func (d *design) points(trial int, next uint64) func(u []float64) uint64 {
+	if d.sequence == nil {
+		seed := stream.Derive(d.spec.Seed, "random", uint64(trial))
+		rng := stream.New(seed)
+		return func(u []float64) uint64 {
+			for j := range u {
+				u[j] = rng.Float64()
+			}
+			return seed
+		}
+	}
+	return func(u []float64) uint64 {
+		if d.sequence.At(uint32(next), u); next == 0 && d.first != nil { // begins anew after 2³² points
+			copy(u, d.first)
+		}
+		next++
+		return next - 1
+	}
 }
 
 // Propose implements [Proposer].
@@ -45,8 +75,7 @@ func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 		if err := ctx.Err(); err != nil {
 			return Proposal{}, err
 		}
-		d.source.at(trial, next)
-		c, seed, err := d.fresh(b)
+		c, seed, err := d.fresh(b, d.points(trial, next))
 		if err != nil {
 			return Proposal{}, err
 		}
@@ -64,10 +93,10 @@ const maxOutside = 10_000
 // fresh draws a configuration, and its seed. If the study has it, others are drawn with the same
 // active parameters, so that a branch with few configurations keeps its share. If the study has
 // all of them, the first one is repeated.
-func (d *design) fresh(b batch) (first space.Config, seed uint64, err error) {
+func (d *design) fresh(b batch, draw func(u []float64) uint64) (first space.Config, seed uint64, err error) {
 	u, outside := make([]float64, d.spec.Space.Dim()), maxOutside
 	for passed := 0; passed <= maxPassed; {
-		d.source.draw(u)
+		at := draw(u)
 		c, ok, err := d.spec.Space.Inside(u)
 		if err == nil && !ok {
 			if outside--; outside > 0 {
@@ -79,10 +108,10 @@ func (d *design) fresh(b batch) (first space.Config, seed uint64, err error) {
 			return c, 0, fmt.Errorf("decoding a point: %w", err)
 		}
 		if passed == 0 {
-			first, seed = c, d.source.seed()
+			first, seed = c, at
 		}
 		if sameBranch(first, c) && !b.has(c) {
-			return c, d.source.seed(), nil
+			return c, at, nil
 		}
 		passed++
 	}
@@ -98,61 +127,3 @@ func sameBranch(a, b space.Config) bool {
 	}
 	return a.Len() == b.Len()
 }
-
-// sobolSource draws the points of one sequence in order.
-type sobolSource struct {
-	sequence *sobol.Sequence
-	next     uint64
-	first    []float64 // in place of point 0, unless nil
-}
-
-func newSobol(spec study.Spec) Proposer {
-	return &design{spec: spec, source: &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed)}}
-}
-
-// newStart returns the design before there is a model. It is the center of the space, with the
-// first value of each categorical parameter, and then Sobol' points. Added trials have taken the
-// place of as many points, as in a study that goes on where another one stopped.
-func newStart(spec study.Spec) *design {
-	center := make([]float64, spec.Space.Dim())
-	for c, axis := range spec.Space.Axes() {
-		if axis.Ordered {
-			center[c] = 0.5
-		}
-	}
-	return &design{spec: spec, joins: true, source: &sobolSource{sequence: sobol.New(spec.Space.Dim(), spec.Seed), first: center}}
-}
-
-func (s *sobolSource) at(_ int, next uint64) { s.next = next }
-
-func (s *sobolSource) draw(u []float64) {
-	if s.sequence.At(uint32(s.next), u); s.next == 0 && s.first != nil { // begins anew after 2³² points
-		copy(u, s.first)
-	}
-	s.next++
-}
-
-func (s *sobolSource) seed() uint64 { return s.next - 1 }
-
-// randomSource draws the points of each trial from the trial's own stream.
-type randomSource struct {
-	study, trial uint64
-	float        func() float64
-}
-
-func newRandom(spec study.Spec) Proposer {
-	return &design{spec: spec, source: &randomSource{study: spec.Seed}}
-}
-
-func (s *randomSource) at(trial int, _ uint64) {
-	s.trial = stream.Derive(s.study, "random", uint64(trial))
-	s.float = stream.New(s.trial).Float64
-}
-
-func (s *randomSource) draw(u []float64) {
-	for j := range u {
-		u[j] = s.float()
-	}
-}
-
-func (s *randomSource) seed() uint64 { return s.trial }

@@ -55,7 +55,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	m, c := &b.Model, &b.Choice
 	m.Start = int(o.Whole("start", defaultStart, 1, 10_000))
 	m.Cap = int(o.Whole("cap", 256, 16, 2048))
-	m.Sampler = o.Choice("sampler", model.AutoSampler, model.RLSSampler, model.BLESSSampler, model.UniformSampler)
+	m.Sampler = o.Choice("sampler", model.AutoSampler, model.RLSSampler, model.BLESSSampler)
 	c.Theory = o.Choice("beta", "practical", "theory") == "theory"
 	c.Width = o.Number("width", 0.05)
 	c.ExploitEvery = int(o.Whole("exploit_every", 4, 0, 1000))

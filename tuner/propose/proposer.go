@@ -124,7 +124,7 @@ func New(c study.Component, spec study.Spec) (Proposer, error) {
 		if err := noOptions(c.Options, Random); err != nil {
 			return nil, err
 		}
-		return newRandom(spec), nil
+		return &design{spec: spec}, nil
 	case Grid:
 		o, err := parseGridOptions(c.Options, spec.Space)
 		if err != nil {

@@ -83,6 +83,20 @@ const (
 	climbs         = 3
 )
 
+// newSearch returns a search with these sizes. It scores fewer candidates from many inducing points
+// on.
+func newSearch(o *model.Outlook, d *domain, many int) bandit.Search {
+	m := o.InducingPoints()
+	s := bandit.Search{
+		Domain: d, Wide: wideCandidates, Near: nearCandidates, Refine: refining,
+		Starts: climbs, Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
+	}
+	if m > many {
+		s.Wide, s.Near = s.Wide/2, s.Near*2/3
+	}
+	return s
+}
+
 // search returns the candidates. They are all configurations of a small space, else those
 // that it finds.
 func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
@@ -91,15 +105,8 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 	if all := a.finite.listed(); all != nil {
 		err = pool.Add(surface, all)
 	} else {
-		m := a.outlook.InducingPoints()
-		s := bandit.Search{
-			Surface: surface, Domain: newDomain(a.spec.Space, a.outlook.Lengths(), nil),
-			Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: a.parents(rng), Refine: refining,
-			Starts: climbs, Climbers: runtime.GOMAXPROCS(0), Budget: min(max(4_000_000/max(m*m, 1), 16), 120), // evaluations of O(m²)
-		}
-		if m > manyInducing {
-			s.Wide, s.Near = s.Wide/2, s.Near*2/3
-		}
+		s := newSearch(a.outlook, newDomain(a.spec.Space, a.outlook.Lengths(), nil), manyInducing)
+		s.Surface, s.Seed, s.Parents, s.Climbers = surface, seed, a.parents(rng), runtime.GOMAXPROCS(0)
 		pool, err = s.Run(rng)
 	}
 	if all := a.arms.points; err == nil && all != nil && !a.arms.whole && a.noisy() {

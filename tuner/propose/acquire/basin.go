@@ -85,18 +85,12 @@ func (f *basin) improve(good *kernel.Points[float64]) {
 
 // search returns the candidates, all of one branch or of any.
 func (f *basin) search(seed uint64, rng *rand.Rand) *bandit.Pool {
-	m, branch := f.outlook.InducingPoints(), f.branch(rng)
+	branch := f.branch(rng)
 	if branch != nil {
 		f.restrict(branch)
 	}
-	s := bandit.Search{
-		Surface: f, Domain: newDomain(f.spec.Space, f.outlook.Lengths(), branch),
-		Wide: wideCandidates, Seed: seed, Near: nearCandidates, Parents: f.parents, Refine: refining,
-		Starts: climbs, Climbers: 1, Budget: min(max(4_000_000/max(m*m, 1), 16), 120),
-	}
-	if m > manyInducing/2 {
-		s.Wide, s.Near = s.Wide/2, s.Near*2/3
-	}
+	s := newSearch(f.outlook, newDomain(f.spec.Space, f.outlook.Lengths(), branch), manyInducing/2)
+	s.Surface, s.Seed, s.Parents = f, seed, f.parents
 	pool, err := s.Run(rng)
 	if err != nil {
 		panic("acquire: a far search: " + err.Error()) // there are no errors

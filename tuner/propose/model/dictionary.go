@@ -16,11 +16,10 @@ import (
 
 // Samplers of inducing points.
 const (
-	AutoSampler    = "auto"    // RLS, and BLESS where the history is long
-	AllSampler     = "all"     // every different input, because there was room for all
-	RLSSampler     = "rls"     // leverage scores of all results under the previous model
-	BLESSSampler   = "bless"   // leverage scores of few results, from coarse to fine
-	UniformSampler = "uniform" // any result is as likely as any other
+	AutoSampler  = "auto"  // RLS, and BLESS where the history is long
+	AllSampler   = "all"   // every different input, because there was room for all
+	RLSSampler   = "rls"   // leverage scores of all results under the previous model
+	BLESSSampler = "bless" // leverage scores of few results, from coarse to fine
 )
 
 // Sampling of dictionaries.
@@ -85,7 +84,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		}
 	}
 	s.setDictionary(list, chosen)
-	s.Capped = len(chosen) >= room || s.Draw.Coarse > 1+1e-9 || s.Draw.Sampler == UniformSampler
+	s.Capped = len(chosen) >= room || s.Draw.Coarse > 1+1e-9
 	return nil
 }
 
@@ -97,10 +96,6 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	}
 	var sampler sketch.Sampler
 	switch s.Draw.Sampler {
-	case UniformSampler:
-		rows = h.distinct(rows, len(rows))
-		s.Dimension += float64(len(rows)) // scores are unknown
-		sampler = sketch.Uniform{Points: min(limit, len(rows))}
 	case BLESSSampler:
 		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Bound()}
 	default:

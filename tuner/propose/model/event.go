@@ -1,9 +1,12 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // modelVersion is the version of the encoding of model events. A change of the encoding, or of
@@ -80,13 +83,15 @@ func Decode(text []byte) (Event, error) {
 	return e, nil
 }
 
-// inEffect returns the content of the model event that is in effect at the end of v. If
-// there is none, ok is false.
-func inEffect(v View) (e Event, ok bool, err error) {
-	a, ok := v.Anchor(v.Position())
-	if !ok {
-		return Event{}, false, nil
+// inEffect returns the content of the model event that is in effect at the end of v, and the event
+// itself. If there is none, ok is false.
+func (m *Model) inEffect(v View) (e Event, a study.Anchored, ok bool, err error) {
+	if a, ok = v.Anchor(v.Position()); !ok {
+		return e, a, false, nil
+	}
+	if m.engine != nil && bytes.Equal(m.engine.text, a.Model) {
+		return m.engine.Event, a, true, nil
 	}
 	e, err = Decode(a.Model)
-	return e, true, err
+	return e, a, true, err
 }

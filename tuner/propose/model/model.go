@@ -41,8 +41,7 @@ func New(spec study.Spec, o Options) *Model {
 // At digests v and returns the engine in effect there, which is valid until the next call.
 // It returns nil if there is no model yet.
 func (m *Model) At(v View) (*Engine, error) {
-	a, ok := v.Anchor(v.Position())
-	e, err := m.event(a, ok)
+	e, a, ok, err := m.inEffect(v)
 	if err != nil {
 		return nil, err
 	}
@@ -87,17 +86,6 @@ func (m *Model) State() (s surrogate.State, missing int) {
 	return surrogate.Waiting, max(m.options.Start-len(list), leastMeasured-measured)
 }
 
-// event returns the content of model event a, if there is one.
-func (m *Model) event(a study.Anchored, ok bool) (Event, error) {
-	if !ok {
-		return Event{}, nil
-	}
-	if m.engine != nil && bytes.Equal(m.engine.text, a.Model) {
-		return m.engine.Event, nil
-	}
-	return Decode(a.Model)
-}
-
 // Anchor returns the model event that is due at v, if one is.
 func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 	if m.spec.Space.Dim() == 0 {
@@ -106,7 +94,7 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	if err := m.Results.follow(v); err != nil {
 		return study.Anchor{}, false, err
 	}
-	before, _, err := inEffect(v)
+	before, _, _, err := m.inEffect(v)
 	if err != nil {
 		return study.Anchor{}, false, err
 	}
@@ -138,7 +126,7 @@ func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, e
 	if err := m.Results.follow(v); err != nil {
 		return nil, err
 	}
-	before, _, err := inEffect(v)
+	before, _, _, err := m.inEffect(v)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ type Options struct {
 	// Cap ("cap", 16 to 2048, default 256) is the maximum number of inducing points. Where
 	// trials report, each takes up to five of them while there is room for all.
 	Cap int
-	// Sampler ("sampler", "auto", the default, "rls", "bless" or "uniform") draws the
+	// Sampler ("sampler", "auto", the default, "rls" or "bless") draws the
 	// inducing points where there are more different configurations than Cap. RLS,
 	// Algorithm 5 in Carratino (2020), reads all results. BLESS, Algorithm 3, reads few,
 	// and auto uses it beyond 8,192 outcomes and reports.
