@@ -184,6 +184,11 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	if err := s.admit(ctx, info.FullMethod, request); err != nil {
 		return nil, err
 	}
+	end, err := s.turn(ctx, info.FullMethod, request)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	leave, err := s.enterMemory(ctx, s.memoryFor(info.FullMethod, request))
 	if err != nil {
 		return nil, err

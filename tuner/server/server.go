@@ -58,6 +58,7 @@ type Server struct {
 
 	stopping context.Context // ends when streams must end
 	stop     context.CancelFunc
+	turns    *turns
 	served   atomic.Bool
 
 	readiness        sync.Mutex
@@ -78,6 +79,7 @@ func New(service tuner.Service, o Options) (*Server, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s.bytes = newBytesInFlight(o.Limits.MaxInFlightBytes, o.Memory, s.metrics.inFlightBytes.Set)
+	s.turns = newTurns()
 	s.rates = newRates(o.Limits.Rate, o.Limits.Burst, 2*MaxTokens)
 	s.writes = newRates(o.Limits.WriteRate, int(16*o.Limits.WriteRate), 2*MaxTokens)
 	s.connections = newConnections(o.Limits, s.metrics.connections, s.notice)

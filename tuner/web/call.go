@@ -181,11 +181,19 @@ func (e *tooLarge) GRPCStatus() *status.Status { return e.status }
 // unary answers a call with one message.
 func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, m method, request proto.Message) {
 	answer := m.answer.New().Interface()
-	if err := f.pipe.Conn().Invoke(r.Context(), path, request, answer); err != nil {
+	ctx, leave, err := f.pipe.Turn(r.Context(), path, request)
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	err = f.pipe.Conn().Invoke(ctx, path, request, answer)
+	if err != nil {
+		leave()
 		f.fail(w, r, err)
 		return
 	}
 	data, err := encode(answer)
+	leave()
 	if err != nil {
 		f.log.Error("an answer has no form in JSON", "method", path, "error", err)
 		f.fail(w, r, status.Error(codes.Internal, "the answer has no form in JSON"))

@@ -572,12 +572,13 @@ class Study:
 
         """
         transport = self.client.transport
-        position, pause = after, FIRST_PAUSE
+        parent, position, uid, pause = self._parent, after, "0", FIRST_PAUSE
         until = time.monotonic() + transport.retry_for
         while not (until_finished and self._quiet(position)):
-            request = {"parent": self._parent, "after": encode_int(position)}
+            request = {"parent": parent, "after": encode_int(position), "uid": uid}
             try:
                 for m in transport.stream("Watch", request):
+                    uid = m.get("uid", "0")
                     event = Event.decode(m, self._view)
                     position, pause = event.position, FIRST_PAUSE
                     yield event
