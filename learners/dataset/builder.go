@@ -26,6 +26,8 @@ type builder struct {
 	prefer  dateOrder
 	store   cellStore
 	weights []float64 // of rows, if a column has them
+	held    int64     // bytes of the rows
+	most    int64     // allowed in memory, 0 for no limit
 }
 
 // cellStore stores rows and makes a source of them.
@@ -39,6 +41,9 @@ func newBuilder(o *Options, names []string) *builder {
 	b := &builder{
 		cols: make([]columnBuilder, len(names)), slot: make([]int, len(names)),
 		missing: o.missingSet(), prefer: o.prefer(), single: o.Float32 || o.ChunkFile != "",
+	}
+	if o.ChunkFile == "" {
+		b.most = o.MaxMemory
 	}
 	for i, n := range names {
 		b.cols[i].name = n
@@ -225,6 +230,9 @@ func (b *builder) weigh(c int, v float64) error {
 
 func (b *builder) endRow() error {
 	b.rows++
+	if b.held += 8 * int64(len(b.row)); b.most > 0 && b.held > b.most {
+		return &FileError{File: b.file, Reason: fmt.Sprintf("its first %d rows need more than the %d bytes of memory that a table may take (MaxMemory); set ChunkFile to hold dense rows in a file, or read fewer", b.rows, b.most)}
+	}
 	return b.store.add(b.row)
 }
 

@@ -73,18 +73,22 @@ func (in *input) close() {
 
 // randomAccess returns the contents for formats that are read out of order. It is the
 // file itself, or a copy in memory if the file is compressed or a pipe.
-func (in *input) randomAccess() (io.ReaderAt, int64, error) {
+func (in *input) randomAccess(o *Options) (io.ReaderAt, int64, error) {
 	if in.file != nil && !in.compressed {
 		if info, err := in.file.Stat(); err == nil && info.Mode().IsRegular() {
 			return in.file, info.Size(), nil
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(in.r, MaxArchive+1))
+	most := int64(MaxArchive)
+	if o.MaxMemory > 0 {
+		most = min(most, o.MaxMemory)
+	}
+	data, err := io.ReadAll(io.LimitReader(in.r, most+1))
 	if err != nil {
 		return nil, 0, &FileError{File: in.path, Reason: "it cannot be read", Err: err}
 	}
-	if len(data) > MaxArchive {
-		return nil, 0, &FileError{File: in.path, Reason: fmt.Sprintf("it is larger than %d bytes; decompress it to a file", MaxArchive)}
+	if int64(len(data)) > most {
+		return nil, 0, &FileError{File: in.path, Reason: fmt.Sprintf("it is larger than %d bytes; decompress it to a file", most)}
 	}
 	return bytes.NewReader(data), int64(len(data)), nil
 }
@@ -93,7 +97,7 @@ func (in *input) randomAccess() (io.ReaderAt, int64, error) {
 func (in *input) reader(o *Options, rep *Report) (r, targets rowReader, err error) {
 	switch o.Format {
 	case NPY:
-		r, err = openNPY(in.path, in.r)
+		r, err = openNPY(o, in.path, in.r)
 	case NPZ:
 		return openNPZ(in, o, rep)
 	case IDX:

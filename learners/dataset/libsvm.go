@@ -139,6 +139,7 @@ func (s *sparseRows[T]) read(ctx context.Context, in *input, b *builder) error {
 		if err := s.parse(line, b); err != nil {
 			return err
 		}
+		b.held += 12 * int64(len(s.val)-s.ptr[len(s.ptr)-1])
 		if err := b.endRow(); err != nil {
 			return err
 		}

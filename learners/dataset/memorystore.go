@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -11,19 +12,29 @@ import (
 // maxCounted is the number of rows up to which duplicates are counted.
 const maxCounted = 1 << 20
 
-// memoryStore keeps the cells of a table in memory.
+// memoryStore keeps the cells of a table in memory. A slice that grows would need several times
+// the memory.
 type memoryStore struct {
-	width int
-	data  []float64
+	width  int
+	blocks [][]float64 // of whole rows
 }
 
+// blockCells is the largest number of cells in a block, unless a row has more.
+const blockCells = 1 << 20
+
 func (s *memoryStore) add(row []float64) error {
-	s.data = append(s.data, row...)
+	last := len(s.blocks) - 1
+	if last < 0 || len(s.blocks[last])+len(row) > blockCells {
+		s.blocks = append(s.blocks, nil)
+		last++
+	}
+	s.blocks[last] = append(s.blocks[last], row...)
 	return nil
 }
 
 func (s *memoryStore) finish(t *Table) error {
-	p := kernel.NewPoints(t.rows, s.width, s.data[:len(s.data):len(s.data)])
+	p := kernel.NewPoints(t.rows, s.width, slices.Concat(s.blocks...))
+	s.blocks = nil
 	t.cells = kernel.FromRows(p)
 	t.report.Duplicates = -1
 	if t.rows <= maxCounted {

@@ -90,7 +90,7 @@ func (h *npyHeader) parse(text string) error {
 
 // openNPY returns the rows of a NumPy array. Its first axis counts rows, and the others
 // are flattened into one row in C order.
-func openNPY(file string, r *bufio.Reader) (rowReader, error) {
+func openNPY(o *Options, file string, r *bufio.Reader) (rowReader, error) {
 	h, err := readNPYHeader(r)
 	if err != nil {
 		return nil, &FileError{File: file, Reason: "it cannot be read as a NumPy array", Err: err}
@@ -109,13 +109,16 @@ func openNPY(file string, r *bufio.Reader) (rowReader, error) {
 	if len(h.shape) > 2 {
 		return nil, &FileError{File: file, Reason: "it has more than two axes in Fortran order; save it in C order"}
 	}
-	return m.fromColumns()
+	return m.fromColumns(o.MaxMemory)
 }
 
 // fromColumns returns the reader of a matrix that is stored column by column. It holds the
-// numbers in memory.
-func (m *matrixReader) fromColumns() (rowReader, error) {
+// numbers twice in memory, which must not need more bytes than most, if that is not 0.
+func (m *matrixReader) fromColumns(most int64) (rowReader, error) {
 	want := m.rows * m.width * m.cell.size
+	if most > 0 && int64(want) > most/2 {
+		return nil, &FileError{File: m.file, Reason: fmt.Sprintf("it is in Fortran order, so its %d×%d numbers need more than the %d bytes of memory that a table may take (MaxMemory); save it in C order", m.rows, m.width, most)}
+	}
 	var file bytes.Buffer // grows with the data, not with the claim
 	if got, err := io.Copy(&file, io.LimitReader(m.r, int64(want))); err != nil {
 		return nil, m.broken(err)
@@ -135,7 +138,7 @@ func (m *matrixReader) fromColumns() (rowReader, error) {
 // openNPZ returns the rows of the array of inputs in an archive, and those of the array of
 // targets if there is one.
 func openNPZ(in *input, o *Options, rep *Report) (x, y rowReader, err error) {
-	at, size, err := in.randomAccess()
+	at, size, err := in.randomAccess(o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,20 +162,20 @@ func openNPZ(in *input, o *Options, rep *Report) (x, y rowReader, err error) {
 		return nil, nil, &FileError{File: in.path, Reason: "its arrays do not fit", Err: err}
 	}
 	note := fmt.Sprintf("the inputs are the array %q", inputs)
-	if x, err = openMember(in.path, files[inputs]); err == nil && targets != "" {
+	if x, err = openMember(o, in.path, files[inputs]); err == nil && targets != "" {
 		note += fmt.Sprintf(", the targets %q", targets)
-		y, err = openMember(in.path, files[targets])
+		y, err = openMember(o, in.path, files[targets])
 	}
 	rep.Notes = append(rep.Notes, note)
 	return x, y, err
 }
 
-func openMember(path string, f *zip.File) (rowReader, error) {
+func openMember(o *Options, path string, f *zip.File) (rowReader, error) {
 	r, err := f.Open() // closed with the archive's file
 	if err != nil {
 		return nil, &FileError{File: path, Reason: fmt.Sprintf("the array %q cannot be read", f.Name), Err: err}
 	}
-	return openNPY(path+"/"+f.Name, bufio.NewReader(r))
+	return openNPY(o, path+"/"+f.Name, bufio.NewReader(r))
 }
 
 // chooseArrays returns the names of the arrays of inputs and of targets. targets is ""

@@ -88,6 +88,9 @@ type Options struct {
 	// it again as format Chunks. An existing chunk file or an empty file is replaced
 	// once all cells are written. Any other file is a [*FileError].
 	ChunkFile string
+	// MaxMemory is the number of bytes of memory that rows may take, so that a small archive or
+	// compressed file of many rows is refused before the memory is full. 0 means no limit.
+	MaxMemory int64
 	// ZeroBased says that features in libsvm files count from 0. It is never guessed,
 	// because the guesses for two files of one data set could differ.
 	ZeroBased bool

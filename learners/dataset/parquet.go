@@ -39,7 +39,7 @@ type parquetColumn struct {
 }
 
 func openParquet(in *input, o *Options) (r rowReader, err error) {
-	at, size, err := in.randomAccess()
+	at, size, err := in.randomAccess(o)
 	if err != nil {
 		return nil, err
 	}

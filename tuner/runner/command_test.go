@@ -109,8 +109,13 @@ func TestValuesAreNoCode(t *testing.T) {
 		return sp
 	}
 	codes := [][]string{
-		{"sh", "-c", "echo {c}"}, {"/bin/bash", "-ec", "x=\"{c}\""}, {"env", "A=1", "dash", "-e", "-c", "{c}"}, {"ssh", "host", "train", "{c}"},
-		{"python3.12", "-c", "print({c})"}, {"perl", "-e", "{c}"}, {"docker", "run", "image", "sh", "-lc", "train --c={c}"},
+		{"sh", "-c", "echo {c}"},
+		{"/bin/bash", "-ec", "x=\"{c}\""},
+		{"env", "A=1", "dash", "-e", "-c", "{c}"},
+		{"ssh", "host", "train", "{c}"},
+		{"python3.12", "-c", "print({c})"},
+		{"perl", "-e", "{c}"},
+		{"docker", "run", "image", "sh", "-lc", "train --c={c}"},
 	}
 	for _, bad := range []string{"$(id)", "`id`", "a;id", "a|id", "a&id", `a"b`, "a'b", `a\b`, "a>b"} {
 		for _, code := range codes {

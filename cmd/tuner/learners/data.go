@@ -130,6 +130,7 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	if o.Missing != nil && !slices.Contains(o.Missing, "") {
 		o.Missing = append(o.Missing, "") // an empty cell never has a value
 	}
+	o.MaxMemory = cli.TableMemory()
 	o.Format, o.Header = dataset.Format(d.format), dataset.Header(d.header)
 	switch d.delimiter {
 	case "":
@@ -253,6 +254,7 @@ var remedies = strings.NewReplacer(
 	"name the column in Categorical", "name the column with --categorical",
 	"say that the file has no header", "say --header no",
 	"drop the column if it identifies rows", "--drop it if it identifies rows",
+	" (MaxMemory)", "", "set ChunkFile", "give --chunk-file",
 	"set ZeroBased", "give --zero-based",
 	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
 	"see Options.Target", "--target overrules",

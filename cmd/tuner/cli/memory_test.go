@@ -1,4 +1,4 @@
-package server
+package cli
 
 import (
 	"os"
@@ -31,7 +31,7 @@ func TestMachineMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := machineMemory(root); got != c.want {
+		if got := MachineMemory(root); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
 		}
 	}
