@@ -192,7 +192,7 @@ func (b *builder) number(c int, v float64) error {
 	case math.IsNaN(v):
 		return b.none(c)
 	case math.IsInf(v, 0):
-		return b.fault(c, "the value is infinite")
+		return b.fault(c, "the value is infinite; write a finite or a missing one, or drop the column")
 	case col.kind == data.Categorical:
 		return b.text(c, []byte(formatNumber(v)))
 	case b.single && math.Abs(v) > math.MaxFloat32:

@@ -292,6 +292,9 @@ func unsigned(v parquet.Value) uint64 {
 func parquetTimes(unit time.Duration) parquetColumn {
 	return parquetColumn{kind: data.Time, add: func(b *builder, c int, v parquet.Value) error {
 		n := signed(v)
+		if far := uint64(max(n, -n)); far == math.MaxInt64 || unit == 24*time.Hour && far == math.MaxInt32 { // of databases
+			return b.number(c, math.Inf(1))
+		}
 		if unit >= time.Second {
 			return b.time(c, float64(n)*unit.Seconds())
 		}

@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"bytes"
+	"io"
+	"math"
 	"testing"
 	"time"
 
@@ -68,6 +70,31 @@ func TestParquetTypesRefused(t *testing.T) {
 		}
 		_, err := Open(background, Options{}, file(t, "x.parquet", b.String()))
 		refused(t, want, err, `column "a"`, want, "numbers, texts or times")
+	}
+}
+
+// The infinite dates and times of databases are refused.
+func TestParquetInfiniteTimes(t *testing.T) {
+	for name, write := range map[string]func(w io.Writer) error{
+		"date": func(w io.Writer) error {
+			type row struct {
+				A int32 `parquet:"a,date"`
+			}
+			return parquet.Write(w, []row{{19000}, {math.MaxInt32}})
+		},
+		"timestamp": func(w io.Writer) error {
+			type row struct {
+				A int64 `parquet:"a,timestamp(microsecond)"`
+			}
+			return parquet.Write(w, []row{{19000}, {-math.MaxInt64}})
+		},
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(background, Options{NoTarget: true}, file(t, "x.parquet", b.String()))
+		refused(t, name, err, `row 2, column "a"`, "infinite", "drop the column")
 	}
 }
 

@@ -48,6 +48,7 @@ func TestTimesInText(t *testing.T) {
 		{"29. 2. 2024|29.2.2024.", "", []float64{day, day}},
 		{"29. February 2024|29 Feb, 2024", "", []float64{day, day}},
 		{"Feb 29 2024|2024-Feb-29", "", []float64{day, day}},
+		{"12:00:00+00|14:30:00+02:00", "", []float64{43200, 45000}},
 		{"03/2024|Mar-2024", "", []float64{day + 86400, day + 86400}},
 	} {
 		table := opened(t, Options{NoTarget: true, Header: HeaderNo, Delimiter: ','}, file(t, "t.csv", "\""+strings.ReplaceAll(c.cells, "|", "\"\n\"")+"\"\n"))

@@ -258,6 +258,7 @@ var remedies = strings.NewReplacer(
 	"set ZeroBased", "give --zero-based",
 	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
 	"see Options.Target", "--target overrules",
+	"leave Float32 and the chunk file out, or let inputs be scaled", "leave out --keep-inputs, or --float32 and --chunk-file",
 	"hold out more validation rows", "raise --validation",
 	"use fewer folds", "use fewer --folds",
 	"or a larger max rows", "or a larger --max-rows",
