@@ -2,10 +2,15 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,10 +82,11 @@ func TestDatabaseAway(t *testing.T) {
 		}
 	}
 	want("at first", true, true)
-	thaw, err := pg.Freeze()
+	thaw, err := freeze(pg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer thaw() // so that it can end
 	want("frozen", false, false)
 	thaw()
 	want("after that", true, true)
@@ -101,3 +107,34 @@ func TestDatabaseAway(t *testing.T) {
 
 // patience is much longer than a probe may take, and shorter than the database's time limits.
 const patience = 5 * time.Second
+
+// freeze stops all processes of a database, as a machine that hangs does, until thaw lets
+// them go on.
+func freeze(pg *pgtest.Server) (thaw func(), err error) {
+	state, err := os.ReadFile(filepath.Join(pg.Dir, "data", "postmaster.pid"))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(state), "\n")
+	main, err := strconv.Atoi(first)
+	if err != nil {
+		return nil, err
+	}
+	_ = syscall.Kill(main, syscall.SIGSTOP) // it starts no more
+	all := []int{main}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path)
+		_, rest, _ := strings.Cut(string(text), ") ") // state, parent …
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && len(rest) > 2 && strings.HasPrefix(rest[2:], fmt.Sprint(main, " ")) {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			all = append(all, pid)
+		}
+	}
+	return func() {
+		for _, pid := range all {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}, nil
+}

@@ -144,7 +144,9 @@ func TestSecondServer(t *testing.T) {
 		}
 		first := startInProcess(t, serve(test.first)...)
 		var stderr bytes.Buffer
-		status := run(t.Context(), serve(test.second), strings.NewReader(""), io.Discard, &stderr)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // it ends by itself
+		status := run(ctx, serve(test.second), strings.NewReader(""), io.Discard, &stderr)
+		cancel()
 		for _, part := range []string{fmt.Sprintf("--advertise %q", test.second), fmt.Sprintf("the address %q", test.first), "server 1", "start each of them with --advertise"} {
 			if status != cli.ExitUsage || !strings.Contains(stderr.String(), part) {
 				t.Errorf("%q beside %q ended with %d and does not say %q:\n%s", test.second, test.first, status, part, stderr.String())

@@ -113,9 +113,9 @@ var ErrNone = errors.New("PostgreSQL is not installed (apt-get install postgresq
 type Server struct {
 	Dir  string // of its data
 	Port int
+	Env  []string // of its processes, besides that of this one
 
-	bin  string   // folder of the programs, with the separator at its end
-	env  []string // besides that of this process
+	bin  string // folder of the programs, with the separator at its end
 	cmd  *exec.Cmd
 	hold io.Closer // the server ends when it is closed, also by the end of this process
 }
@@ -233,7 +233,7 @@ func (s *Server) Run() error {
 	s.cmd = exec.Command("/bin/sh", "-c", `"$0" "$@" & read -r how; kill -"${how:-QUIT}" $!; wait $!`,
 		s.bin+"postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port), "-h", "127.0.0.1", "-k", s.Dir, "-c", "max_connections=200")
 	demote(s.cmd)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = s.Dir, log, log, append(os.Environ(), s.env...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = s.Dir, log, log, append(os.Environ(), s.Env...)
 	if s.hold, err = s.cmd.StdinPipe(); err != nil {
 		return err
 	}

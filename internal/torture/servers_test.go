@@ -130,7 +130,7 @@ func (f *fleet) start(t *testing.T, standby bool) {
 		f.store = fmt.Sprintf("postgres://bkb@127.0.0.1:%d,127.0.0.1:%d/postgres", primary.Port, second.Port)
 	}
 	for _, pg := range f.pg {
-		if err := pg.OwnClock(); err != nil {
+		if err := ownClock(pg); err != nil {
 			pgtest.Skip(t, err)
 		}
 	}
@@ -246,7 +246,7 @@ func (f *fleet) setBack(t *testing.T) {
 	i := f.victim(t)
 	f.servers[i].kill()
 	for _, pg := range f.pg {
-		if err := pg.SetClock(-f.behind); err != nil {
+		if err := setClock(pg, -f.behind); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,6 @@
-package pgtest
+//go:build linux
+
+package torture
 
 import (
 	"encoding/binary"
@@ -7,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/bkbtuner/bkb/internal/pgtest"
 )
 
 // clockSource is a library for LD_PRELOAD. It adds the seconds that a file holds to the
@@ -49,27 +53,27 @@ time_t time(time_t *to) {
 }
 `
 
-// OwnClock restarts the server with a time of day that [Server.SetClock] sets. It needs Linux
-// and a C compiler.
-func (s *Server) OwnClock() error {
-	source, library := filepath.Join(s.Dir, "clock.c"), filepath.Join(s.Dir, "clock.so")
+// ownClock restarts a database with a time of day that [setClock] sets. It needs a C
+// compiler.
+func ownClock(pg *pgtest.Server) error {
+	source, library := filepath.Join(pg.Dir, "clock.c"), filepath.Join(pg.Dir, "clock.so")
 	if err := os.WriteFile(source, []byte(clockSource), 0o644); err != nil {
 		return err
 	}
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: the library for its clock: %w: %s", ErrNone, err, out)
+		return fmt.Errorf("the library for the database's clock: %w: %s", err, out)
 	}
-	if err := s.SetClock(0); err != nil {
+	if err := setClock(pg, 0); err != nil {
 		return err
 	}
-	s.env = []string{"LD_PRELOAD=" + library, "BKB_CLOCK=" + filepath.Join(s.Dir, "clock")}
-	s.Shutdown()
-	return s.Run()
+	pg.Env = []string{"LD_PRELOAD=" + library, "BKB_CLOCK=" + filepath.Join(pg.Dir, "clock")}
+	pg.Shutdown()
+	return pg.Run()
 }
 
-// SetClock sets how much the server's time of day is ahead of this machine's, in seconds.
-func (s *Server) SetClock(ahead time.Duration) error {
-	f, err := os.OpenFile(filepath.Join(s.Dir, "clock"), os.O_CREATE|os.O_WRONLY, 0o644)
+// setClock sets how much a database's time of day is ahead of this machine's, in seconds.
+func setClock(pg *pgtest.Server, ahead time.Duration) error {
+	f, err := os.OpenFile(filepath.Join(pg.Dir, "clock"), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
