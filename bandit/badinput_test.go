@@ -73,7 +73,6 @@ func TestConstructorsRefuse(t *testing.T) {
 		"workers":         {change: func(c *bandit.BKBConfig) { c.Workers = -1 }, is: is[*bandit.ValueError], text: "Workers is -1"},
 		"β":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Practical{C: math.NaN()} }, is: is[*bandit.ValueError], text: "Practical.C is NaN"},
 		"δ":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Theory{Norm: 1, Delta: 1} }, is: is[*bandit.ValueError], text: "Theory.Delta is 1"},
-		"reported β":      {change: func(c *bandit.BKBConfig) { c.Report.Epsilon = 2 }, is: is[*bandit.ValueError], text: "Theory.Epsilon is 2"},
 		"nil arms":        {arms: nil, is: is[*bandit.EmptyError], text: "no arms", finite: true},
 		"no arms":         {arms: arms.Slice(0, 0), is: is[*bandit.EmptyError], text: "no arms", finite: true},
 		"NaN arm":         {arms: nan(3, 1), is: is[*kernel.NonFiniteError], text: "row 3, column 1", finite: true},

@@ -111,7 +111,7 @@ func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open f
 	sd := math.Sqrt(variance)
 	return Decision{
 		Arm: arm, Mean: mean, StdDev: sd, UCB: mean + beta*sd, Beta: beta,
-		TheoryBeta: b.cfg.Report.Beta(s), Step: s.Step - 1,
+		TheoryBeta: reported(b.cfg.Beta).Beta(s), Step: s.Step - 1,
 		InducingPoints: inducing, EffectiveDimension: s.EffectiveDimension, InformationGain: s.InformationGain,
 		Gap: 2 * beta * sd, MaxBatch: maxBatch(b.cfg.Ratio*math.Exp(-open), 0, variance/b.cfg.NoiseVariance),
 	}

@@ -37,9 +37,7 @@ func (c *climb) run(budget int) error {
 	stale := true // slope is not that at x
 	for ; budget > 1 && c.size > leastStep && err == nil; budget-- {
 		if stale {
-			if err := c.direction(); err != nil {
-				return err
-			}
+			c.direction()
 			stale = false
 		}
 		if !c.move() {
@@ -78,11 +76,8 @@ func (c *climb) move() bool {
 
 // direction sets slope to the gradient at x, the point of the probe's last value. It leaves
 // out components that point out of the box. Slope and norm are in units of the domain.
-func (c *climb) direction() error {
-	mean, sd, err := c.probe.Slope.Gradient()
-	if err != nil {
-		return err
-	}
+func (c *climb) direction() {
+	mean, sd := c.probe.Slope.Gradient()
 	low, high := c.search.Domain.Box()
 	unit := c.search.Domain.Unit()
 	squares := 0.0
@@ -99,5 +94,4 @@ func (c *climb) direction() error {
 		c.slope[i] = v * unit[i]
 	}
 	c.norm = math.Sqrt(squares)
-	return nil
 }

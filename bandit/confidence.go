@@ -106,15 +106,12 @@ func (t Theory) withDefaults() Theory {
 	return t
 }
 
-// withNorm completes the rule for TheoryBeta.
-func (t Theory) withNorm(c Confidence) Theory {
-	if chosen, ok := c.(Theory); ok && t.Norm == 0 && chosen.Norm > 0 {
-		t.Norm = chosen.Norm
+// reported is the rule for TheoryBeta.
+func reported(c Confidence) Theory {
+	if chosen, ok := c.(Theory); ok && chosen.Norm > 0 {
+		return Theory{Norm: chosen.Norm}
 	}
-	if t.Norm == 0 {
-		t.Norm = 1
-	}
-	return t
+	return Theory{Norm: 1}
 }
 
 // Beta returns b.

@@ -21,10 +21,6 @@ type Config struct {
 	Mean float64
 	// Beta is the width of the confidence bounds, or nil for Practical{}.
 	Beta Confidence
-	// Report is the rule whose b is reported beside that of Beta, as
-	// Decision.TheoryBeta. If its Norm is 0, it is the Norm of Beta, or 1 if Beta has
-	// none.
-	Report Theory
 	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches of BBKB.
 	// It is the largest factor by which a variance may shrink before the
 	// model gets the rewards. If 0, it is 2.
@@ -47,7 +43,6 @@ func (c Config) Validate() error {
 	if c.Beta != nil {
 		errs = append(errs, c.Beta.Check())
 	}
-	errs = append(errs, c.Report.withNorm(c.Beta).Check())
 	if c.Ratio != 0 && !(c.Ratio >= 1 && finite(c.Ratio)) {
 		errs = append(errs, valueError("Ratio", -1, c.Ratio, "≥ 1 and finite, or 0"))
 	}
@@ -64,7 +59,6 @@ func (c Config) withDefaults() Config {
 	if c.Ratio == 0 {
 		c.Ratio = 2
 	}
-	c.Report = c.Report.withNorm(c.Beta)
 	return c
 }
 

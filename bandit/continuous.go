@@ -7,7 +7,6 @@ import (
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
-	"github.com/bkbtuner/bkb/internal/sobol"
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
@@ -53,7 +52,7 @@ type Suggestion struct {
 	Decision
 }
 
-// Continuous is BKB, or exact GP-UCB, on a box. A [Search] maximises the UCB over
+// Continuous is BKB on a box. A [Search] maximises the UCB over
 // Sobol' points and moves of the best inputs, and climbs its gradient in the span of
 // the inducing points. The guarantees of Theorem 21 need the true maximum, which no
 // search can promise (Carratino 2020, §7.1.4, infinite arm sets). Random numbers depend
@@ -61,10 +60,9 @@ type Suggestion struct {
 //
 // Next costs O((Candidates + Local)(m² + md)).
 type Continuous struct {
-	base  base
-	cfg   ContinuousConfig
-	box   box
-	model *surface
+	cfg ContinuousConfig
+	box box
+	bkb BKB // without arms
 }
 
 // NewContinuous returns the bandit. Its errors are those of
@@ -75,11 +73,11 @@ func NewContinuous(cfg ContinuousConfig) (*Continuous, error) {
 	}
 	cfg = cfg.withDefaults()
 	p := &Continuous{cfg: cfg, box: newBox(cfg.Lo, cfg.Hi)}
-	var err error
-	if p.base, err = newBase(cfg.Config, p.sobol(256, 0)); err != nil {
+	b, err := newBase(cfg.Config, p.sobol(256, 0))
+	if err != nil {
 		return nil, err
 	}
-	p.model, err = newSurface(cfg.BKBConfig, p.base)
+	p.bkb.sparse, err = sparseOn(b, cfg.Sparsity)
 	return p, err
 }
 
@@ -100,32 +98,27 @@ func (c ContinuousConfig) withDefaults() ContinuousConfig {
 
 // sobol returns points of the box for a step.
 func (p *Continuous) sobol(n, step int) *kernel.Points[float64] {
-	d := len(p.cfg.Lo)
-	x := kernel.NewPoints[float64](n, d, nil)
-	seq := sobol.New(d, stream.Derive(p.cfg.Seed, "bandit candidates", uint64(step)))
-	for i := range n {
-		row := x.Row(i)
-		seq.At(uint32(i), row)
-		for c, u := range row {
-			row[c] = p.cfg.Lo[c] + u*(p.cfg.Hi[c]-p.cfg.Lo[c])
-		}
-	}
-	return x
+	return (&Search{Domain: &p.box, Wide: n, Seed: p.seed(step)}).wide()
+}
+
+// seed is that of the candidates of a step.
+func (p *Continuous) seed(step int) uint64 {
+	return stream.Derive(p.cfg.Seed, "bandit candidates", uint64(step))
 }
 
 // Steps returns the number of pulls so far, pending ones included.
-func (p *Continuous) Steps() int { return p.model.Steps() }
+func (p *Continuous) Steps() int { return p.bkb.Steps() }
 
 // Pending returns the number of pulls without reward.
-func (p *Continuous) Pending() int { return p.model.post.Pending() }
+func (p *Continuous) Pending() int { return p.bkb.post.Pending() }
 
 // Norm returns the current F, or 0 where it is not guessed.
-func (p *Continuous) Norm() float64 { return p.base.norm }
+func (p *Continuous) Norm() float64 { return p.bkb.norm }
 
 // Next returns the suggestion for the next step. It changes nothing.
 func (p *Continuous) Next() (Suggestion, error) {
-	if p.model.fault != nil {
-		return Suggestion{}, p.model.fault
+	if p.bkb.fault != nil {
+		return Suggestion{}, p.bkb.fault
 	}
 	s := p.stateNow()
 	b := p.cfg.Beta.Beta(s)
@@ -142,11 +135,11 @@ func (p *Continuous) Next() (Suggestion, error) {
 // Best returns the input with the largest posterior mean among those observed or
 // pending. Its Gap is 2·Beta·σ̃. It returns an [*EmptyError] before the first input.
 func (p *Continuous) Best() (Suggestion, error) {
-	x := p.model.points()
+	x := p.points()
 	if x == nil {
 		return Suggestion{}, &EmptyError{What: "pull yet"}
 	}
-	mean, _, err := p.model.Predict(x)
+	mean, _, err := p.bkb.post.Predict(x)
 	if err != nil {
 		return Suggestion{}, err
 	}
@@ -155,16 +148,24 @@ func (p *Continuous) Best() (Suggestion, error) {
 	return p.suggest(s, p.cfg.Beta.Beta(s), slices.Clone(row))
 }
 
+// points returns the inputs observed or pending, without those that were only taken back, or nil.
+func (p *Continuous) points() kernel.Rows {
+	if keep := p.bkb.known(); len(keep) > 0 {
+		return p.bkb.post.Points().Select(keep)
+	}
+	return nil
+}
+
 func (p *Continuous) stateNow() State {
-	return p.base.state(p.Steps(), p.model.currentDimension(), p.model.post.InformationGain(), false)
+	return p.bkb.state(p.Steps(), p.bkb.currentDimension(), p.bkb.post.InformationGain(), false)
 }
 
 func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error) {
-	mean, variance, err := p.model.Predict(kernel.NewPoints(1, len(x), x))
+	mean, variance, err := p.bkb.post.Predict(kernel.NewPoints(1, len(x), x))
 	if err != nil {
 		return Suggestion{}, err
 	}
-	return Suggestion{X: x, Decision: p.base.decision(s, -1, p.model.post.Rank(), b, mean[0], variance[0], p.model.post.PendingGain())}, nil
+	return Suggestion{X: x, Decision: p.bkb.decision(s, -1, p.bkb.post.Rank(), b, mean[0], variance[0], p.bkb.post.PendingGain())}, nil
 }
 
 // climbedFor is the number of evaluations of one climb.
@@ -173,13 +174,13 @@ const climbedFor = 60
 // best returns the input with the largest UCB that the search finds at a step.
 func (p *Continuous) best(step int, b float64) ([]float64, error) {
 	search := Search{
-		Surface: ucb{p.model, b, p.cfg.Kernel}, Domain: &p.box,
-		Wide: p.cfg.Candidates, Seed: stream.Derive(p.cfg.Seed, "bandit candidates", uint64(step)),
+		Surface: ucb{p.bkb.post, b, p.cfg.Kernel}, Domain: &p.box,
+		Wide: p.cfg.Candidates, Seed: p.seed(step),
 		Near: p.cfg.Local, Refine: p.cfg.Local / 8,
 		Starts: p.cfg.Refine, Budget: climbedFor * p.cfg.Refine,
 	}
-	if known := p.model.points(); p.cfg.Local > 0 && known != nil {
-		mean, _, err := p.model.Predict(known)
+	if known := p.points(); p.cfg.Local > 0 && known != nil {
+		mean, _, err := p.bkb.post.Predict(known)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +198,7 @@ func (p *Continuous) best(step int, b float64) ([]float64, error) {
 
 // ucb is μ + b·σ of a posterior.
 type ucb struct {
-	*surface
+	*gp.Sparse
 	b      float64
 	kernel kernel.Kernel
 }
@@ -205,14 +206,11 @@ type ucb struct {
 // Score implements [Surface].
 func (u ucb) Score(x *kernel.Points[float64]) (Scores, error) {
 	mean, variance, err := u.Predict(x)
-	if err != nil {
-		return Scores{}, err
-	}
 	score := make([]float64, len(mean))
 	for i, m := range mean {
 		score[i] = m + u.b*math.Sqrt(variance[i])
 	}
-	return Scores{score, mean, variance}, nil
+	return Scores{score, mean, variance}, err
 }
 
 // Probe implements [Surface].
@@ -220,19 +218,7 @@ func (u ucb) Probe() *Probe {
 	if _, ok := kernel.AsDifferentiable(u.kernel); !ok {
 		return nil
 	}
-	return &Probe{sparseSlope{u.post.Probe()}, u.b}
-}
-
-// sparseSlope evaluates the sparse posterior at single points.
-type sparseSlope struct{ probe *gp.Probe }
-
-// Value implements [Slope].
-func (s sparseSlope) Value(u []float64) (mean, sd float64, err error) { return s.probe.Value(u) }
-
-// Gradient implements [Slope].
-func (s sparseSlope) Gradient() (mean, sd []float64, err error) {
-	mean, sd = s.probe.Gradient()
-	return mean, sd, nil
+	return &Probe{u.Sparse.Probe(), u.b}
 }
 
 // row verifies an input and copies it.
@@ -255,7 +241,11 @@ func (p *Continuous) Pull(x []float64) error {
 	if err != nil {
 		return err
 	}
-	return p.model.pull(row)
+	if err := p.bkb.post.ObserveVariance(row); err != nil {
+		return err
+	}
+	p.bkb.refresh()
+	return nil
 }
 
 // Observe takes rewards of x. Each resolves a pending pull of x, if there is one. Its
@@ -269,15 +259,15 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance, err := p.model.Predict(row)
+		mean, variance, err := p.bkb.post.Predict(row)
 		if err != nil {
 			return err
 		}
-		before := p.base.guessing(p.stateNow)
-		if err := p.model.Learn(row, []float64{v}); err != nil {
+		before := p.bkb.guessing(p.stateNow)
+		if err := p.bkb.Learn(row, []float64{v}); err != nil {
 			return err
 		}
-		p.base.learnNorm(before, mean[0], variance[0], v)
+		p.bkb.learnNorm(before, mean[0], variance[0], v)
 	}
 	return nil
 }
@@ -289,5 +279,8 @@ func (p *Continuous) Cancel(x []float64) error {
 	if err != nil {
 		return err
 	}
-	return p.model.cancel(row)
+	if p.bkb.post.Cancel(row) != nil {
+		return ErrNotPending
+	}
+	return nil
 }

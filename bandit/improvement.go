@@ -34,8 +34,8 @@ func (s *Improvement) Value(u []float64) (value, none float64, err error) {
 }
 
 // Gradient implements [Slope].
-func (s *Improvement) Gradient() (value, none []float64, err error) {
-	mean, sd, err := s.Slope.Gradient()
+func (s *Improvement) Gradient() (value, none []float64) {
+	mean, sd := s.Slope.Gradient()
 	if s.none == nil {
 		s.none = make([]float64, len(mean))
 	}
@@ -43,5 +43,5 @@ func (s *Improvement) Gradient() (value, none []float64, err error) {
 	for c := range mean {
 		value[c] = s.byMean*mean[c] + s.bySD*sd[c]
 	}
-	return value, s.none, err
+	return value, s.none
 }

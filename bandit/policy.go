@@ -48,8 +48,7 @@ type Decision struct {
 	// Beta is the width b of the bounds in standard deviations, β̃/√λ in the notation
 	// of Theorem 21 of Carratino (2020).
 	Beta float64
-	// TheoryBeta is the b of Theorem 21, computed from the data for any Beta, see
-	// Config.Report.
+	// TheoryBeta is the b of Theorem 21, computed from the data for any Beta, with its Norm or 1.
 	TheoryBeta float64
 	// Step is the number of pulls before this one, pending ones included.
 	Step int

@@ -74,7 +74,7 @@ type Slope interface {
 	Value(u []float64) (mean, sd float64, err error)
 	// Gradient returns ∇μ and ∇σ at the point of the last Value. They hold until the
 	// next call, and may be longer than u.
-	Gradient() (mean, sd []float64, err error)
+	Gradient() (mean, sd []float64)
 }
 
 // Probe is the score μ + Width·σ of a posterior at single points.

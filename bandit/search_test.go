@@ -87,11 +87,11 @@ func (f *flank) Value(u []float64) (mean, sd float64, err error) {
 	return f.peak.Value(u)
 }
 
-func (f *flank) Gradient() (mean, sd []float64, err error) {
+func (f *flank) Gradient() (mean, sd []float64) {
 	for c, v := range f.at {
 		mean, sd = append(mean, -2*(v-f.top[c])), append(sd, 0)
 	}
-	return append(mean, 1e9), append(sd, 1e9), nil // values beyond the coordinates of the point do not count
+	return append(mean, 1e9), append(sd, 1e9) // values beyond the coordinates of the point do not count
 }
 
 func searchOf(p *peak, d *steps) bandit.Search {

@@ -82,14 +82,19 @@ func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, er
 	if err != nil {
 		return sparse{}, err
 	}
-	p := sparse{base: b, sparsity: sp.withDefaults()}
-	p.post, err = gp.NewSparse(cfg.Kernel, arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
-		NoiseVariance: cfg.NoiseVariance, Mean: cfg.Mean, Approximation: sp.Approximation, Workers: cfg.Workers,
-	})
+	p, err := sparseOn(b, sp)
 	if err != nil {
 		return sparse{}, err
 	}
 	return p, p.post.SetArms(arms, lazy)
+}
+
+// sparseOn returns the policy without arms in its posterior.
+func sparseOn(b base, sp Sparsity) (sparse, error) {
+	post, err := gp.NewSparse(b.cfg.Kernel, b.arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
+		NoiseVariance: b.cfg.NoiseVariance, Mean: b.cfg.Mean, Approximation: sp.Approximation, Workers: b.cfg.Workers,
+	})
+	return sparse{base: b, sparsity: sp.withDefaults(), post: post}, err
 }
 
 // Steps implements Policy.

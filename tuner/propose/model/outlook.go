@@ -242,14 +242,14 @@ func (p *Probe) Value(u []float64) (mean, sd float64, err error) {
 
 // Gradient returns ∇μ and ∇σ in ordered coordinates, and 0 in others, at the point of
 // the last Value, until the next call.
-func (p *Probe) Gradient() (mean, sd []float64, err error) {
+func (p *Probe) Gradient() (mean, sd []float64) {
 	mean, sd = p.probe.Gradient()
 	if len(p.bars) == 0 {
-		return mean, sd, nil
+		return mean, sd
 	}
 	p.sum = append(p.sum[:0], mean...)
 	for i := range p.bars {
 		p.bars[i].add(p.sum)
 	}
-	return p.sum, sd, nil
+	return p.sum, sd
 }
