@@ -286,7 +286,7 @@ func TestEnumerationsMatchTheSchema(t *testing.T) {
 // the settings of a study, which AnyEvent draws by their types.
 // The test notices a field that is added to package study and forgotten here.
 func TestExamplesAreComplete(t *testing.T) {
-	kinds := make(map[reflect.Type]study.Event) // the last event of each kind, which has the fields of all formats
+	kinds := make(map[reflect.Type]study.Event) // the last event of each kind, which is the fullest
 	called := false
 	for _, e := range storetest.Examples() {
 		called = called || e.Caller != ""

@@ -40,7 +40,7 @@ func Examples() []study.Event {
 			Body:    b,
 		}
 	}
-	events[15].Caller = "token 3f2a9c01" // needs format 3
+	events[15].Caller = "token 3f2a9c01"
 	return events
 }
 
@@ -78,7 +78,7 @@ func exampleSuggestion() *study.Suggestion {
 	}
 }
 
-// boundedSuggestion needs format 2.
+// boundedSuggestion has all fields.
 func boundedSuggestion() *study.Suggestion {
 	s := exampleSuggestion()
 	s.Bound, s.Beta = []float64{0.125, 0.92}, []float64{2, 2.5}

@@ -1331,16 +1331,15 @@ func (x *Config) GetStrings() []string {
 }
 
 type Suggestion struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Config *Config                `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
-	Seed   uint64                 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	Seen   uint64                 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
-	Phase  string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
-	Mean   []float64              `protobuf:"fixed64,5,rep,packed,name=mean,proto3" json:"mean,omitempty"`
-	StdDev []float64              `protobuf:"fixed64,6,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
-	// Of format 2, which a record has if one of these is there.
-	Bound         []float64 `protobuf:"fixed64,7,rep,packed,name=bound,proto3" json:"bound,omitempty"`
-	Beta          []float64 `protobuf:"fixed64,8,rep,packed,name=beta,proto3" json:"beta,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Config        *Config                `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Seed          uint64                 `protobuf:"fixed64,2,opt,name=seed,proto3" json:"seed,omitempty"`
+	Seen          uint64                 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Phase         string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	Mean          []float64              `protobuf:"fixed64,5,rep,packed,name=mean,proto3" json:"mean,omitempty"`
+	StdDev        []float64              `protobuf:"fixed64,6,rep,packed,name=std_dev,json=stdDev,proto3" json:"std_dev,omitempty"`
+	Bound         []float64              `protobuf:"fixed64,7,rep,packed,name=bound,proto3" json:"bound,omitempty"`
+	Beta          []float64              `protobuf:"fixed64,8,rep,packed,name=beta,proto3" json:"beta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
