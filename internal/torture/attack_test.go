@@ -3,6 +3,7 @@
 package torture
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -381,4 +382,64 @@ func connectionChurn(t *testing.T, secure bool) {
 		}
 	}
 	figures(t, "%d calls of an admin over new connections from the address of an attacker who opened %d in 3 s, the worst wait %.0f ms", n, opened.Load(), worst.Seconds()*1000)
+}
+
+// TestPipelining has 200 connections of one token send requests over HTTP without waiting
+// for the answers, while an admin calls. Some name a path that does not exist, or no token.
+func TestPipelining(t *testing.T) { overBoth(t, true, pipelining) }
+
+func pipelining(t *testing.T, secure bool) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	a := attack(t, secure, "--http", address)
+	const body = `{"name":"studies/s"}`
+	var answers atomic.Int64
+	a.others(t, func() {
+		for i := range 200 {
+			var c net.Conn
+			var err error
+			if secure {
+				c, err = tls.Dial("tcp", address, a.tls(t))
+			} else {
+				c, err = net.Dial("tcp", address)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			line, token := "POST /tuner.v1.Tuner/GetStudy", "Authorization: Bearer "+a.worker.Reveal()+"\r\n"
+			switch i % 4 {
+			case 1:
+				token = ""
+			case 2:
+				line = "POST /nothing/here"
+			case 3:
+				line = "GET /readyz"
+			}
+			request := fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", line, address, token, len(body), body)
+			go func() {
+				for _, err := c.Write([]byte(strings.Repeat(request, 32))); err == nil; _, err = c.Write([]byte(strings.Repeat(request, 32))) {
+				}
+			}()
+			go func() {
+				buffer := make([]byte, 64<<10)
+				for {
+					n, err := c.Read(buffer)
+					answers.Add(int64(bytes.Count(buffer[:n], []byte("HTTP/1.1 "))))
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+	})
+	figures(t, "%d answers over HTTP", answers.Load())
+	if answers.Load() == 0 {
+		t.Error("nothing was answered: this was no attack")
+	}
 }

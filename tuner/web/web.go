@@ -105,14 +105,14 @@ func New(s *server.Server, options Options) (*Face, error) {
 		return nil, err
 	}
 	f.http = &http.Server{
-		Handler:           promhttp.InstrumentHandlerCounter(requests, f.recovered(routes)),
+		Handler:           promhttp.InstrumentHandlerCounter(requests, paced(f.recovered(routes))),
 		ReadHeaderTimeout: o.Limits.ConnectTimeout,
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       o.Limits.MaxIdle,
 		MaxHeaderBytes:    o.Limits.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, addrKey{}, c.RemoteAddr())
+			return context.WithValue(context.WithValue(ctx, addrKey{}, c.RemoteAddr()), paceKey{}, new(pace))
 		},
 		Protocols: new(http.Protocols),
 	}
