@@ -357,6 +357,9 @@ func plain(text string) string {
 	return colours.ReplaceAllString(text, "")
 }
 
+// plusMinus is what stands between a value and its standard error.
+var plusMinus = regexp.MustCompile(`([\d.])\s*(?:±|\+/?-)\s*([\d.])`)
+
 // The words of a line that are no metrics.
 const (
 	wordStep       = "step"
@@ -373,7 +376,7 @@ func (r *reading) parse(text string) said {
 		return parseObject([]byte(text))
 	}
 	var s said
-	words := strings.Fields(text)
+	words := strings.Fields(plusMinus.ReplaceAllString(text, "$1±$2"))
 	for i, word := range words {
 		name, value, ok := strings.Cut(strings.TrimRight(word, ",;"), "=")
 		if !ok || !isName(name) && r.objective(name) < 0 {

@@ -36,6 +36,8 @@ func TestParseLine(t *testing.T) {
 		"step=3 loss=nan":                    "step 3: loss=[NaN]",
 		"step=-1 loss=1":                     "loss=[1]",
 		"loss=0.3±0.01":                      "loss=[0.3]±0.01",
+		"loss=0.3 ± .01 acc=9.0 +/- 1e-2 s":  "loss=[0.3]±0.01 acc=[9]±0.01",
+		"loss=0.3+/-0.01, a=1 - 2 b=3 + 4":   "loss=[0.3]±0.01 a=[1] b=[3]",
 		"loss=1,2,3":                         "loss=[1 2 3]",
 		"loss=1,234.5 acc=0.5,0.6":           "acc=[0.5 0.6]",
 		"loss=1.0,234.5 acc=1.2340,5":        "loss=[1 234.5] acc=[1.234 5]",
