@@ -29,9 +29,9 @@ type Member interface {
 type Options struct {
 	// Dial makes a client of the server at an address. The client makes each call once.
 	Dial func(address string) (tuner.Service, error)
-	// Forwarded tells whether another server forwarded a call. Nil means that none does.
+	// Forwarded tells whether another server forwarded a call.
 	Forwarded func(ctx context.Context) bool
-	// PassOn returns the context for forwarding a call, with its caller. Nil adds nothing.
+	// PassOn returns the context for forwarding a call, with its caller.
 	PassOn func(ctx context.Context, study string) (context.Context, error)
 	// Logger receives news of other servers. Nil discards it.
 	Logger *slog.Logger
@@ -73,12 +73,6 @@ var errGone = errors.New("the server that has the study does not renew its lease
 func New(local tuner.Service, m Member, o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Forwarded == nil {
-		o.Forwarded = func(context.Context) bool { return false }
-	}
-	if o.PassOn == nil {
-		o.PassOn = func(ctx context.Context, _ string) (context.Context, error) { return ctx, nil }
 	}
 	s := &Service{
 		local: local, member: m, options: o, ended: make(chan struct{}),
