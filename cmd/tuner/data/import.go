@@ -131,6 +131,9 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if err != nil {
 		return cli.Exit(cli.ExitInvalid, fmt.Errorf("%s: nothing was imported: %w", i.file, err))
 	}
+	if n+i.left+i.unfit == 0 {
+		return cli.Exit(cli.ExitInvalid, fmt.Errorf("nothing was imported: %s has no trials", i.file))
+	}
 	if i.left > 0 {
 		i.g.Note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", cli.TrialsText(i.left))
 	}
@@ -171,8 +174,6 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 		return err
 	}
 	switch {
-	case n == 0 && i.left == 0:
-		i.g.Note(i.cmd, "%s has no trials.", i.file)
 	case i.added == n:
 		i.g.Note(i.cmd, "Imported %s.", cli.TrialsText(n))
 	case i.added == 0 && n == 1:

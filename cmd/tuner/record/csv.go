@@ -303,10 +303,12 @@ func isColumn(column string) bool {
 }
 
 func checkHeader(header []string) error {
-	for i, column := range header {
-		if slices.Contains(header[:i], column) {
+	seen := make(map[string]bool)
+	for _, column := range header {
+		if seen[column] {
 			return fmt.Errorf("there are two columns %q", column)
 		}
+		seen[column] = true
 		if !isColumn(column) {
 			return fmt.Errorf("there is no column %.40q; there are config.NAME, value.NAME, stderr.NAME and %s", column, strings.Join(knownColumns(), ", "))
 		}

@@ -305,3 +305,22 @@ func TestFormsAgree(t *testing.T) {
 		}
 	}
 }
+
+// TestWideHeader reads a file of 400,000 columns, all of which are different but the last. Work
+// that grows with the square of their number would take longer than tests may.
+func TestWideHeader(t *testing.T) {
+	header := make([]string, 400_000)
+	for i := range header {
+		header[i] = fmt.Sprintf("config.p%d", i)
+	}
+	for _, last := range []string{"value.loss", "config.p7"} {
+		header[len(header)-1] = last
+		var failed error
+		for _, err := range record.Read([]byte(strings.Join(header, ",")+"\n"), record.Form("csv")) {
+			failed = err
+		}
+		if (failed != nil) != (last == "config.p7") || failed != nil && !strings.Contains(failed.Error(), `two columns "config.p7"`) {
+			t.Errorf("with %s: %v", last, failed)
+		}
+	}
+}
