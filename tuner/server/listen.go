@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,11 +52,12 @@ func (a address) listen() (net.Listener, error) {
 	}
 	// Another process that begins to listen here has bound the socket, but does not listen
 	// yet. It would look stale.
-	unlock, err := lockFolder(filepath.Dir(a.where), folderTimeout)
-	if err != nil {
-		return nil, err
+	if folder, err := os.Open(filepath.Dir(a.where)); err == nil { // else it has no lock
+		if ok, err := lock(folder, folderTimeout); !ok {
+			return nil, cmp.Or(err, fmt.Errorf("%w: the folder is locked by another process", inUse(a.where)))
+		}
+		defer folder.Close()
 	}
-	defer unlock()
 	if err := removeStale(a.where); err != nil {
 		return nil, err
 	}

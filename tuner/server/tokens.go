@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -169,11 +170,14 @@ func (f *tokenFile) newID(random io.Reader) (string, error) {
 
 // editTokens changes a file under its lock. Readers see it before or after the change.
 func editTokens(path string, create bool, edit func(*tokenFile) error) error {
-	unlock, err := lockFile(path + ".lock")
+	beside, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	if ok, err := lock(beside, time.Minute); !ok {
+		return cmp.Or(err, fmt.Errorf("%s: another process has had it locked for a minute; stop that process, or try again", beside.Name()))
+	}
+	defer beside.Close()
 	f, err := readTokens(path)
 	if create && errors.Is(err, fs.ErrNotExist) {
 		f, err = tokenFile{Version: 1}, nil
