@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/bkbtuner/bkb/internal/atomicfile"
@@ -31,7 +30,7 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, "worker"), os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := openPlain(dir, "worker", os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,13 @@ func (r *run) lockTrial(t study.Trial) (l trialLock, err error) {
 	if r.options.LogDir == "" {
 		return l, nil
 	}
-	path := filepath.Join(r.options.LogDir, fmt.Sprintf("trial-%d.lock", t.Number))
+	name := fmt.Sprintf("trial-%d.lock", t.Number)
 	for {
-		if l.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		l.file, err = openPlain(r.options.LogDir, name, os.O_RDWR, 0o600)
+		switch {
+		case errors.Is(err, errNotPlain):
+			return trialLock{}, err
+		case err != nil:
 			return trialLock{}, nil // a disk that is full, which the log says as well
 		}
 		if ok, err := atomicfile.Lock(l.file, true); ok || err != nil {
@@ -39,7 +43,7 @@ func (r *run) lockTrial(t study.Trial) (l trialLock, err error) {
 		if err != nil {
 			return trialLock{}, err
 		}
-		_ = os.Remove(path) // a process that left the group may still hold it
+		_ = os.Remove(filepath.Join(r.options.LogDir, name)) // a process that left the group may still hold it
 	}
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,26 +34,37 @@ func (r *run) openLog(t study.Trial) (*trialLog, error) {
 	l.warn = func(err error) {
 		r.warn([]string{fmt.Sprintf("the log %s is cut, and the trial continues: %v; make room, or choose another directory for logs", path, err)})
 	}
-	dir, err := os.OpenRoot(r.options.LogDir)
-	if err != nil {
+	file, err := openPlain(r.options.LogDir, name, os.O_WRONLY|os.O_APPEND, 0o644)
+	switch {
+	case errors.Is(err, errNotPlain):
+		return nil, err
+	case err != nil:
 		l.warn(err)
 		return l, nil
 	}
-	defer dir.Close()
-	// A link could lead to a file that the author of the command must not write to.
-	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a link or no file (%s); remove it, or choose another directory for logs", path, info.Mode().Type())
-	}
-	if l.file, err = dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
-		l.file = nil
-		l.warn(err)
-		return l, nil
-	}
+	l.file = file
 	l.left = l.max
 	if info, err := l.file.Stat(); err == nil {
 		l.left = max(l.max-info.Size(), 0)
 	}
 	return l, nil
+}
+
+// errNotPlain is wrapped by the refusals of [openPlain].
+var errNotPlain = errors.New("is a link or no file")
+
+// openPlain opens a file of a folder, and creates it if it is missing. A link could lead to a file
+// that the author of the command must not write to.
+func openPlain(folder, name string, flag int, mode os.FileMode) (*os.File, error) {
+	dir, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if info, err := dir.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s %w (%s); remove it, or choose another directory for logs", filepath.Join(folder, name), errNotPlain, info.Mode().Type())
+	}
+	return dir.OpenFile(name, flag|os.O_CREATE, mode)
 }
 
 // Write keeps what fits. It never fails.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -113,30 +114,42 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 }
 
-// A log is not written through a link, nor into a directory or device.
+// Nothing of a trial is written through a link, nor into a directory or device.
 func TestLogIsNoLink(t *testing.T) {
-	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(victim, filepath.Join(dir, "trial-0.log")); err != nil {
-		t.Skip(err)
-	}
-	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 1 })
-	var said []string
-	_, err := runner.Run(t.Context(), svc, runner.Options{
-		Study: "s", Worker: "w", LogDir: dir, Command: shell("echo loss=1"),
-	})
-	trial, trialErr := svc.Trial(t.Context(), "s", 0)
-	if trialErr != nil {
-		t.Fatal(trialErr)
-	}
-	said = append(said, fmt.Sprint(err), trial.Outcome.Message)
-	if !strings.Contains(strings.Join(said, " "), "trial-0.log is a link") {
-		t.Errorf("the run says %q", said)
-	}
-	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
-		t.Errorf("behind the link there is %q, %v", text, err)
+	for _, name := range []string{"trial-0.log", "trial-0.lock", "worker"} {
+		t.Run(name, func(t *testing.T) {
+			if name == "trial-0.lock" && runtime.GOOS == "windows" {
+				t.Skip("no such file is needed there")
+			}
+			dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+			if err := os.WriteFile(victim, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+				t.Skip(err)
+			}
+			svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 1 })
+			said := ""
+			if claim, err := runner.ClaimDir(dir, ""); err != nil {
+				said = err.Error()
+			} else {
+				defer claim.Release()
+				_, err := runner.Run(t.Context(), svc, runner.Options{
+					Study: "s", Worker: claim.Worker, LogDir: dir, Command: shell("echo loss=1"),
+				})
+				trial, trialErr := svc.Trial(t.Context(), "s", 0)
+				if trialErr != nil {
+					t.Fatal(trialErr)
+				}
+				said = fmt.Sprint(err, trial.Outcome.Message)
+			}
+			if !strings.Contains(said, name+" is a link") {
+				t.Errorf("the run says %q", said)
+			}
+			if text, err := os.ReadFile(victim); err != nil || len(text) > 0 {
+				t.Errorf("behind the link there is %q, %v", text, err)
+			}
+		})
 	}
 }
 
