@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -175,12 +176,16 @@ func descriptor(args string) string {
 	return path
 }
 
-// quoted returns the strings among arguments.
+// quoted returns the paths among arguments. One of a folder's descriptor follows it.
 func quoted(args string) (paths []string) {
 	parts := strings.Split(args, "\"")
 	for i := 1; i < len(parts); i += 2 {
 		if text, ok := unhex(parts[i]); ok {
-			paths = append(paths, string(text))
+			path := string(text)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(descriptor(parts[i-1]), path)
+			}
+			paths = append(paths, path)
 		}
 	}
 	return paths
