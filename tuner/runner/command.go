@@ -124,18 +124,37 @@ func (c *Command) checkFileNames(sp *space.Space) error {
 }
 
 var (
-	interpreters = regexp.MustCompile(`^(ssh|(ba|da|z|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|Rscript)(\.exe)?$`)
-	codeOption   = regexp.MustCompile(`^-[a-zA-Z]*[ce]$`)
+	interpreters = regexp.MustCompile(`^(ssh|[gmn]?awk|(ba|da|z|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|php|lua|julia|R|Rscript)(\.exe)?$`)
+	codeOption   = regexp.MustCompile(`^(-[a-zA-Z]*[ceEpr][a-zA-Z]*|--(eval|print|command))$`)
+	valueOption  = regexp.MustCompile(`^([-+][a-zA-Z]*[oOWXF]|--rcfile|--init-file)$`)
 )
 
 // interpreter names the program that reads the argument after these as code, or is empty.
 func interpreter(before []string) string {
 	for i, arg := range before {
-		if name := filepath.Base(arg); interpreters.MatchString(name) && (name == "ssh" || codeOption.MatchString(before[len(before)-1]) && i < len(before)-1) {
+		if name := filepath.Base(arg); interpreters.MatchString(name) && codeFollows(name, before[i+1:]) {
 			return name
 		}
 	}
 	return ""
+}
+
+// codeFollows tells whether an interpreter reads the argument after these as code.
+func codeFollows(name string, args []string) bool {
+	if strings.HasPrefix(name, "ssh") {
+		return true
+	}
+	code := strings.Contains(name, "awk")
+	for i, arg := range args {
+		switch {
+		case i > 0 && valueOption.MatchString(args[i-1]):
+		case codeOption.MatchString(arg):
+			code = true
+		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
+			return false // this was the code, or a file with it
+		}
+	}
+	return code
 }
 
 // checkCode refuses values that could run as code.
@@ -145,7 +164,7 @@ func checkCode(sp *space.Space, p piece, program string) error {
 		return nil
 	}
 	for _, v := range q.Values {
-		if text := v.String(); strings.ContainsAny(text, "$`\\\"';|&<>()\n") {
+		if text := v.String(); strings.ContainsAny(text, "$`\\\"';|&<>(){}\n") {
 			return fmt.Errorf("parameter %q has the value %q, which %s may run as code; read it from the environment variable %s instead", q.Name, text, program, Variable(q.Name))
 		}
 	}

@@ -116,14 +116,23 @@ func TestValuesAreNoCode(t *testing.T) {
 		{"python3.12", "-c", "print({c})"},
 		{"perl", "-e", "{c}"},
 		{"docker", "run", "image", "sh", "-lc", "train --c={c}"},
+		{"bash", "-cx", "echo {c}"},
+		{"bash", "-o", "pipefail", "-ceu", "echo {c}"},
+		{"sh", "-c", "-x", "echo {c}"},
+		{"sh", "-c", "--", "echo {c}"},
+		{"perl", "-E", "say q[{c}]"},
+		{"node", "--eval", "log({c})"},
+		{"php", "-r", "echo {c};"},
+		{"awk", `BEGIN {{system("train {c}")}}`},
+		{"gawk", "-F", ":", `{{print "{c}"}}`},
 	}
-	for _, bad := range []string{"$(id)", "`id`", "a;id", "a|id", "a&id", `a"b`, "a'b", `a\b`, "a>b"} {
+	for _, bad := range []string{"$(id)", "`id`", "a;id", "a|id", "a&id", `a"b`, "a'b", `a\b`, "a>b", "#{id}"} {
 		for _, code := range codes {
 			if _, err := ParseCommand("s", values(bad), code); err == nil || !strings.Contains(err.Error(), "may run as code") || !strings.Contains(err.Error(), "TUNER_PARAM_C") {
 				t.Errorf("%q with %q: %v", code, bad, err)
 			}
 		}
-		for _, fine := range [][]string{{"train", "--c", "{c}"}, {"python3", "train.py", "{c}"}, {"sh", "train.sh", "{c}"}, {"sh", "-c", "train {lr}"}, {"train", "-c", "{c}"}, {"sh", "-c", `train "$1"`, "sh", "{c}"}} {
+		for _, fine := range [][]string{{"train", "--c", "{c}"}, {"python3", "train.py", "{c}"}, {"sh", "train.sh", "{c}"}, {"sh", "-c", "train {lr}"}, {"train", "-c", "{c}"}, {"sh", "-c", `train "$1"`, "sh", "{c}"}, {"python3", "train.py", "-c", "{c}"}, {"sh", "-e", "train.sh", "{c}"}, {"awk", "-f", "train.awk", "{c}"}} {
 			if _, err := ParseCommand("s", values(bad), fine); err != nil {
 				t.Errorf("%q with %q: %v", fine, bad, err)
 			}
