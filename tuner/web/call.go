@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,26 +181,31 @@ func (e *tooLarge) GRPCStatus() *status.Status { return e.status }
 
 // unary answers a call with one message.
 func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, m method, request proto.Message) {
-	answer := m.answer.New().Interface()
-	ctx, leave, err := f.pipe.Turn(r.Context(), path, request)
+	data, err := f.answer(r.Context(), path, m, request)
 	if err != nil {
 		f.fail(w, r, err)
-		return
-	}
-	err = f.pipe.Conn().Invoke(ctx, path, request, answer)
-	if err != nil {
-		leave()
-		f.fail(w, r, err)
-		return
-	}
-	data, err := encode(answer)
-	leave()
-	if err != nil {
-		f.log.Error("an answer has no form in JSON", "method", path, "error", err)
-		f.fail(w, r, status.Error(codes.Internal, "the answer has no form in JSON"))
 		return
 	}
 	f.write(w, http.StatusOK, data)
+}
+
+// answer makes a call and returns its answer in JSON.
+func (f *Face) answer(ctx context.Context, path string, m method, request proto.Message) ([]byte, error) {
+	ctx, leave, err := f.pipe.Turn(ctx, path, request)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	answer := m.answer.New().Interface()
+	if err := f.pipe.Conn().Invoke(ctx, path, request, answer); err != nil {
+		return nil, err
+	}
+	data, err := encode(answer)
+	if err != nil {
+		f.log.Error("an answer has no form in JSON", "method", path, "error", err)
+		err = status.Error(codes.Internal, "the answer has no form in JSON")
+	}
+	return data, err
 }
 
 // encode is a message in JSON. protojson adds spaces at random, which would be different
