@@ -137,14 +137,7 @@ func (s *Suggestion) GetSuggestions(ctx context.Context, r *pb.GetSuggestionsReq
 
 // with calls do with an experiment whose study exists.
 func (s *Suggestion) with(ctx context.Context, m *pb.Experiment, do func(*experiment) error) error {
-	s.mu.Lock()
-	e := s.experiments[m.GetName()]
-	if e == nil {
-		e = &experiment{study: s.options.Prefix + m.GetName()}
-		s.experiments[m.GetName()] = e
-	}
-	s.mu.Unlock()
-	e.mu.Lock()
+	e := s.hold(m.GetName())
 	defer e.mu.Unlock()
 	if err := s.ensure(ctx, e, m); err != nil {
 		if e.spec == nil { // so that wrong ones do not gather
@@ -161,6 +154,28 @@ func (s *Suggestion) with(ctx context.Context, m *pb.Experiment, do func(*experi
 		return coded(codes.Unavailable, "the study %s was deleted", e.study)
 	}
 	return err
+}
+
+// hold returns the experiment of a name, locked. It begins anew if the experiment was refused
+// while it waited.
+func (s *Suggestion) hold(name string) *experiment {
+	for {
+		s.mu.Lock()
+		e := s.experiments[name]
+		if e == nil {
+			e = &experiment{study: s.options.Prefix + name}
+			s.experiments[name] = e
+		}
+		s.mu.Unlock()
+		e.mu.Lock()
+		s.mu.Lock()
+		kept := s.experiments[name] == e
+		s.mu.Unlock()
+		if kept {
+			return e
+		}
+		e.mu.Unlock()
+	}
 }
 
 // ensure creates the study of an experiment, or checks the one that exists. It does so once,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -345,5 +346,29 @@ func TestDeleted(t *testing.T) {
 	more, err := suggest(t, s, e, 2, 1, trials...)
 	if err != nil || more[0].Name != "bowl-2" {
 		t.Fatal(more, err)
+	}
+}
+
+// TestRefusedExperimentIsHeldOnce checks that a call that waited for an experiment does not go on
+// with it after it was refused and begun anew. Otherwise two calls would be in it at once.
+func TestRefusedExperimentIsHeldOnce(t *testing.T) {
+	s := &Suggestion{experiments: make(map[string]*experiment)}
+	refused := s.hold("bowl")
+	got := make(chan *experiment)
+	go func() { got <- s.hold("bowl") }()
+	time.Sleep(20 * time.Millisecond) // usually it waits then
+	s.mu.Lock()
+	delete(s.experiments, "bowl")
+	s.mu.Unlock()
+	anew := s.hold("bowl")
+	refused.mu.Unlock()
+	select {
+	case e := <-got:
+		t.Fatalf("a call has the refused experiment: %v", e == refused)
+	case <-time.After(50 * time.Millisecond):
+	}
+	anew.mu.Unlock()
+	if e := <-got; e != anew {
+		t.Error("the call that waited has another experiment")
 	}
 }
