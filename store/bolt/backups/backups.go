@@ -232,7 +232,7 @@ func (k *Keeper) rotate(prefix, made string) error {
 		}
 		names = append(names, e.Name())
 		if t, _ := timeOf(e.Name()); t.After(k.now()) {
-			k.Logger.Warn("a backup is dated in the future and is kept as the newest; remove it if its date is wrong", "path", filepath.Join(k.Dir, e.Name()))
+			k.Logger.Warn("a backup is dated in the future, so it counts as newer than all but the one just made; remove it if its date is wrong", "path", filepath.Join(k.Dir, e.Name()))
 		}
 	}
 	slices.Sort(names)
