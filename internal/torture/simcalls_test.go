@@ -143,7 +143,8 @@ func (s *simulation) send(w *simWorker, c *simCall) {
 	c.life, c.cancel, c.sent, c.answer = life, cancel, time.Now(), simAnswer{}
 	before := c.incarnation
 	if c.incarnation, c.durable = s.book.position(c.study); before != 0 && before != c.incarnation {
-		c.doubt, c.acked = false, false // for a study created anew it is a new request
+		// For a study created anew it is a new request, unless it was still under way then.
+		c.doubt, c.acked = c.ended == c.incarnation, false
 	}
 	w.call = c
 	s.say("worker %d sends %s %s to %s: trial %d, epoch %d", w.index, c.kind, c.id, c.study, c.trial, c.epoch)
@@ -236,6 +237,7 @@ func (s *simulation) collect() {
 func (s *simulation) receive(c *simCall) {
 	w := c.worker
 	w.call = nil
+	c.ended, _ = s.book.position(c.study)
 	code := tuner.CodeOf(c.answer.err)
 	lost := c.life.dead.Load() || s.random.IntN(20) == 0
 	s.say("worker %d: %s %s → %q, lost %t, %v%v", w.index, c.kind, c.id, code, lost, c.answer.given, c.answer.err)

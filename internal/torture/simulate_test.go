@@ -413,7 +413,8 @@ type simCall struct {
 	// incarnation is the id of the study when the call was sent, or 0 if there was
 	// none.
 	incarnation store.StudyID
-	doubt       bool // an earlier attempt may have had an effect
+	ended       store.StudyID // the same when the last attempt ended
+	doubt       bool          // an earlier attempt may have had an effect
 	acked       bool
 	answer      simAnswer // of the running attempt
 	accepted    simAnswer // the answer that the client took
