@@ -95,7 +95,7 @@ func pidIn(t *testing.T, path string) int {
 	return 0
 }
 
-// lives tells whether a process has not ended. One that nobody waits for has.
+// lives tells whether a process is running. A zombie is not.
 func lives(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !regexp.MustCompile(`\) [ZX] `).Match(text)

@@ -21,10 +21,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
-// TestSeveralServers runs two servers on one database, with TLS and tokens. A client of
-// the second uses a study of the first, which then stops, and the second has the study.
-// Then others take over the studies of the second.
-func TestSeveralServers(t *testing.T) {
+// newDatabase returns the address of an empty database for studies.
+func newDatabase(t *testing.T) string {
+	t.Helper()
 	if !pgtest.Available() {
 		pgtest.Skip(t, pgtest.ErrNone)
 	}
@@ -37,6 +36,14 @@ func TestSeveralServers(t *testing.T) {
 	if _, _, err := postgres.Init(t.Context(), address, postgres.InitOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	return address
+}
+
+// TestSeveralServers runs two servers on one database, with TLS and tokens. A client of
+// the second uses a study of the first, which then stops, and the second has the study.
+// Then others take over the studies of the second.
+func TestSeveralServers(t *testing.T) {
+	address := newDatabase(t)
 	dir := t.TempDir()
 	authority := wiretest.NewAuthority(t)
 	tokens, tokenFile := filepath.Join(dir, "tokens.json"), filepath.Join(dir, "token")
@@ -122,19 +129,8 @@ func TestSeveralServers(t *testing.T) {
 // TestSecondServer starts a second server that cannot forward calls to the first one, or the
 // other way round. It is refused while the first one lives, and starts when that one is dead.
 func TestSecondServer(t *testing.T) {
-	if !pgtest.Available() {
-		pgtest.Skip(t, pgtest.ErrNone)
-	}
-	pg, err := database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	scripted.Store(true)
 	for _, test := range []struct{ first, second string }{{"", ""}, {"127.0.0.1:1", ""}, {"", "127.0.0.1:1"}} {
-		address := fmt.Sprintf("%s?schema=s%d", pg.Address(), schemas.Add(1))
-		if _, _, err := postgres.Init(t.Context(), address, postgres.InitOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		address := newDatabase(t)
 		serve := func(advertise string) []string {
 			args := []string{"serve", "--store", address, "--listen", "127.0.0.1:0", "--takeover", "2s"}
 			if advertise != "" {

@@ -160,7 +160,7 @@ func (w *simWatch) news(news tuner.StudyNews) bool {
 	}
 	for _, id := range news.Deleted {
 		if !w.present[id] {
-			w.broken("study %d was deleted, which was not told of", id)
+			w.broken("no message told that study %d was deleted", id)
 		}
 		delete(w.studies, id)
 		delete(w.present, id)

@@ -339,7 +339,7 @@ func TestWatchStudiesResumes(t *testing.T) {
 		}
 		for _, id := range news.Deleted {
 			if _, had := known[id]; !had {
-				t.Errorf("study %d is gone, which was not told of", id)
+				t.Errorf("no message told that study %d is gone", id)
 			}
 			delete(known, id)
 		}
