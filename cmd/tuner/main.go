@@ -50,6 +50,9 @@ func program() int {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	g := &cli.Globals{}
 	root := newRoot(g)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		cli.EachFlag(root, func(_ *cobra.Command, f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }) // the marks of help
+	}
 	root.SetArgs(guardNegatives(root, args))
 	root.SetIn(stdin)
 	root.SetOut(cli.CleanOnTerminal(stdout))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/bkbtuner/bkb/internal/atomicfile"
@@ -37,7 +38,7 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 	if ok, err := atomicfile.Lock(file, true); !ok || err != nil {
 		file.Close()
 		if err == nil {
-			err = fmt.Errorf("%s: %w; wait for its end, or name another directory", dir, ErrClaimed)
+			err = fmt.Errorf("%s: %w", dir, ErrClaimed)
 		}
 		return nil, err
 	}
@@ -47,6 +48,16 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// ClaimFree claims a directory, or if another run uses it, the first of dir/run-2, dir/run-3
+// and so on that is free.
+func ClaimFree(dir string) (*Claim, error) {
+	c, err := ClaimDir(dir, "")
+	for n := 2; errors.Is(err, ErrClaimed); n++ {
+		c, err = ClaimDir(filepath.Join(dir, fmt.Sprintf("run-%d", n)), "")
+	}
+	return c, err
 }
 
 // name determines the name of the workers.

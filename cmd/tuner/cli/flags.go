@@ -88,19 +88,23 @@ func (d duration) Set(s string) error {
 // Finish completes the flags of all commands whose values are one of a few words, and lets
 // those of durations accept days and the times of clocks.
 func Finish(root *cobra.Command) {
-	finish := func(f *pflag.Flag) {
+	EachFlag(root, func(cmd *cobra.Command, f *pflag.Flag) {
 		if c, ok := f.Value.(*choice); ok {
-			Register(root, f.Name, Words(c.allowed...))
+			Register(cmd, f.Name, Words(c.allowed...))
 		} else if f.Value.Type() == "duration" {
 			f.Value = duration{f.Value}
 			if f.DefValue == "0s" { // which help leaves out only for the type of pflag
 				f.DefValue = "0"
 			}
 		}
-	}
-	root.LocalFlags().VisitAll(finish)
-	for _, cmd := range root.Commands() {
-		Finish(cmd)
+	})
+}
+
+// EachFlag calls f for the flags of a command and of those below it.
+func EachFlag(cmd *cobra.Command, f func(*cobra.Command, *pflag.Flag)) {
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { f(cmd, flag) })
+	for _, sub := range cmd.Commands() {
+		EachFlag(sub, f)
 	}
 }
 

@@ -207,9 +207,6 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	if a.out == "" {
 		a.out = a.study + ".model"
 	}
-	if a.logDir == "" {
-		a.logDir = a.study + ".logs"
-	}
 	if err := checkModelOut(a.out, append(slices.Clone(a.data.paths), a.data.options.TargetPath)...); err != nil {
 		return o, err
 	}
@@ -425,7 +422,7 @@ func limitText(s study.Spec) string {
 
 // work runs trials until the study has finished.
 func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study) (runner.Summary, error) {
-	claim, err := runner.ClaimDir(a.logDir, "")
+	claim, err := studies.ClaimLogs(g, cmd, a.logDir, a.study+".logs", "")
 	if err != nil {
 		return runner.Summary{}, err
 	}
@@ -433,7 +430,7 @@ func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	p := studies.NewProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
 	defer p.End()
 	return runner.Run(ctx, svc, runner.Options{
-		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: a.logDir, MaxLog: runner.DefaultMaxLog, Lease: a.lease,
+		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: claim.Dir, MaxLog: runner.DefaultMaxLog, Lease: a.lease,
 		MaxFailures: 10, CostMetric: runner.CostSeconds, OnEvent: p.Event,
 		Func: func(ctx context.Context, t study.Trial, out io.Writer) error {
 			err := tn.Trial(ctx, svc, a.study, t, out)

@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 		fs.StringVar(&o.Result, "result", "", "`file` with the result, with placeholders (default stdout)")
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
+		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs, or a free one in it)")
 		fs.Int64Var(&o.MaxLog, "max-log", runner.DefaultMaxLog, "bytes of a trial's log")
 		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default in --log-dir)")
 		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "retries of a server or file for this time")
@@ -180,18 +181,12 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 // run runs the trials and reports how it went.
 func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
 	o := &r.options
-	if o.LogDir == "" {
-		o.LogDir = o.Study + ".logs"
-	}
-	claim, err := runner.ClaimDir(o.LogDir, o.Worker)
+	claim, err := ClaimLogs(g, cmd, o.LogDir, o.Study+".logs", o.Worker)
 	if err != nil {
 		return err
 	}
 	defer claim.Release()
-	o.Worker = claim.Worker
-	if claim.Unkept != nil {
-		g.Note(cmd, "warning: after an interruption the same command will not continue with its trials, because %s cannot keep the name of the workers: %v", o.LogDir, claim.Unkept)
-	}
+	o.Worker, o.LogDir = claim.Worker, claim.Dir
 	kill, unlisten := secondSignal()
 	defer unlisten()
 	o.KillNow = kill
@@ -207,6 +202,27 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 		return err
 	}
 	return trials.RemarkBest(ctx, g, cmd, svc, summary.Study, summary.Best)
+}
+
+// ClaimLogs claims the directory that --log-dir names, else the standard one. If that is in use
+// and the worker has no name, it claims a free one in it.
+func ClaimLogs(g *cli.Globals, cmd *cobra.Command, dir, standard, worker string) (claim *runner.Claim, err error) {
+	if dir == "" && worker == "" {
+		claim, err = runner.ClaimFree(standard)
+	} else {
+		claim, err = runner.ClaimDir(cmp.Or(dir, standard), worker)
+	}
+	switch {
+	case errors.Is(err, runner.ErrClaimed):
+		return nil, fmt.Errorf("%w; wait for its end, or name another one with --log-dir", err)
+	case err != nil:
+		return nil, err
+	case claim.Unkept != nil:
+		g.Note(cmd, "warning: after an interruption the same command will not continue with its trials, because %s cannot keep the name of the workers: %v", claim.Dir, claim.Unkept)
+	case dir == "" && claim.Dir != standard:
+		g.Note(cmd, "Logs are in %s, because another run uses %s.", claim.Dir, standard)
+	}
+	return claim, nil
 }
 
 // secondSignal returns a channel that is closed at the second Ctrl-C. The third
