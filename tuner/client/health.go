@@ -2,13 +2,9 @@ package client
 
 import (
 	"context"
-	"fmt"
 
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-
-	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // Healthy asks once whether the server serves. It needs no token. serving is false if the
@@ -20,10 +16,7 @@ func (c *Client) Healthy(ctx context.Context) (serving bool, err error) {
 	}
 	answer, err := healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(false))
 	if err != nil {
-		if a, ok := wire.ReadError(err); ok {
-			return false, &tuner.RemoteError{Code: a.Err.Code, Message: fmt.Sprintf("%s does not answer: %s", c.address, a.Err.Message)}
-		}
-		return false, err
+		return false, c.conclude(ctx, err, false)
 	}
 	return answer.GetStatus() == healthpb.HealthCheckResponse_SERVING, nil
 }

@@ -72,21 +72,18 @@ func (l *lookout) end() {
 // unreachable tells whether an answer does not come from a server.
 func unreachable(a wire.Answer) bool { return !a.ByService && a.Err.Code == tuner.Unavailable }
 
-// hopeless tells whether a connection failed because of certificates, or because only one
-// side speaks TLS. Waiting helps with neither.
+// hopeless tells whether a connection failed because of certificates, because only one side
+// speaks TLS, or because the other speaks no gRPC. Waiting helps with neither.
 func (c *Client) hopeless(ctx context.Context, a wire.Answer) bool {
 	if !unreachable(a) {
 		return false
 	}
-	if c.plaintext && strings.Contains(a.Err.Message, "server preface") {
-		return c.speaksTLS(ctx)
-	}
-	for _, sign := range []string{"does not look like a TLS handshake", "x509: ", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate"} {
+	for _, sign := range []string{"HTTP/1.1 header", "missing selected ALPN", "tls: no application protocol", "does not look like a TLS handshake", "x509: ", "tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: expired certificate"} {
 		if strings.Contains(a.Err.Message, sign) {
 			return true
 		}
 	}
-	return false
+	return c.plaintext && strings.Contains(a.Err.Message, "server preface") && c.speaksTLS(ctx)
 }
 
 // speaksTLS tells whether the server answers a TLS handshake. A server that stops may
@@ -121,12 +118,17 @@ func reason(message string) string {
 	return message
 }
 
+const httpPort = "that is a port for browsers or metrics, so name the address of tuner serve --listen"
+
 // remedies are the remedies for messages with a sign. The first match counts.
 var remedies = []struct{ sign, remedy string }{
 	{"x509: certificate signed by unknown authority", "name the CA certificate that signed the server's (--ca)"},
 	{"x509: certificate has expired", "the server needs a new certificate, or a clock is wrong"},
 	{"x509: ", "the server's certificate must be valid for the name by which it is reached"},
 	{"certificate required", "the server needs a client certificate (--cert, --key)"},
+	{"HTTP/1.1 header", httpPort},
+	{"missing selected ALPN", httpPort},
+	{"tls: no application protocol", httpPort},
 	{"remote error: tls: ", "the server refuses the client certificate (--cert, --key)"},
 	{"server preface", "it may speak TLS, so name the CA certificate that signed its certificate (--ca), and leave --insecure out"},
 	{"does not look like a TLS handshake", "it does not speak TLS, so leave --ca and --cert out, or add --insecure if others may listen"},

@@ -2,8 +2,11 @@ package wiretest_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +50,16 @@ func TestTrouble(t *testing.T) {
 	})
 	misnamed := serveAlone(t, server.Options{CertFile: other.CertFile, KeyFile: other.KeyFile})
 	clear := serveAlone(t, server.Options{})
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	pair, err := tls.LoadX509KeyPair(good.CertFile, good.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	web.StartTLS()
+	t.Cleanup(web.Close)
+	metrics := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(metrics.Close)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +76,8 @@ func TestTrouble(t *testing.T) {
 		"no certificate":     {mutual, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "(--cert, --key)"},
 		"plaintext to TLS":   {secure, client.Options{Plaintext: true, RetryFor: time.Hour}, "speak TLS, so name the CA certificate that signed its certificate (--ca)"},
 		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "does not speak TLS"},
+		"a page over TLS":    {web.Listener.Addr().String(), client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "tuner serve --listen"},
+		"metrics":            {metrics.Listener.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour}, "tuner serve --listen"},
 		"nobody listens":     {nobody, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
 		"a name of no place": {"no-such-host.invalid:1", client.Options{Plaintext: true, RetryFor: -1}, "cannot reach no-such-host.invalid:1: "},
 	} {
@@ -81,6 +96,10 @@ func TestTrouble(t *testing.T) {
 			}
 			if tuner.CodeOf(err) != tuner.Unavailable || !strings.Contains(err.Error(), "cannot reach "+c.address+": ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want something about %q", err, c.want)
+			}
+			// A probe, which tries once, says the same.
+			if _, probed := d.Healthy(ctx); probed == nil || !strings.Contains(probed.Error(), c.want) {
+				t.Errorf("a probe got %v, want something about %q", probed, c.want)
 			}
 			remote := (*tuner.RemoteError)(nil)
 			if final := c.o.RetryFor == time.Hour; !errors.As(err, &remote) || remote.Final != final {
