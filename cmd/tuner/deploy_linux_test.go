@@ -23,6 +23,7 @@ import (
 // deployPage is docs/deploy.md in parts.
 type deployPage struct {
 	sections map[string]string // commands that are indented, by the title of their section
+	blocks   map[string][]byte // files by their names
 }
 
 func readDeployPage(t *testing.T) deployPage {
@@ -31,7 +32,10 @@ func readDeployPage(t *testing.T) deployPage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := deployPage{sections: map[string]string{}}
+	p := deployPage{sections: map[string]string{}, blocks: map[string][]byte{}}
+	for _, block := range regexp.MustCompile("(?s)\n```\\w+ (\\S+)\n(.*?\n)```\n").FindAllSubmatch(text, -1) {
+		p.blocks[string(block[1])] = block[2]
+	}
 	title := ""
 	for line := range strings.Lines(outsideBlocks(string(text))) {
 		if name, ok := strings.CutPrefix(line, "## "); ok {
@@ -271,8 +275,16 @@ func TestDeploySystemd(t *testing.T) {
 	asks := "tuner --server localhost:7070 --ca ca.pem --token-file admin.token --retry-for 0 "
 	m.eventually(t, asks+"studies")
 	m.eventually(t, "ls /var/backups/tuner/tuner-*.db")
+	m.eventually(t, "curl -sf http://127.0.0.1:9090/readyz && curl -sf --cacert ca.pem https://localhost:7071/ >/dev/null")
 	if user := m.command(t, "ps -o user= -C tuner"); strings.TrimSpace(user) != "tuner" {
 		t.Errorf("the server runs as %q", user)
+	}
+
+	m.write(t, "/etc/systemd/system/tuner.service.d/override.conf", page.blocks["override.conf"], 0o644)
+	m.command(t, "systemctl daemon-reload && systemctl restart tuner")
+	m.eventually(t, asks+"studies")
+	if args := m.command(t, "ps -o args= -C tuner"); !strings.Contains(args, "--max-file 17179869184") || strings.Count(args, "\n") != 1 {
+		t.Errorf("with the override of the page the server is %q", args)
 	}
 
 	before := m.command(t, "systemctl show --value -p MainPID tuner")

@@ -123,6 +123,9 @@ func TestDeployParses(t *testing.T) {
 	if out, err := check("../../deploy/alerts.yaml"); err != nil {
 		t.Errorf("deploy/alerts.yaml: %v\n%s", err, out)
 	}
+	if out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", "testdata/alerts_test.yaml").CombinedOutput(); err != nil {
+		t.Errorf("testdata/alerts_test.yaml: %v\n%s", err, out)
+	}
 	rules := func(exprs ...string) string {
 		var list []map[string]string
 		for i, e := range exprs {

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,7 +19,7 @@ func (c *Config) backUp(ctx context.Context, st *bolt.Store, r prometheus.Regist
 		return over, nil
 	}
 	k := &backups.Keeper{Plan: c.Backups, Logger: c.Server.Logger, Size: backups.SizeOf(c.File), Write: st.Backup}
-	if k.Done, err = backupMetrics(r); err != nil {
+	if k.Done, err = backupMetrics(r, k.Newest()); err != nil {
 		close(over)
 		return over, err
 	}
@@ -29,13 +30,14 @@ func (c *Config) backUp(ctx context.Context, st *bolt.Store, r prometheus.Regist
 	return over, nil
 }
 
-// backupMetrics registers the metrics of backups. done counts a try.
-func backupMetrics(r prometheus.Registerer) (done func(backups.Backup, error), err error) {
+// backupMetrics registers the metrics of backups, the newest of which is there already. done
+// counts a try.
+func backupMetrics(r prometheus.Registerer, newest time.Time) (done func(backups.Backup, error), err error) {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tuner_backups_total", Help: "Backups made beside the server, by result: ok or failed.",
 	}, []string{"result"})
 	last := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tuner_backup_last_success_timestamp_seconds", Help: "Start of the last successful backup in Unix time, 0 if there was none since the server started.",
+		Name: "tuner_backup_last_success_timestamp_seconds", Help: "Start of the last successful backup in Unix time, also of an earlier server, 0 if there is none.",
 	})
 	size := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tuner_backup_last_bytes", Help: "Size of the last successful backup in bytes.",
@@ -47,13 +49,16 @@ func backupMetrics(r prometheus.Registerer) (done func(backups.Backup, error), e
 	}
 	tries.WithLabelValues("ok")
 	tries.WithLabelValues("failed")
+	if !newest.IsZero() {
+		last.Set(float64(newest.UnixMilli()) / 1e3)
+	}
 	return func(b backups.Backup, err error) {
 		if err != nil {
 			tries.WithLabelValues("failed").Inc()
 			return
 		}
 		tries.WithLabelValues("ok").Inc()
-		last.Set(float64(b.Time.UnixNano()) / 1e9)
+		last.Set(float64(b.Time.UnixMilli()) / 1e3)
 		size.Set(float64(b.Bytes))
 	}, nil
 }

@@ -257,28 +257,32 @@ func backup(ctx context.Context, svc tuner.Service, path string) (err error) {
 func newRestore(g *cli.Globals) *cobra.Command {
 	var o bolt.RestoreOptions
 	cmd := &cobra.Command{
-		Use:   "restore BACKUP",
+		Use:   "restore BACKUP...",
 		Short: "Restore a backup",
 		Long: `Restore checks a backup, copies it, checks the copy, and puts it in the place of the
-file (--db) in one step.
+file (--db) in one step. Of several backups of one store it takes the latest.
 
 It refuses to replace an existing file, unless --force is given. With --force the old
 file is kept under another name, which restore prints. Restore always refuses a file
 that a server or another process has open. With --dry-run it checks everything, says
 what it would do, and changes nothing.`,
-		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db",
-		Args:    cli.Exactly(1),
+		Example: "  tuner restore --dry-run backups/tuner-1a2b3c4d-20261122T052501.123Z.db\n  tuner restore --force backups/tuner-*.db",
+		Args:    cli.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.OnFile(cmd, "restore it with the tools that made the backup, or use tuner copy"); err != nil {
 				return err
 			}
+			from, err := backups.Latest(args, time.Now())
+			if err != nil {
+				return cli.Usage(err)
+			}
 			path := g.File()
 			o.LockTimeout = min(g.LockTimeout, bolt.DefaultLockTimeout)
-			r, err := bolt.Restore(cmd.Context(), args[0], path, o)
+			r, err := bolt.Restore(cmd.Context(), from, path, o)
 			if err != nil {
-				return restoreError(err, args[0])
+				return restoreError(err, from)
 			}
-			return restored(cmd, g, args[0], path, o, r)
+			return restored(cmd, g, from, path, o, r)
 		},
 	}
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "check only, without a change")

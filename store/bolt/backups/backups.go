@@ -101,8 +101,8 @@ type Backup struct {
 // failure is logged, and the backup is tried again after at most a minute.
 func (k *Keeper) Run(ctx context.Context) error {
 	next := k.now()
-	if newest, ok := k.newest(); ok && newest.Add(k.Every).After(next) && !newest.After(next) {
-		next = newest.Add(k.Every)
+	if due := k.Newest().Add(k.Every); due.After(next) {
+		next = due
 	}
 	for {
 		timer := time.NewTimer(next.Sub(k.now()))
@@ -134,19 +134,45 @@ func (k *Keeper) now() time.Time {
 	return time.Now()
 }
 
-// newest is the time of the newest backup in the directory, of any store.
-func (k *Keeper) newest() (newest time.Time, ok bool) {
+// Newest is the time of the newest backup in the directory, of any store, that is not dated
+// in the future. It is the zero time if there is none.
+func (k *Keeper) Newest() (newest time.Time) {
 	entries, _ := os.ReadDir(k.Dir)
 	for _, e := range entries {
-		if t, is := timeOf(e.Name()); is && t.After(newest) {
-			newest, ok = t, true
+		if t, ok := timeOf(e.Name()); ok && t.After(newest) && !t.After(k.now()) {
+			newest = t
 		}
 	}
-	return newest, ok
+	return newest
+}
+
+// Latest picks the latest of several backups of one store by their names. One that is dated
+// in the future counts only if all are.
+func Latest(paths []string, now time.Time) (string, error) {
+	if len(paths) == 1 {
+		return paths[0], nil // under any name
+	}
+	store := func(path string) string { return filepath.Base(path)[:len("tuner-")+idDigits] }
+	for _, path := range paths {
+		if _, ok := timeOf(path); !ok {
+			return "", fmt.Errorf("%s is not named tuner-STORE-TIME.db, so it is unknown which of the %d files is the latest; name one of them", path, len(paths))
+		}
+		if store(path) != store(paths[0]) {
+			return "", fmt.Errorf("%s and %s are backups of different stores, and one store can be restored at a time; name backups of one store", paths[0], path)
+		}
+	}
+	return slices.MaxFunc(paths, func(a, b string) int {
+		at, _ := timeOf(a)
+		bt, _ := timeOf(b)
+		if at.After(now) == bt.After(now) {
+			return at.Compare(bt)
+		}
+		return bt.Compare(at) // the earlier one is not in the future
+	}), nil
 }
 
 func timeOf(name string) (time.Time, bool) {
-	if !named.MatchString(name) {
+	if name = filepath.Base(name); !named.MatchString(name) {
 		return time.Time{}, false
 	}
 	text := strings.TrimSuffix(name[len("tuner-")+idDigits+1:], ".db")
@@ -214,29 +240,31 @@ func (k *Keeper) fill(ctx context.Context, f *os.File, path string) (*bolt.Repor
 }
 
 // rotate removes the oldest backups of the same store beyond Keep, and never the one just
-// made, which is not the last by name if another is dated in the future. Empty files are
-// left alone and take no place.
+// made. Those dated in the future are counted by themselves. Empty files are left alone and
+// take no place.
 func (k *Keeper) rotate(prefix, made string) error {
 	if k.Keep <= 0 {
 		return nil
 	}
-	entries, err := os.ReadDir(k.Dir)
+	entries, err := os.ReadDir(k.Dir) // sorted by name, so by age
 	if err != nil {
 		return err
 	}
-	var names []string // besides the one made
+	var past, future []string // besides the one made
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || e.Name() == made || !named.MatchString(e.Name()) || !strings.HasPrefix(e.Name(), prefix) || !info.Mode().IsRegular() || info.Size() == 0 {
+		if err != nil || e.Name() == made || !strings.HasPrefix(e.Name(), prefix) || !info.Mode().IsRegular() || info.Size() == 0 {
 			continue
 		}
-		names = append(names, e.Name())
-		if t, _ := timeOf(e.Name()); t.After(k.now()) {
-			k.Logger.Warn("a backup is dated in the future, so it counts as newer than all but the one just made; remove it if its date is wrong", "path", filepath.Join(k.Dir, e.Name()))
+		switch t, ok := timeOf(e.Name()); {
+		case ok && t.After(k.now()):
+			future = append(future, e.Name())
+			k.Logger.Warn("a backup is dated in the future, so it takes no place among those to keep; remove it if its date is wrong", "path", filepath.Join(k.Dir, e.Name()))
+		case ok:
+			past = append(past, e.Name())
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names[:max(len(names)-k.Keep+1, 0)] {
+	for _, name := range slices.Concat(past[:max(len(past)-k.Keep+1, 0)], future[:max(len(future)-k.Keep, 0)]) {
 		if err := os.Remove(filepath.Join(k.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing an old backup: %w", err)
 		}

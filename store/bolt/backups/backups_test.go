@@ -74,7 +74,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A backup stays where others are dated in the future, and empty files take no place.
+// Backups that are dated in the future, as by a clock that was wrong, take no place of the
+// others, and neither do empty files.
 func TestFutureAndEmptyBackups(t *testing.T) {
 	dir := t.TempDir()
 	k := keeper(t, dir)
@@ -91,20 +92,47 @@ func TestFutureAndEmptyBackups(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	made := []string{first.Path}
 	for range 2 {
 		b, err := k.Once(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(b.Path); err != nil {
-			t.Errorf("the backup just made: %v", err)
-		}
+		made = append(made, b.Path)
 	}
-	if have := names(t, dir); len(have) != 4 || !strings.Contains(have[1], "20990103") {
-		t.Errorf("there are %v, want the last backup, the last of the future, and the two empty files", have)
+	have := names(t, dir)
+	if len(have) != 6 || have[0] != filepath.Base(made[1]) || have[1] != filepath.Base(made[2]) || !strings.Contains(have[2], "20990102") || !strings.Contains(have[3], "20990103") {
+		t.Errorf("there are %v, want the last two backups %v, the last two of the future, and the two empty files", have, made[1:])
 	}
 	if !strings.Contains(log.String(), "dated in the future") {
 		t.Error("the log says nothing of the future")
+	}
+	if at := k.Newest().UTC().Format(timeLayout); !strings.Contains(made[2], at) {
+		t.Errorf("the newest is of %s, want %s", at, made[2])
+	}
+}
+
+// Of several backups the latest is restored, in any order, and one dated in the future only
+// if there is no other.
+func TestLatest(t *testing.T) {
+	now := time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)
+	name := func(store, day string) string { return "dir/tuner-" + store + "-" + day + "T030405.000Z.db" }
+	old, last, wrong, worse := name("0a1b2c3d", "20260101"), name("0a1b2c3d", "20260102"), name("0a1b2c3d", "20990101"), name("0a1b2c3d", "20990102")
+	for _, test := range []struct {
+		want  string
+		paths []string
+	}{
+		{last, []string{old, last}}, {last, []string{last, old}}, {last, []string{last, wrong, old}}, {last, []string{wrong, old, worse, last}},
+		{worse, []string{wrong, worse}}, {worse, []string{worse, wrong}}, {"any.db", []string{"any.db"}},
+	} {
+		if got, err := Latest(test.paths, now); got != test.want || err != nil {
+			t.Errorf("of %v: %s, %v, want %s", test.paths, got, err, test.want)
+		}
+	}
+	for want, paths := range map[string][]string{"name one of them": {old, "any.db"}, "different stores": {old, name("ffffffff", "20260102")}} {
+		if got, err := Latest(paths, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("of %v: %s, %v", paths, got, err)
+		}
 	}
 }
 
