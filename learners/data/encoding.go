@@ -134,7 +134,11 @@ type Encoding struct {
 	// Weights is the column that had the weights of rows, or empty. It is no input and may
 	// be absent.
 	Weights string `json:"weights,omitempty"`
-	// Notes describe the dropped inputs and the filled values.
+	// Dropped are the columns that training left out. They are no inputs and may be absent.
+	Dropped []string `json:"dropped,omitempty"`
+	// Missing is the rule by which missing cells of inputs are filled in.
+	Missing Missing `json:"missing,omitempty"`
+	// Notes advise on inputs that may not be what they seem.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -247,6 +251,12 @@ func (e *Encoding) InputNames() []string {
 		}
 	}
 	return names
+}
+
+// Knows tells whether an input or a target has this name.
+func (e *Encoding) Knows(name string) bool {
+	return slices.ContainsFunc(e.Inputs, func(in Input) bool { return in.Name == name }) ||
+		slices.ContainsFunc(e.Targets, func(t Target) bool { return t.Name == name })
 }
 
 // OutputNames returns the names of the c outputs, which are targets or classes.

@@ -167,6 +167,9 @@ func locateByName(e *data.Encoding, names []string) (inputs, targets []int, err 
 	for c, name := range names {
 		at[name] = c
 	}
+	for _, name := range e.Dropped {
+		known[name] = true
+	}
 	var bad ColumnsError
 	for i := range e.Inputs {
 		name := e.Inputs[i].Name

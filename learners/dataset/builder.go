@@ -67,10 +67,10 @@ func (b *builder) layout() {
 // token adds the cell of column c from its text.
 func (b *builder) token(c int, s []byte) error {
 	col := &b.cols[c]
-	if col.dropped {
+	s = trim(s)
+	if b.hold(c, s); col.dropped {
 		return nil
 	}
-	s = trim(s)
 	if b.missing.has(s) {
 		return b.none(c)
 	}
@@ -137,9 +137,17 @@ func (b *builder) parse(s []byte) (float64, error) {
 // textRemedy is the advice for a text that a column cannot have.
 const textRemedy = "name it in Missing if it stands for a missing value, or the column in Categorical"
 
+// hold keeps the first of the texts that a cell of column c is given as.
+func (b *builder) hold(c int, s []byte) {
+	if col := &b.cols[c]; col.keep && len(col.kept) == b.rows {
+		col.kept = append(col.kept, string(s))
+		b.held += int64(len(s)) + 16
+	}
+}
+
 // text adds a text to column c.
 func (b *builder) text(c int, s []byte) error {
-	if b.cols[c].dropped {
+	if b.hold(c, s); b.cols[c].dropped {
 		return nil
 	}
 	if b.cols[c].weights {
@@ -156,6 +164,9 @@ func (b *builder) text(c int, s []byte) error {
 // integer adds an integer to column c. As a category it keeps all its digits.
 func integer[T int64 | uint64](b *builder, c int, v T) error {
 	col := &b.cols[c]
+	if col.keep {
+		b.hold(c, fmt.Append(nil, v))
+	}
 	if col.kind == data.Categorical {
 		return b.text(c, fmt.Append(nil, v))
 	}
@@ -165,6 +176,9 @@ func integer[T int64 | uint64](b *builder, c int, v T) error {
 
 // truth adds a truth value to column c.
 func (b *builder) truth(c int, v bool) error {
+	if b.cols[c].keep {
+		b.hold(c, strconv.AppendBool(nil, v))
+	}
 	if b.cols[c].kind == data.Categorical {
 		return b.text(c, strconv.AppendBool(nil, v))
 	} else if v {
@@ -175,6 +189,9 @@ func (b *builder) truth(c int, v bool) error {
 
 // time adds a time to column c, in seconds. As a category it is a text, and no weight.
 func (b *builder) time(c int, v float64) error {
+	if b.cols[c].keep {
+		b.hold(c, []byte(timeText(v)))
+	}
 	if b.cols[c].kind == data.Categorical || b.cols[c].weights {
 		return b.text(c, []byte(timeText(v)))
 	}
@@ -184,6 +201,9 @@ func (b *builder) time(c int, v float64) error {
 // number adds a number to column c, where NaN means missing.
 func (b *builder) number(c int, v float64) error {
 	col := &b.cols[c]
+	if col.keep && !math.IsNaN(v) {
+		b.hold(c, []byte(formatNumber(v)))
+	}
 	switch {
 	case col.dropped:
 		return nil
@@ -205,7 +225,7 @@ func (b *builder) number(c int, v float64) error {
 
 // none adds a missing cell to column c.
 func (b *builder) none(c int) error {
-	if b.cols[c].dropped {
+	if b.hold(c, nil); b.cols[c].dropped {
 		return nil
 	}
 	if b.cols[c].weights {

@@ -287,7 +287,7 @@ func (d *description) check(path string, columns int) error {
 
 // openChunks opens a chunk file as the table.
 func (t *Table) openChunks(o *Options, in *input, paths []string) error {
-	if len(paths) > 1 || o.ChunkFile != "" || o.TargetPath != "" || o.Weights != "" || len(o.Drop)+len(o.Categorical) > 0 {
+	if len(paths) > 1 || o.ChunkFile != "" || o.TargetPath != "" || o.Weights != "" || len(o.Drop)+len(o.Keep)+len(o.Categorical) > 0 {
 		return errors.New("dataset: a chunk file is opened alone, with no options but the target")
 	}
 	if in.file == nil || in.compressed {

@@ -61,7 +61,9 @@ type columnBuilder struct {
 	odd     bool               // labels that are no plain integers, or an integer written in two ways
 	written map[float64]string // of labels
 	dropped bool
-	weights bool // of rows
+	weights bool     // of rows
+	keep    bool     // the cells as texts
+	kept    []string // of the rows
 	label   bool
 
 	numbers, texts, missing              int

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,8 +88,8 @@ func TestEncode(t *testing.T) {
 	if diff := cmp.Diff([]string{"age", "city=Bonn", "city=Oslo"}, e.InputNames()); diff != "" {
 		t.Error(diff)
 	}
-	if len(e.Notes) != 1 || !strings.Contains(e.Notes[0], `dropped, constant over the training rows: "const"`) {
-		t.Errorf("notes %q", e.Notes)
+	if summary := table.Report().Summary(e); len(summary) != 5 || summary[2] != `dropped  for one value alone "const"` {
+		t.Errorf("summary %q", summary)
 	}
 	x, y := pairs(t, applied(t, e, table))
 	if diff := cmp.Diff([][]float64{{-10 / s, 0, 1}, {10 / s, 1, 0}, {0, 0, 1}, {0, 0, 0}}, x, near15); diff != "" {
@@ -182,8 +183,12 @@ func TestMissingValues(t *testing.T) {
 		if diff := cmp.Diff([][]float64{{1, 1, 0, 5}, {c.a, 1, 0, c.c}, {3, 1, 0, 5}, {10, 0, 1, 6}}, x, near15); diff != "" {
 			t.Errorf("%s: %s", c.way, diff)
 		}
-		if len(e.Notes) != 3 {
-			t.Errorf("notes %q", e.Notes)
+		want := fmt.Sprintf(`imputed  1 value in "b" by the most frequent value; 2 values in "a", "c" by the %s`, c.way)
+		if c.way == data.FillMostFrequent {
+			want = `imputed  3 values in "a", "b", "c" by the most frequent value`
+		}
+		if got := table.Report().Summary(e)[3]; got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	target := opened(t, Options{Target: []string{"a"}}, file(t, "m.csv", text))
@@ -408,5 +413,29 @@ func TestSinglePrecisionBesideLargeNumbers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Cells of any format are kept as texts, with the rows that are left, whether their column is
+// read too or not.
+func TestKept(t *testing.T) {
+	text := "id,a,w,y\n007,1.50,1,1\n8,?,0,2\n,3,1,3\n"
+	records := `[{"id":"007","a":1.50,"w":1,"y":1},{"id":"8","a":"?","w":0,"y":2},{"id":null,"a":3,"w":1,"y":3}]`
+	for name, path := range map[string]string{"csv": file(t, "k.csv", text), "json": file(t, "k.json", records)} {
+		for _, drop := range [][]string{nil, {"id"}} {
+			table := opened(t, Options{Keep: []string{"a", "id"}, Drop: drop, Weights: "w"}, path)
+			got := table.Kept()
+			if len(got) != 2 || got[0].Name != "a" || !slices.Equal(got[0].Cells, []string{"1.50", "3"}) || !slices.Equal(got[1].Cells, []string{"007", ""}) {
+				t.Errorf("%s without %q: %+v", name, drop, got)
+			}
+		}
+	}
+	table := opened(t, Options{Keep: []string{"u64", "i64", "dec32", "date", "bool", "text", "f32"}, Target: []string{"f32"}}, "testdata/types.parquet")
+	var got []string
+	for _, k := range table.Kept() {
+		got = append(got, strings.Join(k.Cells, "|"))
+	}
+	if diff := cmp.Diff([]string{"9223372036854775808|18446744073709549568|", "-4611686018427387904|4611686018427387904|", "-1.2345|99999.9999|", "1969-12-31|2024-02-29|", "true|false|", "a|b|", "0.5|-2|"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -34,7 +34,7 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOpti
 	}
 	e := &data.Encoding{
 		Version: data.EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
-		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra, Weights: t.weigher,
+		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra, Weights: t.weigher, Dropped: t.dropped, Missing: o.Missing,
 	}
 	if t.sparse != nil {
 		e.Columns = 0
@@ -209,7 +209,6 @@ const singleSteps = 0x1p-16
 
 // inputs fits the dense inputs.
 func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
-	var dropped, times []string
 	inputs := f.t.inputs()
 	e.Inputs = make([]data.Input, 0, len(inputs))
 	for _, c := range inputs {
@@ -226,22 +225,10 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 				return fmt.Errorf("dataset: input %q varies by about %.3g around %.9g, which single precision cannot tell apart: leave Float32 and the chunk file out, or let inputs be scaled", in.Name, m.scale(), m.center())
 			}
 		}
-		if in.Dropped {
-			dropped = append(dropped, in.Name)
-		}
-		if in.Kind == data.Time {
-			times = append(times, in.Name)
-			if in.Dates != "" {
-				e.Notes = append(e.Notes, datesNote(col))
-			}
+		if in.Kind == data.Time && in.Dates != "" {
+			e.Notes = append(e.Notes, datesNote(col))
 		}
 		e.Inputs = append(e.Inputs, in)
-	}
-	if len(times) > 0 {
-		e.Notes = append(e.Notes, "read as times, in seconds: "+quoted(times, 8, ", "))
-	}
-	if len(dropped) > 0 {
-		e.Notes = append(e.Notes, "dropped, constant over the training rows: "+quoted(dropped, 8, ", "))
 	}
 	if err := f.fill(ctx, e); err != nil {
 		return err
@@ -315,21 +302,8 @@ func (f *fitter) fill(ctx context.Context, e *data.Encoding) error {
 		case f.o.Missing == data.FillMedian:
 			medians = append(medians, i)
 		}
-		if f.missing[c] > 0 {
-			e.Notes = append(e.Notes, fmt.Sprintf("input %q: %s filled in with the %s of the training rows", in.Name, count(f.missing[c], "missing value"), f.fillName(in)))
-		}
 	}
 	return f.medians(ctx, e, medians)
-}
-
-func (f *fitter) fillName(in *data.Input) string {
-	if in.Kind == data.Categorical {
-		return "most frequent level"
-	}
-	if f.o.Missing == data.FillMostFrequent {
-		return "most frequent value"
-	}
-	return string(f.o.Missing)
 }
 
 func (f *fitter) frequentLevel(c int, levels []string) *float64 {

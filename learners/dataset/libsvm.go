@@ -21,8 +21,8 @@ func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []s
 		return fmt.Errorf("dataset: chunk files hold dense data; sparse rows stay in memory")
 	}
 	texts := slices.Equal(o.Categorical, []string{"label"}) // as Open asks for
-	if len(o.Target)+len(o.Drop) > 0 || len(o.Categorical) > 0 && !texts || o.TargetPath != "" || o.Weights != "" {
-		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop, Categorical and Weights do not apply")
+	if len(o.Target)+len(o.Drop)+len(o.Keep) > 0 || len(o.Categorical) > 0 && !texts || o.TargetPath != "" || o.Weights != "" {
+		return fmt.Errorf("dataset: libsvm files have no named columns: Target, TargetPath, Drop, Keep, Categorical and Weights do not apply")
 	}
 	b := newBuilder(o, []string{"label"})
 	b.layout()

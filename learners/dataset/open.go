@@ -282,6 +282,14 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		}
 		b.cols[c].dropped = true
 	}
+	for _, n := range o.Keep {
+		c, err := find("keep", n, names)
+		if err != nil {
+			return err
+		}
+		b.cols[c].keep = true
+		t.kept = append(t.kept, Kept{Name: names[c], column: c})
+	}
 	if o.Weights != "" {
 		c, err := find("weights", o.Weights, names)
 		if err != nil {
@@ -316,11 +324,10 @@ func (t *Table) finish(o *Options, b *builder) error {
 	t.rows, t.parts = b.rows, b.parts
 	t.weights = b.weights
 	t.columns = make([]Column, 0, len(b.row))
-	dropped := 0
 	for c := range b.cols {
 		if b.cols[c].dropped || b.cols[c].weights {
 			if b.cols[c].dropped {
-				dropped++
+				t.dropped = append(t.dropped, b.cols[c].name)
 			}
 			continue
 		}
@@ -334,11 +341,11 @@ func (t *Table) finish(o *Options, b *builder) error {
 	for i, c := range t.targets {
 		t.targets[i] = b.slot[c]
 	}
+	for i := range t.kept {
+		t.kept[i].Cells = b.cols[t.kept[i].column].kept
+	}
 	if o.Weights != "" {
 		t.report.Notes = append(t.report.Notes, "weights of rows in a column of their own")
-	}
-	if dropped > 0 {
-		t.report.Notes = append(t.report.Notes, count(dropped, "column")+" dropped")
 	}
 	err := t.chooseTarget(o)
 	if err == nil {
@@ -360,7 +367,9 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	var others []string // neither dropped nor the weights
 	var at []int
 	for c, name := range names {
-		if !b.cols[c].weights && !b.cols[c].dropped {
+		col := &b.cols[c]
+		apart := col.keep && (t.named && !e.Knows(name) || !t.named && len(names) != e.Columns && len(names) != len(e.Inputs))
+		if !col.weights && !col.dropped && !apart {
 			others, at = append(others, name), append(at, c)
 		}
 	}
@@ -399,7 +408,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 
 func (t *Table) fillReport() {
 	r := &t.report
-	r.Rows, r.Columns = t.rows, t.columns
+	r.Rows, r.Columns, r.Dropped = t.rows, t.columns, t.dropped
 	r.Target = []string{}
 	for _, c := range t.targets {
 		r.Target = append(r.Target, t.columns[c].Name)

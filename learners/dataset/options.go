@@ -76,6 +76,9 @@ type Options struct {
 	Weights string
 	// Drop lists columns to ignore.
 	Drop []string
+	// Keep lists columns whose cells the table also has as texts, see [Table.Kept]. With a
+	// Model they need not be among its columns.
+	Keep []string
 	// Categorical lists columns that are categories although they look like numbers.
 	Categorical []string
 	// Missing lists the texts that mean a missing value. If nil, these are the empty

@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bkbtuner/bkb/learners/data"
@@ -23,6 +26,7 @@ type Report struct {
 	Target       []string `json:"target"`
 	TargetWhy    string   `json:"target_why"`
 	Columns      []Column `json:"columns"` // dense columns, in the order of the file
+	Dropped      []string `json:"dropped,omitempty"`
 	// Stored is the number of stored values of sparse rows.
 	Stored int `json:"stored,omitempty"`
 	// Duplicates counts rows equal to an earlier one, targets included. It is −1 where
@@ -34,7 +38,7 @@ type Report struct {
 
 var delimiterNames = map[string]string{",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
 
-// String returns the report as text, at most 20 columns of it.
+// String returns the report as text.
 func (r *Report) String() string {
 	var b strings.Builder
 	gz := ""
@@ -67,14 +71,71 @@ func (r *Report) String() string {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note       %s\n", n)
 	}
-	for i, c := range r.Columns {
-		if i == 20 {
-			fmt.Fprintf(&b, "           and %d columns more\n", len(r.Columns)-i)
-			break
-		}
+	for _, c := range r.Columns {
 		fmt.Fprintf(&b, "           %s: %s\n", c.Name, c.describe())
 	}
 	return b.String()
+}
+
+// Summary says in five lines what was read and how e encodes it.
+func (r *Report) Summary(e *data.Encoding) []string {
+	kinds, missing := map[data.Kind]int{}, map[string]int{}
+	for i := range r.Columns {
+		missing[r.Columns[i].Name] = r.Columns[i].Missing
+	}
+	rules := map[data.Missing][]string{}
+	values := map[data.Missing]int{}
+	var dropped, constant []string
+	if len(r.Dropped) > 0 {
+		dropped = append(dropped, quoted(r.Dropped, 8, ", "))
+	}
+	for i := range e.Inputs {
+		in := &e.Inputs[i]
+		if kinds[in.Kind]++; in.Dropped {
+			constant = append(constant, in.Name)
+		} else if n := missing[in.Name]; n > 0 {
+			rule := e.Missing
+			if in.Kind == data.Categorical {
+				rule = data.FillMostFrequent
+			}
+			rules[rule], values[rule] = append(rules[rule], in.Name), values[rule]+n
+		}
+	}
+	if len(constant) > 0 {
+		dropped = append(dropped, "for one value alone "+quoted(constant, 8, ", "))
+	}
+	columns := []string{count(r.Inputs, "input")}
+	for _, kind := range []data.Kind{data.Numeric, data.Categorical, data.Time, data.Boolean} {
+		if n := kinds[kind]; n > 0 {
+			columns = append(columns, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if e.Weights != "" {
+		columns = append(columns, "weights in "+strconv.Quote(e.Weights))
+	}
+	var imputed []string
+	for rule, names := range rules {
+		what := string(rule)
+		if rule == data.FillMostFrequent {
+			what += " value"
+		}
+		imputed = append(imputed, fmt.Sprintf("%s in %s by the %s", count(values[rule], "value"), quoted(names, 8, ", "), what))
+	}
+	slices.Sort(imputed)
+	target := cmp.Or(quoted(r.Target, 8, ", "), "none") + " (" + r.TargetWhy + ")"
+	switch e.Task {
+	case data.Classification:
+		target += fmt.Sprintf(": classification, %d classes: %s", len(e.Classes), quoted(e.Classes, 4, ", "))
+	case data.Regression:
+		target += ": regression"
+	}
+	return []string{
+		fmt.Sprintf("rows     %d in %s", r.Rows, strings.Join(r.Files, ", ")),
+		"columns  " + strings.Join(columns, ", "),
+		"dropped  " + cmp.Or(strings.Join(dropped, "; "), "none"),
+		"imputed  " + cmp.Or(strings.Join(imputed, "; "), "none"),
+		"target   " + target,
+	}
 }
 
 // datesNote tells the order of dates in an input.

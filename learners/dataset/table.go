@@ -22,7 +22,9 @@ type Table struct {
 	weights []float64   // of the rows, or nil
 	weigher string      // the column of the weights, or empty
 	numbers []int       // of the rows in the files, from 0, or nil for all of them
-	parts   parts       // nil for a file of chunks
+	dropped []string    // names of columns that were not read
+	kept    []Kept
+	parts   parts // nil for a file of chunks
 	report  Report
 	close   func() error
 }
@@ -48,6 +50,16 @@ func (t *Table) Cells() kernel.Source { return t.cells }
 // Weights returns the weights of the rows, or nil if no column has them. The caller must
 // not change them.
 func (t *Table) Weights() []float64 { return t.weights }
+
+// Kept is a column of Options.Keep.
+type Kept struct {
+	Name   string
+	Cells  []string // of the rows, as the file has them, empty for a missing value
+	column int      // of the file
+}
+
+// Kept returns the columns of Options.Keep. The caller must not change them.
+func (t *Table) Kept() []Kept { return t.kept }
 
 // Report returns the findings of Open.
 func (t *Table) Report() *Report { return &t.report }

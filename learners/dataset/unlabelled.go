@@ -65,6 +65,10 @@ func (t *Table) keep(ctx context.Context, others, none string, wanted func(row i
 	if t.numbers != nil {
 		out.numbers = data.Pick(t.numbers, kept)
 	}
+	out.kept = slices.Clone(t.kept)
+	for i := range out.kept {
+		out.kept[i].Cells = data.Pick(t.kept[i].Cells, kept)
+	}
 	if in, ok := t.cells.(kernel.Resident); ok {
 		out.cells = kernel.FromRows(in.Rows().Select(kept))
 	} else {

@@ -207,7 +207,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	if a.out == "" {
 		a.out = a.study + ".model"
 	}
-	if err := checkModelOut(a.out, append(slices.Clone(a.data.paths), a.data.options.TargetPath)...); err != nil {
+	if err := checkOut(a.out, "model", learners.Magic, append(slices.Clone(a.data.paths), a.data.options.TargetPath)); err != nil {
 		return o, err
 	}
 	if a.png != "" { // before time is spent

@@ -3,7 +3,6 @@ package learners
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -256,7 +255,7 @@ var remedies = strings.NewReplacer(
 	"drop the column if it identifies rows", "--drop it if it identifies rows",
 	" (MaxMemory)", "", "set ChunkFile", "give --chunk-file",
 	"set ZeroBased", "give --zero-based",
-	"Target, TargetPath, Drop, Categorical and Weights do not apply", "--target, --target-file, --drop, --categorical and --weights do not apply",
+	"Target, TargetPath, Drop, Keep, Categorical and Weights do not apply", "--target, --target-file, --drop, --keep, --categorical and --weights do not apply",
 	"see Options.Target", "--target overrules",
 	"leave Float32 and the chunk file out, or let inputs be scaled", "leave out --keep-inputs, or --float32 and --chunk-file",
 	"hold out more validation rows", "raise --validation",
@@ -336,36 +335,18 @@ func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	return o, nil
 }
 
-// noteTable notes the detected properties of a table.
+// noteTable notes in five lines what was learned from a table, with --verbose all of it.
 func noteTable(g *cli.Globals, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) {
-	r := t.Report()
+	var lines []string
 	if g.Verbose > 0 {
-		for line := range strings.Lines(r.String()) {
-			g.Note(cmd, "%s", remedies.Replace(strings.TrimSuffix(line, "\n")))
-		}
-	} else {
-		task := ""
-		if e != nil {
-			task = taskText(e)
-		}
-		g.Note(cmd, "%s, %s, target %s (%s)%s", cli.CountText(r.Rows, "row"), cli.CountText(r.Inputs, "input"), cli.JoinOr(r.Target, "none"), remedies.Replace(r.TargetWhy), task)
+		lines = strings.Split(strings.TrimSpace(t.Report().String()), "\n")
 	}
 	if e != nil {
-		for _, n := range e.Notes {
-			g.Note(cmd, "%s", remedies.Replace(n))
-		}
+		lines = append(append(lines, t.Report().Summary(e)...), e.Notes...)
 	}
-}
-
-// taskText names the task that the target implies.
-func taskText(e *data.Encoding) string {
-	switch e.Task {
-	case data.Classification:
-		return fmt.Sprintf(": classification, %d classes", len(e.Classes))
-	case data.Regression:
-		return ": regression"
+	for _, line := range lines {
+		g.Note(cmd, "%s", remedies.Replace(line))
 	}
-	return ""
 }
 
 func NewDataTopic() *cobra.Command {

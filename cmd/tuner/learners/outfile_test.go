@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/learners"
 )
 
 func TestModelsReplaceModelsOnly(t *testing.T) {
@@ -37,7 +38,7 @@ func TestModelsReplaceModelsOnly(t *testing.T) {
 		{filepath.Join(dir, "no", "new.model"), cli.ExitNotFound},
 	} {
 		before, _ := os.ReadDir(dir)
-		if got := cli.StatusOf(checkModelOut(c.path, data, "-", "")); got != c.status {
+		if got := cli.StatusOf(checkOut(c.path, "model", learners.Magic, []string{data, "-", ""})); got != c.status {
 			t.Errorf("%s: status %d, want %d", c.path, got, c.status)
 		}
 		if after, _ := os.ReadDir(dir); len(after) != len(before) {

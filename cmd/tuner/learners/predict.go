@@ -3,11 +3,17 @@ package learners
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
@@ -27,13 +33,14 @@ func newPredict(g *cli.Globals) *cobra.Command {
 
 A predicted number is in the unit of the target. For classes the line has the name of the
 class, and its probability if the model has probabilities (log-falkon, or trained with
---calibrate), else its score.
-The data must have the columns of the training data. The target may be missing.
+--calibrate), else its score. Columns of --keep come first, as the data have them.
+The data must have the columns of the training data, read as they were read then. Dropped
+columns, the weights and the target may be missing.
 
-A NumPy array (--format npy) has the predicted numbers or classes, and with --scores the
-scores or probabilities.`,
-		Example: `  tuner predict --model price.model --data new.csv > predicted.csv
-  tuner predict --model digits.model --data x.npy --scores -f npy > scores.npy`,
+A NumPy array (npy) has the predicted numbers or classes, and with --scores the scores or
+probabilities.`,
+		Example: `  tuner predict --model price.model --data new.csv --keep id --out predicted.csv
+  tuner predict --model digits.model --data x.npy --scores --out scores.npy`,
 		Args: cli.NoArgs,
 	}
 	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
@@ -41,15 +48,23 @@ scores or probabilities.`,
 	})
 	flags.add(cmd)
 	flags.addIgnoreExtra(cmd)
-	cmd.Flags().BoolVar(&scores, "scores", false, "scores or probabilities of classes alone")
-	deviceFlag(g, cmd)
-	form := cli.FormatFlag(cmd, "csv", "jsonl", "json", "npy")
+	cli.FlagGroup(cmd, cli.Output, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&flags.options.Keep, "keep", nil, "`columns` of the data to write too, such as id")
+		f.BoolVar(&scores, "scores", false, "scores or probabilities of classes alone")
+	})
+	to := newResult(g, cmd, "csv", "jsonl", "json", "npy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &flags, (*dataset.Table).EncodeInputs)
+		if err := to.check(cmd, append(slices.Clone(flags.paths), model)...); err != nil {
+			return err
+		}
+		if to.form == "npy" && len(flags.options.Keep) > 0 {
+			return cli.Usagef("--keep: a NumPy array has one kind of values; leave it out, or write csv, jsonl or json")
+		}
+		file, table, src, err := applyModel(cmd.Context(), g, cmd, model, &flags, (*dataset.Table).EncodeInputs)
 		if err != nil {
 			return err
 		}
-		defer closeTable()
+		defer table.Close()
 		if scores && file.Encoding.Task != data.Classification {
 			return cli.Exit(cli.ExitInvalid, fmt.Errorf("--scores: %s predicts numbers, and only classes have scores; leave it out", model))
 		}
@@ -57,36 +72,76 @@ scores or probabilities.`,
 		if err := file.Model.Predict(cmd.Context(), out, src); err != nil {
 			return dataError(err)
 		}
-		p := newPredictions(file, out)
+		p := newPredictions(file, out, table.Kept())
 		p.scores = scores
-		switch {
-		case *form == "npy":
-			return p.writeNPY(cmd.OutOrStdout())
-		case *form == "csv":
-			return p.writeCSV(cmd.OutOrStdout())
-		}
-		return p.writeJSON(cmd.OutOrStdout())
+		return to.write(cmd, func(w io.Writer) error {
+			switch to.form {
+			case "npy":
+				return p.writeNPY(w)
+			case "csv":
+				return p.writeCSV(w)
+			}
+			return p.writeJSON(w, to.form)
+		})
 	}
 	return cmd
 }
 
+// result is where a command writes its result, and in which format.
+type result struct {
+	path, form string
+	formats    []string
+}
+
+func newResult(g *cli.Globals, cmd *cobra.Command, formats ...string) *result {
+	r := &result{formats: formats}
+	deviceFlag(g, cmd)
+	cli.Assign(cmd.Flag("device"), cli.Output)
+	cli.FlagGroup(cmd, cli.Output, func(f *pflag.FlagSet) {
+		f.StringVarP(&r.path, "out", "o", "", "`file` for the result, whose ending is the format (default stdout)")
+		cli.ChoiceVar(f, &r.form, "format", "f", "output `format`", formats...)
+	})
+	return r
+}
+
+// check takes the format from the ending of the file, and refuses a file that cannot be
+// written or is an input.
+func (r *result) check(cmd *cobra.Command, inputs ...string) error {
+	if r.path == "" {
+		return nil
+	}
+	if !cmd.Flag("format").Changed {
+		r.form = strings.TrimPrefix(filepath.Ext(r.path), ".")
+		if !slices.Contains(r.formats, r.form) {
+			return cli.Usagef("--out %s: its ending must be one of .%s; correct it, or name the format with --format", r.path, strings.Join(r.formats, ", ."))
+		}
+	}
+	return checkOut(r.path, "result", "", inputs)
+}
+
+// write calls f with stdout, or with the file, which appears when it is complete.
+func (r *result) write(cmd *cobra.Command, f func(io.Writer) error) error {
+	if r.path == "" {
+		return f(cmd.OutOrStdout())
+	}
+	return atomicfile.Write(r.path, 0o644, f)
+}
+
 // applyModel reads a model and encodes data for it, with or without targets.
-func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model string, data *dataFlags, encode encoder) (*learners.File, data.Source, func(), error) {
-	file, err := loadModel(model)
-	if err != nil {
+func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model string, data *dataFlags, encode encoder) (file *learners.File, table *dataset.Table, src data.Source, err error) {
+	if file, err = loadModel(model); err != nil {
 		return nil, nil, nil, err
 	}
 	e := *file.Encoding
 	e.IgnoreExtra = e.IgnoreExtra || data.ignoreExtra
 	file.Encoding, data.options.Model = &e, &e
-	table, err := data.open(ctx)
-	if err != nil {
+	if table, err = data.open(ctx); err != nil {
 		return nil, nil, nil, err
 	}
 	if g.Verbose > 0 {
 		noteTable(g, cmd, table, nil)
 	}
-	src, err := encode(table, ctx, file.Encoding)
+	src, err = encode(table, ctx, file.Encoding)
 	var notes []string
 	if err == nil {
 		notes, err = table.Unseen(ctx, file.Encoding)
@@ -98,14 +153,15 @@ func applyModel(ctx context.Context, g *cli.Globals, cmd *cobra.Command, model s
 	for _, n := range notes {
 		g.Note(cmd, "%s", remedies.Replace(n))
 	}
-	return file, src, func() { table.Close() }, nil
+	return file, table, src, nil
 }
 
 // encoder is a method of a table that makes a source of it.
 type encoder func(*dataset.Table, context.Context, *data.Encoding) (data.Source, error)
 
 type predictions struct {
-	names  []string
+	kept   []dataset.Kept
+	names  []string // of the values
 	e      *data.Encoding
 	c      int
 	out    []float64 // n×c
@@ -113,25 +169,31 @@ type predictions struct {
 	scores bool      // leave the class out
 }
 
-func newPredictions(f *learners.File, out []float64) *predictions {
-	p := &predictions{e: f.Encoding, c: f.Model.Outputs(), out: out}
-	if p.e.Task != data.Classification {
+func newPredictions(f *learners.File, out []float64, kept []dataset.Kept) *predictions {
+	p := &predictions{e: f.Encoding, c: f.Model.Outputs(), out: out, values: out, kept: kept}
+	switch link := learners.LinkOf(f.Model); {
+	case !p.classes():
 		p.e.Decode(out)
-		p.names, p.values = p.e.OutputNames(), out
-		return p
-	}
-	if link := learners.LinkOf(f.Model); link != learners.Expected {
-		for _, class := range p.e.Classes {
-			p.names = append(p.names, "probability "+class)
-		}
+		p.names = p.e.OutputNames()
+	case link != learners.Expected:
+		p.names = prefixed("probability ", p.e.Classes)
 		p.values = link.Probabilities(out, p.c)
-		return p
+	default:
+		p.names = prefixed("score ", p.e.Classes[len(p.e.Classes)-p.c:])
 	}
-	p.values = out
-	for _, class := range p.e.Classes[len(p.e.Classes)-p.c:] {
-		p.names = append(p.names, "score "+class)
+	for i, name := range p.names {
+		if slices.ContainsFunc(kept, func(k dataset.Kept) bool { return k.Name == name }) {
+			p.names[i] = "predicted " + name
+		}
 	}
 	return p
+}
+
+func prefixed(prefix string, words []string) (out []string) {
+	for _, w := range words {
+		out = append(out, prefix+w)
+	}
+	return out
 }
 
 // classes tells whether the model predicts classes.
@@ -144,6 +206,9 @@ func (p *predictions) row(i int) []float64 { return p.values[i*len(p.names):][:l
 func (p *predictions) writeCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	var cells []string
+	for _, k := range p.kept {
+		cells = append(cells, k.Name)
+	}
 	named := p.classes() && !p.scores
 	if named {
 		cells = append(cells, "class")
@@ -153,6 +218,9 @@ func (p *predictions) writeCSV(out io.Writer) error {
 	}
 	for i := range len(p.out) / p.c {
 		cells = cells[:0]
+		for _, k := range p.kept {
+			cells = append(cells, k.Cells[i])
+		}
 		if named {
 			cells = append(cells, p.class(i))
 		}
@@ -167,9 +235,15 @@ func (p *predictions) writeCSV(out io.Writer) error {
 	return w.Error()
 }
 
-func (p *predictions) writeJSON(out io.Writer) error {
+func (p *predictions) writeJSON(out io.Writer, form string) error {
+	list := &cli.ListSink{Out: out, Format: form}
 	for i := range len(p.out) / p.c {
 		row := map[string]any{}
+		for _, k := range p.kept {
+			if row[k.Name] = k.Cells[i]; jsonNumber.MatchString(k.Cells[i]) {
+				row[k.Name] = json.Number(k.Cells[i])
+			}
+		}
 		if p.classes() && !p.scores {
 			row["class"] = p.class(i)
 		}
@@ -179,12 +253,15 @@ func (p *predictions) writeJSON(out io.Writer) error {
 				row[p.names[j]] = v
 			}
 		}
-		if err := cli.WriteJSON(out, row); err != nil {
+		if err := list.Put(row); err != nil {
 			return err
 		}
 	}
-	return nil
+	return list.End()
 }
+
+// jsonNumber is a number that JSON writes in the same way.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$`)
 
 // writeNPY writes targets or scores as numbers n×columns, or n if there is one column,
 // and classes as n numbers or texts.
@@ -232,36 +309,55 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 	data.addTarget(cmd)
 	data.addIgnoreExtra(cmd)
 	data.addWeights(cmd, cli.Group{Title: "Data"})
-	deviceFlag(g, cmd)
-	form := cli.FormatFlag(cmd, "table", "json", "jsonl")
+	to := newResult(g, cmd, "table", "json", "jsonl", "csv")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := to.check(cmd, append(slices.Clone(data.paths), model, data.options.TargetPath)...); err != nil {
+			return err
+		}
 		var weights []float64
-		file, src, closeTable, err := applyModel(cmd.Context(), g, cmd, model, &data, encodeLabelled(g, cmd, &weights))
+		file, table, src, err := applyModel(cmd.Context(), g, cmd, model, &data, encodeLabelled(g, cmd, &weights))
 		if err != nil {
 			return err
 		}
-		defer closeTable()
+		defer table.Close()
 		scoring := training.ScoringOf(file)
 		scoring.Weights = weights
 		scores, err := training.Evaluate(cmd.Context(), file.Model, file.Encoding, src, scoring)
 		if err != nil {
 			return dataError(err)
 		}
-		if *form != "table" {
-			record := map[string]any{"model": model, "rows": src.Len()}
-			for _, s := range scores {
-				record[s.Name] = nil // not defined
-				if s.Defined() {
-					record[s.Name] = s.Value
-				}
-			}
-			return cli.WriteJSON(cmd.OutOrStdout(), record)
-		}
-		w := cli.NewTable(cmd.OutOrStdout(), "MEASURE", "VALUE")
+		return to.write(cmd, func(out io.Writer) error { return writeScores(out, to.form, model, src.Len(), scores) })
+	}
+	return cmd
+}
+
+// writeScores writes the scores of a model on some rows.
+func writeScores(out io.Writer, form, model string, rows int, scores []training.Score) error {
+	switch form {
+	case "table":
+		w := cli.NewTable(out, "MEASURE", "VALUE")
 		for _, s := range scores {
 			w.Row(s.Name, scoreText(s))
 		}
 		return w.End()
+	case "csv":
+		w := csv.NewWriter(out)
+		lines := [][]string{{"measure", "value"}}
+		for _, s := range scores {
+			value := "" // not defined
+			if s.Defined() {
+				value = strconv.FormatFloat(s.Value, 'g', -1, 64)
+			}
+			lines = append(lines, []string{s.Name, value})
+		}
+		return w.WriteAll(lines)
 	}
-	return cmd
+	record := map[string]any{"model": model, "rows": rows}
+	for _, s := range scores {
+		record[s.Name] = nil // not defined
+		if s.Defined() {
+			record[s.Name] = s.Value
+		}
+	}
+	return cli.WriteJSON(out, record)
 }

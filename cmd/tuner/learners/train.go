@@ -178,7 +178,7 @@ func (t *trainer) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 	if t.out == "" {
 		return cli.Usagef("there is no file for the model; name it with --out")
 	}
-	if err := checkModelOut(t.out, append(slices.Clone(t.data.paths), t.data.options.TargetPath)...); err != nil {
+	if err := checkOut(t.out, "model", learners.Magic, append(slices.Clone(t.data.paths), t.data.options.TargetPath)); err != nil {
 		return err
 	}
 	if chunks := t.data.options.ChunkFile; chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out) {
@@ -501,14 +501,14 @@ func (p *fitProgress) number(b *strings.Builder, name string, v float64) {
 	}
 }
 
-// checkModelOut refuses a file for a model that cannot be written, or that would replace
-// an input, a device, or a file that is no model. It runs before any work.
-func checkModelOut(path string, inputs ...string) error {
+// checkOut refuses a file for a model or another result that cannot be written, or that would
+// replace an input, a device, or a file that does not start with magic. It runs before any work.
+func checkOut(path, what, magic string, inputs []string) error {
 	folder := filepath.Dir(path)
 	if !cli.IsDir(folder) {
-		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no directory %s for the model %s; make it first", folder, filepath.Base(path)))
+		return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no directory %s for the %s %s; make it first", folder, what, filepath.Base(path)))
 	}
-	if reason, err := atomicfile.Replaceable(path, "model", learners.Magic, inputs); err != nil {
+	if reason, err := atomicfile.Replaceable(path, what, magic, inputs); err != nil {
 		return err
 	} else if reason != "" {
 		return cli.Usagef("--out %s: %s", path, reason)

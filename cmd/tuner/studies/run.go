@@ -96,7 +96,7 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 		fs.StringVar(&o.Result, "result", "", "`file` with the result, with placeholders (default stdout)")
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs, or a free one in it)")
+		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		fs.Int64Var(&o.MaxLog, "max-log", runner.DefaultMaxLog, "bytes of a trial's log")
 		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default in --log-dir)")
 		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "retries of a server or file for this time")
