@@ -87,6 +87,9 @@ func (dec *payloadDecoder) body(m *recordpb.Event) study.Body {
 	case *recordpb.Event_Finished:
 		dec.known(b.Finished)
 		return study.Finished{Reason: enumFrom[study.FinishReason](dec, b.Finished.Reason, true), Detail: dec.text(b.Finished.Detail)}
+	case *recordpb.Event_Raised:
+		dec.known(b.Raised)
+		return study.Raised{MaxTrials: dec.int(b.Raised.MaxTrials), Timeout: time.Duration(b.Raised.Timeout), MaxCost: canonical(b.Raised.MaxCost)}
 	case *recordpb.Event_Enqueued:
 		dec.known(b.Enqueued)
 		return study.Enqueued{Trial: dec.int(b.Enqueued.Trial), Config: dec.config(b.Enqueued.Config), Attributes: dec.attributes(b.Enqueued.Attributes)}

@@ -62,6 +62,8 @@ func (enc *payloadEncoder) body(m *recordpb.Event, body study.Body) {
 		m.Body = &recordpb.Event_Finished{Finished: &recordpb.Finished{
 			Reason: enumOf[recordpb.FinishReason](enc, b.Reason, true), Detail: b.Detail,
 		}}
+	case study.Raised:
+		m.Body = &recordpb.Event_Raised{Raised: &recordpb.Raised{MaxTrials: int64(b.MaxTrials), Timeout: int64(b.Timeout), MaxCost: canonical(b.MaxCost)}}
 	case study.Enqueued:
 		m.Body = &recordpb.Event_Enqueued{Enqueued: &recordpb.Enqueued{
 			Trial: int64(b.Trial), Config: enc.config(b.Config), Attributes: attributesPB(b.Attributes),

@@ -40,6 +40,8 @@ type Service interface {
 	Resume(ctx context.Context, name string, c study.Resume) (Study, error)
 	// Finish ends a study for the reason study.FinishedUser, so c.Reason has no effect.
 	Finish(ctx context.Context, name string, c study.Finish) (Study, error)
+	// Extend raises limits of a study and continues it if it has finished.
+	Extend(ctx context.Context, name string, c study.Extend) (Study, error)
 	// SetAttributes changes the notes on a study or trial. With study.StopAttribute it asks a
 	// running trial to stop.
 	SetAttributes(ctx context.Context, name string, c study.SetAttributes) error
@@ -338,6 +340,12 @@ func (r Relay) Resume(ctx context.Context, name string, c study.Resume) (Study, 
 func (r Relay) Finish(ctx context.Context, name string, c study.Finish) (Study, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Finish, name, c)
+}
+
+// Extend implements [Service].
+func (r Relay) Extend(ctx context.Context, name string, c study.Extend) (Study, error) {
+	r.identify(&c.RequestID)
+	return change(ctx, r, Service.Extend, name, c)
 }
 
 // SetAttributes implements [Service].

@@ -14,7 +14,7 @@ import (
 // call is a call of a client and its end.
 type call struct {
 	Client  int
-	Kind    string // ask, tell, report, enqueue or many
+	Kind    string // ask, tell, report, enqueue, extend or many
 	Study   string
 	Request string
 	Worker  string `json:",omitempty"`

@@ -51,7 +51,9 @@ type crowd struct {
 }
 
 func newCrowd(t testing.TB) *crowd {
-	return &crowd{journal: new(journal), spec: spec(t), pending: make(map[int]*call)}
+	w := &crowd{journal: new(journal), spec: spec(t), pending: make(map[int]*call)}
+	w.spec.MaxTrials = 1_000_000 // which some calls extend
+	return w
 }
 
 // run runs the clients until ctx ends or the service fails them. Each has its own
@@ -121,6 +123,8 @@ func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *cal
 		kind = "enqueue"
 	case n == 4:
 		kind = "many"
+	case n == 5 && random.IntN(4) == 0:
+		kind = "extend"
 	}
 	c := w.newCall(i, kind, name)
 	switch kind {
@@ -193,6 +197,9 @@ func (w *crowd) send(ctx context.Context, s tuner.Service, c *call) error {
 		return err
 	case "many":
 		return c.addAll(ctx, s)
+	case "extend":
+		_, err := s.Extend(ctx, c.Study, study.Extend{RequestID: c.Request, MaxTrials: 1, More: true})
+		return err
 	default:
 		trial, err := s.Enqueue(ctx, c.Study, study.Enqueue{RequestID: c.Request, Config: config(c.value(), 7)})
 		if err == nil {

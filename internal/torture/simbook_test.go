@@ -318,6 +318,10 @@ func (b *book) acknowledge(c *simCall) {
 		if r, ok := b.effects[asked{st.id, c.id}][0].body.(study.Reported); ok && c.epoch > 0 && r.Epoch != c.epoch {
 			b.s.broken("report %s under epoch %d of trial %d was stored under epoch %d", c.id, c.epoch, c.trial, r.Epoch)
 		}
+	case "extend":
+		if got, want := st.twin.Spec().MaxTrials, c.answer.study.Spec.MaxTrials; got < want {
+			b.s.broken("extend %s was acknowledged with %d trials and is lost: %d", c.id, want, got)
+		}
 	case "study":
 		b.read(st, c, c.answer.study.Position)
 	case "trial":

@@ -84,6 +84,8 @@ func (s *simulation) invent(w *simWorker) *simCall {
 		c.kind, c.command = "resume", study.Resume{RequestID: c.id}
 	case n < 39 && s.random.IntN(6) == 0:
 		c.kind, c.command = "finish", study.Finish{RequestID: c.id}
+	case n == 38:
+		c.kind, c.command = "extend", study.Extend{RequestID: c.id, MaxTrials: min(1, s.spec.MaxTrials), More: true}
 	default:
 		c.kind = []string{"study", "trial"}[s.random.IntN(2)]
 	}
@@ -209,6 +211,10 @@ func invoke(ctx context.Context, t tuner.Service, c *simCall) (a simAnswer) {
 		_, a.err = t.Resume(ctx, c.study, c.command.(study.Resume))
 	case "finish":
 		_, a.err = t.Finish(ctx, c.study, c.command.(study.Finish))
+	case "extend":
+		var v tuner.Study
+		v, a.err = t.Extend(ctx, c.study, c.command.(study.Extend))
+		a.study = &v
 	case "study":
 		var v tuner.Study
 		v, a.err = t.Study(ctx, c.study)

@@ -440,6 +440,10 @@ func (p *simPeer) Resume(ctx context.Context, name string, c study.Resume) (tune
 	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Resume(ctx, name, c) })
 }
 
+func (p *simPeer) Extend(ctx context.Context, name string, c study.Extend) (tuner.Study, error) {
+	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Extend(ctx, name, c) })
+}
+
 func (p *simPeer) Finish(ctx context.Context, name string, c study.Finish) (tuner.Study, error) {
 	return over(ctx, p, func(n tuner.Service) (tuner.Study, error) { return n.Finish(ctx, name, c) })
 }

@@ -139,7 +139,7 @@ func (j *judgement) call(c *call) {
 		j.ask(c, events)
 	case "tell":
 		j.tell(c, events)
-	case "report", "enqueue":
+	case "report", "enqueue", "extend":
 		j.once(c, events)
 	case "many":
 		j.many(c, events)

@@ -32,6 +32,9 @@ func anyBody() *rapid.Generator[study.Body] {
 			return study.Finished{Reason: study.FinishReason(enumeration(t, 1, study.FinishedUser)), Detail: text(t)}
 		}),
 		body(func(t *rapid.T) study.Body {
+			return study.Raised{MaxTrials: number(t), Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")), MaxCost: anyFloat().Draw(t, "cost")}
+		}),
+		body(func(t *rapid.T) study.Body {
 			return study.Enqueued{Trial: number(t), Config: anyConfig(t), Attributes: anyAttributes(t)}
 		}),
 		body(func(t *rapid.T) study.Body {

@@ -31,6 +31,7 @@ func Examples() []study.Event {
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
 		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
+		study.Raised{MaxTrials: 600, Timeout: 37 * time.Hour, MaxCost: 13.5},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {

@@ -111,6 +111,12 @@ func (c *Client) Finish(ctx context.Context, name string, cmd study.Finish) (tun
 	return invoke(ctx, c, wire.FinishStudy, name, cmd)
 }
 
+// Extend implements [tuner.Service].
+func (c *Client) Extend(ctx context.Context, name string, cmd study.Extend) (tuner.Study, error) {
+	identified(&cmd.RequestID)
+	return invoke(ctx, c, wire.ExtendStudy, name, cmd)
+}
+
 // SetAttributes implements [tuner.Service].
 func (c *Client) SetAttributes(ctx context.Context, name string, cmd study.SetAttributes) error {
 	identified(&cmd.RequestID)

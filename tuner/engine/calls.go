@@ -75,6 +75,11 @@ func (t *Engine) Finish(ctx context.Context, name string, c study.Finish) (tuner
 	return call(ctx, t, name, func(a *actor.Actor) (tuner.Study, error) { return a.Change(ctx, c) })
 }
 
+// Extend implements [tuner.Service].
+func (t *Engine) Extend(ctx context.Context, name string, c study.Extend) (tuner.Study, error) {
+	return call(ctx, t, name, func(a *actor.Actor) (tuner.Study, error) { return a.Change(ctx, c) })
+}
+
 // SetAttributes implements [tuner.Service].
 func (t *Engine) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
 	return t.with(ctx, name, func(a *actor.Actor) error { return a.Do(ctx, c) })

@@ -43,7 +43,10 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"DeleteStudy": func(ctx context.Context) error {
 			return of(c.DeleteStudy(ctx, &pb.DeleteStudyRequest{Name: parent, Uid: 99}))
 		},
-		"PauseStudy":  func(ctx context.Context) error { return of(c.PauseStudy(ctx, &pb.PauseStudyRequest{Name: parent})) },
+		"PauseStudy": func(ctx context.Context) error { return of(c.PauseStudy(ctx, &pb.PauseStudyRequest{Name: parent})) },
+		"ExtendStudy": func(ctx context.Context) error {
+			return of(c.ExtendStudy(ctx, &pb.ExtendStudyRequest{Name: parent}))
+		},
 		"ResumeStudy": func(ctx context.Context) error { return of(c.ResumeStudy(ctx, &pb.ResumeStudyRequest{Name: parent})) },
 		"FinishStudy": func(ctx context.Context) error { return of(c.FinishStudy(ctx, &pb.FinishStudyRequest{Name: parent})) },
 		"SetAttributes": func(ctx context.Context) error {

@@ -52,6 +52,7 @@ func TestRequestsOfOthers(t *testing.T) {
 		{"PauseStudy", &pb.PauseStudyRequest{Name: "studies/theirs"}, boss, false},
 		{"ResumeStudy", &pb.ResumeStudyRequest{Name: "studies/theirs"}, boss, false},
 		{"FinishStudy", &pb.FinishStudyRequest{Name: "studies/theirs"}, boss, false},
+		{"ExtendStudy", &pb.ExtendStudyRequest{Name: "studies/theirs"}, boss, false},
 	}
 	tested := map[string]bool{"DeleteStudy": true} // which only logs it
 	var first []proto.Message

@@ -144,6 +144,7 @@ func TestCalls(t *testing.T) {
 		},
 		func() error { _, err := s.Pause(ctx, "s", study.Pause{}); return err },
 		func() error { _, err := s.Resume(ctx, "s", study.Resume{}); return err },
+		func() error { _, err := s.Extend(ctx, "s", study.Extend{}); return err },
 		func() error { _, err := s.Finish(ctx, "s", study.Finish{}); return err },
 		func() error { return want(s.Trial(ctx, "s", 1))(func(t study.Trial) bool { return t.Number == 1 }) },
 		func() error { return want(s.Best(ctx, "s"))(func(t []study.Trial) bool { return len(t) == 1 }) },

@@ -35,6 +35,8 @@ func (s *Study) apply(e Event) error {
 		}
 		s.finished = &b
 		return nil
+	case Raised:
+		return s.applyRaised(e, b)
 	case Enqueued:
 		return s.applyEnqueued(e, b)
 	case Started:
@@ -86,6 +88,23 @@ func (s *Study) applyPause(paused bool) error {
 		return fmt.Errorf("the study has finished or is already in this state")
 	}
 	s.paused = paused
+	return nil
+}
+
+// applyRaised also ends the answers of asks that were cut short before, as their repetition
+// has shown since the study handed out no more trials.
+func (s *Study) applyRaised(e Event, b Raised) error {
+	if b.MaxTrials < s.spec.MaxTrials || b.Timeout < s.spec.Timeout || !(b.MaxCost >= s.spec.MaxCost) {
+		return fmt.Errorf("a limit of the study becomes lower")
+	}
+	for key, r := range s.requests {
+		if n := max(1, s.handedOut(key, r)); int(r.answer) > n && (s.finished != nil || s.TimeOver(e.Time)) {
+			r.answer = int32(n)
+			s.requests[key] = r
+		}
+	}
+	s.spec.MaxTrials, s.spec.Timeout, s.spec.MaxCost = b.MaxTrials, b.Timeout, b.MaxCost
+	s.finished = nil
 	return nil
 }
 

@@ -61,6 +61,19 @@ type Finish struct {
 	Detail    string
 }
 
+// Extend raises limits of the study, those that are not 0, and continues it if it has
+// finished. There must be room for trials then. A study whose configurations or whose
+// optimality gap are exhausted stays finished.
+type Extend struct {
+	RequestID string
+	MaxTrials int
+	Timeout   time.Duration
+	MaxCost   float64
+	// More adds the values to the limits, or to the time and cost that are over them.
+	// Otherwise they are the new limits.
+	More bool
+}
+
 // Enqueue adds a configuration to the queue. Queued trials are handed out before new
 // suggestions.
 type Enqueue struct {
@@ -153,6 +166,7 @@ func (c Create) requestID() string        { return c.RequestID }
 func (c Pause) requestID() string         { return c.RequestID }
 func (c Resume) requestID() string        { return c.RequestID }
 func (c Finish) requestID() string        { return c.RequestID }
+func (c Extend) requestID() string        { return c.RequestID }
 func (c Enqueue) requestID() string       { return c.RequestID }
 func (c Add) requestID() string           { return c.RequestID }
 func (c Ask) requestID() string           { return c.RequestID }

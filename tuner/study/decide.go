@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -57,6 +58,50 @@ func (c Finish) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, s.finishedError()
 	}
 	return Reply{}, []Body{Finished{c.Reason, c.Detail}}, nil
+}
+
+func (c Extend) decide(s *Study, now time.Time) (Reply, []Body, error) {
+	to, how := s.spec, s.finished
+	if how != nil && (how.Reason == FinishedGap || how.Reason == FinishedExhausted) {
+		return Reply{}, nil, s.finishedError()
+	}
+	var errs [3]error
+	to.MaxTrials, errs[0] = raise("max_trials", c.MaxTrials, to.MaxTrials, 0, c.More)
+	to.Timeout, errs[1] = raise("timeout", c.Timeout, to.Timeout, now.Sub(s.created), c.More)
+	to.MaxCost, errs[2] = raise("max_cost", c.MaxCost, to.MaxCost, s.cost, c.More)
+	if err := cmp.Or(errs[0], errs[1], errs[2], to.checkLimits()); err != nil {
+		return Reply{}, nil, err
+	}
+	const more = "raise this limit too"
+	switch n := s.counted(); {
+	case how != nil && to.MaxTrials > 0 && n >= to.MaxTrials && len(s.queue) == 0:
+		return Reply{}, nil, invalid("max_trials", to.MaxTrials, fmt.Sprintf("the study has made %d trials", n), more)
+	case to.Timeout > 0 && now.Sub(s.created) >= to.Timeout:
+		return Reply{}, nil, invalid("timeout", to.Timeout, "so much time has passed since the creation of the study", more)
+	case to.MaxCost > 0 && s.cost >= to.MaxCost:
+		return Reply{}, nil, invalid("max_cost", to.MaxCost, fmt.Sprintf("the trials have cost %g", s.cost), more)
+	}
+	if how == nil && to.MaxTrials == s.spec.MaxTrials && to.Timeout == s.spec.Timeout && to.MaxCost == s.spec.MaxCost {
+		return Reply{}, nil, nil
+	}
+	return Reply{}, []Body{Raised{to.MaxTrials, to.Timeout, to.MaxCost}}, nil
+}
+
+// raise returns a limit of a study after an [Extend]. used is what counts towards the limit.
+func raise[T int | time.Duration | float64](field string, given, limit, used T, more bool) (T, error) {
+	switch {
+	case given == 0:
+		return limit, nil
+	case !(given > 0):
+		return limit, invalid(field, given, "must not be negative", "leave it out to keep the limit")
+	case limit == 0:
+		return limit, invalid(field, given, "the study has no such limit", "leave it out")
+	case more:
+		return max(limit, used) + given, nil
+	case given < limit:
+		return limit, invalid(field, given, fmt.Sprintf("must be at least %v, the limit that the study has", limit), "limits can only be raised")
+	}
+	return given, nil
 }
 
 func (c Enqueue) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -202,7 +247,7 @@ func (s *Study) checkAnswer(c Start) error {
 	}
 	least := 1
 	if earlier, _ := s.recall(c.Ask.RequestID); earlier.any {
-		least = 1 + s.handedOut(c.Ask.RequestID, earlier)
+		least = 1 + s.handedOut(keyOf(c.Ask.RequestID), earlier)
 	}
 	if c.Answer < least || c.Answer > c.Ask.Count {
 		return invalid("answer", c.Answer, fmt.Sprintf("must be from %d (this trial and those before it) to %d (the number asked for)", least, c.Ask.Count), "")
@@ -369,13 +414,12 @@ func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64)
 	if t != nil && !t.State.Terminal() {
 		others--
 	}
-	made := s.trials.n - s.origins[OriginAdded]
 	switch {
 	case s.spec.MaxCost > 0 && s.cost+cost >= s.spec.MaxCost:
 		return append(bodies, Finished{Reason: FinishedCost})
 	case s.TimeOver(now):
 		return append(bodies, Finished{Reason: FinishedTime})
-	case s.spec.MaxTrials > 0 && made >= s.spec.MaxTrials && others == 0:
+	case s.spec.MaxTrials > 0 && s.counted() >= s.spec.MaxTrials && others == 0:
 		return append(bodies, Finished{Reason: FinishedTrials})
 	default:
 		return bodies

@@ -67,6 +67,14 @@ type Finished struct {
 	Detail string // text for people, may be empty
 }
 
+// Raised sets the limits of the study, of which none becomes lower, and continues a
+// finished one.
+type Raised struct {
+	MaxTrials int
+	Timeout   time.Duration
+	MaxCost   float64
+}
+
 // Enqueued adds a configuration of the user as a queued trial.
 type Enqueued struct {
 	Trial      int
@@ -155,6 +163,7 @@ func (Created) isBody()    {}
 func (Paused) isBody()     {}
 func (Resumed) isBody()    {}
 func (Finished) isBody()   {}
+func (Raised) isBody()     {}
 func (Enqueued) isBody()   {}
 func (Started) isBody()    {}
 func (Extended) isBody()   {}

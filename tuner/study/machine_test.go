@@ -96,7 +96,7 @@ func (m *machine) do(cmd Command) (Reply, bool) {
 	if m.live.Position() != position+Position(len(events)) {
 		m.t.Fatalf("position %d after %d events at %d", m.live.Position(), len(events), position)
 	}
-	if status == StatusFinished && m.status() != StatusFinished {
+	if _, extended := cmd.(Extend); status == StatusFinished && m.status() != StatusFinished && !extended {
 		m.t.Fatalf("the study came back from the dead")
 	}
 	m.checkState()
@@ -288,7 +288,7 @@ func (m *machine) command() Command {
 	id := rapid.SampledFrom([]string{"", "", "a", "b", "c", "d"}).Draw(t, "request id")
 	trial := rapid.IntRange(0, max(0, m.live.Trials())).Draw(t, "trial")
 	epoch := rapid.IntRange(0, 3).Draw(t, "epoch")
-	switch rapid.IntRange(0, 12).Draw(t, "command") {
+	switch rapid.IntRange(0, 13).Draw(t, "command") {
 	case 0, 1, 2:
 		return Ask{
 			RequestID: id, Count: rapid.IntRange(0, 3).Draw(t, "count"), New: rapid.Bool().Draw(t, "new"),
@@ -310,6 +310,11 @@ func (m *machine) command() Command {
 		return rapid.SampledFrom([]Command{Pause{id}, Resume{id}}).Draw(t, "switch")
 	case 11:
 		return rapid.SampledFrom([]Command{Resume{id}, SetAttributes{id, trial - 1, Attributes{"k": "v"}}, Finish{id, FinishedUser, ""}, Finish{id, FinishedTime, ""}}).Draw(t, "rare")
+	case 12:
+		return Extend{
+			id, rapid.IntRange(-1, 9).Draw(t, "trials"), rapid.SampledFrom([]time.Duration{-1, 0, 0, time.Hour, 30 * time.Hour}).Draw(t, "time"),
+			rapid.SampledFrom([]float64{0, 0, 2, 9, math.NaN(), math.Inf(1)}).Draw(t, "cost"), rapid.Bool().Draw(t, "more"),
+		}
 	default:
 		seen := Position(rapid.IntRange(0, 40).Draw(t, "seen"))
 		return Anchor{Seen: seen, Effective: seen + Position(rapid.IntRange(0, 9).Draw(t, "ahead"))}
@@ -382,6 +387,7 @@ func anyEvent(t *rapid.T, sp *space.Space) Event {
 		Paused{},
 		Resumed{},
 		Finished{Reason: FinishedUser},
+		Raised{MaxTrials: n, Timeout: time.Duration(n), MaxCost: float64(n)},
 		Enqueued{n, config(0), nil},
 		Started{n, epoch, "w", epoch0, suggestion},
 		Started{n, epoch, "w", epoch0, suggestion},

@@ -56,13 +56,13 @@ type requestRecord struct {
 type handed struct{ trial, epoch int32 }
 
 // handedOut returns the number of trials in an answer.
-func (s *Study) handedOut(id string, r requestRecord) int {
+func (s *Study) handedOut(key requestKey, r requestRecord) int {
 	n := 0
 	if r.any {
 		n = 1
 	}
 	if r.several {
-		n += len(s.several[keyOf(id)])
+		n += len(s.several[key])
 	}
 	return n
 }
@@ -103,7 +103,7 @@ type requestAge struct {
 // is so if it neither made, handed out nor ended a trial.
 func forgettable(b Body) bool {
 	switch b.(type) {
-	case Paused, Resumed, Finished, Reported, Attributed:
+	case Paused, Resumed, Finished, Raised, Reported, Attributed:
 		return true
 	default:
 		return false

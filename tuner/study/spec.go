@@ -13,7 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// Spec holds the settings of a study. It never changes after the creation. Its JSON is part
+// Spec holds the settings of a study. After the creation only its limits change, by [Extend]. Its JSON is part
 // of stored records, and each setting has the same name there, in the wire's StudySpec and
 // in what programs print.
 type Spec struct {
@@ -72,13 +72,10 @@ func (c Spec) normalize() (Spec, error) {
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
 	}
+	if err := c.checkLimits(); err != nil {
+		return c, err
+	}
 	switch {
-	case c.MaxTrials < 0 || c.MaxTrials > MaxTrials:
-		return c, invalid("max_trials", c.MaxTrials, "must be 0 (no limit) to 10000000", "")
-	case c.Timeout < 0:
-		return c, invalid("timeout", c.Timeout, "must not be negative", "use 0 for no limit")
-	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 1):
-		return c, invalid("max_cost", c.MaxCost, "must be finite and not negative", "use 0 for no limit")
 	case c.Lease < MinLease || c.Lease > MaxLease:
 		return c, invalid("lease", c.Lease, "must be 1s to 8784h", "")
 	case c.MaxRetries < 0 || c.MaxRetries > MaxRetriesLimit:
@@ -95,6 +92,18 @@ func (c Spec) normalize() (Spec, error) {
 	c.Objectives = slices.Clone(c.Objectives)
 	c.Attributes = merge(nil, c.Attributes)
 	return c, nil
+}
+
+func (c Spec) checkLimits() error {
+	switch {
+	case c.MaxTrials < 0 || c.MaxTrials > MaxTrials:
+		return invalid("max_trials", c.MaxTrials, "must be 0 (no limit) to 10000000", "")
+	case c.Timeout < 0:
+		return invalid("timeout", c.Timeout, "must not be negative", "use 0 for no limit")
+	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 1):
+		return invalid("max_cost", c.MaxCost, "must be finite and not negative", "use 0 for no limit")
+	}
+	return nil
 }
 
 func checkObjectives(objectives []Objective) error {

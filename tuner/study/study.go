@@ -115,7 +115,7 @@ func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 func (s *Study) openRequest(now time.Time, cmd Command, id string, r requestRecord) bool {
 	switch cmd.(type) {
 	case Ask, Start:
-		return max(1, s.handedOut(id, r)) < int(r.answer) && s.finished == nil && !s.TimeOver(now)
+		return max(1, s.handedOut(keyOf(id), r)) < int(r.answer) && s.finished == nil && !s.TimeOver(now)
 	default:
 		return false
 	}
@@ -124,7 +124,7 @@ func (s *Study) openRequest(now time.Time, cmd Command, id string, r requestReco
 // Position returns the number of events applied.
 func (v *View) Position() Position { return v.position }
 
-// Spec returns the settings of the study.
+// Spec returns the settings of the study, with its present limits.
 func (v *View) Spec() Spec { return v.spec }
 
 // Created returns the time of the study's creation.
@@ -344,11 +344,14 @@ func (s *Study) Answered(requestID string) (n int, ok bool) {
 	return int(r.answer), known && r.answer > 0
 }
 
+// counted returns the number of trials that count towards MaxTrials.
+func (v *View) counted() int { return v.trials.n - v.origins[OriginAdded] }
+
 // trialBudget returns how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {
-		room = min(room, s.spec.MaxTrials-(s.trials.n-s.origins[OriginAdded]))
+		room = min(room, s.spec.MaxTrials-s.counted())
 	}
 	return max(room, 0)
 }

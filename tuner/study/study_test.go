@@ -567,6 +567,101 @@ func TestBudgetAndFinish(t *testing.T) {
 	}
 }
 
+// TestExtend raises each limit of studies that have finished for each reason, by more and
+// to a new limit.
+func TestExtend(t *testing.T) {
+	full := func(c *Spec) { c.MaxTrials, c.Timeout, c.MaxCost = 2, time.Hour, 10 }
+	costly := func(x float64) Outcome {
+		o := loss(1)
+		o.Cost = x
+		return o
+	}
+	limits := func(h *harness) Raised {
+		spec := h.s.Spec()
+		return Raised{spec.MaxTrials, spec.Timeout, spec.MaxCost}
+	}
+	for name, c := range map[string]struct {
+		finish func(h *harness)
+		cmd    Extend
+		want   Raised
+	}{
+		"trials": {func(h *harness) {
+			h.ask(Ask{Count: 2})
+			h.must(Tell{Trial: 0, Outcome: loss(1)})
+			h.must(Tell{Trial: 1, Outcome: loss(1)})
+		},
+			Extend{MaxTrials: 3, More: true}, Raised{5, time.Hour, 10}},
+		"trials to": {func(h *harness) {
+			h.ask(Ask{Count: 2})
+			h.must(Tell{Trial: 0, Outcome: loss(1)})
+			h.must(Tell{Trial: 1, Outcome: loss(1)})
+		},
+			Extend{MaxTrials: 3}, Raised{3, time.Hour, 10}},
+		"cost":    {func(h *harness) { h.ask(Ask{}); h.must(Tell{Trial: 0, Outcome: costly(12)}) }, Extend{MaxCost: 5, More: true}, Raised{2, time.Hour, 17}},
+		"cost to": {func(h *harness) { h.ask(Ask{}); h.must(Tell{Trial: 0, Outcome: costly(12)}) }, Extend{MaxCost: 20}, Raised{2, time.Hour, 20}},
+		"time":    {func(h *harness) { h.now = h.now.Add(3 * time.Hour); h.must(Finish{Reason: FinishedTime}) }, Extend{Timeout: time.Minute, More: true}, Raised{2, 3*time.Hour + time.Minute, 10}},
+		"time to": {func(h *harness) { h.now = h.now.Add(3 * time.Hour) }, Extend{Timeout: 4 * time.Hour}, Raised{2, 4 * time.Hour, 10}},
+		"user":    {func(h *harness) { h.must(Finish{Reason: FinishedUser}) }, Extend{}, Raised{2, time.Hour, 10}},
+		"active":  {func(*harness) {}, Extend{MaxTrials: 1, Timeout: time.Minute, MaxCost: 1, More: true}, Raised{3, time.Hour + time.Minute, 11}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, full)
+			c.finish(h)
+			made := h.s.Trials()
+			c.cmd.RequestID = "more"
+			h.must(c.cmd)
+			if reply := h.must(c.cmd); !reply.Replayed || limits(h) != c.want {
+				t.Errorf("limits %+v, want %+v", limits(h), c.want)
+			}
+			if got := h.ask(Ask{}); !slices.Equal(got, []int{made}) {
+				t.Errorf("asked after the extension: %v", got)
+			}
+			if s, err := Replay(slices.Values(h.log)); err != nil || !reflect.DeepEqual(*s, h.s) {
+				t.Errorf("replay: %v", err)
+			}
+		})
+	}
+	h := newHarness(t, full)
+	h.refuse(Extend{MaxTrials: 1}, "max_trials = 1", "at least 2")
+	h.refuse(Extend{MaxTrials: -1, More: true}, "max_trials", "not be negative")
+	h.refuse(Extend{MaxTrials: MaxTrials, More: true}, "max_trials", "10000000")
+	h.refuse(Extend{Timeout: math.MaxInt64, More: true}, "timeout")
+	h.refuse(Extend{MaxCost: math.NaN()}, "max_cost")
+	h.refuse(Extend{MaxCost: math.Inf(1)}, "max_cost", "finite")
+	h.ask(Ask{Count: 2})
+	h.must(Tell{Trial: 0, Outcome: loss(1)})
+	h.must(Tell{Trial: 1, Outcome: costly(11)})
+	h.refuse(Extend{MaxTrials: 5}, "max_cost = 10", "have cost 11", "raise this limit too")
+	h.refuse(Extend{MaxCost: 20}, "max_trials = 2", "made 2 trials", "raise this limit too")
+	h.now = h.now.Add(2 * time.Hour)
+	h.refuse(Extend{MaxCost: 20, MaxTrials: 5}, "timeout = 1h", "raise this limit too")
+	h.must(Extend{MaxCost: 20, MaxTrials: 5, Timeout: 3 * time.Hour})
+
+	h = newHarness(t, nil)
+	h.refuse(Extend{MaxTrials: 5}, "max_trials = 5", "no such limit")
+	for _, reason := range []FinishReason{FinishedGap, FinishedExhausted} {
+		h = newHarness(t, full)
+		h.must(Finish{Reason: reason})
+		h.refuse(Extend{MaxTrials: 5}, "finished")
+	}
+}
+
+// TestExtendEndsAnswers checks that an ask that was cut short before a study finished gets no
+// more trials after an extension, because it may have been repeated in between.
+func TestExtendEndsAnswers(t *testing.T) {
+	h := newHarness(t, nil)
+	cut := Ask{RequestID: "cut", Count: 2}
+	h.must(cut)
+	h.must(Start{Ask: cut, Trial: 0, Answer: 2, Suggestion: Suggestion{Config: config(0.5)}})
+	h.must(Finish{Reason: FinishedUser})
+	for range 2 {
+		if reply := h.must(cut); !slices.Equal(reply.Trials, []int{0}) || reply.Missing != 0 {
+			t.Errorf("the ask again: %+v", reply)
+		}
+		h.must(Extend{})
+	}
+}
+
 func TestFinishByTimeCostAndHand(t *testing.T) {
 	h := newHarness(t, func(c *Spec) { c.Timeout, c.MaxCost = time.Hour, 10 })
 	h.ask(Ask{Count: 2})

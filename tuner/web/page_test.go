@@ -192,6 +192,7 @@ func TestRoutes(t *testing.T) {
 		"POST /tuner.v1.Tuner/GetStudy":       {401, 200, 403, 200, 200},
 		"POST /tuner.v1.Tuner/ListStudies":    {401, 200, 403, 403, 200},
 		"POST /tuner.v1.Tuner/PauseStudy":     {401, 403, 403, 403, 200},
+		"POST /tuner.v1.Tuner/ExtendStudy":    {401, 403, 403, 403, 200},
 		"POST /tuner.v1.Tuner/ResumeStudy":    {401, 403, 403, 403, 200},
 		"POST /tuner.v1.Tuner/GetTrial":       {401, 200, 403, 200, 200},
 		"GET /healthz":                        {200, 200, 200, 200, 200},

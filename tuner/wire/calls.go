@@ -147,6 +147,7 @@ var (
 	PauseStudy    = served(Method{Name: "PauseStudy", Need: NeedAdmin, Audited: true}, EncodePause, DecodePause, tuner.Service.Pause, EncodeStudy, DecodeStudy)
 	ResumeStudy   = served(Method{Name: "ResumeStudy", Need: NeedAdmin, Audited: true}, EncodeResume, DecodeResume, tuner.Service.Resume, EncodeStudy, DecodeStudy)
 	FinishStudy   = served(Method{Name: "FinishStudy", Need: NeedAdmin, Audited: true}, EncodeFinish, DecodeFinish, tuner.Service.Finish, EncodeStudy, DecodeStudy)
+	ExtendStudy   = served(Method{Name: "ExtendStudy", Need: NeedAdmin, Audited: true}, EncodeExtend, DecodeExtend, tuner.Service.Extend, EncodeStudy, DecodeStudy)
 	SetAttributes = served(Method{Name: "SetAttributes", Need: NeedWorkTrials, Audited: true, Room: RoomChange}, EncodeSetAttributes, DecodeSetAttributes, silent(tuner.Service.SetAttributes), encodeSet, decodeSet)
 	Ask           = call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeAsk, DecodeAsked)
 	Tell          = call(Method{Name: "Tell", Need: NeedWork, Audited: true}, EncodeTell, DecodeTold)
@@ -163,7 +164,7 @@ var (
 
 // Methods are all methods of the service. A server refuses one that is not in the list.
 var Methods = []Method{
-	CreateStudy.Method, GetStudy.Method, PauseStudy.Method, ResumeStudy.Method, FinishStudy.Method, SetAttributes.Method,
+	CreateStudy.Method, GetStudy.Method, PauseStudy.Method, ResumeStudy.Method, FinishStudy.Method, ExtendStudy.Method, SetAttributes.Method,
 	Ask.Method, Tell.Method, Report.Method, Heartbeat.Method, EnqueueTrial.Method, AddTrial.Method,
 	GetDiagnosis.Method, Predict.Method, GetImportance.Method,
 	{Name: "ListStudies", Need: NeedReadAll, Room: RoomList},

@@ -13,6 +13,7 @@ import (
 var hostile = []func(b []byte) error{
 	decode(new(pb.CreateStudyRequest), func(m *pb.CreateStudyRequest) error { _, _, _, err := wire.DecodeCreate(m); return err }),
 	decode(new(pb.PauseStudyRequest), func(m *pb.PauseStudyRequest) error { _, _, err := wire.DecodePause(m); return err }),
+	decode(new(pb.ExtendStudyRequest), func(m *pb.ExtendStudyRequest) error { _, _, err := wire.DecodeExtend(m); return err }),
 	decode(new(pb.ResumeStudyRequest), func(m *pb.ResumeStudyRequest) error { _, _, err := wire.DecodeResume(m); return err }),
 	decode(new(pb.FinishStudyRequest), func(m *pb.FinishStudyRequest) error { _, _, err := wire.DecodeFinish(m); return err }),
 	decode(new(pb.SetAttributesRequest), func(m *pb.SetAttributesRequest) error { _, _, err := wire.DecodeSetAttributes(m); return err }),

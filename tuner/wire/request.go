@@ -70,6 +70,27 @@ func DecodeFinish(m *pb.FinishStudyRequest) (name string, c study.Finish, err er
 	return name, study.Finish{RequestID: m.GetRequestId(), Reason: study.FinishedUser, Detail: m.GetDetail()}, err
 }
 
+// EncodeExtend encodes the request to extend a study.
+func EncodeExtend(name string, c study.Extend) (*pb.ExtendStudyRequest, error) {
+	resource, err := StudyName(name)
+	return &pb.ExtendStudyRequest{
+		RequestId: c.RequestID, Name: resource, MaxTrials: int64(c.MaxTrials), Timeout: encodeDuration(c.Timeout), MaxCost: c.MaxCost, More: c.More,
+	}, err
+}
+
+// DecodeExtend reads the request to extend a study.
+func DecodeExtend(m *pb.ExtendStudyRequest) (name string, c study.Extend, err error) {
+	var d decoder
+	c = study.Extend{
+		RequestID: m.GetRequestId(), MaxTrials: number[int](&d, "max_trials", m.GetMaxTrials()),
+		Timeout: d.duration("timeout", m.GetTimeout()), MaxCost: m.GetMaxCost(), More: m.GetMore(),
+	}
+	if name, err = ParseStudyName(m.GetName()); err == nil {
+		err = d.err
+	}
+	return name, c, err
+}
+
 // EncodeSetAttributes encodes the request to set attributes of a study or trial.
 func EncodeSetAttributes(name string, c study.SetAttributes) (*pb.SetAttributesRequest, error) {
 	resource, err := StudyName(name)

@@ -270,6 +270,12 @@ func sure[V, M any](encode func(V) M) func(V) (M, error) {
 
 func TestRoundTrip(t *testing.T) {
 	checkCommand(t, "pause", func(t *rapid.T) study.Pause { return study.Pause{RequestID: texts.Draw(t, "id")} }, wire.EncodePause, wire.DecodePause)
+	checkCommand(t, "extend", func(t *rapid.T) study.Extend {
+		return study.Extend{
+			RequestID: texts.Draw(t, "id"), MaxTrials: rapid.Int().Draw(t, "trials"), Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")),
+			MaxCost: rapid.Float64().Draw(t, "cost"), More: rapid.Bool().Draw(t, "more"),
+		}
+	}, wire.EncodeExtend, wire.DecodeExtend)
 	checkCommand(t, "resume", func(t *rapid.T) study.Resume { return study.Resume{RequestID: texts.Draw(t, "id")} }, wire.EncodeResume, wire.DecodeResume)
 	checkCommand(t, "finish", func(t *rapid.T) study.Finish {
 		return study.Finish{RequestID: texts.Draw(t, "id"), Reason: study.FinishedUser, Detail: texts.Draw(t, "detail")}

@@ -851,7 +851,7 @@ func (x *Component) GetOptions() string {
 	return ""
 }
 
-// StudySpec is what a study is created with. It never changes.
+// StudySpec is what a study is created with. Only the limits change, by ExtendStudy.
 type StudySpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The search space, in BKB Tuner's own YAML or JSON form, or Optuna's or Katib's.
@@ -986,7 +986,7 @@ type Study struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Never used again, even after the study was deleted.
 	Uid uint64 `protobuf:"varint,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The spec of its creation, with the space in canonical JSON.
+	// The spec of its creation with its present limits, and the space in canonical JSON.
 	Spec  *StudySpec `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
 	State StudyState `protobuf:"varint,4,opt,name=state,proto3,enum=tuner.v1.StudyState" json:"state,omitempty"`
 	// Of a finished study.
@@ -2380,6 +2380,94 @@ func (x *FinishStudyRequest) GetDetail() string {
 	return ""
 }
 
+// Limits to raise. 0 or a missing one stays. None may become lower, and there must be room
+// for more trials afterwards.
+type ExtendStudyRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	MaxTrials int64                  `protobuf:"varint,3,opt,name=max_trials,json=maxTrials,proto3" json:"max_trials,omitempty"`
+	Timeout   *durationpb.Duration   `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	MaxCost   float64                `protobuf:"fixed64,5,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	// Add the values to the limits, and to the time or cost where that is over its limit.
+	// Otherwise they are the new limits.
+	More          bool `protobuf:"varint,6,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExtendStudyRequest) Reset() {
+	*x = ExtendStudyRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExtendStudyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExtendStudyRequest) ProtoMessage() {}
+
+func (x *ExtendStudyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExtendStudyRequest.ProtoReflect.Descriptor instead.
+func (*ExtendStudyRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ExtendStudyRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ExtendStudyRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExtendStudyRequest) GetMaxTrials() int64 {
+	if x != nil {
+		return x.MaxTrials
+	}
+	return 0
+}
+
+func (x *ExtendStudyRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *ExtendStudyRequest) GetMaxCost() float64 {
+	if x != nil {
+		return x.MaxCost
+	}
+	return 0
+}
+
+func (x *ExtendStudyRequest) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 type SetAttributesRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -2393,7 +2481,7 @@ type SetAttributesRequest struct {
 
 func (x *SetAttributesRequest) Reset() {
 	*x = SetAttributesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2493,7 @@ func (x *SetAttributesRequest) String() string {
 func (*SetAttributesRequest) ProtoMessage() {}
 
 func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[22]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2506,7 @@ func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{22}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetAttributesRequest) GetRequestId() string {
@@ -2450,7 +2538,7 @@ type SetAttributesResponse struct {
 
 func (x *SetAttributesResponse) Reset() {
 	*x = SetAttributesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2550,7 @@ func (x *SetAttributesResponse) String() string {
 func (*SetAttributesResponse) ProtoMessage() {}
 
 func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[23]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2563,7 @@ func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{23}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{24}
 }
 
 type AskRequest struct {
@@ -2500,7 +2588,7 @@ type AskRequest struct {
 
 func (x *AskRequest) Reset() {
 	*x = AskRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2600,7 @@ func (x *AskRequest) String() string {
 func (*AskRequest) ProtoMessage() {}
 
 func (x *AskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[24]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2613,7 @@ func (x *AskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
 func (*AskRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{24}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AskRequest) GetRequestId() string {
@@ -2594,7 +2682,7 @@ type AskResponse struct {
 
 func (x *AskResponse) Reset() {
 	*x = AskResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +2694,7 @@ func (x *AskResponse) String() string {
 func (*AskResponse) ProtoMessage() {}
 
 func (x *AskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[25]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +2707,7 @@ func (x *AskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
 func (*AskResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{25}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AskResponse) GetTrials() []*Trial {
@@ -2664,7 +2752,7 @@ type TellRequest struct {
 
 func (x *TellRequest) Reset() {
 	*x = TellRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2764,7 @@ func (x *TellRequest) String() string {
 func (*TellRequest) ProtoMessage() {}
 
 func (x *TellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[26]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2777,7 @@ func (x *TellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellRequest.ProtoReflect.Descriptor instead.
 func (*TellRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{26}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TellRequest) GetRequestId() string {
@@ -2732,7 +2820,7 @@ type TellResponse struct {
 
 func (x *TellResponse) Reset() {
 	*x = TellResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2832,7 @@ func (x *TellResponse) String() string {
 func (*TellResponse) ProtoMessage() {}
 
 func (x *TellResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[27]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2845,7 @@ func (x *TellResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TellResponse.ProtoReflect.Descriptor instead.
 func (*TellResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{27}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TellResponse) GetTrial() *Trial {
@@ -2786,7 +2874,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2886,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[28]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2899,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{28}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReportRequest) GetRequestId() string {
@@ -2854,7 +2942,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2954,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[29]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2967,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{29}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReportResponse) GetShouldStop() bool {
@@ -2914,7 +3002,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +3014,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[30]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +3027,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{30}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *HeartbeatRequest) GetName() string {
@@ -2974,7 +3062,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3074,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[31]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3087,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{31}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HeartbeatResponse) GetShouldStop() bool {
@@ -3035,7 +3123,7 @@ type EnqueueTrialRequest struct {
 
 func (x *EnqueueTrialRequest) Reset() {
 	*x = EnqueueTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3047,7 +3135,7 @@ func (x *EnqueueTrialRequest) String() string {
 func (*EnqueueTrialRequest) ProtoMessage() {}
 
 func (x *EnqueueTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[32]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3060,7 +3148,7 @@ func (x *EnqueueTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueTrialRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{32}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EnqueueTrialRequest) GetRequestId() string {
@@ -3105,7 +3193,7 @@ type AddTrialRequest struct {
 
 func (x *AddTrialRequest) Reset() {
 	*x = AddTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3205,7 @@ func (x *AddTrialRequest) String() string {
 func (*AddTrialRequest) ProtoMessage() {}
 
 func (x *AddTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[33]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3218,7 @@ func (x *AddTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialRequest.ProtoReflect.Descriptor instead.
 func (*AddTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{33}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AddTrialRequest) GetRequestId() string {
@@ -3187,7 +3275,7 @@ type AddTrialsRequest struct {
 
 func (x *AddTrialsRequest) Reset() {
 	*x = AddTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3287,7 @@ func (x *AddTrialsRequest) String() string {
 func (*AddTrialsRequest) ProtoMessage() {}
 
 func (x *AddTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[34]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3300,7 @@ func (x *AddTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialsRequest.ProtoReflect.Descriptor instead.
 func (*AddTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{34}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AddTrialsRequest) GetParent() string {
@@ -3248,7 +3336,7 @@ type NewTrial struct {
 
 func (x *NewTrial) Reset() {
 	*x = NewTrial{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3260,7 +3348,7 @@ func (x *NewTrial) String() string {
 func (*NewTrial) ProtoMessage() {}
 
 func (x *NewTrial) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[35]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3273,7 +3361,7 @@ func (x *NewTrial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewTrial.ProtoReflect.Descriptor instead.
 func (*NewTrial) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{35}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NewTrial) GetRequestId() string {
@@ -3328,7 +3416,7 @@ type AddTrialsResponse struct {
 
 func (x *AddTrialsResponse) Reset() {
 	*x = AddTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3428,7 @@ func (x *AddTrialsResponse) String() string {
 func (*AddTrialsResponse) ProtoMessage() {}
 
 func (x *AddTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[36]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3441,7 @@ func (x *AddTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddTrialsResponse.ProtoReflect.Descriptor instead.
 func (*AddTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{36}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AddTrialsResponse) GetNumbers() []int64 {
@@ -3373,7 +3461,7 @@ type GetTrialRequest struct {
 
 func (x *GetTrialRequest) Reset() {
 	*x = GetTrialRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3473,7 @@ func (x *GetTrialRequest) String() string {
 func (*GetTrialRequest) ProtoMessage() {}
 
 func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[37]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3486,7 @@ func (x *GetTrialRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTrialRequest.ProtoReflect.Descriptor instead.
 func (*GetTrialRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{37}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTrialRequest) GetName() string {
@@ -3428,7 +3516,7 @@ type ListReportsRequest struct {
 
 func (x *ListReportsRequest) Reset() {
 	*x = ListReportsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3440,7 +3528,7 @@ func (x *ListReportsRequest) String() string {
 func (*ListReportsRequest) ProtoMessage() {}
 
 func (x *ListReportsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[38]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3453,7 +3541,7 @@ func (x *ListReportsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReportsRequest.ProtoReflect.Descriptor instead.
 func (*ListReportsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{38}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListReportsRequest) GetParent() string {
@@ -3488,7 +3576,7 @@ type ListReportsResponse struct {
 
 func (x *ListReportsResponse) Reset() {
 	*x = ListReportsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3588,7 @@ func (x *ListReportsResponse) String() string {
 func (*ListReportsResponse) ProtoMessage() {}
 
 func (x *ListReportsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[39]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3601,7 @@ func (x *ListReportsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReportsResponse.ProtoReflect.Descriptor instead.
 func (*ListReportsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{39}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListReportsResponse) GetReports() []*IntermediateValues {
@@ -3546,7 +3634,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3558,7 +3646,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[40]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3571,7 +3659,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{40}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListTrialsRequest) GetParent() string {
@@ -3626,7 +3714,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +3726,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[41]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3739,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{41}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3678,7 +3766,7 @@ type GetBestRequest struct {
 
 func (x *GetBestRequest) Reset() {
 	*x = GetBestRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3690,7 +3778,7 @@ func (x *GetBestRequest) String() string {
 func (*GetBestRequest) ProtoMessage() {}
 
 func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[42]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3703,7 +3791,7 @@ func (x *GetBestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestRequest.ProtoReflect.Descriptor instead.
 func (*GetBestRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{42}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetBestRequest) GetParent() string {
@@ -3732,7 +3820,7 @@ type GetBestResponse struct {
 
 func (x *GetBestResponse) Reset() {
 	*x = GetBestResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3744,7 +3832,7 @@ func (x *GetBestResponse) String() string {
 func (*GetBestResponse) ProtoMessage() {}
 
 func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[43]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3757,7 +3845,7 @@ func (x *GetBestResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBestResponse.ProtoReflect.Descriptor instead.
 func (*GetBestResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{43}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetBestResponse) GetTrials() []*Trial {
@@ -3789,7 +3877,7 @@ type GetColumnsRequest struct {
 
 func (x *GetColumnsRequest) Reset() {
 	*x = GetColumnsRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3801,7 +3889,7 @@ func (x *GetColumnsRequest) String() string {
 func (*GetColumnsRequest) ProtoMessage() {}
 
 func (x *GetColumnsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[44]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3814,7 +3902,7 @@ func (x *GetColumnsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetColumnsRequest.ProtoReflect.Descriptor instead.
 func (*GetColumnsRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{44}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetColumnsRequest) GetParent() string {
@@ -3851,7 +3939,7 @@ type GetColumnsResponse struct {
 
 func (x *GetColumnsResponse) Reset() {
 	*x = GetColumnsResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3863,7 +3951,7 @@ func (x *GetColumnsResponse) String() string {
 func (*GetColumnsResponse) ProtoMessage() {}
 
 func (x *GetColumnsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[45]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3876,7 +3964,7 @@ func (x *GetColumnsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetColumnsResponse.ProtoReflect.Descriptor instead.
 func (*GetColumnsResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{45}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetColumnsResponse) GetHead() *ColumnsHead {
@@ -3912,7 +4000,7 @@ type ColumnsHead struct {
 
 func (x *ColumnsHead) Reset() {
 	*x = ColumnsHead{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4012,7 @@ func (x *ColumnsHead) String() string {
 func (*ColumnsHead) ProtoMessage() {}
 
 func (x *ColumnsHead) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[46]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4025,7 @@ func (x *ColumnsHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ColumnsHead.ProtoReflect.Descriptor instead.
 func (*ColumnsHead) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{46}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ColumnsHead) GetUid() uint64 {
@@ -4013,7 +4101,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4025,7 +4113,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[47]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4038,7 +4126,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{47}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Column) GetName() string {
@@ -4080,7 +4168,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4180,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[48]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4193,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{48}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Tick) GetAt() float64 {
@@ -4131,7 +4219,7 @@ type GetDiagnosisRequest struct {
 
 func (x *GetDiagnosisRequest) Reset() {
 	*x = GetDiagnosisRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +4231,7 @@ func (x *GetDiagnosisRequest) String() string {
 func (*GetDiagnosisRequest) ProtoMessage() {}
 
 func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[49]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +4244,7 @@ func (x *GetDiagnosisRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDiagnosisRequest.ProtoReflect.Descriptor instead.
 func (*GetDiagnosisRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{49}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetDiagnosisRequest) GetParent() string {
@@ -4224,7 +4312,7 @@ type Diagnosis struct {
 
 func (x *Diagnosis) Reset() {
 	*x = Diagnosis{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4236,7 +4324,7 @@ func (x *Diagnosis) String() string {
 func (*Diagnosis) ProtoMessage() {}
 
 func (x *Diagnosis) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[50]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4249,7 +4337,7 @@ func (x *Diagnosis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnosis.ProtoReflect.Descriptor instead.
 func (*Diagnosis) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{50}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Diagnosis) GetResults() int64 {
@@ -4442,7 +4530,7 @@ type LimitedMetric struct {
 
 func (x *LimitedMetric) Reset() {
 	*x = LimitedMetric{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4542,7 @@ func (x *LimitedMetric) String() string {
 func (*LimitedMetric) ProtoMessage() {}
 
 func (x *LimitedMetric) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[51]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4555,7 @@ func (x *LimitedMetric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitedMetric.ProtoReflect.Descriptor instead.
 func (*LimitedMetric) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{51}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LimitedMetric) GetMetric() string {
@@ -4516,7 +4604,7 @@ type InducingPointDraw struct {
 
 func (x *InducingPointDraw) Reset() {
 	*x = InducingPointDraw{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4616,7 @@ func (x *InducingPointDraw) String() string {
 func (*InducingPointDraw) ProtoMessage() {}
 
 func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[52]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4629,7 @@ func (x *InducingPointDraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointDraw.ProtoReflect.Descriptor instead.
 func (*InducingPointDraw) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{52}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *InducingPointDraw) GetSampler() string {
@@ -4591,7 +4679,7 @@ type InducingPointStep struct {
 
 func (x *InducingPointStep) Reset() {
 	*x = InducingPointStep{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4603,7 +4691,7 @@ func (x *InducingPointStep) String() string {
 func (*InducingPointStep) ProtoMessage() {}
 
 func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[53]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4616,7 +4704,7 @@ func (x *InducingPointStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InducingPointStep.ProtoReflect.Descriptor instead.
 func (*InducingPointStep) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{53}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *InducingPointStep) GetLambda() float64 {
@@ -4653,7 +4741,7 @@ type PredictRequest struct {
 
 func (x *PredictRequest) Reset() {
 	*x = PredictRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4665,7 +4753,7 @@ func (x *PredictRequest) String() string {
 func (*PredictRequest) ProtoMessage() {}
 
 func (x *PredictRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[54]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4678,7 +4766,7 @@ func (x *PredictRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PredictRequest.ProtoReflect.Descriptor instead.
 func (*PredictRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{54}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PredictRequest) GetParent() string {
@@ -4711,7 +4799,7 @@ type Configuration struct {
 
 func (x *Configuration) Reset() {
 	*x = Configuration{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4723,7 +4811,7 @@ func (x *Configuration) String() string {
 func (*Configuration) ProtoMessage() {}
 
 func (x *Configuration) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[55]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4736,7 +4824,7 @@ func (x *Configuration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Configuration.ProtoReflect.Descriptor instead.
 func (*Configuration) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{55}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Configuration) GetValues() map[string]*Value {
@@ -4764,7 +4852,7 @@ type SliceRequest struct {
 
 func (x *SliceRequest) Reset() {
 	*x = SliceRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4776,7 +4864,7 @@ func (x *SliceRequest) String() string {
 func (*SliceRequest) ProtoMessage() {}
 
 func (x *SliceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[56]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4789,7 +4877,7 @@ func (x *SliceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SliceRequest.ProtoReflect.Descriptor instead.
 func (*SliceRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{56}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SliceRequest) GetParameters() []string {
@@ -4835,7 +4923,7 @@ type PredictResponse struct {
 
 func (x *PredictResponse) Reset() {
 	*x = PredictResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4847,7 +4935,7 @@ func (x *PredictResponse) String() string {
 func (*PredictResponse) ProtoMessage() {}
 
 func (x *PredictResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[57]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4860,7 +4948,7 @@ func (x *PredictResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PredictResponse.ProtoReflect.Descriptor instead.
 func (*PredictResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{57}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PredictResponse) GetState() ModelState {
@@ -4938,7 +5026,7 @@ type Prediction struct {
 
 func (x *Prediction) Reset() {
 	*x = Prediction{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4950,7 +5038,7 @@ func (x *Prediction) String() string {
 func (*Prediction) ProtoMessage() {}
 
 func (x *Prediction) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[58]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4963,7 +5051,7 @@ func (x *Prediction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prediction.ProtoReflect.Descriptor instead.
 func (*Prediction) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{58}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Prediction) GetMean() []float64 {
@@ -5014,7 +5102,7 @@ type MetricPrediction struct {
 
 func (x *MetricPrediction) Reset() {
 	*x = MetricPrediction{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5026,7 +5114,7 @@ func (x *MetricPrediction) String() string {
 func (*MetricPrediction) ProtoMessage() {}
 
 func (x *MetricPrediction) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[59]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5039,7 +5127,7 @@ func (x *MetricPrediction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetricPrediction.ProtoReflect.Descriptor instead.
 func (*MetricPrediction) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{59}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MetricPrediction) GetMetric() string {
@@ -5083,7 +5171,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5095,7 +5183,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[60]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5108,7 +5196,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{60}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Slice) GetParameter() string {
@@ -5151,7 +5239,7 @@ type GetImportanceRequest struct {
 
 func (x *GetImportanceRequest) Reset() {
 	*x = GetImportanceRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5251,7 @@ func (x *GetImportanceRequest) String() string {
 func (*GetImportanceRequest) ProtoMessage() {}
 
 func (x *GetImportanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[61]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5264,7 @@ func (x *GetImportanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetImportanceRequest.ProtoReflect.Descriptor instead.
 func (*GetImportanceRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{61}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetImportanceRequest) GetParent() string {
@@ -5220,7 +5308,7 @@ type Importance struct {
 
 func (x *Importance) Reset() {
 	*x = Importance{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5320,7 @@ func (x *Importance) String() string {
 func (*Importance) ProtoMessage() {}
 
 func (x *Importance) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[62]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5333,7 @@ func (x *Importance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Importance.ProtoReflect.Descriptor instead.
 func (*Importance) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{62}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Importance) GetObjective() string {
@@ -5315,7 +5403,7 @@ type ParameterImportance struct {
 
 func (x *ParameterImportance) Reset() {
 	*x = ParameterImportance{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5327,7 +5415,7 @@ func (x *ParameterImportance) String() string {
 func (*ParameterImportance) ProtoMessage() {}
 
 func (x *ParameterImportance) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[63]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5340,7 +5428,7 @@ func (x *ParameterImportance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterImportance.ProtoReflect.Descriptor instead.
 func (*ParameterImportance) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{63}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ParameterImportance) GetParameter() string {
@@ -5401,7 +5489,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5413,7 +5501,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[64]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5426,7 +5514,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{64}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WatchRequest) GetParent() string {
@@ -5471,7 +5559,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5483,7 +5571,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[65]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5496,7 +5584,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{65}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WatchResponse) GetPosition() uint64 {
@@ -5556,7 +5644,7 @@ type WatchStudiesRequest struct {
 
 func (x *WatchStudiesRequest) Reset() {
 	*x = WatchStudiesRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5568,7 +5656,7 @@ func (x *WatchStudiesRequest) String() string {
 func (*WatchStudiesRequest) ProtoMessage() {}
 
 func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[66]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5581,7 +5669,7 @@ func (x *WatchStudiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesRequest.ProtoReflect.Descriptor instead.
 func (*WatchStudiesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{66}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{67}
 }
 
 type WatchStudiesResponse struct {
@@ -5598,7 +5686,7 @@ type WatchStudiesResponse struct {
 
 func (x *WatchStudiesResponse) Reset() {
 	*x = WatchStudiesResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5698,7 @@ func (x *WatchStudiesResponse) String() string {
 func (*WatchStudiesResponse) ProtoMessage() {}
 
 func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[67]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +5711,7 @@ func (x *WatchStudiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchStudiesResponse.ProtoReflect.Descriptor instead.
 func (*WatchStudiesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{67}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *WatchStudiesResponse) GetStudies() []*Study {
@@ -5655,7 +5743,7 @@ type GetCallerRequest struct {
 
 func (x *GetCallerRequest) Reset() {
 	*x = GetCallerRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5667,7 +5755,7 @@ func (x *GetCallerRequest) String() string {
 func (*GetCallerRequest) ProtoMessage() {}
 
 func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[68]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5680,7 +5768,7 @@ func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
 func (*GetCallerRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{68}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
 }
 
 type Caller struct {
@@ -5698,7 +5786,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5710,7 +5798,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5723,7 +5811,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Caller) GetName() string {
@@ -5755,7 +5843,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5767,7 +5855,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5780,7 +5868,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{70}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{71}
 }
 
 type BackupResponse struct {
@@ -5793,7 +5881,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5805,7 +5893,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5818,7 +5906,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{71}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -6017,7 +6105,16 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xd8\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xca\x01\n" +
+	"\x12ExtendStudyRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
+	"\n" +
+	"max_trials\x18\x03 \x01(\x03R\tmaxTrials\x123\n" +
+	"\atimeout\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x19\n" +
+	"\bmax_cost\x18\x05 \x01(\x01R\amaxCost\x12\x12\n" +
+	"\x04more\x18\x06 \x01(\bR\x04more\"\xd8\x01\n" +
 	"\x14SetAttributesRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -6382,7 +6479,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x10ImportanceMethod\x12!\n" +
 	"\x1dIMPORTANCE_METHOD_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IMPORTANCE_METHOD_MODEL\x10\x01\x12\x1a\n" +
-	"\x16IMPORTANCE_METHOD_DATA\x10\x022\xf5\r\n" +
+	"\x16IMPORTANCE_METHOD_DATA\x10\x022\xb3\x0e\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -6391,7 +6488,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\n" +
 	"PauseStudy\x12\x1b.tuner.v1.PauseStudyRequest\x1a\x0f.tuner.v1.Study\x12<\n" +
 	"\vResumeStudy\x12\x1c.tuner.v1.ResumeStudyRequest\x1a\x0f.tuner.v1.Study\x12<\n" +
-	"\vFinishStudy\x12\x1c.tuner.v1.FinishStudyRequest\x1a\x0f.tuner.v1.Study\x12P\n" +
+	"\vFinishStudy\x12\x1c.tuner.v1.FinishStudyRequest\x1a\x0f.tuner.v1.Study\x12<\n" +
+	"\vExtendStudy\x12\x1c.tuner.v1.ExtendStudyRequest\x1a\x0f.tuner.v1.Study\x12P\n" +
 	"\rSetAttributes\x12\x1e.tuner.v1.SetAttributesRequest\x1a\x1f.tuner.v1.SetAttributesResponse\x122\n" +
 	"\x03Ask\x12\x14.tuner.v1.AskRequest\x1a\x15.tuner.v1.AskResponse\x125\n" +
 	"\x04Tell\x12\x15.tuner.v1.TellRequest\x1a\x16.tuner.v1.TellResponse\x12;\n" +
@@ -6428,7 +6526,7 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(Direction)(0),                // 0: tuner.v1.Direction
 	(StudyState)(0),               // 1: tuner.v1.StudyState
@@ -6462,233 +6560,237 @@ var file_proto_tuner_v1_tuner_proto_goTypes = []any{
 	(*PauseStudyRequest)(nil),     // 29: tuner.v1.PauseStudyRequest
 	(*ResumeStudyRequest)(nil),    // 30: tuner.v1.ResumeStudyRequest
 	(*FinishStudyRequest)(nil),    // 31: tuner.v1.FinishStudyRequest
-	(*SetAttributesRequest)(nil),  // 32: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 33: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 34: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 35: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 36: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 37: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 38: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 39: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 40: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 41: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 42: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 43: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 44: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 45: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 46: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 47: tuner.v1.GetTrialRequest
-	(*ListReportsRequest)(nil),    // 48: tuner.v1.ListReportsRequest
-	(*ListReportsResponse)(nil),   // 49: tuner.v1.ListReportsResponse
-	(*ListTrialsRequest)(nil),     // 50: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 51: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 52: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 53: tuner.v1.GetBestResponse
-	(*GetColumnsRequest)(nil),     // 54: tuner.v1.GetColumnsRequest
-	(*GetColumnsResponse)(nil),    // 55: tuner.v1.GetColumnsResponse
-	(*ColumnsHead)(nil),           // 56: tuner.v1.ColumnsHead
-	(*Column)(nil),                // 57: tuner.v1.Column
-	(*Tick)(nil),                  // 58: tuner.v1.Tick
-	(*GetDiagnosisRequest)(nil),   // 59: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 60: tuner.v1.Diagnosis
-	(*LimitedMetric)(nil),         // 61: tuner.v1.LimitedMetric
-	(*InducingPointDraw)(nil),     // 62: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 63: tuner.v1.InducingPointStep
-	(*PredictRequest)(nil),        // 64: tuner.v1.PredictRequest
-	(*Configuration)(nil),         // 65: tuner.v1.Configuration
-	(*SliceRequest)(nil),          // 66: tuner.v1.SliceRequest
-	(*PredictResponse)(nil),       // 67: tuner.v1.PredictResponse
-	(*Prediction)(nil),            // 68: tuner.v1.Prediction
-	(*MetricPrediction)(nil),      // 69: tuner.v1.MetricPrediction
-	(*Slice)(nil),                 // 70: tuner.v1.Slice
-	(*GetImportanceRequest)(nil),  // 71: tuner.v1.GetImportanceRequest
-	(*Importance)(nil),            // 72: tuner.v1.Importance
-	(*ParameterImportance)(nil),   // 73: tuner.v1.ParameterImportance
-	(*WatchRequest)(nil),          // 74: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 75: tuner.v1.WatchResponse
-	(*WatchStudiesRequest)(nil),   // 76: tuner.v1.WatchStudiesRequest
-	(*WatchStudiesResponse)(nil),  // 77: tuner.v1.WatchStudiesResponse
-	(*GetCallerRequest)(nil),      // 78: tuner.v1.GetCallerRequest
-	(*Caller)(nil),                // 79: tuner.v1.Caller
-	(*BackupRequest)(nil),         // 80: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 81: tuner.v1.BackupResponse
-	nil,                           // 82: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 83: tuner.v1.Study.AttributesEntry
-	nil,                           // 84: tuner.v1.Trial.ConfigEntry
-	nil,                           // 85: tuner.v1.Trial.AttributesEntry
-	nil,                           // 86: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 87: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 88: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 89: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 90: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 91: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 92: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 93: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 94: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 95: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 96: tuner.v1.Diagnosis.LengthScalesEntry
-	nil,                           // 97: tuner.v1.Configuration.ValuesEntry
-	(*durationpb.Duration)(nil),   // 98: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 99: google.protobuf.Timestamp
+	(*ExtendStudyRequest)(nil),    // 32: tuner.v1.ExtendStudyRequest
+	(*SetAttributesRequest)(nil),  // 33: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil), // 34: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),            // 35: tuner.v1.AskRequest
+	(*AskResponse)(nil),           // 36: tuner.v1.AskResponse
+	(*TellRequest)(nil),           // 37: tuner.v1.TellRequest
+	(*TellResponse)(nil),          // 38: tuner.v1.TellResponse
+	(*ReportRequest)(nil),         // 39: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),        // 40: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),      // 41: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),     // 42: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),   // 43: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),       // 44: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),      // 45: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),              // 46: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),     // 47: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),       // 48: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),    // 49: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),   // 50: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),     // 51: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),    // 52: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),        // 53: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),       // 54: tuner.v1.GetBestResponse
+	(*GetColumnsRequest)(nil),     // 55: tuner.v1.GetColumnsRequest
+	(*GetColumnsResponse)(nil),    // 56: tuner.v1.GetColumnsResponse
+	(*ColumnsHead)(nil),           // 57: tuner.v1.ColumnsHead
+	(*Column)(nil),                // 58: tuner.v1.Column
+	(*Tick)(nil),                  // 59: tuner.v1.Tick
+	(*GetDiagnosisRequest)(nil),   // 60: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),             // 61: tuner.v1.Diagnosis
+	(*LimitedMetric)(nil),         // 62: tuner.v1.LimitedMetric
+	(*InducingPointDraw)(nil),     // 63: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),     // 64: tuner.v1.InducingPointStep
+	(*PredictRequest)(nil),        // 65: tuner.v1.PredictRequest
+	(*Configuration)(nil),         // 66: tuner.v1.Configuration
+	(*SliceRequest)(nil),          // 67: tuner.v1.SliceRequest
+	(*PredictResponse)(nil),       // 68: tuner.v1.PredictResponse
+	(*Prediction)(nil),            // 69: tuner.v1.Prediction
+	(*MetricPrediction)(nil),      // 70: tuner.v1.MetricPrediction
+	(*Slice)(nil),                 // 71: tuner.v1.Slice
+	(*GetImportanceRequest)(nil),  // 72: tuner.v1.GetImportanceRequest
+	(*Importance)(nil),            // 73: tuner.v1.Importance
+	(*ParameterImportance)(nil),   // 74: tuner.v1.ParameterImportance
+	(*WatchRequest)(nil),          // 75: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),         // 76: tuner.v1.WatchResponse
+	(*WatchStudiesRequest)(nil),   // 77: tuner.v1.WatchStudiesRequest
+	(*WatchStudiesResponse)(nil),  // 78: tuner.v1.WatchStudiesResponse
+	(*GetCallerRequest)(nil),      // 79: tuner.v1.GetCallerRequest
+	(*Caller)(nil),                // 80: tuner.v1.Caller
+	(*BackupRequest)(nil),         // 81: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),        // 82: tuner.v1.BackupResponse
+	nil,                           // 83: tuner.v1.StudySpec.AttributesEntry
+	nil,                           // 84: tuner.v1.Study.AttributesEntry
+	nil,                           // 85: tuner.v1.Trial.ConfigEntry
+	nil,                           // 86: tuner.v1.Trial.AttributesEntry
+	nil,                           // 87: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                           // 88: tuner.v1.Outcome.MetricsEntry
+	nil,                           // 89: tuner.v1.Outcome.AttributesEntry
+	nil,                           // 90: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                           // 91: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                           // 92: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                           // 93: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                           // 94: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                           // 95: tuner.v1.NewTrial.ConfigEntry
+	nil,                           // 96: tuner.v1.NewTrial.AttributesEntry
+	nil,                           // 97: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                           // 98: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),   // 99: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 100: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	11,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	98,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	98,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	99,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	99,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	12,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	12,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	82,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	83,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	13,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	99,  // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	100, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	16,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	83,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	84,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	15,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	99,  // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	100, // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	84,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	85,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	18,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	99,  // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	100, // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	19,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	22,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	85,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	99,  // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	99,  // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	99,  // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	99,  // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	86,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	86,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	100, // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	100, // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	100, // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	100, // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	87,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	87,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	88,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	99,  // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	88,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	89,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	100, // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	21,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	13,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	14,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	89,  // 37: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	98,  // 38: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
-	17,  // 39: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
-	21,  // 40: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	17,  // 41: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	19,  // 42: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	99,  // 43: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	98,  // 44: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	99,  // 45: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	90,  // 46: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	91,  // 47: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	92,  // 48: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	19,  // 49: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	21,  // 50: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	93,  // 51: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	45,  // 52: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	94,  // 53: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	95,  // 54: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	19,  // 55: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	21,  // 56: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
-	6,   // 57: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
-	19,  // 58: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
-	3,   // 59: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	6,   // 60: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
-	17,  // 61: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	17,  // 62: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	56,  // 63: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	99,  // 64: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
-	57,  // 65: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
-	7,   // 66: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
-	58,  // 67: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
-	10,  // 68: tuner.v1.Tick.value:type_name -> tuner.v1.Value
-	62,  // 69: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
-	8,   // 70: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	96,  // 71: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
-	61,  // 72: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
-	63,  // 73: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	65,  // 74: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
-	66,  // 75: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	97,  // 76: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
-	65,  // 77: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
-	8,   // 78: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
-	68,  // 79: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
-	70,  // 80: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
-	65,  // 81: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
-	69,  // 82: tuner.v1.Prediction.metrics:type_name -> tuner.v1.MetricPrediction
-	10,  // 83: tuner.v1.Slice.values:type_name -> tuner.v1.Value
-	68,  // 84: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
-	9,   // 85: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
-	73,  // 86: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
-	8,   // 87: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
-	99,  // 88: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,   // 89: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	17,  // 90: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	14,  // 91: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
-	10,  // 92: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	20,  // 93: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	10,  // 94: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 95: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 96: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 97: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	23,  // 98: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	24,  // 99: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	25,  // 100: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	27,  // 101: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	29,  // 102: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	30,  // 103: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	31,  // 104: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	32,  // 105: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	34,  // 106: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	36,  // 107: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	38,  // 108: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	40,  // 109: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	42,  // 110: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	43,  // 111: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	44,  // 112: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	47,  // 113: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	48,  // 114: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	50,  // 115: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	52,  // 116: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	54,  // 117: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	59,  // 118: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	64,  // 119: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	71,  // 120: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
-	74,  // 121: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	76,  // 122: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
-	78,  // 123: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
-	80,  // 124: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	14,  // 125: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	14,  // 126: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	26,  // 127: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	28,  // 128: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	14,  // 129: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	14,  // 130: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	14,  // 131: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	33,  // 132: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	35,  // 133: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	37,  // 134: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	39,  // 135: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	41,  // 136: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	17,  // 137: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	17,  // 138: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	46,  // 139: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	17,  // 140: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	49,  // 141: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	51,  // 142: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	53,  // 143: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	55,  // 144: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	60,  // 145: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	67,  // 146: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	72,  // 147: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
-	75,  // 148: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	77,  // 149: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
-	79,  // 150: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
-	81,  // 151: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	125, // [125:152] is the sub-list for method output_type
-	98,  // [98:125] is the sub-list for method input_type
-	98,  // [98:98] is the sub-list for extension type_name
-	98,  // [98:98] is the sub-list for extension extendee
-	0,   // [0:98] is the sub-list for field type_name
+	99,  // 37: tuner.v1.ExtendStudyRequest.timeout:type_name -> google.protobuf.Duration
+	90,  // 38: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	99,  // 39: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	17,  // 40: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
+	21,  // 41: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
+	17,  // 42: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	19,  // 43: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	100, // 44: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	99,  // 45: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	100, // 46: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	91,  // 47: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	92,  // 48: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	93,  // 49: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	19,  // 50: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 51: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	94,  // 52: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	46,  // 53: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	95,  // 54: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	96,  // 55: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	19,  // 56: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 57: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	6,   // 58: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
+	19,  // 59: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	3,   // 60: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	6,   // 61: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
+	17,  // 62: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	17,  // 63: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	57,  // 64: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
+	100, // 65: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	58,  // 66: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
+	7,   // 67: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
+	59,  // 68: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
+	10,  // 69: tuner.v1.Tick.value:type_name -> tuner.v1.Value
+	63,  // 70: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	8,   // 71: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
+	97,  // 72: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	62,  // 73: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
+	64,  // 74: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	66,  // 75: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
+	67,  // 76: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
+	98,  // 77: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	66,  // 78: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
+	8,   // 79: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
+	69,  // 80: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
+	71,  // 81: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
+	66,  // 82: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
+	70,  // 83: tuner.v1.Prediction.metrics:type_name -> tuner.v1.MetricPrediction
+	10,  // 84: tuner.v1.Slice.values:type_name -> tuner.v1.Value
+	69,  // 85: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
+	9,   // 86: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
+	74,  // 87: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
+	8,   // 88: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
+	100, // 89: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 90: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	17,  // 91: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	14,  // 92: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
+	10,  // 93: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	20,  // 94: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	10,  // 95: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 96: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 97: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 98: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	23,  // 99: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	24,  // 100: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	25,  // 101: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	27,  // 102: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	29,  // 103: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	30,  // 104: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	31,  // 105: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	32,  // 106: tuner.v1.Tuner.ExtendStudy:input_type -> tuner.v1.ExtendStudyRequest
+	33,  // 107: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	35,  // 108: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	37,  // 109: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	39,  // 110: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	41,  // 111: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	43,  // 112: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	44,  // 113: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	45,  // 114: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	48,  // 115: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	49,  // 116: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	51,  // 117: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	53,  // 118: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	55,  // 119: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	60,  // 120: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	65,  // 121: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	72,  // 122: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
+	75,  // 123: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	77,  // 124: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	79,  // 125: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	81,  // 126: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	14,  // 127: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	14,  // 128: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	26,  // 129: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	28,  // 130: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	14,  // 131: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	14,  // 132: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	14,  // 133: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	14,  // 134: tuner.v1.Tuner.ExtendStudy:output_type -> tuner.v1.Study
+	34,  // 135: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	36,  // 136: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	38,  // 137: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	40,  // 138: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	42,  // 139: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	17,  // 140: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	17,  // 141: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	47,  // 142: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	17,  // 143: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	50,  // 144: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	52,  // 145: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	54,  // 146: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	56,  // 147: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	61,  // 148: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	68,  // 149: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	73,  // 150: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
+	76,  // 151: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	78,  // 152: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	80,  // 153: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	82,  // 154: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	127, // [127:155] is the sub-list for method output_type
+	99,  // [99:127] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -6703,15 +6805,15 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		(*Value_BoolValue)(nil),
 	}
 	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
-	file_proto_tuner_v1_tuner_proto_msgTypes[57].OneofWrappers = []any{}
-	file_proto_tuner_v1_tuner_proto_msgTypes[63].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[58].OneofWrappers = []any{}
+	file_proto_tuner_v1_tuner_proto_msgTypes[64].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   88,
+			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

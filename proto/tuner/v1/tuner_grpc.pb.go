@@ -77,6 +77,7 @@ const (
 	Tuner_PauseStudy_FullMethodName    = "/tuner.v1.Tuner/PauseStudy"
 	Tuner_ResumeStudy_FullMethodName   = "/tuner.v1.Tuner/ResumeStudy"
 	Tuner_FinishStudy_FullMethodName   = "/tuner.v1.Tuner/FinishStudy"
+	Tuner_ExtendStudy_FullMethodName   = "/tuner.v1.Tuner/ExtendStudy"
 	Tuner_SetAttributes_FullMethodName = "/tuner.v1.Tuner/SetAttributes"
 	Tuner_Ask_FullMethodName           = "/tuner.v1.Tuner/Ask"
 	Tuner_Tell_FullMethodName          = "/tuner.v1.Tuner/Tell"
@@ -118,6 +119,10 @@ type TunerClient interface {
 	// FinishStudy ends a study, which then hands out no more trials. Running trials
 	// may still be told.
 	FinishStudy(ctx context.Context, in *FinishStudyRequest, opts ...grpc.CallOption) (*Study, error)
+	// ExtendStudy raises limits of a study and continues it if it has finished. On one that
+	// has finished because its configurations or its gap are exhausted it is
+	// FAILED_PRECONDITION.
+	ExtendStudy(ctx context.Context, in *ExtendStudyRequest, opts ...grpc.CallOption) (*Study, error)
 	// SetAttributes changes the user's notes on a study or trial. The note bkb.stop of a
 	// running trial asks its worker to stop, at the next report or heartbeat. Its text is the
 	// reason.
@@ -247,6 +252,16 @@ func (c *tunerClient) FinishStudy(ctx context.Context, in *FinishStudyRequest, o
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Study)
 	err := c.cc.Invoke(ctx, Tuner_FinishStudy_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tunerClient) ExtendStudy(ctx context.Context, in *ExtendStudyRequest, opts ...grpc.CallOption) (*Study, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Study)
+	err := c.cc.Invoke(ctx, Tuner_ExtendStudy_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -508,6 +523,10 @@ type TunerServer interface {
 	// FinishStudy ends a study, which then hands out no more trials. Running trials
 	// may still be told.
 	FinishStudy(context.Context, *FinishStudyRequest) (*Study, error)
+	// ExtendStudy raises limits of a study and continues it if it has finished. On one that
+	// has finished because its configurations or its gap are exhausted it is
+	// FAILED_PRECONDITION.
+	ExtendStudy(context.Context, *ExtendStudyRequest) (*Study, error)
 	// SetAttributes changes the user's notes on a study or trial. The note bkb.stop of a
 	// running trial asks its worker to stop, at the next report or heartbeat. Its text is the
 	// reason.
@@ -593,6 +612,9 @@ func (UnimplementedTunerServer) ResumeStudy(context.Context, *ResumeStudyRequest
 }
 func (UnimplementedTunerServer) FinishStudy(context.Context, *FinishStudyRequest) (*Study, error) {
 	return nil, status.Error(codes.Unimplemented, "method FinishStudy not implemented")
+}
+func (UnimplementedTunerServer) ExtendStudy(context.Context, *ExtendStudyRequest) (*Study, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExtendStudy not implemented")
 }
 func (UnimplementedTunerServer) SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetAttributes not implemented")
@@ -797,6 +819,24 @@ func _Tuner_FinishStudy_Handler(srv interface{}, ctx context.Context, dec func(i
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(TunerServer).FinishStudy(ctx, req.(*FinishStudyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Tuner_ExtendStudy_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExtendStudyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).ExtendStudy(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_ExtendStudy_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).ExtendStudy(ctx, req.(*ExtendStudyRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1167,6 +1207,10 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FinishStudy",
 			Handler:    _Tuner_FinishStudy_Handler,
+		},
+		{
+			MethodName: "ExtendStudy",
+			Handler:    _Tuner_ExtendStudy_Handler,
 		},
 		{
 			MethodName: "SetAttributes",

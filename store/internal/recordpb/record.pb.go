@@ -229,6 +229,7 @@ type Event struct {
 	//	*Event_Resumed
 	//	*Event_Finished
 	//	*Event_Created
+	//	*Event_Raised
 	Body          isEvent_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -432,6 +433,15 @@ func (x *Event) GetCreated() *Created {
 	return nil
 }
 
+func (x *Event) GetRaised() *Raised {
+	if x != nil {
+		if x, ok := x.Body.(*Event_Raised); ok {
+			return x.Raised
+		}
+	}
+	return nil
+}
+
 type isEvent_Body interface {
 	isEvent_Body()
 }
@@ -492,6 +502,10 @@ type Event_Created struct {
 	Created *Created `protobuf:"bytes,17,opt,name=created,proto3,oneof"`
 }
 
+type Event_Raised struct {
+	Raised *Raised `protobuf:"bytes,20,opt,name=raised,proto3,oneof"`
+}
+
 func (*Event_Started) isEvent_Body() {}
 
 func (*Event_Extended) isEvent_Body() {}
@@ -519,6 +533,8 @@ func (*Event_Resumed) isEvent_Body() {}
 func (*Event_Finished) isEvent_Body() {}
 
 func (*Event_Created) isEvent_Body() {}
+
+func (*Event_Raised) isEvent_Body() {}
 
 type Created struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -688,6 +704,66 @@ func (x *Finished) GetDetail() string {
 	return ""
 }
 
+type Raised struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MaxTrials     int64                  `protobuf:"zigzag64,1,opt,name=max_trials,json=maxTrials,proto3" json:"max_trials,omitempty"`
+	Timeout       int64                  `protobuf:"zigzag64,2,opt,name=timeout,proto3" json:"timeout,omitempty"` // nanoseconds
+	MaxCost       float64                `protobuf:"fixed64,3,opt,name=max_cost,json=maxCost,proto3" json:"max_cost,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Raised) Reset() {
+	*x = Raised{}
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Raised) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Raised) ProtoMessage() {}
+
+func (x *Raised) ProtoReflect() protoreflect.Message {
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Raised.ProtoReflect.Descriptor instead.
+func (*Raised) Descriptor() ([]byte, []int) {
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Raised) GetMaxTrials() int64 {
+	if x != nil {
+		return x.MaxTrials
+	}
+	return 0
+}
+
+func (x *Raised) GetTimeout() int64 {
+	if x != nil {
+		return x.Timeout
+	}
+	return 0
+}
+
+func (x *Raised) GetMaxCost() float64 {
+	if x != nil {
+		return x.MaxCost
+	}
+	return 0
+}
+
 type Enqueued struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Trial         int64                  `protobuf:"zigzag64,1,opt,name=trial,proto3" json:"trial,omitempty"`
@@ -699,7 +775,7 @@ type Enqueued struct {
 
 func (x *Enqueued) Reset() {
 	*x = Enqueued{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[5]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +787,7 @@ func (x *Enqueued) String() string {
 func (*Enqueued) ProtoMessage() {}
 
 func (x *Enqueued) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[5]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +800,7 @@ func (x *Enqueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enqueued.ProtoReflect.Descriptor instead.
 func (*Enqueued) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{5}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Enqueued) GetTrial() int64 {
@@ -761,7 +837,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[6]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +849,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[6]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +862,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{6}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Started) GetTrial() int64 {
@@ -835,7 +911,7 @@ type Extended struct {
 
 func (x *Extended) Reset() {
 	*x = Extended{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[7]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +923,7 @@ func (x *Extended) String() string {
 func (*Extended) ProtoMessage() {}
 
 func (x *Extended) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[7]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +936,7 @@ func (x *Extended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extended.ProtoReflect.Descriptor instead.
 func (*Extended) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{7}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Extended) GetTrial() int64 {
@@ -895,7 +971,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[8]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +983,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[8]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +996,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{8}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reported) GetTrial() int64 {
@@ -955,7 +1031,7 @@ type Expired struct {
 
 func (x *Expired) Reset() {
 	*x = Expired{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[9]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1043,7 @@ func (x *Expired) String() string {
 func (*Expired) ProtoMessage() {}
 
 func (x *Expired) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[9]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1056,7 @@ func (x *Expired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expired.ProtoReflect.Descriptor instead.
 func (*Expired) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{9}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Expired) GetTrial() int64 {
@@ -1015,7 +1091,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[10]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1103,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[10]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1116,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{10}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Told) GetTrial() int64 {
@@ -1077,7 +1153,7 @@ type Added struct {
 
 func (x *Added) Reset() {
 	*x = Added{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[11]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1165,7 @@ func (x *Added) String() string {
 func (*Added) ProtoMessage() {}
 
 func (x *Added) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[11]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +1178,7 @@ func (x *Added) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Added.ProtoReflect.Descriptor instead.
 func (*Added) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{11}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Added) GetTrial() int64 {
@@ -1150,7 +1226,7 @@ type Attributed struct {
 
 func (x *Attributed) Reset() {
 	*x = Attributed{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[12]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1238,7 @@ func (x *Attributed) String() string {
 func (*Attributed) ProtoMessage() {}
 
 func (x *Attributed) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[12]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1251,7 @@ func (x *Attributed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributed.ProtoReflect.Descriptor instead.
 func (*Attributed) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{12}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Attributed) GetTrial() int64 {
@@ -1203,7 +1279,7 @@ type Anchored struct {
 
 func (x *Anchored) Reset() {
 	*x = Anchored{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[13]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1291,7 @@ func (x *Anchored) String() string {
 func (*Anchored) ProtoMessage() {}
 
 func (x *Anchored) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[13]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1304,7 @@ func (x *Anchored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Anchored.ProtoReflect.Descriptor instead.
 func (*Anchored) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{13}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Anchored) GetSeen() uint64 {
@@ -1267,7 +1343,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1355,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[14]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1368,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{14}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Config) GetNames() []string {
@@ -1346,7 +1422,7 @@ type Suggestion struct {
 
 func (x *Suggestion) Reset() {
 	*x = Suggestion{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1434,7 @@ func (x *Suggestion) String() string {
 func (*Suggestion) ProtoMessage() {}
 
 func (x *Suggestion) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[15]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1447,7 @@ func (x *Suggestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suggestion.ProtoReflect.Descriptor instead.
 func (*Suggestion) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{15}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Suggestion) GetConfig() *Config {
@@ -1443,7 +1519,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1531,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[16]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1544,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{16}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Report) GetEpoch() int64 {
@@ -1513,7 +1589,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1601,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[17]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1614,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{17}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Outcome) GetState() TrialState {
@@ -1595,7 +1671,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1683,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[18]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1696,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{18}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Metric) GetName() string {
@@ -1662,7 +1738,7 @@ type Attributes struct {
 
 func (x *Attributes) Reset() {
 	*x = Attributes{}
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1750,7 @@ func (x *Attributes) String() string {
 func (*Attributes) ProtoMessage() {}
 
 func (x *Attributes) ProtoReflect() protoreflect.Message {
-	mi := &file_store_internal_recordpb_record_proto_msgTypes[19]
+	mi := &file_store_internal_recordpb_record_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1763,7 @@ func (x *Attributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attributes.ProtoReflect.Descriptor instead.
 func (*Attributes) Descriptor() ([]byte, []int) {
-	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{19}
+	return file_store_internal_recordpb_record_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Attributes) GetKeys() []string {
@@ -1708,7 +1784,7 @@ var File_store_internal_recordpb_record_proto protoreflect.FileDescriptor
 
 const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
-	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xba\a\n" +
+	"$store/internal/recordpb/record.proto\x12\x10bkb.store.record\"\xee\a\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x10R\x04time\x12\x1d\n" +
 	"\n" +
@@ -1732,7 +1808,8 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\x06paused\x18\x0e \x01(\v2\x18.bkb.store.record.PausedH\x00R\x06paused\x125\n" +
 	"\aresumed\x18\x0f \x01(\v2\x19.bkb.store.record.ResumedH\x00R\aresumed\x128\n" +
 	"\bfinished\x18\x10 \x01(\v2\x1a.bkb.store.record.FinishedH\x00R\bfinished\x125\n" +
-	"\acreated\x18\x11 \x01(\v2\x19.bkb.store.record.CreatedH\x00R\acreatedB\x06\n" +
+	"\acreated\x18\x11 \x01(\v2\x19.bkb.store.record.CreatedH\x00R\acreated\x122\n" +
+	"\x06raised\x18\x14 \x01(\v2\x18.bkb.store.record.RaisedH\x00R\x06raisedB\x06\n" +
 	"\x04body\"\x1d\n" +
 	"\aCreated\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\tR\x04spec\"\b\n" +
@@ -1740,7 +1817,12 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\aResumed\"Z\n" +
 	"\bFinished\x126\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1e.bkb.store.record.FinishReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x90\x01\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\\\n" +
+	"\x06Raised\x12\x1d\n" +
+	"\n" +
+	"max_trials\x18\x01 \x01(\x12R\tmaxTrials\x12\x18\n" +
+	"\atimeout\x18\x02 \x01(\x12R\atimeout\x12\x19\n" +
+	"\bmax_cost\x18\x03 \x01(\x01R\amaxCost\"\x90\x01\n" +
 	"\bEnqueued\x12\x14\n" +
 	"\x05trial\x18\x01 \x01(\x12R\x05trial\x120\n" +
 	"\x06config\x18\x02 \x01(\v2\x18.bkb.store.record.ConfigR\x06config\x12<\n" +
@@ -1866,7 +1948,7 @@ func file_store_internal_recordpb_record_proto_rawDescGZIP() []byte {
 }
 
 var file_store_internal_recordpb_record_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_store_internal_recordpb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_store_internal_recordpb_record_proto_goTypes = []any{
 	(FinishReason)(0),  // 0: bkb.store.record.FinishReason
 	(TrialState)(0),    // 1: bkb.store.record.TrialState
@@ -1876,58 +1958,60 @@ var file_store_internal_recordpb_record_proto_goTypes = []any{
 	(*Paused)(nil),     // 5: bkb.store.record.Paused
 	(*Resumed)(nil),    // 6: bkb.store.record.Resumed
 	(*Finished)(nil),   // 7: bkb.store.record.Finished
-	(*Enqueued)(nil),   // 8: bkb.store.record.Enqueued
-	(*Started)(nil),    // 9: bkb.store.record.Started
-	(*Extended)(nil),   // 10: bkb.store.record.Extended
-	(*Reported)(nil),   // 11: bkb.store.record.Reported
-	(*Expired)(nil),    // 12: bkb.store.record.Expired
-	(*Told)(nil),       // 13: bkb.store.record.Told
-	(*Added)(nil),      // 14: bkb.store.record.Added
-	(*Attributed)(nil), // 15: bkb.store.record.Attributed
-	(*Anchored)(nil),   // 16: bkb.store.record.Anchored
-	(*Config)(nil),     // 17: bkb.store.record.Config
-	(*Suggestion)(nil), // 18: bkb.store.record.Suggestion
-	(*Report)(nil),     // 19: bkb.store.record.Report
-	(*Outcome)(nil),    // 20: bkb.store.record.Outcome
-	(*Metric)(nil),     // 21: bkb.store.record.Metric
-	(*Attributes)(nil), // 22: bkb.store.record.Attributes
+	(*Raised)(nil),     // 8: bkb.store.record.Raised
+	(*Enqueued)(nil),   // 9: bkb.store.record.Enqueued
+	(*Started)(nil),    // 10: bkb.store.record.Started
+	(*Extended)(nil),   // 11: bkb.store.record.Extended
+	(*Reported)(nil),   // 12: bkb.store.record.Reported
+	(*Expired)(nil),    // 13: bkb.store.record.Expired
+	(*Told)(nil),       // 14: bkb.store.record.Told
+	(*Added)(nil),      // 15: bkb.store.record.Added
+	(*Attributed)(nil), // 16: bkb.store.record.Attributed
+	(*Anchored)(nil),   // 17: bkb.store.record.Anchored
+	(*Config)(nil),     // 18: bkb.store.record.Config
+	(*Suggestion)(nil), // 19: bkb.store.record.Suggestion
+	(*Report)(nil),     // 20: bkb.store.record.Report
+	(*Outcome)(nil),    // 21: bkb.store.record.Outcome
+	(*Metric)(nil),     // 22: bkb.store.record.Metric
+	(*Attributes)(nil), // 23: bkb.store.record.Attributes
 }
 var file_store_internal_recordpb_record_proto_depIdxs = []int32{
-	9,  // 0: bkb.store.record.Event.started:type_name -> bkb.store.record.Started
-	10, // 1: bkb.store.record.Event.extended:type_name -> bkb.store.record.Extended
-	11, // 2: bkb.store.record.Event.reported:type_name -> bkb.store.record.Reported
-	12, // 3: bkb.store.record.Event.expired:type_name -> bkb.store.record.Expired
-	13, // 4: bkb.store.record.Event.told:type_name -> bkb.store.record.Told
-	13, // 5: bkb.store.record.Event.told_late:type_name -> bkb.store.record.Told
-	8,  // 6: bkb.store.record.Event.enqueued:type_name -> bkb.store.record.Enqueued
-	14, // 7: bkb.store.record.Event.added:type_name -> bkb.store.record.Added
-	15, // 8: bkb.store.record.Event.attributed:type_name -> bkb.store.record.Attributed
-	16, // 9: bkb.store.record.Event.anchored:type_name -> bkb.store.record.Anchored
+	10, // 0: bkb.store.record.Event.started:type_name -> bkb.store.record.Started
+	11, // 1: bkb.store.record.Event.extended:type_name -> bkb.store.record.Extended
+	12, // 2: bkb.store.record.Event.reported:type_name -> bkb.store.record.Reported
+	13, // 3: bkb.store.record.Event.expired:type_name -> bkb.store.record.Expired
+	14, // 4: bkb.store.record.Event.told:type_name -> bkb.store.record.Told
+	14, // 5: bkb.store.record.Event.told_late:type_name -> bkb.store.record.Told
+	9,  // 6: bkb.store.record.Event.enqueued:type_name -> bkb.store.record.Enqueued
+	15, // 7: bkb.store.record.Event.added:type_name -> bkb.store.record.Added
+	16, // 8: bkb.store.record.Event.attributed:type_name -> bkb.store.record.Attributed
+	17, // 9: bkb.store.record.Event.anchored:type_name -> bkb.store.record.Anchored
 	5,  // 10: bkb.store.record.Event.paused:type_name -> bkb.store.record.Paused
 	6,  // 11: bkb.store.record.Event.resumed:type_name -> bkb.store.record.Resumed
 	7,  // 12: bkb.store.record.Event.finished:type_name -> bkb.store.record.Finished
 	4,  // 13: bkb.store.record.Event.created:type_name -> bkb.store.record.Created
-	0,  // 14: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
-	17, // 15: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
-	22, // 16: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
-	18, // 17: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
-	19, // 18: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
-	20, // 19: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
-	17, // 20: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
-	19, // 21: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
-	20, // 22: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
-	22, // 23: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
-	22, // 24: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
-	17, // 25: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
-	1,  // 26: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
-	2,  // 27: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
-	21, // 28: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
-	22, // 29: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	8,  // 14: bkb.store.record.Event.raised:type_name -> bkb.store.record.Raised
+	0,  // 15: bkb.store.record.Finished.reason:type_name -> bkb.store.record.FinishReason
+	18, // 16: bkb.store.record.Enqueued.config:type_name -> bkb.store.record.Config
+	23, // 17: bkb.store.record.Enqueued.attributes:type_name -> bkb.store.record.Attributes
+	19, // 18: bkb.store.record.Started.suggestion:type_name -> bkb.store.record.Suggestion
+	20, // 19: bkb.store.record.Reported.reports:type_name -> bkb.store.record.Report
+	21, // 20: bkb.store.record.Told.outcome:type_name -> bkb.store.record.Outcome
+	18, // 21: bkb.store.record.Added.config:type_name -> bkb.store.record.Config
+	20, // 22: bkb.store.record.Added.reports:type_name -> bkb.store.record.Report
+	21, // 23: bkb.store.record.Added.outcome:type_name -> bkb.store.record.Outcome
+	23, // 24: bkb.store.record.Added.attributes:type_name -> bkb.store.record.Attributes
+	23, // 25: bkb.store.record.Attributed.attributes:type_name -> bkb.store.record.Attributes
+	18, // 26: bkb.store.record.Suggestion.config:type_name -> bkb.store.record.Config
+	1,  // 27: bkb.store.record.Outcome.state:type_name -> bkb.store.record.TrialState
+	2,  // 28: bkb.store.record.Outcome.reason:type_name -> bkb.store.record.FailReason
+	22, // 29: bkb.store.record.Outcome.metrics:type_name -> bkb.store.record.Metric
+	23, // 30: bkb.store.record.Outcome.attributes:type_name -> bkb.store.record.Attributes
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_store_internal_recordpb_record_proto_init() }
@@ -1950,6 +2034,7 @@ func file_store_internal_recordpb_record_proto_init() {
 		(*Event_Resumed)(nil),
 		(*Event_Finished)(nil),
 		(*Event_Created)(nil),
+		(*Event_Raised)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1957,7 +2042,7 @@ func file_store_internal_recordpb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_store_internal_recordpb_record_proto_rawDesc), len(file_store_internal_recordpb_record_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

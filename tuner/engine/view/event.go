@@ -42,6 +42,8 @@ func Kind(b study.Body) string {
 		return "resumed"
 	case study.Finished:
 		return "finished"
+	case study.Raised:
+		return "raised"
 	case study.Enqueued:
 		return "enqueued"
 	case study.Started:

@@ -17,7 +17,7 @@ import (
 
 // summaryVersion begins the data of a summary. A summary of another version counts as
 // missing.
-const summaryVersion = 1
+const summaryVersion = 2
 
 // Summarize returns the data of a [store.Summary], from which with the first event of the
 // log a list shows the study. It is nil for a study whose attributes do not fit. The same
@@ -32,6 +32,9 @@ func Summarize(s *study.Study, d *Digest) []byte {
 		b = binary.AppendUvarint(b, uint64(s.Count(state)))
 	}
 	b = appendNumber(b, s.Cost())
+	b = binary.AppendUvarint(b, uint64(s.Spec().MaxTrials))
+	b = binary.AppendUvarint(b, uint64(s.Spec().Timeout))
+	b = appendNumber(b, s.Spec().MaxCost)
 	attributes := s.Attributes()
 	b = binary.AppendUvarint(b, uint64(len(attributes)))
 	for _, key := range slices.Sorted(maps.Keys(attributes)) {
@@ -149,6 +152,7 @@ func FromSummary(sum store.Summary) (g Listed, ok bool) {
 		}
 	}
 	v.Cost = r.number()
+	v.Spec.MaxTrials, v.Spec.Timeout, v.Spec.MaxCost = r.count(), time.Duration(r.uint()), r.number()
 	for range r.count() {
 		if r.bad {
 			break

@@ -19,7 +19,7 @@ func summarySpec(t *rapid.T) study.Spec {
 	spec := study.Spec{
 		Space:      must(space.New(space.NewFloat("x", 0, 1))),
 		Objectives: []study.Objective{{Name: "loss", Direction: rapid.SampledFrom([]study.Direction{study.Minimize, study.Maximize}).Draw(t, "direction")}},
-		MaxTrials:  rapid.IntRange(0, 20).Draw(t, "trials"), MaxRetries: 1, Lease: time.Minute,
+		MaxTrials:  rapid.IntRange(0, 20).Draw(t, "trials"), Timeout: 1000 * time.Hour, MaxCost: 30, MaxRetries: 1, Lease: time.Minute,
 		Proposer: study.Component{Name: "bkb", Options: `{"constraints": {"memory": {"max": 2}}}`},
 	}
 	if rapid.Bool().Draw(t, "attributes") {
@@ -84,7 +84,7 @@ func TestSummaries(t *testing.T) {
 		config := space.NewConfig(space.Assignment{Name: "x", Value: space.Float(0.25)})
 		for i := range rapid.IntRange(0, 30).Draw(t, "commands") {
 			n := rapid.IntRange(0, max(0, s.Trials()-1)).Draw(t, "trial")
-			switch rapid.IntRange(0, 8).Draw(t, "command") {
+			switch rapid.IntRange(0, 9).Draw(t, "command") {
 			case 0, 1:
 				do(study.Enqueue{Config: config})
 				do(study.Ask{Count: 1, Worker: "w"})
@@ -101,6 +101,8 @@ func TestSummaries(t *testing.T) {
 			case 7:
 				do(rapid.SampledFrom([]study.Command{study.Pause{}, study.Resume{}}).Draw(t, "pause"))
 			case 8:
+				do(study.Extend{MaxTrials: min(1, spec.MaxTrials), Timeout: time.Hour, MaxCost: 2, More: true})
+			case 9:
 				if trial, ok := s.Trial(n); ok && trial.State == study.Running {
 					now = trial.Deadline
 					do(study.Expire{Trial: n, Epoch: trial.Epoch})

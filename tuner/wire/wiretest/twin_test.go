@@ -267,6 +267,10 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 			return of(s.Finish(ctx, "s", study.Finish{Detail: "enough"}))
 		}},
 		{"ask a finished study", tuner.Finished, ask(study.Ask{})},
+		{"extend without a limit", tuner.Invalid, func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Extend(ctx, "s", study.Extend{MaxTrials: 7, More: true}))
+		}},
+		{"extend", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Extend(ctx, "s", study.Extend{})) }},
 		{"ask for the last", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "small", study.Ask{})) }},
 		{"watch", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return watched(ctx, s, "s", 3, 5)
