@@ -250,6 +250,9 @@ func NameFlag(cmd *cobra.Command, err error) error {
 	if !ok {
 		flag = strings.ReplaceAll(at[1], "_", "-")
 	}
+	if cmd.Flag(flag) == nil { // --trials adds to max_trials
+		flag = strings.TrimPrefix(flag, "max-")
+	}
 	first, _, _ := strings.Cut(flag, " ")
 	if f := cmd.Flag(first); f == nil || !f.Changed && first == flag {
 		return err

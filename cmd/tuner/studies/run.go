@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/trials"
@@ -27,7 +28,7 @@ func newRun(g *cli.Globals) *cobra.Command {
 		Short:             "Run a command as the trials of a study",
 		ValidArgsFunction: cli.Args(g.Studies, g.Placeholders),
 		Long: `Run asks for trials, runs a command for each, and tells the results, until the study
-has finished. With --space it creates the study if it is missing.
+has finished. It creates a missing study with --space, and larger limits raise its own.
 
 The command:
   {lr}       value of the parameter lr; {{ and }} are braces
@@ -174,8 +175,27 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 	if err != nil {
 		return err
 	}
-	lease := view.Spec.Lease // the flag is of the run
-	return r.spec.agree(g, cmd, view, func(want *study.Spec) { want.Lease = lease })
+	more := study.Extend{}
+	err = r.spec.agree(g, cmd, view, func(want *study.Spec) {
+		want.Lease = view.Spec.Lease // the flag is of the run
+		raise(&more.MaxTrials, &want.MaxTrials, view.Spec.MaxTrials)
+		raise(&more.Timeout, &want.Timeout, view.Spec.Timeout)
+		raise(&more.MaxCost, &want.MaxCost, view.Spec.MaxCost)
+	})
+	if err != nil || more == (study.Extend{}) {
+		return err
+	}
+	if _, err = svc.Extend(ctx, name, more); err == nil {
+		g.Note(cmd, "Extended study %s.", name)
+	}
+	return err
+}
+
+// raise moves a wanted limit that is larger than that of the study to the new limits.
+func raise[T int | time.Duration | float64](to, want *T, has T) {
+	if has > 0 && *want > has {
+		*to, *want = *want, has
+	}
 }
 
 // run runs the trials and reports how it went.
@@ -281,7 +301,10 @@ func runText(s runner.Summary) string {
 		}
 	}
 	if len(words) == 0 {
-		return text + "; this run: none."
+		if text += "; this run: none."; s.Study.Status == study.StatusFinished {
+			text += " Continue it with tuner extend " + s.Study.Name + "."
+		}
+		return text
 	}
 	return text + "; this run: " + strings.Join(words, ", ") + "."
 }

@@ -186,7 +186,7 @@ A deleted study cannot be restored. Export it first, or make a backup.`,
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
 	return append(cli.Connects(cli.ToService,
-		newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newDeleteStudy(g)), newSpace(g))
+		newCreateStudy(g), newStudies(g), newRun(g), newPause(g), newResume(g), newFinish(g), newExtend(g), newDeleteStudy(g)), newSpace(g))
 }
 
 // newSwitch makes a command that changes a study's status.
@@ -196,7 +196,7 @@ func newSwitch(g *cli.Globals, cmd *cobra.Command, done string, f func(ctx conte
 		return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 			_, err := f(ctx, svc, name)
 			if tuner.CodeOf(err) == tuner.Finished {
-				return cli.Exit(cli.StatusOf(err), fmt.Errorf("study %s has finished and stays so; continue it in a new one with tuner create-study NAME --from %s", name, name))
+				return cli.Exit(cli.StatusOf(err), fmt.Errorf("study %[1]s: %[2]w; tuner extend %[1]s continues one that reached a limit or was finished by hand, and tuner create-study NAME --from %[1]s makes a new one", name, err))
 			} else if err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func newFinish(g *cli.Globals) *cobra.Command {
 		Use:               "finish [STUDY]",
 		Short:             "Finish a study",
 		ValidArgsFunction: cli.Args(g.Studies),
-		Long: `Finish ends a study. It hands out no more trials, and cannot be resumed.
+		Long: `Finish ends a study. It hands out no more trials until tuner extend.
 
 Running trials are told to stop at their next report or heartbeat, and their results are
 still accepted. All results are kept.`,
@@ -246,5 +246,26 @@ still accepted. All results are kept.`,
 		return svc.Finish(ctx, name, study.Finish{Detail: detail})
 	})
 	cmd.Flags().StringVar(&detail, "detail", "", "`text` that says why")
+	return cmd
+}
+
+func newExtend(g *cli.Globals) *cobra.Command {
+	c := study.Extend{More: true}
+	cmd := newSwitch(g, &cobra.Command{
+		Use:               "extend [STUDY]",
+		Short:             "Raise the limits of a study, also of one that has finished",
+		ValidArgsFunction: cli.Args(g.Studies),
+		Long: `Extend adds to the limits of a study, and continues the study if it has finished. Where
+the time or the cost is over its limit, it adds to that.
+
+There must be room for more trials afterwards. A study that was finished by hand needs no
+flag. One that has tried all configurations, or whose gap is small enough, stays finished.`,
+		Example: "  tuner extend digits --trials 20",
+	}, "Extended", func(ctx context.Context, svc tuner.Service, name string) (tuner.Study, error) {
+		return svc.Extend(ctx, name, c)
+	})
+	cmd.Flags().IntVar(&c.MaxTrials, "trials", 0, "number of trials to add")
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", 0, "time to add")
+	cmd.Flags().Float64Var(&c.MaxCost, "cost", 0, "cost to add")
 	return cmd
 }

@@ -62,7 +62,7 @@ export function actions(s, changed, /** @type {AbortSignal} */ _signal) {
   const q = quote(s.name);
   return {
     buttons() {
-      const finished = s.info.state === "STUDY_STATE_FINISHED" && "The study has finished. Start a new one from it with tuner create-study --from.";
+      const finished = s.info.state === "STUDY_STATE_FINISHED" && "The study has finished. Continue it with tuner extend.";
       const [admin, worker] = [lacks("admin"), lacks("worker")];
       const paused = s.info.state === "STUDY_STATE_PAUSED";
       return h("div", { class: "actions" },
@@ -79,7 +79,7 @@ export function actions(s, changed, /** @type {AbortSignal} */ _signal) {
 function finish(/** @type {import("./study.js").Study} */ s, /** @type {() => void} */ changed) {
   const detail = h("input", { type: "text", id: "detail" });
   dialog({
-    title: `Finish ${s.name}`, text: "The study hands out no more trials and cannot be resumed. Running trials are told to stop at their next report, and their results still count.", verb: "Finish", danger: true,
+    title: `Finish ${s.name}`, text: "The study hands out no more trials until it is extended. Running trials are told to stop at their next report, and their results still count.", verb: "Finish", danger: true,
     fields: [h("p", {}, h("label", { for: "detail" }, "Reason (optional) "), detail)],
     cli: () => `tuner finish ${quote(s.name)}${detail.value ? ` --detail ${quote(detail.value)}` : ""}`,
     send: (requestId) => call("FinishStudy", { name: `studies/${s.name}`, requestId, detail: detail.value }), done: changed,
