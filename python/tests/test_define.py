@@ -18,14 +18,24 @@ import pytest
 
 import bkb
 from bkb import _define
-from bkb._define import OpenStudy
+from bkb._define import Series
 from bkb._presence import Condition, Presence
+from bkb._service import Service
+from bkb._views import StudyRecord
 
 
-def make(client: bkb.Client, name: str, **options: Any) -> OpenStudy:
+def make(client: bkb.Client, name: str, **options: Any) -> bkb.Study:
     study = client.create_study(name, minimize="loss", **options)
-    assert isinstance(study, OpenStudy)
+    assert isinstance(study._source, Series)
     return study
+
+
+def trials_of(
+    client: bkb.Client, name: str, states: list[Any] | None = None
+) -> list[bkb.TrialView]:
+    """Return the trials of a study on the server."""
+    record = StudyRecord.of(client._service.get(name))
+    return list(client._service.trials(record, states or []))
 
 
 def static(trial: bkb.Trial) -> float:
@@ -133,8 +143,7 @@ def test_narrower_range_is_added_as_it_ran(shared: bkb.Client, name: str) -> Non
     assert sorted(float(t.params["x"]) for t in trials) == sorted(ran)
     assert all(t.value == t.params["x"] == t.reports[0].values["loss"] for t in trials)
     assert [t.number for t in study.trials] == list(range(8)) and study.status.failed > 0
-    newest = shared.transport.call("GetStudy", {"name": f"studies/{study.generations[-1]}"})
-    replaced = list(bkb.Study(shared, newest).iter_trials(states=["failed"]))
+    replaced = trials_of(shared, study.generations[-1], ["failed"])
     assert replaced and {t.reason for t in replaced} == {"cancelled"}
     # The next generation does not take them along.
     study.optimize(lambda t: t.suggest_float("x", 0, 2), n_trials=1)
@@ -374,10 +383,8 @@ def test_failed_and_pruned_trials(shared: bkb.Client, name: str) -> None:
     assert set(study.space) == {"x", "late"}
     states = Counter(t.state for t in study.trials)
     assert states == {"completed": 5, "failed": 2, "pruned": 1}
-    first = shared.load_study(name)
-    assert isinstance(first, OpenStudy)  # trials before the first space stay in the first study
-    root = [t.state for t in bkb.Study(shared, first._get_root()).iter_trials()]
-    assert root == ["failed", "pruned", "completed"]
+    # Trials before the first space stay in the first study.
+    assert [t.state for t in trials_of(shared, name)] == ["failed", "pruned", "completed"]
 
 
 def wide_xy(trial: bkb.Trial) -> float:
@@ -531,12 +538,11 @@ def test_take_over_after_a_crash(
     trial = study.ask()
     wide_xy(trial)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(_define._Generation, "add_encoded", crash)
+        patch.setattr(Service, "add", crash)
         trial.tell(1.0)
     again = shared.load_study(name)
-    assert isinstance(again, OpenStudy)
     assert len(again.generations) == 3 and again.status.completed == 6
-    assert again.ask().study.name == f"{name}.g2"
+    assert again.ask().study.generations[-1] == f"{name}.g2"
 
 
 def test_crash_before_the_successor(
@@ -550,7 +556,7 @@ def test_crash_before_the_successor(
     trial = study.ask()
     wide_xy(trial)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(OpenStudy, "_spec", crash)
+        patch.setattr(Series, "_spec", crash)
         trial.tell(1.0)
     monkeypatch.setattr(_define, "PATIENCE", 0.2)
     again = shared.load_study(name)
@@ -568,19 +574,19 @@ def test_stall_before_the_successor(
     trial = study.ask()
     wide_xy(trial)
     monkeypatch.setattr(_define, "PATIENCE", 0.1)
-    spec = OpenStudy._spec
+    spec = Series._spec
     meanwhile: list[bkb.Trial] = []
 
-    def stall(self: OpenStudy, space: Any) -> Any:
+    def stall(self: Series, space: Any) -> Any:
         made = spec(self, space)
-        if self is study and not meanwhile:
+        if self is study._source and not meanwhile:
             other = shared.load_study(name)
             meanwhile.extend([other.ask(), other.ask()])
             static_xy(meanwhile[0])
             meanwhile[0].tell(2.0)
         return made
 
-    monkeypatch.setattr(OpenStudy, "_spec", stall)
+    monkeypatch.setattr(Series, "_spec", stall)
     trial.tell(1.0)
     static_xy(meanwhile[1])
     meanwhile[1].tell(3.0)
@@ -614,7 +620,7 @@ def test_take_over_is_repeated_without_doubles(
     study = make(shared, name)
     study.optimize(static_xy, n_trials=5)
     with monkeypatch.context() as patch:
-        patch.setattr(shared, "set_attributes", lambda *_: None)  # so it seems incomplete
+        patch.setattr(Service, "set_attributes", lambda *_: None)  # so it seems incomplete
         study.optimize(lambda t: t.suggest_float("x", 0, 2) + t.suggest_float("y", 0, 1), 1)
     assert study.status.completed == 6
     for _ in range(2):
@@ -643,7 +649,7 @@ def test_load_exist_ok_delete_pickle(shared: bkb.Client, name: str) -> None:
         shared.create_study(name, minimize="loss", exist_ok=True),
         pickle.loads(pickle.dumps(study)),
     ):
-        assert isinstance(other, OpenStudy)
+        assert isinstance(other._source, Series)
         assert other.status.completed == 3 and set(other.space) == {"x", "y"}
         assert other.status.attributes["note"] == "n"
     with pytest.raises(bkb.StudyExists, match="no declared search space"):
@@ -773,7 +779,7 @@ def test_module_function(tmp_path: Path) -> None:
     study = bkb.create_study("s", minimize="loss", db=tmp_path / "x.db")
     study.optimize(static, n_trials=2)
     assert set(bkb.load_study("s", db=tmp_path / "x.db").space) == {"x", "y", "n"}
-    server = study.client.server
+    server = study._service.server
     assert server is not None
     server.stop()
 

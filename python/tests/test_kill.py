@@ -189,7 +189,7 @@ def test_end_of_a_program_frees_the_file(tmp_path: Path) -> None:
         import sys, bkb
         study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="l", db=sys.argv[1])
         study.optimize(lambda t: t["x"], n_trials=3)
-        print(study.client.server.pid)
+        print(study._service.server.pid)
     """
     pid = int(finish(spawn(script, tmp_path / "t.db")))
     wait_until_dead(pid, 0.0)

@@ -97,7 +97,9 @@ def test_numbers_of_trials(shared: bkb.Client, name: str, bad: Any) -> None:
         lambda: s.optimize(lambda t: t["x"], n_trials=1, n_jobs=0 if bad == -1 else bad),
         lambda: asyncio.run(bkb.aio.Study(s).optimize_async(lambda t: t["x"], bad)),
         lambda: s.ask(bad),
-        lambda: s.client.create_study(name + "x", SPACE, minimize="loss", max_trials=bad),
+        lambda: bkb.Client(s._service).create_study(
+            name + "x", SPACE, minimize="loss", max_trials=bad
+        ),
     ]
     for call in calls:
         with pytest.raises(bkb.InvalidRequest, match="give an integer of"):

@@ -19,8 +19,9 @@ import pytest
 from conftest import REPOSITORY
 
 import bkb
-from bkb import _lease, _optimize, _study
+from bkb import _lease, _optimize, _service
 from bkb._transport import Transport
+from bkb._views import NewTrial
 
 SPACE: dict[str, bkb.Parameter] = {
     "lr": bkb.Float(1e-5, 0.1, log=True),
@@ -401,9 +402,9 @@ def test_enqueue(shared: bkb.Client, name: str) -> None:
 
 
 def test_add_trials(shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_study, "TRIALS_PER_MESSAGE", 7)
+    monkeypatch.setattr(_service, "TRIALS_PER_MESSAGE", 7)
     study = make(shared, name)
-    new: list[_study.NewTrial] = [
+    new: list[NewTrial] = [
         {"params": {"x": i / 20}, "value": float(i), "reports": {0: 5.0, 1: i}} for i in range(20)
     ]
     new.append({"params": {"x": 1}, "state": "failed", "message": "m", "attributes": {"a": 1}})
@@ -569,10 +570,10 @@ def test_heartbeat_thread_ends(shared: bkb.Client, name: str) -> None:
     beats = _lease.Heartbeats()
     study = make(shared, name)
     trial = study.ask()
-    beats.add(trial, 60)
+    beats.add(trial._held, 60)
     thread = beats._thread
     assert thread is not None and thread.daemon
-    beats.remove(trial)
+    beats.remove(trial._held)
     assert beats._open == {}
 
 
@@ -896,7 +897,7 @@ def test_diagnosis_of_outliers_and_coverage(shared: bkb.Client, name: str) -> No
         value = float(trial.params["x"]) ** 2 + float(trial.params["y"]) ** 2
         trial.tell(1e30 if n == 33 else value)
     d = study.diagnosis()
-    message = study.client.transport.call("GetDiagnosis", {"parent": f"studies/{name}"})
+    message = study._service.transport.call("GetDiagnosis", {"parent": f"studies/{name}"})
     assert (d.covered, d.predicted) == (int(message["covered"]), int(message["predicted"]))
     assert 0 < d.covered <= d.predicted <= 40
     assert d.calibration == message["calibration"] > 0

@@ -2,78 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import math
+import logging
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _errors
-from ._codec import (
-    JSON,
-    encode_attributes,
-    encode_duration,
-    encode_float,
-    encode_int,
-    integer,
-    number,
-)
 from ._errors import InvalidRequest
-from ._goals import Direction, Goals, Names
-from ._server import EmbeddedServer, embedded
-from ._space import Space, SpaceLike, space_text
-from ._study import Study, is_root
-from ._transport import Endpoint, FixedDialer, Transport
-from ._views import StudyStatus
+from ._goals import MARK, Direction, Goals, Names
+from ._server import EmbeddedServer
+from ._service import Service, of_file, of_server
+from ._space import SpaceLike
+from ._spec import MAX_RETRIES, Component, check_same, differences, study_spec
+from ._study import Study
+from ._transport import Transport
+from ._views import StudyRecord, StudyStatus
 
-Component = str | tuple[str, Mapping[str, Any]]
-
-MAX_RETRIES = 3  # as on the command line
+log = logging.getLogger("bkb")
 
 
 def drawn_seed() -> int:
     """Draw the seed of a study without one. Module random takes long to import."""
     return int.from_bytes(os.urandom(7), "big") >> 3
-
-
-def _encode_component(component: Component, what: str) -> JSON:
-    if isinstance(component, str):
-        return {"name": component}
-    try:
-        name, options = component
-        return {"name": str(name), "options": json.dumps(dict(options), allow_nan=False)}
-    except (TypeError, ValueError) as e:
-        raise InvalidRequest(
-            f"{what} is {component!r}, give a name, or a tuple of a name and a dict of options"
-        ) from e
-
-
-_LIMIT = re.compile(r"\s*(\S(?:.*\S)?)\s*(<=|>=)\s*(\S+)\s*")
-
-
-def _constrain(proposer: Component | None, constraints: Sequence[str]) -> Component:
-    """Return the proposer with limits of metrics among its options."""
-    name, options = (proposer or "bkb", {}) if not isinstance(proposer, tuple) else proposer
-    if name != "bkb":
-        raise InvalidRequest(
-            f"constraints need the proposer bkb, and the proposer is {name!r}, leave one out"
-        )
-    limits = {metric: dict(sides) for metric, sides in options.get("constraints", {}).items()}
-    for text in [constraints] if isinstance(constraints, str) else constraints:
-        found = _LIMIT.fullmatch(text) if isinstance(text, str) else None
-        try:
-            metric, sign, limit = found.groups() if found else ("", "", "nan")
-            value = float(limit)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise InvalidRequest(
-                f"constraint {text!r} must be a metric, <= or >=, and a finite number, "
-                "write 'latency <= 10'"
-            )
-        limits.setdefault(metric, {})["max" if sign == "<=" else "min"] = value
-    return "bkb", {**options, "constraints": limits}
 
 
 class Client:
@@ -84,21 +34,21 @@ class Client:
     the environment variable ``TUNER_TOKEN``.
     """
 
-    def __init__(self, transport: Transport, recipe: dict[str, Any]) -> None:
-        self.transport = transport
-        self._recipe = recipe
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
     def __repr__(self) -> str:
-        return f"<bkb.Client of {self.transport.dialer.describe()}>"
+        return f"<bkb.Client of {self._service.where}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._recipe,)
+    @property
+    def transport(self) -> Transport:
+        """What sends the calls."""
+        return self._service.transport
 
     @property
     def server(self) -> EmbeddedServer | None:
         """The embedded server, or None if another one runs the studies."""
-        dialer = self.transport.dialer
-        return dialer if isinstance(dialer, EmbeddedServer) else None
+        return self._service.server
 
     def create_study(
         self,
@@ -122,147 +72,59 @@ class Client:
         exist_ok: bool = False,
         warn: bool = True,
     ) -> Study:
-        """Make a study.
-
-        Parameters
-        ----------
-        name : str
-            Name of the study.
-        space : dict, str or path, optional
-            Parameters by name, a text in YAML or JSON, or a file of one. Without it the
-            objective defines the space with ``trial.suggest_float`` and the like.
-        minimize, maximize : str or list of str
-            Names of the objectives. With both, outcomes are told by name.
-        objectives : dict, optional
-            Instead, the direction of each objective by name, in order.
-        directions : list of str, optional
-            Instead, directions of objectives that are called ``value``, or ``value0``,
-            ``value1`` and so on.
-        max_trials : int
-            Trials after which the study finishes, 0 for no limit.
-        timeout : float, optional
-            Seconds after which it finishes.
-        max_cost : float
-            Sum of the told costs at which it finishes, 0 for no limit.
-        lease : float, optional
-            Seconds that a trial without heartbeats is kept, an hour if left out.
-        max_retries : int
-            How often a trial whose lease expired is handed out again.
-        seed : int, optional
-            Seed of the proposer. Without one the study gets a random seed, which
-            ``study.spec()["seed"]`` says.
-        proposer, pruner : str or (str, dict), optional
-            Name, or name and options, of what proposes trials and of what stops them early.
-        attributes : dict, optional
-            Notes.
-        constraints : list of str
-            Limits of metrics, such as ``"latency <= 10"``. Those of parameters belong to
-            the space.
-        exist_ok : bool
-            Whether to continue a study of this name with the same space and objectives.
-            It keeps its other settings, and a warning names those that differ. What is
-            left out or 0 is not compared, nor are attributes.
-        warn : bool
-            Whether to log warnings about the space and about settings that differ.
-
-        """
+        """Make a study. The parameters are those of `bkb.create_study`."""
         goals = Goals.given(minimize, maximize, objectives, directions)
-        spec: JSON = {
-            "space": "" if space is None else space_text(space),
-            "objectives": goals.encode(),
-            "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
-            "maxCost": encode_float(number(max_cost, "max_cost")),
-            "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
-            "seed": encode_int(
-                drawn_seed() if seed is None else integer(seed, "seed", 0, 2**64 - 1)
-            ),
-            "attributes": {**encode_attributes(attributes), **goals.note},
-        }
-        if timeout is not None:
-            spec["timeout"] = encode_duration(timeout, "timeout")
-        if lease is not None:
-            spec["lease"] = encode_duration(lease, "lease")
-        if constraints:
-            proposer = _constrain(proposer, constraints)
-        if proposer is not None:
-            spec["proposer"] = _encode_component(proposer, "proposer")
-        if pruner is not None:
-            spec["pruner"] = _encode_component(pruner, "pruner")
-        if space is None:
-            from ._define import root_spec  # which takes long to import
-
-            root_spec(spec)
-        request = {"studyId": name, "spec": spec}
+        spec = study_spec(
+            space,
+            goals,
+            max_trials=max_trials,
+            timeout=timeout,
+            max_cost=max_cost,
+            lease=lease,
+            max_retries=max_retries,
+            seed=drawn_seed() if seed is None else seed,
+            proposer=proposer,
+            pruner=pruner,
+            attributes=attributes,
+            constraints=constraints,
+        )
         try:
-            message = self.transport.call("CreateStudy", request, writes=True)
+            message = self._service.create(name, spec)
         except _errors.StudyExists:
             if not exist_ok:
                 raise
-            study = self.load_study(name)
-            is_open = type(study) is not Study
-            if is_open != (space is None):
-                has = "no" if is_open else "a"
-                raise _errors.StudyExists(
-                    f"study {name!r} exists with {has} declared search space, take another name"
-                ) from None
-            study.check_same(goals, space if isinstance(space, Mapping) else None)
-            if warn and not is_open:
+            record = StudyRecord.of(self._service.get(name))
+            check_same(record, goals, space)
+            if warn and space is not None:
                 defaults = {"seed": seed is None, "maxRetries": max_retries == MAX_RETRIES}
-                study.warn_of_others({k: v for k, v in spec.items() if not defaults.get(k)})
-            return study
-        study = self._study(message)
-        if warn:
-            study.warn(message.get("warnings", []))
-        return study
-
-    def _study(self, message: JSON) -> Study:
-        if not is_root(message):
-            return Study(self, message)
-        from ._define import OpenStudy
-
-        return OpenStudy(self, message)
+                given = {k: v for k, v in spec.items() if not defaults.get(k)}
+                differ = ", ".join(differences(record.spec, given))
+                if differ:
+                    log.warning(
+                        "study %s exists and keeps its settings, which are %s", name, differ
+                    )
+            return Study(self._service, record)
+        for w in message.get("warnings", []) if warn else []:
+            where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
+            advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
+            log.warning("%s of study %s, %s", where, name, advice)
+        return Study(self._service, StudyRecord.of(message))
 
     def load_study(self, name: str) -> Study:
         """Return the study of this name."""
-        return self._study(self.transport.call("GetStudy", {"name": f"studies/{name}"}))
+        return Study(self._service, StudyRecord.of(self._service.get(name)))
 
     def delete_study(self, name: str) -> None:
         """Delete a study with all its trials, for good."""
-        message = self.transport.call("GetStudy", {"name": f"studies/{name}"})
-        if is_root(message):
-            from ._define import OpenStudy
-
-            for generation in reversed(OpenStudy(self, message).generations[1:]):
+        message = self._service.get(name)
+        if MARK in message.get("attributes", {}):
+            for generation in reversed(self.load_study(name).generations[1:]):
                 self.delete_study(generation)
-        request = {"name": f"studies/{name}", "uid": message["uid"]}
-        self.transport.call("DeleteStudy", request, writes=True)
+        self._service.change("DeleteStudy", name, uid=message["uid"])
 
     def studies(self) -> Iterator[StudyStatus]:
         """Yield all studies in order of name."""
-        for page in self.pages("ListStudies", {}):
-            for m in page.get("studies", []):
-                yield StudyStatus.decode(m)
-
-    def pages(self, method: str, request: JSON) -> Iterator[JSON]:
-        """Yield the pages of a list."""
-        request = dict(request)
-        while True:
-            page = self.transport.call(method, request)
-            yield page
-            if not page.get("nextPageToken"):
-                return
-            request["pageToken"] = page["nextPageToken"]
-
-    def set_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Set attributes of a study or trial by its name of the wire."""
-        request = {"name": name, "attributes": encode_attributes(attributes)}
-        self.transport.call("SetAttributes", request, writes=True)
-
-
-def _rebuild(recipe: dict[str, Any]) -> Client:
-    if "db" in recipe:
-        return open_file(recipe["db"], retry_for=recipe["retry_for"])
-    return connect(**recipe)
+        return self._service.studies()
 
 
 def connect(
@@ -292,15 +154,7 @@ def connect(
         Seconds during which a call is repeated while the server cannot be reached.
 
     """
-    address = server or os.environ.get("TUNER_SERVER")
-    if not address:
-        raise InvalidRequest("server is missing, give an address or set TUNER_SERVER")
-    files = {"ca": ca, "cert": cert, "key": key}
-    texts = {k: None if v is None else os.path.abspath(v) for k, v in files.items()}
-    secret = token or os.environ.get("TUNER_TOKEN") or None
-    endpoint = Endpoint(address, token=secret, **texts)
-    recipe = {"server": address, "retry_for": retry_for, **texts}
-    return Client(Transport(FixedDialer(endpoint), retry_for=retry_for), recipe)
+    return Client(of_server(server, token=token, retry_for=retry_for, ca=ca, cert=cert, key=key))
 
 
 def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60.0) -> Client:
@@ -315,8 +169,7 @@ def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60
         Seconds during which a call is repeated.
 
     """
-    server = embedded(db)
-    return Client(Transport(server, retry_for=retry_for), {"db": server.db, "retry_for": retry_for})
+    return Client(of_file(db, retry_for=retry_for))
 
 
 def client_of(
@@ -340,4 +193,133 @@ def client_of(
     return client
 
 
-__all__ = ["Client", "Space", "connect", "open_file"]
+def create_study(
+    name: str,
+    space: SpaceLike | None = None,
+    *,
+    minimize: Names | None = None,
+    maximize: Names | None = None,
+    objectives: Mapping[str, Direction] | None = None,
+    directions: Sequence[Direction] | None = None,
+    max_trials: int = 0,
+    timeout: float | None = None,
+    max_cost: float = 0.0,
+    lease: float | None = None,
+    max_retries: int = MAX_RETRIES,
+    seed: int | None = None,
+    proposer: Component | None = None,
+    pruner: Component | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    constraints: Sequence[str] = (),
+    exist_ok: bool = False,
+    warn: bool = True,
+    db: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+) -> Study:
+    """Make a study in a file or on a server.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    space : dict, str or path, optional
+        Search space. Without it the objective defines it with ``trial.suggest_float``,
+        ``suggest_int`` and ``suggest_categorical``.
+    minimize, maximize : str or list of str
+        Names of the objectives. With both, outcomes are told by name.
+    objectives : dict, optional
+        Instead, the direction of each objective by name, in order.
+    directions : list of str, optional
+        Instead, directions of objectives that are called ``value``, or ``value0``,
+        ``value1`` and so on.
+    max_trials : int
+        Trials after which the study finishes, 0 for no limit.
+    timeout : float, optional
+        Seconds after which it finishes.
+    max_cost : float
+        Sum of the told costs at which it finishes, 0 for no limit.
+    lease : float, optional
+        Seconds that a trial without heartbeats is kept, an hour if left out.
+    max_retries : int
+        How often a trial whose lease expired is handed out again.
+    seed : int, optional
+        Seed of the proposer. Without one the study gets a random seed, which
+        ``study.spec()["seed"]`` says.
+    proposer, pruner : str or (str, dict), optional
+        Name, or name and options, of what proposes trials and of what stops them early.
+    attributes : dict, optional
+        Notes.
+    constraints : list of str
+        Limits of metrics, such as ``"latency <= 10"``. Those of parameters belong to
+        the space.
+    exist_ok : bool
+        Whether to continue a study of this name with the same space and objectives.
+        It keeps its other settings, and a warning names those that differ. What is
+        left out or 0 is not compared, nor are attributes.
+    warn : bool
+        Whether to log warnings about the space and about settings that differ.
+    db : path, optional
+        The file.
+    server : str, optional
+        Address of a server, see `connect`. Without ``db`` and ``server`` the variables
+        ``TUNER_SERVER`` and ``TUNER_DB`` say where studies are, else it is ``tuner.db``.
+
+    """
+    return client_of(db, server, make=True).create_study(
+        name,
+        space,
+        minimize=minimize,
+        maximize=maximize,
+        objectives=objectives,
+        directions=directions,
+        max_trials=max_trials,
+        timeout=timeout,
+        max_cost=max_cost,
+        lease=lease,
+        max_retries=max_retries,
+        seed=seed,
+        proposer=proposer,
+        pruner=pruner,
+        attributes=attributes,
+        constraints=constraints,
+        exist_ok=exist_ok,
+        warn=warn,
+    )
+
+
+def load_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> Study:
+    """Return the study of this name. See `create_study` for ``db`` and ``server``."""
+    return client_of(db, server).load_study(name)
+
+
+def delete_study(
+    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> None:
+    """Delete a study with all its trials, for good. See `load_study`."""
+    client_of(db, server).delete_study(name)
+
+
+def studies(
+    *, db: str | os.PathLike[str] | None = None, server: str | None = None
+) -> Iterator[StudyStatus]:
+    """Yield all studies in order of name. See `load_study`."""
+    return client_of(db, server).studies()
+
+
+def set_verbosity(level: int | str) -> None:
+    """Write log messages of this level and above to stderr.
+
+    Examples
+    --------
+    >>> set_verbosity("INFO")  # a line for each trial
+    >>> set_verbosity("WARNING")
+
+    """
+    log = logging.getLogger("bkb")
+    log.setLevel(level)
+    if all(isinstance(h, logging.NullHandler) for h in log.handlers):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(handler)

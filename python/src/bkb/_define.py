@@ -16,11 +16,10 @@ import contextlib
 import dataclasses
 import json
 import logging
-import math
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any
 
 from . import _errors
 from ._codec import (
@@ -32,16 +31,14 @@ from ._codec import (
     encode_float,
     encode_int,
 )
+from ._domains import at, contains, covers, fit, merge
 from ._errors import InvalidRequest
 from ._goals import MARK
+from ._held import Held, Source
 from ._presence import MOST_VALUES, Presence, Value
-from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, same
-from ._study import AnyState, Study, as_dict
-from ._trial import Trial
-from ._views import StudyStatus, TrialView
-
-if TYPE_CHECKING:
-    from ._client import Client
+from ._service import AnyState, Service
+from ._space import Categorical, Int, Parameter, Space, encode_config, same
+from ._views import StudyRecord, StudyStatus, TrialView, as_dict, encode_new
 
 log = logging.getLogger("bkb")
 
@@ -60,31 +57,27 @@ FEW = 20  # trials that are looked up one by one
 PATIENCE = 5.0  # seconds that a successor is waited for
 
 
-def root_spec(spec: JSON) -> None:
-    """Make the spec of a study that of the first of a series."""
-    kept = {"proposer": spec.pop("proposer", None)}
-    spec["space"] = json.dumps(Space({MARK: Constant(MARK)}).to_json())
-    spec["proposer"] = {"name": "random"}
-    spec["attributes"] = {**spec["attributes"], MARK: json.dumps(kept)}
-
-
 def generation_name(name: str, number: int) -> str:
     """Return the name of a generation on the server."""
     return f"{name}.g{number}" if number else name
 
 
-class _Generation(Study):
-    """One study of the series."""
+class _Generation:
+    """One study of the series, with the numbers of its trials in the series."""
 
-    def __init__(self, client: Client, message: JSON, series: OpenStudy, number: int) -> None:
-        super().__init__(client, message)
-        self.series, self.generation = series, number
-        attributes = message.get("attributes", {})
-        self.left: str = attributes.get(LEFT, "")
+    def __init__(self, series: Series, study: StudyRecord, index: int) -> None:
+        self.series, self.study, self.index = series, study, index
+        self.service, self.name = series.service, study.name
+        self.parameters = {n: p for n, p in study.space.items() if n != MARK}
+        self.spent = study.attributes.get(LEFT) == "0"
+        self._next = int(study.attributes.get(BASE, 0))
         # Numbers in the series by place, which is the number in this study, and back.
         self._numbers: list[int] = []
         self._places: dict[int, int] = {}
-        self._next = int(attributes.get(BASE, 0))
+
+    def status(self) -> StudyStatus:
+        """Return the state of this study."""
+        return self.service.status(self.name)
 
     def number(self, view: TrialView) -> int:
         """Return the number in the series of a trial of this study.
@@ -101,27 +94,26 @@ class _Generation(Study):
         """Return the number in this study of a trial of the series, or None."""
         with self.series.lock:
             if number not in self._places:
-                self._learn(self.count())
+                self._learn()
             return self._places.get(number)
 
     def used(self) -> int:
         """Return how many numbers of the series are used up to this study."""
         with self.series.lock:
-            self._learn(self.count())
+            self._learn()
             return self._next
 
-    def count(self) -> int:
-        """Return the number of trials of this study."""
-        s = self.status
-        return s.queued + s.running + s.completed + s.failed + s.infeasible + s.pruned
-
-    def _learn(self, end: int) -> None:
+    def _learn(self, end: int | None = None) -> None:
+        if end is None:
+            s = self.status()
+            end = s.begun + s.added + s.queued
         if end - len(self._numbers) > FEW:
-            for view in self.iter_trials():
+            for view in self.service.trials(self.study):
                 if view.number == len(self._numbers):
                     self._note(view)
         while len(self._numbers) < end:
-            self._note(self.trial(len(self._numbers), reports=False))
+            place = len(self._numbers)
+            self._note(self.service.trial(self.study, place, reports=False))
 
     def _note(self, view: TrialView) -> None:
         known = view.attributes.get(NUMBER)
@@ -132,94 +124,40 @@ class _Generation(Study):
 
     def shown(self, view: TrialView) -> TrialView:
         """Return a trial of this study as one of the series."""
-        params = view.params if self.parameters() else _ran(view)
+        params = view.params if self.parameters else _ran(view)
         params = {n: v for n, v in params.items() if n != MARK}
         return dataclasses.replace(view, number=self.number(view), params=params)
 
-    def make_trial(self, message: JSON, lease: float | None) -> Trial:
-        return OpenTrial(self, message, lease)
+    def own(self, states: list[AnyState], *, reports: bool = False) -> Iterator[TrialView]:
+        """Yield the trials of this generation that are no copies of trials that ran before."""
+        for view in self.service.trials(self.study, states, reports=reports):
+            if ID not in view.attributes or view.origin == "enqueued":
+                yield view
 
-    def encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
-        """Return a configuration in the form of the wire."""
-        return super().encode_config({MARK: MARK, **params} if MARK in self.space else params)
-
-    def parameters(self) -> dict[str, Parameter]:
-        """Return the parameters that the objective defined."""
-        return {n: p for n, p in self.space.items() if n != MARK}
+    def whole(self, params: Mapping[str, ParamValue]) -> Mapping[str, ParamValue]:
+        """Return parameters with that of a study without any."""
+        return params if self.parameters else {MARK: MARK, **params}
 
 
-class OpenTrial(Trial):
-    """A running trial of a study without a declared space.
+class Series(Source):
+    """The source of a study whose objective defines the search space.
 
-    `params` has the parameters that the objective has asked for.
+    The newest generation has the trials of all.
     """
 
-    study: _Generation
-
-    def __init__(self, study: _Generation, message: JSON, lease: float | None = None) -> None:
-        super().__init__(study, message, lease)
-        self.number = study.number(self.view)
-        self.asked = {n: v for n, v in self.params.items() if n in study.parameters()}
-        self.params = {}
-        self.domains: dict[str, Parameter] = {}
-
-    def suggest(self, name: str, p: Parameter) -> Any:
-        """Return the proposed value of a parameter, or a random one."""
-        if name in self.params:
-            merge(name, self.domains[name], p)
-            return self.params[name]
-        known = self.study.parameters().get(name)
-        if known is not None:
-            merge(name, known, p)
-        else:
-            _check_case(name, {**self.study.parameters(), **self.domains})
-        value = self.asked.get(name)
-        if value is not None:
-            value = p.coerce(value)  # the server may have made an int a float
-        if value is None or not contains(p, value):
-            first = self.study.generation == 0 and self.place == 0
-            seed = f"{self.study.series.seed}/{self.number}/{self.epoch}/{name}"
-            value = centre(p) if first else draw(p, seed)
-        self.params[name], self.domains[name] = value, p
-        return value
-
-    def suggestions(self) -> Any:
-        return self.params, self.domains
-
-    def take(self, suggestions: Any) -> None:
-        self.params, self.domains = suggestions
-
-    def tell_outcome(self, outcome: JSON) -> TrialView:
-        return self.study.series.settle(self, outcome)
-
-    def tell_here(self, outcome: JSON) -> TrialView:
-        """Tell the outcome to the generation that asked."""
-        return super().tell_outcome(outcome)
-
-
-class OpenStudy(Study):
-    """A study whose objective defines the search space. See `Study`.
-
-    All methods are about the newest generation, which has the trials of all.
-    """
-
-    def __init__(self, client: Client, message: JSON) -> None:
-        super().__init__(client, message)
-        self._uid = str(message["uid"])
-        self._root: JSON = message["spec"]
-        self._options: JSON = json.loads(message["attributes"][MARK])
-        self.seed = f"{self._root.get('seed', 0)}" if int(self._root.get("seed", 0)) else self._uid
+    def __init__(self, service: Service, study: StudyRecord) -> None:
+        super().__init__(service, study)
+        self._root: JSON = study.spec
+        self._options: JSON = json.loads(study.attributes[MARK])
+        self._seed = f"{self._root.get('seed', 0)}" if int(self._root.get("seed", 0)) else study.uid
         self._unmodelled: set[str] = set()
         self._full = False
         self.lock = threading.RLock()
-        self._generations = [_Generation(client, message, self, 0)]
-        self.space = Space({})
+        self._generations = [_Generation(self, study, 0)]
         self.refresh()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        del state["lock"]
-        return state
+        return {k: v for k, v in self.__dict__.items() if k != "lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -230,18 +168,14 @@ class OpenStudy(Study):
         return self._generations[-1]
 
     @property
-    def _parent(self) -> str:
-        self.refresh()
-        return f"studies/{self._current.name}"
+    def space(self) -> Space:
+        """The search space as far as it is known."""
+        return Space(self._current.parameters)
 
-    @property
-    def status(self) -> StudyStatus:
-        """The state of the study and the number of its trials."""
-        status = super().status
-        limit = int(self._root.get("maxTrials", 0))
-        if self._current.left == "0":
-            status = dataclasses.replace(status, state="finished", finish_reason="max_trials")
-        return dataclasses.replace(status, name=self.name, max_trials=limit)
+    def newest(self) -> StudyRecord:
+        """Return the study of the newest generation."""
+        self.refresh()
+        return self._current.study
 
     @property
     def generations(self) -> list[str]:
@@ -249,137 +183,154 @@ class OpenStudy(Study):
         self.refresh()
         return [g.name for g in self._generations]
 
+    def status(self) -> StudyStatus:
+        """Return the state of the newest generation, as that of the series."""
+        self.refresh()
+        s = dataclasses.replace(
+            self._current.status(), name=self.name, max_trials=int(self._root.get("maxTrials", 0))
+        )
+        if self._current.spent:
+            s = dataclasses.replace(s, state="finished", finish_reason="max_trials")
+        return s
+
     def refresh(self) -> bool:
         """Go to the newest generation, and tell whether that is another one."""
         with self.lock:
             before = self._current
             while True:
-                number = self._current.generation + 1
-                name = f"studies/{generation_name(self.name, number)}"
+                index = self._current.index + 1
                 try:
-                    message = self.client.transport.call("GetStudy", {"name": name})
+                    message = self.service.get(generation_name(self.name, index))
                 except _errors.NotFound:
                     break
-                self._move(message, number)
+                self._move(message, index)
             return self._current is not before
 
-    def _move(self, message: JSON, number: int) -> None:
-        attributes = message.get("attributes", {})
-        if attributes.get(ROOT) != self._uid:
+    def _move(self, message: JSON, index: int) -> None:
+        study = StudyRecord.of(message)
+        if study.attributes.get(ROOT) != self.study.uid:
             raise _errors.StudyExists(
-                f"study {message['name'].removeprefix('studies/')!r} is not a generation of "
+                f"study {study.name!r} is not a generation of "
                 f"{self.name!r}, delete it or take another name for {self.name!r}"
             )
-        self._generations.append(_Generation(self.client, message, self, number))
-        self.space = Space(self._current.parameters())
-        if WHOLE not in attributes:
+        self._generations.append(_Generation(self, study, index))
+        if WHOLE not in study.attributes:
             self._take_over()
 
     # Trials by their numbers in the series.
 
-    def _view(self, m: JSON) -> TrialView:
-        study = str(m["name"]).removeprefix("studies/").partition("/")[0]
-        with self.lock:
-            g = next(g for g in self._generations if g.name == study)
-        return g.shown(g._view(m))
+    def _of(self, study: StudyRecord) -> _Generation:
+        return next(g for g in self._generations if g.name == study.name)
 
-    def _locate(self, number: int) -> tuple[_Generation, int]:
+    def shown(self, study: StudyRecord, view: TrialView) -> TrialView:
+        """Return a trial of a generation as one of the series."""
+        return self._of(study).shown(view)
+
+    def locate(self, number: int) -> tuple[StudyRecord, int]:
         """Return the newest generation that has a trial, and its number there."""
         self.refresh()
         for g in reversed(self._generations):
             place = g.place(number)
             if place is not None:
-                return g, place
+                return g.study, place
         raise _errors.NotFound(
             f"study {self.name!r} has no trial {number}, its numbers are below "
             f"{self._current.used()}, give one of them"
         )
 
-    def _trial_name(self, number: int) -> str:
-        g, place = self._locate(number)
-        return f"studies/{g.name}/trials/{place}"
-
-    def tell_outcome(self, trial: int, epoch: int, outcome: JSON) -> TrialView:
-        """Tell an outcome in the form of the wire."""
+    def tell(self, number: int, outcome: JSON) -> TrialView:
+        """Tell the outcome of a trial by its number."""
         with self.lock:
-            g, place = self._locate(trial)
-            return self._forward(g, g.tell_outcome(place, epoch, outcome))
+            study, place = self.locate(number)
+            return self._forward(self._of(study), self.service.tell(study, place, 0, outcome))
 
-    def add_encoded(self, messages: Iterable[JSON]) -> list[int]:
+    def add(self, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""
         self.refresh()
         g = self._current
-        places = g.add_encoded(messages)
-        return [g.number(g.trial(place, reports=False)) for place in places]
+        places = self.service.add(g.study, messages)
+        return [g.number(self.service.trial(g.study, place, reports=False)) for place in places]
 
-    def iter_trials(
-        self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
+    def trials(
+        self, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
     ) -> Iterator[TrialView]:
-        """Yield trials, without those that another one stands for. See `Study.iter_trials`."""
+        """Yield trials, without those that another one stands for."""
         self.refresh()
         g = self._current
         g.used()
-        for view in g.iter_trials(states=states, worker=worker, reports=reports):
+        for view in self.service.trials(g.study, states, worker, reports):
             if g.place(g.number(view)) == view.number:
                 yield g.shown(view)
 
-    @property
-    def trials(self) -> list[TrialView]:
-        """All trials in order of number."""
-        return sorted(super().trials, key=lambda t: t.number)
-
     # Trials to run.
 
-    @overload
-    def ask(self, count: None = None, *, worker: str = "", lease: float | None = None) -> Trial: ...
-    @overload
     def ask(
-        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
-    ) -> list[Trial]: ...
-    def ask(
-        self,
-        count: int | Literal["auto"] | None = None,
-        *,
-        worker: str = "",
-        lease: float | None = None,
-    ) -> Trial | list[Trial]:
-        """Get a trial to run. See `Study.ask`."""
+        self, count: int | str | None, worker: str, lease: float | None
+    ) -> tuple[StudyRecord, list[TrialView]]:
+        """Return trials to run, and the generation that has them."""
         while True:
             g = self._current
-            if g.left == "0":
+            if g.spent:
                 raise _errors.StudyFinished(
                     f"study {self.name!r} has run its {self._root['maxTrials']} trials"
                 )
             try:
-                return g.ask(count, worker=worker, lease=lease)
+                views, warnings = self.service.ask(g.study, count, worker, lease)
             except (_errors.StudyPaused, _errors.StudyFinished):
                 if not self._await_successor(g):
                     raise
+                continue
+            for text in warnings:
+                self.warn_once(text, text)
+            return g.study, views
 
     def _await_successor(self, g: _Generation) -> bool:
         """Wait for the next generation if it is being made, and tell whether to ask again."""
         until = time.monotonic() + PATIENCE
         while not self.refresh() and g is self._current:
-            attributes = self._status_of(g.generation).attributes
+            attributes = g.status().attributes
             if NEXT not in attributes:
                 return False
             if time.monotonic() > until:
                 # The process that made it has died, or will find this one. No trial of the
                 # old generation may begin, since its number could be one of the new one.
                 with self.lock:
-                    self._start(g.parameters(), attributes[NEXT] == PAUSED)
+                    self._start(g.parameters, attributes[NEXT] == PAUSED)
                 return True
             time.sleep(0.02)
         return True
 
-    def _status_of(self, number: int) -> StudyStatus:
-        name = f"studies/{generation_name(self.name, number)}"
-        return StudyStatus.decode(self.client.transport.call("GetStudy", {"name": name}))
+    def begin(self, trial: Held) -> None:
+        """Give a trial its number. Its parameters come when the objective asks for them."""
+        g = self._of(trial.at)
+        trial.number = g.number(trial.view)
+        trial.asked = {n: v for n, v in trial.view.params.items() if n in g.parameters}
+        trial.params = {}
 
-    def settle(self, trial: OpenTrial, outcome: JSON) -> TrialView:
+    def suggest(self, trial: Held, name: str, p: Parameter) -> Any:
+        """Return the proposed value of a parameter, or a random one."""
+        if name in trial.params:
+            merge(name, trial.domains[name], p)
+            return trial.params[name]
+        g = self._of(trial.at)
+        known = g.parameters.get(name)
+        if known is not None:
+            merge(name, known, p)
+        else:
+            _check_case(name, {**g.parameters, **trial.domains})
+        value = trial.asked.get(name)
+        if value is not None:
+            value = p.coerce(value)  # the server may have made an int a float
+        if value is None or not contains(p, value):
+            first = g.index == 0 and trial.view.number == 0
+            value = at(p, 0.5 if first else _draw(self._seed, trial, name))
+        trial.params[name], trial.domains[name] = value, p
+        return value
+
+    def settle(self, trial: Held, outcome: JSON) -> TrialView:
         """Tell an outcome, and start a generation if the trial needs one."""
         with self.lock:
-            params, asked, g = trial.params, trial.asked, trial.study
+            params, asked, g = trial.params, trial.asked, self._of(trial.at)
             state = outcome["state"].removeprefix("TRIAL_STATE_").lower()
             attributes = dict(outcome.get("attributes", {}))
             if params != asked:
@@ -398,7 +349,7 @@ class OpenStudy(Study):
                 }
             # The trial is told before its generation is looked for. So a process that starts
             # one finds the trial, or the trial finds the generation.
-            view = trial.tell_here(outcome)
+            view = super().settle(trial, outcome)
             self.refresh()
             # A pruned trial may lack parameters only because it ended early.
             if state == "completed" and self._deviates(trial):
@@ -408,16 +359,17 @@ class OpenStudy(Study):
     def _forward(self, g: _Generation, view: TrialView) -> TrialView:
         """Add a trial to the newest generation as it ran, if it is not there."""
         h = self._current
-        there = g.generation == h.generation and REPLACED not in view.attributes
-        if h.generation == 0 or there:
+        if h.index == 0 or g is h and REPLACED not in view.attributes:
             return g.shown(view)
-        m = self._encode(g.trial(view.number), g, h)
+        m = self._encode(self.service.trial(g.study, view.number), g, h)
         place = None if m is None else self._add_one(h, m)
-        return g.shown(view) if place is None else h.shown(h.trial(place, reports=False))
+        if place is None:
+            return g.shown(view)
+        return h.shown(self.service.trial(h.study, place, reports=False))
 
     def _add_one(self, h: _Generation, m: JSON) -> int | None:
         try:
-            return h.add_encoded([m])[0]
+            return self.service.add(h.study, [m])[0]
         except _errors.StudyFinished:
             self._reopen()
         except InvalidRequest as e:  # another process added it, with other notes or token
@@ -427,9 +379,9 @@ class OpenStudy(Study):
 
     # Generations.
 
-    def _deviates(self, trial: OpenTrial) -> bool:
+    def _deviates(self, trial: Held) -> bool:
         """Tell whether a trial may need another space than that of the newest generation."""
-        known = self._current.parameters()
+        known = self._current.parameters
         unknown = {
             n
             for n, p in trial.domains.items()
@@ -439,18 +391,18 @@ class OpenStudy(Study):
         missing = trial.asked.keys() - trial.params.keys()
         return bool(unknown or missing)
 
-    def _grow(self, trial: OpenTrial) -> None:
+    def _grow(self, trial: Held) -> None:
         """Start a generation if the trial needs another space."""
         while not self._full:
             space = self._infer(trial)
-            known = self._current.parameters()
+            known = self._current.parameters
             if (
                 not space
                 or space.keys() == known.keys()
                 and all(same(space[n], known[n]) for n in known)
             ):
                 return
-            if self._current.generation == MOST_GENERATIONS:
+            if self._current.index == MOST_GENERATIONS:
                 self._full = True
                 log.warning(
                     "study %s has had %d search spaces and gets no more, parameters that are "
@@ -464,48 +416,47 @@ class OpenStudy(Study):
 
     def _start(self, space: dict[str, Parameter], paused: bool) -> bool:
         """Start the next generation, and tell whether no other process did before."""
-        number = self._current.generation + 1
-        request = {"studyId": generation_name(self.name, number), "spec": self._spec(space)}
+        index = self._current.index + 1
+        name, spec = generation_name(self.name, index), self._spec(space)
         try:
-            message = self.client.transport.call("CreateStudy", request, writes=True)
+            message = self.service.create(name, spec)
         except _errors.StudyExists:  # which may have the parameters
             self.refresh()
             return False
-        self._move(message, number)
+        self._move(message, index)
         if paused:
-            self._current.pause()
+            self.service.change("PauseStudy", name)
         return True
 
     def _reopen(self) -> None:
         """Start a generation for late trials of a study that has run its trials."""
         h = self._current
-        if self._status_of(h.generation).finish_reason != "max_trials":
+        if h.status().finish_reason != "max_trials":
             log.warning("a trial ended after study %s finished and is not in it", h.name)
             return
-        name = generation_name(self.name, h.generation + 1)
-        request = {"studyId": name, "spec": self._spec(h.parameters())}
+        spec = self._spec(h.parameters)
         with contextlib.suppress(_errors.StudyExists):
-            self.client.transport.call("CreateStudy", request, writes=True)
+            self.service.create(generation_name(self.name, h.index + 1), spec)
         self.refresh()
 
     def _rest(self) -> bool:
         """Hand out no more trials of this generation, and tell whether it was paused."""
         g = self._current
-        status = self._status_of(g.generation)
+        status = g.status()
         paused = status.state == "paused" and status.attributes.get(NEXT, PAUSED) == PAUSED
-        self.client.set_attributes(f"studies/{g.name}", {NEXT: PAUSED if paused else "1"})
+        self.service.set_attributes(g.name, {NEXT: PAUSED if paused else "1"})
         with contextlib.suppress(_errors.StudyFinished):
-            g.pause()
+            self.service.change("PauseStudy", g.name)
         return paused
 
-    def _infer(self, trial: OpenTrial) -> dict[str, Parameter]:
+    def _infer(self, trial: Held) -> dict[str, Parameter]:
         """Return the space of all trials that completed, of which this is one."""
-        domains = self._current.parameters()
+        domains = dict(self._current.parameters)
         for name, p in trial.domains.items():
             domains[name] = merge(name, domains[name], p) if name in domains else p
         presence = Presence()
         for g in self._generations:
-            for view in _own(g, ["completed", "failed"]):
+            for view in g.own(["completed", "failed"]):
                 if view.attributes.get(REPLACED, view.state) == "completed":
                     presence.add(_keys(_ran(view), domains))
         conditions = presence.conditions()
@@ -536,55 +487,50 @@ class OpenStudy(Study):
             if self._options["proposer"] is not None:
                 spec["proposer"] = self._options["proposer"]
         ours = (MARK, WHOLE, LEFT, NEXT)
-        notes = self._status_of(self._current.generation).attributes
-        attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self._uid}
+        notes = self._current.status().attributes
+        attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self.study.uid}
         attributes[BASE] = str(self._current.used())
         limit = int(spec.get("maxTrials", 0))
         if limit:
-            numbers = range(self._current.generation + 1)
-            begun = sum(_begun(self._status_of(n)) for n in numbers)
+            begun = sum(g.status().begun for g in self._generations)
             spec["maxTrials"] = encode_int(max(1, limit - begun))
             attributes[LEFT] = str(max(0, limit - begun))
         if "timeout" in spec:
-            created = StudyStatus.decode(self._get_root()).created
+            created = self._generations[0].status().created
             assert created is not None
             left = decode_duration(spec["timeout"]) - (time.time() - created.timestamp())
             spec["timeout"] = encode_duration(max(1.0, left), "timeout")
         if spec.get("maxCost"):
-            numbers = range(self._current.generation + 1)
-            spent = sum(self._status_of(n).cost for n in numbers)
+            spent = sum(g.status().cost for g in self._generations)
             spec["maxCost"] = encode_float(max(1e-9, float(spec["maxCost"]) - spent))
         spec["attributes"] = encode_attributes(attributes)
         return spec
-
-    def _get_root(self) -> JSON:
-        return self.client.transport.call("GetStudy", {"name": f"studies/{self.name}"})
 
     def _take_over(self) -> None:
         """Copy the trials of all generations to the newest."""
         new = self._current
         try:
             for old in self._generations[:-1]:
-                new.add_encoded(self._encode_all(old, new))
+                self.service.add(new.study, self._encode_all(old, new))
         except _errors.StudyFinished:
             self._reopen()
-        self.client.set_attributes(f"studies/{new.name}", {WHOLE: "1"})
+        self.service.set_attributes(new.name, {WHOLE: "1"})
 
     def _encode_all(self, old: _Generation, new: _Generation) -> Iterator[JSON]:
         over: list[AnyState] = ["completed", "failed", "infeasible", "pruned"]
-        if old.generation == new.generation - 1:  # which has the queue of those before
+        if old.index == new.index - 1:  # which has the queue of those before
             over.append("queued")
-        for view in _own(old, over, reports=True):
+        for view in old.own(over, reports=True):
             m = self._encode(view, old, new)
             if m is not None:
                 yield m
 
     def _encode(self, view: TrialView, old: _Generation, new: _Generation) -> JSON | None:
-        ran, space = _ran(view), new.parameters()
+        ran, space = _ran(view), new.parameters
         config = fit(ran, space) or fit({**view.params, **ran}, space)
         if config is None:
             return None
-        origin = f"{old.generation}/{view.number}"
+        origin = f"{old.index}/{view.number}"
         attributes = {k: v for k, v in view.attributes.items() if k != REPLACED}
         attributes[ID] = origin
         attributes[NUMBER] = str(old.number(view))
@@ -592,28 +538,24 @@ class OpenStudy(Study):
             attributes.setdefault(PARAMS, json.dumps(ran))
         if view.state == "queued":
             m: JSON = {
-                "config": new.encode_config(config),
+                "config": encode_config(new.study.space, new.whole(config)),
                 "attributes": encode_attributes(attributes),
                 "enqueue": True,
             }
         else:
-            trial = {**as_dict(view), "params": config, "attributes": attributes}
+            trial = {**as_dict(view), "params": new.whole(config), "attributes": attributes}
             if REPLACED in view.attributes:
                 trial["state"] = view.attributes[REPLACED]
                 del trial["reason"], trial["message"]
-            m = new.encode_new(trial)
+            m = encode_new(new.study.space, self.goals, trial)
         m["requestId"] = self._request_id(new, origin)
         return m
 
     def _request_id(self, target: _Generation, origin: str) -> str:
         import hashlib  # takes long to import
 
-        text = f"{self._uid}/{target.generation}/{origin}"
+        text = f"{self.study.uid}/{target.index}/{origin}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _begun(s: StudyStatus) -> int:
-    return s.running + s.completed + s.failed + s.infeasible + s.pruned - s.added
 
 
 def _ran(view: TrialView) -> Mapping[str, ParamValue]:
@@ -622,13 +564,6 @@ def _ran(view: TrialView) -> Mapping[str, ParamValue]:
         ran: dict[str, ParamValue] = json.loads(view.attributes[PARAMS])
         return ran
     return view.params
-
-
-def _own(g: _Generation, states: list[AnyState], *, reports: bool = False) -> Iterator[TrialView]:
-    """Yield the trials of this generation that are no copies of trials that ran before."""
-    for view in g.iter_trials(states=states, reports=reports):
-        if ID not in view.attributes or view.origin == "enqueued":
-            yield view
 
 
 def _keys(
@@ -653,33 +588,6 @@ def _unkeys(values: Iterable[Value], parent: Parameter) -> list[ParamValue]:
     return sorted(int(v) for v in values)
 
 
-def fit(
-    params: Mapping[str, ParamValue], space: Mapping[str, Parameter]
-) -> dict[str, ParamValue] | None:
-    """Return the active parameters of a space, or None if they are not all there."""
-    config: dict[str, ParamValue] = {}
-    left = dict(space)
-    while left:
-        ready = [n for n in left if not any(parent in left for parent in left[n].when or {})]
-        for name in ready:
-            p = left.pop(name)
-            if all(
-                parent in config and _agrees(config[parent], values)
-                for parent, values in (p.when or {}).items()
-            ):
-                if name not in params:
-                    return None
-                config[name] = p.coerce(params[name])
-                if not contains(p, config[name]):
-                    return None
-    return config
-
-
-def _agrees(value: ParamValue, values: Any) -> bool:
-    several = values if isinstance(values, (list, tuple)) else [values]
-    return any(type(value) is type(v) and value == v for v in several)
-
-
 def _check_case(name: str, known: Mapping[str, Parameter]) -> None:
     """Refuse a new name that differs from another one only in case."""
     for other in known:
@@ -690,81 +598,8 @@ def _check_case(name: str, known: Mapping[str, Parameter]) -> None:
             )
 
 
-def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
-    """Return a parameter with the ranges of both, which must be alike otherwise."""
-    alike = type(a) is type(b)
-    if alike and isinstance(a, (Float, Int)) and isinstance(b, (Float, Int)):
-        alike = (a.log, a.scale, a.step) == (b.log, b.scale, b.step)
-        if alike and a.step is not None:
-            steps = (a.low - b.low) / a.step
-            alike = abs(steps - round(steps)) < 1e-9
-        if alike:
-            low, high = min(a.low, b.low), max(a.high, b.high)
-            return dataclasses.replace(a, low=low, high=high)
-    elif alike and isinstance(a, (Categorical, Ordinal)) and isinstance(b, (Categorical, Ordinal)):
-        alike = [(type(v), v) for v in a.values] == [(type(v), v) for v in b.values]
-    if alike:
-        return a
-    raise InvalidRequest(
-        f"parameter {name!r} is {_text(b)} and was {_text(a)} before, only the range of a number "
-        "may change, so give the parameter another name"
-    )
+def _draw(seed: str, trial: Held, name: str) -> float:
+    """Return the share of its range at which a parameter is drawn."""
+    import random  # which takes long to import
 
-
-def _text(p: Parameter) -> str:
-    fields = {k: v for k, v in vars(p).items() if k != "when" and v is not None and v is not False}
-    return f"{type(p).__name__}({', '.join(f'{k}={v!r}' for k, v in fields.items())})"
-
-
-def covers(a: Parameter, b: Parameter) -> bool:
-    """Tell whether a has all values of b, which is of the same kind."""
-    if isinstance(a, (Float, Int)) and isinstance(b, (Float, Int)):
-        return a.low <= b.low and b.high <= a.high
-    return True
-
-
-def contains(p: Parameter, value: ParamValue) -> bool:
-    """Tell whether a parameter has a value."""
-    if isinstance(p, (Categorical, Ordinal)):
-        return p.index(value) >= 0
-    if isinstance(p, Constant):
-        return p.value == value
-    if isinstance(value, (str, bool)) or not p.low <= value <= p.high:
-        return False
-    steps = (value - p.low) / p.step if p.step else 0.0
-    return abs(steps - round(steps)) < 1e-9 and (isinstance(p, Float) or float(value).is_integer())
-
-
-def centre(p: Parameter) -> ParamValue:
-    """Return the value in the middle of a parameter."""
-    return _at(p, 0.5)
-
-
-def draw(p: Parameter, seed: str) -> ParamValue:
-    """Return a random value of a parameter."""
-    import random  # here and below, since they take long to import
-
-    return _at(p, random.Random(seed).random())
-
-
-def _at(p: Parameter, u: float) -> ParamValue:
-    """Return the value at a share u below 1 of a parameter."""
-    if isinstance(p, (Categorical, Ordinal)):
-        first = 0 if isinstance(p, Categorical) and u == 0.5 else int(u * len(p.values))
-        return p.values[first]
-    if isinstance(p, Constant):
-        return p.value
-    if p.step or isinstance(p, Int) and not p.log:
-        step = p.step or 1
-        n = math.floor((p.high - p.low) / step + 1e-9) + 1
-        from decimal import Decimal
-
-        # In decimals, as the server computes the grid.
-        v = float(Decimal(repr(p.low)) + Decimal(repr(step)) * int(u * n))
-    elif p.log:
-        low, high = math.log(p.low), math.log(p.high)
-        v = math.exp(low + u * (high - low))
-    else:
-        v = p.low + u * (p.high - p.low)
-    v = min(max(v, p.low), p.high)
-    return round(v) if isinstance(p, Int) else float(v)
+    return random.Random(f"{seed}/{trial.number}/{trial.view.epoch}/{name}").random()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from ._errors import InvalidRequest
 from ._views import TrialView
-
-if TYPE_CHECKING:
-    from ._study import Study
 
 
 def _row(t: TrialView) -> dict[str, Any]:
@@ -31,9 +29,9 @@ def _row(t: TrialView) -> dict[str, Any]:
     return row
 
 
-def to_dataframe(study: Study, backend: str) -> Any:
+def to_dataframe(trials: Iterable[TrialView], backend: str) -> Any:
     """Return a data frame with a row for each trial."""
-    rows = [_row(t) for t in study.iter_trials()]
+    rows = [_row(t) for t in trials]
     order = ["number", "state", "value", "values_", "params_", "user_attrs_", "start", "end"]
     order += ["duration", "mean", "std_dev", "phase"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ._study import Study
-    from ._trial import Trial
+from ._goals import Goals
+from ._views import StudyStatus, TrialView
 
 WIDTH, HEIGHT, POINTS = 480, 120, 2000
 
@@ -21,15 +21,16 @@ def _table(rows: list[tuple[str, Any]]) -> str:
     return f"<table>{cells}</table>"
 
 
-def trial_html(trial: Trial) -> str:
+def trial_html(study: str, number: int, params: Mapping[str, Any]) -> str:
     """Return a table of a trial's parameters."""
-    title = f"<b>trial {trial.number} of {escape(trial.study.name)}</b>"
-    return title + _table([(n, repr(v)) for n, v in trial.params.items()])
+    title = f"<b>trial {number} of {escape(study)}</b>"
+    return title + _table([(n, repr(v)) for n, v in params.items()])
 
 
-def study_html(study: Study) -> str:
-    """Return a table of a study with its history."""
-    s = study.status
+def study_html(
+    name: str, goals: Goals, s: StudyStatus, best: TrialView | None, trials: Iterable[TrialView]
+) -> str:
+    """Return a table of a study with the history of its trials."""
     rows: list[tuple[str, Any]] = [
         ("state", " ".join(x for x in (s.state, s.finish_reason) if x)),
         (
@@ -38,20 +39,14 @@ def study_html(study: Study) -> str:
             f"{s.pruned} pruned, {s.infeasible} infeasible, {s.queued} queued",
         ),
     ]
-    goals = zip(study.directions, study.objective_names, strict=True)
-    rows.append(("objectives", ", ".join(f"{d} {n}" for d, n in goals)))
-    history = ""
-    if len(study.objective_names) == 1 and s.completed:
-        best = study.best_trial
+    pairs = zip(goals.directions, goals.names, strict=True)
+    rows.append(("objectives", ", ".join(f"{d} {n}" for d, n in pairs)))
+    if best is not None:
         rows.append(("best", f"{best.value} in trial {best.number}"))
         rows += [(n, repr(v)) for n, v in best.params.items()]
-        values = [
-            (t.number, t.value)
-            for t in study.iter_trials(states=["completed"])
-            if t.value is not None and math.isfinite(t.value)
-        ]
-        history = _history(values, study.directions[0] == "minimize")
-    return f"<b>study {escape(study.name)}</b>" + _table(rows) + history
+    values = [(t.number, t.value) for t in trials if t.value is not None and math.isfinite(t.value)]
+    history = _history(values, goals.directions[0] == "minimize")
+    return f"<b>study {escape(name)}</b>" + _table(rows) + history
 
 
 def _history(values: list[tuple[int, float]], minimize: bool) -> str:

@@ -12,6 +12,8 @@ from . import _errors
 
 log = logging.getLogger("bkb")
 
+LEASE = 60.0  # seconds, of a trial with heartbeats
+
 
 class Leased(Protocol):
     """What holds a lease."""

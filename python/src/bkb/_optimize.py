@@ -1,4 +1,4 @@
-"""The loop of `Study.optimize`."""
+"""The loop of `Study.optimize`, which gets trials from a function and runs an objective."""
 
 from __future__ import annotations
 
@@ -6,20 +6,17 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _errors
 from ._codec import JSON, described, integer
 from ._errors import InvalidRequest, TrialPruned
+from ._held import Held, Source
 from ._lease import heartbeats
-from ._trial import Trial
 from ._views import TrialView
-
-if TYPE_CHECKING:
-    from ._study import Callback, Study
 
 log = logging.getLogger("bkb")
 
@@ -42,15 +39,15 @@ def exceptions(catch: Catch) -> tuple[type[Exception], ...]:
     return kinds
 
 
-def say_why(study: Study, e: Exception, own: Iterable[int]) -> None:
+def say_why(source: Source, e: Exception, own: Iterable[int]) -> None:
     """Log what a study without a trial to run waits for, once for each reason.
 
     own are the trials of this run, whose end is no reason to worry.
     """
     if isinstance(e, _errors.StudyPaused):
-        study.warn_once("paused", "the run waits until the study is resumed")
+        source.warn_once("paused", "the run waits until the study is resumed")
         return
-    held = [t for t in study.iter_trials(states=["running"]) if t.number not in set(own)]
+    held = [t for t in source.trials(["running"]) if t.number not in set(own)]
     ends = [(t.lease_deadline, t) for t in held if t.lease_deadline is not None]
     if not ends:
         return
@@ -58,7 +55,7 @@ def say_why(study: Study, e: Exception, own: Iterable[int]) -> None:
     left = max(0.0, (end - datetime.now(timezone.utc)).total_seconds())
     whose = f"worker {first.worker!r}" if first.worker else "another worker"
     others = f", as {len(held) - 1} others are" if len(held) > 1 else ""
-    study.warn_once(
+    source.warn_once(
         f"waits for {first.number}",
         f"the run waits because trial {first.number} is held by {whose}{others}, "
         f"its lease ends in {left:.0f} s unless a heartbeat comes",
@@ -70,27 +67,28 @@ class Run:
 
     def __init__(
         self,
-        study: Study,
-        objective: Callable[[Trial], Any],
+        source: Source,
+        ask: Callable[[], Any],
+        objective: Callable[[Any], Any],
+        told: Callable[[TrialView], None],
         *,
         n_trials: int | None,
         timeout: float | None,
         catch: Catch,
-        callbacks: Sequence[Callback],
         lease: float,
         executor: Executor | None,
         show_progress_bar: bool,
     ) -> None:
-        self.study, self.objective = study, objective
+        self._source, self._ask, self._objective, self._told = source, ask, objective, told
         self.stop = threading.Event()
         self._left = None if n_trials is None else integer(n_trials, "n_trials")
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._catch = exceptions(catch)
-        self._callbacks, self._lease = callbacks, lease
+        self._lease = lease
         self._executor = executor
         self._lock = threading.Lock()
-        self._open: set[Trial] = set()
-        self._cancelled: set[Trial] = set()
+        self._open: set[Held] = set()
+        self._cancelled: set[Held] = set()
         self._error: BaseException | None = None
         self._bar = _bar(n_trials) if show_progress_bar else None
 
@@ -134,20 +132,22 @@ class Run:
             victims = self._open - self._cancelled
             self._cancelled |= victims
         self.stop.set()
-        for trial in victims:
-            trial.lost("the run was cancelled")
-            self._cancel(trial, e)
+        for held in victims:
+            held.lost("the run was cancelled")
+            self._cancel(held, e)
 
-    def _cancel(self, trial: Trial, e: BaseException) -> None:
+    def _cancel(self, held: Held, e: BaseException) -> None:
+        message = f"the run ended with {type(e).__name__}"
+        outcome = held.source.goals.outcome(state="failed", reason="cancelled", message=message)
         try:
-            trial.tell_outcome(_cancelled(self.study, e))
+            held.tell(outcome)
         except _errors.Error as failure:
-            log.warning("trial %d could not be told, %s", trial.number, failure)
+            log.warning("trial %d could not be told, %s", held.number, failure)
 
     def _work(self) -> None:
         try:
             while (trial := self._next()) is not None:
-                self._trial(trial)
+                self._trial(trial, trial._held)
         except BaseException as e:
             self._fail(e)
 
@@ -155,7 +155,7 @@ class Run:
         late = self._deadline is not None and time.monotonic() >= self._deadline
         return self.stop.is_set() or late
 
-    def _next(self) -> Trial | None:
+    def _next(self) -> Any:
         """Ask for a trial, and wait while the study has none."""
         with self._lock:
             if self._over() or self._left == 0:
@@ -165,98 +165,90 @@ class Run:
         pause, begin = 0.05, time.monotonic()
         while not self._over():
             try:
-                return self.study.ask(lease=self._lease)
+                return self._ask()
             except _errors.StudyFinished:
                 return None
             except (_errors.NoTrialNow, _errors.StudyPaused) as e:
                 if time.monotonic() - begin > SAY_AFTER:
                     with self._lock:
                         own = {t.number for t in self._open}
-                    say_why(self.study, e, own)
+                    say_why(self._source, e, own)
             left = pause if self._deadline is None else self._deadline - time.monotonic()
             self.stop.wait(max(0.0, min(pause, left)))
             pause = min(2 * pause, 1.0)
         return None
 
-    def _trial(self, trial: Trial) -> None:
+    def _trial(self, trial: Any, held: Held) -> None:
         with self._lock:
             error = self._error
             if error is None:
-                self._open.add(trial)
+                self._open.add(held)
         if error is not None:  # the run ended while this trial was asked for
-            self._cancel(trial, error)
+            self._cancel(held, error)
             return
-        heartbeats.add(trial, self._lease)
+        heartbeats.add(held, self._lease)
         failure: BaseException | None = None
         try:
-            outcome = self.study.goals.outcome(self._value(trial))
+            outcome = held.source.goals.outcome(self._value(trial))
         except BaseException as e:
-            outcome = trial.outcome_of(e)
+            outcome = held.outcome_of(e)
             pruned = isinstance(e, TrialPruned)
             failure = None if pruned or isinstance(e, self._catch) else e
             if not pruned and failure is None:
-                log.warning("trial %d failed, %s", trial.number, described(e))
+                log.warning("trial %d failed, %s", held.number, described(e))
         finally:
-            heartbeats.remove(trial)
+            heartbeats.remove(held)
             with self._lock:
-                self._open.discard(trial)
-                cancelled = trial in self._cancelled
-                self._cancelled.discard(trial)
+                self._open.discard(held)
+                cancelled = held in self._cancelled
+                self._cancelled.discard(held)
         if cancelled:
             return
-        refusal = self._tell(trial, outcome)
+        refusal = self._tell(held, outcome)
         if refusal is not None and not isinstance(refusal, self._catch):
             failure = failure or refusal
         if failure is not None:
             raise failure
 
-    def _value(self, trial: Trial) -> Any:
+    def _value(self, trial: Any) -> Any:
         if self._executor is None:
-            value = self.objective(trial)
+            value = self._objective(trial)
         else:
-            value, suggestions = self._executor.submit(_evaluate, self.objective, trial).result()
-            trial.take(suggestions)
+            held = trial._held
+            done = self._executor.submit(_evaluate, self._objective, trial)
+            value, held.params, held.domains = done.result()
             if isinstance(value, TrialPruned):
                 raise value
         if value is None:
             raise InvalidRequest("value is None, return a number from the objective")
         return value
 
-    def _tell(self, trial: Trial, outcome: JSON) -> InvalidRequest | None:
+    def _tell(self, held: Held, outcome: JSON) -> InvalidRequest | None:
         """Tell an outcome, and return why the server refused it."""
         try:
-            view, refusal = trial.settle(outcome)
+            view, refusal = held.settle(outcome)
         except (_errors.AlreadyTold, _errors.LeaseLost) as e:
-            log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
+            log.warning("the outcome of trial %d was not taken, %s", held.number, e)
             return None
         if refusal is not None:
-            log.warning("trial %d failed, %s", trial.number, refusal)
+            log.warning("trial %d failed, %s", held.number, refusal)
         line = f"trial {view.number} {_summary(view)}"
         log.info("%s", line)
         with self._lock:
             if self._bar is not None:
                 self._bar.set_postfix_str(line, refresh=False)
                 self._bar.update()
-        for callback in self._callbacks:
-            callback(self.study, view)
+        self._told(view)
         return refusal
 
 
-def _evaluate(objective: Callable[[Trial], Any], trial: Trial) -> tuple[Any, Any]:
-    """Return the value of an objective, or TrialPruned, and what it suggested."""
+def _evaluate(objective: Callable[[Any], Any], trial: Any) -> tuple[Any, Any, Any]:
+    """Return the value of an objective, or TrialPruned, and what it defined."""
     try:
         value = objective(trial)
     except TrialPruned as e:
         value = e
-    return value, trial.suggestions()
-
-
-def _cancelled(study: Study, e: BaseException) -> JSON:
-    return study.goals.outcome(
-        state="failed",
-        reason="cancelled",
-        message=f"the run ended with {type(e).__name__}",
-    )
+    return value, trial._held.params, trial._held.domains
 
 
 def _summary(view: TrialView) -> str:

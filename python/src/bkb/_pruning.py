@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ._errors import InvalidRequest, TrialPruned
 
 if TYPE_CHECKING:
-    from ._trial import Trial
+    from ._study import Trial
 
 
 class Monitor:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
-from ._codec import JSON, ParamValue, plain
+from ._codec import JSON, ParamValue, encode_value, plain
 from ._errors import InvalidRequest
 
 Scale = Literal["linear", "log", "reverse-log"]
@@ -379,6 +379,18 @@ _KINDS: dict[str, Any] = {
     "ordinal": Ordinal,
     "constant": Constant,
 }
+
+
+def encode_config(space: Space, params: Mapping[str, Any]) -> JSON:
+    """Return parameters in the form of the wire."""
+    config = {}
+    for name, value in params.items():
+        if name not in space:
+            has = ", ".join(space) or "no parameters yet"
+            raise InvalidRequest(f"parameter {name!r} is not in the space, which has {has}")
+        config[name] = encode_value(space[name].coerce(value), name)
+    return config
+
 
 SpaceLike = Space | Mapping[str, Any] | str | os.PathLike[str]
 

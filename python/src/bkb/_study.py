@@ -1,64 +1,39 @@
-"""Studies."""
+"""Studies and their trials."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _errors
-from ._codec import (
-    JSON,
-    decode_duration,
-    dumps,
-    encode_attributes,
-    encode_duration,
-    encode_int,
-    encode_value,
-    integer,
+from ._codec import JSON, ParamValue, integer, number, plain
+from ._define import Series
+from ._errors import InvalidRequest, TrialPruned
+from ._goals import MARK, Reason, State
+from ._held import Held, Source
+from ._lease import LEASE, heartbeats
+from ._optimize import Catch, Run
+from ._service import AnyState, Service
+from ._space import Categorical, Float, Int, Parameter, Space, check
+from ._views import (
+    Diagnosis,
+    Event,
+    NewTrial,
+    StudyRecord,
+    StudyStatus,
+    Suggestion,
+    TrialView,
+    encode_new,
 )
-from ._errors import InvalidRequest
-from ._goals import MARK, Goals, Reason, State
-from ._space import Space, same
-from ._transport import FIRST_PAUSE, LONGEST_PAUSE, Failure, new_request_id
-from ._trial import LEASE, Trial
-from ._views import Diagnosis, Event, StudyStatus, TrialView, last_epoch
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     import optuna
 
-    from ._client import Client
-    from ._optimize import Catch, Run
-
 log = logging.getLogger("bkb")
-
-# Settings of a study by their names on the wire.
-SETTINGS = {
-    "maxTrials": "max_trials",
-    "maxCost": "max_cost",
-    "maxRetries": "max_retries",
-    "timeout": "timeout",
-    "lease": "lease",
-    "seed": "seed",
-    "proposer": "proposer",
-    "pruner": "pruner",
-}
-
-TRIALS_PER_MESSAGE = 500
-BYTES_PER_MESSAGE = 900_000  # of the server's limit of 1 MiB
-
-AnyState = Literal["queued", "running", "completed", "failed", "infeasible", "pruned"]
-Callback = Callable[["Study", TrialView], None]
-NewTrial = Mapping[str, Any] | TrialView
-
-
-def is_root(message: JSON) -> bool:
-    """Tell whether a study is the first of a series, see `_define`."""
-    return MARK in message.get("attributes", {})
 
 
 class Study:
@@ -68,8 +43,6 @@ class Study:
     ----------
     name : str
         Name of the study.
-    space : Space
-        Search space.
     objective_names : tuple of str
         Names of the objectives, in order.
     directions : tuple of str
@@ -77,15 +50,13 @@ class Study:
 
     """
 
-    def __init__(self, client: Client, message: JSON) -> None:
-        spec = message["spec"]
-        self.client = client
-        self.name: str = message["name"].removeprefix("studies/")
-        self.space = Space.from_json(spec["space"])
-        self.goals = Goals.of(message)
-        self.objective_names, self.directions = self.goals.names, self.goals.directions
+    def __init__(self, service: Service, study: StudyRecord) -> None:
+        source = Series if MARK in study.attributes else Source
+        self._service = service
+        self._source = source(service, study)
         self._runs: list[Run] = []
-        self._warned: set[str] = set()
+        self.name, self._goals = study.name, study.goals
+        self.objective_names, self.directions = study.goals.names, study.goals.directions
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
@@ -93,108 +64,56 @@ class Study:
     def _repr_html_(self) -> str:
         from ._html import study_html
 
-        return study_html(self)
+        one = len(self.objective_names) == 1
+        status = self.status
+        best = self.best_trial if one and status.completed else None
+        trials = self.iter_trials(states=["completed"]) if one else ()
+        return study_html(self.name, self._goals, status, best, trials)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_runs": []}
 
     @property
-    def _parent(self) -> str:
-        return f"studies/{self.name}"
+    def space(self) -> Space:
+        """The search space, as far as the objective has defined it."""
+        return self._source.space
 
-    def check_same(self, goals: Goals, space: Mapping[str, Any] | None) -> None:
-        """Refuse to continue this study with other objectives or another space."""
-        mine, theirs = (list(zip(g.names, g.directions, strict=True)) for g in (self.goals, goals))
-        if not (self.goals.ordered and goals.ordered):
-            mine.sort()
-            theirs.sort()
-        if mine != theirs:
-            raise _errors.StudyExists(
-                f"study {self.name!r} exists with the objectives {mine}, not {theirs}, "
-                "take another name"
-            )
-        typed = space is not None and all(hasattr(p, "to_json") for p in space.values())
-        if space is None or not typed:
-            return
-        given, stored = Space(space), self.space
-        differ = [n for n in given if n not in stored or not same(given[n], stored[n])]
-        differ += [n for n in stored if n not in given]
-        if isinstance(space, Space) and space.constraints != stored.constraints:
-            differ.append("constraints")
-        if differ:
-            raise _errors.StudyExists(
-                f"study {self.name!r} exists with another search space, "
-                f"{', '.join(map(repr, differ))} differ, take another name"
-            )
-
-    def warn(self, warnings: Iterable[JSON]) -> None:
-        """Log warnings about the search space."""
-        for w in warnings:
-            where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
-            advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
-            log.warning("%s of study %s, %s", where, self.name, advice)
-
-    def warn_once(self, kind: str, text: str) -> None:
-        """Log a warning if this object logged none of the kind before."""
-        if kind not in self._warned:
-            self._warned.add(kind)
-            log.warning("study %s, %s", self.name, text)
-
-    def warn_of_others(self, given: JSON) -> None:
-        """Log which settings of a specification differ from those of this study.
-
-        Settings that are left out or 0 are not compared, nor are attributes.
-        """
-        spec, differ = self.spec(), []
-        for key, name in SETTINGS.items():
-            wanted, has = given.get(key), spec.get(key)
-            if key in ("timeout", "lease") and wanted:
-                wanted, has = decode_duration(wanted), decode_duration(has or "0s")
-            if isinstance(wanted, dict):
-                wanted, has = _components(wanted, has or {})
-            if wanted not in (None, 0, "0") and wanted != has:
-                differ.append(f"{name} {has or 0}, not {wanted}")
-        if differ:
-            log.warning(
-                "study %s exists and keeps its settings, which are %s", self.name, ", ".join(differ)
-            )
+    @property
+    def generations(self) -> list[str]:
+        """Names of the studies on the server, of which one without a space has several."""
+        return self._source.generations
 
     # What a study is now.
 
-    def _get(self) -> JSON:
-        return self.client.transport.call("GetStudy", {"name": self._parent})
-
     def spec(self) -> JSON:
         """Return what the study was created with, in the form of the wire."""
-        spec: JSON = self._get()["spec"]
+        spec: JSON = self._service.get(self._source.newest().name)["spec"]
         return spec
 
     @property
     def status(self) -> StudyStatus:
         """The state of the study and the number of its trials."""
-        return StudyStatus.decode(self._get())
+        return self._source.status()
 
     def pause(self) -> None:
         """Hand out no trials for now."""
-        self.client.transport.call("PauseStudy", {"name": self._parent}, writes=True)
+        self._service.change("PauseStudy", self._source.newest().name)
 
     def resume(self) -> None:
         """Hand out trials again."""
-        self.client.transport.call("ResumeStudy", {"name": self._parent}, writes=True)
+        self._service.change("ResumeStudy", self._source.newest().name)
 
     def finish(self, detail: str = "") -> None:
         """End the study for good. Running trials may still be told."""
-        request = {"name": self._parent, "detail": detail}
-        self.client.transport.call("FinishStudy", request, writes=True)
+        self._service.change("FinishStudy", self._source.newest().name, detail=detail)
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes of the study. An empty text removes one."""
-        self.client.set_attributes(self._parent, attributes)
+        self._service.set_attributes(self._source.newest().name, attributes)
 
     def diagnosis(self) -> Diagnosis:
         """Return the state of the proposer's model."""
-        answer = self.client.transport.call("GetDiagnosis", {"parent": self._parent})
-        return Diagnosis.decode(answer)
+        return self._service.diagnosis(self._source.newest())
 
     # Trials to run.
 
@@ -233,46 +152,9 @@ class Study:
             The study is paused.
 
         """
-        request: JSON = {"parent": self._parent}
-        if count == "auto":
-            request["autoCount"] = True
-        elif count is not None:
-            request["count"] = integer(count, "count", 1, 2**31 - 1)
-        if worker:
-            request["worker"] = worker
-        if lease is not None:
-            request["lease"] = encode_duration(lease, "lease")
-        request["requestId"] = new_request_id()
-        try:
-            answer = self.client.transport.call("Ask", request, writes=True)
-        except KeyboardInterrupt:
-            if not worker:  # a named worker gets the trials back
-                self._return(request)
-            raise
-        for text in answer.get("warnings", []):  # the server repeats them at each ask
-            self.warn_once(text, text)
-        trials = [self.make_trial(m, lease) for m in answer["trials"]]
+        at, views = self._source.ask(count, worker, lease)
+        trials = [Trial(self, Held(self._source, at, view), lease) for view in views]
         return trials[0] if count is None else trials
-
-    def _return(self, request: JSON) -> None:
-        """Cancel the trials of an ask whose answer did not arrive.
-
-        The same request has the same answer. If it did not arrive either, it hands out
-        trials now, which are cancelled too.
-        """
-        try:
-            answer = self.client.transport.call("Ask", request, writes=True, retry_for=1.0)
-            for m in answer["trials"]:
-                trial = self.make_trial(m, None)
-                trial.tell(state="failed", reason="cancelled", message="the ask was interrupted")
-        except _errors.StudyFinished:
-            pass
-        except _errors.Error as e:
-            log.warning("a trial may run until its lease ends, %s", e)
-
-    def make_trial(self, message: JSON, lease: float | None) -> Trial:
-        """Return the trial of a message."""
-        return Trial(self, message, lease)
 
     def tell(
         self,
@@ -309,7 +191,7 @@ class Study:
             Notes.
 
         """
-        outcome = self.goals.outcome(
+        outcome = self._goals.outcome(
             value,
             state=state,
             reason=reason,
@@ -319,52 +201,14 @@ class Study:
             attributes=attributes,
         )
         if isinstance(trial, Trial):
-            return trial.tell_outcome(outcome)
-        return self.tell_outcome(trial, 0, outcome)
-
-    def tell_outcome(self, trial: int, epoch: int, outcome: JSON) -> TrialView:
-        """Tell an outcome in the form of the wire."""
-        request = {
-            "name": self._trial_name(trial),
-            "epoch": encode_int(epoch),
-            "outcome": outcome,
-        }
-        answer = self.client.transport.call("Tell", request, writes=True)
-        if answer.get("late"):
-            log.warning(
-                "trial %d of %s was handed to another worker, the outcome is a late result",
-                trial,
-                self.name,
-            )
-        return self._view(answer["trial"])
-
-    def _view(self, m: JSON) -> TrialView:
-        return TrialView.decode(m, self.objective_names)
-
-    def _trial_name(self, number: int) -> str:
-        return f"{self._parent}/trials/{number}"
-
-    def encode_config(self, params: Mapping[str, Any]) -> dict[str, JSON]:
-        """Return parameters in the form of the wire."""
-        config = {}
-        for name, value in params.items():
-            if name not in self.space:
-                has = ", ".join(self.space) or "no parameters yet"
-                raise InvalidRequest(f"parameter {name!r} is not in the space, which has {has}")
-            config[name] = encode_value(self.space[name].coerce(value), name)
-        return config
+            return trial._held.tell(outcome)
+        return self._source.tell(trial, outcome)
 
     def enqueue(
         self, params: Mapping[str, Any], *, attributes: Mapping[str, Any] | None = None
     ) -> TrialView:
         """Put a configuration in the queue, which is handed out before others."""
-        request = {
-            "parent": self._parent,
-            "config": self.encode_config(params),
-            "attributes": encode_attributes(attributes),
-        }
-        answer = self.client.transport.call("EnqueueTrial", request, writes=True)
-        return self._view(answer)
+        return self._source.enqueue(params, attributes)
 
     def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
         """Add finished trials that ran elsewhere, and return their numbers.
@@ -379,75 +223,15 @@ class Study:
         """
         if isinstance(trials, (Mapping, TrialView)):
             raise InvalidRequest("trials is one trial, give a list of trials")
-        return self.add_encoded(self.encode_new(trial) for trial in trials)
-
-    def add_encoded(self, messages: Iterable[JSON]) -> list[int]:
-        """Add trials in the form of the wire, and return their numbers."""
-        numbers: list[int] = []
-        batch: list[JSON] = []
-        size = 0
-        for m in messages:
-            bytes_ = len(dumps(m)) + 1
-            if batch and (len(batch) == TRIALS_PER_MESSAGE or size + bytes_ > BYTES_PER_MESSAGE):
-                numbers += self._add(batch, len(numbers))
-                batch, size = [], 0
-            batch.append(m)
-            size += bytes_
-        if batch:
-            numbers += self._add(batch, len(numbers))
-        return numbers
-
-    def _add(self, batch: list[JSON], before: int) -> list[int]:
-        request = {"parent": self._parent, "trials": batch}
-        try:
-            answer = self.client.transport.call_identified("AddTrials", request)
-        except _errors.Error as e:
-            for d in e.details:
-                if "index" in d.get("metadata", {}):
-                    d["metadata"]["index"] = str(int(d["metadata"]["index"]) + before)
-            raise
-        return [int(n) for n in answer["numbers"]]
-
-    def encode_new(self, trial: NewTrial) -> JSON:
-        """Return a trial to add in the form of the wire."""
-        if isinstance(trial, TrialView):
-            trial = as_dict(trial)
-        known = {"params", "value", "state", "reason", "message", "std_err", "cost"}
-        unknown = set(trial) - known - {"attributes", "reports"}
-        if unknown or "params" not in trial:
-            raise InvalidRequest(
-                f"a trial to add has the keys {', '.join(trial)}, give params and some of "
-                f"{', '.join(sorted(known - {'params'}))}, attributes, reports"
-            )
-        told = {k: trial[k] for k in known - {"params"} if k in trial}
-        m: JSON = {
-            "requestId": new_request_id(),
-            "config": self.encode_config(trial["params"]),
-            "outcome": self.goals.outcome(**told),
-            "attributes": encode_attributes(trial.get("attributes")),
-        }
-        reports = []
-        for step, value in trial.get("reports", {}).items():
-            reports.append({"step": encode_int(int(step)), "values": self.goals.report(value)})
-        if reports:
-            m["reports"] = reports
-        return m
+        self._source.newest()
+        return self._source.add(encode_new(self.space, self._goals, trial) for trial in trials)
 
     # Trials that are there.
 
     def trial(self, number: int, *, reports: bool = True) -> TrialView:
         """Return a trial by its number."""
-        view = "TRIAL_VIEW_FULL" if reports else "TRIAL_VIEW_BASIC"
-        name = self._trial_name(number)
-        m = self.client.transport.call("GetTrial", {"name": name, "view": view})
-        if "reports" in m.get("omitted", []) and reports:
-            m["reports"] = [
-                r
-                for page in self.client.pages("ListReports", {"parent": name})
-                for r in page.get("reports", [])
-            ]
-            m["omitted"].remove("reports")
-        return self._view(m)
+        at, place = self._source.locate(number)
+        return self._source.shown(at, self._service.trial(at, place, reports=reports))
 
     def iter_trials(
         self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
@@ -464,31 +248,12 @@ class Study:
             Whether the trials carry their reports.
 
         """
-        request: JSON = {
-            "parent": self._parent,
-            "states": ["TRIAL_STATE_" + s.upper() for s in states],
-            "worker": worker,
-        }
-        if reports:
-            request["view"] = "TRIAL_VIEW_FULL"
-        for page in self.client.pages("ListTrials", request):
-            for m in page.get("trials", []):
-                view = self._view(m)
-                if reports and "reports" in view.omitted:
-                    view = self.trial(view.number)
-                yield view
+        return self._source.trials(states, worker, reports)
 
     @property
     def trials(self) -> list[TrialView]:
         """All trials in order of number."""
-        return list(self.iter_trials())
-
-    def _best(self) -> list[TrialView]:
-        return [
-            self._view(m)
-            for page in self.client.pages("GetBest", {"parent": self._parent})
-            for m in page.get("trials", [])
-        ]
+        return sorted(self.iter_trials(), key=lambda t: t.number)
 
     @property
     def best_trial(self) -> TrialView:
@@ -497,10 +262,10 @@ class Study:
             raise InvalidRequest(
                 f"study {self.name!r} has {len(self.objective_names)} objectives, use pareto_front"
             )
-        best = self._best()
+        best = self.pareto_front
         if not best:
             raise _errors.NotFound(f"study {self.name!r} has no completed trial yet")
-        broken = self.goals.broken(best[0].metrics)
+        broken = self._goals.broken(best[0].metrics)
         if broken:
             log.warning(
                 "the best trial of study %s breaks a constraint, %s, as all completed trials do",
@@ -524,7 +289,8 @@ class Study:
     @property
     def pareto_front(self) -> list[TrialView]:
         """The trials of the Pareto front, in order of number."""
-        return self._best()
+        at = self._source.newest()
+        return [self._source.shown(at, view) for view in self._service.best(at)]
 
     def to_dataframe(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
         """Return a data frame with a row for each trial.
@@ -537,7 +303,7 @@ class Study:
         """
         from ._frame import to_dataframe
 
-        return to_dataframe(self, backend)
+        return to_dataframe(self.iter_trials(), backend)
 
     def to_optuna(self, storage: Any = None, *, study_name: str | None = None) -> optuna.Study:
         """Return a copy of the study for Optuna, as for its plots. It needs Optuna.
@@ -558,7 +324,9 @@ class Study:
         """
         from ._to_optuna import to_optuna
 
-        return to_optuna(self, storage, study_name)
+        trials = self.iter_trials(reports=True)
+        notes = self.status.attributes
+        return to_optuna(study_name or self.name, self.space, self._goals, notes, trials, storage)
 
     def watch(self, after: int = 0, *, until_finished: bool = False) -> Iterator[Event]:
         """Yield what happens in the study, and wait for more.
@@ -571,27 +339,10 @@ class Study:
             Whether to end when the study has finished.
 
         """
-        transport = self.client.transport
-        parent, position, uid, pause = self._parent, after, "0", FIRST_PAUSE
-        until = time.monotonic() + transport.retry_for
-        while not (until_finished and self._quiet(position)):
-            request = {"parent": parent, "after": encode_int(position), "uid": uid}
-            try:
-                for m in transport.stream("Watch", request):
-                    uid = m.get("uid", "0")
-                    event = Event.decode(m, self._view)
-                    position, pause = event.position, FIRST_PAUSE
-                    yield event
-                    until = time.monotonic() + transport.retry_for
-                    finished = until_finished and event.study_state == "finished"
-                    if finished and self._quiet(position):
-                        return
-                return
-            except Failure as f:
-                if not f.retryable() or time.monotonic() > until:
-                    raise f.error() from f.__cause__
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+        at = self._source.newest()
+        for e in self._service.watch(at, after, self._quiet if until_finished else None):
+            shown = None if e.trial is None else self._source.shown(at, e.trial)
+            yield dataclasses.replace(e, trial=shown)
 
     def _quiet(self, position: int) -> bool:
         """Tell whether no more events are expected after a position."""
@@ -639,15 +390,19 @@ class Study:
             Whether to show a bar, which needs tqdm.
 
         """
-        from ._optimize import Run
+
+        def told(view: TrialView) -> None:
+            for callback in callbacks:
+                callback(self, view)
 
         run = Run(
-            self,
+            self._source,
+            lambda: self.ask(lease=lease),
             objective,
+            told,
             n_trials=n_trials,
             timeout=timeout,
             catch=catch,
-            callbacks=callbacks,
             lease=lease,
             executor=executor,
             show_progress_bar=show_progress_bar,
@@ -664,37 +419,175 @@ class Study:
             run.stop.set()
 
 
-def as_dict(view: TrialView) -> dict[str, Any]:
-    """Return a finished trial as a trial to add."""
-    if view.state in ("queued", "running"):
-        raise InvalidRequest(f"trial {view.number} is {view.state}, add trials that are over")
-    trial: dict[str, Any] = {
-        "params": view.params,
-        "state": view.state,
-        "message": view.message,
-        "std_err": dict(view.std_errs),
-        "attributes": view.attributes,
-        "reports": {r.step: r.values for r in last_epoch(view.reports)},
-    }
-    if view.metrics:
-        trial["value"] = view.metrics
-    if view.cost:
-        trial["cost"] = view.cost
-    if view.reason:
-        trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
-    return trial
+Callback = Callable[[Study, TrialView], None]
 
 
-def _components(given: JSON, stored: JSON) -> tuple[str, str]:
-    """Return the names of two components, and the given options that differ.
+class Trial:
+    """A trial that runs here.
 
-    Other options have their defaults.
+    As a context manager it renews its lease until the block ends. An exception in the
+    block ends the trial as failed, and `TrialPruned` as pruned.
+
+    Attributes
+    ----------
+    study : Study
+        Study of the trial.
+    number : int
+        Number of the trial in its study, from 0.
+    params : dict
+        Value of each active parameter. ``trial["lr"]`` is short for one. Without a declared
+        space they are those that the objective has asked for.
+    view : TrialView
+        The trial as the server handed it out.
+
     """
-    wanted, has = (json.loads(c.get("options") or "{}") for c in (given, stored))
-    keys = [k for k in wanted if wanted[k] != has.get(k)]
-    names = given["name"], stored.get("name", "none")
-    if not keys or names[0] != names[1]:
-        return names
-    options = ({k: o.get(k) for k in keys} for o in (wanted, has))
-    first, second = (f"{n} {json.dumps(o)}" for n, o in zip(names, options, strict=True))
-    return first, second
+
+    def __init__(self, study: Study, held: Held, lease: float | None = None) -> None:
+        self.study, self._held, self._lease = study, held, lease
+        self.number, self.view = held.number, held.view
+
+    @property
+    def params(self) -> dict[str, ParamValue]:
+        """Value of each active parameter."""
+        return self._held.params
+
+    @property
+    def suggestion(self) -> Suggestion | None:
+        """What the proposer predicted, or None."""
+        return self.view.suggestion
+
+    @property
+    def epoch(self) -> int:
+        """How often the trial was started."""
+        return self.view.epoch
+
+    @property
+    def worker(self) -> str:
+        """Name of the worker, if `Study.ask` gave one."""
+        return self.view.worker
+
+    def __getitem__(self, name: str) -> Any:
+        return self._held.params[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._held.params
+
+    def __repr__(self) -> str:
+        return f"Trial({self.study.name!r}, {self.number}, {self.params!r})"
+
+    def _repr_html_(self) -> str:
+        from ._html import trial_html
+
+        return trial_html(self.study.name, self.number, self.params)
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """Return the value of a parameter, as in Optuna.
+
+        In a study without a declared search space this defines the parameter. In another
+        one it must agree with the space.
+        """
+        low = number(low, f"low of parameter {name!r}")
+        high = number(high, f"high of parameter {name!r}")
+        return float(self._suggest(name, Float, low, high, step=plain(step), log=log))
+
+    def suggest_int(
+        self, name: str, low: int, high: int, *, step: int = 1, log: bool = False
+    ) -> int:
+        """Return the value of an integer parameter. See `suggest_float`."""
+        low, high, step = plain(low), plain(high), plain(step)
+        wide = None if step == 1 else step
+        return int(self._suggest(name, Int, low, high, step=wide, log=log))
+
+    def suggest_categorical(self, name: str, choices: Sequence[ParamValue]) -> Any:
+        """Return the value of a categorical parameter. See `suggest_float`."""
+        return self._suggest(name, Categorical, [plain(v) for v in choices])
+
+    def _suggest(self, name: str, kind: type[Parameter], *args: Any, **fields: Any) -> Any:
+        try:
+            p = kind(*args, **fields)
+        except InvalidRequest as e:
+            raise InvalidRequest(str(e).replace(kind.__name__, f"parameter {name!r}", 1)) from None
+        check(name, p)
+        return self._held.source.suggest(self._held, name, p)
+
+    def report(self, value: Any, step: int) -> None:
+        """Report an intermediate value, or a dict of metrics, at a step.
+
+        The answer says whether the trial should stop. See `should_prune`. A step that was
+        reported before keeps its first value, and a warning says so once.
+        """
+        self._held.report(value, integer(step, "step", -(2**63), 2**63 - 1))
+
+    def should_prune(self) -> bool:
+        """Return whether the trial should stop.
+
+        The reason is a pruner, a lost lease, or a run that was cancelled. The last report
+        or heartbeat brought it, so that this call costs nothing.
+        """
+        return self._held.stop
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the trial should stop, for people."""
+        return self._held.stop_reason
+
+    def renew(self, lease: float = LEASE) -> None:
+        """Send a heartbeat, which renews the lease for so many seconds.
+
+        In a ``with`` block and in `Study.optimize` this happens without you.
+        """
+        self._held.renew(lease)
+
+    def tell(
+        self,
+        value: Any = None,
+        *,
+        state: State | None = None,
+        reason: Reason | None = None,
+        message: str = "",
+        std_err: Any = None,
+        cost: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> TrialView:
+        """Tell the outcome of the trial. See `Study.tell`."""
+        return self.study.tell(
+            self,
+            value,
+            state=state,
+            reason=reason,
+            message=message,
+            std_err=std_err,
+            cost=cost,
+            attributes=attributes,
+        )
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes of the trial. An empty text removes one."""
+        self._held.set_attributes(attributes)
+
+    def __enter__(self) -> Trial:
+        heartbeats.add(self._held, self._lease or LEASE, now=self._lease is None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        e: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        held = self._held
+        heartbeats.remove(held)
+        if held.told:
+            return isinstance(e, TrialPruned)
+        try:
+            held.tell(held.outcome_of(e))
+        except _errors.AlreadyTold:
+            if e is None or isinstance(e, TrialPruned):
+                return e is not None
+        except _errors.Error as failure:
+            if e is None or isinstance(e, TrialPruned):
+                raise
+            log.warning("trial %d could not be told, %s", self.number, failure)
+        return isinstance(e, TrialPruned)

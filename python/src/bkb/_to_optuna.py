@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import optuna
 from optuna.distributions import (
@@ -17,11 +17,9 @@ from optuna.distributions import (
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from ._space import Constant, Float, Int, Parameter
+from ._goals import Goals
+from ._space import Constant, Float, Int, Parameter, Space
 from ._views import TrialView, last_epoch
-
-if TYPE_CHECKING:
-    from ._study import Study
 
 STATES = {
     "queued": TrialState.WAITING,
@@ -33,21 +31,25 @@ STATES = {
 }
 
 
-def to_optuna(study: Study, storage: Any, study_name: str | None) -> optuna.Study:
-    """Copy a study. See `Study.to_optuna`."""
-    directions = [StudyDirection[d.upper()] for d in study.directions]
-    copy = optuna.create_study(
-        storage=storage, study_name=study_name or study.name, directions=directions
-    )
+def to_optuna(
+    name: str,
+    space: Space,
+    goals: Goals,
+    attributes: Mapping[str, str],
+    trials: Iterable[TrialView],
+    storage: Any,
+) -> optuna.Study:
+    """Make a copy of a study. See `Study.to_optuna`."""
+    directions = [StudyDirection[d.upper()] for d in goals.directions]
+    copy = optuna.create_study(storage=storage, study_name=name, directions=directions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        copy.set_metric_names(list(study.objective_names))
-    for name, text in study.status.attributes.items():
-        copy.set_user_attr(name, text)
-    distributions = {name: distribution(p) for name, p in study.space.items()}
-    limits = study.goals.limits
-    for view in study.iter_trials(reports=True):
-        copy.add_trial(_frozen(view, distributions, limits))
+        copy.set_metric_names(list(goals.names))
+    for key, text in attributes.items():
+        copy.set_user_attr(key, text)
+    distributions = {name: distribution(p) for name, p in space.items()}
+    for view in trials:
+        copy.add_trial(_frozen(view, distributions, goals.limits))
     return copy
 
 

@@ -1,12 +1,14 @@
-"""Frozen views of what the server answers."""
+"""Frozen records of what the server answers. They know no connection."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from ._codec import (
     JSON,
@@ -15,22 +17,63 @@ from ._codec import (
     decode_float,
     decode_metrics,
     decode_time,
+    encode_attributes,
+    encode_int,
 )
+from ._errors import InvalidRequest
+from ._goals import Goals
+from ._space import Space, encode_config
+
+T = TypeVar("T", bound="_Record")
+
+# How an attribute of each type is read, and what it is if the field is missing.
+_READERS: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "int": (int, 0),
+    "float": (decode_float, 0.0),
+    "str": (str, ""),
+    "bool": (bool, False),
+    "tuple[str, ...]": (tuple, ()),
+    "tuple[float, ...]": (lambda v: tuple(map(decode_float, v)), ()),
+    "Mapping[str, float]": (lambda v: {n: decode_float(x) for n, x in v.items()}, {}),
+    "Mapping[str, str]": (dict, {}),
+    "datetime | None": (decode_time, None),
+}
 
 
-def _word(name: str, prefix: str) -> str:
+def word(name: str, prefix: str) -> str:
     """Return the word of an enum value, empty for the zero value."""
     word = name.removeprefix(prefix).lower()
     return "" if word == "unspecified" else word
 
 
-def state_word(name: str) -> str:
-    """Return the word of a trial's state."""
-    return _word(name, "TRIAL_STATE_")
+class _Record:
+    """A message whose fields have the names of the attributes."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        _READERS[f"{cls.__name__} | None"] = cls.decode, None
+        _READERS[f"tuple[{cls.__name__}, ...]"] = lambda v: tuple(map(cls.decode, v)), ()
+
+    @classmethod
+    def decode(cls: type[T], m: JSON) -> T:
+        """Read a message."""
+        return cls(**{n: read(m[k]) if k in m else empty for n, k, read, empty in _fields(cls)})  # type: ignore[arg-type]
+
+
+@cache
+def _fields(cls: type[_Record]) -> list[tuple[str, str, Callable[[Any], Any], Any]]:
+    """Return each attribute, its field, and how it is read."""
+    found = []
+    for f in fields(cls):  # type: ignore[arg-type]
+        first, *rest = f.name.rstrip("_").split("_")
+        read, empty = _READERS[str(f.type)]
+        found.append((f.name, first + "".join(map(str.capitalize, rest)), read, empty))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(_Record):
     """What the proposer predicted when it made a configuration.
 
     The lists have one number for each objective, and are empty without a model.
@@ -43,36 +86,14 @@ class Suggestion:
     bound: tuple[float, ...]
     beta: tuple[float, ...]
 
-    @classmethod
-    def decode(cls, m: JSON) -> Suggestion:
-        """Read a message."""
-
-        def floats(name: str) -> tuple[float, ...]:
-            return tuple(decode_float(v) for v in m.get(name, []))
-
-        return cls(
-            m.get("phase", ""),
-            int(m.get("seen", 0)),
-            floats("mean"),
-            floats("stdDev"),
-            floats("bound"),
-            floats("beta"),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(_Record):
     """Intermediate values at a step."""
 
     step: int
     values: Mapping[str, float]
     epoch: int
-
-    @classmethod
-    def decode(cls, m: JSON) -> Report:
-        """Read a message."""
-        values = {name: decode_float(v) for name, v in m.get("values", {}).items()}
-        return cls(int(m.get("step", 0)), values, int(m.get("epoch", 0)))
 
 
 def last_epoch(reports: Sequence[Report]) -> list[Report]:
@@ -149,16 +170,16 @@ class TrialView:
         attributes = {**m.get("attributes", {}), **outcome.get("attributes", {})}
         return cls(
             number=int(m.get("number", 0)),
-            state=state_word(m.get("state", "")),
+            state=word(m.get("state", ""), "TRIAL_STATE_"),
             params=decode_config(m.get("config", {})),
             objectives=objectives,
             metrics=decode_metrics(metrics),
             std_errs={n: decode_float(v["stdErr"]) for n, v in metrics.items() if "stdErr" in v},
-            reason=_word(outcome.get("reason", ""), "FAIL_REASON_"),
+            reason=word(outcome.get("reason", ""), "FAIL_REASON_"),
             message=outcome.get("message", ""),
             cost=decode_float(outcome.get("cost", 0.0)),
             attributes=attributes,
-            origin=_word(m.get("origin", ""), "ORIGIN_"),
+            origin=word(m.get("origin", ""), "ORIGIN_"),
             epoch=int(m.get("epoch", 0)),
             worker=m.get("worker", ""),
             suggestion=Suggestion.decode(m["suggestion"]) if "suggestion" in m else None,
@@ -171,8 +192,59 @@ class TrialView:
         )
 
 
+NewTrial = Mapping[str, Any] | TrialView
+
+
+def as_dict(view: TrialView) -> dict[str, Any]:
+    """Return a finished trial as a trial to add."""
+    if view.state in ("queued", "running"):
+        raise InvalidRequest(f"trial {view.number} is {view.state}, add trials that are over")
+    trial: dict[str, Any] = {
+        "params": view.params,
+        "state": view.state,
+        "message": view.message,
+        "std_err": dict(view.std_errs),
+        "attributes": view.attributes,
+        "reports": {r.step: r.values for r in last_epoch(view.reports)},
+    }
+    if view.metrics:
+        trial["value"] = view.metrics
+    if view.cost:
+        trial["cost"] = view.cost
+    if view.reason:
+        trial["reason"] = "cancelled" if view.reason == "expired" else view.reason
+    return trial
+
+
+def encode_new(space: Space, goals: Goals, trial: NewTrial) -> JSON:
+    """Return a trial to add in the form of the wire."""
+    if isinstance(trial, TrialView):
+        trial = as_dict(trial)
+    known = {"params", "value", "state", "reason", "message", "std_err", "cost"}
+    unknown = set(trial) - known - {"attributes", "reports"}
+    if unknown or "params" not in trial:
+        raise InvalidRequest(
+            f"a trial to add has the keys {', '.join(trial)}, give params and some of "
+            f"{', '.join(sorted(known - {'params'}))}, attributes, reports"
+        )
+    told = {k: trial[k] for k in known - {"params"} if k in trial}
+    m: JSON = {
+        "requestId": os.urandom(16).hex(),
+        "config": encode_config(space, trial["params"]),
+        "outcome": goals.outcome(**told),
+        "attributes": encode_attributes(trial.get("attributes")),
+    }
+    reports = trial.get("reports", {})
+    if reports:
+        m["reports"] = [
+            {"step": encode_int(int(step)), "values": goals.report(value)}
+            for step, value in reports.items()
+        ]
+    return m
+
+
 @dataclass(frozen=True, slots=True)
-class StudyStatus:
+class StudyStatus(_Record):
     """A study as it stood when the server answered.
 
     Attributes
@@ -210,37 +282,52 @@ class StudyStatus:
     unread: str
 
     @classmethod
-    def decode(cls, m: JSON) -> StudyStatus:
-        """Read a message."""
-        counts: dict[str, Any] = {
-            k: int(m.get(k, 0))
-            for k in (
-                "position",
-                "queued",
-                "running",
-                "completed",
-                "failed",
-                "infeasible",
-                "pruned",
-                "added",
-            )
-        }
+    def of(cls, m: JSON) -> StudyStatus:
+        """Read a message about a study."""
+        return cls.decode(
+            {
+                **m,
+                "name": m["name"].removeprefix("studies/"),
+                "state": "unread" if m.get("unread") else word(m["state"], "STUDY_STATE_"),
+                "finishReason": word(m.get("finishReason", ""), "FINISH_REASON_"),
+                "maxTrials": m.get("spec", {}).get("maxTrials", 0),
+                "created": m.get("createTime"),
+            }
+        )
+
+    @property
+    def begun(self) -> int:
+        """Number of trials that were handed out."""
+        over = self.completed + self.failed + self.infeasible + self.pruned
+        return self.running + over - self.added
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study of the server, without what changes while it runs."""
+
+    name: str
+    uid: str
+    space: Space
+    goals: Goals
+    spec: JSON
+    attributes: Mapping[str, str]
+
+    @classmethod
+    def of(cls, m: JSON) -> StudyRecord:
+        """Read a message about a study."""
         return cls(
             name=m["name"].removeprefix("studies/"),
-            state="unread" if m.get("unread") else _word(m.get("state", ""), "STUDY_STATE_"),
-            finish_reason=_word(m.get("finishReason", ""), "FINISH_REASON_"),
-            finish_detail=m.get("finishDetail", ""),
-            cost=decode_float(m.get("cost", 0.0)),
-            max_trials=int(m.get("spec", {}).get("maxTrials", 0)),
-            attributes=dict(m.get("attributes", {})),
-            created=decode_time(m.get("createTime")),
-            unread=m.get("unread", ""),
-            **counts,
+            uid=str(m["uid"]),
+            space=Space.from_json(m["spec"]["space"]),
+            goals=Goals.of(m),
+            spec=m["spec"],
+            attributes=m.get("attributes", {}),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedMetric:
+class LimitedMetric(_Record):
     """Model of a metric with a limit.
 
     Attributes
@@ -257,37 +344,18 @@ class LimitedMetric:
     broken: int
     noise: float
 
-    @classmethod
-    def decode(cls, m: JSON) -> LimitedMetric:
-        """Read a message."""
-        return cls(
-            m.get("metric", ""),
-            int(m.get("results", 0)),
-            int(m.get("broken", 0)),
-            decode_float(m.get("noise", 0.0)),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class InducingPointStep:
+class InducingPointStep(_Record):
     """One step of the path on which bless drew the inducing points."""
 
     lambda_: float
     inducing_points: int
     effective_dimension: float
 
-    @classmethod
-    def decode(cls, m: JSON) -> InducingPointStep:
-        """Read a message."""
-        return cls(
-            decode_float(m.get("lambda", 0.0)),
-            int(m.get("inducingPoints", 0)),
-            decode_float(m.get("effectiveDimension", 0.0)),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class InducingPointDraw:
+class InducingPointDraw(_Record):
     """How the inducing points were drawn.
 
     Attributes
@@ -309,20 +377,9 @@ class InducingPointDraw:
     rows_read: int
     path: tuple[InducingPointStep, ...]
 
-    @classmethod
-    def decode(cls, m: JSON) -> InducingPointDraw:
-        """Read a message."""
-        return cls(
-            m.get("sampler", ""),
-            decode_float(m.get("lambda", 0.0)),
-            int(m.get("rows", 0)),
-            int(m.get("rowsRead", 0)),
-            tuple(InducingPointStep.decode(s) for s in m.get("path", [])),
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(_Record):
     """State of the model of a study's proposer.
 
     Without a model only ``state`` and ``missing_results`` tell something.
@@ -384,44 +441,9 @@ class Diagnosis:
     missing_results: int = 0
     position: int = 0
     event_results: int = 0
-    length_scales: dict[str, float] = field(default_factory=dict)
+    length_scales: Mapping[str, float] = field(default_factory=dict)
     metrics: tuple[LimitedMetric, ...] = ()
     draw: InducingPointDraw | None = None
-
-    @classmethod
-    def decode(cls, m: JSON) -> Diagnosis:
-        """Read a message."""
-
-        def real(name: str) -> float:
-            return decode_float(m.get(name, 0.0))
-
-        return cls(
-            results=int(m.get("results", 0)),
-            inducing_points=int(m.get("inducingPoints", 0)),
-            capped=bool(m.get("capped", False)),
-            effective_dimension=real("effectiveDimension"),
-            information_gain=real("informationGain"),
-            noise=real("noise"),
-            beta=real("beta"),
-            theory_beta=real("theoryBeta"),
-            gap=real("gap"),
-            warnings=tuple(m.get("warnings", [])),
-            covered=int(m.get("covered", 0)),
-            predicted=int(m.get("predicted", 0)),
-            calibration=real("calibration"),
-            outliers=int(m.get("outliers", 0)),
-            idle=int(m.get("idle", 0)),
-            stuck=bool(m.get("stuck", False)),
-            failures=int(m.get("failures", 0)),
-            avoids_failures=bool(m.get("avoidsFailures", False)),
-            state=_word(m.get("state", ""), "MODEL_STATE_"),
-            missing_results=int(m.get("missingResults", 0)),
-            position=int(m.get("position", 0)),
-            event_results=int(m.get("eventResults", 0)),
-            length_scales={k: decode_float(v) for k, v in m.get("lengthScales", {}).items()},
-            metrics=tuple(LimitedMetric.decode(x) for x in m.get("metrics", [])),
-            draw=InducingPointDraw.decode(m["draw"]) if "draw" in m else None,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,12 +468,12 @@ class Event:
     trial: TrialView | None
 
     @classmethod
-    def decode(cls, m: JSON, view: Callable[[JSON], TrialView]) -> Event:
+    def decode(cls, m: JSON, objectives: tuple[str, ...]) -> Event:
         """Read a message."""
         return cls(
             int(m.get("position", 0)),
             decode_time(m.get("time")),
             m.get("event", ""),
-            _word(m.get("studyState", ""), "STUDY_STATE_"),
-            view(m["trial"]) if "trial" in m else None,
+            word(m.get("studyState", ""), "STUDY_STATE_"),
+            TrialView.decode(m["trial"], objectives) if "trial" in m else None,
         )

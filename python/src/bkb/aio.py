@@ -14,12 +14,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, overload
 
-from . import _client, _errors, _optimize, _study, _trial
+from . import _client, _errors, _optimize, _study
 from ._codec import ParamValue, integer
-from ._lease import heartbeats
+from ._lease import LEASE, heartbeats
 from ._optimize import Catch, exceptions
 from ._space import SpaceLike
-from ._views import Diagnosis, Event, StudyStatus, TrialView
+from ._views import Diagnosis, Event, NewTrial, StudyStatus, TrialView
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ async def _steps(items: Iterator[T]) -> AsyncIterator[T]:
 class Trial:
     """A running trial. See `bkb.Trial`."""
 
-    def __init__(self, trial: _trial.Trial) -> None:
+    def __init__(self, trial: _study.Trial) -> None:
         self.sync = trial
         self.number = trial.number
         self.params: dict[str, ParamValue] = trial.params
@@ -106,7 +106,7 @@ class Study:
         """Put a configuration in the queue."""
         return await asyncio.to_thread(lambda: self.sync.enqueue(params, **options))
 
-    async def add_trials(self, trials: Iterable[_study.NewTrial]) -> list[int]:
+    async def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
         """Add finished trials that ran elsewhere."""
         return await asyncio.to_thread(self.sync.add_trials, trials)
 
@@ -157,7 +157,7 @@ class Study:
         *,
         n_parallel: int = 1,
         catch: Catch = (),
-        lease: float = _trial.LEASE,
+        lease: float = LEASE,
     ) -> None:
         """Run a coroutine function as trials until the study finishes.
 
@@ -207,7 +207,7 @@ class Study:
                 return None
             except (_errors.NoTrialNow, _errors.StudyPaused) as e:
                 if time.monotonic() - begin > _optimize.SAY_AFTER:
-                    await asyncio.to_thread(_optimize.say_why, self.sync, e, self._open)
+                    await asyncio.to_thread(_optimize.say_why, self.sync._source, e, self._open)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 1.0)
 
@@ -219,20 +219,21 @@ class Study:
         lease: float,
     ) -> None:
         failure: BaseException | None = None
-        heartbeats.add(trial.sync, lease)
-        self._open.add(trial.sync.number)
+        held = trial.sync._held
+        heartbeats.add(held, lease)
+        self._open.add(held.number)
         try:
             value = await objective(trial)
-            outcome = self.sync.goals.outcome(value)
+            outcome = held.source.goals.outcome(value)
         except BaseException as e:
-            outcome = trial.sync.outcome_of(e)
+            outcome = held.outcome_of(e)
             if not isinstance(e, (_errors.TrialPruned, *catch)):
                 failure = e
         finally:
-            heartbeats.remove(trial.sync)
-            self._open.discard(trial.sync.number)
+            heartbeats.remove(held)
+            self._open.discard(held.number)
         try:
-            _, refusal = await asyncio.shield(asyncio.to_thread(trial.sync.settle, outcome))
+            _, refusal = await asyncio.shield(asyncio.to_thread(held.settle, outcome))
         except (_errors.AlreadyTold, _errors.LeaseLost) as e:
             log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
             refusal = None

@@ -12,7 +12,7 @@ except ImportError as e:
 from ._pruning import Monitor
 
 if TYPE_CHECKING:
-    from ._trial import Trial
+    from ._study import Trial
 
 __all__ = ["BKBPruningCallback"]
 

@@ -15,7 +15,7 @@ from ._errors import TrialPruned
 from ._pruning import Monitor
 
 if TYPE_CHECKING:
-    from ._trial import Trial
+    from ._study import Trial
 
 __all__ = ["BKBPruningCallback"]
 

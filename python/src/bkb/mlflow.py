@@ -20,7 +20,8 @@ except ImportError as e:
 from ._views import TrialView, last_epoch
 
 if TYPE_CHECKING:
-    from ._study import AnyState, Study
+    from ._service import AnyState
+    from ._study import Study
 
 __all__ = ["MLflowCallback", "export"]
 
@@ -65,7 +66,7 @@ class MLflowCallback:
 
     def _run(self, study: Study) -> tuple[str, str]:
         with self._lock:
-            key = (study.client.transport.dialer.describe(), study.name)
+            key = (study._service.where, study.name)
             if key not in self._runs:
                 name = self._experiment or study.name
                 found = self._client.get_experiment_by_name(name)

@@ -42,15 +42,15 @@ from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from ._client import Client, Component
-from ._codec import JSON, ParamValue, encode_float, encode_int
+from ._client import Client
+from ._codec import ParamValue, encode_float
 from ._errors import InvalidRequest
 from ._goals import Direction
 from ._presence import MOST_VALUES, Condition, Presence, Value
 from ._scratch import scratch_client
 from ._space import MOST_CHOICES, Categorical, Float, Int, Parameter
-from ._study import Study
-from ._trial import Trial
+from ._spec import Component
+from ._study import Study, Trial
 
 __all__ = ["BKBSampler"]
 
@@ -217,9 +217,14 @@ class BKBSampler(BaseSampler):
                 mirror = _Mirror(self._create, study, {}, constraints, seed)
             history.mirrors[key] = mirror
             while len(history.mirrors) > MIRRORS:
-                history.mirrors.popitem(last=False)[1].delete()
+                oldest = history.mirrors.popitem(last=False)[1]
+                if oldest.axes:
+                    self._copies().delete_study(oldest.study.name)
         history.mirrors.move_to_end(key)
         return mirror
+
+    def _copies(self) -> Client:
+        return self._client or scratch_client()
 
     def _create(
         self, study: optuna.Study, space: dict[str, Parameter], violations: list[str], seed: int
@@ -238,7 +243,7 @@ class BKBSampler(BaseSampler):
             for name, d in zip(names, study.directions, strict=True)
         }
         base = re.sub(r"[^a-z0-9_-]+", "-", study.study_name.lower())[:40].strip("-")
-        return (self._client or scratch_client()).create_study(
+        return self._copies().create_study(
             f"optuna-{base}-{uuid.uuid4().hex[:8]}",
             space,
             objectives=objectives,
@@ -502,10 +507,6 @@ class _Mirror:
             violations = list(self._violations({}))
             self.study: Study = create(study, parameters, violations, seed)
 
-    def delete(self) -> None:
-        if self.axes:
-            self.study.client.delete_study(self.study.name)
-
     def config(self, params: Mapping[str, Any]) -> Config | None:
         """Return parameters as the copy has them, or None if they are not of its space."""
         config: Config = {}
@@ -671,18 +672,9 @@ class _Mirror:
         return {s: t.intermediate_values[s] for s in kept}
 
     def _report(self, trial: Trial, reports: Mapping[int, float]) -> None:
-        if not reports:
-            return
-        messages: list[JSON] = [
-            {"step": encode_int(s), "values": {self._objectives[0]: encode_float(v)}}
-            for s, v in reports.items()
-        ]
-        request = {
-            "name": f"studies/{self.study.name}/trials/{trial.number}",
-            "epoch": encode_int(trial.epoch),
-            "reports": messages,
-        }
-        self.study.client.transport.call("Report", request, writes=True)
+        name = self._objectives[0]
+        if reports:
+            trial._held.report_all({s: {name: encode_float(v)} for s, v in reports.items()})
 
 
 def _interrupted() -> bool:

@@ -37,10 +37,9 @@ from . import _errors
 from ._choices import Choices
 from ._client import Client, connect, open_file
 from ._errors import InvalidRequest
-from ._lease import heartbeats
+from ._lease import LEASE, heartbeats
 from ._space import Float, Int, Parameter
-from ._study import Study
-from ._trial import LEASE, Trial
+from ._study import Study, Trial
 
 log = logging.getLogger("bkb")
 
@@ -174,7 +173,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
             except (_errors.NoTrialNow, _errors.StudyPaused):
                 return None
             self._trials[trial_id] = trial
-            heartbeats.add(trial, LEASE)
+            heartbeats.add(trial._held, LEASE)
         params = self._trials[trial_id].params
         return unflatten_dict({n: self._decode[n](v) for n, v in params.items()})
 
@@ -210,7 +209,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
         except _errors.Error as e:
             # Ray would end all trials.
             log.warning("trial %d cannot be told, %s", trial.number, e)
-            heartbeats.remove(trial)
+            heartbeats.remove(trial._held)
 
     def save(self, checkpoint_path: str) -> None:
         """Save the name of the study and the running trials. Ray calls it."""
@@ -222,7 +221,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
         with open(checkpoint_path, "rb") as f:
             self.__dict__.update(pickle.load(f))
         for trial in self._trials.values():
-            heartbeats.add(trial, LEASE, now=True)
+            heartbeats.add(trial._held, LEASE, now=True)
 
 
 Converted = tuple[Parameter, Callable[[Any], Any], Callable[[Any], Any]]

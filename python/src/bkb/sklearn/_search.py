@@ -19,10 +19,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 
 from .. import _errors
-from .._client import Component, open_file
+from .._client import open_file
 from .._scratch import scratch_client
-from .._study import Study
-from .._trial import Trial
+from .._spec import Component
+from .._study import Study, Trial
 from ._space import candidate, check_count, read_space, size, study_space
 
 SCORE = "score"  # objective of the study

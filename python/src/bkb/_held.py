@@ -1,0 +1,213 @@
+"""Where a study has its trials, and a trial that this process holds."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ._codec import JSON, ParamValue, described, said
+from ._errors import InvalidRequest, TrialPruned
+from ._lease import LEASE, heartbeats
+from ._service import AnyState, Service, Verdict
+from ._space import Parameter, Space, encode_config, same_values
+from ._views import StudyRecord, StudyStatus, TrialView
+
+log = logging.getLogger("bkb")
+
+# The server names the metric that a step has already.
+_KNOWN = re.compile(r"already has (.+) = \S+ at step ")
+
+
+class Source:
+    """Where a study has its trials. This one is a study on the server."""
+
+    def __init__(self, service: Service, study: StudyRecord) -> None:
+        self.service, self.study = service, study
+        self.name, self.goals = study.name, study.goals
+        self._warned: set[str] = set()
+
+    def warn_once(self, kind: str, text: str) -> None:
+        """Log a warning if this object logged none of the kind before."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            log.warning("study %s, %s", self.name, text)
+
+    def newest(self) -> StudyRecord:
+        """Return the study on the server that new trials belong to."""
+        return self.study
+
+    @property
+    def space(self) -> Space:
+        """The search space as far as it is known."""
+        return self.study.space
+
+    @property
+    def generations(self) -> list[str]:
+        """Names of the studies on the server."""
+        return [self.name]
+
+    def status(self) -> StudyStatus:
+        """Return the state of the study."""
+        return self.service.status(self.name)
+
+    def shown(self, study: StudyRecord, view: TrialView) -> TrialView:
+        """Return a trial of a study on the server as the user sees it."""
+        return view
+
+    def locate(self, number: int) -> tuple[StudyRecord, int]:
+        """Return the study on the server that has a trial, and its number there."""
+        return self.study, number
+
+    def trials(
+        self, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
+    ) -> Iterator[TrialView]:
+        """Yield trials."""
+        return self.service.trials(self.study, states, worker, reports)
+
+    def ask(
+        self, count: int | str | None, worker: str, lease: float | None
+    ) -> tuple[StudyRecord, list[TrialView]]:
+        """Return trials to run, and the study on the server that has them."""
+        views, warnings = self.service.ask(self.study, count, worker, lease)
+        for text in warnings:  # the server repeats them at each ask
+            self.warn_once(text, text)
+        return self.study, views
+
+    def begin(self, trial: Held) -> None:
+        """Give a trial its number and its parameters."""
+        trial.params = dict(trial.view.params)
+
+    def suggest(self, trial: Held, name: str, p: Parameter) -> Any:
+        """Return the value of a parameter, which must agree with the search space."""
+        known = self.space.get(name)
+        if known is None or not same_values(known, p):
+            has = "has no such parameter" if known is None else f"has {known!r}"
+            raise InvalidRequest(
+                f"parameter {name!r} is {p!r} and the search space of study {self.name!r} "
+                f"{has}, ask for what the space has, or create a study without a space"
+            )
+        if name not in trial.params:
+            raise InvalidRequest(
+                f"parameter {name!r} is not active in trial {trial.number}, ask for it only if "
+                f"its condition {dict(known.when or {})!r} holds"
+            )
+        return trial.params[name]
+
+    def settle(self, trial: Held, outcome: JSON) -> TrialView:
+        """Tell the outcome of a running trial."""
+        return self.service.tell(trial.at, trial.view.number, trial.view.epoch, outcome)
+
+    def tell(self, number: int, outcome: JSON) -> TrialView:
+        """Tell the outcome of a trial by its number."""
+        return self.service.tell(self.study, number, 0, outcome)
+
+    def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
+        """Put a configuration in the queue."""
+        study = self.newest()
+        config = encode_config(self.space, params)
+        return self.shown(study, self.service.enqueue(study, config, attributes))
+
+    def add(self, messages: Iterable[JSON]) -> list[int]:
+        """Add trials in the form of the wire, and return their numbers."""
+        return self.service.add(self.study, messages)
+
+
+class Held:
+    """A trial that this process holds the lease of.
+
+    Attributes
+    ----------
+    at : StudyRecord
+        The study on the server that has the trial, as number ``view.number``.
+    number : int
+        Number of the trial in the study of the user.
+    params : dict
+        Values of the parameters that the objective knows.
+    asked : dict
+        Values that the proposer gave to parameters that the objective has yet to define.
+    domains : dict
+        Parameters that the objective has defined.
+
+    """
+
+    params: dict[str, ParamValue]
+
+    def __init__(self, source: Source, at: StudyRecord, view: TrialView) -> None:
+        self.source, self.at, self.view, self.number = source, at, view, view.number
+        self.asked: Mapping[str, ParamValue] = {}
+        self.domains: dict[str, Parameter] = {}
+        self.stop, self.stop_reason, self.told = False, "", False
+        source.begin(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "stop": False, "stop_reason": ""}
+
+    def report(self, value: Any, step: int) -> None:
+        """Report metrics at a step. The values that it has already are kept."""
+        values = self.source.goals.report(value)
+        while values:
+            try:
+                self.report_all({step: values})
+                return
+            except InvalidRequest as e:
+                known = _KNOWN.search(str(e))
+                if known is None or known[1] not in values:
+                    raise
+                del values[known[1]]
+                self.source.warn_once("reported twice", f"{e}, the first value is kept")
+
+    def report_all(self, reports: Mapping[int, JSON]) -> None:
+        """Report the values of some steps in the form of the wire."""
+        view = self.view
+        self._take(self.source.service.report(self.at, view.number, view.epoch, reports))
+
+    def renew(self, lease: float = LEASE, *, once: bool = False) -> None:
+        """Send a heartbeat, which renews the lease for so many seconds."""
+        view, retry_for = self.view, 0.0 if once else None
+        self._take(self.source.service.renew(self.at, view.number, view.epoch, lease, retry_for))
+
+    def lost(self, reason: str) -> None:
+        """Note that the trial should stop."""
+        self._take((True, reason))
+
+    def _take(self, verdict: Verdict) -> None:
+        if verdict[0]:
+            self.stop, self.stop_reason = verdict
+
+    def tell(self, outcome: JSON) -> TrialView:
+        """Tell an outcome in the form of the wire."""
+        view = self.source.settle(self, outcome)
+        self.told = True
+        heartbeats.remove(self)
+        return view
+
+    def settle(self, outcome: JSON) -> tuple[TrialView, InvalidRequest | None]:
+        """Tell an outcome. One that the server refuses makes the trial failed.
+
+        Return the trial as it was told, and why the outcome was refused.
+        """
+        try:
+            return self.tell(outcome), None
+        except InvalidRequest as e:
+            return self.tell(self.outcome_of(e)), e
+
+    def outcome_of(self, e: BaseException | None) -> JSON:
+        """Return the outcome of a block or objective that ended with an exception."""
+        goals = self.source.goals
+        if e is None:
+            message = "the with block ended and told no outcome"
+            return goals.outcome(state="failed", reason="crash", message=message)
+        if isinstance(e, TrialPruned):
+            return goals.outcome(state="pruned", message=said(e))
+        ours = isinstance(e, Exception)
+        return goals.outcome(
+            state="failed",
+            reason="crash" if ours else "cancelled",
+            message=described(e),
+        )
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes of the trial."""
+        self.source.service.set_attributes(f"{self.at.name}/trials/{self.view.number}", attributes)
