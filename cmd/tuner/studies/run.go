@@ -27,8 +27,8 @@ func newRun(g *cli.Globals) *cobra.Command {
 		Use:               "run STUDY [flags] -- COMMAND [ARG…]",
 		Short:             "Run a command as the trials of a study",
 		ValidArgsFunction: cli.Args(g.Studies, g.Placeholders),
-		Long: `Run asks for trials, runs a command for each, and tells the results, until the study
-has finished. It creates a missing study with --space, and larger limits raise its own.
+		Long: `Run runs a command for each trial of a study until it has finished. It creates
+a missing study with --space, and larger limits raise its own.
 
 The command:
   {lr}       value of the parameter lr; {{ and }} are braces
@@ -43,12 +43,12 @@ What the command prints on stdout:
   step=3 loss=0.51           an intermediate value, for a pruner
   infeasible=REASON          the configuration cannot work
 
-Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned).
-Any other but 0 is a failure, with the last line of stderr as its message.
+Exit code 66 means infeasible too, and 14 that it was told to stop (pruned). Any other
+but 0 is a failure, with the last line of stderr as its message.
 
-Ctrl-C, SIGTERM and SIGHUP end the run and its commands, and a second Ctrl-C does not
-wait for --grace. The same command line continues later with the trials that were
-running. The children of a command end with it.`,
+Ctrl-C, SIGTERM and SIGHUP end the run and its commands with their children. A second
+Ctrl-C does not wait for --grace. The same command line continues later with the trials
+that were running.`,
 		Example: `  tuner run --demo
   tuner run digits --parallel 4 -- python train.py --lr {lr} --batch {batch}
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
