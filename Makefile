@@ -63,10 +63,11 @@ test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to c
 bench-cuda: cuda-files ## test and time the CUDA path on a GPU, by events, and FALKON against the CPU (minutes)
 	bin/cuda/bench.sh
 
-cuda-files: ## build what make bench-cuda runs in bin/cuda
-	mkdir -p bin/cuda && cp internal/gpu/cuda/bench.sh internal/gpu/cuda/bench.py internal/gpu/cuda/kernels/*.ptx bin/cuda
-	$(CUDA) go build -tags cuda -o bin/cuda/tuner ./cmd/tuner
-	for test in internal/gpu/cuda gp/kernel learners/falkon; do $(CUDA) go test -tags cuda -c -o bin/cuda/$$(basename $$test).test ./$$test || exit 1; done
+cuda-files: ## build what make bench-cuda runs, bin/cuda, and bin/cuda.tgz of it (30 MB)
+	mkdir -p bin/cuda && cp internal/gpu/cuda/bench.sh internal/gpu/cuda/bench.py bin/cuda
+	$(CUDA) go build -tags cuda -ldflags=-s -o bin/cuda/tuner ./cmd/tuner
+	for test in internal/gpu/cuda gp/kernel learners/falkon learners/sgdrf; do $(CUDA) go test -tags cuda -ldflags=-s -c -o bin/cuda/$$(basename $$test).test ./$$test || exit 1; done
+	tar -C bin -czf bin/cuda.tgz cuda
 
 # The tools of tools/go.mod, which are none of the product's modules.
 TOOLS = bin/tools

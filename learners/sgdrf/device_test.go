@@ -50,7 +50,7 @@ func fitted(t *testing.T, p sgdrf.Params, train *data.Memory) []float64 {
 }
 
 // Stochastic gradients on a device are those of the CPU up to rounding, with a last batch
-// that is smaller, and when the device is lost.
+// that is smaller.
 func TestDeviceGradients(t *testing.T) {
 	train := waves(230, 3)
 	k, err := kernel.NewGaussian(2)
@@ -67,7 +67,16 @@ func TestDeviceGradients(t *testing.T) {
 		}
 		cudatest.Use(t, "cpu")
 	}
+}
+
+// They are so too when the device is lost.
+func TestDeviceLostInGradients(t *testing.T) {
 	cudatest.Fault(t, "FAKE_CUDA_LOSE", "0")
+	train := waves(230, 3)
+	k, err := kernel.NewGaussian(2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := sgdrf.Params{Kernel: k, Features: 40, BatchSize: 50, Passes: 2}
 	want := fitted(t, p, train)
 	defer gpu.OnWarning(nil)

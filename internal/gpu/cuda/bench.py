@@ -1,4 +1,4 @@
-"""Times in PyTorch what BenchmarkKernels and the factors of FALKON time, to compare.
+"""Times in PyTorch what BenchmarkKernels and BenchmarkDeviceFit time, to compare.
 
 Usage: python3 bench.py [rows inputs centres]. The default is the size of MillionSongs with
 10,000 centres. K is computed a block of rows at a time, from expanded distances, as PyTorch
@@ -13,6 +13,7 @@ n, d, m = map(int, sys.argv[1:]) if len(sys.argv) > 1 else (463_715, 90, 10_000)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 torch.backends.cuda.matmul.allow_tf32 = False
 BLOCK = 16_384
+LOG2E = 1.4426950408889634
 
 
 def timed(name, work, f):
@@ -57,6 +58,52 @@ for dtype in (torch.float32, torch.float64):
     timed(f"{name} Kv", work, forward)
     timed(f"{name} Kᵀu", work, backward)
 
+    del x, y, u, v
+
+
+def falkon(iterations=20, penalty=1e-6):
+    """Fits FALKON in float32, with factors in float64 and K in memory, to normal numbers."""
+    x = torch.randn(n, d, device=device)
+    t = (x.sum(1) / 10 + 0.1 * torch.randn(n, device=device))[:, None]
+    x /= 0.63 * d**0.5 * (2 / LOG2E) ** 0.5
+    y = x[torch.randperm(n, device=device)[:m]]
+    kyy = gaussian(y.double(), y.double())
+    kyy.diagonal().add_(1e-6 * m)
+    low = torch.linalg.cholesky(kyy)
+    del kyy
+    inner = low.T @ low / m
+    inner.diagonal().add_(penalty)
+    outer = torch.linalg.cholesky(inner)
+    del inner
+    k = torch.empty(n, m, device=device)
+    for i in range(0, n, BLOCK):
+        k[i : i + BLOCK] = gaussian(x[i : i + BLOCK], y)
+    solve = torch.linalg.solve_triangular
+
+    def down(v):
+        return solve(outer, solve(low, v, upper=False), upper=False)
+
+    def up(v):
+        return solve(low.T, solve(outer.T, v, upper=True), upper=True)
+
+    r = down((k.T @ t).double() / n)
+    beta, p, rr = torch.zeros_like(r), r.clone(), r.square().sum()
+    for _ in range(iterations):
+        v = solve(outer.T, p, upper=True)
+        a = solve(low.T, v, upper=True)
+        a = solve(low, (k.T @ (k @ a.float())).double() / n, upper=False) + penalty * v
+        w = solve(outer, a, upper=False)
+        step = rr / (p * w).sum()
+        beta, r = beta + step * p, r - step * w
+        rr, old = r.square().sum(), rr
+        p = r + rr / old * p
+    return up(beta).sum().item()
+
+
+if device == "cuda":
+    torch.cuda.empty_cache()
+timed(f"FALKON {n} {d} {m}", 0, falkon)
+y = torch.randn(m, d, device=device, dtype=torch.float64) / 10
 a = gaussian(y, y)
 a.diagonal().add_(1e-6 * m)
 timed(f"float64 Cholesky of order {m}", m**3 / 3, lambda: torch.linalg.cholesky(a))

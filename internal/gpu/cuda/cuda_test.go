@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/gpu"
-	_ "github.com/bkbtuner/bkb/internal/gpu/cuda"
+	"github.com/bkbtuner/bkb/internal/gpu/cuda"
 	"github.com/bkbtuner/bkb/internal/gpu/cudatest"
 )
 
@@ -197,8 +197,8 @@ func TestNotStored(t *testing.T) {
 	for _, name := range []string{"decay", "reach", "matern52", "power"} {
 		for _, single := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/single=%t", name, single), func(t *testing.T) {
-				cudatest.Fault(t, "FAKE_CUDA_MEMORY", "1000000")
 				cudatest.Use(t, "cuda:0")
+				cuda.Limit(t, 1_000_000)
 				rng := rand.New(rand.NewPCG(1, 0))
 				p := gpu.Problem{Function: functions[name], Single: single, X: points(rng, 700, 3, 0.5), Y: points(rng, 300, 3, 0.5)}
 				if !single {
@@ -283,18 +283,45 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// A problem that cannot fit is refused before any memory is taken or any row read.
 func TestTooLarge(t *testing.T) {
-	cudatest.Fault(t, "FAKE_CUDA_MEMORY", "100000")
 	cudatest.Use(t, "cuda:0")
-	_, err := gpu.NewMatrix(problem(2000, 500, 30))
+	left := cudatest.Left(t, 0)
+	_, err := gpu.NewMatrix(gpu.Problem{Function: functions["decay"], X: gpu.Rows{N: 1 << 32, D: 30}, Y: gpu.Rows{N: 500, D: 30}})
 	var memory *gpu.MemoryError
-	if !errors.As(err, &memory) || memory.Need <= memory.Free || memory.Free != 100000 {
+	if !errors.As(err, &memory) || memory.Need <= memory.Free || memory.Free <= 0 {
 		t.Fatalf("error %v, want a MemoryError", err)
 	}
-	const want = "cuda:0 has 0.1 MB free, and a product with 2000 rows, 30 coordinates and 500 centres in float64 needs "
-	if !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("cuda:0 has %s free, and a product with 4294967296 rows, 30 coordinates and 500 centres in float64 needs ", gpu.Gigabytes(memory.Free)); !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %q, want it to begin %q", err, want)
 	}
+	left("a problem that is too large")
+}
+
+// A product for which the driver has no memory is an error, and the next one is right.
+func TestMemoryRunsOut(t *testing.T) {
+	cudatest.Use(t, "cuda:0")
+	d, err := gpu.Registered().Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := d.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(1000, 1, 3)
+	m, err := gpu.NewMatrix(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	c := int(info.Memory)/(8*p.X.N) + 1 // columns of Kv that take all of it
+	err = m.Apply(nil, make([]float64, c), c)
+	var failed *gpu.DeviceError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "cuMemAlloc") || errors.Is(err, gpu.ErrLost) {
+		t.Errorf("error %v, want a DeviceError of cuMemAlloc", err)
+	}
+	check(t, p, m, 1, tolerance(false))
 }
 
 // A device that fails is lost for the process.

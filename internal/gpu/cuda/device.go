@@ -218,13 +218,22 @@ func (d *device) Properties() gpu.Info { return d.info }
 func (d *device) Info() (gpu.Info, error) {
 	info := d.info
 	err := d.do(func() (err error) {
-		if info.Free, info.Memory, err = cu.MemInfo(); err != nil {
-			return d.failed("cuMemGetInfo", err)
-		}
+		info.Free, info.Memory, err = d.memory()
 		info.Held = d.held
-		return nil
+		return err
 	})
 	return info, err
+}
+
+// limit is the free memory that the tests let a device have.
+var limit int64 = math.MaxInt64
+
+// memory returns the free bytes and all of them.
+func (d *device) memory() (free, all int64, err error) {
+	if free, all, err = cu.MemInfo(); err != nil {
+		return 0, 0, d.failed("cuMemGetInfo", err)
+	}
+	return min(free, limit), all, nil
 }
 
 // arena is memory of a device that is freed together. Its methods run on the device's

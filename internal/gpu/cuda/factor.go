@@ -78,9 +78,9 @@ func (f *factor) factor(a, diagonal []float64, tolerance float64, perm []int) (g
 func (d *device) newFactor(n int64) (*factor, error) {
 	f := &factor{d: d, all: arena{d: d}, sized: arena{d: d}, n: n, stride: n}
 	err := d.do(func() error {
-		free, _, err := cu.MemInfo()
+		free, _, err := d.memory()
 		if err != nil {
-			return d.failed("cuMemGetInfo", err)
+			return err
 		}
 		if need := 8 * n * (n + usual); need > free {
 			return &gpu.MemoryError{Device: d.info.Name, What: fmt.Sprintf("a factor of %d rows", n), Need: need, Free: free}

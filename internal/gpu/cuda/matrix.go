@@ -178,9 +178,9 @@ func (m *matrix) release() error {
 
 // plan checks the memory and takes it.
 func (m *matrix) plan() error {
-	free, _, err := cu.MemInfo()
+	free, _, err := m.d.memory()
 	if err != nil {
-		return m.d.failed("cuMemGetInfo", err)
+		return err
 	}
 	row := m.side * m.columns() * m.size // bytes of a panel of rows of K
 	need := m.sides() + m.vectors(usual)

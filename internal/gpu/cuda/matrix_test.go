@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -77,4 +78,10 @@ func TestProductsStoredOrNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Limit sets the free memory of devices for one test.
+func Limit(t *testing.T, bytes int64) {
+	limit = bytes
+	t.Cleanup(func() { limit = math.MaxInt64 })
 }

@@ -16,6 +16,7 @@ extern thread_local index3 dev_thread, dev_block, dev_grid;
 void dev_barrier();
 void *dev_shared(int slot);
 #define KERNEL extern "C"
+#define BOUNDS(blocks)
 #define DEVICE static inline
 #define SHARED(type, name, n, slot) type *name = (type *)dev_shared(slot)
 #define THREAD ((long)dev_thread.x)
@@ -31,6 +32,7 @@ DEVICE double nearest(double x) { return rint(x); }
 DEVICE double from_bits(long b) { double x; memcpy(&x, &b, 8); return x; }
 #else
 #define KERNEL extern "C" __attribute__((global))
+#define BOUNDS(blocks) __attribute__((launch_bounds(256, blocks))) // of 256 threads on a multiprocessor
 #define DEVICE static __attribute__((device)) __attribute__((always_inline)) inline
 #define SHARED(type, name, n, slot) static __attribute__((shared, aligned(16))) type name[n]
 #define THREAD ((long)__nvvm_read_ptx_sreg_tid_x())

@@ -53,16 +53,6 @@ template <class T> DEVICE T at(const spec *f, T s) {
 	return v;
 }
 
-// slab reads the coordinates from k on of two panels.
-template <class T> DEVICE void slab(T *xs, T *ys, const T *x, const T *y, long k) {
-	enum { G = shape<T>::G, SIDE = shape<T>::SIDE };
-	typedef typename wide<T>::type W;
-	for (long e = THREAD; e < SLAB * SIDE / G; e += 256) {
-		((W *)xs)[e] = ((const W *)(x + k * SIDE))[e];
-		((W *)ys)[e] = ((const W *)(y + k * SIDE))[e];
-	}
-}
-
 template <class T, int STATISTIC> DEVICE void coordinates(T (&s)[shape<T>::R][shape<T>::R], const T *xs, const T *ys) {
 	enum { R = shape<T>::R, G = shape<T>::G, SIDE = shape<T>::SIDE };
 	typedef typename wide<T>::type W;
@@ -93,17 +83,41 @@ template <class T, int STATISTIC> DEVICE void coordinates(T (&s)[shape<T>::R][sh
 	}
 }
 
+// take and put copy 16 bytes. Without a struct, clang keeps them in registers through a loop.
+template <class T> DEVICE void take(T (&to)[shape<T>::G], const T *from) {
+	typename wide<T>::type w = *(const typename wide<T>::type *)from;
+#pragma unroll
+	for (int i = 0; i < shape<T>::G; i++) to[i] = w.v[i];
+}
+
+template <class T> DEVICE void put(T *to, const T (&from)[shape<T>::G]) {
+	typename wide<T>::type w;
+#pragma unroll
+	for (int i = 0; i < shape<T>::G; i++) w.v[i] = from[i];
+	*(typename wide<T>::type *)to = w;
+}
+
+// statistic adds up s over the coordinates of two panels, a slab of them in shared memory at a
+// time. The threads hold the next slab, 16 bytes of each panel, while this one is used.
 template <class T, int STATISTIC> DEVICE void statistic(T (&s)[shape<T>::R][shape<T>::R], T *xs, T *ys, const T *x, const T *y, long depth) {
-	enum { SIDE = shape<T>::SIDE };
+	enum { G = shape<T>::G, SIDE = shape<T>::SIDE };
 	int now = 0;
-	slab<T>(xs, ys, x, y, 0);
-	barrier();
-	for (long k = 0; k < depth; k += SLAB, now ^= 1) { // one slab is read while another is used
-		T *nx = xs + (now ^ 1) * SLAB * SIDE, *ny = ys + (now ^ 1) * SLAB * SIDE;
-		if (k + SLAB < depth) slab<T>(nx, ny, x, y, k + SLAB);
-		coordinates<T, STATISTIC>(s, xs + now * SLAB * SIDE, ys + now * SLAB * SIDE);
+	long own = THREAD * G;
+	T a[G], b[G];
+	take<T>(a, x + own);
+	take<T>(b, y + own);
+	for (long k = 0; k < depth; k += SLAB, now ^= 1) {
+		T *xk = xs + now * SLAB * SIDE, *yk = ys + now * SLAB * SIDE;
+		put<T>(xk + own, a);
+		put<T>(yk + own, b);
 		barrier();
+		if (k + SLAB < depth) {
+			take<T>(a, x + (k + SLAB) * SIDE + own);
+			take<T>(b, y + (k + SLAB) * SIDE + own);
+		}
+		coordinates<T, STATISTIC>(s, xk, yk);
 	}
+	barrier();
 }
 
 // side is X or Y. The norms are |x|^2 for distances and phases for cosines.
@@ -267,7 +281,7 @@ PRODUCT(double, 1)
 PRODUCT(double, 4)
 
 #define FILL(T) \
-	KERNEL void fill_##T(const spec *f, const T *x, const T *xn, const T *xm, const T *y, const T *yn, const T *ym, long depth, long i0, T *k, long stride) { \
+	KERNEL BOUNDS(2) void fill_##T(const spec *f, const T *x, const T *xn, const T *xm, const T *y, const T *yn, const T *ym, long depth, long i0, T *k, long stride) { \
 		side<T> sx = {x, xn, xm}, sy = {y, yn, ym}; \
 		fill<T>(f, sx, sy, depth, i0, k, stride); \
 	}
