@@ -184,7 +184,10 @@ TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
 Many processes can use one file. Each opens it for a moment while the others wait,
 up to --lock-timeout. A server on this machine needs no TLS. A server elsewhere
 needs TLS, unless --insecure is given. If the server has a token file, each call
-needs a token. Put it into a file for --token-file or into TUNER_TOKEN.`,
+needs a token. Put it into a file for --token-file or into TUNER_TOKEN.
+
+--server also takes several servers of one database, as in a:7070,b:7070. A command goes
+to the next when its own is gone.`,
 		Example: "  tuner --server tuner.example.org:7070 --ca ca.pem --token-file token studies",
 	})...)
 	return append(append(topics, learners.NewDataTopic()), server.Topics()...)

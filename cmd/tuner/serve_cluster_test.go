@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,7 +18,10 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store/postgres"
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire/wiretest"
 )
 
@@ -221,5 +225,116 @@ func writePrivate(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestServerList has a run and a Python script at three servers on one database, named as a
+// list or as one name with three addresses. The servers that answer them are killed, one
+// after the other, amid the trials. Each trial is there once, with its value.
+func TestServerList(t *testing.T) {
+	if testing.Short() {
+		t.Skip("other processes: nothing for the race detector; go test ./cmd/tuner runs it")
+	}
+	database := newDatabase(t)
+	port := map[string]string{"grpc": freePort(t), "http": freePort(t)}
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	writePrivate(t, hosts, "127.0.0.1 localhost\n127.0.0.2 localhost\n127.0.0.3 localhost\n")
+	folders := [...]string{shortDir(t), shortDir(t), shortDir(t)}
+	var servers [3]*child
+	start := func(i int) {
+		at := fmt.Sprintf("127.0.0.%d:", i+1)
+		servers[i] = startChild(t, folders[i], nil, "--store", database, "--listen", at+port["grpc"], "--advertise", at+port["grpc"], "--http", at+port["http"], "--takeover", "2s", "--rate", "-1")
+	}
+	for i := range servers {
+		start(i)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writePrivate(t, filepath.Join(dir, "space.yaml"), "parameters:\n  x: {type: float, low: 0, high: 1}\n")
+	if err := os.Symlink(exe, filepath.Join(dir, "tuner")); err != nil {
+		t.Fatal(err)
+	}
+	const trials = 60
+	script := fmt.Sprintf(`import bkb, time
+study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss", max_trials=%d, proposer="random")
+study.optimize(lambda trial: time.sleep(0.05) or trial["x"], n_jobs=3)`, trials)
+	list := func(kind string) string {
+		return fmt.Sprintf("127.0.0.1:%s,127.0.0.2:%[1]s,127.0.0.3:%[1]s", port[kind])
+	}
+	run := []string{"./tuner", "run", "s", "--space", "space.yaml", "--minimize", "loss", "--max-trials", fmt.Sprint(trials), "--proposer", "random", "--parallel", "3", "-q", "--format", "none", "--", "sh", "-c", "sleep 0.05; echo loss=$TUNER_PARAM_X"}
+	for _, test := range []struct {
+		name, server string
+		args         []string
+	}{
+		{"command line", list("grpc"), run},
+		{"command line by name", "localhost:" + port["grpc"], append([]string{"unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts}, run...)},
+		{"Python", list("http"), []string{python(), "-c", script}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.args[0] == "unshare" {
+				if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
+					t.Skipf("a file of hosts of its own needs root: %v", err)
+				}
+			}
+			home := t.TempDir()
+			source, err := filepath.Abs("../../python/src")
+			if err != nil {
+				t.Fatal(err)
+			}
+			work := exec.CommandContext(t.Context(), test.args[0], test.args[1:]...)
+			work.Dir, work.Env = dir, append(os.Environ(), "HOME="+home, "TUNER_SERVER="+test.server, "PYTHONPATH="+source)
+			var output bytes.Buffer
+			work.Stdout, work.Stderr = &output, &output
+			if err := work.Start(); err != nil {
+				t.Fatal(err)
+			}
+			look, err := client.Dial(servers[2].state.GRPC, client.Options{Plaintext: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer look.Close()
+			reach := func(n int) {
+				t.Helper()
+				for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+					if s, err := look.Study(t.Context(), "s"); err == nil && s.Counts[study.Completed] >= n {
+						return
+					} else if time.Now().After(deadline) {
+						t.Fatalf("no %d trials after a minute: %+v, %v\n%s", n, s.Counts, err, &output)
+					}
+				}
+			}
+			for i := range 2 {
+				reach(trials / 3 * (i + 1) / 2)
+				_ = servers[i].Process.Kill()
+				_ = servers[i].Wait()
+			}
+			if err := work.Wait(); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			all, _, err := look.Trials(t.Context(), "s", tuner.Filter{})
+			if err != nil || len(all) != trials {
+				t.Errorf("%d trials, %v, want %d", len(all), err, trials)
+			}
+			for _, trial := range all {
+				if trial.State != study.Completed || trial.Epoch != 1 {
+					t.Errorf("trial %d is %v, started %d times", trial.Number, trial.State, trial.Epoch)
+				}
+			}
+			if t.Failed() {
+				t.Log(output.String())
+			}
+			if err := look.DeleteStudy(t.Context(), "s"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "s.logs")); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				start(i)
+			}
+		})
 	}
 }

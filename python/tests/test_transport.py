@@ -159,6 +159,34 @@ def test_what_the_exception_says_of_a_change(scripted: Scripted) -> None:
         t.call("GetStudy", {})  # reading changes nothing
 
 
+def test_the_next_server_when_one_is_gone(scripted: Scripted) -> None:
+    def dies(h: BaseHTTPRequestHandler, m: dict[str, Any]) -> None:
+        first.http.shutdown()
+        first.http.server_close()
+        cut(h, m)
+
+    first = Scripted()
+    first.answers = [ok, dies]
+    servers = f"{first.address}, {scripted.address}"
+    t = bkb.connect(servers, retry_for=5.0).transport
+    for _ in range(3):
+        assert t.call("Tell", {"name": "n"}, writes=True) == {}
+    assert (len(first.seen), len(scripted.seen)) == (2, 2)
+    assert first.seen[1] == scripted.seen[0]  # the same request, with its id
+    scripted.answers = [lambda h, _: reply(h, 200, {"result": {"uid": "1"}})]
+    assert list(t.stream("Watch", {})) == [{"uid": "1"}]
+    watching = bkb.connect(servers).transport
+    scripted.answers = [lambda h, _: reply(h, 200, {"result": {"uid": "2"}})]
+    with pytest.raises(_transport.Failure):
+        list(watching.stream("Watch", {}))
+    assert list(watching.stream("Watch", {})) == [{"uid": "2"}]
+    again = bkb.connect(servers, retry_for=5.0)
+    assert again.transport.call("Ask", {}, writes=True) == {}
+    assert repr(again) == f"<bkb.Client of {first.address},{scripted.address}>"
+    with pytest.raises(bkb.InvalidRequest, match="host:port"):
+        bkb.connect(f"{first.address},nowhere")
+
+
 def test_no_server() -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -39,8 +39,10 @@ type Client struct {
 
 var _ tuner.Service = (*Client)(nil)
 
-// Dial makes a client of the server at host:port or unix:path. It reads files but does
-// not connect. The first call does.
+// Dial makes a client of the server at host:port or unix:path, or of several servers of one
+// database at host:port,host:port,…, of which it uses the first that it reaches. If that one
+// is gone, it goes to the next, as it does if a name has several addresses. Dial reads files
+// but does not connect. The first call does.
 func Dial(address string, o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, fmt.Errorf("options of the client: %w", err)
@@ -50,7 +52,12 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient(address, dial...)
+	target, servers := address, Addresses(address)
+	if len(servers) > 1 {
+		target = "several:///"
+		dial = append(dial, grpc.WithResolvers(several(servers)))
+	}
+	conn, err := grpc.NewClient(target, dial...)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", address, err)
 	}

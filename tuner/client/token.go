@@ -25,15 +25,17 @@ func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
 // checkClear refuses to send a token over a network without TLS.
 func checkClear(address string) error {
-	if strings.HasPrefix(address, "unix:") {
-		return nil
+	for _, one := range Addresses(address) {
+		if strings.HasPrefix(one, "unix:") {
+			continue
+		}
+		host, _, err := net.SplitHostPort(strings.TrimPrefix(one, "passthrough:///"))
+		if err != nil {
+			return fmt.Errorf("address %q: must be host:port or unix:path", one)
+		}
+		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("refusing to send a token to %s without TLS, because others could read it; leave --insecure out", one)
+		}
 	}
-	host, _, err := net.SplitHostPort(strings.TrimPrefix(address, "passthrough:///"))
-	if err != nil {
-		return fmt.Errorf("address %q: must be host:port or unix:path", address)
-	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("refusing to send a token to %s without TLS, because others could read it; leave --insecure out", address)
+	return nil
 }

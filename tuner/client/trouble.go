@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,23 +87,25 @@ func (c *Client) hopeless(ctx context.Context, a wire.Answer) bool {
 	return c.plaintext && strings.Contains(a.Err.Message, "server preface") && c.speaksTLS(ctx)
 }
 
-// speaksTLS tells whether the server answers a TLS handshake. A server that stops may
+// speaksTLS tells whether a server answers a TLS handshake. A server that stops may
 // close a connection as one with TLS does, so the error of a call is not enough.
 func (c *Client) speaksTLS(ctx context.Context) bool {
-	network, address := "tcp", strings.TrimPrefix(c.address, "passthrough:///")
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, address = "unix", path
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	// No data are sent, so the certificate need not be verified.
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
-	conn, err := d.DialContext(ctx, network, address)
-	if err == nil {
-		conn.Close()
-		return true
-	}
-	return strings.Contains(err.Error(), "remote error: tls: ")
+	return slices.ContainsFunc(Addresses(c.address), func(address string) bool {
+		network, address := "tcp", strings.TrimPrefix(address, "passthrough:///")
+		if path, ok := strings.CutPrefix(address, "unix:"); ok {
+			network, address = "unix", path
+		}
+		conn, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			conn.Close()
+			return true
+		}
+		return strings.Contains(err.Error(), "remote error: tls: ")
+	})
 }
 
 // reason is the part of gRPC's message that has the reason.

@@ -274,8 +274,10 @@ func (g *Globals) Credentials() iter.Seq2[string, string] {
 // Dial connects to a server. It uses TLS if the server is on another machine or a
 // certificate is given.
 func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error) {
-	if _, port, err := net.SplitHostPort(address); !strings.HasPrefix(address, "unix:") && (err != nil || port == "") {
-		return nil, Usagef("--server %s: must be host:port or unix:path, such as localhost:7070", address)
+	for _, one := range client.Addresses(address) {
+		if _, port, err := net.SplitHostPort(one); !strings.HasPrefix(one, "unix:") && (err != nil || port == "") {
+			return nil, Usagef("--server %s: must be host:port or unix:path, such as localhost:7070, or host:port,host:port of several servers", address)
+		}
 	}
 	for flag, path := range g.Credentials() {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -317,14 +319,13 @@ func (g *Globals) Environment() []string {
 	return []string{"TUNER_DB=" + path, "TUNER_SERVER=", "TUNER_STORE="}
 }
 
-// Local tells whether an address is on this machine.
+// Local tells whether all servers of an address are on this machine.
 func Local(address string) bool {
-	if strings.HasPrefix(address, "unix:") {
-		return true
-	}
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+	return !slices.ContainsFunc(client.Addresses(address), func(one string) bool {
+		host, _, err := net.SplitHostPort(one)
+		ip := net.ParseIP(host)
+		return !strings.HasPrefix(one, "unix:") && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()))
+	})
 }
 
 // With calls f with the service that the command works on.

@@ -58,9 +58,10 @@ func newServersTopic() *cobra.Command {
 		Use:   "servers",
 		Short: "Several servers of one database",
 		Long: `Several servers can serve one PostgreSQL database. Each answers every call, and clients
-can use any of them or a load balancer. A study has one server at a time, and the
-others forward its calls there. If a server dies, the others take over its studies.
-See docs/deploy.md.
+can use any of them or a load balancer. With --server A,B,C, or a name with several
+addresses, they go to the next server when theirs is gone. A study has one server at a
+time, and the others forward its calls there. If a server dies, the others take over its
+studies. See docs/deploy.md.
 
 Servers on other machines need TLS and client certificates with the scope peer. They
 use --cert and --key as their own, and --client-ca for the certificates of the others.`,

@@ -142,7 +142,8 @@ def connect(
     ----------
     server : str, optional
         host:port, https://host:port, http://host:port or unix:path. TLS is used for
-        host:port on other machines. The default is the variable ``TUNER_SERVER``.
+        host:port on other machines. Several servers of one database are separated by
+        commas. The default is the variable ``TUNER_SERVER``.
     token : str, optional
         Token of the server. The default is the variable ``TUNER_TOKEN``.
     ca : path, optional

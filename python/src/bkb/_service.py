@@ -316,9 +316,10 @@ def of_server(
         raise InvalidRequest("server is missing, give an address or set TUNER_SERVER")
     texts = {k: None if v is None else os.path.abspath(v) for k, v in files.items()}
     secret = token or os.environ.get("TUNER_TOKEN") or None
-    endpoint = Endpoint(address, token=secret, **texts)
+    servers = [address] if address.startswith("unix:") else address.split(",")
+    dialer = FixedDialer(*(Endpoint(a.strip(), token=secret, **texts) for a in servers))
     recipe = {"server": address, "retry_for": retry_for, **texts}
-    return Service(Transport(FixedDialer(endpoint), retry_for=retry_for), recipe)
+    return Service(Transport(dialer, retry_for=retry_for), recipe)
 
 
 def of_file(db: str | os.PathLike[str] | None, *, retry_for: float = 60.0) -> Service:

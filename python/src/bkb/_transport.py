@@ -1,5 +1,7 @@
 """Calls in JSON over HTTP/1.1, repeated by the rules of the Go client.
 
+A call that cannot reach its server goes to the next one that the client knows.
+
 Each thread has one connection. A child process after a fork makes its own.
 """
 
@@ -150,18 +152,22 @@ class Dialer(Protocol):
 
 
 class FixedDialer:
-    """Dialer of a server that others run."""
+    """Dialer of servers that others run. It uses one until that one cannot be reached."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+    def __init__(self, *endpoints: Endpoint) -> None:
+        self._endpoints = endpoints
+        self._current = endpoints[0]
 
     def endpoint(self, failed: Endpoint | None) -> Endpoint:
-        """Return the endpoint."""
-        return self._endpoint
+        """Return an endpoint, the next one after the one that failed."""
+        if failed is self._current:
+            after = self._endpoints.index(failed) + 1
+            self._current = self._endpoints[after % len(self._endpoints)]
+        return self._current
 
     def describe(self) -> str:
-        """Return the address."""
-        return self._endpoint.address
+        """Return the addresses."""
+        return ",".join(e.address for e in self._endpoints)
 
 
 class Failure(Exception):  # noqa: N818
@@ -273,7 +279,7 @@ class _End:
 
 
 class Transport:
-    """Sends requests to one server."""
+    """Sends requests to one server at a time."""
 
     def __init__(self, dialer: Dialer, *, retry_for: float = 60.0) -> None:
         self.dialer = dialer
@@ -281,6 +287,7 @@ class Transport:
         self._local = threading.local()
         self._checked = False
         self._probed = False
+        self._cut: Endpoint | None = None  # where a stream was cut off
 
     def call(
         self, method: str, request: JSON, *, writes: bool = False, retry_for: float | None = None
@@ -456,7 +463,8 @@ class Transport:
         """
         import http.client
 
-        endpoint = self.dialer.endpoint(None)
+        cut, self._cut = self._cut, None
+        endpoint = self.dialer.endpoint(cut)
         connection = endpoint.connection(CONNECT_TIMEOUT)
         try:
             headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
@@ -468,6 +476,7 @@ class Transport:
                 connection.request("POST", SERVICE + method, dumps(request), headers)
                 response = connection.getresponse()
             except (OSError, http.client.HTTPException) as e:
+                self._cut = endpoint
                 raise Failure.unreachable(e, False) from e
             if response.status != 200:
                 raise Failure.answered(response.status, response.read())
@@ -480,6 +489,7 @@ class Transport:
                         raise Failure.answered(500, json.dumps(message["error"]).encode())
                     yield message["result"]
             except (OSError, http.client.HTTPException, ValueError) as e:
+                self._cut = endpoint
                 raise Failure.unreachable(e, False) from e
         finally:
             connection.close()
