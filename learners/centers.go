@@ -44,52 +44,64 @@ type Sampling struct {
 	Weights []float64
 }
 
+// Automatic is the sampler that takes uniform centres, or those of [sketch.RPCholesky] where
+// these leave clearly less of the kernel on other rows. That is so where groups of rows are far
+// from the others. Single far rows are no reason, because no centre helps others of their kind.
+// It is decided with a fixed number of centres, so that M changes only how many there are.
+type Automatic struct{ sketch.Uniform }
+
 const (
-	// samplerRatio is λ of a sampler without a budget over λ of the fit. The dictionary
-	// has far fewer points than one for λ, and a few iterations make up for the loss.
+	// samplerRatio is λ of a sampler by leverage scores over λ of the fit. The dictionary has
+	// far fewer points than one for λ, and a few iterations make up for the loss.
 	samplerRatio = 100
-	// leastRatio is the least λ of a sampler that fills a budget, over κ². Below it,
-	// scores are rounding errors.
-	leastRatio = 1e-10
+	// rowsPerPoint is the number of rows for each point that BLESS reads.
+	rowsPerPoint = 10
+	// pivotRows and mostPivots bound the memory of RPCholesky. Uniform centres follow the
+	// last pivot.
+	pivotRows, mostPivots = 1 << 14, 2048
+	// probes is the number of centres with which Automatic decides, at most an eighth of the
+	// rows, and fewProbes the least number. leftGain is the largest ratio of what they leave
+	// (bench/docs/reproductions.md).
+	probes, fewProbes = 400, 10
+	leftGain          = 1.0 / 3
 )
 
 // For returns s with its defaults for a fit with λ ≥ 0 on n rows. kappaSq is κ² = sup
 // k(x, x), and usual the number of uniform centres for such a fit.
 //
-// A [sketch.Budgeted] sampler fills Most if only that is given. Without both it draws
-// what λ needs, and at most the usual number. The λ of another sampler is 100λ, and
-// κ²/√n if λ = 0. A [Tried] sampler learns λ.
+// Samplers by leverage scores find M themselves, which depends on their λ, and Most is a limit.
+// That λ is 100λ, and κ²/√n if λ = 0. BLESS and BLESS-R find at most the usual number.
 func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
-	_, budgeted := s.Sampler.(sketch.Budgeted)
-	if t, ok := s.Sampler.(Tried); ok && s.Lambda == 0 {
-		t.lambda = max(lambda, leastRatio*kappaSq)
-		s.Sampler = t
+	switch b := s.Sampler.(type) {
+	case nil, Automatic, sketch.RPCholesky:
+		if s.Most = cmp.Or(s.Most, usual); s.Most >= n {
+			s.Sampler = nil // all rows are centres
+		}
+	case sketch.BLESS:
+		b.MaxPoints, b.MaxCandidates = cmp.Or(b.MaxPoints, usual), cmp.Or(b.MaxCandidates, rowsPerPoint*usual)
+		s.Sampler = b
+	case sketch.BLESSR:
+		b.MaxPoints, b.MaxCandidates = cmp.Or(b.MaxPoints, usual), cmp.Or(b.MaxCandidates, rowsPerPoint*usual)
+		s.Sampler = b
 	}
 	switch {
-	case s.Sampler != nil && s.Lambda > 0:
-	case budgeted && s.Most >= n:
-		s.Sampler = nil // all rows are centres
-	case budgeted && s.Most > 0:
-		s.Lambda = leastRatio * kappaSq
-	case budgeted:
-		s.Lambda, s.Most = max(lambda, leastRatio*kappaSq), usual
+	case s.Lambda > 0:
 	case lambda > 0:
 		s.Lambda = min(samplerRatio*lambda, max(kappaSq, lambda))
 	default:
 		s.Lambda = kappaSq / math.Sqrt(float64(n))
-	}
-	if s.Sampler == nil && s.Most == 0 {
-		s.Most = usual
 	}
 	s.Most = min(s.Most, n)
 	return s
 }
 
 // ChooseCenters lets a sampler choose centres from src. A nil sampler means
-// sketch.Uniform{Points: s.Most}. A [sketch.Budgeted] sampler stops at s.Most > 0
-// points. If another one returns more, they are thinned. Of a path, the finest level
-// with at most that many points is kept. Otherwise a uniform subset is kept, and its
-// weights grow in proportion. An s.Most above n means n.
+// sketch.Uniform{Points: s.Most}, and [sketch.RPCholesky] has as many points too. If another one
+// returns more than s.Most > 0 points, they are thinned to a uniform subset, and its weights grow
+// in proportion. An s.Most above n means n.
+//
+// For each sampler the centres are the first of one order, so that those for a larger s.Most
+// contain those for a smaller one.
 //
 // With s.Weights, uniform centres are those of drawing copies of rows until as many rows are
 // different. The other samplers of package sketch draw from as many copies as there are rows,
@@ -97,19 +109,33 @@ func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
 //
 // The random numbers depend on seed alone. It returns the errors of the sampler.
 func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sampling, seed uint64) (*Centers, error) {
-	sampler, lambda, most := s.Sampler, s.Lambda, s.Most
-	if sampler == nil {
-		sampler, lambda = sketch.Uniform{Points: most}, 1 // λ has no effect on M uniform rows
-	} else if b, ok := sampler.(sketch.Budgeted); ok && most > 0 {
-		sampler = b.Budget(most)
-	}
 	rng := stream.New(stream.Derive(seed, "centers", 0))
-	if s.Weights != nil && s.Sampler == nil {
-		sampler = weighted{most, s.Weights}
-	}
 	from, rows, err := resample(src, s, rng)
 	if err != nil {
 		return nil, err
+	}
+	var notes []string
+	if _, ok := s.Sampler.(Automatic); ok {
+		rare, note, err := rareRows(ctx, k, from, stream.New(stream.Derive(seed, "centers", 1)))
+		if err != nil {
+			return nil, err
+		}
+		if s.Sampler, notes = nil, note; rare {
+			s.Sampler = sketch.RPCholesky{}
+		} else {
+			from, rows = src, nil
+		}
+	}
+	sampler, lambda, most := s.Sampler, s.Lambda, s.Most
+	switch b := sampler.(type) {
+	case nil:
+		sampler, lambda = sketch.Uniform{Points: most}, 1 // λ has no effect on M uniform rows
+		if s.Weights != nil {
+			sampler = weighted{most, s.Weights}
+		}
+	case sketch.RPCholesky:
+		b.Rows, b.Points = pivotRows, min(most, mostPivots)
+		sampler, lambda = b, 1
 	}
 	d, err := sampler.Sample(ctx, k, from, lambda, rng)
 	if err != nil {
@@ -117,32 +143,86 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	}
 	level := d.Level
 	if most > 0 && level.Len() > most {
-		if coarser, err := d.Truncate(most); err == nil && coarser.Len() > 0 {
-			d, level = coarser, coarser.Level
-		} else {
-			chosen := rng.Perm(level.Len())[:most]
-			slices.Sort(chosen)
-			level = thinned(level, chosen)
-		}
+		chosen := rng.Perm(level.Len())[:most]
+		slices.Sort(chosen)
+		level = thinned(level, chosen)
 	}
-	c := &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d}
+	c := &Centers{Points: level.Points, Indices: level.Indices, Weights: level.InverseWeights(), Dictionary: d, Notes: notes}
 	if rows != nil {
 		c.join(rows, s.Weights)
 	}
-	if s.Sampler != nil {
-		c.Notes = []string{fmt.Sprintf("the sampler chose %d centres for λ = %.3g, having read %d of %d rows", c.Len(), d.Lambda, d.Rows, d.N)}
+	switch b := sampler.(type) {
+	case sketch.RPCholesky:
+		c.Notes = append(c.Notes, fmt.Sprintf("%d centres by RPCholesky leave %.2g of the mean of k(x, x)", c.Len(), d.Residual))
+		if b.Points == mostPivots {
+			err = c.fill(ctx, src, most, seed)
+		}
+	case sketch.Uniform, weighted:
+	default:
+		c.Notes = append(c.Notes, fmt.Sprintf("the sampler chose %d centres for λ = %.3g, having read %d of %d rows", c.Len(), d.Lambda, d.Rows, d.N))
 	}
-	t, tried := s.Sampler.(Tried)
-	pairs, ok := src.(data.Source)
-	if !tried || !ok || t.lambda == 0 || c.gains(ctx, k, pairs, s.Weights, t.lambda, seed) {
-		return c, ctx.Err()
+	return c, cmp.Or(err, ctx.Err())
+}
+
+// rareRows decides for [Automatic], and says why. It chooses from half of the rows and looks at
+// what is left of the kernel on the other half.
+func rareRows(ctx context.Context, k kernel.Kernel, src kernel.Source, rng *rand.Rand) (rare bool, notes []string, err error) {
+	n := src.Len()
+	m, half := min(probes, n/8), min(n/2, pivotRows)
+	if m < fewProbes {
+		return false, nil, nil
 	}
-	notes := append(c.Notes, fmt.Sprintf("%d uniform centres are used, because trials showed no clear gain of those of the sampler", c.Len()))
-	c, err = ChooseCenters(ctx, k, src, Sampling{Most: c.Len(), Weights: s.Weights}, seed)
-	if err == nil {
-		c.Notes = notes
+	order := stream.NewPermutation(rng.Uint64(), uint64(n))
+	rows := make([]int, 2*half)
+	for i := range rows {
+		rows[i] = int(order.At(uint64(i)))
 	}
-	return c, err
+	slices.Sort(rows)
+	x, err := kernel.Select(ctx, src, rows)
+	if err != nil {
+		return false, nil, err
+	}
+	side := rng.Perm(len(rows))
+	own, other := x.Select(side[:half]), kernel.FromRows(x.Select(side[half:]))
+	d, err := sketch.RPCholesky{Points: m}.Sample(ctx, k, kernel.FromRows(own), 1, rng)
+	if err != nil {
+		return false, nil, err
+	}
+	uniform, err := sketch.Residual(ctx, k, other, own.Slice(0, m))
+	if err != nil {
+		return false, nil, err
+	}
+	pivots, err := sketch.Residual(ctx, k, other, d.Points)
+	if err != nil {
+		return false, nil, err
+	}
+	rare = pivots < leftGain*uniform
+	chosen := map[bool]string{true: "RPCholesky", false: "uniform centres"}[rare]
+	return rare, []string{fmt.Sprintf("%d uniform centres leave %.2g of the kernel on other rows, and as many by RPCholesky %.2g, so the choice is %s", m, uniform, pivots, chosen)}, nil
+}
+
+// fill adds the first uniform rows until there are m centres.
+func (c *Centers) fill(ctx context.Context, src kernel.Source, m int, seed uint64) error {
+	own, rows := c.Len(), slices.Clone(c.Indices)
+	order := stream.NewPermutation(stream.Derive(seed, "centers", 2), uint64(src.Len()))
+	for i := uint64(0); len(rows) < m && i < uint64(src.Len()); i++ {
+		if v := int(order.At(i)); !slices.Contains(c.Indices, v) {
+			rows = append(rows, v)
+		}
+	}
+	each, share := float64(src.Len())/float64(len(rows)), float64(own)/float64(len(rows))
+	weights := map[int]float64{}
+	for j, v := range c.Indices {
+		weights[v] = share * c.Weights[j]
+	}
+	slices.Sort(rows)
+	c.Indices, c.Weights = rows, make([]float64, len(rows))
+	for j, v := range rows {
+		c.Weights[j] = cmp.Or(weights[v], each)
+	}
+	var err error
+	c.Points, err = kernel.Select(ctx, src, rows)
+	return err
 }
 
 // weighted draws different rows with chances in proportion to their weights s, which have the
@@ -191,10 +271,10 @@ func resample(src kernel.Source, s Sampling, rng *rand.Rand) (kernel.Source, []i
 	return copies, rows, err
 }
 
-// byScores reports whether a sampler is one of package sketch that draws by leverage scores.
+// byScores reports whether a sampler is one that draws by the kernel.
 func byScores(s sketch.Sampler) bool {
 	switch s.(type) {
-	case Tried, sketch.BLESS, sketch.BLESSR, sketch.SQUEAK, sketch.RecursiveRLS, sketch.TwoPass, sketch.ExactRLS:
+	case Automatic, sketch.RPCholesky, sketch.BLESS, sketch.BLESSR, sketch.SQUEAK, sketch.RecursiveRLS, sketch.TwoPass, sketch.ExactRLS:
 		return true
 	}
 	return false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -40,24 +39,8 @@ type BLESS struct {
 	// sample of MaxCandidates rows. Rows that are too rare to be in the sample are missed.
 	// MaxCandidates should be many times MaxPoints.
 	MaxCandidates int
-	// NoDimension leaves out the estimates of effective dimensions, which are 0 then. They
-	// take up to a third of the time. Nothing else changes.
-	NoDimension bool
 	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
-
-	leap bool // from a small level to the last one
-}
-
-// Budget returns b for at most points points, which reads about 10 rows for each. If
-// Step is 0, it is 10, and a level of 15 to 40 % of the points scores the last one, at the λ
-// where these scores let it fill the budget.
-func (b BLESS) Budget(points int) Sampler {
-	if b.Step == 0 {
-		b.Step, b.leap = budgetStep, true
-	}
-	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
-	return b
 }
 
 // Sample reads only the candidates. These are at most 2q₁κ²/λ rows, in one pass if the
@@ -71,12 +54,10 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	if err != nil {
 		return nil, err
 	}
-	p.noDimension = b.NoDimension
 	q2, err := orDefault("BLESS", "Oversampling", b.Oversampling, defaultOversampling, 0)
 	if err != nil {
 		return nil, err
 	}
-	p.leaps = b.leap && b.MaxPoints > 0
 	sizes := make([]int, len(p.lambdas))
 	for h, lambda := range p.lambdas {
 		sizes[h] = ceil(q1*bound/lambda, src.Len())
@@ -96,17 +77,6 @@ func (b BLESS) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, l
 	}
 	return p.walk(ctx, func(h int, before *drawn) (*drawn, error) {
 		u, times := counted(candidates[h], src.Len())
-		if p.leapsFrom(before) && h < len(p.lambdas)-1 {
-			rest, often := counted(candidates[len(candidates)-1], src.Len())
-			lambda, err := p.leap(ctx, before, rest, often, q2, rng)
-			if err != nil {
-				return nil, err
-			}
-			if p.leaps, p.leapt = false, lambda > 0; p.leapt {
-				p.lambdas = append(slices.Clip(p.lambdas[:h]), lambda)
-				u, times = rest, often
-			}
-		}
 		scores, err := p.scores(ctx, before, p.lambdas[h], u)
 		if err != nil {
 			return nil, err
@@ -151,10 +121,7 @@ func drawMultinomial(u, times []int, scores []float64, n int, q2 float64, room r
 			end = 8 * want
 		}
 	}
-	most := room.before
-	if last {
-		most = room.most
-	}
+	most := room.most
 	counts, different, m := make([]int, len(u)), 0, 0
 	for ; m < end; m++ {
 		i := c.draw(rng)

@@ -30,16 +30,8 @@ type BLESSR struct {
 	// MaxCandidates is as in [BLESS], with one sample for all levels whenever it is
 	// below n. U_h is then ⌈β_h n⌉ rows, or all.
 	MaxCandidates int
-	// NoDimension is as in [BLESS].
-	NoDimension bool
 	// Workers is the number of goroutines, or 0 for one per processor.
 	Workers int
-}
-
-// Budget returns b for at most points points, which reads about 10 rows for each.
-func (b BLESSR) Budget(points int) Sampler {
-	b.MaxPoints, b.MaxCandidates = budget(points, b.MaxPoints, b.MaxCandidates)
-	return b
 }
 
 // Sample reads only the candidates. These are about 2q₂κ²/λ rows, in one pass if the
@@ -50,7 +42,6 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	if err != nil {
 		return nil, err
 	}
-	p.noDimension = b.NoDimension
 	q2, err := orDefault("BLESSR", "Oversampling", b.Oversampling, defaultOversampling, 0)
 	if err != nil {
 		return nil, err

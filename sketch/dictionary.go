@@ -2,7 +2,6 @@ package sketch
 
 import (
 	"context"
-	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -21,8 +20,7 @@ type Level struct {
 	Weights []float64
 	// Points are the chosen rows themselves.
 	Points kernel.Rows
-	// EffectiveDimension estimates d_eff(λ). It is 0 if the sampler saw no score, or with
-	// NoDimension. BLESS and BLESSR estimate it from the level's own points, within 25 %. The
+	// EffectiveDimension estimates d_eff(λ). It is 0 if the sampler saw no score. BLESS and BLESSR estimate it from the level's own points, within 25 %. The
 	// others sum the scores by which they chose.
 	EffectiveDimension float64
 }
@@ -36,6 +34,8 @@ type Dictionary struct {
 	// Rows is the number of different rows of the source that the sampler evaluated or
 	// chose. Rows that it skipped in a sequential source do not count.
 	Rows int
+	// Residual is tr(K − K_nM K_MM⁻¹ K_Mn)/n of RPCholesky, what the points leave of the kernel.
+	Residual float64
 	// Path holds the levels λ_1 > λ_2 > … of BLESS and BLESSR, and the last is Level.
 	// It is nil for samplers that work at one λ.
 	Path []Level
@@ -68,21 +68,4 @@ func (d *Dictionary) Scores(ctx context.Context, k kernel.Kernel, src kernel.Sou
 		return nil, err
 	}
 	return g.Scores(ctx, src, workers)
-}
-
-// Truncate returns the finest dictionary of the path with at most budget points. Its
-// path ends there. It fails with a [*BudgetError] if there is none. Without a path
-// there is no choice.
-func (d *Dictionary) Truncate(budget int) (*Dictionary, error) {
-	if d.Len() <= budget {
-		return d, nil
-	}
-	fewest := d.Len()
-	for h, level := range slices.Backward(d.Path) {
-		if level.Len() <= budget {
-			return &Dictionary{Level: level, N: d.N, Rows: d.Rows, Path: d.Path[:h+1]}, nil
-		}
-		fewest = min(fewest, level.Len())
-	}
-	return nil, &BudgetError{Budget: budget, Points: fewest}
 }

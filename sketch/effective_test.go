@@ -45,7 +45,6 @@ func TestEffectiveDimension(t *testing.T) {
 			{"BLESS, M = 100", BLESS{MaxPoints: 100}},
 			{"BLESS, M = 100, 350 rows", limited},
 			{"BLESSR, M = 100", BLESSR{MaxPoints: 100}},
-			{"BLESS, leap to M = 200", BLESS{}.Budget(200)},
 		} {
 			low, high, at := math.Inf(1), 0.0, [3]float64{}
 			for seed := range uint64(seeds) {

@@ -19,15 +19,6 @@ type EmptyError struct{ What string }
 
 func (e *EmptyError) Error() string { return fmt.Sprintf("sketch: %s is empty", e.What) }
 
-// BudgetError reports a budget that is too small even for the coarsest dictionary.
-type BudgetError struct {
-	Budget, Points int // the budget, and the fewest points available
-}
-
-func (e *BudgetError) Error() string {
-	return fmt.Sprintf("sketch: a budget of %d points, but the smallest dictionary has %d", e.Budget, e.Points)
-}
-
 // FactorizationError reports a matrix K_JJ + λnA that is not positive definite even
 // after the largest jitter. The kernel is then not positive semi-definite.
 type FactorizationError struct {

@@ -10,7 +10,6 @@ func TestErrorMessages(t *testing.T) {
 	}{
 		{parameterError("BLESS", "Step", 0.5, "≥ 1.01"), "sketch: BLESS: Step is 0.5, want ≥ 1.01"},
 		{&EmptyError{What: "source"}, "sketch: source is empty"},
-		{&BudgetError{Budget: 3, Points: 12}, "sketch: a budget of 3 points, but the smallest dictionary has 12"},
 		{&FactorizationError{Size: 7, Jitter: 1e-6}, "sketch: kernel matrix of 7 points is not positive definite, even with 1e-06 added to its diagonal"},
 		{&FeatureError{Map: ReLU, Reason: "none"}, "sketch: relu features: none"},
 	} {

@@ -27,15 +27,8 @@ func ExampleBLESS() {
 		return
 	}
 	fmt.Printf("%d points of %d, along %d levels from λ = %.1g\n", d.Len(), d.N, len(d.Path), d.Path[0].Lambda)
-	small, err := d.Truncate(10)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%d points do for λ = %.1g\n", small.Len(), small.Lambda)
 	// Output:
 	// 36 points of 1000, along 10 levels from λ = 0.5
-	// 9 points do for λ = 0.1
 }
 
 func ExampleNewOrthogonal() {

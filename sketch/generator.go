@@ -81,6 +81,23 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 	if src == nil {
 		return nil, &EmptyError{What: "source"}
 	}
+	return g.each(ctx, src, workers, func(residual, diag float64) float64 { return score(residual, diag, g.ridge) })
+}
+
+// Residual returns tr(K − K_nJ K_JJ⁻¹ K_Jn)/n, what the points J leave of the kernel on the n
+// rows of src. Its costs and errors are those of [NewGenerator] and [Generator.Scores].
+func Residual(ctx context.Context, k kernel.Kernel, src kernel.Source, points kernel.Rows) (float64, error) {
+	tiny := slices.Repeat([]float64{0x1p-50}, points.Len())
+	g, err := NewGenerator(k, points, tiny, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	left, err := g.each(ctx, src, 0, func(residual, _ float64) float64 { return max(residual, 0) })
+	return sum(left) / float64(src.Len()), err
+}
+
+// each returns f of k(x, x) − ‖L⁻¹k_J(x)‖² and k(x, x) for every row of src.
+func (g *Generator) each(ctx context.Context, src kernel.Source, workers int, f func(residual, diag float64) float64) ([]float64, error) {
 	out := make([]float64, src.Len())
 	columns := g.columns()
 	err := eachBlock(ctx, g.k, src, blockRows(g.m), workers, func(w *workspace, row int, x kernel.Rows) error {
@@ -97,7 +114,7 @@ func (g *Generator) Scores(ctx context.Context, src kernel.Source, workers int) 
 			if residual-residual != 0 {
 				return &kernel.NonFiniteError{What: "leverage score", Row: row + i, Col: -1, Value: residual}
 			}
-			dst[i] = score(residual, diag[i], g.ridge)
+			dst[i] = f(residual, diag[i])
 		}
 		return nil
 	})

@@ -17,12 +17,8 @@ type path struct {
 	budget  int // MaxPoints
 	limit   int // MaxCandidates
 	workers int
-	// noDimension leaves out effective dimensions.
-	noDimension bool
 
-	seen  []int // the rows that levels have read, increasing
-	leaps bool  // levels before the last are small
-	leapt bool  // the last level is that of leap
+	seen []int // the rows that levels have read, increasing
 
 	// gathered are the rows that any level may need, in the order of index, of
 	// a source that is not resident.
@@ -34,22 +30,6 @@ type path struct {
 type pathSettings struct {
 	step, bound              float64
 	maxPoints, maxCandidates int
-}
-
-// rowsPerPoint is how many rows a path reads for each point of its budget. The points
-// are a tenth of them, so that scores decide which.
-const rowsPerPoint = 10
-
-// budget returns MaxPoints and MaxCandidates for a number of points. Smaller settings
-// remain.
-func budget(points, maxPoints, maxCandidates int) (most, candidates int) {
-	if maxPoints > 0 {
-		points = min(points, maxPoints)
-	}
-	if maxCandidates == 0 {
-		maxCandidates = rowsPerPoint * points
-	}
-	return points, maxCandidates
 }
 
 // drawn is a level with the facts of its draw.
@@ -65,10 +45,6 @@ type drawn struct {
 	chances, scores []float64
 	gram            []float64 // K_JJ, nil if J is empty
 }
-
-// budgetStep is the factor between the λ_h of BLESS with a budget. Scores of a level cost
-// its candidates times the square of the points of the level before, and these are fewer.
-const budgetStep = 10
 
 // leastStep keeps paths from having thousands of levels.
 const leastStep = 1.01
@@ -131,22 +107,16 @@ func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][
 
 // room is the largest number of points of a level, or 0 for no limit. enough is the
 // expected number of points that ends the path, which is less than all before the last
-// level. before is the largest number of points of a level that does not end it.
+// level.
 type room struct {
 	most   int
 	enough float64
-	before int
 }
 
 func (p *path) room(h int) room {
-	r := room{p.budget, full * float64(p.budget), p.budget}
-	switch last := h == len(p.lambdas)-1; {
-	case p.leapt: // its excess is that of a sample
-		r.enough /= 2
-	case last:
+	r := room{p.budget, full * float64(p.budget)}
+	if h == len(p.lambdas)-1 {
 		r.enough = float64(p.budget)
-	case p.leaps && p.budget >= leapBudget:
-		r.before = int(leapLevel * float64(p.budget))
 	}
 	return r
 }
@@ -229,8 +199,10 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 		if level.Points, err = p.rows(ctx, level.Indices); err != nil {
 			return nil, err
 		}
-		if err := p.complete(level); err != nil {
-			return nil, err
+		if level.Len() > 0 {
+			if err := level.estimate(p.k, p.src.Len()); err != nil {
+				return nil, err
+			}
 		}
 		levels, before = append(levels, level.Level), level
 		if level.last {
@@ -238,18 +210,6 @@ func (p *path) walk(ctx context.Context, next func(h int, before *drawn) (*drawn
 		}
 	}
 	return &Dictionary{Level: before.Level, N: p.src.Len(), Rows: len(p.seen), Path: levels}, nil
-}
-
-// complete sets the effective dimension of a level, and its Gram matrix if the path goes on.
-func (p *path) complete(l *drawn) (err error) {
-	switch {
-	case l.Len() == 0:
-	case !p.noDimension:
-		return l.estimate(p.k, p.src.Len())
-	case !l.last:
-		l.gram, err = kernel.Gramian(p.k, l.Points)
-	}
-	return err
 }
 
 // reached returns the λ of level h. That is λ_h, or the λ at which q₂ asks for the
@@ -264,9 +224,6 @@ func (p *path) reached(h int, before, level *drawn) float64 {
 		return lambda * (level.want / level.got)
 	}
 	from, asked := p.lambdas[h-1], before.want
-	if p.leapt { // the draw before may have ended early, above λ_{h−1}, and λ_h lies anywhere below it
-		from, asked = before.Lambda, min(before.want, before.got)
-	}
 	if level.want <= asked { // by chance, and then little is missing
 		return lambda
 	}

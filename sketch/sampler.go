@@ -22,20 +22,10 @@ type Sampler interface {
 	Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error)
 }
 
-// Budgeted is a Sampler that stops at a number of points and does no more work than
-// they need, however small λ is.
-type Budgeted interface {
-	Sampler
-	// Budget returns the sampler with a budget. It keeps a smaller one that it has.
-	Budget(points int) Sampler
-}
-
 var (
-	_ Budgeted = BLESS{}
-	_ Budgeted = BLESSR{}
-)
-
-var (
+	_ Sampler = BLESS{}
+	_ Sampler = BLESSR{}
+	_ Sampler = RPCholesky{}
 	_ Sampler = Uniform{}
 	_ Sampler = ExactRLS{}
 	_ Sampler = TwoPass{}

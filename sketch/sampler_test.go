@@ -27,6 +27,7 @@ func everySampler(workers int) []namedSampler {
 		{"SQUEAK adaptive", SQUEAK{}},
 		{"BLESS", BLESS{Workers: workers}},
 		{"BLESSR", BLESSR{Workers: workers}},
+		{"RPCholesky", RPCholesky{Workers: workers}},
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Uniform chooses M different rows with weights A = M/n. All sets are equally likely.
-// It misses rare rows. A good dictionary needs M ≈ N_∞(λ) = n·max_i ℓ(i, λ), which can
+// Uniform chooses M different rows with weights A = M/n. They are the first M of one random
+// order, so that equal streams give more rows for a larger M, and never others. It misses
+// rare rows. A good dictionary needs M ≈ N_∞(λ) = n·max_i ℓ(i, λ), which can
 // be as large as κ²/λ, instead of d_eff(λ).
 type Uniform struct {
 	// Points is M. A value above n means n. If 0, it is ⌈κ²/λ⌉, a bound of N_∞. A
@@ -38,7 +40,12 @@ func (u Uniform) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source,
 }
 
 func uniformLevel(n, m int, lambda float64, rng *rand.Rand) Level {
-	idx := choose(n, m, rng)
+	order := stream.NewPermutation(rng.Uint64(), uint64(n))
+	idx := make([]int, min(m, n))
+	for i := range idx {
+		idx[i] = int(order.At(uint64(i)))
+	}
+	slices.Sort(idx)
 	a := float64(len(idx)) / float64(n)
 	return Level{Lambda: lambda, Indices: idx, Weights: slices.Repeat([]float64{a}, len(idx))}
 }

@@ -21,16 +21,16 @@ var blessParts = []string{"blobs", "kin40k", "protein", "bike", "keggdirected", 
 // bless compares centres at equal M and at equal error.
 var bless = experiment.Experiment{
 	Name:   "bless",
-	Title:  "FALKON with centres by BLESS and uniform ones, at equal M and at equal error",
+	Title:  "FALKON with centres by RPCholesky and uniform ones, at equal M and at equal error",
 	Source: "ours, Carratino (2020), §5.3",
 	About: `All learn the same four fifths of the rows, 10,000 at most, with the Gaussian kernel
 of the median distance, λ = 1e-6 and up to 40 iterations. They are measured on the rest.
-M is n/20, between 50 and 400, and twice that. "plain" and "tried" are the geometric
-means over the splits of the error with BLESS divided by that with uniform centres,
-without and with the trial of learners.Tried. "kept" is the share of trials that BLESS
-passed. "centres" is the number of uniform centres that the error of "tried" takes,
-divided by M, from errors at M/4 to 2M. "BLESS" is the CPU time of choosing without the
-trial, divided by that of the fit with it, and "share" is that with the trial. They are
+M is n/20, between 50 and 400, and twice that. "plain" and "auto" are the geometric
+means over the splits of the error with RPCholesky, and with the choice of
+learners.Automatic, divided by that with uniform centres. "kept" is the share of splits
+where that is RPCholesky. "centres" is the number of uniform centres that the error of "auto" takes,
+divided by M, from errors at M/4 to 2M. "pivots" is the CPU time of choosing by
+RPCholesky, divided by that of the fit, and "share" is that of learners.Automatic. They are
 means over a tenth of a second at least. The part blobs is
 constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
 	Parts:   blessParts,
@@ -41,9 +41,9 @@ constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
 func centersForError(ctx context.Context, env *experiment.Env) (*report.Result, error) {
 	r := &report.Result{}
 	t := r.Table("bless", "Test error, RMSE of standardised targets, mean over splits", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M"},
-		report.Column{Name: "uniform", Format: "%.4f"}, report.Column{Name: "tried", Format: "%.4f"}, report.Column{Name: "plain ratio", Format: "%.3f"},
-		report.Column{Name: "tried ratio", Format: "%.3f"}, report.Column{Name: "kept", Format: "%.1f"}, report.Column{Name: "centres", Format: "%.2f"},
-		report.Column{Name: "BLESS", Format: "%.2f"}, report.Column{Name: "share", Format: "%.2f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+		report.Column{Name: "uniform", Format: "%.4f"}, report.Column{Name: "auto", Format: "%.4f"}, report.Column{Name: "plain ratio", Format: "%.3f"},
+		report.Column{Name: "auto ratio", Format: "%.3f"}, report.Column{Name: "kept", Format: "%.1f"}, report.Column{Name: "centres", Format: "%.2f"},
+		report.Column{Name: "pivots", Format: "%.2f"}, report.Column{Name: "share", Format: "%.2f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
 	return r, eachPart(ctx, env, r, blessParts, func(at int, part string) error {
 		for i, times := range []int{1, 2} {
 			sum := centersRun{times: times}
@@ -98,8 +98,7 @@ func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *
 		}
 		return rmseOn(ctx, model, test)
 	}
-	plain := sketch.BLESS{Workers: env.Workers, NoDimension: true} // as in a trial
-	tried := learners.Tried{Budgeted: plain}
+	plain, tried := sketch.RPCholesky{Workers: env.Workers}, learners.Automatic{}
 	e, err := errorOf(s.m, tried)
 	if err != nil {
 		return err
@@ -129,7 +128,7 @@ func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *
 		}
 		*part.cpu += cpu
 	}
-	if c.Dictionary.Path != nil { // uniform dictionaries have no path
+	if c.Dictionary.Residual > 0 { // uniform dictionaries do not tell it
 		s.kept++
 	}
 	var errs, sizes []float64

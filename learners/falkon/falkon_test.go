@@ -168,7 +168,7 @@ func TestDistances(t *testing.T) {
 // Zero fields get the values that theory recommends.
 func TestDefaults(t *testing.T) {
 	p := must(Params{Kernel: kerneltest.Gaussian(1)}.settled(10_000, 10_000, 4))
-	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 20 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
+	if p.Lambda != 4e-4 || p.SamplerLambda != 4e-2 || p.Iterations != 100 || p.Tolerance != 1e-7 || p.Epsilon != 1e-13 {
 		t.Errorf("defaults %+v", p)
 	}
 	if root := float64(p.Centers) / 100; root < 5 || root > 20 {

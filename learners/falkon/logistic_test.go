@@ -22,8 +22,8 @@ import (
 func TestLogisticConformance(t *testing.T) {
 	k := kerneltest.Gaussian(1.5)
 	for name, p := range map[string]LogisticParams{
-		"defaults": {Params: Params{Kernel: k}},
-		"uniform":  {Params: Params{Kernel: k, Lambda: 1e-5, Centers: 30}},
+		"defaults": {Params: Params{Kernel: k, Tolerance: 1e-6}, Steps: 100},
+		"uniform":  {Params: Params{Kernel: k, Lambda: 1e-5, Centers: 30, Tolerance: 1e-6}, Steps: 100},
 		"bless":    {Params: Params{Kernel: k, Lambda: 1e-4, Sampler: sketch.BLESS{}, Factorization: FactorCholesky}},
 	} {
 		t.Run(name, func(t *testing.T) {

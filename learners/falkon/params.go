@@ -44,7 +44,7 @@ type Params struct {
 	SamplerLambda float64
 	Solver        Solver
 	Factorization Factorization
-	// Iterations is t, the largest number of iterations. If 0, it is 20.
+	// Iterations is t, the largest number of iterations. If 0, it is 100.
 	Iterations int
 	// Tolerance is the relative residual ‖Wβ − b‖/‖b‖ that ends the iteration of an
 	// output. If 0, it is 1e-7.
@@ -64,7 +64,7 @@ type Params struct {
 
 const (
 	algorithm         = "falkon"
-	defaultIterations = 20
+	defaultIterations = 100
 	defaultTolerance  = 1e-7
 	defaultEpsilon    = 1e-13
 	defaultEpsilon32  = 1e-6

@@ -68,8 +68,7 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	log-falkon    λ ∈ [1e-10, 1e-1]
 //	falkon        M from 500 to 10√n, or to 4000 where n allows it and that is more.
 //	              These take M² numbers of memory and M³ operations, which are fewer
-//	              than those of 20 iterations from n = 30 000 on. Centres are uniform or
-//	              by leverage scores where not all rows can be centres. Up to 100 iterations, of which the residual ends
+//	              than those of 20 iterations from n = 30 000 on. Up to 100 iterations, of which the residual ends
 //	              most fits earlier
 //	log-falkon,   M as falkon
 //	nystrom
@@ -126,9 +125,6 @@ func (d Data) own(algorithm string) []Dimension {
 		dims := []Dimension{d.lambda(least), counts("centers", min(500, 10*root), high, 10*root, n)}
 		if algorithm == "falkon" {
 			dims = append(dims, fidelity("iterations", 100, 20))
-		}
-		if algorithm == "falkon" && n > mostCenters {
-			dims = append(dims, Dimension{Name: "sampler", Scale: Choice, Choices: []string{"uniform", "bless"}})
 		}
 		return dims
 	case "landweber":

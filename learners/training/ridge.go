@@ -25,8 +25,8 @@ var (
 		Doc: "the number of centres M",
 	}
 	samplerParameter = Parameter{
-		Name: "sampler", Kind: Choice, Choices: samplerNames(), Default: "uniform",
-		Doc: "how centres are chosen",
+		Name: "sampler", Kind: Choice, Choices: samplerNames(), Default: Auto,
+		Doc: "how centres are chosen (auto is uniform, or rpcholesky where groups of rows are rare)",
 	}
 	// positiveLambdaParameter is for learners without a solution for λ = 0.
 	positiveLambdaParameter = func() Parameter {
@@ -40,8 +40,8 @@ var (
 		return p
 	}()
 	samplerLambdaParameter = Parameter{
-		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "as small as the centres need, 100λ if not bless",
-		Doc: "the λ of the sampler's leverage scores",
+		Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ",
+		Doc: "the λ of leverage scores, for samplers that have them",
 	}
 	precisionParameter = Parameter{
 		Name: "precision", Kind: Choice, Choices: []string{"float64", "float32"}, Default: "float64",
@@ -53,12 +53,14 @@ var (
 	}
 )
 
-// samplers are the samplers of centres by name, except uniform.
+// samplers are the samplers of centres by name.
 var samplers = []struct {
 	name    string
 	sampler sketch.Sampler
 }{
+	{Auto, learners.Automatic{}},
 	{"uniform", nil},
+	{"rpcholesky", sketch.RPCholesky{}},
 	{"bless", sketch.BLESS{}},
 	{"bless-r", sketch.BLESSR{}},
 	{"squeak", sketch.SQUEAK{}},
@@ -85,12 +87,8 @@ func SamplerNamed(name string) (s sketch.Sampler, ok bool) {
 	return nil, false
 }
 
-// sampler returns the sampler, with a trial if its λ follows from the number of centres.
 func (r reader) sampler() sketch.Sampler {
 	s, _ := SamplerNamed(r.text("sampler"))
-	if b, ok := s.(sketch.Budgeted); ok {
-		return learners.Tried{Budgeted: b}
-	}
 	return s
 }
 
@@ -144,14 +142,13 @@ var falkonAlgorithm = Algorithm{
 	Summary: "kernel ridge regression on M centres by preconditioned conjugate gradients",
 	About: `FALKON solves kernel ridge regression on M centres by a preconditioned iteration. It
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
-2020, chapter 4). With --sampler bless the centres have large leverage scores (§5.3).
-Where few rows matter much, fewer centres then give the same error. Where trials show no
-clear gain, the centres are uniform, unless --sampler-lambda is given. With --loss huber or
-quantile it takes Newton steps of up to --iterations iterations each.`,
+2020, chapter 4). Centres are uniform, or by randomly pivoted Cholesky where that leaves
+clearly less of the kernel, which is where groups of rows are rare. With --sampler bless
+they have large leverage scores (§5.3). With --loss huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: slices.Concat(withKernel(
 		positiveLambdaParameter, centersParameter, samplerParameter, samplerLambdaParameter,
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},
-		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of iterations t"},
+		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "100", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends it"},
 		factorizationParameter, epsilonParameter, precisionParameter, distancesParameter,
 	), lossParameters),

@@ -84,7 +84,7 @@ func (u used) lambda() {
 // sampler finds its own M.
 func (u used) centers() {
 	n := u.p.Rows
-	if !u.auto("centers") || u.v["sampler"] != "uniform" {
+	if s := u.v["sampler"]; !u.auto("centers") || s != Auto && s != "uniform" && s != "rpcholesky" {
 		return
 	}
 	if u.a.Name == nystromAlgorithm.Name {

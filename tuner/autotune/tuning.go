@@ -271,12 +271,9 @@ func Values(c space.Config) training.Values {
 	return v
 }
 
-// These are the numbers of the rules by which length scales are learned and by which centres
-// are drawn. Count one up if the same values give another model from then on.
-const (
-	learnRule   = 3 // exact evidence on up to 2000 rows, from at most 10 standard deviations
-	samplerRule = 4 // BLESS leaps to small budgets too
-)
+// rules is the number of the rules by which length scales are learned and centres are drawn.
+// Count it up if the same values give another model from then on.
+const rules = 1
 
 // fingerprint identifies data, split, measure and seed. A worker with another fingerprint
 // measures something else. It has the shapes, the targets of the validation rows, the
@@ -287,19 +284,13 @@ func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s %d %d %d %d %d", t.algorithm.Name, t.name, t.options.Seed,
+	fmt.Fprintf(h, "%d %s %s %d %d %d %d %d", rules, t.algorithm.Name, t.name, t.options.Seed,
 		t.problem.Rows, t.problem.Dim, t.problem.Outputs, t.data.Validation.Len())
 	switch {
 	case t.alone:
 		fmt.Fprint(h, " leave-one-out")
 	case len(t.folds) > 0:
 		fmt.Fprintf(h, " %d folds", len(t.folds))
-	}
-	if t.problem.Learned != nil {
-		fmt.Fprintf(h, " length scales %d", learnRule)
-	}
-	if p, searched := t.space.Lookup("sampler"); t.samples() || searched && len(p.Values) > 1 {
-		fmt.Fprintf(h, " sampler %d", samplerRule)
 	}
 	var b [8]byte
 	for _, v := range slices.Concat(y, []float64{t.problem.MedianDistance}, t.weights) {
