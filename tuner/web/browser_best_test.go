@@ -59,15 +59,15 @@ func TestBrowserBest(t *testing.T) {
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")
 	b.open(t, "/studies/one", ".history canvas")
-	if text := b.text(t, ".study-head"); !strings.Contains(text, "0.5 in #0") {
-		t.Errorf("the head says %q, want that 0.5 in #0 is the best", text)
+	if text := b.text(t, ".answer .result"); !strings.Contains(text, "0.5\ntrial 0\n") {
+		t.Errorf("the answer is %q, want that 0.5 in trial 0 is the best", text)
 	}
 	if text := b.text(t, ".parallel ~ .readout"); text != "2 completed trials" {
 		t.Errorf("the parallel coordinates have %q", text)
 	}
 	var rows [][]string
-	b.do(t, chromedp.Evaluate(`[...document.querySelectorAll(".figure-foot button")].find(x => x.textContent === "Show as table").click()`, nil),
-		chromedp.Evaluate(`[...document.querySelectorAll(".as-table tbody tr")].map(r => [...r.cells].map(c => c.textContent))`, &rows))
+	b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("[aria-labelledby='figure-one-history'] .figure-foot button")].find(x => x.textContent === "Show as table").click()`, nil),
+		chromedp.Evaluate(`[...document.querySelectorAll("[aria-labelledby='figure-one-history'] .as-table tbody tr")].map(r => [...r.cells].map(c => c.textContent))`, &rows))
 	if got, want := fmt.Sprint(rows), "[[0 completed 0.5 0.5] [1 breaks a constraint 0.01 0.5] [2 pruned – 0.5] [3 failed – 0.5] [4 infeasible – 0.5]]"; got != want {
 		t.Errorf("the history is\n%s, want\n%s", got, want)
 	}
@@ -82,7 +82,7 @@ func TestBrowserBest(t *testing.T) {
 	if text := b.text(t, ".view .readout"); !strings.HasPrefix(text, "1 of 2 completed trials") || !strings.HasSuffix(text, "and 1 breaks a constraint") {
 		t.Errorf("the front is %q", text)
 	}
-	if text := b.text(t, ".view .hint:last-child"); !strings.HasPrefix(text, "#0 ") {
+	if text := b.text(t, "[aria-label='List of the front'] tbody"); !strings.HasPrefix(text, "#0\t") || strings.Contains(text, "\n") {
 		t.Errorf("the trials on the front are %q", text)
 	}
 	b.clean(t, "best")

@@ -63,7 +63,7 @@ func TestBrowserLive(t *testing.T) {
 		return n
 	}
 	n := tell(0.0101)
-	b.until(t, fmt.Sprintf(`document.querySelector(".study-head").textContent.includes("0.0101 in #%d")`, n))
+	b.until(t, fmt.Sprintf(`document.querySelector(".answer .result").textContent.includes("0.0101trial %d")`, n))
 	if _, err := s.Report(t.Context(), "digits", study.ReportValues{Trial: 252, Reports: []study.Report{{Step: 13, Values: []study.NamedValue{{Name: "loss", Value: 0.777}}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +73,13 @@ func TestBrowserLive(t *testing.T) {
 	front.Close()
 	b.until(t, `!document.querySelector("#banner").hidden`)
 	b.shoot(t, "offline-1280-light")
-	if !strings.Contains(b.text(t, ".study-head"), "0.0101") {
+	if !strings.Contains(b.text(t, ".answer"), "0.0101") {
 		t.Error("the last data are gone while the server cannot be reached")
 	}
 	n = tell(0.0099)
 	front = listen()
 	back := time.Now()
-	b.until(t, fmt.Sprintf(`document.querySelector("#banner").hidden && document.querySelector(".study-head").textContent.includes("0.0099 in #%d")`, n))
+	b.until(t, fmt.Sprintf(`document.querySelector("#banner").hidden && document.querySelector(".answer .result").textContent.includes("0.0099trial %d")`, n))
 	t.Logf("the page was live again after %s", time.Since(back))
 	view, err := s.Study(t.Context(), "digits")
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -86,6 +87,12 @@ func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.
 	p, err := svc.Predict(ctx, s.Name, tuner.PredictQuery{Slices: &tuner.SliceQuery{}})
 	if err := add("Predict", wire.EncodePredictions(p), err); err != nil {
 		return nil, err
+	}
+	if err == nil && len(p.Slices) > 0 {
+		p, err = svc.Predict(ctx, s.Name, tuner.PredictQuery{Configs: []space.Config{p.Through}})
+		if err := add("Predict best", wire.EncodePredictions(p), err); err != nil {
+			return nil, err
+		}
 	}
 	for _, o := range s.Spec.Objectives {
 		i, err := svc.Importance(ctx, s.Name, tuner.ImportanceQuery{Objective: o.Name})

@@ -1,7 +1,7 @@
 // @ts-check
 // What many trials reported, as one line each.
 
-import { count, h, trialStateNames, trialURL } from "./dom.js";
+import { count, h, quote, trialStateNames, trialURL } from "./dom.js";
 import { column } from "./columns.js";
 import { figure } from "./figure.js";
 import { lineChart } from "./lines.js";
@@ -79,7 +79,7 @@ export function curves(s, signal) {
   }
 
   const element = figure({
-    title: "Reported values", name: `${s.name}-curves`, wide: true, cli: `tuner plot ${s.name} --only curves`, canvas: chart.canvas,
+    title: "Reported values", name: `${s.name}-curves`, wide: true, cli: `tuner plot ${quote(s.name)} --only curves`, canvas: chart.canvas,
     tools: [h("label", {}, log, " log"), h("label", {}, "also trials ", wanted)],
     body: h("div", {}, chart.element, note),
     rows: () => [["trial", "kind", "step", s.objective().name], ...chosen.flatMap((c) => (known.get(c.n)?.x ?? []).map((x, i) => [c.n, c.kind, x, known.get(c.n)?.y[i]]))],

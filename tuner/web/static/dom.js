@@ -80,8 +80,18 @@ const trialStates = /** @type {Record<string, [string, string]>} */ ({
   TRIAL_STATE_PRUNED: ["✂", "pruned"],
 });
 
+/** valueOf is a value of a configuration in JSON. An integer that a number cannot hold stays a text. */
+export function valueOf(/** @type {any} */ v) {
+  const n = v.floatValue ?? Number(v.intValue);
+  if (v.floatValue !== undefined || (v.intValue !== undefined && Number.isSafeInteger(n))) return Number(n);
+  return v.stringValue ?? v.intValue ?? v.boolValue;
+}
+
 /** trialStateNames are the words for the numbers in the column state. */
 export const trialStateNames = ["", ...Object.values(trialStates).map((s) => s[1])];
+
+/** trialState is the state of a trial by its number in the column state. */
+export const trialState = (/** @type {number} */ k) => state(Object.keys(trialStates)[k - 1]);
 
 /** state is a state with its shape. */
 export function state(/** @type {string|undefined} */ name) {
@@ -89,18 +99,32 @@ export function state(/** @type {string|undefined} */ name) {
   return h("span", { class: `state ${word}` }, h("span", { "aria-hidden": "true" }, shape), ` ${word}`);
 }
 
-/** command is a line for the shell with a button that copies it. */
-export function command(/** @type {string} */ line) {
-  const button = h("button", { type: "button", class: "quiet", "aria-label": `Copy the command ${line}`, onclick: async () => {
+/** copy is a button that copies a text. */
+export function copy(/** @type {string} */ text, /** @type {string} */ label) {
+  const button = h("button", { type: "button", class: "quiet", "aria-label": label, onclick: async () => {
     try {
-      await navigator.clipboard.writeText(line);
+      await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
       button.textContent = "Select it by hand";
     }
     setTimeout(() => (button.textContent = "Copy"), 2000);
   } }, "Copy");
-  return h("span", { class: "command" }, h("code", {}, line), button);
+  return button;
+}
+
+/** connected adds to a command how it reaches the studies of this page. */
+export function connected(/** @type {string} */ line) {
+  const flags = document.querySelector('meta[name="connection"]')?.getAttribute("content")?.replace("{host}", location.hostname);
+  if (!flags) return line;
+  const [own, ...rest] = line.split(" -- ");
+  return [`${own} ${flags}`, ...rest].join(" -- ");
+}
+
+/** command is a line for the shell with a button that copies it. */
+export function command(/** @type {string} */ line) {
+  line = connected(line);
+  return h("span", { class: "command" }, h("code", {}, line), copy(line, `Copy the command ${line}`));
 }
 
 /** quote makes an argument of a shell. */
@@ -140,14 +164,15 @@ export function onScheme(/** @type {() => void} */ f, /** @type {AbortSignal} */
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f, { signal });
 }
 
-/** onWidth calls f when the width of an element changes, until the signal. */
-export function onWidth(/** @type {Element} */ e, /** @type {() => void} */ f, /** @type {AbortSignal} */ signal) {
-  let width = e.clientWidth;
+/** onWidth calls f when the width of an element changes, or also its height, until the signal. */
+export function onWidth(/** @type {Element} */ e, /** @type {() => void} */ f, /** @type {AbortSignal} */ signal, height = false) {
+  const size = () => [e.clientWidth, height ? e.clientHeight : 0];
+  let [width, high] = size();
   const o = new ResizeObserver(() => {
-    if (e.clientWidth && Math.abs(e.clientWidth - width) > 1) {
-      width = e.clientWidth;
-      f();
-    }
+    const [w, hh] = size();
+    if (!w || (Math.abs(w - width) <= 1 && Math.abs(hh - high) <= 1)) return;
+    [width, high] = [w, hh];
+    f();
   });
   o.observe(e);
   signal.addEventListener("abort", () => o.disconnect());

@@ -1,123 +1,180 @@
 // @ts-check
-// Two objectives against each other, with the trials that no other one beats in both.
+// Several objectives: each pair with the trials that no other one beats, how much of the
+// range they cover as trials come, what they trade, and a table of them.
 
-import { count, css, h, number, onScheme, onWidth, trialURL } from "./dom.js";
-import { ranks, scale } from "./columns.js";
+import { count, css, exactly, h, number, onScheme, onWidth, quote, trialURL } from "./dom.js";
+import { exact, parameters, ranks, scale } from "./columns.js";
 import { figure } from "./figure.js";
-import { points, ratio, sized } from "./raster.js";
+import { lineChart } from "./lines.js";
+import { frame, line, tips } from "./plot.js";
 
-const height = 380;
-const margin = { left: 58, right: 14, top: 10, bottom: 40 };
+const shownRows = 60;
+const [mostLooks, mostOnFront] = [60, 400]; // of the share that the front covers
 
-/** pareto lists the trials that none beats in both columns, in order of the first, and all of equal ones. */
-export function pareto(/** @type {Float64Array} */ a, /** @type {Float64Array} */ b, /** @type {number} */ signA, /** @type {number} */ signB) {
-  const order = [];
-  for (let i = 0; i < a.length; i++) if (a[i] === a[i] && b[i] === b[i]) order.push(i);
-  order.sort((i, j) => signA * (a[i] - a[j]) || signB * (b[i] - b[j]));
-  const front = [];
-  let best = Infinity;
+/** dominates tells whether one trial beats another: nowhere worse, somewhere better. */
+const dominates = (/** @type {number[]} */ a, /** @type {number[]} */ b) => a.every((v, k) => v <= b[k]) && a.some((v, k) => v < b[k]);
+
+/** joined adds a point to a front, in which less is better. Equal points stay. */
+function joined(/** @type {number[][]} */ front, /** @type {number[]} */ p) {
+  return front.some((q) => dominates(q, p)) ? front : [...front.filter((q) => !dominates(p, q)), p];
+}
+
+/** pareto lists the trials that none beats, by trial, and all of equal ones. Less is better in each column. */
+export function pareto(/** @type {Float64Array[]} */ columns) {
+  const known = (/** @type {number} */ i) => columns.every((c) => c[i] === c[i]);
+  const order = [...columns[0].keys()].filter(known).sort((i, j) => columns.reduce((d, c) => d || c[i] - c[j], 0));
+  const front = /** @type {number[]} */ ([]);
+  const of = (/** @type {number} */ i) => columns.map((c) => c[i]);
+  let least = Infinity; // of the second, which is enough for two
   for (const i of order) {
     const last = front[front.length - 1];
-    if (signB * b[i] < best || (a[i] === a[last] && b[i] === b[last])) {
-      best = signB * b[i];
+    if (columns.length === 2 ? columns[1][i] < least || (last !== undefined && columns.every((c) => c[i] === c[last])) : !front.some((j) => dominates(of(j), of(i)))) {
+      least = columns[1][i];
       front.push(i);
     }
   }
   return front;
 }
 
+/** volume is the part of the unit cube that points beat, in which less is better. */
+export function volume(/** @type {number[][]} */ front, d = front[0]?.length ?? 0) {
+  if (!front.length) return 0;
+  if (d === 1) return Math.max(0, 1 - Math.min(...front.map((p) => p[0])));
+  const sorted = [...front].sort((a, b) => a[d - 1] - b[d - 1]);
+  let sum = 0;
+  sorted.forEach((p, i) => {
+    const height = (sorted[i + 1]?.[d - 1] ?? 1) - p[d - 1];
+    if (height > 0) sum += height * volume(sorted.slice(0, i + 1), d - 1);
+  });
+  return sum;
+}
+
+/** paretoOf lists the trials of a study that none beats, by the first objective. @returns {number[]} */
+export const paretoOf = (/** @type {import("./study.js").Study} */ s) => s.once("front", () => pareto(s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => (o.direction === "DIRECTION_MAXIMIZE" ? s.contending(k).map((v) => -v) : s.contending(k)))));
+
 /**
- * front shows pairs of objectives.
+ * front shows a study with several objectives.
  * @param {import("./study.js").Study} s
  * @param {AbortSignal} signal
  */
 export function front(s, signal) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": "Two objectives against each other" }));
-  const box = h("div", { class: "chart" }, canvas);
-  const status = h("p", { class: "readout", role: "status" });
-  const list = h("p", { class: "hint" });
-  const all = () => s.info.spec.objectives;
-  const choice = (/** @type {string} */ label, /** @type {number} */ k) => h("select", { "aria-label": label, onchange: () => draw() }, (s.info.spec?.objectives ?? []).map((/** @type {any} */ o, /** @type {number} */ i) => h("option", { selected: i === k }, o.name)));
-  const horizontal = choice("Objective to the right", 0);
-  const vertical = choice("Objective upwards", 1);
-  const sign = (/** @type {number} */ k) => (all()[k].direction === "DIRECTION_MAXIMIZE" ? -1 : 1);
+  const all = s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => ({ name: o.name, sign: o.direction === "DIRECTION_MAXIMIZE" ? -1 : 1, k }));
+  const pairs = all.flatMap((/** @type {any} */ a, /** @type {number} */ i) => all.slice(i + 1).map((/** @type {any} */ b) => [a, b])).slice(0, 6);
+  const best = () => paretoOf(s);
 
-  function selected() {
-    const [i, k] = [horizontal.selectedIndex, vertical.selectedIndex];
-    return { i, k, a: s.values(i), b: s.values(k), best: pareto(s.contending(i), s.contending(k), sign(i), sign(k)) };
-  }
+  const status = h("p", { class: "readout", role: "status" });
+  const trade = h("p", {});
+  const cells = pairs.map(([a, b]) => {
+    const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": `${b.name} over ${a.name}` }));
+    const cell = { a, b, canvas, box: h("div", { class: "chart" }, canvas), place: (/** @type {number} */ _) => /** @type {number[]|null} */ (null) };
+    tips(cell.box, s, (i) => cell.place(i));
+    return cell;
+  });
+  const high = cells.length > 1 ? 260 : 320;
+  const covered = lineChart("Hypervolume", signal, high - 30);
+  const matrix = h("div", { class: "pairs" }, cells.map((c) => c.box), covered.element);
 
   function draw() {
-    const width = box.clientWidth;
-    if (!box.isConnected || width < 50) return;
-    const { i, k, a, b, best } = selected();
-    const [, g] = sized(canvas, width, height);
-    const [sx, sy] = [scale(ranks(a, sign(i) < 0).sorted, sign(i) < 0), scale(ranks(b, sign(k) < 0).sorted, sign(k) < 0)];
-    const [w, hh] = [width - margin.left - margin.right, height - margin.top - margin.bottom];
-    const X = (/** @type {number} */ v) => margin.left + w * sx.u(v);
-    const Y = (/** @type {number} */ v) => margin.top + hh * (1 - sy.u(v));
-    g.font = "12px system-ui, sans-serif";
-    g.fillStyle = css("--muted");
-    g.strokeStyle = css("--line");
-    g.textBaseline = "middle";
-    g.textAlign = "right";
-    for (const t of sy.ticks) {
-      const y = Math.round(margin.top + hh * (1 - t.u)) + 0.5;
-      g.strokeRect(margin.left, y, w, 0);
-      g.fillText(t.label, margin.left - 6, y);
-    }
-    g.textAlign = "center";
-    for (const t of sx.ticks) {
-      const x = Math.round(margin.left + w * t.u) + 0.5;
-      g.strokeRect(x, margin.top, 0, hh);
-      g.fillText(t.label, x, height - margin.bottom + 12);
-    }
-    g.fillText(`${all()[i].name} →`, margin.left + w / 2, height - 8);
-    g.textAlign = "left";
-    g.fillText(`↑ ${all()[k].name}`, margin.left + 6, margin.top + 8);
-    const r = ratio();
-    let both = 0;
-    for (let n = 0; n < a.length; n++) if (a[n] === a[n] && b[n] === b[n]) both++;
-    g.save();
-    g.setTransform(1, 0, 0, 1, 0, 0);
-    const dots = (/** @type {boolean} */ broken) => points(g, { left: margin.left * r, top: margin.top * r, width: w * r, height: hh * r }, (put) => {
-      for (let n = 0; n < a.length; n++) {
-        if (s.breaks(n) !== broken) continue;
-        const [u, v] = [sx.u(a[n]), sy.u(b[n])];
-        if (u >= 0 && u <= 1 && v >= 0 && v <= 1) put(u * (w * r - 1), (1 - v) * (hh * r - 1));
-      }
-    }, broken ? s.broken() : both, broken ? "--muted" : "--accent", r);
-    if (s.broken()) dots(true);
-    dots(false);
-    g.restore();
-    g.strokeStyle = g.fillStyle = css("--best");
-    g.lineWidth = 1.5;
-    g.beginPath();
-    best.forEach((n, j) => {
-      if (j) g.lineTo(X(a[n]), Y(b[best[j - 1]])); // up to the next, nothing is known to be better
-      g.lineTo(X(a[n]), Y(b[n]));
-    });
-    g.stroke();
-    for (const n of best) {
-      g.beginPath();
-      g.arc(X(a[n]), Y(b[n]), 4, 0, 2 * Math.PI);
-      g.fill();
-    }
-    status.textContent = `${count(best.length)} of ${count(both)} completed trials are on the front of ${all()[i].name} and ${all()[k].name}${s.broken() ? `, and ${count(s.broken())} ${s.broken() === 1 ? "breaks" : "break"} a constraint` : ""}`;
-    list.replaceChildren(...best.slice(0, 40).flatMap((n, j) => [j ? " · " : "", h("a", { href: trialURL(s.name, n) }, `#${n}`), ` ${number(a[n], 4)}, ${number(b[n], 4)}`]), best.length > 40 ? " · the table has all" : "");
+    if (!matrix.isConnected || matrix.clientWidth < 50) return;
+    for (const c of cells) pair(c);
+    const list = best();
+    const n = s.values().reduce((m, v) => m + (v === v ? 1 : 0), 0);
+    status.textContent = `${count(list.length)} of ${count(n)} completed trials are on the front${s.broken() ? `, and ${count(s.broken())} ${s.broken() === 1 ? "breaks" : "break"} a constraint` : ""}`;
+    trade.replaceChildren(...trades(list).flatMap((t) => [...t, h("br")]));
+    grow();
   }
 
+  function pair(/** @type {typeof cells[0]} */ c) {
+    const [a, b] = [s.values(c.a.k), s.values(c.b.k)];
+    const [sx, sy] = [scale(ranks(a, c.a.sign < 0).sorted, c.a.sign < 0), scale(ranks(b, c.b.sign < 0).sorted, c.b.sign < 0)];
+    const better = (/** @type {any} */ o) => `${o.name} (${o.sign < 0 ? "more" : "less"} is better)`;
+    const f = frame(c.canvas, { width: c.box.clientWidth, height: high, x: { title: better(c.a), ticks: sx.ticks }, y: { title: better(c.b), ticks: sy.ticks } });
+    c.place = (i) => (a[i] === a[i] && b[i] === b[i] ? [f.X(sx.u(a[i])), f.Y(sy.u(b[i]))] : null);
+    for (const broken of s.broken() ? [true, false] : [false]) {
+      f.dots((put) => {
+        for (let n = 0; n < a.length; n++) if (a[n] === a[n] && s.breaks(n) === broken) put(sx.u(a[n]), sy.u(b[n]));
+      }, broken ? s.broken() : s.ranked().sorted.length, broken ? "--muted" : "--accent");
+    }
+    const g = f.g;
+    g.strokeStyle = g.fillStyle = css("--best");
+    g.lineWidth = 1.5;
+    const list = best();
+    const at = (/** @type {number} */ n) => [f.X(sx.u(a[n])), f.Y(sy.u(b[n]))];
+    if (all.length === 2) line(g, list.flatMap((/** @type {number} */ n, /** @type {number} */ j) => (j ? [[at(n)[0], at(list[j - 1])[1]], at(n)] : [at(n)]))); // up to the next, nothing is known to be better
+    for (const n of list) {
+      g.beginPath();
+      g.arc(at(n)[0], at(n)[1], 4, 0, 2 * Math.PI);
+      g.fill();
+    }
+  }
+
+  /** trades says what the ends of the front give up for each other. */
+  function trades(/** @type {number[]} */ list) {
+    if (list.length < 2) return [];
+    return pairs.map(([a, b]) => {
+      const least = (/** @type {any} */ o) => list.reduce((m, n) => (o.sign * (s.values(o.k)[n] - s.values(o.k)[m]) < 0 ? n : m));
+      const [i, j] = [least(a), least(b)];
+      const of = (/** @type {any} */ o) => `${o.name} ${number(s.values(o.k)[i], 4)} → ${number(s.values(o.k)[j], 4)}`;
+      return i === j ? [h("a", { href: trialURL(s.name, i) }, `Trial ${i}`), ` is best in ${a.name} and ${b.name}.`]
+        : ["From ", h("a", { href: trialURL(s.name, i) }, `trial ${i}`), `, the best ${a.name}, to `, h("a", { href: trialURL(s.name, j) }, `trial ${j}`), `, the best ${b.name}: ${of(a)}, ${of(b)}.`];
+    });
+  }
+
+  /** shares are the parts of the range between the best and the worst of each objective that the front covered after some trials. */
+  function shares() {
+    return s.once("shares", () => {
+      const columns = all.map((/** @type {any} */ o) => s.contending(o.k).map((v) => o.sign * v));
+      const ends = columns.map((c) => ranks(c, false).sorted).map((c) => [c[0], c[c.length - 1]]);
+      const [x, y] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
+      const every = Math.max(1, Math.floor(s.table.n / mostLooks));
+      let points = /** @type {number[][]} */ ([]);
+      for (let i = 0; i < s.table.n; i++) {
+        const p = columns.map((c, k) => (c[i] - ends[k][0]) / (ends[k][1] - ends[k][0] || 1));
+        if (p.every((v) => v === v)) points = joined(points, p);
+        if (points.length > mostOnFront) return { x: [], y: [] };
+        if (!points.length || ((i + 1) % every && i < s.table.n - 1)) continue;
+        x.push(i);
+        y.push(volume(points));
+      }
+      return { x, y };
+    });
+  }
+  function grow() {
+    const l = shares();
+    covered.draw(l.x.length ? [{ name: "covered", ...l, colour: "--best", width: 2, stepped: true }] : [], { maximize: true, log: false, x: "trial", y: "hypervolume", whole: true });
+  }
+
+  const table = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "List of the front" });
+  async function list() {
+    await s.need(["config/"]);
+    const { head, rows } = cellsOf();
+    table.replaceChildren(h("table", { class: "studies" }, h("caption", { class: "sr" }, "Trials of the front"), h("thead", {}, h("tr", {}, head.map((t, i) => h("th", { scope: "col", class: i ? "num" : "" }, t)))),
+      h("tbody", {}, rows.slice(0, shownRows).map((r) => h("tr", {}, r.map((v, i) => (i ? h("td", { class: "num" }, typeof v === "number" ? exactly(v) : v) : h("th", { scope: "row" }, h("a", { href: trialURL(s.name, v) }, `#${count(v)}`)))))))),
+    rows.length > shownRows ? h("p", { class: "hint" }, `The first ${shownRows} of ${count(rows.length)}. The CSV has all.`) : "");
+  }
+  const cellsOf = () => {
+    const read = parameters(s.table).map((c) => exact(s.table, c));
+    return { head: ["trial", ...all.map((/** @type {any} */ o) => o.name), ...parameters(s.table).map((c) => c.name)], rows: /** @type {any[][]} */ (best().map((/** @type {number} */ n) => [n, ...all.map((/** @type {any} */ o) => s.values(o.k)[n]), ...read.map((f) => f(n))])) };
+  };
+
   onScheme(draw, signal);
-  onWidth(box, draw, signal);
-  const element = figure({
-    title: "Pareto front", name: `${s.name}-front`, wide: true, cli: `tuner best ${s.name}`, canvas: () => canvas,
-    tools: [h("label", {}, "→ ", horizontal), h("label", {}, "↑ ", vertical)],
-    hint: "A trial is on the front if no other one is better in one objective and not worse in the other.",
-    body: h("div", {}, box, status, list),
-    rows: () => {
-      const { i, k, a, b, best } = selected();
-      return [["trial", all()[i].name, all()[k].name], ...best.map((n) => [n, a[n], b[n]])];
-    },
-  });
-  return { element, update: draw };
+  onWidth(matrix, draw, signal);
+  const cli = `tuner best ${quote(s.name)}`;
+  const rows = async () => {
+    await s.need(["config/"]);
+    const { head, rows } = cellsOf();
+    return [head, ...rows];
+  };
+  const elements = [
+    figure({
+      title: "Pareto front", name: `${s.name}-front`, wide: true, cli, canvas: () => cells[0].canvas, rows,
+      hint: "A trial is on the front if no other one is better in one objective and not worse in the others. The hypervolume is the share that the front covers of the range between the worst and the best of each objective.",
+      body: h("div", {}, status, matrix, trade),
+    }),
+    figure({ title: "Trials of the front", name: `${s.name}-front-table`, wide: true, cli, rows, body: table }),
+  ];
+  return { elements, update: () => {
+    draw();
+    return list();
+  } };
 }

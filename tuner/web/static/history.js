@@ -1,10 +1,13 @@
 // @ts-check
 // What each trial came to, and the best so far.
 
-import { count, css, h, number, onScheme, onWidth, trialURL } from "./dom.js";
+import { count, css, h, number, onScheme, onWidth, quote, trialStateNames, trialURL } from "./dom.js";
 import { column, scale, ticks } from "./columns.js";
 import { figure } from "./figure.js";
-import { points, ratio } from "./raster.js";
+import { titled } from "./lines.js";
+import { points, ratio, tips } from "./plot.js";
+
+const mostMarks = 4000; // trials up to which each one that failed or was pruned is marked
 
 /**
  * history draws a study. It reads again from it when update is called.
@@ -22,6 +25,8 @@ export function history(s, signal) {
   } }, h("option", { value: "trial" }, "trial"), h("option", { value: "time" }, "time"));
   let plot = /** @type {any} */ (null);
   let cursor = -1;
+  let place = (/** @type {number} */ _) => /** @type {number[]|null} */ (null);
+  tips(box, s, (i) => place(i), (i) => (cursor = i));
 
   function draw(/** @type {boolean|undefined} */ wantLog = undefined) {
     if (!box.isConnected) return;
@@ -34,6 +39,11 @@ export function history(s, signal) {
     if (wantLog !== undefined) log.dataset.set = "1";
     const n = values.length;
     const time = byTime.value === "time" ? column(s.table, "ended") : null;
+    const states = column(s.table, "state");
+    const reported = column(s.table, `report/${s.objective().name}`);
+    const shownAs = (/** @type {number} */ i) => trialStateNames[states[i]];
+    const ended = (/** @type {number} */ i) => n <= mostMarks && ["failed", "infeasible", "pruned"].includes(shownAs(i));
+    const marked = (/** @type {string} */ name) => n <= mostMarks && states.includes(trialStateNames.indexOf(name));
     const X = (/** @type {number} */ i) => (time ? time[i] : i);
     const bestX = [];
     const bestY = [];
@@ -83,17 +93,35 @@ export function history(s, signal) {
       }, Math.min(to - from, broken ? s.broken() : sorted.length), broken ? "--muted" : "--accent", ratio());
       if (s.broken()) draw(true);
       draw(false);
+      const r = ratio();
+      const inside = (/** @type {number} */ i) => X(i) >= min && X(i) <= max;
+      place = (i) => (values[i] === values[i] && inside(i) ? [(left + (X(i) - min) * kx) / r, (top + Math.max(0, Math.min(height - 1, height - 1 - (f(values[i]) - a) * ky))) / r] : ended(i) && inside(i) ? [(left + (X(i) - min) * kx) / r, mark(i) / r] : null);
+      // Trials that ended without a result: pruned ones at their last report, others at the edge.
+      const mark = (/** @type {number} */ i) => {
+        const v = shownAs(i) === "pruned" ? reported?.[i] ?? NaN : NaN;
+        return top + (v === v ? Math.max(3 * r, Math.min(height - 4 * r, height - 1 - (f(v) - a) * ky)) : height - 5 * r);
+      };
+      u.ctx.lineWidth = 1.2 * r;
+      for (let i = from; i < to; i++) {
+        if (!ended(i) || !inside(i)) continue;
+        const [x, y, d] = [left + (X(i) - min) * kx, mark(i), 3 * r];
+        u.ctx.strokeStyle = css(shownAs(i) === "pruned" ? "--muted" : "--best");
+        u.ctx.beginPath();
+        u.ctx.moveTo(x - d, y - d);
+        u.ctx.lineTo(x + d, y + d);
+        u.ctx.moveTo(x - d, y + d);
+        u.ctx.lineTo(x + d, y - d);
+        u.ctx.stroke();
+      }
     };
     const options = {
       width: box.clientWidth, height: box.clientHeight,
       scales: { x: { time: Boolean(time), range: (/** @type {any} */ _, /** @type {number} */ a, /** @type {number} */ b) => (a === bestX[0] && b === last ? [first - side, last + side] : [a, b]) }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
-      axes: [{ ...axis, values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
-        { ...axis, size: 64, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
+      axes: [{ ...axis, ...titled(time ? "end of the trial" : "trial"), size: time ? 44 : 30, values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
+        { ...axis, ...titled(s.objective().name), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       cursor: { points: { show: false }, y: false },
       legend: { show: false },
-      hooks: { drawAxes: [raster], setCursor: [(/** @type {any} */ u) => {
-        if (u.cursor.left >= 0 && !time) say(Math.round(u.posToVal(u.cursor.left, "x")));
-      }] },
+      hooks: { drawAxes: [raster] },
       series: [{}, { label: "best so far", stroke: css("--best"), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
     };
     plot?.destroy();
@@ -110,6 +138,8 @@ export function history(s, signal) {
       h("span", { class: "key dot" }), n > 4000 ? "density of trials" : "a trial",
       s.broken() ? [h("span", { class: "key dot broken" }), "it breaks a constraint"] : "",
       h("span", { class: "key line" }), "best so far",
+      marked("pruned") ? [h("span", { class: "key mark muted" }, "✕"), "pruned, at its last report"] : "",
+      marked("failed") || marked("infeasible") ? [h("span", { class: "key mark" }, "✕"), "failed"] : "",
       n > 300 ? " · drag to zoom, double-click to see all" : "",
       sc.left ? ` · ${count(sc.left)} far values lie at the ${s.maximize() ? "lower" : "upper"} edge` : ""].flat());
   }
@@ -133,14 +163,14 @@ export function history(s, signal) {
     if (plot && byTime.value === "trial") plot.setCursor({ left: plot.valToPos(to, "x"), top: 10 }, false);
   });
   onScheme(() => draw(), signal);
-  onWidth(box, () => draw(), signal);
+  onWidth(box, () => draw(), signal, true);
   signal.addEventListener("abort", () => plot?.destroy());
 
   const element = figure({
     title: "Best so far", name: `${s.name}-history`, wide: true,
-    cli: `tuner plot ${s.name} --only history`,
+    cli: `tuner plot ${quote(s.name)} --only history`,
     tools: [h("label", {}, log, " log"), h("label", {}, "x ", byTime)],
-    body: h("div", {}, box, readout, note),
+    body: [box, readout, note],
     canvas: () => box.querySelector("canvas"),
     rows: () => {
       const sign = s.maximize() ? -1 : 1;
@@ -152,5 +182,8 @@ export function history(s, signal) {
       })];
     },
   });
-  return { element, update: () => draw() };
+  return { element, update: async () => {
+    if (Number(s.info.pruned ?? 0) && s.table.n <= mostMarks) await s.need(["report/"]);
+    draw();
+  } };
 }

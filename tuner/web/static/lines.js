@@ -7,6 +7,9 @@ import { scale, ticks } from "./columns.js";
 /** wholes are the distances of marks on an axis of whole numbers. */
 export const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8];
 
+/** titled is the title of an axis of uPlot. */
+export const titled = (/** @type {string} */ label) => (label ? { label, labelFont: "12px system-ui, sans-serif", labelSize: 20, labelGap: 0 } : {});
+
 /**
  * @typedef {{name: string, href?: string, x: number[], y: number[], colour: string, width?: number, dash?: number[], stepped?: boolean}} Line
  *   x ascends
@@ -14,7 +17,7 @@ export const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1
 
 /** lineChart draws lines until the signal. Left and right arrows go from line to line. */
 export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} */ signal, height = 340) {
-  const readout = h("p", { class: "readout", role: "status" });
+  const readout = h("p", { class: "readout", role: "status" }, h("span", { class: "muted" }, "Point at a line to read it."));
   const box = h("div", { class: "chart", tabindex: "0", role: "group", "aria-label": `${label}. Left and right arrows go from line to line, Enter opens its page.`, onkeydown: (/** @type {KeyboardEvent} */ e) => {
     if (e.key === "Enter" && lines[near]?.href) location.assign(/** @type {string} */ (lines[near].href));
     const to = { ArrowLeft: near - 1, ArrowRight: near + 1, Home: 0, End: lines.length - 1 }[e.key];
@@ -26,7 +29,7 @@ export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} *
   } });
   let plot = /** @type {any} */ (null);
   let lines = /** @type {Line[]} */ ([]);
-  let how = /** @type {{maximize: boolean, log?: boolean, whole?: boolean, x: string}} */ ({ maximize: false, x: "" });
+  let how = /** @type {{maximize: boolean, log?: boolean, whole?: boolean, x: string, y?: string}} */ ({ maximize: false, x: "" });
   let near = -1;
 
   function say(/** @type {number} */ k) {
@@ -55,8 +58,8 @@ export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} *
       width: box.clientWidth, height, legend: { show: false }, focus: { alpha: 0.25 },
       cursor: { y: false, focus: { prox: 24 }, points: { show: false } },
       scales: { x: { time: false }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
-      axes: [{ ...axis, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
-        { ...axis, size: 64, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
+      axes: [{ ...axis, ...titled(how.x), size: 30, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
+        { ...axis, ...titled(how.y ?? ""), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       hooks: { setSeries: [(/** @type {any} */ u, /** @type {number|null} */ i) => {
         if (!i) return;
         near = i - 1;

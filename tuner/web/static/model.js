@@ -1,43 +1,104 @@
 // @ts-check
-// Which parameters matter, and the state of the model in words.
+// What the model of a study predicts, which parameters matter, and its state in words.
 
-import { call } from "./api.js";
-import { count, h, number, percent } from "./dom.js";
+import { APIError, call } from "./api.js";
+import { count, h, number, percent, quote } from "./dom.js";
 import { figure } from "./figure.js";
 
+/** weigh asks how much each parameter matters for each objective. */
+async function weigh(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  const share = (/** @type {any} */ x) => (x === undefined ? NaN : Number(x));
+  const of = (/** @type {any} */ p) => (p.total === p.total ? p.total : p.data);
+  await Promise.all(s.info.spec.objectives.map(async (/** @type {any} */ o, /** @type {number} */ k) => {
+    const i = await call("GetImportance", { parent: `studies/${s.name}`, objective: o.name }, signal);
+    s.weights.set(k, (i.parameters ?? []).map((/** @type {any} */ p) => ({ name: p.parameter, first: share(p.firstOrder), total: share(p.total), data: share(p.data) }))
+      .filter((/** @type {any} */ p) => of(p) === of(p)).sort((/** @type {any} */ a, /** @type {any} */ b) => of(b) - of(a)));
+    if (k === s.chosen) s.importanceNoise = Math.max(0, ...(i.parameters ?? []).map((/** @type {any} */ p) => Number(p.totalError ?? 0)));
+  }));
+  s.noImportance = "Too few trials have completed to tell.";
+}
+
+/** beliefs asks for both. One may be refused without the other. */
+export async function beliefs(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  const asks = s.modelled() ? [weigh, predict, diagnose] : [weigh];
+  for (const ask of asks) {
+    try {
+      await ask(s, signal);
+    } catch (e) {
+      if (signal.aborted) return;
+      if (!(e instanceof APIError)) throw e;
+      if (ask === weigh) s.noImportance = e.message;
+    }
+  }
+}
+
+/** diagnose asks how good the model is. */
+export async function diagnose(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  s.diagnosis = await call("GetDiagnosis", { parent: `studies/${s.name}` }, signal);
+}
+
+/** predict asks for slices of the model through the recommended configuration. */
+async function predict(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+  const p = await call("Predict", { parent: `studies/${s.name}`, slices: {} }, signal);
+  s.diagnosis = { ...s.diagnosis, state: p.state, missingResults: p.missingResults };
+  s.recommended = p.trial === undefined ? -1 : Number(p.trial);
+  s.slices = new Map((p.slices ?? []).map((/** @type {any} */ l) => {
+    const pick = (/** @type {string} */ key) => l.predictions.map((/** @type {any} */ q) => Number(q[key]?.[s.chosen] ?? 0));
+    return [l.parameter, { name: l.parameter, u: l.at.map(Number), mean: pick("mean"), sd: pick("stdDev"), values: l.values, at: NaN }];
+  }));
+  const text = (/** @type {any} */ v) => String(Object.values(v ?? {})[0]);
+  for (const [name, l] of s.slices) {
+    // The place of the recommended value, which need not be a point of the slice.
+    const at = p.through?.values?.[name];
+    let near = 0;
+    l.values.forEach((/** @type {any} */ v, /** @type {number} */ k) => {
+      if (text(v) === text(at) || Math.abs(Number(text(v)) - Number(text(at))) < Math.abs(Number(text(l.values[near])) - Number(text(at)))) near = k;
+    });
+    l.at = l.u[near];
+  }
+  s.believed = null;
+  s.bestThen = s.best();
+  if (s.recommended < 0 || !p.through) return;
+  const here = (await call("Predict", { parent: `studies/${s.name}`, configs: [p.through] }, signal)).configs?.[0];
+  if (here?.mean?.length) s.believed = { trial: s.recommended, mean: here.mean[s.chosen], sd: here.stdDev[s.chosen], noise: here.noise?.[s.chosen] ?? 0 };
+}
+
 /**
- * importances shows shares of variance beside shares by the data.
+ * importances shows shares of variance beside shares by the data, and with several objectives
+ * one share for each.
  * @param {import("./study.js").Study} s
  */
 export function importances(s) {
   const body = h("div", { class: "importances" });
-  let rows = /** @type {any[][]} */ ([]);
+  let rows = /** @type {any[][]} */ ([["parameter"]]);
+  const main = (/** @type {any} */ p) => (p?.total === p?.total ? p?.total : p?.data) ?? NaN;
+  const share = (/** @type {number} */ x) => (x === x ? percent(Math.max(0, x)) : "–");
   function update() {
     const list = s.importances ?? [];
-    rows = list.map((p) => [p.name, p.first, p.total, p.data]);
     if (!list.length) {
       body.replaceChildren(h("p", { class: "empty" }, s.noImportance));
       return;
     }
     const model = list.some((p) => p.total === p.total);
-    const main = (/** @type {any} */ p) => (model ? p.total : p.data);
-    const most = Math.max(1e-9, ...list.map(main));
+    const several = s.info.spec.objectives.length > 1;
+    const columns = several ? s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => ({ title: o.name, hint: `Share for ${o.name}`, of: (/** @type {any} */ p) => main(s.weights.get(k)?.find((q) => q.name === p.name)), bar: true }))
+      : [model && { title: "alone", hint: "First-order Sobol index of the mean of the model", of: (/** @type {any} */ p) => p.first }, model && { title: "total", hint: "Total Sobol index of the mean of the model", of: (/** @type {any} */ p) => p.total },
+        { title: "best trials", hint: "PED-ANOVA, where the best tenth of the trials lie", of: (/** @type {any} */ p) => p.data }].filter(Boolean);
+    rows = [["parameter", ...columns.map((/** @type {any} */ c) => c.title)], ...list.map((p) => [p.name, ...columns.map((/** @type {any} */ c) => c.of(p))])];
+    const most = (/** @type {(p: any) => number} */ of) => Math.max(1e-9, ...list.map(of).filter((v) => v === v));
+    const bar = (/** @type {number} */ x, /** @type {number} */ all) => h("span", { class: "bar", style: { width: `${x === x ? Math.max(1, (100 * x) / all) : 0}%` } });
     body.replaceChildren(
       h("table", {},
         h("caption", { class: "sr" }, "Importance of each parameter"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "parameter"), h("th", { scope: "col", class: "bar-cell" }, h("span", { class: "sr" }, "as a bar")),
-          model && h("th", { scope: "col", title: "First-order Sobol index of the mean of the model" }, "alone"), model && h("th", { scope: "col", title: "Total Sobol index of the mean of the model" }, "in all"),
-          h("th", { scope: "col", title: "PED-ANOVA, where the best tenth of the trials lie" }, "data"))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "parameter"), !several && h("th", { scope: "col", class: "bar-cell" }, h("span", { class: "sr" }, "as a bar")), columns.map((/** @type {any} */ c) => h("th", { scope: "col", title: c.hint }, c.title)))),
         h("tbody", {}, list.map((p) => h("tr", {},
-          h("th", { scope: "row", title: p.name }, p.name),
-          h("td", { class: "bar-cell" }, h("span", { class: "bar", style: { width: `${Math.max(1, (100 * main(p)) / most)}%` } })),
-          model && h("td", {}, share(p.first)), model && h("td", {}, share(p.total)), h("td", {}, share(p.data)))))),
-      h("p", { class: "hint" }, model
-        ? `Alone and in all are shares of the variance of the model's mean, without and with interactions${s.importanceNoise ? `, within ±${percent(s.importanceNoise)}` : ""}. Data is a share by the places of the best tenth of the trials. The measures answer different questions, so they differ.`
+          h("th", { scope: "row", title: p.name }, p.name), !several && h("td", { class: "bar-cell" }, bar(main(p), most(main))),
+          columns.map((/** @type {any} */ c) => h("td", {}, share(c.of(p)), c.bar && bar(c.of(p), most(c.of)))))))),
+      h("p", { class: "hint" }, several ? `The ${model ? "total share of the variance of the model's mean" : "share by the places of the best tenth of the trials"} for each objective.` : model
+        ? `Alone and total are shares of the variance of the model's mean, without and with interactions${s.importanceNoise ? `, within ±${percent(s.importanceNoise)}` : ""}. Best trials is a share by the places of the best tenth of the trials. The measures answer different questions, so they differ.`
         : "The share by the places of the best tenth of the trials. A model adds shares of the variance of its mean."));
   }
-  const share = (/** @type {number} */ x) => (x === x ? percent(Math.max(0, x)) : "–");
-  const element = figure({ title: "Which parameters matter", name: `${s.name}-importance`, body, cli: `tuner importance ${s.name}`, rows: () => [["parameter", "alone", "in all", "data"], ...rows] });
+  const element = figure({ title: "Which parameters matter", name: `${s.name}-importance`, body, cli: `tuner importance ${quote(s.name)}`, rows: () => rows });
   return { element, update };
 }
 
@@ -101,6 +162,6 @@ export function diagnosis(s, signal) {
       h("ul", { class: "words" }, words(d, { name: s.objective().name, best: undefined }).map(([text, warning]) => h("li", { class: warning ? "warning" : "" }, warning && h("strong", {}, "Note. "), text))),
       Number(d.inducingPoints ?? 0) > 0 ? h("dl", { class: "facts column" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, typeof v === "number" ? number(v, 4) : v)))) : "");
   }
-  const element = figure({ title: "The model in words", name: `${s.name}-model`, body, cli: `tuner diagnose ${s.name}`, wide: true, rows: () => [["quantity", "value"], ...facts] });
+  const element = figure({ title: "The model in words", name: `${s.name}-model`, body, cli: `tuner diagnose ${quote(s.name)}`, wide: true, rows: () => [["quantity", "value"], ...facts] });
   return { element, update };
 }

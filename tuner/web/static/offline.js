@@ -24,7 +24,7 @@ export const serverNow = () => data.time;
 
 /** call answers from the file. */
 export async function call(/** @type {string} */ method, /** @type {any} */ body) {
-  const answer = data.answers[method] ?? data.answers[`${method} ${body.objective ?? body.parent}`];
+  const answer = body.configs ? data.answers[`${method} best`] : data.answers[method] ?? data.answers[`${method} ${body.objective ?? body.parent}`];
   if (answer) return answer;
   if (method === "ListReports") return {};
   throw new APIError(404, { message: "this file does not have it" });

@@ -2,10 +2,11 @@
 // Parallel coordinates. All trials are a pale density, and the best of them lie on top.
 // Dragging along an axis keeps the trials that pass there.
 
-import { count, css, h, onScheme, onWidth, rgb } from "./dom.js";
-import { at, coordinate, exact, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
+import { count, css, h, onScheme, onWidth, quote, rgb } from "./dom.js";
+import { at, coordinate, exact, INACTIVE, parameters, ranks, scale, TOP } from "./columns.js";
 import { figure } from "./figure.js";
-import { paint, sized, text } from "./raster.js";
+import { paretoOf } from "./front.js";
+import { paint, sized, text } from "./plot.js";
 
 const height = 300;
 const margin = { left: 14, right: 58, top: 8, bottom: 8 };
@@ -27,23 +28,26 @@ export function parallel(s, signal, selected) {
   const ranges = h("div", { class: "ranges" });
   const clear = h("button", { type: "button", disabled: true, onclick: () => reset() }, "Clear filters");
   const brushes = /** @type {Map<string, [number, number]>} */ (new Map()); // by axis, in 16 bits
-  let axes = /** @type {{key: string, name: string, data: any, drawn: any, axis: any, base: number}[]} */ ([]);
+  let axes = /** @type {{key: string, name: string, data: any, drawn: any, axis: any, base: number, sc: any}[]} */ ([]);
   let shown = axes;
-  let sc = /** @type {import("./columns.js").Scale} */ (scale(new Float64Array(0), false));
   let gap = 100;
   let all = false; // also the parameters that matter less
 
   /** prepare reads the study. */
   function prepare() {
-    sc = scale(s.ranked().sorted, s.maximize());
-    const values = s.values();
-    const u = new Uint16Array(values.length);
-    for (let i = 0; i < u.length; i++) {
-      const v = values[i];
-      u[i] = v !== v ? INACTIVE : Math.max(0, Math.min(TOP, sc.u(v) * TOP));
-    }
-    axes = parameters(s.table).map((c) => ({ key: c.name, name: c.name, data: c.data, drawn: raised(jittered(c, s.table.n), c.axis.conditional ? strip : 0), axis: c.axis, base: c.axis.conditional ? strip : 0 }));
-    axes.push({ key: "", name: s.objective().name, data: u, drawn: u, axis: null, base: 0 });
+    axes = parameters(s.table).map((c) => ({ key: c.name, name: c.name, data: c.data, drawn: raised(c.data, c.axis.conditional ? strip : 0), axis: c.axis, base: c.axis.conditional ? strip : 0, sc: null }));
+    const all = s.info.spec.objectives;
+    all.forEach((/** @type {any} */ o, /** @type {number} */ k) => {
+      const values = s.values(k);
+      const maximize = o.direction === "DIRECTION_MAXIMIZE";
+      const sc = scale(ranks(values, maximize).sorted, maximize);
+      const u = new Uint16Array(values.length);
+      for (let i = 0; i < u.length; i++) {
+        const v = values[i];
+        u[i] = v !== v ? INACTIVE : Math.max(0, Math.min(TOP, sc.u(v) * TOP));
+      }
+      axes.push({ key: k ? `\n${k}` : "", name: o.name, data: u, drawn: u, axis: null, base: 0, sc });
+    });
     for (const key of brushes.keys()) if (!axes.some((a) => a.key === key)) brushes.delete(key);
     form();
   }
@@ -55,12 +59,12 @@ export function parallel(s, signal, selected) {
     const few = Math.max(5, Math.floor(room / leastGap) + 1);
     if (!all && axes.length > few) {
       const order = s.importance();
-      const weight = (/** @type {any} */ a) => (a.key === "" || brushes.has(a.key) ? Infinity : order.get(a.key) ?? 0);
+      const weight = (/** @type {any} */ a) => (a.sc || brushes.has(a.key) ? Infinity : order.get(a.key) ?? 0);
       const kept = new Set([...axes].sort((a, b) => weight(b) - weight(a)).slice(0, few));
       shown = axes.filter((a) => kept.has(a));
     }
     more.hidden = axes.length <= few;
-    more.textContent = all ? "Fewer axes" : `All ${axes.length - 1} parameters`;
+    more.textContent = all ? "Fewer axes" : `All ${axes.filter((a) => a.axis).length} parameters`;
     gap = Math.max(leastGap, Math.floor(room / Math.max(1, shown.length - 1)));
   }
   const more = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => {
@@ -91,6 +95,7 @@ export function parallel(s, signal, selected) {
     const values = s.values();
     const contending = s.contending();
     const { good, top, contending: rivals } = s.ranked();
+    const front = s.info.spec.objectives.length > 1 ? new Set(paretoOf(s)) : null;
     const best = new Uint8Array(pass.length);
     const broken = s.broken() ? new Uint8Array(pass.length) : null;
     const sound = broken ? pass.slice() : pass; // without those that break a constraint
@@ -99,7 +104,7 @@ export function parallel(s, signal, selected) {
     for (let i = 0; i < pass.length; i++) {
       if (values[i] === values[i]) finished++;
       kept += pass[i];
-      best[i] = pass[i] && good(contending[i]) ? 1 : 0;
+      best[i] = pass[i] && (front ? front.has(i) : good(contending[i])) ? 1 : 0;
       if (broken && pass[i] && s.breaks(i)) [broken[i], sound[i]] = [1, 0];
     }
     const drawn = shown.map((a) => a.drawn);
@@ -120,7 +125,8 @@ export function parallel(s, signal, selected) {
     frame(g, hh);
     status.textContent = brushes.size ? `${count(kept)} of ${count(finished)} completed trials pass the filters` : `${count(finished)} completed trials`;
     const share = top === Math.ceil(rivals / 100) && top > 10 ? "the best 1 %" : `the best ${top}`;
-    note.replaceChildren(h("span", { class: "key dot" }), "all trials", ...(broken ? [h("span", { class: "key dot broken" }), "trials that break a constraint"] : []), h("span", { class: "key line" }), share, " · drag along an axis to filter, Escape clears",
+    const chosen = front ? "the trials of the front" : share;
+    note.replaceChildren(h("span", { class: "key dot" }), "all trials", ...(broken ? [h("span", { class: "key dot broken" }), "trials that break a constraint"] : []), h("span", { class: "key line" }), chosen, " · drag along an axis to filter, Escape clears",
       shown.some((a) => a.base) ? " · below the values lie trials on which the parameter is inactive" : "");
     clear.disabled = brushes.size === 0;
   }
@@ -162,7 +168,7 @@ export function parallel(s, signal, selected) {
         g.strokeRect(x - 8, y0, 16, Math.max(2, y1 - y0));
       }
       if (a.base) text(g, "inactive", x + 6, margin.top + hh - 4, { fill: css("--muted"), halo: colours.halo });
-      for (const t of a.axis ? a.axis.ticks : sc.ticks) {
+      for (const t of a.axis ? a.axis.ticks : a.sc.ticks) {
         const y = Y(a, t.u);
         if (y < 0 || y > height) continue;
         g.strokeStyle = css("--axis");
@@ -173,7 +179,7 @@ export function parallel(s, signal, selected) {
         text(g, clip(t.label), x + 6, Math.max(7, Math.min(height - 7, y)), colours);
       }
     });
-    names.replaceChildren(...shown.map((a, k) => h("span", { class: a.key ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap}px`, width: `${k === shown.length - 1 ? margin.right + 10 : gap - 6}px` } }, a.name)));
+    names.replaceChildren(...shown.map((a, k) => h("span", { class: a.axis ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap}px`, width: `${k === shown.length - 1 ? margin.right + 10 : gap - 6}px` } }, a.name)));
   }
 
   const clip = (/** @type {string} */ s) => (s.length > 10 ? `${s.slice(0, 9)}…` : s);
@@ -238,7 +244,7 @@ export function parallel(s, signal, selected) {
     });
   }
   const read = (/** @type {any} */ a, /** @type {number} */ u) => {
-    const v = a.axis ? at(a.axis, u) : sc.v(u);
+    const v = a.axis ? at(a.axis, u) : a.sc.v(u);
     return typeof v === "number" ? String(Number(v.toPrecision(4))) : v;
   };
   function fields(/** @type {any} */ a) {
@@ -253,7 +259,7 @@ export function parallel(s, signal, selected) {
     function take() {
       const u = (/** @type {any} */ input, /** @type {number} */ otherwise) => {
         if (input.value === "") return otherwise;
-        const x = a.axis ? coordinate(a.axis, input.value) : sc.u(Number(input.value));
+        const x = a.axis ? coordinate(a.axis, input.value) : a.sc.u(Number(input.value));
         input.setAttribute("aria-invalid", String(Number.isNaN(x)));
         return Number.isNaN(x) ? otherwise : Math.max(0, Math.min(1, x));
       };
@@ -268,7 +274,7 @@ export function parallel(s, signal, selected) {
   onScheme(draw, signal);
   onWidth(box, draw, signal);
   const element = figure({
-    title: "Parallel coordinates", name: `${s.name}-parallel`, wide: true, cli: `tuner trials ${s.name} -f csv`,
+    title: "Parallel coordinates", name: `${s.name}-parallel`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`,
     tools: [more, clear],
     body: h("div", {}, box, status, note, h("details", {}, h("summary", {}, "Filter by numbers"), ranges)),
     canvas: () => canvas,
@@ -276,8 +282,8 @@ export function parallel(s, signal, selected) {
       await s.need(["config/"]);
       const all = parameters(s.table);
       const read = all.map((c) => exact(s.table, c));
-      const rows = [["trial", ...all.map((c) => c.name), s.objective().name]];
-      passing().forEach((pass, i) => pass && rows.push([i, ...read.map((f) => f(i)), s.values()[i]]));
+      const rows = [["trial", ...all.map((c) => c.name), ...s.info.spec.objectives.map((/** @type {any} */ o) => o.name)]];
+      passing().forEach((pass, i) => pass && rows.push([i, ...read.map((f) => f(i)), ...s.info.spec.objectives.map((/** @type {any} */ _, /** @type {number} */ k) => s.values(k)[i])]));
       return rows;
     },
   });

@@ -3,8 +3,9 @@
 
 import { call, serverNow } from "./api.js";
 import { stopButton, stopNote } from "./actions.js";
-import { duration, h, number, trialURL } from "./dom.js";
+import { duration, h, number, quote, trialURL } from "./dom.js";
 import { figure } from "./figure.js";
+import { waits } from "./states.js";
 
 const shown = 30;
 
@@ -113,6 +114,7 @@ export function running(s, signal, changed) {
   };
 
   function draw() {
+    element.toggleAttribute("hidden", !trials.length && (s.info.state !== "STUDY_STATE_ACTIVE" || waits(s.info)));
     if (!trials.length) {
       list.replaceChildren(h("li", { class: "empty" }, "No trial runs now."));
       return;
@@ -127,7 +129,7 @@ export function running(s, signal, changed) {
         h("span", { class: "worker", title: t.worker || "no name" }, t.worker || "unnamed worker"),
         spark(thin(c, 240), 50),
         h("span", { class: "num" }, last ? `${number(last.value, 4)}, step ${last.step}` : "no report yet"),
-        h("span", { class: "muted num" }, duration(since)),
+        h("span", { class: "muted num" }, duration(since).split(" ").slice(0, 2).join(" ")),
         t.attributes?.[stopNote] ? h("span", { class: "warn", title: t.attributes[stopNote] }, "stopping") : stopButton(s.name, t, changed),
         left < 0 && h("span", { class: "warn" }, "lease expired"));
     }), more ? h("li", { class: "muted" }, `Only the first ${shown} are listed.`) : "");
@@ -135,7 +137,7 @@ export function running(s, signal, changed) {
   const clock = setInterval(() => !document.hidden && list.isConnected && trials.length && draw(), 5000);
   signal.addEventListener("abort", () => clearInterval(clock));
   const element = figure({
-    title: "Running now", name: `${s.name}-running`, cli: `tuner trials ${s.name} --state running`, body: list,
+    title: "Running now", name: `${s.name}-running`, cli: `tuner trials ${quote(s.name)} --state running`, body: list,
     rows: () => [["trial", "worker", "step", s.objective().name, "seconds"], ...trials.map((t) => {
       const last = pointsOf(t).at(-1);
       return [t.number, t.worker ?? "", last?.step ?? "", last?.value ?? NaN, (serverNow() - Date.parse(t.startTime)) / 1000];

@@ -4,8 +4,8 @@
 import { APIError, caller, serverNow, watchStudies } from "./api.js";
 import { backupButton } from "./actions.js";
 import { compareURL, mostStudies } from "./compare.js";
-import { command, count, duration, h, number, state, studyID, studyURL } from "./dom.js";
-import { failure, skeleton } from "./states.js";
+import { command, count, duration, h, number, studyID, studyURL } from "./dom.js";
+import { failure, left, skeleton, studyState } from "./states.js";
 import { listStudies } from "./workers.js";
 
 const every = 4000; // milliseconds between two looks at the list where the server sends no changes
@@ -27,7 +27,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
 
   const columns = /** @type {{key: string, title: string, value: (s: any) => any, cell: (s: any) => any, num?: boolean, wide?: boolean}[]} */ ([
     { key: "name", title: "name", value: (s) => s.id, cell: (s) => [s.unread ? "" : h("input", { type: "checkbox", checked: chosen.has(s.id), "aria-label": `Compare ${s.id}`, "data-compare": s.id, onchange: (/** @type {any} */ e) => choose(s.id, e.target.checked) }), " ", h("a", { href: studyURL(s.id) }, s.id)] },
-    { key: "state", title: "state", value: (s) => s.state, cell: (s) => (s.unread ? h("span", { class: "warn", title: s.unread }, "✕ not readable") : state(s.state)) },
+    { key: "state", title: "state", value: (s) => s.state, cell: (s) => (s.unread ? h("span", { class: "warn", title: s.unread }, "✕ not readable") : studyState(s)) },
     { key: "trials", title: "trials", value: (s) => s.total, num: true, cell: (s) => progress(s) },
     { key: "best", title: "best measured", value: (s) => s.bestMeasured?.values?.[0] ?? NaN, num: true, cell: (s) => (s.bestMeasured?.values?.length ? [number(Number(s.bestMeasured.values[0]), 5), h("span", { class: "muted" }, ` ${s.spec.objectives[0].name}`)] : h("span", { class: "muted" }, (s.spec?.objectives?.length ?? 0) > 1 ? "several objectives" : "–")) },
     { key: "rate", title: "last hour", value: (s) => Number(s.toldLastHour ?? 0), num: true, wide: true, cell: (s) => (s.toldLastHour ? `${count(Number(s.toldLastHour))} results` : "–") },
@@ -42,19 +42,6 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     const added = Number(s.added ?? 0);
     if (!max) return count(s.total);
     return [added ? h("span", { class: "muted" }, `${count(added)} added, `) : "", `${count(s.handed)} of ${count(max)} `, h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: { width: `${Math.min(100, (100 * s.handed) / max)}%` } }))];
-  }
-
-  /** left is the seconds until the first limit, or NaN. */
-  function left(/** @type {any} */ s) {
-    if (s.state !== "STUDY_STATE_ACTIVE") return NaN;
-    const ends = [];
-    const rate = Number(s.toldLastHour ?? 0) / Math.max(60, Math.min(3600, (serverNow() - Date.parse(s.createTime)) / 1000));
-    const max = Number(s.spec.maxTrials ?? 0);
-    if (max && rate > 0) ends.push((max - s.ended) / rate);
-    const timeout = parseFloat(s.spec.timeout ?? "");
-    if (timeout) ends.push(timeout - (serverNow() - Date.parse(s.createTime)) / 1000);
-    if (s.spec.maxCost && s.cost && rate > 0) ends.push((s.spec.maxCost - s.cost) / (s.cost / s.ended) / rate);
-    return ends.length ? Math.max(0, Math.min(...ends)) : NaN;
   }
 
   /** shown is a study with what the table computes from it. */

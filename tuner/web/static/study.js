@@ -2,25 +2,35 @@
 // The page of a study.
 
 import { APIError, call, follow, loadColumns, offline, serverNow } from "./api.js";
-import { column, merge, objectives, ranks } from "./columns.js";
-import { count, duration, h, number, state, trialStateNames, trialURL } from "./dom.js";
+import { column, exact, limited, merge, objectives, parameters, ranks } from "./columns.js";
+import { command, count, duration, h, number, quote, trialStateNames, valueOf } from "./dom.js";
 import { actions } from "./actions.js";
-import { beliefs } from "./beliefs.js";
+import { answer, failures } from "./answer.js";
 import { cost } from "./cost.js";
 import { curves } from "./curves.js";
 import { front } from "./front.js";
 import { history } from "./history.js";
 import { parallel } from "./parallel.js";
 import { slices } from "./slices.js";
-import { diagnosis, importances } from "./model.js";
+import { beliefs, diagnosis, importances } from "./model.js";
 import { running } from "./running.js";
 import { trials } from "./trials.js";
 import { settings } from "./settings.js";
-import { failure, skeleton } from "./states.js";
+import { failure, notice, skeleton, studyState } from "./states.js";
 
 const COMPLETED = trialStateNames.indexOf("completed");
 const manyChanges = 500; // trials in one load, from which on the next load waits longer
 const modelEvery = 30_000; // milliseconds between two questions that need the model
+
+/**
+ * Trial is what the views tell of one trial.
+ * @typedef {{n: number, state: string, config: [string, any][], values: number[], others: [string, number][], times: number, worker: string, seconds: number, message: string}} Trial
+ */
+
+/**
+ * View is a part of the page.
+ * @typedef {{element?: any, elements?: any[], update: () => any}} View
+ */
 
 /** Study is what the views of one study share. */
 export class Study {
@@ -32,12 +42,17 @@ export class Study {
     this.changed = /** @type {Uint32Array|undefined} */ (undefined); // by the last load, if few
     this.fresh = /** @type {Set<number>} */ (new Set()); // trials whose reports were loaded since they changed
     this.chosen = 0; // the objective shown
-    this.importances = /** @type {any[]|null} */ (null);
+    this.weights = /** @type {Map<number, any[]>} */ (new Map()); // of the parameters by objective
     this.importanceNoise = 0;
     this.noImportance = "Loading";
+    this.space = /** @type {any} */ (null);
     this.slices = /** @type {Map<string, any>} */ (new Map());
     this.recommended = -1; // the trial that the model recommends
+    this.believed = /** @type {{trial: number, mean: number, sd: number, noise: number}|null} */ (null); // of the recommended trial
+    this.bestThen = -1; // the best measured trial when the model was asked
     this.diagnosis = /** @type {any} */ (null);
+    this.trials = /** @type {Map<number, Promise<Trial>>} */ (new Map()); // those that have ended and were asked for
+    this.uid = /** @type {any} */ (0);
     this.made = /** @type {Map<string, any>} */ (new Map()); // what of the table was computed since it was loaded
   }
 
@@ -49,6 +64,8 @@ export class Study {
     this.changed = after ? column(got, "number") : undefined;
     if (this.changed) for (const n of this.changed) this.fresh.delete(n);
     else if (!after || got.rows) this.fresh.clear();
+    if (!after || got.uid !== this.uid) this.trials.clear();
+    this.uid = got.uid;
     this.made.clear();
   }
 
@@ -60,6 +77,50 @@ export class Study {
     await this.load(undefined);
   }
 
+  /** modelled tells whether the proposer has a model. */
+  modelled() {
+    return ["", "bkb"].includes(this.info.spec.proposer?.name ?? "");
+  }
+  /** range is that of a numeric parameter. */
+  range(/** @type {string} */ name) {
+    this.space ??= JSON.parse(this.info.spec.space);
+    return this.space.parameters[name] ?? {};
+  }
+  /** trial tells of one trial. @returns {Promise<Trial>} */
+  trial(/** @type {number} */ n) {
+    const known = this.trials.get(n);
+    if (known) return known;
+    const asked = this.ask(n);
+    if (["completed", "failed", "infeasible", "pruned"].includes(trialStateNames[column(this.table, "state")[n]])) this.trials.set(n, asked);
+    asked.catch(() => this.trials.delete(n));
+    return asked;
+  }
+  /** ask reads a trial from the columns of a file, which has all of them, or from the server. */
+  async ask(/** @type {number} */ n) {
+    const names = this.info.spec.objectives.map((/** @type {any} */ o) => o.name);
+    const state = this.stateOf(n);
+    if (offline) {
+      const [started, ended, worker] = [column(this.table, "started"), column(this.table, "ended"), this.table.columns.find((c) => c.name === "worker")];
+      return { n, state, config: parameters(this.table).map((c) => /** @type {[string, any]} */ ([c.name, exact(this.table, c)(n)])).filter(([, v]) => v !== "").sort(), values: objectives(this.table).map((c) => c.data[n]), others: limited(this.table).map((c) => /** @type {[string, number]} */ ([c.name, c.data[n]])), times: 1,
+        worker: worker?.labels?.[worker.data[n]] ?? "", seconds: ended[n] - started[n], message: "" };
+    }
+    const t = await call("GetTrial", { name: `studies/${this.name}/trials/${n}` });
+    const of = (/** @type {string} */ k) => (t.outcome?.metrics?.[k]?.values ?? []).map(Number);
+    const mean = (/** @type {number[]} */ v) => (v.length ? v.reduce((a, b) => a + b, 0) / v.length : NaN);
+    return { n, state, config: Object.entries(t.config ?? {}).map(([k, v]) => /** @type {[string, any]} */ ([k, valueOf(v)])).sort(), values: names.map((/** @type {string} */ k) => mean(of(k))), others: Object.keys(t.outcome?.metrics ?? {}).filter((k) => !names.includes(k)).map((k) => /** @type {[string, number]} */ ([k, mean(of(k))])), times: of(names[0]).length,
+      worker: t.worker ?? "", seconds: t.startTime && t.endTime ? (Date.parse(t.endTime) - Date.parse(t.startTime)) / 1000 : NaN, message: t.outcome?.message ?? "" };
+  }
+  /** sinceBest is the number of results after the best one. */
+  sinceBest() {
+    const [best, values] = [this.best(), this.values()];
+    let n = 0;
+    for (let i = best + 1; i < values.length; i++) if (values[i] === values[i]) n++;
+    return n;
+  }
+  /** importances are the weights of the parameters for the objective shown. */
+  get importances() {
+    return this.weights.get(this.chosen);
+  }
   objective() {
     return this.info.spec.objectives[this.chosen];
   }
@@ -120,9 +181,14 @@ export class Study {
   /** noModel says why there are no predictions. */
   noModel() {
     const d = this.diagnosis;
+    if (!this.modelled()) return `the proposer ${this.info.spec.proposer.name} has no model`;
     if (d?.state === "MODEL_STATE_AT_NEXT_ASK") return "the next ask makes the model";
     if (d?.missingResults) return `the model needs ${count(Number(d.missingResults))} more results`;
     return "the mean of the model appears once there is one";
+  }
+  /** anything tells whether a trial has completed. */
+  anything() {
+    return Number(this.info.completed ?? 0) > 0;
   }
   /** best is the number of the best measured trial, or -1. */
   best() {
@@ -134,16 +200,17 @@ export class Study {
   }
 }
 
-const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["curves", "Curves"], ["model", "Model"], ["front", "Front"], ["cost", "Cost"], ["settings", "Settings"]]);
+const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["parameters", "Parameters"], ["trials", "Trials"], ["curves", "Curves"], ["model", "Model"], ["cost", "Workers and cost"], ["settings", "Settings"]]);
 
 /** study shows a study until the signal. */
 export async function study(/** @type {HTMLElement} */ main, /** @type {string} */ name, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
   document.title = `${name} · BKB Tuner`;
   const s = new Study(name);
   const head = h("div", { class: "study-head" });
-  const nav = h("nav", { class: "tabs", "aria-label": "Views of the study" }, tabs.map(([id, title]) => h("a", { href: `#${id}`, hidden: id === "front" }, title)));
+  const told = h("div");
+  const nav = h("nav", { class: "tabs", "aria-label": "Views of the study" }, tabs.map(([id, title]) => h("a", { href: `#${id}` }, title)));
   const place = h("div", { class: "view" }, skeleton(10));
-  main.replaceChildren(h("h1", {}, name), head, nav, place);
+  main.replaceChildren(h("h1", {}, name), head, told, nav, place);
   const retry = () => study(main, name, signal, live);
   try {
     [s.info] = await Promise.all([call("GetStudy", { name: `studies/${name}` }, signal), s.load(signal)]);
@@ -156,61 +223,64 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     history: history(s, signal), running: running(s, signal, () => refresh()), importances: importances(s), slices: slices(s, signal),
     parallel: parallel(s, signal, () => shown() === "trials" && views.trials.update()),
     trials: trials(s, () => ({ pass: views.parallel.selection(), text: views.parallel.describe() })),
-    diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),
+    answer: answer(s), failures: failures(s, signal), diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),
     curves: curves(s, signal), cost: cost(s, signal),
   };
   const several = s.info.spec.objectives.length > 1;
-  nav.querySelector("[href='#front']")?.toggleAttribute("hidden", !several);
-  const pages = /** @type {Record<string, {make: () => any[], update: () => any}>} */ ({
-    overview: { make: () => [views.history.element, h("div", { class: "side" }, views.importances.element, views.running.element), views.parallel.element], update: () => [views.history.update(), views.importances.update(), views.parallel.update(), quietly(views.running.update())] },
-    parameters: { make: () => [views.parallel.element, views.slices.element], update: () => [views.parallel.update(), views.slices.update()] },
-    trials: { make: () => views.trials.elements, update: () => quietly(s.need(["config/"]).then(views.trials.update)) },
-    model: { make: () => [views.diagnosis.element, views.importances.element], update: () => [quietly(views.diagnosis.update()), views.importances.update()] },
-    curves: { make: () => [views.curves.element], update: () => quietly(views.curves.update()) },
-    cost: { make: () => views.cost.elements, update: () => quietly(views.cost.update()) },
-    ...(several && { front: { make: () => [views.front.element], update: () => views.front.update() } }),
-    settings: { make: () => [views.settings.element], update: () => views.settings.update() },
+  /** side puts views below each other. @returns {View} */
+  const side = (/** @type {View[]} */ ...list) => ({ element: h("div", { class: "side" }, list.map((v) => v.element)), update: () => list.map((v) => quietly(v.update())) });
+  const beside = () => side(views.running, views.failures, views.importances);
+  const pages = /** @type {Record<string, () => View[]>} */ ({
+    overview: () => (!s.anything() ? [views.failures, views.running] : several ? [views.front, views.parallel, views.history, beside()] : [views.answer, views.history, beside(), views.parallel]),
+    parameters: () => [views.parallel, views.slices],
+    trials: () => [views.trials],
+    curves: () => [views.curves],
+    model: () => [views.diagnosis, views.importances],
+    cost: () => [views.cost],
+    settings: () => [views.settings],
   });
+  let current = /** @type {View[]} */ ([]);
   const shown = () => (pages[location.hash.slice(1)] ? location.hash.slice(1) : "overview");
-  const quietly = (/** @type {Promise<any>} */ p) => p.catch((e) => signal.aborted || e instanceof APIError || console.error(e));
+  const quietly = (/** @type {any} */ p) => Promise.resolve(p).catch((e) => signal.aborted || e instanceof APIError || console.error(e));
+  const update = () => current.forEach((v) => quietly(v.update()));
 
   function show() {
     for (const a of nav.children) {
       if (a.getAttribute("href") === `#${shown()}`) a.setAttribute("aria-current", "page");
       else a.removeAttribute("aria-current");
     }
-    place.className = `view ${shown()}`;
-    place.replaceChildren(...(s.table.n || shown() === "settings" ? pages[shown()].make() : [nothing()]));
-    if (s.table.n || shown() === "settings") pages[shown()].update();
+    current = s.table.n || shown() === "settings" ? pages[shown()]() : [];
+    place.className = `view ${shown()}${several && shown() === "overview" ? " several" : ""}`;
+    place.replaceChildren(...(current.length ? current.flatMap((v) => v.elements ?? [v.element]) : [nothing()]));
+    update();
   }
-  const nothing = () => h("section", { class: "card empty-page" }, h("h2", {}, "No trial yet"), h("p", {}, "A worker asks for a configuration, runs it, and tells the result. Start one with"), h("p", {}, h("code", {}, `tuner run ${name} -- ./train.sh`)), h("p", {}, "or ask for one configuration with"), h("p", {}, h("code", {}, `tuner ask ${name}`)));
+  const nothing = () => h("section", { class: "card empty-page" }, h("h2", {}, "No trial yet"), h("p", {}, "A worker asks for a configuration, runs it, and tells the result. The command gets the parameters in the place of {args}, such as --lr=0.01."),
+    h("p", {}, command(`tuner run ${quote(name)} -- python train.py {args}`)), h("p", {}, "To run trials in a program of your own, ask for one configuration with"), h("p", {}, command(`tuner ask ${quote(name)}`)));
 
   const act = actions(s, () => refresh(), signal);
   function facts() {
     const i = s.info;
     const n = (/** @type {string} */ k) => Number(i[k] ?? 0);
-    const best = s.best();
     const max = Number(i.spec.maxTrials ?? 0);
     const items = /** @type {[string, any][]} */ ([
-      ["state", [state(i.state), i.finishDetail ? ` ${i.finishDetail}` : ""]],
+      ["state", studyState(i)],
       ["trials", max ? `${count(s.table.n - n("added"))} of ${count(max)}${n("added") ? ` and ${count(n("added"))} added` : ""}` : count(s.table.n)],
       ["running", count(n("running"))],
     ]);
     if (n("queued")) items.push(["queued", count(n("queued"))]);
     for (const k of ["failed", "infeasible", "pruned"]) if (n(k)) items.push([k, count(n(k))]);
-    if (best >= 0 && i.spec.objectives.length === 1) items.push([`best ${s.objective().name}`, [h("strong", {}, number(s.values()[best], 6)), " in ", h("a", { href: trialURL(name, best) }, `#${count(best)}`)]]);
-    if (s.recommended >= 0 && i.spec.objectives.length === 1) items.push(["recommended", s.recommended === best ? "the same" : h("a", { href: trialURL(name, s.recommended), title: "The best by the mean of the model, which noise deceives less" }, `#${count(s.recommended)}`)]);
     if (i.cost) items.push(["cost", number(i.cost, 4)]);
     if (i.lastToldTime) items.push(["last result", `${duration((serverNow() - Date.parse(i.lastToldTime)) / 1000)} ago`]);
     const choose = i.spec.objectives.length > 1 && h("label", {}, "objective ", h("select", { onchange: (/** @type {any} */ e) => {
       s.chosen = e.target.selectedIndex;
       asked.position = -1;
       facts();
-      pages[shown()].update();
+      update();
       model(true);
     } }, i.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => h("option", { selected: k === s.chosen }, o.name))));
     const focused = head.contains(document.activeElement) ? /** @type {any} */ (document.activeElement).textContent : null;
     head.replaceChildren(h("dl", { class: "facts" }, items.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))), choose || "", offline ? "" : act.buttons());
+    told.replaceChildren(s.table.n ? notice(name, i) : "");
     if (focused) for (const b of head.querySelectorAll("button")) if (b.textContent === focused) b.focus();
   }
 
@@ -231,6 +301,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     if (signal.aborted) return;
     if (shown() === "parameters") views.slices.update();
     if (shown() !== "trials") views.importances.update();
+    if (shown() === "overview" && !several && s.anything()) quietly(views.answer.update());
     if (s.importances) views.parallel.redraw();
     facts();
   }
@@ -248,14 +319,14 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     busy = true;
     const begin = performance.now();
     try {
-      const before = s.table.n;
+      const [before, anything] = [s.table.n, s.anything()];
       if (heard) s.info = heard;
       else s.info = await call("GetStudy", { name: `studies/${name}` }, signal);
       heard = null;
       await s.load(signal, true);
       facts();
-      if (!before) show();
-      else pages[shown()].update();
+      if (!before || anything !== s.anything()) show();
+      else update();
       model();
     } catch (e) {
       if (!(e instanceof APIError) && !signal.aborted) throw e;
@@ -281,7 +352,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   }, (what, message) => {
     live(what);
     if (what !== "ended") return;
-    for (const e of [head, nav]) e.remove(); // they are of a study that is no more
+    for (const e of [head, told, nav]) e.remove(); // they are of a study that is no more
     place.replaceChildren(failure(new APIError(404, { message: message ?? "the study was deleted" }), retry));
   }, signal);
 }

@@ -1,12 +1,14 @@
 // @ts-check
-// All trials as a table. Only the rows in view are elements.
+// All trials as a table, of which only the rows in view are elements, and some of them beside
+// each other.
 
 import { count, exactly, h, quote, trialStateNames, trialURL } from "./dom.js";
 import { column, exact, INACTIVE, limited, objectives, parameters } from "./columns.js";
-import { beside, mostTrials } from "./beside.js";
 import { figure } from "./figure.js";
 
 const rowHeight = 30;
+/** mostTrials is how many trials the page compares. */
+const mostTrials = 8;
 
 /**
  * @param {import("./study.js").Study} s
@@ -49,7 +51,8 @@ export function trials(s, selection) {
     compared.update();
   }
 
-  function update() {
+  async function update() {
+    await s.need(["config/"]);
     const t = s.table;
     const states = column(t, "state");
     columns = [
@@ -119,4 +122,42 @@ export function trials(s, selection) {
     body: h("div", {}, status, frame),
   });
   return { elements: [element, compared.element], update };
+}
+
+/**
+ * beside compares the chosen trials of a study.
+ * @param {import("./study.js").Study} s
+ * @param {() => number[]} chosen
+ */
+function beside(s, chosen) {
+  const only = h("input", { type: "checkbox", onchange: () => draw() });
+  const place = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Trials compared" });
+
+  /** rows has a row for each value, with the trials as columns. */
+  function rows() {
+    const list = chosen();
+    const all = [
+      ["state", ...list.map((i) => s.stateOf(i))],
+      ...[...objectives(s.table), ...limited(s.table)].map((c) => [c.name, ...list.map((i) => c.data[i])]),
+      ...parameters(s.table).map((c) => [c.name, ...list.map(exact(s.table, c))]),
+    ];
+    return { list, all, differs: (/** @type {any[]} */ r) => r.slice(1).some((v) => v !== r[1] && !(v !== v && r[1] !== r[1])) };
+  }
+
+  function draw() {
+    const { list, all, differs } = rows();
+    element.toggleAttribute("hidden", list.length < 2);
+    const shown = only.checked ? all.filter(differs) : all;
+    place.replaceChildren(h("table", {}, h("caption", { class: "sr" }, "Trials compared"),
+      h("thead", {}, h("tr", {}, h("td"), list.map((i) => h("th", { scope: "col", class: "num" }, h("a", { href: trialURL(s.name, i) }, `#${count(i)}`))))),
+      h("tbody", {}, shown.map((r) => h("tr", { class: differs(r) ? "" : "muted" }, h("th", { scope: "row" }, r[0]), r.slice(1).map((v) => h("td", { class: "num" }, exactly(v) || "inactive")))))));
+  }
+
+  const element = figure({
+    title: "Compare trials", name: `${s.name}-compared`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`,
+    hint: "Rows in which all trials are equal are grey.", tools: [h("label", {}, only, " only differences")],
+    rows: () => [["", ...rows().list.map((i) => `#${i}`)], ...rows().all], body: place,
+  });
+  element.hidden = true;
+  return { element, update: draw };
 }

@@ -1,0 +1,250 @@
+package web_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/chromedp/chromedp"
+)
+
+// kind is a study as people have them, with what its trials come to.
+type kind struct {
+	name, space string
+	spec        study.Spec
+	trials      int
+	running     int // trials that run at the end
+	steps       int // reports of a trial
+	seconds     float64
+	worker      func(k int) string
+	outcome     func(k int, c space.Config, r *rand.Rand) study.Outcome
+	end         string // state of the study at the end
+}
+
+var (
+	leastLoss   = []study.Objective{{Name: "loss", Direction: study.Minimize}}
+	shortSpace  = "parameters:\n  lr: {type: float, low: 1e-5, high: 0.1, scale: log}\n  depth: {type: int, low: 2, high: 12}\n  dropout: {type: float, low: 0, high: 0.6}\n"
+	longName    = "a-study-whose-name-tells-the-model-the-data-set-the-date-and-the-person-who-started-it-2026-11"
+	fullSpace   = shortSpace + "  batch: {type: int, low: 16, high: 512, scale: log}\n  optimizer: {type: categorical, values: [sgd, adam, rmsprop]}\n  momentum: {type: float, low: 0.5, high: 0.99, when: {optimizer: sgd}}\n"
+	choiceSpace = "parameters:\n  model: {type: categorical, values: [resnet-50, efficientnet-b0, vit-small-patch16, convnext-tiny]}\n  optimizer: {type: categorical, values: [sgd, adam, lamb]}\n  size: {type: ordinal, values: [s, m, l]}\n  heads: {type: int, low: 2, high: 12, when: {model: vit-small-patch16}}\n  precision: {type: categorical, values: [fp16, fp32]}\n"
+	longSpace   = "parameters:\n  model.encoder.layers.attention.dropout_probability_of_the_residual_connection: {type: float, low: 0, high: 0.6}\n  lr: {type: float, low: 1e-5, high: 0.1, scale: log}\n  checkpoint: {type: categorical, values: [\"s3://bucket/of/the/department/models/2026-11-05/encoder-large-cased-finetuned.safetensors\", \"s3://bucket/of/the/department/models/2026-11-05/encoder-small-cased-finetuned.safetensors\"]}\n"
+)
+
+// measured is an outcome with metrics, in pairs of a name and a value.
+func measured(pairs ...any) study.Outcome {
+	o := study.Outcome{State: study.Completed}
+	for i := 0; i < len(pairs); i += 2 {
+		o.Metrics = append(o.Metrics, study.Metric{Name: pairs[i].(string), Values: []float64{pairs[i+1].(float64)}})
+	}
+	slices.SortFunc(o.Metrics, func(a, b study.Metric) int { return strings.Compare(a.Name, b.Name) })
+	return o
+}
+
+// lossOf is least near lr = 2.5e-3 and dropout = 0.2.
+func lossOf(c space.Config, r *rand.Rand) float64 {
+	v := 0.05
+	if _, ok := c.Get("lr"); ok {
+		v += 0.1 * math.Pow(math.Log10(c.Number("lr"))+2.6, 2)
+	}
+	if _, ok := c.Get("dropout"); ok {
+		v += 0.3 * math.Pow(c.Number("dropout")-0.2, 2)
+	}
+	if m, ok := c.Get("model"); ok {
+		v += 0.03 * float64(len(m.String())%5)
+	}
+	return v * math.Exp(0.03*r.NormFloat64())
+}
+
+// kinds are the thirteen kinds of studies that the page is looked at with.
+func kinds() []kind {
+	plain := func(_ int, c space.Config, r *rand.Rand) study.Outcome { return measured("loss", lossOf(c, r)) }
+	random := study.Component{Name: "random"}
+	return []kind{
+		{name: "one", space: fullSpace, trials: 60, running: 3, steps: 10, spec: study.Spec{Objectives: leastLoss, MaxTrials: 120}, outcome: func(k int, c space.Config, r *rand.Rand) study.Outcome {
+			if k == 17 {
+				return study.Outcome{State: study.Failed, Message: "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n  File \"train.py\", line 214, in forward"}
+			}
+			return plain(k, c, r)
+		}, worker: func(k int) string {
+			if k%5 == 3 {
+				return "gpu-slow"
+			}
+			return fmt.Sprintf("gpu-%d", k%3)
+		}},
+		{name: "two", space: shortSpace, trials: 50, spec: study.Spec{Objectives: []study.Objective{{Name: "accuracy", Direction: study.Maximize}, {Name: "seconds", Direction: study.Minimize}}}, outcome: func(_ int, c space.Config, r *rand.Rand) study.Outcome {
+			return measured("accuracy", 0.98-lossOf(c, r)*8/(6+c.Number("depth")), "seconds", 3+math.Pow(c.Number("depth"), 1.5)*(1+0.1*r.Float64()))
+		}},
+		{name: "three", space: shortSpace, trials: 40, spec: study.Spec{Objectives: []study.Objective{{Name: "accuracy", Direction: study.Maximize}, {Name: "seconds", Direction: study.Minimize}, {Name: "memory", Direction: study.Minimize}}}, outcome: func(_ int, c space.Config, r *rand.Rand) study.Outcome {
+			return measured("accuracy", 0.98-lossOf(c, r)*8/(6+c.Number("depth")), "seconds", 3+math.Pow(c.Number("depth"), 1.5), "memory", 2+c.Number("depth")*(1-c.Number("dropout")))
+		}},
+		{name: "limits", space: shortSpace, trials: 40, spec: study.Spec{Objectives: leastLoss, Proposer: study.Component{Name: "bkb", Options: `{"constraints": {"latency": {"max": 9}}}`}}, outcome: func(_ int, c space.Config, r *rand.Rand) study.Outcome {
+			return measured("loss", lossOf(c, r), "latency", 2+c.Number("depth"))
+		}},
+		{name: "broken", space: shortSpace, trials: 12, end: "finish", spec: study.Spec{Objectives: leastLoss, Proposer: random}, outcome: func(k int, _ space.Config, _ *rand.Rand) study.Outcome {
+			return study.Outcome{State: study.Failed, Message: []string{"exit status 1\nTraceback (most recent call last):\n  File \"train.py\", line 3\nModuleNotFoundError: No module named 'torch'", "exit status 1\nTraceback (most recent call last):\n  File \"train.py\", line 3\nModuleNotFoundError: No module named 'torch'", fmt.Sprintf("killed after %d s: out of memory", 40+k)}[k%3]}
+		}},
+		{name: "empty", space: shortSpace, spec: study.Spec{Objectives: leastLoss}},
+		{name: "young", space: shortSpace, trials: 3, spec: study.Spec{Objectives: leastLoss}, outcome: plain},
+		{name: "pruned", space: shortSpace, trials: 40, steps: 12, spec: study.Spec{Objectives: leastLoss, Proposer: random, Pruner: study.Component{Name: "median"}}, outcome: func(k int, c space.Config, r *rand.Rand) study.Outcome {
+			if v := lossOf(c, r); k < 6 || v < 0.15 {
+				return measured("loss", v)
+			}
+			return study.Outcome{State: study.Pruned, Message: "the median pruner stopped it at step 12"}
+		}},
+		{name: "paused", space: shortSpace, trials: 20, end: "pause", spec: study.Spec{Objectives: leastLoss, MaxTrials: 100}, outcome: plain},
+		{name: "waiting", space: shortSpace, trials: 8, spec: study.Spec{Objectives: leastLoss, Timeout: 8 * time.Hour, MaxTrials: 100}, outcome: plain},
+		{name: "choices", space: choiceSpace, trials: 60, spec: study.Spec{Objectives: leastLoss, Proposer: random}, outcome: plain, end: "finish"},
+		{name: longName, space: longSpace, trials: 15, running: 1, spec: study.Spec{Objectives: []study.Objective{{Name: "validation_loss_of_the_exponential_moving_average", Direction: study.Minimize}}}, outcome: func(k int, c space.Config, r *rand.Rand) study.Outcome {
+			if k == 4 {
+				return study.Outcome{State: study.Failed, Message: strings.Repeat("averylongwordwithoutanyspaceinit", 12)}
+			}
+			return measured("validation_loss_of_the_exponential_moving_average", lossOf(c, r)/3)
+		}, worker: func(int) string { return "ip-10-0-113-207.eu-central-1.compute.internal:48213" }},
+		{name: "noisy", space: shortSpace, trials: 300, spec: study.Spec{Objectives: []study.Objective{{Name: "score", Direction: study.Maximize}}, Proposer: random, MaxCost: 5000}, outcome: func(_ int, c space.Config, r *rand.Rand) study.Outcome {
+			o := measured("score", -100*lossOf(c, r)+12*r.NormFloat64())
+			o.Cost = 1 + 10*r.Float64()
+			return o
+		}},
+	}
+}
+
+// allKinds is a service with a study of each kind, whose trials took the last hours.
+func allKinds(t testing.TB) *engine.Engine {
+	t.Helper()
+	const began = 3 * time.Hour
+	var passed atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load()) - began) }
+	s := engine.Open(memory.New(), engine.Options{LongLived: true, Now: now})
+	t.Cleanup(func() { s.Close() })
+	for _, k := range kinds() {
+		passed.Store(0)
+		k.make(t, s, &passed, began)
+	}
+	passed.Store(int64(began))
+	return s
+}
+
+// make creates the study. Two of its trials run at a time.
+func (k kind) make(t testing.TB, s *engine.Engine, passed *atomic.Int64, last time.Duration) {
+	t.Helper()
+	ctx := t.Context()
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", k.name, err)
+		}
+	}
+	sp, _, err := space.Parse([]byte(k.space))
+	ok(err)
+	k.spec.Space, k.spec.Seed = sp, 1
+	_, err = s.CreateStudy(ctx, k.name, study.Create{Spec: k.spec})
+	ok(err)
+	r := rand.New(rand.NewPCG(7, 7))
+	worker := k.worker
+	if worker == nil {
+		worker = func(i int) string { return fmt.Sprintf("node-%d", i%2) }
+	}
+	step := (last - 20*time.Minute) / time.Duration(max(1, k.trials))
+	for i := range k.trials + k.running {
+		asked, err := s.Ask(ctx, k.name, study.Ask{Worker: worker(i), New: true})
+		ok(err)
+		trial := asked.Trials[0]
+		if i < k.trials {
+			took := time.Duration(float64(step) * (0.4 + 0.3*r.Float64()))
+			if worker(i) == "gpu-slow" {
+				took = step * 9 / 10
+			}
+			passed.Add(int64(took))
+			o := k.outcome(i, trial.Config, r)
+			k.report(t, s, trial, o)
+			_, err = s.Tell(ctx, k.name, study.Tell{Trial: trial.Number, Epoch: trial.Epoch, Outcome: o})
+			ok(err)
+			passed.Add(int64(step - took))
+		} else {
+			passed.Add(int64(time.Minute))
+			k.report(t, s, trial, k.outcome(i, trial.Config, r))
+		}
+	}
+	switch k.end {
+	case "pause":
+		_, err = s.Pause(ctx, k.name, study.Pause{})
+	case "finish":
+		_, err = s.Finish(ctx, k.name, study.Finish{Detail: "all values were tried"})
+	}
+	ok(err)
+}
+
+// report reports a curve that ends at the outcome of a trial.
+func (k kind) report(t testing.TB, s *engine.Engine, trial study.Trial, o study.Outcome) {
+	t.Helper()
+	if k.steps == 0 {
+		return
+	}
+	final := 0.3
+	if len(o.Metrics) > 0 {
+		final = o.Metrics[0].Values[0]
+	}
+	var reports []study.Report
+	for i := range k.steps {
+		loss := final * (1 + 2*math.Exp(-float64(i)/3))
+		reports = append(reports, study.Report{Step: int64(i + 1), Values: []study.NamedValue{{Name: "loss", Value: loss}, {Name: "train_loss", Value: 0.8 * loss}}})
+	}
+	if _, err := s.Report(t.Context(), k.name, study.ReportValues{Trial: trial.Number, Epoch: trial.Epoch, Reports: reports}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBrowserKinds opens the pages of all kinds of studies in all appearances, and with
+// BKB_SHOTS saves pictures of them.
+func TestBrowserKinds(t *testing.T) {
+	chromium(t)
+	r := start(t, allKinds(t), server.Options{}, loopback)
+	b := openBrowser(t, r)
+	for _, a := range appearances() {
+		b.look(t, a.width, 900, a.scheme)
+		for _, k := range kinds() {
+			short := k.name[:min(8, len(k.name))]
+			views := []string{"overview"}
+			if pictures() {
+				views = append(views, "parameters", "trials", "curves", "model", "settings", "cost")
+			}
+			for _, view := range views {
+				name := fmt.Sprintf("%s-%s-%s", short, view, a)
+				b.open(t, "/studies/"+k.name+"#"+view, ".view > *")
+				b.sound(t, name)
+			}
+		}
+		b.open(t, "/", "table.studies")
+		b.sound(t, "studies-"+a.String())
+	}
+}
+
+// sound fails the test if the page is wider than the window, says a word of a program, did
+// what it must not or is not accessible.
+func (b *browser) sound(t testing.TB, name string) {
+	t.Helper()
+	var wide []string
+	b.do(t, chromedp.Evaluate(`document.documentElement.scrollWidth > document.documentElement.clientWidth ? [...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth).slice(0, 3).map(e => e.outerHTML.slice(0, 120)) : []`, &wide))
+	if len(wide) > 0 {
+		t.Errorf("%s: the page scrolls sideways, because of %q", name, wide)
+	}
+	var odd []string
+	b.do(t, chromedp.Evaluate(`document.body.innerText.split("\n").filter(l => /\b(false|undefined|null|NaN)\b/.test(l))`, &odd))
+	if len(odd) > 0 {
+		t.Errorf("%s: the page says %q", name, odd)
+	}
+	b.shoot(t, name)
+	b.clean(t, name)
+	b.accessible(t, name)
+	b.clean(t, name+" with axe")
+}
