@@ -14,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/learners"
 	"github.com/bkbtuner/bkb/cmd/tuner/server"
+	"github.com/bkbtuner/bkb/cmd/tuner/studies"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
@@ -168,10 +169,7 @@ func newTopics() []*cobra.Command {
   BKB_SIMD      vector instructions, avx512, avx2 or portable (default the best)
   BKB_DEVICE    device for kernel products, as --device
   BKB_CUDA_DRIVER
-                library of the CUDA driver (default libcuda.so.1)
-
-A command that tuner run starts also has TUNER_TRIAL, TUNER_EPOCH, TUNER_LEASE,
-TUNER_CONFIG and one TUNER_PARAM_NAME for each parameter.`,
+                library of the CUDA driver (default libcuda.so.1)`,
 			Example: "  TUNER_SERVER=tuner.example.org:7070 tuner studies",
 		},
 	}
@@ -190,5 +188,5 @@ needs a token. Put it into a file for --token-file or into TUNER_TOKEN.
 to the next when its own is gone.`,
 		Example: "  tuner --server tuner.example.org:7070 --ca ca.pem --token-file token studies",
 	})...)
-	return append(append(topics, learners.NewDataTopic()), server.Topics()...)
+	return append(append(append(topics, studies.NewCommandsTopic()), learners.Topics()...), server.Topics()...)
 }

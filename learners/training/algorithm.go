@@ -68,8 +68,8 @@ func (a *Algorithm) Resolve(v Values) Values {
 func withKernel(parameters ...Parameter) []Parameter {
 	return slices.Concat([]Parameter{
 		{Name: "kernel", Kind: Choice, Choices: kernels, Default: "gaussian", Doc: "the kernel"},
-		{Name: lengthScaleName, Kind: Lengths, Default: Median, Auto: "learned", Doc: "the length scale of the kernel, or one for each encoded input as in 0.5,1,2 (auto learns λ and one for each input)"},
-		{Name: relevanceName, Kind: Choice, Choices: []string{equalRelevance, learnedRelevance}, Default: equalRelevance, Doc: "relevance of inputs (learned as by --length-scale auto)"},
+		{Name: lengthScaleName, Kind: Lengths, Default: Median, Auto: "learned", Doc: "the length scale, or one for each encoded input as in 0.5,1,2 (auto learns λ and one for each)"},
+		{Name: relevanceName, Kind: Choice, Choices: []string{equalRelevance, learnedRelevance}, Default: equalRelevance, Doc: "relevance of inputs"},
 		{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
 		{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
 	}, parameters)

@@ -17,7 +17,7 @@ const squared = "squared"
 var lossParameters = []Parameter{
 	{
 		Name: "loss", Kind: Choice, Default: squared, Choices: []string{squared, string(learners.HuberLoss), string(learners.QuantileLoss)},
-		Doc: "the loss of numbers (huber and quantile resist outliers)",
+		Doc: "the loss of numbers",
 	},
 	{
 		Name: "delta", Kind: Real, Positive: true, Default: Auto, Auto: "1.345 times the spread of targets",

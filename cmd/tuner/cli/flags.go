@@ -48,7 +48,7 @@ func ChoiceVar(fs *pflag.FlagSet, value *string, name, short, usage string, allo
 // FormatFlag adds a --format flag whose first allowed value is the default.
 func FormatFlag(cmd *cobra.Command, allowed ...string) *string {
 	form := new(string)
-	ChoiceVar(cmd.Flags(), form, "format", "f", "output `format`", allowed...)
+	ChoiceVar(cmd.Flags(), form, "format", "f", "`format`", allowed...)
 	return form
 }
 

@@ -71,14 +71,12 @@ func (g *Globals) Flags(root *cobra.Command) {
 	f.DurationVar(&g.LockTimeout, "lock-timeout", defaultLockTimeout, "longest wait for a file that another process uses")
 	f.DurationVar(&g.RetryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
 	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages on stderr except errors")
-	f.CountVarP(&g.Verbose, "verbose", "v", "more messages on stderr, all with -vv")
+	f.CountVarP(&g.Verbose, "verbose", "v", "more messages, all with -vv")
 	ChoiceVar(f, &g.color, "color", "", "`when` to colour", colorAuto, colorAlways, colorNever)
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "quiet", "verbose", "color":
-			Assign(flag, Group{"General", "tuner --help"})
-		case "db", "server", "store":
-			Assign(flag, Group{Title: "Connection"})
+			Assign(flag, Group{"General", generalPage})
 		default:
 			Assign(flag, Group{"Connection", "tuner help connection"})
 		}

@@ -22,8 +22,10 @@ type Group struct {
 var Output = Group{Title: "Output"}
 
 const (
-	groupKey   = "tuner_group" // annotation of a flag with its group
-	connectKey = "tuner_connects"
+	// generalPage has the flags that all commands have.
+	generalPage = "tuner --help"
+	groupKey    = "tuner_group" // annotation of a flag with its group
+	connectKey  = "tuner_connects"
 )
 
 // FlagGroup calls define and puts the flags that it adds into a group of the help page.
@@ -38,16 +40,15 @@ func FlagGroup(cmd *cobra.Command, g Group, define func(fs *pflag.FlagSet)) {
 // Assign puts a flag into a group.
 func Assign(f *pflag.Flag, g Group) { f.Annotations = map[string][]string{groupKey: {g.Title, g.See}} }
 
-// Place is what a command connects to. It decides which flags of the connection its help
-// page shows.
+// Place is what a command connects to, as its help page says it.
 type Place string
 
 const (
-	ToService  Place = "db store server"
-	ToPlace    Place = "db store" // a file or a database
-	ToFile     Place = "db"
-	ToDatabase Place = "store"
-	ToServer   Place = "server"
+	ToService  Place = "--db file, --store URL, --server host:port"
+	ToPlace    Place = "--db file, --store URL" // a file or a database
+	ToFile     Place = "--db file"
+	ToDatabase Place = "--store URL"
+	ToServer   Place = "--server host:port"
 )
 
 // Connects says what commands connect to, and returns them.
@@ -58,24 +59,24 @@ func Connects(to Place, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// Shows tells whether the page of a command shows a flag of the root command.
+// Shows tells whether a flag of the root command has an effect on a command.
 func Shows(cmd *cobra.Command, f *pflag.Flag) bool {
-	to := strings.Fields(cmd.Annotations[connectKey])
-	switch f.Name {
+	name := f.Name
+	switch name {
 	case "quiet", "verbose", "color":
 		return true
-	case "db", "lock-timeout":
-		return slices.Contains(to, "db")
-	case "store":
-		return slices.Contains(to, "store")
+	case "lock-timeout":
+		name = "db"
+	case "db", "store":
 	default:
-		return slices.Contains(to, "server")
+		name = "server"
 	}
+	return strings.Contains(cmd.Annotations[connectKey], "--"+name)
 }
 
-// FlagsOf returns the groups of flags that a command's page shows, in order, and the
+// flagsOf returns the groups of flags that a command's page shows, in order, and the
 // pages on which its other flags are.
-func FlagsOf(cmd *cobra.Command) (groups []*pflag.FlagSet, see []string) {
+func flagsOf(cmd *cobra.Command) (groups []*pflag.FlagSet, see []string) {
 	add := func(f *pflag.Flag) {
 		g := Group{Title: "Flags"}
 		if a := f.Annotations[groupKey]; len(a) == 2 {
@@ -95,18 +96,19 @@ func FlagsOf(cmd *cobra.Command) (groups []*pflag.FlagSet, see []string) {
 		}
 		groups[i].AddFlag(f)
 	}
+	root := cmd.Root().PersistentFlags()
 	if cmd.HasParent() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Name != "help" {
+			if f.Name != "help" && root.Lookup(f.Name) != f {
 				add(f)
 			}
 		})
+		if parent := cmd.Parent(); parent.HasParent() {
+			parent.PersistentFlags().VisitAll(add)
+		}
 	}
-	for p := cmd.Parent(); p != nil && p.HasParent(); p = p.Parent() {
-		p.PersistentFlags().VisitAll(add)
-	}
-	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if cmd.Flags().Lookup(f.Name) == f && Shows(cmd, f) { // else the command has one of this name
+	root.VisitAll(func(f *pflag.Flag) {
+		if Shows(cmd, f) && (f.Annotations[groupKey][1] == generalPage || cmd.IsAdditionalHelpTopicCommand()) {
 			add(f)
 		}
 	})
@@ -132,17 +134,18 @@ func HelpPage(cmd *cobra.Command) string {
 	if details != "" {
 		sections = append(sections, details)
 	}
-	if list := commandList(cmd); len(list) > 0 {
-		sections = append(sections, strings.Join(list, "\n"))
-	}
-	groups, see := FlagsOf(cmd)
+	lists := commandList(cmd)
+	groups, see := flagsOf(cmd)
 	for _, fs := range groups {
-		sections = append(sections, fs.Name()+":\n"+strings.TrimRight(fs.FlagUsagesWrapped(HelpWidth), "\n"))
+		lists = append(lists, fs.Name()+":\n"+strings.TrimRight(fs.FlagUsagesWrapped(HelpWidth), "\n"))
+	}
+	if place := cmd.Annotations[connectKey]; place != "" && cmd.Runnable() {
+		lists = append(lists, "Connection: "+place+" (tuner help connection)")
 	}
 	if len(see) > 0 {
-		sections = append(sections, Wrap("More flags: "+strings.Join(see, ", "), HelpWidth, ""))
+		lists = append(lists, Wrap("More flags: "+strings.Join(see, ", "), HelpWidth, ""))
 	}
-	return strings.Join(sections, "\n\n") + "\n"
+	return strings.Join(append(sections, strings.Join(lists, "\n")), "\n\n") + "\n"
 }
 
 // commandList lists the subcommands in their groups, and then the topics.

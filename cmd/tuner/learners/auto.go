@@ -47,16 +47,10 @@ func newAuto(g *cli.Globals) *cobra.Command {
 best model to a file. ALGORITHM is one of those of tuner train.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
-row, with all rows as centres, and others use five folds. Longer searches then start with
-each kernel. For regression the model then averages the best trial of each kernel.
-Otherwise auto fits the best trial to all but the test rows. Ranges come from theory and
-data.
-
-Ctrl-C loses nothing. The same command continues the study, which several machines
-share with --server.`,
+row, others use five folds, and a regression averages the best trial of each kernel.
+After Ctrl-C the same command continues the study, which several machines share.`,
 		Example: `  tuner auto --demo
-  tuner auto falkon --data housing.csv --target price --trials 40
-  tuner auto falkon --data housing.csv --target price --from falkon-housing`,
+  tuner auto falkon --data housing.csv --target price --trials 40`,
 		Args: cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.demo {
@@ -110,12 +104,8 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
 		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
 	})
-	a.data.addWeights(cmd, cli.Group{Title: "Data"})
-	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
-		f.StringVar(&a.classes, "class-weight", "", "`weights` of classes, balanced or as in yes=3,no=1")
-		f.BoolVar(&a.calibrate, "calibrate", false, "probabilities of classes by Platt scaling")
-	})
-	cli.Register(cmd, "class-weight", cli.Words(training.Balanced))
+	addWeights(cmd, &a.data, &a.classes)
+	addCalibrate(cmd, &a.calibrate)
 	cli.FlagGroup(cmd, cli.Group{Title: "Study"}, func(f *pflag.FlagSet) {
 		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
 		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m")
@@ -123,18 +113,18 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 		f.StringVar(&a.from, "from", "", "finished `study` of the same data to continue")
 		f.StringVar(&a.proposer, "proposer", "", "`proposer`, bkb (default), sobol or random")
 		f.StringVar(&a.pruner, "pruner", "", "`pruner`, median (default), asha or none")
-		f.StringArrayVar(&a.set, "set", nil, "fixed hyper-parameter, `name=value` (repeatable)")
-		f.StringArrayVar(&a.ranges, "range", nil, "its range, `name=a..b` (repeatable)")
+		f.StringArrayVar(&a.set, "set", nil, "`name=value` of a hyper-parameter (repeatable)")
+		f.StringArrayVar(&a.ranges, "range", nil, "`name=a..b` to search in (repeatable)")
+	})
+	cli.FlagGroup(cmd, cli.Group{Title: "Run", See: "tuner run"}, func(f *pflag.FlagSet) {
+		f.DurationVar(&a.lease, "lease", runner.DefaultLease, "time without a heartbeat")
+		g.ProposeFlag(f)
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(f *pflag.FlagSet) {
 		f.IntVarP(&a.workers, "workers", "j", 2, "number of trials at a time")
 		f.IntVar(&a.threads, "threads", 0, "threads of each trial (default its share)")
-		f.DurationVar(&a.lease, "lease", runner.DefaultLease, "time without a heartbeat")
-		g.ProposeFlag(f)
 		f.StringVar(&a.logDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		f.BoolVar(&a.demo, "demo", false, "FALKON on generated data")
-	})
-	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(f *pflag.FlagSet) {
 		f.StringVarP(&a.out, "out", "o", "", "`file` for the model (default STUDY.model)")
 		f.StringVar(&a.png, "png", "", "`directory` for plots of the trials")
 	})

@@ -43,19 +43,19 @@ func (d *dataFlags) add(cmd *cobra.Command) {
 		f.Var(&d.paths, "data", "`file` or pattern, - for stdin (repeatable)")
 	})
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
-		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", ")+" (default detected)")
-		f.StringVar(&d.delimiter, "delimiter", "", "`delimiter` of text, a character, tab or space (default detected)")
-		f.StringVar(&d.decimal, "decimal", "", "`character` of decimal fractions in text, point or comma (default detected)")
-		f.BoolVar(&o.DayFirst, "day-first", false, "dates such as 2/1/2026 that have the day first (default detected)")
-		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text (default detected)")
+		f.StringVar(&d.format, "data-format", "", "`format`, one of "+strings.Join(dataFormats, ", "))
+		f.StringVar(&d.delimiter, "delimiter", "", "`character` between cells, or tab or space")
+		f.StringVar(&d.decimal, "decimal", "", "`character` of decimal fractions, point or comma")
+		f.BoolVar(&o.DayFirst, "day-first", false, "dates such as 2/1/2026 in January")
+		f.StringVar(&d.header, "header", "", "`yes|no`, names in the first line of text")
 		f.StringSliceVar(&o.Drop, "drop", nil, "`columns` to leave out")
 		f.StringSliceVar(&o.Categorical, "categorical", nil, "`columns` of numbers that are categories")
-		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values, beside the empty cell (default ?, NA, N/A, NaN, NaT, null)")
-		f.BoolVar(&o.Float32, "float32", false, "inputs in single precision, which halves their memory")
-		f.StringVar(&o.ChunkFile, "chunk-file", "", "`file` that holds the data instead of the memory")
+		f.StringSliceVar(&o.Missing, "missing", nil, "`texts` of missing values")
+		f.BoolVar(&o.Float32, "float32", false, "inputs in single precision")
+		f.StringVar(&o.ChunkFile, "chunk-file", "", "`file` for the data instead of the memory")
 		f.StringVar(&o.Array, "array", "", "`array` of the inputs in an .npz file")
 		f.BoolVar(&o.ZeroBased, "zero-based", false, "libsvm features that count from 0")
-		f.IntVar(&o.Features, "num-features", 0, "number of libsvm features (default the largest index)")
+		f.IntVar(&o.Features, "num-features", 0, "number of libsvm features")
 	})
 	cli.Register(cmd, "data-format", cli.Words(dataFormats...))
 	cli.Register(cmd, "header", cli.Words("yes", "no"))
@@ -79,7 +79,7 @@ func (d *dataFlags) addTarget(cmd *cobra.Command) {
 // addIgnoreExtra adds the flag of predict and evaluate.
 func (d *dataFlags) addIgnoreExtra(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
-		f.BoolVar(&d.ignoreExtra, "ignore-extra", false, "columns that training lacked are left out")
+		f.BoolVar(&d.ignoreExtra, "ignore-extra", false, "leave out columns that training lacked")
 	})
 }
 
@@ -299,12 +299,12 @@ var imputes = map[string]data.Missing{
 
 func (e *encodingFlags) add(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
-		f.StringVar(&e.task, "task", "", "`task`, regression or classification (default by the target)")
-		f.StringVar(&e.impute, "impute", "error", "`replacement` of missing inputs, one of error, mean, median, most-frequent")
-		f.StringVar(&e.unknown, "unknown", "zero", "`encoding` of categories that training lacked, zero or error")
-		f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "inputs in their own units (default z-scores)")
-		f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "numeric targets in their own units (default z-scores)")
-		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "columns to predict that training lacked")
+		f.StringVar(&e.task, "task", "", "`task`, regression or classification")
+		f.StringVar(&e.impute, "impute", "error", "`way` for missing inputs: error, mean, median, most-frequent")
+		f.StringVar(&e.unknown, "unknown", "zero", "`way` for new categories, zero or error")
+		f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "inputs in their own units")
+		f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "numeric targets in their own units")
+		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "leave out columns that training lacked")
 	})
 	cli.Register(cmd, "task", cli.Words(string(data.Regression), string(data.Classification)))
 	cli.Register(cmd, "impute", cli.Words(imputeNames...))
@@ -349,25 +349,22 @@ func noteTable(g *cli.Globals, cmd *cobra.Command, t *dataset.Table, e *data.Enc
 	}
 }
 
-func NewDataTopic() *cobra.Command {
+// Topics are the help pages that several commands share.
+func Topics() []*cobra.Command { return []*cobra.Command{newDataTopic(), newParametersTopic()} }
+
+func newDataTopic() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Files of data for the learners",
 		Long: `The learners read CSV and similar text, JSON, libsvm, .npy, .npz, Parquet and IDX
 files, each perhaps gzipped. The file - is stdin.
 
-Format, delimiter, header and target are detected and reported on stderr. The flags
-below set them. A column is named by its name or its position (1 is the first, -1
-the last). A row without a target is left out of training, and stderr has the
-count. An empty cell is a missing value.
-
-Inputs and targets are standardised. Text columns are one-hot encoded. Dates and times
-are seconds since 1970, but 20240131 is a number. True and false are 1 and 0. Labels
-of classes are texts unless all are plain integers.
-
-Several files give one table. A quoted pattern such as 'part-*.parquet' stands for the
-files that match, in the order of their names. With --chunk-file the memory does not
-grow with their number.`,
+What no flag sets is detected, and -v reports it. A column is named by its name or its
+position (1 is the first, -1 the last). A row without a target is left out of training.
+Missing are the empty cell, and ?, NA, N/A, #N/A, <NA>, NaN, NaT and null unless --missing is given.
+Inputs and targets are z-scores. Texts are one-hot encoded, dates and times are seconds
+since 1970, but 20240131 is a number. Labels of classes are texts unless all are plain
+integers. Several files, or a quoted pattern such as 'part-*.parquet', give one table.`,
 		Example: "  tuner train falkon --data housing.csv --target price --missing '?,n/a' \\\n    --impute median --out price.model",
 	}
 	var d dataFlags

@@ -99,7 +99,7 @@ func newResult(g *cli.Globals, cmd *cobra.Command, formats ...string) *result {
 	cli.Assign(cmd.Flag("device"), cli.Output)
 	cli.FlagGroup(cmd, cli.Output, func(f *pflag.FlagSet) {
 		f.StringVarP(&r.path, "out", "o", "", "`file` for the result, whose ending is the format (default stdout)")
-		cli.ChoiceVar(f, &r.form, "format", "f", "output `format`", formats...)
+		cli.ChoiceVar(f, &r.form, "format", "f", "`format`", formats...)
 	})
 	return r
 }

@@ -29,14 +29,14 @@ func newTrain(g *cli.Globals) *cobra.Command {
 file. The commands predict and evaluate use the model.
 
 Only training rows are fitted. An iterative algorithm keeps the step with the least
-validation error. Ctrl-C ends the fit and keeps the best model so far.`,
+validation error. Ctrl-C ends the fit and keeps the best model so far.
+For kernels and losses see tuner help hyper-parameters.`,
 		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	page := new(trainer)
-	addParameters(cmd, training.Algorithms()[0], true)
-	page.addWeights(cmd)
+	addWeights(cmd, &page.data, &page.classes)
 	page.addValidation(cmd)
 	for _, a := range training.Algorithms() {
 		cmd.AddCommand(newTrainAlgorithm(g, a))
@@ -67,11 +67,10 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
 	}
-	addParameters(cmd, a, true)
-	addParameters(cmd, a, false)
+	addParameters(cmd, a)
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
-	t.addWeights(cmd)
+	addWeights(cmd, &t.data, &t.classes)
 	t.encoding.add(cmd)
 	t.addValidation(cmd)
 	cli.Register(cmd, "measure", cli.Words(learners.MeasureNames()...))
@@ -87,12 +86,20 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 }
 
 // addWeights adds the flags of weights, which are on the page of train.
-func (t *trainer) addWeights(cmd *cobra.Command) {
-	t.data.addWeights(cmd, cli.Group{Title: "Weights", See: "tuner train"})
-	cli.FlagGroup(cmd, cli.Group{Title: "Weights", See: "tuner train"}, func(f *pflag.FlagSet) {
-		f.StringVar(&t.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
+func addWeights(cmd *cobra.Command, d *dataFlags, classes *string) {
+	group := cli.Group{Title: "Weights", See: "tuner train"}
+	d.addWeights(cmd, group)
+	cli.FlagGroup(cmd, group, func(f *pflag.FlagSet) {
+		f.StringVar(classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
 	})
 	cli.Register(cmd, "class-weight", cli.Words(training.Balanced))
+}
+
+// addCalibrate adds a flag that is on the page of train.
+func addCalibrate(cmd *cobra.Command, calibrate *bool) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
+		f.BoolVar(calibrate, "calibrate", false, "probabilities of classes by Platt scaling on the validation rows")
+	})
 }
 
 // addValidation adds the flags that are on the page of train.
@@ -101,26 +108,49 @@ func (t *trainer) addValidation(cmd *cobra.Command) {
 		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
 		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
 		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
-		f.BoolVar(&t.calibrate, "calibrate", false, "probabilities of classes by Platt scaling of scores on the validation rows")
 		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
 		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
 	})
+	addCalibrate(cmd, &t.calibrate)
 }
 
-// kernelParameters are on the page of train, because all algorithms have them.
-var kernelParameters = []string{"kernel", "length-scale", "relevance", "degree", "offset"}
+// parametersPage has the hyper-parameters that several algorithms have.
+const parametersPage = "tuner help hyper-parameters"
 
-// addParameters adds the hyper-parameters that are of the kernel, or the others.
-func addParameters(cmd *cobra.Command, a training.Algorithm, kernel bool) {
-	group := cli.Group{Title: "Hyper-parameters"}
-	if kernel {
-		group = cli.Group{Title: "Kernel", See: "tuner train"}
+// groupOf is the group of a hyper-parameter.
+func groupOf(name string) cli.Group {
+	switch name {
+	case "kernel", "length-scale", "relevance", "degree", "offset":
+		return cli.Group{Title: "Kernel", See: parametersPage}
+	case "loss", "delta", "quantile":
+		return cli.Group{Title: "Loss", See: parametersPage}
+	case "solver", "tolerance", "factorization", "epsilon", "precision", "distances", "step-decay", "averaging", "sampling":
+		return cli.Group{Title: "Iterations and numerics", See: parametersPage}
 	}
+	return cli.Group{Title: "Hyper-parameters"}
+}
+
+func newParametersTopic() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hyper-parameters",
+		Short: "Hyper-parameters that several algorithms have",
+		Long: `These are flags of tuner train for the algorithms that have them. The page of an algorithm
+has the others.`,
+		Example: "  tuner train falkon --data homes.csv --kernel matern32 --out homes.model",
+	}
+	for _, a := range training.Algorithms() {
+		a.Parameters = slices.DeleteFunc(slices.Clone(a.Parameters), func(p training.Parameter) bool {
+			return groupOf(p.Name).See == "" || cmd.Flags().Lookup(p.Name) != nil
+		})
+		addParameters(cmd, a)
+	}
+	return cmd
+}
+
+// addParameters adds the hyper-parameters of an algorithm.
+func addParameters(cmd *cobra.Command, a training.Algorithm) {
 	for _, p := range a.Parameters {
-		if slices.Contains(kernelParameters, p.Name) != kernel {
-			continue
-		}
-		cli.FlagGroup(cmd, group, func(f *pflag.FlagSet) { addParameter(f, p) })
+		cli.FlagGroup(cmd, groupOf(p.Name), func(f *pflag.FlagSet) { addParameter(f, p) })
 		if len(p.Choices) > 0 {
 			cli.Register(cmd, p.Name, cli.Words(p.Choices...))
 		}

@@ -36,12 +36,9 @@ func newServe(g *cli.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the file or database to other machines",
-		Long: `Serve opens the file or database and serves it over gRPC until Ctrl-C or SIGTERM. Calls
-in progress still finish then. All other commands reach it with --server.
-
-By default it listens on this machine only, without TLS and tokens. Other machines
-need a certificate (--cert, --key), and tokens (--tokens, see tuner token) or client
-certificates (--client-ca).`,
+		Long: `Serve opens the file or database and serves it over gRPC until Ctrl-C or SIGTERM. All
+other commands reach it with --server. For other machines it needs a certificate, and
+tokens (see tuner token) or client certificates.`,
 		Example: `  tuner serve
   tuner serve --listen 0.0.0.0:7070 --cert server.pem --key server.key \
     --tokens tokens.json`,
@@ -57,36 +54,42 @@ certificates (--client-ca).`,
 	return cmd
 }
 
+// Groups of flags.
+var (
+	addresses = cli.Group{Title: "Addresses and TLS"}
+	watching  = cli.Group{Title: "Metrics and logs"}
+)
+
 func (s *serving) addFlags(g *cli.Globals, cmd *cobra.Command) {
 	o := &s.Server
-	cli.FlagGroup(cmd, cli.Group{Title: "Address and TLS"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, addresses, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.Address, "listen", server.DefaultAddress, "`host:port` or unix:path")
 		fs.StringVar(&o.CertFile, "cert", "", "PEM `file` with the server's certificate")
 		fs.StringVar(&o.KeyFile, "key", "", "PEM `file` with the private key of --cert")
 		fs.BoolVar(&o.AllowTLS12, "allow-tls12", false, "TLS 1.2 for clients without TLS 1.3")
-		fs.BoolVar(&o.InsecureAllowRemote, "insecure-allow-remote", false, "access from other machines without TLS or tokens")
+		fs.BoolVar(&o.InsecureAllowRemote, "insecure-allow-remote", false, "other machines without TLS or tokens")
 	})
-	cli.FlagGroup(cmd, cli.Group{Title: "HTTP and embedding"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&s.HTTP, "http", "", "`host:port` or unix:path for the page and JSON over HTTP")
+	cli.FlagGroup(cmd, addresses, func(fs *pflag.FlagSet) {
+		fs.StringVar(&s.HTTP, "http", "", "`host:port` of the page and JSON over HTTP")
 		fs.BoolVar(&s.NoPage, "no-ui", false, "JSON over HTTP without the page")
 		fs.BoolVar(&s.untilEOF, "until-eof", false, "stop when stdin ends")
 		fs.StringVar(&s.ReadyFile, "ready-file", "", "JSON `file` of addresses while the server runs")
 	})
 	s.addServers(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Access"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&o.TokenFile, "tokens", "", "`file` of valid tokens, read again on change (default $TUNER_TOKENS)")
-		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` with the CA certificate of the clients")
-		fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "scope of a client certificate, repeatable, `name=scope`")
+		fs.StringVar(&o.TokenFile, "tokens", "", "`file` of valid tokens (default $TUNER_TOKENS)")
+		fs.StringVar(&o.ClientCAFile, "client-ca", "", "PEM `file` of the clients' CA certificate")
+		fs.StringArrayVar(&s.clientScopes, "client-scope", nil, "`name=scope` of a certificate (repeatable)")
 		fs.BoolVar(&o.Reflection, "reflection", false, "gRPC reflection of methods and messages")
 	})
 	s.addLimits(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Limits", See: "tuner help limits"}, g.ProposeFlag)
 	cli.FlagGroup(cmd, cli.Group{Title: "Backups"}, func(fs *pflag.FlagSet) { data.BackupFlags(fs, &s.Backups, "backup-") })
-	cli.FlagGroup(cmd, cli.Group{Title: "Metrics and logs"}, func(fs *pflag.FlagSet) {
+	cli.FlagGroup(cmd, watching, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.MetricsAddress, "metrics", "", "`host:port` for Prometheus")
 		fs.BoolVar(&o.MetricsAllowRemote, "metrics-allow-remote", false, "access to the metrics from other machines")
-		fs.BoolVar(&s.MetricsStudies, "metrics-studies", false, "metrics of single studies, with their names, for 100 of them")
-		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes in JSON lines (default the log only)")
+		fs.BoolVar(&s.MetricsStudies, "metrics-studies", false, "metrics of up to 100 single studies")
+		fs.StringVar(&o.AuditFile, "audit", "", "`file` of changes (default the log only)")
 		cli.ChoiceVar(fs, &s.logFormat, "log-format", "", "log `format`", "text", "json")
 	})
 }
@@ -103,11 +106,11 @@ func (s *serving) addServers(cmd *cobra.Command) {
 func (s *serving) addLimits(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, cli.Group{Title: "Limits", See: "tuner help limits"}, func(fs *pflag.FlagSet) {
 		limitFlags(fs, &s.Server.Limits)
-		fs.Int64Var(&s.Service.MaxStudyBytes, "max-study-bytes", 1<<30, "bytes of events in one study, 0 for no limit")
-		fs.Int64Var(&s.Service.MaxStudyReports, "max-study-reports", 10_000_000, "reports of one study, 0 for no limit")
-		fs.DurationVar(&s.Server.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls in progress at the end")
-		fs.Int64Var(&s.maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file (writes stop 16 MiB before)")
-		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory of the process (default three quarters of the machine's or the container's)")
+		fs.Int64Var(&s.Service.MaxStudyBytes, "max-study-bytes", 1<<30, "bytes of a study, 0 for no limit")
+		fs.Int64Var(&s.Service.MaxStudyReports, "max-study-reports", 10_000_000, "reports of a study, 0 for no limit")
+		fs.DurationVar(&s.Server.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls at the end")
+		fs.Int64Var(&s.maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file")
+		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory (default 3/4 of all)")
 	})
 }
 
@@ -266,29 +269,29 @@ func (s *serving) logger(g *cli.Globals, cmd *cobra.Command) *slog.Logger {
 
 // limitFlags adds a flag for each limit of a server.
 func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
-	fs.Float64Var(&l.Rate, "rate", 0, "calls per second with one token (default 200)")
+	fs.Float64Var(&l.Rate, "rate", 0, "calls/s with one token (default 200)")
 	for _, f := range []struct {
 		to    *int
 		name  string
 		most  int
 		usage string
 	}{
-		{&l.MaxConnections, "max-connections", 4096, "open connections, a tenth of which are kept for admins"},
-		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 2560, "open connections from one IP address, a tenth of which are kept for admins"},
-		{&l.MaxStrangers, "max-strangers", 1024, "open connections without a valid token or certificate"},
-		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "such connections from one IP address"},
-		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches at once"},
-		{&l.MaxHealthWatchesPerAddress, "max-health-watches-per-address", 32, "health watches at once from one IP address"},
-		{&l.MaxInFlight, "max-calls", 4096, "calls at once, the last tenth for admins"},
-		{&l.MaxInFlightPerToken, "max-calls-per-token", 1024, "calls at once with one token"},
-		{&l.MaxInFlightPerStudy, "max-calls-per-study", 2048, "calls at once to one study"},
-		{&l.MaxWatches, "max-watches", 1000, "watches at once, the last tenth for admins"},
-		{&l.MaxWatchesPerToken, "max-watches-per-token", 200, "watches at once with one token"},
-		{&l.MaxWatchesPerStudy, "max-watches-per-study", 500, "watches at once of one study"},
+		{&l.MaxConnections, "max-connections", 4096, "open connections"},
+		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 2560, "of one IP address"},
+		{&l.MaxStrangers, "max-strangers", 1024, "of these without a token"},
+		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "of one IP address"},
+		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches"},
+		{&l.MaxHealthWatchesPerAddress, "max-health-watches-per-address", 32, "of one IP address"},
+		{&l.MaxInFlight, "max-calls", 4096, "calls at once"},
+		{&l.MaxInFlightPerToken, "max-calls-per-token", 1024, "with one token"},
+		{&l.MaxInFlightPerStudy, "max-calls-per-study", 2048, "to one study"},
+		{&l.MaxWatches, "max-watches", 1000, "watches at once"},
+		{&l.MaxWatchesPerToken, "max-watches-per-token", 200, "with one token"},
+		{&l.MaxWatchesPerStudy, "max-watches-per-study", 500, "of one study"},
 	} {
 		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("%s (default %d)", f.usage, f.most))
 	}
-	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes per second of changes with one token (default 2097152)")
+	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes/s of changes with one token (default 2097152)")
 }
 
 // leastMemory is the least that --max-memory can be. A server needs 30 MB without studies.

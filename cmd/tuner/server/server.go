@@ -44,8 +44,9 @@ func newLimitsTopic() *cobra.Command {
 		Long: `A server refuses what exceeds its limits. These are flags of tuner serve. A negative
 number means no limit.
 
-The limits of calls, watches and rates protect the clients from each other. The
-limits of stored bytes and reports protect the disk.`,
+The limits of calls, watches and rates protect the clients from each other, and the last
+tenth of each is for admins. The limits of bytes and reports protect the disk. Writes stop
+16 MiB before --max-file.`,
 		Example: "  tuner serve --rate 500 --max-file 17179869184",
 	}
 	var s serving

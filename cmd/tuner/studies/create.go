@@ -63,7 +63,7 @@ type option struct {
 // options are the settings of a study, in the order of the help page.
 var options = []option{
 	{"space", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
-		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin (see tuner space)")
+		fs.StringVar(&f.space, "space", "", "`file` with the search space, - for stdin")
 	}, nil, func(a, b study.Spec) bool { return a.Space.Equal(b.Space) }},
 	{"minimize", aboutStudy, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringSliceVar(&f.minimize, "minimize", nil, "`objective` to minimize (repeatable)")
@@ -78,13 +78,13 @@ var options = []option{
 		return err
 	}, nil},
 	field("max-trials", limits, "number of trials, 0 for no limit", (*pflag.FlagSet).IntVar, 0, func(s *study.Spec) *int { return &s.MaxTrials }),
-	field("timeout", limits, "time from the creation on, such as 12h, 0 for no limit", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Timeout }),
-	field("max-cost", limits, "sum of the told costs, 0 for no limit", (*pflag.FlagSet).Float64Var, 0, func(s *study.Spec) *float64 { return &s.MaxCost }),
-	field("lease", limits, "longest time of a trial without a heartbeat (default 1h)", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Lease }),
-	field("max-retries", limits, "number of new starts of a trial whose lease expired", (*pflag.FlagSet).IntVar, DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
+	field("timeout", limits, "time from the creation on, such as 12h", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Timeout }),
+	field("max-cost", limits, "sum of the told costs", (*pflag.FlagSet).Float64Var, 0, func(s *study.Spec) *float64 { return &s.MaxCost }),
+	field("lease", limits, "time without a heartbeat (default 1h)", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Lease }),
+	field("max-retries", limits, "restarts after expired leases", (*pflag.FlagSet).IntVar, DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
 	field("proposer", method, "`proposer`, bkb (default), sobol, random or grid", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Proposer }),
 	{"constraint", method, func(fs *pflag.FlagSet, f *specFlags) {
-		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` of a metric, such as \"latency <= 10\" (repeatable, see tuner space for limits of parameters)")
+		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` such as \"latency <= 10\" (repeatable)")
 	}, func(f *specFlags, to *study.Spec) (err error) {
 		for _, text := range f.constraints {
 			err = errors.Join(err, constrain(&to.Proposer, text))
@@ -322,16 +322,12 @@ func newCreateStudy(g *cli.Globals) *cobra.Command {
 		Short: "Create a study",
 		Long: `Create-study creates a study and prints its name.
 
-A name has letters a to z, digits, -, _ and dots. See tuner space for the file of
---space, which may also come from Optuna or Katib. Of an Experiment of Katib the
-objective, maxTrialCount and the algorithm are read too, and each setting that a study
-does not have is refused. Options of a proposer or pruner are
-written as bkb:start=10,cost=told or as bkb:{"start": 10}. See docs/cli.md for all
-options.
+The file of --space is described in tuner space, and may come from Optuna or Katib. Of
+Katib's Experiments other settings are read too. Options of a proposer or pruner are
+written as bkb:start=10,cost=told or as bkb:{"start": 10} (see docs/cli.md).
 
-With --from the new study has the settings of another one, unless a flag changes them. It
-also takes over the finished trials that fit the new space. They do not count towards
---max-trials.`,
+With --from the new study has the settings of another one, unless a flag changes them,
+and its finished trials that fit the new space. They do not count for --max-trials.`,
 		Example: `  tuner create-study digits --space space.yaml --minimize loss --max-trials 100
   tuner create-study digits-2 --from digits --space wider.yaml`,
 		Args: cli.Exactly(1),
@@ -351,7 +347,7 @@ also takes over the finished trials that fit the new space. They do not count to
 	}
 	spec.add(g, cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Creation"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&from, "from", "", "`study` whose settings and finished trials are taken over")
+		fs.StringVar(&from, "from", "", "`study` to take settings and trials from")
 		fs.BoolVar(&skip, "skip-if-exists", false, "success if a study of this name exists")
 		fs.StringVar(&requestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	})

@@ -30,25 +30,11 @@ func newRun(g *cli.Globals) *cobra.Command {
 		Long: `Run runs a command for each trial of a study until it has finished. It creates
 a missing study with --space, and larger limits raise its own.
 
-The command:
-  {lr}       value of the parameter lr; {{ and }} are braces
-  {args}     all parameters as --name=value
-  {trial}    number of the trial; also {epoch} and {study}
+In the command {lr} is the parameter lr, {args} are all of them, and {trial} is the number.
+It prints loss=0.31 on stdout. See tuner help commands for all that it may do.
 
-An argument with an inactive parameter is left out, and the option before it too. The
-environment has TUNER_PARAM_LR and so on. Run sends the heartbeats.
-
-What the command prints on stdout:
-  loss=0.31 accuracy=0.9     the result, or {"loss": 0.31}; the last line counts
-  step=3 loss=0.51           an intermediate value, for a pruner
-  infeasible=REASON          the configuration cannot work
-
-Exit code 66 means infeasible too, and 14 that it was told to stop (pruned). Any other
-but 0 is a failure, with the last line of stderr as its message.
-
-Ctrl-C, SIGTERM and SIGHUP end the run and its commands with their children. A second
-Ctrl-C does not wait for --grace. The same command line continues later with the trials
-that were running.`,
+Ctrl-C, SIGTERM and SIGHUP end the run and its commands, and a second Ctrl-C does not
+wait for --grace. The same command line continues later with the trials that were running.`,
 		Example: `  tuner run --demo
   tuner run digits --parallel 4 -- python train.py --lr {lr} --batch {batch}
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
@@ -78,6 +64,35 @@ that were running.`,
 	return cmd
 }
 
+// NewCommandsTopic is the help page about the commands of trials.
+func NewCommandsTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "commands",
+		Short: "Commands of trials: placeholders, output, exit codes",
+		Long: `The command of tuner run gets the configuration from its arguments or its environment,
+and prints the result.
+
+Placeholders:
+  {lr}       value of the parameter lr; {{ and }} are braces
+  {args}     all parameters as --name=value
+  {trial}    number of the trial; also {epoch} and {study}
+
+An argument with an inactive parameter is left out, and the option before it too. The
+environment has TUNER_PARAM_LR and so on, TUNER_CONFIG, TUNER_TRIAL, TUNER_EPOCH and
+TUNER_LEASE. Run sends the heartbeats.
+
+Lines on stdout, or in the file of --result, which may have placeholders:
+  loss=0.31 accuracy=0.9     the result, or {"loss": 0.31}; the last line counts
+  step=3 loss=0.51           an intermediate value, for a pruner
+  infeasible=REASON          the configuration cannot work
+
+Exit code 66 means infeasible too, and 14 that the command was told to stop (pruned). Any
+other but 0 is a failure, with the last line of stderr as its message. The children of a
+command end with it.`,
+		Example: "  tuner run digits -- python train.py --lr {lr} --batch {batch}",
+	}
+}
+
 type running struct {
 	options runner.Options
 	spec    specFlags
@@ -89,23 +104,23 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	o := &r.options
 	cli.FlagGroup(cmd, cli.Group{Title: "Trials"}, func(fs *pflag.FlagSet) {
 		fs.IntVarP(&o.Parallel, "parallel", "j", 1, "number of trials at a time")
-		fs.IntVar(&o.Limit, "limit", 0, "number of trials of this run, 0 for no limit")
-		fs.IntVar(&o.MaxFailures, "max-failures", 10, "crashes in a row that end the run, 0 for no limit")
-		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial, 0 for no limit")
+		fs.IntVar(&o.Limit, "limit", 0, "number of trials of this run")
+		fs.IntVar(&o.MaxFailures, "max-failures", 10, "crashes in a row that end the run")
+		fs.DurationVar(&o.Timeout, "trial-timeout", 0, "longest time of a trial")
 		fs.DurationVar(&o.Grace, "grace", runner.DefaultGrace, "time between SIGTERM and SIGKILL")
 		fs.StringVar(&o.CostMetric, "cost", "", "`metric` with the cost of a trial, or seconds")
-		fs.StringVar(&o.Result, "result", "", "`file` with the result, with placeholders (default stdout)")
+		fs.StringVar(&o.Result, "result", "", "`file` with the result (default stdout)")
 	})
 	cli.FlagGroup(cmd, cli.Group{Title: "Run"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&o.LogDir, "log-dir", "", "`directory` of logs (default STUDY.logs)")
 		fs.Int64Var(&o.MaxLog, "max-log", runner.DefaultMaxLog, "bytes of a trial's log")
 		fs.StringVar(&o.Worker, "worker", "", "`name` of the workers (default in --log-dir)")
-		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "retries of a server or file for this time")
+		fs.DurationVar(&o.RetryFor, "patience", runner.DefaultRetryFor, "time of retries of a server or file")
 		g.ProposeFlag(fs)
 		fs.BoolVar(&r.demo, "demo", false, "small built-in example instead of a command")
 	})
 	r.form = cli.FormatFlag(cmd, "table", "json", "yaml", "args", "none")
-	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args or none"
+	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args, none"
 	cli.Assign(cmd.Flag("format"), cli.Group{Title: "Run"})
 	r.spec.add(g, cmd)
 	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"

@@ -32,22 +32,16 @@ func newAsk(g *cli.Globals) *cobra.Command {
 		Long: `Ask hands out a trial, which is a number and a configuration to run. Run it and send
 the result with tuner tell. Send a heartbeat if it runs longer than the lease.
 
-A named worker that asks again gets the trial that it is running, unless --new is given.
-Ask fails if the study is paused, if it has finished, or if no trial is left. With
---wait it waits until there is a trial or the study has finished. Each case has its own
-exit code, so that loops can end (see tuner help exit-codes).
+A named worker that asks again gets the trial that it is running. Ask fails if the study
+is paused, if it has finished, or if no trial is left, each with an exit code of its own
+(see tuner help exit-codes). On a file every ask makes the model anew, and a server keeps
+its models. If the model is not ready in time, the suggestion is random.
 
 Formats:
   json   {"trial":0,"epoch":1,"config":{"lr":0.01},…}, or a list with --count
-  yaml   the same as YAML
   env    assignments for eval in a shell: TUNER_TRIAL, TUNER_EPOCH, TUNER_CONFIG
          (JSON) and TUNER_PARAM_NAME for each parameter
-  args   --lr=0.01 --batch=32, quoted for a shell, one line for each trial
-  table  columns to read
-
-On a file every ask makes the model anew from all trials of the study. A server keeps its
-models. If the model is not ready within --propose-timeout, the suggestion is random and
-its phase is fallback.`,
+  args   --lr=0.01 --batch=32, quoted for a shell, one line for each trial`,
 		Example: `  tuner ask digits
   while trial=$(tuner ask digits --wait -f env); do
     eval "$trial"
@@ -78,10 +72,10 @@ its phase is fallback.`,
 	}
 	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&a.Worker, "worker", "", "`name` of the worker")
-		fs.StringVar(&count, "count", "1", "`number` of trials, or auto for as many as are useful in parallel")
-		fs.BoolVar(&a.New, "new", false, "a new trial, even if the worker is running one")
+		fs.StringVar(&count, "count", "1", "`number` of trials, or auto for what is useful")
+		fs.BoolVar(&a.New, "new", false, "a new trial, even if one is running")
 		fs.BoolVar(&a.wait, "wait", false, "wait for a trial or the end of the study")
-		fs.DurationVar(&a.Lease, "lease", 0, "longest time without a heartbeat (default the study's)")
+		fs.DurationVar(&a.Lease, "lease", 0, "time without a heartbeat (default the study's)")
 		g.ProposeFlag(fs)
 		fs.StringVar(&a.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	})
