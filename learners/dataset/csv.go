@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -41,11 +42,15 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 		r = bufio.NewReaderSize(returns{r}, headBytes)
 		head = headOf(r)
 	}
-	delim, why := byte(o.Delimiter), "as asked"
-	if delim == 0 {
+	delim, why, skipped := byte(o.Delimiter), "as asked", 0
+	if sep := sepLine.FindSubmatch(head); sep != nil && (delim == 0 || delim == sep[1][0]) {
+		r.Discard(len(sep[0]))
+		delim, why, skipped, head = sep[1][0], "the first line says so", 1, headOf(r)
+	} else if delim == 0 {
 		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
 	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), prefer: o.prefer(), comma: o.Decimal == ','}
+	c.recs.next = skipped
 	if c.sample = sampleRecords(head, delim, sampleRows); o.Decimal == 0 && delim != ',' && decimalCommas(c.sample, c.missing) {
 		c.comma = true
 		rep.Notes = append(rep.Notes, "numbers have decimal commas")
@@ -64,6 +69,9 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	rep.Header, rep.HeaderWhy = header, headerWhy
 	return c, c.readFirst(header)
 }
+
+// sepLine is the first line by which spreadsheets tell each other the delimiter.
+var sepLine = regexp.MustCompile(`^sep=([,;\t|])\r?\n`)
 
 // asUTF8 decodes UTF-16 that starts with a byte order mark, and skips one of UTF-8.
 func asUTF8(r *bufio.Reader) *bufio.Reader {
@@ -144,10 +152,11 @@ func (c *csvReader) next(b *builder, col0 int) error {
 	}
 	b.file, b.line, b.comma = c.file, line, c.comma
 	if len(fields) != c.width {
-		return &data.CellError{
-			File: c.file, Row: b.next(), Line: line,
-			Reason: fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width),
+		reason := fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)
+		if b.next() == 1 && len(fields) == c.width+1 {
+			reason = fmt.Sprintf("it has %s, the header has %d; if they begin with names of rows, put a name for these before the others", count(len(fields), "field"), c.width)
 		}
+		return &data.CellError{File: c.file, Row: b.next(), Line: line, Reason: reason}
 	}
 	for i, f := range fields {
 		if err := b.token(col0+i, f); err != nil {

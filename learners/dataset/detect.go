@@ -140,8 +140,16 @@ func detectDelimiter(head []byte, comma bool) (byte, string) {
 	if most > 1 {
 		return best, fmt.Sprintf("it cuts each of the first lines into %d fields", most)
 	}
-	// No delimiter does. With the commonest one the error can name the bad row.
+	// No delimiter does. With the commonest one the error can name the bad row, as with one that
+	// cuts all lines but the first, where rows have names and the header has none for them.
 	lines := firstLines(head, 20)
+	if len(lines) > 1 {
+		for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
+			if n := sampleWidth(bytes.Join(lines[1:], []byte("\n")), delim, 20); n > 2 && sampleWidth(lines[0], delim, 1) == n-1 {
+				return delim, "it cuts each of the first lines but the first into " + count(n, "field")
+			}
+		}
+	}
 	for _, delim := range []byte{',', '\t', ';', '|'} {
 		hits := 0
 		for _, l := range lines {
@@ -237,8 +245,11 @@ func (c *csvReader) detectHeader(model *data.Encoding) (bool, string) {
 		return true, "it is the only record, and of text"
 	}
 	for c := range recs[0] {
-		if numericBelow(recs[1:], c, missing) {
+		if numericBelow(recs[1:], c, missing) && !decoratedNumber.MatchString(recs[0][c]) {
 			return true, fmt.Sprintf("%q stands above numbers", recs[0][c])
+		}
+		if what := wordsBelow(recs, c, missing); what != "" {
+			return true, fmt.Sprintf("%q stands above %s", recs[0][c], what)
 		}
 	}
 	if len(seen) < len(recs[0]) {
@@ -257,8 +268,28 @@ func (c *csvReader) detectHeader(model *data.Encoding) (bool, string) {
 	return true, "no text of the first record occurs again below it"
 }
 
-// numericBelow reports whether field c is a number or missing in all records, and a
-// number in at least one.
+// wordsBelow returns what field c is below the first record, if that is times or truth values and the
+// first record has none.
+func wordsBelow(recs [][]string, c int, missing missingSet) string {
+	var cells [][]byte
+	for _, r := range recs[1:] {
+		if c < len(r) && !missing.has([]byte(r[c])) {
+			cells = append(cells, []byte(r[c]))
+		}
+	}
+	below, truths := detectWords(cells, "")
+	first, truth := detectWords([][]byte{[]byte(recs[0][c])}, "")
+	switch {
+	case below != nil && first == nil:
+		return "times"
+	case truths && !truth:
+		return "truth values"
+	}
+	return ""
+}
+
+// numericBelow reports whether field c is a number, perhaps with a currency or the like, or
+// missing in all records, and a number in at least one.
 func numericBelow(recs [][]string, c int, missing missingSet) bool {
 	numbers := 0
 	for _, r := range recs {
@@ -268,7 +299,7 @@ func numericBelow(recs [][]string, c int, missing missingSet) bool {
 		if missing.has([]byte(r[c])) {
 			continue
 		}
-		if _, err := parseNumber([]byte(r[c])); err != nil {
+		if _, err := parseNumber([]byte(r[c])); err != nil && !decoratedNumber.MatchString(r[c]) {
 			return false
 		}
 		numbers++

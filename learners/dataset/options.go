@@ -82,7 +82,7 @@ type Options struct {
 	// Categorical lists columns that are categories although they look like numbers.
 	Categorical []string
 	// Missing lists the texts that mean a missing value. If nil, these are the empty
-	// text, "?", and NA, N/A, NaN, NaT and null in any case.
+	// text, "?", and NA, N/A, #N/A, <NA>, NaN, NaT and null in any case.
 	Missing []string
 	// Float32 encodes inputs in 4 bytes instead of 8.
 	Float32 bool
@@ -174,7 +174,7 @@ func (m missingSet) has(s []byte) bool {
 	case 3:
 		return foldEqual(s, "nan") || foldEqual(s, "n/a") || foldEqual(s, "nat")
 	case 4:
-		return foldEqual(s, "null")
+		return foldEqual(s, "null") || foldEqual(s, "#n/a") || foldEqual(s, "<na>")
 	}
 	return false
 }

@@ -37,10 +37,10 @@ func (d *records) read() ([][]byte, error) {
 		}
 		d.fields = d.fields[:0]
 		switch {
-		case d.delim == Whitespace:
-			d.fields = splitSpace(d.fields, line)
 		case bytes.IndexByte(line, '"') >= 0:
 			err = d.splitQuoted(line)
+		case d.delim == Whitespace:
+			d.fields = splitSpace(d.fields, line)
 		default:
 			d.fields = splitByte(d.fields, line, d.delim)
 		}
@@ -109,8 +109,13 @@ func (d *records) splitQuoted(line []byte) error {
 	d.quoted = d.quoted[:0]
 	var ends []int // of the fields in d.quoted
 	for {
+		if d.delim == Whitespace {
+			if line = trim(line); len(line) == 0 {
+				break
+			}
+		}
 		if len(line) == 0 || line[0] != '"' {
-			field, rest, more := cut(line, d.delim)
+			field, rest, more := d.cut(line)
 			d.quoted = append(d.quoted, field...)
 			ends = append(ends, len(d.quoted))
 			if !more {
@@ -158,7 +163,7 @@ func (d *records) unquote(line []byte) ([]byte, error) {
 		d.quoted = append(d.quoted, line[:i]...)
 		line = line[i+1:]
 		switch {
-		case len(line) == 0 || line[0] == d.delim:
+		case len(line) == 0 || d.cuts(line[0]):
 			return line, nil
 		case line[0] == '"':
 			d.quoted = append(d.quoted, '"')
@@ -169,10 +174,14 @@ func (d *records) unquote(line []byte) ([]byte, error) {
 	}
 }
 
-func cut(line []byte, delim byte) (field, rest []byte, more bool) {
-	i := bytes.IndexByte(line, delim)
-	if i < 0 {
-		return line, nil, false
+// cuts tells whether a character ends a field.
+func (d *records) cuts(c byte) bool { return c == d.delim || d.delim == Whitespace && c == '\t' }
+
+func (d *records) cut(line []byte) (field, rest []byte, more bool) {
+	for i, c := range line {
+		if d.cuts(c) {
+			return line[:i], line[i+1:], true
+		}
 	}
-	return line[:i], line[i+1:], true
+	return line, nil, false
 }
