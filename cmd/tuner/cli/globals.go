@@ -72,7 +72,7 @@ func (g *Globals) Flags(root *cobra.Command) {
 	f.DurationVar(&g.RetryFor, "retry-for", defaultRetryFor, "longest time of retries for an unreachable server or database, 0 for one try")
 	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages on stderr except errors")
 	f.CountVarP(&g.Verbose, "verbose", "v", "more messages, all with -vv")
-	ChoiceVar(f, &g.color, "color", "", "`when` to colour", colorAuto, colorAlways, colorNever)
+	ChoiceVar(f, &g.color, "color", "", "colours `when`", colorAuto, colorAlways, colorNever)
 	f.VisitAll(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "quiet", "verbose", "color":
