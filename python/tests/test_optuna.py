@@ -104,7 +104,7 @@ def test_every_outcome_is_told(own: bkb.Client) -> None:
     assert mirror.directions == ("maximize",)
     views = {v.params["p0"]: v for v in mirror.iter_trials(reports=True)}
     axis = _Axis("p0", FloatDistribution(0, 1))  # an end has another value in Optuna
-    ran = [views[axis.encode(t.params["x"])] for t in study.trials]  # type: ignore[index]
+    ran = [views[axis.encode(t.params["x"])] for t in study.trials]
     assert mirror.status.running == 0
     for t, view in zip(study.trials, ran, strict=True):
         if t.number in (3, 4):

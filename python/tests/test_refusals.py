@@ -155,7 +155,9 @@ def test_one_trial_to_add(shared: bkb.Client, name: str) -> None:
 
 def test_ends_that_are_not_finite(shared: bkb.Client, name: str) -> None:
     for low, high, end in ((math.nan, 1, "low"), (0, math.inf, "high")):
-        with pytest.raises(bkb.InvalidRequest, match=f"Float has {end} (nan|inf), it is a finite"):
+        with pytest.raises(
+            bkb.InvalidRequest, match=f"bkb.Float has {end} (nan|inf), it is a finite"
+        ):
             shared.create_study(name, {"lr": bkb.Float(low, high)}, minimize="loss")
 
 

@@ -68,15 +68,18 @@ def test_other_forms_of_a_space(shared: bkb.Client, name: str, form: str, tmp_pa
 @pytest.mark.parametrize(
     ("make_it", "said"),
     [
-        (lambda: bkb.Float(1, 0), "Float has low 1, low is at most high, which is 0, swap them"),
-        (lambda: bkb.Int(3, 2), "Int has low 3"),
-        (lambda: bkb.Float(0, math.inf), "Float has high inf, it is a finite number"),
-        (lambda: bkb.Float(math.nan, 1), "Float has low nan"),
-        (lambda: bkb.Float("0", 1), "Float has low '0', it is a finite number"),  # type: ignore[arg-type]
+        (
+            lambda: bkb.Float(1, 0),
+            "bkb.Float has low 1, low is at most high, which is 0, swap them",
+        ),
+        (lambda: bkb.Int(3, 2), "bkb.Int has low 3"),
+        (lambda: bkb.Float(0, math.inf), "bkb.Float has high inf, it is a finite number"),
+        (lambda: bkb.Float(math.nan, 1), "bkb.Float has low nan"),
+        (lambda: bkb.Float("0", 1), "bkb.Float has low '0', it is a finite number"),  # type: ignore[arg-type]
         (lambda: bkb.Float(0, 1, log=True), "above 0, raise low, or leave out log"),
-        (lambda: bkb.Float(0, 1, step=0), "Float has step 0, a step is above 0"),
+        (lambda: bkb.Float(0, 1, step=0), "bkb.Float has step 0, a step is above 0"),
         (lambda: bkb.Int(0, 1.5), "whole numbers, round it, or use bkb.Float"),
-        (lambda: bkb.Categorical("abc"), "Categorical has values 'abc', give a list"),
+        (lambda: bkb.Categorical("abc"), "bkb.Categorical has values 'abc', give a list"),
         (lambda: bkb.Ordinal([]), "one choice or more"),
     ],
 )

@@ -103,12 +103,12 @@ class Client:
                     log.warning(
                         "study %s exists and keeps its settings, which are %s", name, differ
                     )
-            return Study(self._service, record)
+            return Study(self._service, record, space)
         for w in message.get("warnings", []) if warn else []:
             where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
             advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
             log.warning("%s of study %s, %s", where, name, advice)
-        return Study(self._service, StudyRecord.of(message))
+        return Study(self._service, StudyRecord.of(message), space)
 
     def load_study(self, name: str) -> Study:
         """Return the study of this name."""

@@ -37,7 +37,7 @@ from ._goals import MARK
 from ._held import Held, Source
 from ._presence import MOST_VALUES, Presence, Value
 from ._service import AnyState, Service
-from ._space import Categorical, Int, Parameter, Space, encode_config, same
+from ._space import Categorical, Int, Parameter, Space, encode_config, has_names, same
 from ._views import StudyRecord, StudyStatus, TrialView, as_dict, encode_new
 
 log = logging.getLogger("bkb")
@@ -126,6 +126,8 @@ class _Generation:
         """Return a trial of this study as one of the series."""
         params = view.params if self.parameters else _ran(view)
         params = {n: v for n, v in params.items() if n != MARK}
+        if self.series.given:
+            params = dict(self.series.space.decode(params))
         return dataclasses.replace(view, number=self.number(view), params=params)
 
     def own(self, states: list[AnyState], *, reports: bool = False) -> Iterator[TrialView]:
@@ -150,6 +152,7 @@ class Series(Source):
         self._root: JSON = study.spec
         self._options: JSON = json.loads(study.attributes[MARK])
         self._seed = f"{self._root.get('seed', 0)}" if int(self._root.get("seed", 0)) else study.uid
+        self.given: dict[str, Parameter] = {}  # that have choices by name
         self._unmodelled: set[str] = set()
         self._full = False
         self.lock = threading.RLock()
@@ -170,7 +173,7 @@ class Series(Source):
     @property
     def space(self) -> Space:
         """The search space as far as it is known."""
-        return Space(self._current.parameters)
+        return Space(self._current.parameters).as_given(self.given)
 
     def newest(self) -> StudyRecord:
         """Return the study of the newest generation."""
@@ -305,7 +308,7 @@ class Series(Source):
         g = self._of(trial.at)
         trial.number = g.number(trial.view)
         trial.asked = {n: v for n, v in trial.view.params.items() if n in g.parameters}
-        trial.params = {}
+        trial.values, trial.params = {}, {}
 
     def suggest(self, trial: Held, name: str, p: Parameter) -> Any:
         """Return the proposed value of a parameter, or a random one."""
@@ -324,13 +327,15 @@ class Series(Source):
         if value is None or not contains(p, value):
             first = g.index == 0 and trial.view.number == 0
             value = at(p, 0.5 if first else _draw(self._seed, trial, name))
-        trial.params[name], trial.domains[name] = value, p
-        return value
+        trial.values[name], trial.domains[name] = value, p
+        trial.params[name] = p.decode(value)
+        return trial.params[name]
 
     def settle(self, trial: Held, outcome: JSON) -> TrialView:
         """Tell an outcome, and start a generation if the trial needs one."""
         with self.lock:
-            params, asked, g = trial.params, trial.asked, self._of(trial.at)
+            params, asked, g = trial.values, trial.asked, self._of(trial.at)
+            self.given |= {n: p for n, p in trial.domains.items() if has_names(p)}
             state = outcome["state"].removeprefix("TRIAL_STATE_").lower()
             attributes = dict(outcome.get("attributes", {}))
             if params != asked:
@@ -349,7 +354,7 @@ class Series(Source):
                 }
             # The trial is told before its generation is looked for. So a process that starts
             # one finds the trial, or the trial finds the generation.
-            view = super().settle(trial, outcome)
+            view = self.service.tell(trial.at, trial.view.number, trial.view.epoch, outcome)
             self.refresh()
             # A pruned trial may lack parameters only because it ended early.
             if state == "completed" and self._deviates(trial):
@@ -388,7 +393,7 @@ class Series(Source):
             if n not in self._unmodelled
             and (n not in known or not covers(known[n], p) or n not in trial.asked)
         }
-        missing = trial.asked.keys() - trial.params.keys()
+        missing = trial.asked.keys() - trial.values.keys()
         return bool(unknown or missing)
 
     def _grow(self, trial: Held) -> None:
@@ -584,7 +589,7 @@ def _keys(
 
 def _unkeys(values: Iterable[Value], parent: Parameter) -> list[ParamValue]:
     if isinstance(parent, Categorical):
-        return [parent.values[i] for i in sorted(int(str(v)[1:]) for v in values)]
+        return [parent.names[i] for i in sorted(int(str(v)[1:]) for v in values)]
     return sorted(int(v) for v in values)
 
 

@@ -51,7 +51,7 @@ def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
             low, high = min(a.low, b.low), max(a.high, b.high)
             return dataclasses.replace(a, low=low, high=high)
     elif alike and isinstance(a, (Categorical, Ordinal)) and isinstance(b, (Categorical, Ordinal)):
-        alike = [(type(v), v) for v in a.values] == [(type(v), v) for v in b.values]
+        alike = [(type(v), v) for v in a.names] == [(type(v), v) for v in b.names]
     if alike:
         return a
     raise InvalidRequest(
@@ -61,7 +61,8 @@ def merge(name: str, a: Parameter, b: Parameter) -> Parameter:
 
 
 def _text(p: Parameter) -> str:
-    fields = {k: v for k, v in vars(p).items() if k != "when" and v is not None and v is not False}
+    given = {f.name: getattr(p, f.name) for f in dataclasses.fields(p)}
+    fields = {k: v for k, v in given.items() if k != "when" and v is not None and v is not False}
     return f"{type(p).__name__}({', '.join(f'{k}={v!r}' for k, v in fields.items())})"
 
 
@@ -87,8 +88,9 @@ def contains(p: Parameter, value: ParamValue) -> bool:
 def at(p: Parameter, u: float) -> ParamValue:
     """Return the value at a share u below 1 of a parameter."""
     if isinstance(p, (Categorical, Ordinal)):
-        first = 0 if isinstance(p, Categorical) and u == 0.5 else int(u * len(p.values))
-        return p.values[first]
+        first = 0 if isinstance(p, Categorical) and u == 0.5 else int(u * len(p.names))
+        chosen: ParamValue = p.names[first]
+        return chosen
     if isinstance(p, Constant):
         return p.value
     if p.step or isinstance(p, Int) and not p.log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,7 +55,9 @@ class Source:
 
     def shown(self, study: StudyRecord, view: TrialView) -> TrialView:
         """Return a trial of a study on the server as the user sees it."""
-        return view
+        if not self.space.named:
+            return view
+        return dataclasses.replace(view, params=self.space.decode(view.params))
 
     def locate(self, number: int) -> tuple[StudyRecord, int]:
         """Return the study on the server that has a trial, and its number there."""
@@ -64,7 +67,8 @@ class Source:
         self, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
     ) -> Iterator[TrialView]:
         """Yield trials."""
-        return self.service.trials(self.study, states, worker, reports)
+        for view in self.service.trials(self.study, states, worker, reports):
+            yield self.shown(self.study, view)
 
     def ask(
         self, count: int | str | None, worker: str, lease: float | None
@@ -77,7 +81,8 @@ class Source:
 
     def begin(self, trial: Held) -> None:
         """Give a trial its number and its parameters."""
-        trial.params = dict(trial.view.params)
+        trial.values = dict(trial.view.params)
+        trial.params = dict(self.space.decode(trial.values))
 
     def suggest(self, trial: Held, name: str, p: Parameter) -> Any:
         """Return the value of a parameter, which must agree with the search space."""
@@ -93,15 +98,16 @@ class Source:
                 f"parameter {name!r} is not active in trial {trial.number}, ask for it only if "
                 f"its condition {dict(known.when or {})!r} holds"
             )
-        return trial.params[name]
+        return p.decode(trial.values[name])
 
     def settle(self, trial: Held, outcome: JSON) -> TrialView:
         """Tell the outcome of a running trial."""
-        return self.service.tell(trial.at, trial.view.number, trial.view.epoch, outcome)
+        view = self.service.tell(trial.at, trial.view.number, trial.view.epoch, outcome)
+        return self.shown(trial.at, view)
 
     def tell(self, number: int, outcome: JSON) -> TrialView:
         """Tell the outcome of a trial by its number."""
-        return self.service.tell(self.study, number, 0, outcome)
+        return self.shown(self.study, self.service.tell(self.study, number, 0, outcome))
 
     def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
         """Put a configuration in the queue."""
@@ -123,8 +129,8 @@ class Held:
         The study on the server that has the trial, as number ``view.number``.
     number : int
         Number of the trial in the study of the user.
-    params : dict
-        Values of the parameters that the objective knows.
+    params, values : dict
+        Values of the parameters that the objective knows, and the same as the server has them.
     asked : dict
         Values that the proposer gave to parameters that the objective has yet to define.
     domains : dict
@@ -132,7 +138,8 @@ class Held:
 
     """
 
-    params: dict[str, ParamValue]
+    params: dict[str, Any]
+    values: dict[str, ParamValue]
 
     def __init__(self, source: Source, at: StudyRecord, view: TrialView) -> None:
         self.source, self.at, self.view, self.number = source, at, view, view.number

@@ -216,7 +216,8 @@ class Run:
         else:
             held = trial._held
             done = self._executor.submit(_evaluate, self._objective, trial)
-            value, held.params, held.domains = done.result()
+            value, defined = done.result()
+            held.params, held.values, held.domains = defined
             if isinstance(value, TrialPruned):
                 raise value
         if value is None:
@@ -242,13 +243,14 @@ class Run:
         return refusal
 
 
-def _evaluate(objective: Callable[[Any], Any], trial: Any) -> tuple[Any, Any, Any]:
+def _evaluate(objective: Callable[[Any], Any], trial: Any) -> tuple[Any, tuple[Any, Any, Any]]:
     """Return the value of an objective, or TrialPruned, and what it defined."""
     try:
         value = objective(trial)
     except TrialPruned as e:
         value = e
-    return value, trial._held.params, trial._held.domains
+    held: Held = trial._held
+    return value, (held.params, held.values, held.domains)
 
 
 def _summary(view: TrialView) -> str:

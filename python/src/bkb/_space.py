@@ -6,14 +6,15 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NoReturn
 
 from ._codec import JSON, ParamValue, encode_value, plain
 from ._errors import InvalidRequest
 
 Scale = Literal["linear", "log", "reverse-log"]
-When = Mapping[str, ParamValue | Sequence[ParamValue]]
+When = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,11 @@ class _Number:
     when: When | None = None
 
     def __post_init__(self) -> None:
-        _check_range(self, _refusing(type(self).__name__))
+        _check_range(self, _refusing("bkb." + type(self).__name__))
+
+    def decode(self, value: Any) -> Any:
+        """Return a value of the server as the user has it."""
+        return value
 
     def _fields(self, kind: str) -> JSON:
         if self.log and self.scale not in (None, "log"):
@@ -89,27 +94,87 @@ class Int(_Number):
 class _Choice:
     """A list of values."""
 
-    values: Sequence[ParamValue]
+    values: Sequence[Any]
     when: When | None = None
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
+        kind = "bkb." + type(self).__name__
         if isinstance(self.values, str) or not isinstance(self.values, Sequence):
             raise InvalidRequest(f"{kind} has values {self.values!r}, give a list")
         if not self.values:
             _refusing(kind)("choices", [], "there is one choice or more", "give choices")
 
     def _fields(self, kind: str) -> JSON:
-        return _conditional({"type": kind, "values": [plain(v) for v in self.values]}, self.when)
+        return _conditional({"type": kind, "values": self.names}, self.when)
+
+    @cached_property
+    def names(self) -> list[Any]:
+        """The values as the server has them. What JSON has not is there by a name."""
+        sent = list(map(_scalar, self.values))
+        taken = {_text(v) for v in sent if _simple(v)}
+        for i, v in enumerate(sent):
+            if not _simple(v):
+                name = base = _label(v)
+                n = 1
+                while name in taken:
+                    n += 1
+                    name = f"{base} {n}"
+                taken.add(name)
+                sent[i] = name
+        return sent
+
+    @property
+    def named(self) -> bool:
+        """Whether values are on the server by name."""
+        return not all(_simple(_scalar(v)) for v in self.values)
 
     def coerce(self, value: Any) -> Any:
-        """Return a number as the value of the list that equals it."""
-        return _among(self.values, value)
+        """Return a choice as the server has it."""
+        for v, name in zip(self.values, self.names, strict=True):
+            if v is value or _equal(v, value):
+                return name
+        value = _scalar(value)
+        if _simple(value):
+            return _among(self.names, value)
+        name = _label(value)  # which is that of the choice if the study was loaded
+        return name if name in self.names and name != type(value).__name__ else value
+
+    def decode(self, value: Any) -> Any:
+        """Return a value of the server as the user gave it."""
+        i = self.index(value)
+        return value if i < 0 else _scalar(self.values[i])
 
     def index(self, value: Any) -> int:
-        """Return the index of a value in the list, or -1."""
-        found = [i for i, v in enumerate(self.values) if type(v) is type(value) and v == value]
+        """Return the index of a value of the server in the list, or -1."""
+        found = [i for i, v in enumerate(self.names) if type(v) is type(value) and v == value]
         return found[0] if found else -1
+
+
+def _scalar(value: Any) -> Any:
+    """Return a scalar of NumPy as that of Python, and arrays and other objects as they are."""
+    return value if getattr(value, "ndim", 0) else plain(value)
+
+
+def _simple(value: Any) -> bool:
+    """Tell whether JSON has a value."""
+    return type(value) in (str, bool, int, float)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # such as arrays, which have no truth
+        return False
+
+
+def _label(value: Any) -> str:
+    """Return a name of an object that is the same in every process."""
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_label, value)))}}}"
+    text = " ".join(repr(value).split())
+    return type(value).__name__ if " at 0x" in text else text[:LONGEST_NAME]
 
 
 @dataclass(frozen=True)
@@ -119,7 +184,8 @@ class Categorical(_Choice):
     Parameters
     ----------
     values : list
-        Strings, bools or numbers.
+        Strings, bools, numbers, or any objects. An object is on the server by a name, which
+        is its ``repr`` or the name of its class, and trials have it as you gave it.
     when : dict, optional
         Parents with the value, or list of values, for which the parameter is active.
 
@@ -154,6 +220,10 @@ class Constant:
         """Return a number as the value of the constant if they are equal."""
         return _among([self.value], value)
 
+    def decode(self, value: Any) -> Any:
+        """Return a value of the server as the user has it."""
+        return value
+
 
 Parameter = Float | Int | Categorical | Ordinal | Constant
 
@@ -182,6 +252,7 @@ def _among(values: Sequence[ParamValue], value: Any) -> Any:
 MOST_BYTES = 128  # of a name
 MOST_CHOICES = 10_000
 MOST_TEXT = 4096  # bytes of a choice
+LONGEST_NAME = 200  # characters of the name of an object
 EXACT = 2**63
 
 
@@ -257,25 +328,17 @@ def _check_choices(values: Sequence[Any], refuse: Refusal) -> None:
     if len(values) > MOST_CHOICES:
         rule = f"there are at most {MOST_CHOICES}"
         refuse("choices", f"{len(values)} of them", rule, "give fewer, or use suggest_int")
-    texts: dict[str, Any] = {}
+    seen: dict[str, Any] = {}
     for v in values:
-        remedy = "give texts such as 'none' and look them up in a dict"
-        if type(v) not in (str, bool, int, float):
-            refuse(
-                "choice",
-                v,
-                f"a choice is a text, a number or a bool, not {type(v).__name__}",
-                remedy,
-            )
         if isinstance(v, float) and not math.isfinite(v):
-            refuse("choice", v, "a number is finite", remedy)
+            refuse("choice", v, "a number is finite", "give None, or a text such as 'inf'")
         if isinstance(v, str) and len(v.encode(errors="surrogatepass")) > MOST_TEXT:
-            refuse("choice", v[:40] + "…", f"a text has at most {MOST_TEXT} bytes", remedy)
-        text = _text(v)
-        if text in texts:
-            rule = f"{texts[text]!r} is written the same"
+            refuse("choice", v[:40] + "…", f"a text has at most {MOST_TEXT} bytes", "shorten it")
+        text = _text(v) if _simple(v) else _label(v)
+        if text in seen and (_simple(v) and _simple(seen[text]) or _equal(v, seen[text])):
+            rule = f"{seen[text]!r} is written the same"
             refuse("choice", v, rule, "leave out one of them, or rename it")
-        texts[text] = v
+        seen[text] = v
 
 
 def _text(v: ParamValue) -> str:
@@ -330,7 +393,7 @@ class Space(Mapping[str, Parameter]):
                 )
         if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
             raise InvalidRequest(f"constraints is {constraints!r}, give a list of texts")
-        self._parameters = dict(parameters)
+        self._parameters = {n: _by_name(p, parameters) for n, p in parameters.items()}
         self.constraints = tuple(constraints)
 
     def __getitem__(self, name: str) -> Parameter:
@@ -346,6 +409,26 @@ class Space(Mapping[str, Parameter]):
         if self.constraints:
             return f"Space({self._parameters!r}, constraints={list(self.constraints)!r})"
         return f"Space({self._parameters!r})"
+
+    def as_given(self, given: Mapping[str, Any]) -> Space:
+        """Return the space of a server with choices as the user gave them."""
+        parameters = dict(self._parameters)
+        for name, p in parameters.items():
+            other = given.get(name)
+            if isinstance(p, _Choice) and isinstance(other, _Choice) and other.named:
+                parameters[name] = replace(p, values=other.values) if other.names == p.names else p
+        return Space(parameters, self.constraints)
+
+    def decode(self, params: Mapping[str, ParamValue]) -> Mapping[str, Any]:
+        """Return the parameters of a server as the user has them."""
+        if not self.named:
+            return params
+        return {n: self[n].decode(v) if n in self else v for n, v in params.items()}
+
+    @cached_property
+    def named(self) -> bool:
+        """Whether choices are on the server by name."""
+        return any(map(has_names, self._parameters.values()))
 
     def to_json(self) -> JSON:
         """Return the space in the form of a space file."""
@@ -370,6 +453,23 @@ class Space(Mapping[str, Parameter]):
                 fields["log"] = True
             parameters[name] = _KINDS[kind](**fields)
         return cls(parameters, form.get("constraints", ()))
+
+
+def has_names(p: Parameter) -> bool:
+    """Tell whether choices of a parameter are on the server by name."""
+    return isinstance(p, _Choice) and p.named
+
+
+def _by_name(p: Parameter, space: Mapping[str, Any]) -> Parameter:
+    """Return a parameter whose condition has the values of parents as the server has them."""
+    when: dict[str, Any] = {}
+    for parent, values in (p.when or {}).items():
+        known = space.get(parent)
+        if isinstance(known, _Choice) and known.named:
+            one = known.coerce(values)
+            many = values if isinstance(values, (list, tuple)) else [values]
+            when[parent] = one if one in known.names else [known.coerce(v) for v in many]
+    return replace(p, when={**(p.when or {}), **when}) if when else p
 
 
 _KINDS: dict[str, Any] = {

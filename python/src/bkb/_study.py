@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from . import _errors
-from ._codec import JSON, ParamValue, integer, number, plain
+from ._codec import JSON, integer, number, plain
 from ._define import Series
 from ._errors import InvalidRequest, TrialPruned
 from ._goals import MARK, Reason, State
@@ -18,7 +18,7 @@ from ._held import Held, Source
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, Run
 from ._service import AnyState, Service
-from ._space import Categorical, Float, Int, Parameter, Space, check
+from ._space import Categorical, Float, Int, Parameter, Space, SpaceLike, check
 from ._views import (
     Diagnosis,
     Event,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bkb")
 
+T = TypeVar("T")
+
 
 class Study:
     """A study on a server or in a file. It can be used by many threads and pickled.
@@ -50,7 +52,11 @@ class Study:
 
     """
 
-    def __init__(self, service: Service, study: StudyRecord) -> None:
+    def __init__(
+        self, service: Service, study: StudyRecord, given: SpaceLike | None = None
+    ) -> None:
+        if isinstance(given, Mapping):
+            study = dataclasses.replace(study, space=study.space.as_given(given))
         source = Series if MARK in study.attributes else Source
         self._service = service
         self._source = source(service, study)
@@ -437,34 +443,37 @@ class Trial:
     params : dict
         Value of each active parameter. ``trial["lr"]`` is short for one. Without a declared
         space they are those that the objective has asked for.
-    view : TrialView
-        The trial as the server handed it out.
 
     """
 
     def __init__(self, study: Study, held: Held, lease: float | None = None) -> None:
         self.study, self._held, self._lease = study, held, lease
-        self.number, self.view = held.number, held.view
+        self.number = held.number
 
     @property
-    def params(self) -> dict[str, ParamValue]:
+    def view(self) -> TrialView:
+        """The trial as the server handed it out."""
+        return self._held.source.shown(self._held.at, self._held.view)
+
+    @property
+    def params(self) -> dict[str, Any]:
         """Value of each active parameter."""
         return self._held.params
 
     @property
     def suggestion(self) -> Suggestion | None:
         """What the proposer predicted, or None."""
-        return self.view.suggestion
+        return self._held.view.suggestion
 
     @property
     def epoch(self) -> int:
         """How often the trial was started."""
-        return self.view.epoch
+        return self._held.view.epoch
 
     @property
     def worker(self) -> str:
         """Name of the worker, if `Study.ask` gave one."""
-        return self.view.worker
+        return self._held.view.worker
 
     def __getitem__(self, name: str) -> Any:
         return self._held.params[name]
@@ -500,15 +509,18 @@ class Trial:
         wide = None if step == 1 else step
         return int(self._suggest(name, Int, low, high, step=wide, log=log))
 
-    def suggest_categorical(self, name: str, choices: Sequence[ParamValue]) -> Any:
+    def suggest_categorical(self, name: str, choices: Sequence[T]) -> T:
         """Return the value of a categorical parameter. See `suggest_float`."""
-        return self._suggest(name, Categorical, [plain(v) for v in choices])
+        value: T = self._suggest(name, Categorical, list(choices))
+        return value
 
     def _suggest(self, name: str, kind: type[Parameter], *args: Any, **fields: Any) -> Any:
         try:
             p = kind(*args, **fields)
         except InvalidRequest as e:
-            raise InvalidRequest(str(e).replace(kind.__name__, f"parameter {name!r}", 1)) from None
+            raise InvalidRequest(
+                str(e).replace(f"bkb.{kind.__name__}", f"parameter {name!r}", 1)
+            ) from None
         check(name, p)
         return self._held.source.suggest(self._held, name, p)
 

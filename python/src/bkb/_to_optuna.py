@@ -49,7 +49,7 @@ def to_optuna(
         copy.set_user_attr(key, text)
     distributions = {name: distribution(p) for name, p in space.items()}
     for view in trials:
-        copy.add_trial(_frozen(view, distributions, goals.limits))
+        copy.add_trial(_frozen(view, space, distributions, goals.limits))
     return copy
 
 
@@ -60,11 +60,12 @@ def distribution(p: Parameter) -> BaseDistribution:
     if isinstance(p, Int):
         step = 1 if p.log else int(p.step or 1)
         return IntDistribution(int(p.low), int(p.high), log=p.log, step=step)
-    return CategoricalDistribution([p.value] if isinstance(p, Constant) else list(p.values))
+    return CategoricalDistribution([p.value] if isinstance(p, Constant) else p.names)
 
 
 def _frozen(
     view: TrialView,
+    space: Space,
     distributions: Mapping[str, BaseDistribution],
     limits: Mapping[str, Mapping[str, float]],
 ) -> FrozenTrial:
@@ -85,7 +86,7 @@ def _frozen(
             if "min" in limit:
                 system[f"constraints:{name} min"] = limit["min"] - v
     # Of a study without a declared space the parameters are known from its second trial on.
-    params = {n: v for n, v in view.params.items() if n in distributions}
+    params = {n: space[n].coerce(v) for n, v in view.params.items() if n in distributions}
     if state == TrialState.WAITING:  # Optuna's queue
         system["fixed_params"], params = params, {}
     return FrozenTrial(

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from ._codec import (
     JSON,
-    ParamValue,
     decode_config,
     decode_float,
     decode_metrics,
@@ -121,7 +120,7 @@ class TrialView:
 
     number: int
     state: str
-    params: Mapping[str, ParamValue]
+    params: Mapping[str, Any]
     objectives: tuple[str, ...]
     metrics: Mapping[str, list[float]]
     std_errs: Mapping[str, float]
