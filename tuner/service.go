@@ -135,7 +135,8 @@ type Study struct {
 	Position   study.Position
 	Counts     map[study.TrialState]int // only states that have trials
 	Trials     int
-	Added      int // of Trials, and not counted towards MaxTrials
+	Added      int // of Trials
+	Counted    int // of Trials, those that count towards MaxTrials, which added and cancelled ones do not
 	Cost       float64
 	Attributes study.Attributes
 	// BestMeasured is the completed trial with the best mean, the first of equal ones. A

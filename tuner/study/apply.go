@@ -227,6 +227,9 @@ func (s *Study) applyTold(e Event, b Told) error {
 	t.Attributes = merge(t.Attributes, b.Outcome.Attributes)
 	s.put(t)
 	s.cost += b.Outcome.Cost
+	if b.Outcome.frees() {
+		s.cancelled++ // for good, because this outcome is final
+	}
 	return nil
 }
 
@@ -340,7 +343,7 @@ func (s *Study) dequeue(n int) {
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
 	var origins [OriginAdded + 1]int
-	running, workers, late, n := 0, 0, 0, -1
+	running, workers, late, cancelled, n := 0, 0, 0, 0, -1
 	for t := range s.All(0) {
 		n++
 		counts[t.State]++
@@ -349,6 +352,9 @@ func (s *Study) Check() error {
 		}
 		origins[t.Origin]++
 		late += len(t.Late)
+		if t.Outcome.frees() && t.Origin != OriginAdded {
+			cancelled++
+		}
 		_, held := s.running[n]
 		if queued := slices.Contains(s.queue, n); queued != (t.State == Queued) || held != (t.State == Running) {
 			return fmt.Errorf("trial %d is %s, but queued: %t, held: %t", n, t.State, queued, held)
@@ -378,6 +384,8 @@ func (s *Study) Check() error {
 		return fmt.Errorf("the trials by state are kept as %v, but counted as %v", s.counts, counts)
 	case origins != s.origins:
 		return fmt.Errorf("the trials by origin are kept as %v, but counted as %v", s.origins, origins)
+	case cancelled != s.cancelled:
+		return fmt.Errorf("%d cancelled trials are kept, but %d counted", s.cancelled, cancelled)
 	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
 		return fmt.Errorf("running, of named workers, queued: counted %d, %d, %d, but kept %d, %d, %d",
 			running, workers, counts[Queued], len(s.running), listed, len(s.queue))

@@ -73,7 +73,7 @@ func (c Extend) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		return Reply{}, nil, err
 	}
 	const more = "raise this limit too"
-	switch n := s.counted(); {
+	switch n := s.Counted(); {
 	case how != nil && to.MaxTrials > 0 && n >= to.MaxTrials && len(s.queue) == 0:
 		return Reply{}, nil, invalid("max_trials", to.MaxTrials, fmt.Sprintf("the study has made %d trials", n), more)
 	case to.Timeout > 0 && now.Sub(s.created) >= to.Timeout:
@@ -305,7 +305,7 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	requeued := t.Expiries < s.spec.MaxRetries && s.finished == nil && !s.TimeOver(now)
 	bodies := []Body{Expired{c.Trial, c.Epoch, requeued}}
 	if !requeued {
-		bodies = s.thenFinish(bodies, now, t, 0)
+		bodies = s.thenFinish(bodies, now, t, Outcome{})
 	}
 	return reply, bodies, nil
 }
@@ -405,8 +405,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // thenFinish appends a Finished event if the given events reach a limit of the study.
-// They end trial t, or none if t is nil, and add cost to the study.
-func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64) []Body {
+// They end trial t with an outcome, or none if t is nil.
+func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, o Outcome) []Body {
 	if s.finished != nil {
 		return bodies
 	}
@@ -414,12 +414,16 @@ func (s *Study) thenFinish(bodies []Body, now time.Time, t *Trial, cost float64)
 	if t != nil && !t.State.Terminal() {
 		others--
 	}
+	counted := s.Counted()
+	if t != nil && o.frees() {
+		counted--
+	}
 	switch {
-	case s.spec.MaxCost > 0 && s.cost+cost >= s.spec.MaxCost:
+	case s.spec.MaxCost > 0 && s.cost+o.Cost >= s.spec.MaxCost:
 		return append(bodies, Finished{Reason: FinishedCost})
 	case s.TimeOver(now):
 		return append(bodies, Finished{Reason: FinishedTime})
-	case s.spec.MaxTrials > 0 && s.counted() >= s.spec.MaxTrials && others == 0:
+	case s.spec.MaxTrials > 0 && counted >= s.spec.MaxTrials && others == 0:
 		return append(bodies, Finished{Reason: FinishedTrials})
 	default:
 		return bodies

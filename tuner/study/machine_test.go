@@ -203,7 +203,9 @@ func (m *machine) checkState() {
 	made, cost := 0, 0.0
 	for n, t := range slices.Collect(s.All(0)) {
 		if t.Origin != OriginAdded {
-			made++
+			if made++; t.Outcome.Reason == FailedCancelled {
+				made--
+			}
 			if t.State.Terminal() {
 				cost += t.Outcome.Cost
 			}

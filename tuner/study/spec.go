@@ -21,8 +21,8 @@ type Spec struct {
 	Space *space.Space `json:"space"`
 	// Objectives lists at least one objective, with distinct names.
 	Objectives []Objective `json:"objectives,omitempty"`
-	// MaxTrials ends the study when it has that many trials, without added ones, and
-	// all of them are over. 0 means no limit.
+	// MaxTrials ends the study when it has that many trials, without added and cancelled
+	// ones, and all of them are over. 0 means no limit.
 	MaxTrials int `json:"max_trials"`
 	// Timeout ends the study that long after its creation. 0 means no limit.
 	Timeout time.Duration `json:"timeout"`
@@ -240,6 +240,10 @@ const (
 	StopAttribute = "bkb.stop"
 	StopReason    = "stopped by hand"
 )
+
+// ReplacedAttribute is the attribute of a cancelled trial whose outcome was added as that of
+// another one, so that it still counts towards MaxTrials.
+const ReplacedAttribute = "bkb:replaced"
 
 // named returns the i-th name of a type's constants, or the type with the number.
 func named(typ string, i uint8, names []string) string {

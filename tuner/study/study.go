@@ -37,6 +37,7 @@ type View struct {
 	trials     table
 	counts     [Pruned + 1]int      // trials by state
 	origins    [OriginAdded + 1]int // trials by origin
+	cancelled  int                  // failed(cancelled) trials, without added ones
 	cost       float64              // sum of told costs, without added trials
 	attributes Attributes
 	anchors    []Anchored // the last two
@@ -344,14 +345,15 @@ func (s *Study) Answered(requestID string) (n int, ok bool) {
 	return int(r.answer), known && r.answer > 0
 }
 
-// counted returns the number of trials that count towards MaxTrials.
-func (v *View) counted() int { return v.trials.n - v.origins[OriginAdded] }
+// Counted returns the number of trials that count towards MaxTrials. Those that were added
+// or cancelled do not.
+func (v *View) Counted() int { return v.trials.n - v.origins[OriginAdded] - v.cancelled }
 
 // trialBudget returns how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {
-		room = min(room, s.spec.MaxTrials-s.counted())
+		room = min(room, s.spec.MaxTrials-s.Counted())
 	}
 	return max(room, 0)
 }

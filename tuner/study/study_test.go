@@ -567,6 +567,50 @@ func TestBudgetAndFinish(t *testing.T) {
 	}
 }
 
+// TestCancelledGivesItsPlaceBack cancels trials in each state that allows it.
+func TestCancelledGivesItsPlaceBack(t *testing.T) {
+	cancelled := Outcome{State: Failed, Reason: FailedCancelled}
+	h := newHarness(t, func(c *Spec) { c.MaxTrials, c.MaxRetries = 3, 0 })
+	counted := func(n, budget int) {
+		t.Helper()
+		if h.s.Counted() != n || h.s.trialBudget() != budget {
+			t.Errorf("%d trials count and %d may be made, want %d and %d", h.s.Counted(), h.s.trialBudget(), n, budget)
+		}
+	}
+	h.ask(Ask{Count: 2})
+	h.must(Enqueue{Config: config(0.1)})
+	counted(3, 0)
+	h.must(Tell{Trial: 0, Outcome: cancelled}) // running
+	h.must(Tell{Trial: 0, Outcome: cancelled})
+	h.must(Tell{Trial: 2, Outcome: cancelled}) // queued
+	counted(1, 2)
+	h.must(Expire{Trial: 1, Epoch: 1})
+	counted(1, 2)
+	h.must(Tell{Trial: 1, Epoch: 1, Outcome: cancelled}) // expired
+	h.must(Add{Config: config(0.5), Outcome: cancelled})
+	counted(0, 3)
+	h.ask(Ask{Count: 3})
+	for n := 4; n <= 5; n++ {
+		h.must(Tell{Trial: n, Outcome: loss(1)})
+	}
+	h.must(Tell{Trial: 6, Outcome: cancelled}) // the last one
+	counted(2, 1)
+	if status, _ := h.s.Status(); status != StatusActive {
+		t.Errorf("the study is %s with room for a trial", status)
+	}
+	h.ask(Ask{})
+	replaced := cancelled
+	replaced.Attributes = Attributes{ReplacedAttribute: "completed"}
+	h.must(Tell{Trial: 7, Outcome: replaced})
+	counted(3, 0)
+	if status, how := h.s.Status(); status != StatusFinished || how.Reason != FinishedTrials {
+		t.Errorf("the study is %s, %v", status, how)
+	}
+	if s, err := Replay(slices.Values(h.log)); err != nil || !reflect.DeepEqual(*s, h.s) {
+		t.Errorf("replay: %v", err)
+	}
+}
+
 // TestExtend raises each limit of studies that have finished for each reason, by more and
 // to a new limit.
 func TestExtend(t *testing.T) {

@@ -29,7 +29,7 @@ func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
 		reply.Epochs[0] = c.Epoch
 		bodies, err := tellLate(t, c.Epoch, outcome)
 		if len(bodies) > 0 {
-			bodies = s.thenFinish(bodies, now, nil, outcome.Cost)
+			bodies = s.thenFinish(bodies, now, nil, outcome)
 		}
 		return reply, bodies, err
 	}
@@ -42,11 +42,11 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	told := []Body{Told{t.Number, t.Epoch, o}}
 	switch {
 	case t.State == Running:
-		return s.thenFinish(told, now, t, o.Cost), nil
+		return s.thenFinish(told, now, t, o), nil
 	case t.State == Queued && t.Epoch > 0: // the lease expired and no worker took it over
-		return s.thenFinish(told, now, t, o.Cost), nil
+		return s.thenFinish(told, now, t, o), nil
 	case t.State == Queued && o.State == Failed && o.Reason == FailedCancelled:
-		return s.thenFinish(told, now, t, o.Cost), nil
+		return s.thenFinish(told, now, t, o), nil
 	case t.State == Queued:
 		return nil, &TrialStateError{
 			t.Number, t.State, "it has not been started",
@@ -55,7 +55,7 @@ func (s *Study) tellCurrent(t *Trial, o Outcome, now time.Time) ([]Body, error) 
 	case t.Outcome.Equal(o):
 		return nil, nil
 	case t.provisional():
-		return s.thenFinish(told, now, t, o.Cost), nil
+		return s.thenFinish(told, now, t, o), nil
 	default:
 		return nil, &AlreadyToldError{Trial: t.Number, Stored: t.Outcome}
 	}
@@ -80,4 +80,10 @@ func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
 // replaces it.
 func (t *Trial) provisional() bool {
 	return t.State == Failed && t.Outcome.Reason == FailedExpired
+}
+
+// frees tells whether a trial with this outcome does not count towards MaxTrials. It is a
+// cancelled one for which no other stands.
+func (o Outcome) frees() bool {
+	return o.Reason == FailedCancelled && o.Attributes[ReplacedAttribute] == ""
 }

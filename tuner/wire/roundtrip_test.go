@@ -158,6 +158,7 @@ var (
 			}
 		}
 		s.Added = rapid.IntRange(0, s.Trials).Draw(t, "added")
+		s.Counted = rapid.IntRange(0, s.Trials-s.Added).Draw(t, "counted")
 		return s
 	})
 )

@@ -121,6 +121,7 @@ func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 		Cost:         s.Cost,
 		Attributes:   s.Attributes,
 		Added:        int64(s.Added),
+		Counted:      int64(s.Counted),
 		BestMeasured: encodeMeasured(s.BestMeasured),
 		LastToldTime: encodeTime(s.LastTold),
 		ToldLastHour: int64(s.ToldLastHour),
@@ -158,6 +159,7 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 		Created:    d.time("create_time", m.GetCreateTime()),
 		Position:   study.Position(m.GetPosition()),
 		Added:      number[int](&d, "added", m.GetAdded()),
+		Counted:    number[int](&d, "counted", m.GetCounted()),
 		Cost:       m.GetCost(),
 		Attributes: orNil(study.Attributes(m.GetAttributes())),
 		BestMeasured: tuner.Measured{

@@ -83,7 +83,7 @@ func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) 
 
 // Over is the number of ended trials of a study that count towards its limit.
 func Over(s tuner.Study) int {
-	return s.Trials - s.Added - s.Counts[study.Queued] - s.Counts[study.Running]
+	return s.Counted - s.Counts[study.Queued] - s.Counts[study.Running]
 }
 
 // tick redraws the bar every second, because it shows times.

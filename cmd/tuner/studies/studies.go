@@ -120,8 +120,8 @@ func writeStudies(out io.Writer, form string, width int, all iter.Seq2[tuner.Stu
 
 func studyRow(s tuner.Study) []string {
 	count := fmt.Sprint(s.Trials)
-	if s.Spec.MaxTrials > 0 { // added trials do not count towards it
-		count = fmt.Sprintf("%d/%d", s.Trials-s.Added, s.Spec.MaxTrials)
+	if s.Spec.MaxTrials > 0 {
+		count = fmt.Sprintf("%d/%d", s.Counted, s.Spec.MaxTrials)
 		if s.Added > 0 {
 			count += fmt.Sprintf(" +%d", s.Added)
 		}

@@ -1008,7 +1008,7 @@ type Study struct {
 	Warnings []*SpaceWarning `protobuf:"bytes,16,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The user's present notes.
 	Attributes map[string]string `protobuf:"bytes,17,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The number of added trials, which do not count towards max_trials.
+	// The number of added trials.
 	Added int64 `protobuf:"varint,18,opt,name=added,proto3" json:"added,omitempty"`
 	// Why the server could not read the study, only in an answer to ListStudies. Of
 	// the other fields only name and uid are set then.
@@ -1019,7 +1019,10 @@ type Study struct {
 	// When the last outcome was told or added.
 	LastToldTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=last_told_time,json=lastToldTime,proto3" json:"last_told_time,omitempty"`
 	// Outcomes told within the last 60 minutes, without added trials.
-	ToldLastHour  int64 `protobuf:"varint,22,opt,name=told_last_hour,json=toldLastHour,proto3" json:"told_last_hour,omitempty"`
+	ToldLastHour int64 `protobuf:"varint,22,opt,name=told_last_hour,json=toldLastHour,proto3" json:"told_last_hour,omitempty"`
+	// The number of trials that count towards max_trials. Those that were added or
+	// cancelled do not.
+	Counted       int64 `protobuf:"varint,23,opt,name=counted,proto3" json:"counted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,6 +1207,13 @@ func (x *Study) GetLastToldTime() *timestamppb.Timestamp {
 func (x *Study) GetToldLastHour() int64 {
 	if x != nil {
 		return x.ToldLastHour
+	}
+	return 0
+}
+
+func (x *Study) GetCounted() int64 {
+	if x != nil {
+		return x.Counted
 	}
 	return 0
 }
@@ -5956,7 +5966,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf9\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\a\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -5985,7 +5995,8 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06unread\x18\x13 \x01(\tR\x06unread\x12<\n" +
 	"\rbest_measured\x18\x14 \x01(\v2\x17.tuner.v1.MeasuredTrialR\fbestMeasured\x12@\n" +
 	"\x0elast_told_time\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\flastToldTime\x12$\n" +
-	"\x0etold_last_hour\x18\x16 \x01(\x03R\ftoldLastHour\x1a=\n" +
+	"\x0etold_last_hour\x18\x16 \x01(\x03R\ftoldLastHour\x12\x18\n" +
+	"\acounted\x18\x17 \x01(\x03R\acounted\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"?\n" +

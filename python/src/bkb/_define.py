@@ -497,7 +497,7 @@ class Series(Source):
         attributes[BASE] = str(self._current.used())
         limit = int(spec.get("maxTrials", 0))
         if limit:
-            begun = sum(g.status().begun for g in self._generations)
+            begun = sum(s.counted - s.queued for s in map(_Generation.status, self._generations))
             spec["maxTrials"] = encode_int(max(1, limit - begun))
             attributes[LEFT] = str(max(0, limit - begun))
         if "timeout" in spec:

@@ -255,7 +255,9 @@ class StudyStatus(_Record):
     queued, running, completed, failed, infeasible, pruned : int
         Trials by state.
     added : int
-        Trials that ran elsewhere. They do not count towards max_trials.
+        Trials that ran elsewhere.
+    counted : int
+        Trials that count towards max_trials, which added and cancelled ones do not.
     unread : str
         Why the server could not read the study. The other attributes but name are
         empty then.
@@ -274,6 +276,7 @@ class StudyStatus(_Record):
     infeasible: int
     pruned: int
     added: int
+    counted: int
     cost: float
     max_trials: int
     attributes: Mapping[str, str]

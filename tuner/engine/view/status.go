@@ -18,7 +18,7 @@ func Status(name string, id store.StudyID, s *study.Study) tuner.Study {
 	status, how := s.Status()
 	v := tuner.Study{
 		Name: name, ID: id, Spec: s.Spec(), Status: status, Finished: how, Created: s.Created(),
-		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Added: s.Added(), Cost: s.Cost(), Attributes: s.Attributes(),
+		Position: s.Position(), Counts: make(map[study.TrialState]int), Trials: s.Trials(), Added: s.Added(), Counted: s.Counted(), Cost: s.Cost(), Attributes: s.Attributes(),
 	}
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := s.Count(state); n > 0 {

@@ -28,6 +28,7 @@ func Summarize(s *study.Study, d *Digest) []byte {
 	b = appendText(b, how.Detail)
 	b = binary.AppendUvarint(b, uint64(s.Trials()))
 	b = binary.AppendUvarint(b, uint64(s.Added()))
+	b = binary.AppendUvarint(b, uint64(s.Counted()))
 	for state := study.Queued; state <= study.Pruned; state++ {
 		b = binary.AppendUvarint(b, uint64(s.Count(state)))
 	}
@@ -145,7 +146,7 @@ func FromSummary(sum store.Summary) (g Listed, ok bool) {
 	}
 	r := &summaryReader{rest: sum.Data[3:]}
 	v.Finished = study.Finished{Reason: study.FinishReason(sum.Data[2]), Detail: r.text()}
-	v.Trials, v.Added = r.count(), r.count()
+	v.Trials, v.Added, v.Counted = r.count(), r.count(), r.count()
 	for state := study.Queued; state <= study.Pruned; state++ {
 		if n := r.count(); n > 0 {
 			v.Counts[state] = n

@@ -33,7 +33,8 @@ func summarySpec(t *rapid.T) study.Spec {
 
 func summaryOutcome(t *rapid.T, spec study.Spec) study.Outcome {
 	if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
-		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: "out of memory", Cost: 2}
+		reason := rapid.SampledFrom([]study.FailReason{study.FailedCrash, study.FailedCancelled}).Draw(t, "reason")
+		return study.Outcome{State: study.Failed, Reason: reason, Message: "out of memory", Cost: 2}
 	}
 	value := rapid.SampledFrom([]float64{-1, 0, 0.5, 3, 3, 1e300})
 	o := study.Outcome{State: study.Completed, Cost: rapid.SampledFrom([]float64{0, 0.25}).Draw(t, "cost")}

@@ -49,7 +49,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     const n = (/** @type {string} */ k) => Number(s[k] ?? 0);
     const ended = n("completed") + n("failed") + n("infeasible") + n("pruned");
     const total = ended + n("queued") + n("running");
-    return { ...s, id: studyID(s.name), total, ended, handed: total - n("added"), failedShare: ended ? n("failed") / ended : 0 };
+    return { ...s, id: studyID(s.name), total, ended, handed: n("counted"), failedShare: ended ? n("failed") / ended : 0 };
   }
 
   /** follow hears of changes while the page is visible. A token of some studies hears of none, nor does a page of an older server. */

@@ -264,7 +264,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     const max = Number(i.spec.maxTrials ?? 0);
     const items = /** @type {[string, any][]} */ ([
       ["state", studyState(i)],
-      ["trials", max ? `${count(s.table.n - n("added"))} of ${count(max)}${n("added") ? ` and ${count(n("added"))} added` : ""}` : count(s.table.n)],
+      ["trials", max ? `${count(n("counted"))} of ${count(max)}${n("added") ? ` and ${count(n("added"))} added` : ""}` : count(s.table.n)],
       ["running", count(n("running"))],
     ]);
     if (n("queued")) items.push(["queued", count(n("queued"))]);
