@@ -52,7 +52,7 @@ func openExisting(path string, o Options) (*Store, error) {
 	db, err := p.open()
 	if errors.Is(err, syscall.ENOMEM) && o.MapSize > 0 {
 		o.Logger.Warn("not enough address space for the file to grow, for example because of ulimit -v; "+
-			"writes that grow the file wait for reads and backups in progress", slog.String("path", path), slog.Int64("bytes", o.MapSize))
+			"writes that grow the file wait for reads and backups in progress; raise that limit", slog.String("path", path), slog.Int64("bytes", o.MapSize))
 		o.MapSize = 0
 		p = &opening{path: path, options: o}
 		db, err = p.open()
@@ -181,7 +181,7 @@ func (p *opening) report() {
 	log := p.options.Logger
 	if m := p.inspection.meta; m.lost {
 		log.Warn("one of the two meta pages was damaged, and the other one is used. If the damaged page was the newer one, "+
-			"as after a loss of power during a commit, the last commit is lost",
+			"as after a loss of power during a commit, the last commit is lost; run tuner check when no process uses the file",
 			slog.String("path", p.path), slog.Uint64("transaction", m.txid), slog.Uint64("transaction of the damaged page", m.lostTx))
 	}
 	if p.options.UnsafeNoSync {

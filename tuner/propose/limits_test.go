@@ -108,7 +108,7 @@ func TestConstraintsBeforeAModel(t *testing.T) {
 	}
 	proposal := l.propose(p, 2)
 	l.start(proposal)
-	if len(proposal.Warnings) != 1 || !strings.Contains(proposal.Warnings[0], "accuracy") || !strings.Contains(proposal.Warnings[0], "none of 6") {
+	if len(proposal.Warnings) != 1 || !strings.Contains(proposal.Warnings[0], "accuracy") || !strings.Contains(proposal.Warnings[0], "none of 6") || !strings.Contains(proposal.Warnings[0], "; tell it with each outcome") {
 		t.Errorf("warnings %q", proposal.Warnings)
 	}
 	if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || !slices.Equal(d.Warnings, proposal.Warnings) || math.IsNaN(d.Gap) {

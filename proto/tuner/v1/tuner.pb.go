@@ -2680,7 +2680,7 @@ type AskResponse struct {
 	Trials []*Trial               `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
 	// How many workers are useful in parallel now, or 0 if it is not known.
 	UsefulWorkers int32 `protobuf:"varint,2,opt,name=useful_workers,json=usefulWorkers,proto3" json:"useful_workers,omitempty"`
-	// Settings of the study that have no effect, and limits of the model, as text for
+	// Settings of the study that have no effect, and what to do about them, as text for
 	// people. Only with new suggestions.
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The standard deviation of the noise of an outcome of the first new suggestion, for

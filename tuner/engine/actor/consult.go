@@ -97,7 +97,7 @@ func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, 
 		refused, err = err, nil // it panicked
 	}
 	if refused != nil && err == nil {
-		q.env.Logger.Warn("the proposer gave no recommendation", "study", q.name, "error", refused)
+		q.env.Logger.Info("the proposer gave no recommendation, so the best measured trials are recommended", "study", q.name, "error", refused)
 		trials = nil
 	}
 	return view, trials, err
@@ -153,6 +153,6 @@ func (q *queue) foretell(ctx context.Context, n int, v *tuner.Verdict) {
 		return err
 	})
 	if err != nil && q.ctx.Err() == nil {
-		q.env.Logger.Warn("no forecast from the model, so the trial continues", "study", q.name, "trial", n, "error", err)
+		q.env.Logger.Info("no forecast from the model, so the trial continues", "study", q.name, "trial", n, "error", err)
 	}
 }

@@ -400,7 +400,7 @@ func (l *eventLog) recover(err error) {
 	case conflict != nil:
 		l.logger.Info("another writer was first; the study is read again", "study", l.name)
 	default:
-		l.logger.Warn("commit refused", "study", l.name, "error", err)
+		l.logger.Info("commit refused", "study", l.name, "error", err)
 	}
 	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
 		l.backing.lost(err) // the study was deleted

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/bkbtuner/bkb/store"
@@ -178,9 +177,6 @@ func (q *queue) handOut(ctx context.Context, c study.Ask, a *answer) error {
 		return err
 	}
 	a.usefulWorkers, a.warnings, a.noise = made.UsefulWorkers, made.Warnings, made.Noise
-	if made.Capped > 0 {
-		a.warnings = append(slices.Clip(a.warnings), fmt.Sprintf("the model would have more inducing points without the proposer's option cap, which is %d", made.Capped))
-	}
 	whole := len(a.reply.Trials) + len(made.Suggestions)
 	for _, suggestion := range made.Suggestions {
 		reply, err := q.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})

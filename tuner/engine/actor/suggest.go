@@ -96,7 +96,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	if ctx.Err() != nil {
 		return p, ctx.Err()
 	}
-	g.env.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration", "trial", v.Trials(), "error", err)
+	g.env.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration; if it was late, set a longer --propose-timeout", "trial", v.Trials(), "error", err)
 	p, err = g.fallback.Propose(ctx, v, n)
 	if err != nil {
 		return p, err

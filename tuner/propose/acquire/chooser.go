@@ -55,7 +55,7 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 		}
 		a.chosen = append(a.chosen, x)
 	}
-	p.UsefulWorkers, p.Warnings, p.Capped, p.Noise = a.usefulWorkers(), e.Warnings(), e.Capped(), a.noise
+	p.UsefulWorkers, p.Warnings, p.Noise = a.usefulWorkers(), e.Warnings(), a.noise
 	if gap, ok := a.gap(); ok && len(e.Results.Pending) == 0 {
 		p.Gap = gap
 		p.Converged = c.options.StopGap > 0 && gap <= c.options.StopGap && len(e.Results.List) >= c.options.StopAfter && e.Calibration.Known() && !e.Calibration.Poor()
@@ -78,7 +78,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 		Idle: c.elite.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
-		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped() > 0,
+		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped(),
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
 		Warnings: append(e.Warnings(), c.doubts(e)...), Draw: e.Draw(),

@@ -3,6 +3,7 @@ package acquire
 import (
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -116,8 +117,8 @@ func TestCostsThatComeToNothing(t *testing.T) {
 			continue
 		}
 		for i, text := range k.warned {
-			if !strings.Contains(warned[i], text) {
-				t.Errorf("%+v: warned %q", k, warned[i])
+			if !strings.Contains(warned[i], text) || !regexp.MustCompile("; (tell|run|end) ").MatchString(warned[i]) {
+				t.Errorf("%+v: warned %q, without what to do or %q", k, warned[i], text)
 			}
 		}
 		spent := l.model.Results.Spent

@@ -24,8 +24,6 @@ type Proposal struct {
 	Gap float64
 	// Warnings name settings of the study that have no effect, and why.
 	Warnings []string
-	// Capped is the proposer's option cap if it prevents more inducing points, else 0.
-	Capped int
 	// Converged reports that by the proposer's own rule nothing more is worth trying.
 	Converged bool
 }

@@ -155,15 +155,14 @@ func (e *Engine) Draw() surrogate.Draw {
 // Gain returns log det V of the first objective.
 func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
 
-// Capped returns the option cap if a surface would have more inducing points without it,
-// else 0.
-func (e *Engine) Capped() int {
+// Capped reports whether a surface would have more inducing points without the option cap.
+func (e *Engine) Capped() bool {
 	for _, part := range e.parts() {
 		if p := *part.posterior; part.surface.Capped || p.rank() >= p.room {
-			return e.builder.options.Cap
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 // exact reports whether all data of surface j are in the span of its inducing points, so
