@@ -5,14 +5,15 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Small files as pandas, DuckDB, R and spreadsheets write them, without any option. Each is read
-// as pandas or DuckDB reads it, or refused with the place and the remedy. testdata/forms.py writes
-// the files and what those have read.
+// as pandas or DuckDB reads it, or refused with the place and the remedy, as the table of
+// docs/data.md says. testdata/forms.py writes the files and what those have read.
 func TestForms(t *testing.T) {
 	text, err := os.ReadFile("testdata/forms.json")
 	if err != nil {
@@ -34,7 +35,18 @@ func TestForms(t *testing.T) {
 	if err != nil || len(files) != len(forms) || len(files) < 30 {
 		t.Fatalf("%d files and %d forms: %v", len(files), len(forms), err)
 	}
+	page, err := os.ReadFile("../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, want := range forms {
+		verdict := "read |"
+		if want.Refused != nil {
+			verdict = "refused: "
+		}
+		if !regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(name) + "` \\| .* \\| " + regexp.QuoteMeta(verdict)).Match(page) {
+			t.Errorf("docs/data.md has no row of %s that says %q", name, verdict)
+		}
 		t.Run(name, func(t *testing.T) {
 			table, err := Open(background, Options{NoTarget: true}, filepath.Join("testdata/forms", name))
 			if want.Refused != nil {
