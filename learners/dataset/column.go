@@ -142,6 +142,8 @@ func (c *columnBuilder) addNumber(v float64, row, line int) {
 	}
 }
 
+const toUTF8 = "convert the file, for example by iconv -f latin1 -t utf-8"
+
 // addText returns the code of s.
 func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	if c.texts == 0 {
@@ -158,7 +160,7 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 		return 0, fmt.Errorf("a text of %d bytes, the limit is %d", len(s), MaxText)
 	}
 	if !utf8.Valid(s) {
-		return 0, fmt.Errorf("%s is not UTF-8; convert the file, for example by iconv -f latin1 -t utf-8", excerpt(s))
+		return 0, fmt.Errorf("%s is not UTF-8; %s", excerpt(s), toUTF8)
 	}
 	if len(c.levels) == MaxLevels {
 		c.overflow, c.codes, c.levels = true, nil, nil
@@ -215,9 +217,12 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 	return col, nil
 }
 
-// decoratedNumber is a number, perhaps with a decimal comma, separators of thousands, or a
-// sign of currency or per cent.
-var decoratedNumber = regexp.MustCompile(`^[-+(]?[$€£¥]?\s?[-+]?(\d+[.,]\d+|\d{1,3}([.,'\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)\s?[%$€£¥]?\)?$`)
+// decoratedNumber is a number, perhaps with a decimal comma, separators of thousands, a minus of
+// typesetters, or a sign of currency or per cent.
+var decoratedNumber = func() *regexp.Regexp {
+	const currency = `([$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr\.?|zł)`
+	return regexp.MustCompile(`^[-+(−]?` + currency + `?\s?[-+−]?(\d+[.,]\d+|\d{1,3}([.,' ’\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)[\s\x{a0}\x{202f}]?(%|‰|` + currency + `)?\)?$`)
+}()
 
 // decorated returns the first decorated number if all texts are numbers, and some are
 // decorated.
@@ -279,7 +284,10 @@ func checkNames(names []string) ([]string, error) {
 		if len(n) > MaxName {
 			return nil, fmt.Errorf("the name of column %d has %d bytes, the limit is %d", i+1, len(n), MaxName)
 		}
-		if !utf8.ValidString(n) || strings.ContainsFunc(n, hidden) {
+		if !utf8.ValidString(n) {
+			return nil, fmt.Errorf("the name %q of column %d is not UTF-8; %s", n, i+1, toUTF8)
+		}
+		if strings.ContainsFunc(n, hidden) {
 			return nil, fmt.Errorf("the name %q of column %d has characters that cannot be shown", n, i+1)
 		}
 		if first, twice := seen[n]; twice {

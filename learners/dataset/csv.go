@@ -35,8 +35,13 @@ type csvReader struct {
 func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader, error) {
 	r = asUTF8(r)
 	head := headOf(r)
+	for _, kind := range foreign {
+		if bytes.HasPrefix(head, []byte(kind[0])) {
+			return nil, &FileError{File: file, Reason: "it is " + kind[1]}
+		}
+	}
 	if i := bytes.IndexByte(head, 0); i >= 0 {
-		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text", i)}
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text of UTF-8; convert UTF-16 without a byte order mark, for example by iconv -f utf-16le -t utf-8", i)}
 	}
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
 		r = bufio.NewReaderSize(returns{r}, headBytes)
@@ -68,6 +73,22 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	rep.Delimiter, rep.DelimiterWhy = string(delim), why
 	rep.Header, rep.HeaderWhy = header, headerWhy
 	return c, c.readFirst(header)
+}
+
+// foreign are the first bytes of files that look like text to no one, with the remedies.
+var foreign = [][2]string{
+	{"\xd0\xcf\x11\xe0", "an old Excel workbook or office document; save the sheet as CSV"},
+	{"BZh", "compressed by bzip2; decompress it, or compress it by gzip"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd; decompress it, or compress it by gzip"},
+	{"\xfd7zXZ", "compressed by xz; decompress it, or compress it by gzip"},
+	{"SQLite format 3", "an SQLite database; export a table as CSV"},
+	{"ARROW1", "an Arrow or Feather file; write it as Parquet"},
+	{"\x89HDF", "an HDF5 file; write its table as Parquet or .npz"},
+	{"\x80\x04", "a Python pickle; write its table as Parquet or CSV"},
+	{"\x80\x05", "a Python pickle; write its table as Parquet or CSV"},
+	{"<!DOCTYPE", "a page of HTML; download the file behind it"},
+	{"<html", "a page of HTML; download the file behind it"},
+	{"%PDF", "a PDF document; write its table as CSV"},
 }
 
 // sepLine is the first line by which spreadsheets tell each other the delimiter.
@@ -153,7 +174,10 @@ func (c *csvReader) next(b *builder, col0 int) error {
 	b.file, b.line, b.comma = c.file, line, c.comma
 	if len(fields) != c.width {
 		reason := fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)
-		if b.next() == 1 && len(fields) == c.width+1 {
+		if len(fields) > c.width && b.next() <= 3 {
+			reason += "; remove titles and comments above the header, or correct the line"
+		}
+		if b.next() == 1 && c.names != nil && c.width > 1 && len(fields) == c.width+1 {
 			reason = fmt.Sprintf("it has %s, the header has %d; if they begin with names of rows, put a name for these before the others", count(len(fields), "field"), c.width)
 		}
 		return &data.CellError{File: c.file, Row: b.next(), Line: line, Reason: reason}

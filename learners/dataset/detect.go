@@ -262,9 +262,6 @@ func (c *csvReader) detectHeader(model *data.Encoding) (bool, string) {
 			}
 		}
 	}
-	if len(recs) < 10 {
-		return false, "the first record is text, and so are the others"
-	}
 	return true, "no text of the first record occurs again below it"
 }
 

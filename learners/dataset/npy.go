@@ -149,13 +149,19 @@ func openNPZ(in *input, o *Options, rep *Report) (x, y rowReader, err error) {
 	files := map[string]*zip.File{}
 	var names []string
 	for _, f := range archive.File {
-		if strings.HasPrefix(f.Name, "xl/") {
+		switch {
+		case strings.HasPrefix(f.Name, "xl/"):
 			return nil, nil, &FileError{File: in.path, Reason: "it is an Excel workbook; save the sheet as CSV"}
+		case f.Name == "mimetype":
+			return nil, nil, &FileError{File: in.path, Reason: "it is an office document; save the sheet as CSV"}
 		}
 		if name, ok := strings.CutSuffix(f.Name, ".npy"); ok {
 			files[name] = f
 			names = append(names, name)
 		}
+	}
+	if len(names) == 0 {
+		return nil, nil, &FileError{File: in.path, Reason: "it is an archive without arrays; unpack it"}
 	}
 	inputs, targets, err := chooseArrays(o, names)
 	if err != nil {

@@ -26,7 +26,7 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 	if !slices.ContainsFunc(targets, missing) || t.sparse != nil { // sparse files always have targets
 		return t, 0, nil
 	}
-	out, err := t.keep(ctx, "without a target", "no row has a target", func(_ int, cells []float64) bool {
+	out, err := t.keep(ctx, "without a target", "no row has a target; name another column as target", func(_ int, cells []float64) bool {
 		return !slices.ContainsFunc(targets, func(c int) bool { return cells[c] != cells[c] })
 	})
 	if err != nil {

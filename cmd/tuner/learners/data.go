@@ -260,6 +260,7 @@ var remedies = strings.NewReplacer(
 	"leave Float32 and the chunk file out, or let inputs be scaled", "leave out --keep-inputs, or --float32 and --chunk-file",
 	"hold out more validation rows", "raise --validation",
 	"use fewer folds", "use fewer --folds",
+	"name another column as target", "name another column with --target",
 	"or a larger max rows", "or a larger --max-rows",
 )
 
