@@ -99,7 +99,10 @@ parameters:
 			if title == "loss" {
 				column = "value.loss"
 			}
-			if title == "trial" || title == "state" {
+			switch title {
+			case "worker":
+				column = "worker"
+			case "trial", "state", "duration", "seconds", "message", "message and other metrics":
 				continue
 			}
 			if want[column] == nil {
@@ -158,6 +161,8 @@ parameters:
 				}
 			}
 		}
+		b.open(t, place.path+"#trials", "table.trials td")
+		same(place.name+", download of the trials", saved("trials"))
 		b.clean(t, place.name)
 	}
 }

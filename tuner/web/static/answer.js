@@ -4,19 +4,16 @@
 
 import { call } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
-import { command, copy, count, duration, exactly, h, number, percent, quote, trialURL } from "./dom.js";
+import { command, copy, count, duration, exactly, h, number, percent, quote, trialURL, yaml } from "./dom.js";
 import { figure } from "./figure.js";
 import { left } from "./states.js";
 
 /** shapes are the forms in which a configuration can be copied. */
 const shapes = /** @type {Record<string, (config: [string, any][]) => string>} */ ({
   flags: (config) => config.map(([k, v]) => quote(`--${k}=${v}`)).join(" "),
-  YAML: (config) => config.map(([k, v]) => `${plain(k)}: ${plain(v)}\n`).join(""),
+  YAML: (config) => config.map(([k, v]) => `${yaml(k)}: ${yaml(v)}\n`).join(""),
   Python: (config) => `{\n${config.map(([k, v]) => `    ${JSON.stringify(k)}: ${typeof v === "boolean" ? (v ? "True" : "False") : typeof v === "string" && !/^-?\d+$/.test(v) ? JSON.stringify(v) : v},\n`).join("")}}`,
 });
-
-/** plain writes a scalar of YAML, in quotes where it could be read as something else. */
-const plain = (/** @type {any} */ v) => (typeof v !== "string" || (/^[A-Za-z_][\w./-]*$/.test(v) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(v)) ? String(v) : JSON.stringify(v));
 
 /**
  * answer shows the best configuration of a study with one objective.

@@ -101,12 +101,12 @@ export function coordinate(/** @type {any} */ axis, /** @type {any} */ value) {
   return 1;
 }
 
-/** jittered spreads the values of a parameter with few levels over their cells, so that a picture shows how many there are. */
+/** jittered spreads the values of a parameter without numbers over their columns, so that a picture shows how many there are. */
 export function jittered(/** @type {Column} */ c, /** @type {number} */ n) {
   const levels = c.axis.levels;
-  if (!levels || levels > 256) return c.data;
+  if (!levels || levels > 256 || !["categorical", "ordinal"].includes(c.axis.kind)) return c.data;
   const out = new Uint16Array(n);
-  const width = (0.7 * TOP) / levels;
+  const width = (0.5 * TOP) / levels;
   let r = 1;
   for (let i = 0; i < n; i++) {
     r = (Math.imul(r, 1664525) + 1013904223) | 0;

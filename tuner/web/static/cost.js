@@ -1,12 +1,15 @@
 // @ts-check
 // How long trials took and what they cost.
 
-import { count, duration, h, number, percent, quote, trialStateNames } from "./dom.js";
+import { serverNow } from "./api.js";
+import { count, css, duration, h, number, onScheme, onWidth, percent, quote, trialStateNames } from "./dom.js";
 import { column } from "./columns.js";
 import { figure } from "./figure.js";
 import { bestSoFar, lineChart } from "./lines.js";
+import { frame, tips } from "./plot.js";
 
 const mostWorkers = 50;
+const fewTrials = 3; // of a worker, below which its median says little
 
 /**
  * @param {import("./study.js").Study} s
@@ -15,11 +18,19 @@ const mostWorkers = 50;
 export function cost(s, signal) {
   const chart = lineChart("Best so far over what was spent", signal);
   const by = h("select", { "aria-label": "What was spent", onchange: () => draw() }, h("option", { value: "time" }, "time of trials"), h("option", { value: "cost" }, "told cost"));
-  const scale = h("span", {});
   const facts = h("p", { class: "hint" });
   const place = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by state" });
   const body = h("div", {}, facts, place);
   const workers = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by worker" });
+
+  const slow = h("p", {});
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": "When each worker had which trial" }));
+  const time = h("div", { class: "chart" }, canvas);
+  const timed = h("span", {}, [["--accent", "completed"], ["--third", "running"], ["--best", "failed"], ["--muted", "pruned"]].flatMap(([c, t]) => [h("span", { class: "key line", style: { "background-color": `var(${c})` } }), t]));
+  let spot = (/** @type {number} */ _i, /** @type {number} */ _x) => /** @type {number[]|null} */ (null);
+  tips(time, s, (i, x) => spot(i, x));
+  onScheme(drawTimes, signal);
+  onWidth(time, drawTimes, signal);
 
   /** spent is what a trial took, NaN if that is unknown. */
   function spent() {
@@ -66,7 +77,58 @@ export function cost(s, signal) {
     const of = byWorker();
     workers.replaceChildren(asTable("Time and cost by worker", "worker", of.slice(0, mostWorkers), all), of.length > mostWorkers ? h("p", { class: "muted" }, `Only the first ${mostWorkers} of ${count(of.length)} workers are listed. The CSV has all of them.`) : "");
     whose.toggleAttribute("hidden", !of.length);
+    slow.textContent = slowest(of.filter((w) => w.measured >= fewTrials));
     draw();
+    drawTimes();
+  }
+
+  /** slowest names workers that take much longer than the others. */
+  function slowest(/** @type {any[]} */ list) {
+    if (list.length < 2) return "";
+    const late = list.flatMap((w) => {
+      const others = list.filter((x) => x !== w).map((x) => x.median).sort((a, b) => a - b);
+      const ratio = w.median / others[others.length >> 1];
+      return ratio > 1.3 ? [`${w.name} takes ${number(ratio, 2)} times as long as the others`] : [];
+    });
+    return late.length ? `By the median, ${late.join(", and ")}.` : "By the median, no worker is much slower than the others.";
+  }
+
+  /** spans are the times at which trials ran last, and on which worker. */
+  function spans() {
+    const [started, ended, c] = [column(s.table, "started"), column(s.table, "ended"), s.table.columns.find((x) => x.name === "worker")];
+    if (!started || !ended) return [];
+    const now = serverNow() / 1000;
+    const out = [];
+    for (let i = 0; i < s.table.n; i++) if (started[i] === started[i]) out.push({ i, from: started[i], to: ended[i] >= started[i] ? ended[i] : now, over: ended[i] >= started[i], name: c?.labels?.[c.data[i]] || "unnamed" });
+    return out;
+  }
+
+  /** drawTimes draws each trial as a bar in the row of its worker. */
+  function drawTimes() {
+    const list = spans();
+    when.toggleAttribute("hidden", !list.length);
+    if (!list.length || time.clientWidth < 50) return;
+    const names = [...new Set(list.map((p) => p.name))].sort().slice(0, mostWorkers);
+    let [low, high] = [Infinity, -Infinity];
+    for (const p of list) [low, high] = [Math.min(low, p.from), Math.max(high, p.to)];
+    const span = Math.max(1, high - low);
+    const marks = [0, 0.25, 0.5, 0.75, 1].map((u) => ({ u, label: new Date((low + u * span) * 1000).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false, ...(span > 86400 && { month: "short", day: "numeric" }) }) }));
+    const f = frame(canvas, { width: time.clientWidth, height: 56 + 26 * names.length, x: { title: "", ticks: marks }, y: { title: "", ticks: names.map((label, k) => ({ label, u: 1 - (k + 0.5) / names.length })) } });
+    const row = new Map(names.map((n, k) => [n, f.Y(1 - (k + 0.5) / names.length)]));
+    const X = (/** @type {number} */ v) => f.X((v - low) / span);
+    const at = new Map(list.map((p) => [p.i, p]));
+    const colours = /** @type {Record<string, string>} */ ({ completed: css("--accent"), running: css("--third"), failed: css("--best"), infeasible: css("--best"), pruned: css("--muted") });
+    for (const p of list) {
+      const y = row.get(p.name);
+      if (y === undefined) continue;
+      f.g.fillStyle = colours[trialStateNames[column(s.table, "state")[p.i]]] ?? css("--muted");
+      f.g.fillRect(X(p.from), y - 8, Math.max(1, X(p.to) - X(p.from) - 1), 16);
+    }
+    spot = (i, x) => {
+      const p = at.get(i);
+      const y = p && row.get(p.name);
+      return p && y !== undefined ? [Math.max(X(p.from), Math.min(X(p.to), x)), y] : null;
+    };
   }
 
   function draw() {
@@ -78,19 +140,19 @@ export function cost(s, signal) {
     const points = Array.from(order, (i) => /** @type {[number, number]} */ ([(sum += Math.max(0, each(i)) || 0), contending[i]]));
     const [unit, size] = by.value === "cost" ? ["cost", 1] : sum > 7200 ? ["hour", 3600] : sum > 120 ? ["minute", 60] : ["second", 1];
     for (const p of points) p[0] /= /** @type {number} */ (size);
-    chart.draw(sum > 0 ? [{ name: `best ${s.objective().name}`, ...bestSoFar(points, s.maximize()), colour: "--best", width: 2, stepped: true }] : [], { maximize: s.maximize(), x: String(unit) });
-    scale.textContent = unit === "cost" ? "" : `in ${unit}s`;
+    chart.draw(sum > 0 ? [{ name: `best ${s.objective().name}`, ...bestSoFar(points, s.maximize()), colour: "--best", width: 2, stepped: true }] : [], { maximize: s.maximize(), x: unit === "cost" ? "cost" : `time of trials, ${unit}s`, y: s.objective().name });
     element.toggleAttribute("hidden", !(sum > 0));
   }
 
-  const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by), scale], body: chart.element });
+  const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by)], body: chart.element });
   const table = figure({
     title: "Time and cost", name: `${s.name}-cost`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body,
     rows: () => [titles("state"), ...cells(byState())],
   });
   const whose = figure({
-    title: "By worker", name: `${s.name}-workers`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body: workers,
+    title: "By worker", name: `${s.name}-workers`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body: h("div", {}, slow, workers),
     hint: "The worker that had a trial last counts.", rows: () => [titles("worker"), ...cells(byWorker())],
   });
-  return { elements: [table, whose, element], update };
+  const when = figure({ title: "Timeline of the workers", name: `${s.name}-timeline`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: () => canvas, hint: timed, body: time, rows: () => [["trial", "worker", "started", "ended", "state"], ...spans().map((p) => [p.i, p.name, new Date(p.from * 1000).toISOString(), p.over ? new Date(p.to * 1000).toISOString() : "", s.stateOf(p.i)])] });
+  return { elements: [whose, when, table, element], update };
 }

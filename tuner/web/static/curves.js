@@ -19,7 +19,9 @@ export function curves(s, signal) {
   const note = h("p", { class: "hint" });
   const log = h("input", { type: "checkbox", onchange: () => draw(log.checked) });
   const wanted = h("input", { type: "text", size: "12", inputmode: "numeric", placeholder: "12 31", "aria-label": "Numbers of further trials", onchange: () => update() });
-  const known = /** @type {Map<number, {epoch: number, x: number[], y: number[]}>} */ (new Map());
+  const metric = h("select", { "aria-label": "Metric", onchange: () => draw() });
+  const known = /** @type {Map<number, {epoch: number, curves: Map<string, {x: number[], y: number[]}>}>} */ (new Map());
+  const curveOf = (/** @type {number} */ n) => known.get(n)?.curves.get(metric.value || s.objective().name) ?? { x: [], y: [] };
   let chosen = /** @type {{n: number, kind: string}[]} */ ([]);
   let busy = false;
 
@@ -50,10 +52,12 @@ export function curves(s, signal) {
       const due = chosen.filter((c) => !known.has(c.n) || (c.kind === "running" && (!changed || changed.has(c.n))) || known.get(c.n)?.epoch !== epochs[c.n]).map((c) => c.n);
       await Promise.all(Array.from({ length: atOnce }, async () => {
         for (let n = due.pop(); n !== undefined && !signal.aborted; n = due.pop()) {
-          const all = (await loadReports(`studies/${s.name}/trials/${n}`, signal)).get(s.objective().name) ?? [];
-          const last = all.reduce((e, p) => Math.max(e, Number(p.epoch)), 0);
-          const points = thin(all.filter((p) => Number(p.epoch) === last && Number.isFinite(p.value)), mostPoints);
-          known.set(n, { epoch: epochs[n], x: points.map((p) => p.step), y: points.map((p) => p.value) });
+          const reports = await loadReports(`studies/${s.name}/trials/${n}`, signal);
+          const last = [...reports.values()].flat().reduce((e, p) => Math.max(e, Number(p.epoch)), 0);
+          known.set(n, { epoch: epochs[n], curves: new Map([...reports].map(([name, all]) => {
+            const points = thin(all.filter((p) => Number(p.epoch) === last && Number.isFinite(p.value)), mostPoints);
+            return [name, { x: points.map((p) => p.step), y: points.map((p) => p.value) }];
+          })) });
         }
       }));
       draw();
@@ -65,11 +69,13 @@ export function curves(s, signal) {
   const style = /** @type {Record<string, any>} */ ({ best: { colour: "--best", width: 2.5 }, completed: { colour: "--accent", width: 1 }, running: { colour: "--third", width: 2 }, pruned: { colour: "--muted", dash: [5, 4], width: 1 }, chosen: { colour: "--fg", width: 2 } });
   function draw(/** @type {boolean|undefined} */ want = undefined) {
     if (want !== undefined) log.dataset.set = "1";
+    const names = [...new Set([s.objective().name, ...[...known.values()].flatMap((k) => [...k.curves.keys()])])];
+    if (metric.childElementCount !== names.length) metric.replaceChildren(...names.map((n) => h("option", { value: n, selected: n === metric.value }, n)));
     const lines = chosen.flatMap((c) => {
-      const k = known.get(c.n);
-      return k?.x.length ? [{ name: `#${c.n} (${c.kind})`, href: trialURL(s.name, c.n), x: k.x, y: k.y, ...style[c.kind] }] : [];
+      const k = curveOf(c.n);
+      return k.x.length ? [{ name: `#${c.n} (${c.kind})`, href: trialURL(s.name, c.n), x: k.x, y: k.y, ...style[c.kind] }] : [];
     });
-    const sc = chart.draw(lines, { maximize: s.maximize(), log: want ?? (log.dataset.set ? log.checked : undefined), x: "step", whole: true });
+    const sc = chart.draw(lines, { maximize: s.maximize(), log: want ?? (log.dataset.set ? log.checked : undefined), x: "step", y: metric.value, whole: true });
     log.checked = sc.log;
     log.disabled = !(sc.low > 0);
     const of = (/** @type {string} */ kind) => lines.filter((l) => l.name.endsWith(`(${kind})`)).length;
@@ -80,9 +86,9 @@ export function curves(s, signal) {
 
   const element = figure({
     title: "Reported values", name: `${s.name}-curves`, wide: true, cli: `tuner plot ${quote(s.name)} --only curves`, canvas: chart.canvas,
-    tools: [h("label", {}, log, " log"), h("label", {}, "also trials ", wanted)],
+    tools: [h("label", {}, "metric ", metric), h("label", {}, log, " log"), h("label", {}, "also trials ", wanted)],
     body: h("div", {}, chart.element, note),
-    rows: () => [["trial", "kind", "step", s.objective().name], ...chosen.flatMap((c) => (known.get(c.n)?.x ?? []).map((x, i) => [c.n, c.kind, x, known.get(c.n)?.y[i]]))],
+    rows: () => [["trial", "kind", "step", metric.value], ...chosen.flatMap((c) => curveOf(c.n).x.map((x, i) => [c.n, c.kind, x, curveOf(c.n).y[i]]))],
   });
   return { element, update };
 }

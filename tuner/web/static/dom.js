@@ -53,9 +53,11 @@ export function duration(/** @type {number} */ s) {
   s = Math.max(0, s);
   if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 60) return `${Math.round(s)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.round((s % 86400) / 3600)} h`;
+  const two = (/** @type {number} */ size, /** @type {string} */ unit, /** @type {number} */ small, /** @type {string} */ smaller) => {
+    const rest = Math.round((s % size) / small);
+    return `${Math.floor(s / size)} ${unit}${rest ? ` ${rest} ${smaller}` : ""}`;
+  };
+  return s < 3600 ? two(60, "min", 1, "s") : s < 86400 ? two(3600, "h", 60, "min") : two(86400, "d", 3600, "h");
 }
 
 /** studyURL and trialURL are addresses within the page. A file with a study has no page for each trial. */
@@ -129,6 +131,13 @@ export function command(/** @type {string} */ line) {
 
 /** quote makes an argument of a shell. */
 export const quote = (/** @type {string} */ s) => (/^[\w./:=@%+-]+$/.test(s) ? s : `'${s.replaceAll("'", `'\\''`)}'`);
+
+/** yaml writes a value in one line of YAML, with quotes where a text could be read as something else. @returns {string} */
+export function yaml(/** @type {any} */ v) {
+  if (Array.isArray(v)) return `[${v.map(yaml).join(", ")}]`;
+  if (v && typeof v === "object") return `{${Object.entries(v).map(([k, x]) => `${yaml(k)}: ${yaml(x)}`).join(", ")}}`;
+  return typeof v !== "string" || (/^[A-Za-z_][\w./-]*$/.test(v) && !/^(true|false|yes|no|on|off|null|y|n)$/i.test(v)) ? String(v) : JSON.stringify(v);
+}
 
 /** save offers a file for download. */
 export function save(/** @type {string} */ name, /** @type {Blob} */ blob) {

@@ -8,10 +8,10 @@ const shownRows = 200;
 
 /**
  * figure makes the frame. The table and the downloads are made when they are asked for.
- * @param {{title: string, hint?: any, name: string, cli?: string, tools?: any[], rows?: () => any[][]|Promise<any[][]>, canvas?: () => HTMLCanvasElement|null, body: any, wide?: boolean}} f
+ * @param {{title: string, hint?: any, name: string, cli?: string, tools?: any[], rows?: () => any[][]|Promise<any[][]>, canvas?: () => HTMLCanvasElement|null, body: any, wide?: boolean, downloads?: any[]}} f
  *   rows begins with the titles of the columns
  */
-export function figure({ title, hint, name, cli, tools = [], rows, canvas, body, wide }) {
+export function figure({ title, hint, name, cli, tools = [], rows, canvas, body, wide, downloads = [] }) {
   const id = `figure-${name}`;
   const table = h("div", { class: "as-table", hidden: true, tabindex: "0", role: "region", "aria-label": `${title} as a table` });
   const toggle = rows && h("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: async () => {
@@ -28,6 +28,7 @@ export function figure({ title, hint, name, cli, tools = [], rows, canvas, body,
     h("div", { class: "figure-foot" },
       toggle,
       rows && h("button", { type: "button", class: "quiet", onclick: async () => save(`${name}.csv`, csv(await rows())) }, "CSV"),
+      downloads,
       canvas && h("button", { type: "button", class: "quiet", onclick: () => picture(canvas(), name) }, "PNG"),
       cli && command(cli)),
     table);

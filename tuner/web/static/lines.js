@@ -58,7 +58,7 @@ export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} *
       width: box.clientWidth, height, legend: { show: false }, focus: { alpha: 0.25 },
       cursor: { y: false, focus: { prox: 24 }, points: { show: false } },
       scales: { x: { time: false }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
-      axes: [{ ...axis, ...titled(how.x), size: 30, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
+      axes: [{ ...axis, ...titled(how.x), size: 30, space: 70, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
         { ...axis, ...titled(how.y ?? ""), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       hooks: { setSeries: [(/** @type {any} */ u, /** @type {number|null} */ i) => {
         if (!i) return;

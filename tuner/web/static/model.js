@@ -57,6 +57,8 @@ async function predict(/** @type {import("./study.js").Study} */ s, /** @type {A
     l.at = l.u[near];
   }
   s.believed = null;
+  s.through = p.through?.values ?? null;
+  s.asked++;
   s.bestThen = s.best();
   if (s.recommended < 0 || !p.through) return;
   const here = (await call("Predict", { parent: `studies/${s.name}`, configs: [p.through] }, signal)).configs?.[0];

@@ -29,6 +29,19 @@ function options(/** @type {string} */ text) {
   return `{${Object.keys(out).sort().map((k) => `${JSON.stringify(k)}:${out[k]}`).join(",")}}`;
 }
 
+/** limited adds limits of metrics, such as latency <= 10, to options in JSON. It throws a text. */
+function limited(/** @type {string} */ json, /** @type {string[]} */ limits) {
+  if (!limits.length) return json;
+  const all = json ? JSON.parse(json) : {};
+  const each = (all.constraints ??= {});
+  for (const text of limits) {
+    const m = /^(.+?)\s*(<=|>=)\s*(\S+)$/.exec(text);
+    if (!m || !Number.isFinite(Number(m[3]))) throw `${text} must be a metric, <= or >=, and a number`;
+    (each[m[1]] ??= {})[m[2] === "<=" ? "max" : "min"] = Number(m[3]);
+  }
+  return JSON.stringify(all);
+}
+
 /** seconds reads a duration such as 12h or 1h30m, NaN if it is none. */
 export function seconds(/** @type {string} */ text) {
   if (!/^(\d+(\.\d+)?(h|m|s|ms))+$/.test(text)) return NaN;
@@ -64,6 +77,8 @@ export async function newStudy(/** @type {HTMLElement} */ main, /** @type {Abort
   const lease = input("lease");
   const retries = input("max-retries", { inputmode: "numeric", value: "3" });
   const seedField = input("seed", { inputmode: "numeric", value: String(seed) });
+  const metricLimits = input("metric-limits", { placeholder: "latency <= 10, accuracy >= 0.9" });
+  const limits = () => metricLimits.value.split(",").map((/** @type {string} */ t) => t.trim()).filter(Boolean);
   const proposer = select("proposer", methods.proposers.map((m) => m.name));
   const proposerOptions = input("proposer-options");
   const pruner = select("pruner", ["none", ...methods.pruners.map((m) => m.name)]);
@@ -120,7 +135,7 @@ export async function newStudy(/** @type {HTMLElement} */ main, /** @type {Abort
     };
     const method = (/** @type {any} */ choice, /** @type {any} */ e) => {
       try {
-        return { name: choice.value === "none" ? "" : choice.value, options: options(e.value) || undefined };
+        return { name: choice.value === "none" ? "" : choice.value, options: (choice === proposer ? limited(options(e.value), limits()) : options(e.value)) || undefined };
       } catch (x) {
         wrong.push(`${choice.value}: ${x}.`);
         return undefined;
@@ -146,6 +161,7 @@ export async function newStudy(/** @type {HTMLElement} */ main, /** @type {Abort
     const parts = ["tuner create-study", quote(name.value.trim() || "NAME"), "--space space.yaml"];
     for (const g of goals()) if (g.name) parts.push(`--${g.maximize ? "maximize" : "minimize"} ${quote(g.name)}`);
     const given = (/** @type {string} */ flag, /** @type {any} */ e) => e.value.trim() && parts.push(`--${flag} ${quote(e.value.trim())}`);
+    for (const text of limits()) parts.push(`--constraint ${quote(text)}`);
     given("max-trials", maxTrials);
     given("timeout", timeout);
     given("max-cost", maxCost);
@@ -239,13 +255,19 @@ export async function newStudy(/** @type {HTMLElement} */ main, /** @type {Abort
   } },
   h("section", { class: "figure", "aria-labelledby": "new-space-title" }, h("div", { class: "figure-head" }, h("h2", { id: "new-space-title" }, h("label", { for: "new-space" }, "Search space")),
     h("div", { class: "tools" }, h("button", { type: "button", class: "quiet", onclick: () => save("space.yaml", new Blob([editor.value], { type: "text/yaml" })) }, "Save as space.yaml"))),
-  editor, h("p", { class: "hint", id: "new-space-keys" }, "YAML or JSON, also that of Optuna or Katib. Tab inserts spaces, and Escape leaves the field."), findings),
+  editor, h("p", { class: "hint" }, "Add ", [["a parameter", "  name: {type: float, low: 0, high: 1}\n"], ["a condition", "  name: {type: float, low: 0, high: 1, when: {optimizer: sgd}}\n"], ["a constraint", "constraints:\n  - lr * batch <= 10\n"]].map(([what, text]) => h("button", { type: "button", class: "quiet", onclick: () => {
+    const at = text.startsWith("c") || !editor.value.includes("constraints:") ? editor.value.length : editor.value.indexOf("constraints:");
+    editor.setRangeText(editor.value && !editor.value.slice(0, at).endsWith("\n") ? `\n${text}` : text, at, at, "select");
+    editor.focus();
+    editor.dispatchEvent(new Event("input", { bubbles: true }));
+  } }, what))),
+  h("p", { class: "hint", id: "new-space-keys" }, "YAML or JSON, also that of Optuna or Katib. Tab inserts spaces, and Escape leaves the field."), findings),
   h("section", { class: "figure", "aria-labelledby": "new-study-title" }, h("h2", { id: "new-study-title" }, "Study"), h("div", { class: "fields" }, field("name", name, "letters a to z, digits, -, _ and dots")),
     h("h3", {}, "Objectives"), objectives, h("button", { type: "button", class: "quiet", onclick: () => {
       objective();
       draw();
     } }, "Add an objective"),
-    h("h3", {}, "Limits"), h("div", { class: "fields" }, field("trials", maxTrials, "empty for no limit"), field("timeout", timeout, "such as 12h, empty for no limit"), field("cost", maxCost, "sum of the told costs, empty for no limit"),
+    h("h3", {}, "Limits"), h("div", { class: "fields" }, field("trials", maxTrials, "empty for no limit"), field("timeout", timeout, "such as 12h, empty for no limit"), field("cost", maxCost, "sum of the told costs, empty for no limit"), field("metrics", metricLimits, "a trial that breaks one is infeasible"),
       field("lease", lease, "longest time of a trial without a heartbeat, empty for 1h"), field("retries", retries, "new starts of a trial whose lease expired")),
     h("h3", {}, "Method"), h("div", { class: "fields" }, field("proposer", proposer), field("its options", proposerOptions, proposerHint), field("pruner", pruner), field("its options", prunerOptions, prunerHint), field("seed", seedField)),
     faults, error, same, h("div", { class: "buttons" }, h("a", { class: "button", href: "/" }, "Cancel"), submit))));

@@ -6,7 +6,7 @@ import { count, css, h, onScheme, onWidth, quote, rgb } from "./dom.js";
 import { at, coordinate, exact, INACTIVE, parameters, ranks, scale, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 import { paretoOf } from "./front.js";
-import { paint, sized, text } from "./plot.js";
+import { cut, paint, sized, text } from "./plot.js";
 
 const height = 300;
 const margin = { left: 14, right: 58, top: 8, bottom: 8 };
@@ -176,13 +176,11 @@ export function parallel(s, signal, selected) {
         g.moveTo(x - 3, y);
         g.lineTo(x + 3, y);
         g.stroke();
-        text(g, clip(t.label), x + 6, Math.max(7, Math.min(height - 7, y)), colours);
+        text(g, cut(g, t.label, gap - 24), x + 6, Math.max(7, Math.min(height - 7, y)), colours);
       }
     });
     names.replaceChildren(...shown.map((a, k) => h("span", { class: a.axis ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap}px`, width: `${k === shown.length - 1 ? margin.right + 10 : gap - 6}px` } }, a.name)));
   }
-
-  const clip = (/** @type {string} */ s) => (s.length > 10 ? `${s.slice(0, 9)}…` : s);
 
   // Brushes by pointer.
   let drag = /** @type {{key: string, from: number}|null} */ (null);

@@ -66,7 +66,7 @@ export function frame(canvas, { width, height, x, y, small }) {
 }
 
 /** cut shortens a label to a width, in its middle, because names often differ at the end. */
-function cut(/** @type {CanvasRenderingContext2D} */ g, /** @type {string} */ s, /** @type {number} */ width) {
+export function cut(/** @type {CanvasRenderingContext2D} */ g, /** @type {string} */ s, /** @type {number} */ width) {
   if (g.measureText(s).width <= width) return s;
   let keep = s.length - 1;
   const short = () => `${s.slice(0, Math.ceil(keep / 2))}…${s.slice(s.length - Math.floor(keep / 2))}`;
@@ -85,7 +85,7 @@ export function line(/** @type {CanvasRenderingContext2D} */ g, /** @type {numbe
  * tips shows the trial that is under the pointer beside it, and opens it with a click.
  * @param {HTMLElement} box that holds the chart
  * @param {import("./study.js").Study} s
- * @param {(i: number) => number[]|null} place where a trial is in the box, null if nowhere
+ * @param {(i: number, x: number, y: number) => number[]|null} place where a trial is in the box, of which the pointer is at x and y, null if nowhere
  * @param {(i: number) => void} [say] hears of it
  */
 export function tips(box, s, place, say) {
@@ -101,7 +101,7 @@ export function tips(box, s, place, say) {
     const [x, y] = [e.clientX - r.left, e.clientY - r.top];
     let [best, least] = [-1, reach * reach];
     for (let i = 0; i < s.table.n; i++) {
-      const p = place(i);
+      const p = place(i, x, y);
       if (!p) continue;
       const d = (p[0] - x) ** 2 + (p[1] - y) ** 2;
       if (d < least) [best, least] = [i, d];
@@ -111,7 +111,7 @@ export function tips(box, s, place, say) {
     near = best;
     box.style.cursor = "pointer";
     if (!tip.isConnected) box.append(tip);
-    const p = /** @type {number[]} */ (place(best));
+    const p = /** @type {number[]} */ (place(best, x, y));
     fill(best, p, r);
     say?.(best);
   });

@@ -29,10 +29,10 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     { key: "name", title: "name", value: (s) => s.id, cell: (s) => [s.unread ? "" : h("input", { type: "checkbox", checked: chosen.has(s.id), "aria-label": `Compare ${s.id}`, "data-compare": s.id, onchange: (/** @type {any} */ e) => choose(s.id, e.target.checked) }), " ", h("a", { href: studyURL(s.id) }, s.id)] },
     { key: "state", title: "state", value: (s) => s.state, cell: (s) => (s.unread ? h("span", { class: "warn", title: s.unread }, "✕ not readable") : studyState(s)) },
     { key: "trials", title: "trials", value: (s) => s.total, num: true, cell: (s) => progress(s) },
-    { key: "best", title: "best measured", value: (s) => s.bestMeasured?.values?.[0] ?? NaN, num: true, cell: (s) => (s.bestMeasured?.values?.length ? [number(Number(s.bestMeasured.values[0]), 5), h("span", { class: "muted" }, ` ${s.spec.objectives[0].name}`)] : h("span", { class: "muted" }, (s.spec?.objectives?.length ?? 0) > 1 ? "several objectives" : "–")) },
-    { key: "rate", title: "last hour", value: (s) => Number(s.toldLastHour ?? 0), num: true, wide: true, cell: (s) => (s.toldLastHour ? `${count(Number(s.toldLastHour))} results` : "–") },
+    { key: "best", title: "best measured", value: (s) => s.bestMeasured?.values?.[0] ?? NaN, num: true, cell: (s) => (s.bestMeasured?.values?.length ? [number(Number(s.bestMeasured.values[0]), 5), " ", h("span", { class: "muted metric", title: s.spec.objectives[0].name }, s.spec.objectives[0].name)] : h("span", { class: "muted" }, (s.spec?.objectives?.length ?? 0) > 1 ? "several objectives" : "–")) },
+    { key: "rate", title: "last hour", value: (s) => Number(s.toldLastHour ?? 0), num: true, wide: true, cell: (s) => (s.toldLastHour ? `${count(Number(s.toldLastHour))} ${Number(s.toldLastHour) === 1 ? "result" : "results"}` : "–") },
     { key: "eta", title: "time left", value: (s) => left(s), num: true, wide: true, cell: (s) => (Number.isFinite(left(s)) ? duration(left(s)) : "–") },
-    { key: "running", title: "running", value: (s) => Number(s.running ?? 0), num: true, cell: (s) => count(Number(s.running ?? 0)) },
+    { key: "running", title: "running", value: (s) => Number(s.running ?? 0), num: true, cell: (s) => count(Number(s.running ?? 0)), wide: true },
     { key: "failed", title: "failed", value: (s) => s.failedShare, num: true, wide: true, cell: (s) => (s.failedShare ? `${Math.max(1, Math.round(100 * s.failedShare))} %` : "–") },
     { key: "last", title: "last result", value: (s) => -Date.parse(s.lastToldTime ?? s.createTime), num: true, wide: true, cell: (s) => (s.lastToldTime ? `${duration((serverNow() - Date.parse(s.lastToldTime)) / 1000)} ago` : "–") },
   ]);
@@ -142,7 +142,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     }
     const active = place.contains(document.activeElement) ? /** @type {any} */ (document.activeElement) : null;
     const focused = active?.dataset.sort ? `[data-sort="${active.dataset.sort}"]` : active?.dataset.compare ? `[data-compare="${active.dataset.compare}"]` : active?.href ? `a[href="${active.getAttribute("href")}"]` : "";
-    place.replaceChildren(h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies" }, h("caption", { class: "sr" }, "Studies"),
+    place.replaceChildren(h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Studies" }, h("table", { class: "studies list" }, h("caption", { class: "sr" }, "Studies"),
       h("thead", {}, h("tr", {}, columns.map((k) => h("th", { scope: "col", class: `${k.num ? "num" : ""} ${k.wide ? "wide-only" : ""}`, "aria-sort": sort.key === k.key ? (sort.down ? "descending" : "ascending") : null },
         h("button", { type: "button", class: "sort", "data-sort": k.key, onclick: () => {
           sort = { key: k.key, down: sort.key === k.key ? !sort.down : false };

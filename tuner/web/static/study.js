@@ -11,7 +11,7 @@ import { curves } from "./curves.js";
 import { front } from "./front.js";
 import { history } from "./history.js";
 import { parallel } from "./parallel.js";
-import { slices } from "./slices.js";
+import { contour, distribution, slices } from "./slices.js";
 import { beliefs, diagnosis, importances } from "./model.js";
 import { running } from "./running.js";
 import { trials } from "./trials.js";
@@ -49,6 +49,8 @@ export class Study {
     this.slices = /** @type {Map<string, any>} */ (new Map());
     this.recommended = -1; // the trial that the model recommends
     this.believed = /** @type {{trial: number, mean: number, sd: number, noise: number}|null} */ (null); // of the recommended trial
+    this.asked = 0; // times that the model was asked
+    this.through = /** @type {any} */ (null); // the recommended configuration
     this.bestThen = -1; // the best measured trial when the model was asked
     this.diagnosis = /** @type {any} */ (null);
     this.trials = /** @type {Map<number, Promise<Trial>>} */ (new Map()); // those that have ended and were asked for
@@ -220,7 +222,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   }
 
   const views = {
-    history: history(s, signal), running: running(s, signal, () => refresh()), importances: importances(s), slices: slices(s, signal),
+    history: history(s, signal), running: running(s, signal, () => refresh()), importances: importances(s), slices: slices(s, signal), contour: contour(s, signal), distribution: distribution(s, signal),
     parallel: parallel(s, signal, () => shown() === "trials" && views.trials.update()),
     trials: trials(s, () => ({ pass: views.parallel.selection(), text: views.parallel.describe() })),
     answer: answer(s), failures: failures(s, signal), diagnosis: diagnosis(s, signal), front: front(s, signal), settings: settings(s, () => refresh()),
@@ -232,7 +234,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
   const beside = () => side(views.running, views.failures, views.importances);
   const pages = /** @type {Record<string, () => View[]>} */ ({
     overview: () => (!s.anything() ? [views.failures, views.running] : several ? [views.front, views.parallel, views.history, beside()] : [views.answer, views.history, beside(), views.parallel]),
-    parameters: () => [views.parallel, views.slices],
+    parameters: () => [views.parallel, views.slices, views.contour, views.distribution],
     trials: () => [views.trials],
     curves: () => [views.curves],
     model: () => [views.diagnosis, views.importances],
@@ -299,7 +301,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     asked = { at: Date.now(), position: s.table.position };
     await beliefs(s, signal);
     if (signal.aborted) return;
-    if (shown() === "parameters") views.slices.update();
+    if (shown() === "parameters") for (const v of [views.slices, views.contour]) quietly(v.update());
     if (shown() !== "trials") views.importances.update();
     if (shown() === "overview" && !several && s.anything()) quietly(views.answer.update());
     if (s.importances) views.parallel.redraw();

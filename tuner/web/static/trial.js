@@ -3,14 +3,12 @@
 
 import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
-import { css, duration, exactly, h, number, onScheme, onWidth, quote, state, trialURL } from "./dom.js";
+import { css, duration, exactly, h, number, onScheme, onWidth, quote, state, trialURL, valueOf } from "./dom.js";
 import { again, notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
-import { wholes } from "./lines.js";
+import { titled, wholes } from "./lines.js";
 import { loadReports, thin } from "./running.js";
 import { failure, skeleton } from "./states.js";
-
-const value = (/** @type {any} */ v) => v.floatValue ?? v.stringValue ?? v.intValue ?? v.boolValue;
 
 /** trial shows a trial until the signal. */
 export async function trial(/** @type {HTMLElement} */ main, /** @type {string} */ study, /** @type {number} */ n, /** @type {AbortSignal} */ signal, /** @type {(text: string) => void} */ live) {
@@ -56,8 +54,8 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     const inactive = [...axes.keys()].filter((k) => !t.config?.[k]);
     const configuration = figure({
       title: "Configuration", name: `${study}-${n}-configuration`, cli: `tuner trials ${quote(study)} --first ${n} --limit 1 -f json`,
-      rows: () => [["parameter", "value"], ...config.map(([k, v]) => [k, value(v)])],
-      body: h("div", {}, h("table", { class: "config" }, h("caption", { class: "sr" }, "Configuration"), h("tbody", {}, config.map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, exactly(value(v))), h("td", { class: "range-cell" }, mark(axes.get(k), value(v))))))),
+      rows: () => [["parameter", "value"], ...config.map(([k, v]) => [k, valueOf(v)])],
+      body: h("div", {}, h("table", { class: "config" }, h("caption", { class: "sr" }, "Configuration"), h("tbody", {}, config.map(([k, v]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, exactly(valueOf(v))), h("td", { class: "range-cell" }, mark(axes.get(k), valueOf(v))))))),
         inactive.length ? h("p", { class: "hint" }, `Inactive: ${inactive.join(", ")}.`) : ""),
     });
     const predicted = t.suggestion?.mean ?? [];
@@ -74,8 +72,9 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
       body: h("div", {}, h("table", { class: "outcome" }, h("caption", { class: "sr" }, "Predicted and measured"), h("thead", {}, h("tr", {}, ["objective", "predicted", "measured", "difference"].map((x) => h("th", { scope: "col" }, x)))),
         h("tbody", {}, rows.map((/** @type {any[]} */ [k, m, sd, got, z]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, Number.isNaN(m) ? "no model yet" : `${number(m, 4)} ± ${number(sd, 2)}`), h("td", {}, h("strong", {}, exactly(got))), h("td", {}, number(z, 3)))),
           others.map(([k, m]) => h("tr", {}, h("th", { scope: "row" }, k), h("td", {}, ""), h("td", {}, /** @type {any} */ (m).values.map((/** @type {any} */ v) => exactly(Number(v))).join(", ")), h("td", {}, ""))))),
-      t.outcome?.message && h("p", {}, t.outcome.message)),
+      ),
     });
+    const why = t.outcome?.message ? h("section", { class: "figure wide why", "aria-labelledby": "why" }, h("h2", { id: "why" }, `Why it ${{ TRIAL_STATE_FAILED: "failed", TRIAL_STATE_PRUNED: "was pruned", TRIAL_STATE_INFEASIBLE: "is infeasible" }[/** @type {string} */ (t.state)] ?? "ended"}`), h("pre", { tabindex: "0", role: "region", "aria-label": "Message" }, t.outcome.message)) : "";
     const took = t.startTime ? ((t.endTime ? Date.parse(t.endTime) : serverNow()) - Date.parse(t.startTime)) / 1000 : NaN;
     const facts = /** @type {[string, any][]} */ ([
       ["state", [state(t.state), t.outcome?.reason ? ` ${t.outcome.reason.replace("FAIL_REASON_", "").toLowerCase()}` : ""]],
@@ -94,7 +93,7 @@ export async function trial(/** @type {HTMLElement} */ main, /** @type {string} 
     place.replaceChildren(
       h("div", { class: "study-head" }, h("dl", { class: "facts" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)))),
         h("div", { class: "actions" }, t.state === "TRIAL_STATE_RUNNING" && stopButton(study, t, load, ""), columns.length > 0 && s.state !== "STUDY_STATE_FINISHED" && again(study, s.spec, columns, t, load), n > 0 && h("a", { class: "button", href: trialURL(study, n - 1) }, "← previous"), h("a", { class: "button", href: trialURL(study, n + 1) }, "next →"))),
-      configuration, came, chart?.element ?? "",
+      why, configuration, came, chart?.element ?? "",
       notes({ name, attributes: t.attributes ?? {}, changed: load, scope: "worker" }),
       late.length ? h("section", { class: "figure" }, h("h2", {}, "Late results"), h("p", { class: "hint" }, "Outcomes told by workers that had lost the trial to another. They are not the trial's."), h("ul", {}, late.map((/** @type {any} */ l) => h("li", {}, `epoch ${l.epoch}: ${Object.entries(l.outcome?.metrics ?? {}).map(([k, m]) => `${k} ${(/** @type {any} */ (m).values ?? []).join(", ")}`).join("; ")}`)))) : "");
     chart?.draw();
@@ -127,7 +126,7 @@ function curve(/** @type {string} */ study, /** @type {any} */ t, /** @type {num
       return steps.map((x) => at.get(x) ?? null);
     });
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
-    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, incrs: wholes }, { ...axis, size: 60 }], legend: { show: false }, cursor: { y: false },
+    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, ...titled("step"), size: 30, incrs: wholes }, { ...axis, ...titled(names.length === 1 ? names[0] : "value"), size: 60 }], legend: { show: false }, cursor: { y: false },
       series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
     for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
   }

@@ -2,15 +2,22 @@
 // All trials as a table, of which only the rows in view are elements, and some of them beside
 // each other.
 
-import { count, exactly, h, quote, trialStateNames, trialURL } from "./dom.js";
+import { APIError, call, offline } from "./api.js";
+import { count, csv, duration, exactly, h, number, quote, save, trialState, trialStateNames, trialURL, valueOf } from "./dom.js";
 import { column, exact, INACTIVE, limited, objectives, parameters } from "./columns.js";
 import { figure } from "./figure.js";
 
 const rowHeight = 30;
 /** mostTrials is how many trials the page compares. */
 const mostTrials = 8;
+const pageSize = 1000; // trials of one answer, for downloads
+const unhappy = ["failed", "infeasible", "pruned"]; // states with a message
+
+/** tests are the comparisons that a filter may make. */
+const tests = /** @type {Record<string, (a: any, b: any) => boolean>} */ ({ "=": (a, b) => String(a) === String(b) || Number(a) === Number(b), "<": (a, b) => Number(a) < Number(b), ">": (a, b) => Number(a) > Number(b), "<=": (a, b) => Number(a) <= Number(b), ">=": (a, b) => Number(a) >= Number(b) });
 
 /**
+ * @typedef {{key: string, title: string, value: (i: number) => any, text: (i: number) => any, cell?: (i: number) => any}} Column
  * @param {import("./study.js").Study} s
  * @param {() => {pass: Uint8Array|null, text: string}} selection of the parallel coordinates
  */
@@ -20,23 +27,14 @@ export function trials(s, selection) {
   const table = h("table", { class: "trials" }, h("caption", { class: "sr" }, "Trials of the study"), h("thead", {}, head), body);
   const frame = h("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": "List of trials" }, table);
   const status = h("p", { class: "readout", role: "status" });
-  const jump = h("input", { type: "text", inputmode: "numeric", size: "7", "aria-label": "Go to the trial with this number", placeholder: "number", onchange: () => {
-    const n = Number(jump.value.replace("#", ""));
-    const k = order.indexOf(n);
-    jump.setAttribute("aria-invalid", String(k < 0));
-    if (k < 0) {
-      status.textContent = `No trial ${jump.value} is in the list.`;
-      return;
-    }
-    frame.scrollTop = k * rowHeight;
-    marked = n;
-    draw();
-  } });
-  const only = h("select", { "aria-label": "Which trials", onchange: () => update() }, ["all", "completed", "running", "failed", "infeasible", "pruned", "queued"].map((w) => h("option", { value: w }, w)));
+  const filter = h("input", { type: "search", size: "22", placeholder: "lr<0.01 adam", "aria-label": "Filter by values or words", oninput: () => update() });
+  const only = h("select", { "aria-label": "Which trials", onchange: () => update() }, ["all", ...trialStateNames.filter(Boolean)].map((w) => h("option", { value: w }, w)));
+  const choice = h("div", { class: "column-choice" });
+  const hidden = /** @type {Set<string>} */ (new Set());
   let sort = { key: "#", down: true };
   let order = new Uint32Array(0);
-  let columns = /** @type {{key: string, title: string, value: (i: number) => any, text?: (i: number) => string, data?: any}[]} */ ([]);
-  let marked = -1;
+  let columns = /** @type {Column[]} */ ([]);
+  let shown = columns;
   const chosen = /** @type {Set<number>} */ (new Set());
   const compared = beside(s, () => [...chosen].sort((a, b) => a - b));
 
@@ -51,37 +49,68 @@ export function trials(s, selection) {
     compared.update();
   }
 
-  async function update() {
-    await s.need(["config/"]);
+  /** all lists the columns. */
+  function all() {
     const t = s.table;
-    const states = column(t, "state");
-    columns = [
-      { key: "#", title: "trial", value: (i) => i },
-      { key: "state", title: "state", value: (i) => states[i] + (s.breaks(i) ? 0.5 : 0), text: (i) => s.stateOf(i) },
-      ...objectives(t).map((c) => ({ key: `o:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
-      ...limited(t).map((c) => ({ key: `m:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i] })),
+    const [states, started, ended] = ["state", "started", "ended"].map((k) => column(t, k));
+    const worker = t.columns.find((c) => c.name === "worker"); // an older server sends none
+    const of = (/** @type {string} */ key, /** @type {any} */ c) => ({ key: `${key}:${c.name}`, title: c.name, value: (/** @type {number} */ i) => c.data[i], text: (/** @type {number} */ i) => exactly(c.data[i]) });
+    return /** @type {Column[]} */ ([
+      { key: "#", title: "trial", value: (i) => i, text: String, cell: (i) => [h("input", { type: "checkbox", checked: chosen.has(i), "aria-label": `Compare trial ${i}`, "data-compare": i, onchange: (/** @type {any} */ e) => choose(i, e.target) }), " ", h("a", { href: trialURL(s.name, i) }, count(i))] },
+      { key: "state", title: "state", value: (i) => states[i] + (s.breaks(i) ? 0.5 : 0), text: (i) => s.stateOf(i), cell: (i) => (s.breaks(i) ? h("span", { class: "state failed" }, "breaks a constraint") : trialState(states[i])) },
+      ...objectives(t).map((c) => of("o", c)),
+      ...limited(t).map((c) => of("m", c)),
+      { key: "took", title: "duration", value: (i) => ended[i] - started[i], text: (i) => (ended[i] >= started[i] ? duration(ended[i] - started[i]) : "–") },
+      ...(worker ? [{ key: "worker", title: "worker", value: (/** @type {number} */ i) => worker.data[i], text: (/** @type {number} */ i) => worker.labels?.[worker.data[i]] ?? "" }] : []),
+      ...(offline ? [] : [{ key: "told", title: "message and other metrics", value: (/** @type {number} */ i) => states[i], text: () => "", cell: (/** @type {number} */ i) => h("span", { class: "told", "data-told": states[i] ? i : "" }) }]),
       ...parameters(t).map((c) => {
         const read = exact(t, c);
-        const value = (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.axis.levels ? c.data[i] : read(i));
-        return { key: `p:${c.name}`, title: c.name, value, text: (/** @type {number} */ i) => exactly(read(i)) };
+        return { key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.axis.levels ? c.data[i] : read(i)), text: (/** @type {number} */ i) => exactly(read(i)) };
       }),
-    ];
+    ]);
+  }
+
+  async function update() {
+    await s.need(["config/", "started", "ended", "worker", "metric/"]);
+    columns = all();
+    shown = columns.filter((c) => !hidden.has(c.key));
     const { pass, text } = selection();
     const wanted = trialStateNames.indexOf(only.value);
+    const states = column(s.table, "state");
+    const [passes, fault] = filtering();
     const list = [];
-    for (let i = 0; i < t.n; i++) if ((!pass || pass[i]) && (wanted < 0 || states[i] === wanted)) list.push(i);
+    for (let i = 0; i < s.table.n; i++) if ((!pass || pass[i]) && (wanted < 0 || states[i] === wanted) && passes(i)) list.push(i);
     order = Uint32Array.from(list);
     resort();
-    status.textContent = `${count(order.length)} of ${count(t.n)} trials${pass ? `, with ${text}` : ""}`;
-    head.replaceChildren(...columns.map((c) => h("th", { scope: "col", "aria-sort": sort.key === c.key ? (sort.down ? "descending" : "ascending") : null },
-      h("button", { type: "button", class: "sort", onclick: () => {
+    status.textContent = fault || `${count(order.length)} of ${count(s.table.n)} trials${pass ? `, with ${text}` : ""}`;
+    head.replaceChildren(...shown.map((c) => h("th", { scope: "col", "aria-sort": sort.key === c.key ? (sort.down ? "descending" : "ascending") : null },
+      h("button", { type: "button", class: "sort", title: c.title, onclick: () => {
         sort = { key: c.key, down: sort.key === c.key ? !sort.down : false };
         update();
       } }, c.title, h("span", { "aria-hidden": "true" }, sort.key === c.key ? (sort.down ? " ↓" : " ↑") : "")))));
+    if (choice.childElementCount !== columns.length - 1) choice.replaceChildren(...columns.slice(1).map((c) => h("label", {}, h("input", { type: "checkbox", checked: !hidden.has(c.key), onchange: (/** @type {any} */ e) => {
+      if (e.target.checked) hidden.delete(c.key);
+      else hidden.add(c.key);
+      update();
+    } }), " ", c.title)));
     table.setAttribute("aria-rowcount", String(order.length + 1));
     draw();
-    for (const i of chosen) if (i >= t.n) chosen.delete(i);
+    for (const i of chosen) if (i >= s.table.n) chosen.delete(i);
     compared.update();
+  }
+
+  /** filtering reads the filter: comparisons with a column, and words that any column has. @returns {[(i: number) => boolean, string]} */
+  function filtering() {
+    const parts = filter.value.split(/\s+/).filter(Boolean).map((/** @type {string} */ part) => {
+      const m = /^(.+?)(<=|>=|=|<|>)(.+)$/.exec(part);
+      const c = m && columns.find((x) => x.title === m[1]);
+      if (m && !c) return part;
+      const word = part.toLowerCase();
+      return c && m ? (/** @type {number} */ i) => tests[m[2]](c.text(i), m[3]) : (/** @type {number} */ i) => columns.some((x) => String(x.text(i)).toLowerCase().includes(word));
+    });
+    const fault = parts.find((/** @type {any} */ p) => typeof p === "string");
+    filter.setAttribute("aria-invalid", String(Boolean(fault)));
+    return fault ? [() => true, `${fault} names no column.`] : [(i) => parts.every((/** @type {any} */ p) => p(i)), ""];
   }
 
   function resort() {
@@ -95,17 +124,39 @@ export function trials(s, selection) {
     order.sort((a, b) => (keys[a] === Infinity || keys[b] === Infinity ? (keys[a] === keys[b] ? a - b : keys[a] === Infinity ? 1 : -1) : sign * (keys[a] - keys[b]) || a - b));
   }
 
+  let telling = 0;
   function draw() {
     const first = Math.max(0, Math.floor(frame.scrollTop / rowHeight) - 5);
     const last = Math.min(order.length, first + Math.ceil((frame.clientHeight || 560) / rowHeight) + 10);
-    const spacer = (/** @type {number} */ rows) => rows > 0 && h("tr", { class: "spacer", "aria-hidden": "true" }, h("td", { colspan: columns.length, style: { height: `${rows * rowHeight}px` } }));
+    const spacer = (/** @type {number} */ rows) => rows > 0 && h("tr", { class: "spacer", "aria-hidden": "true" }, h("td", { colspan: shown.length, style: { height: `${rows * rowHeight}px` } }));
     const rows = [];
     for (let k = first; k < last; k++) {
       const i = order[k];
-      rows.push(h("tr", { "aria-rowindex": k + 2, class: i === marked ? "marked" : s.breaks(i) ? "muted" : "" }, columns.map((c) => h("td", {}, c.key === "#" ? [h("input", { type: "checkbox", checked: chosen.has(i), "aria-label": `Compare trial ${i}`, "data-compare": i, onchange: (/** @type {any} */ e) => choose(i, e.target) }), " ", h("a", { href: trialURL(s.name, i) }, count(i))] : c.text ? c.text(i) : exactly(c.value(i))))));
+      rows.push(h("tr", { "aria-rowindex": k + 2, class: s.breaks(i) ? "muted" : "" }, shown.map((c) => h("td", { title: c.cell ? null : c.text(i) }, c.cell ? c.cell(i) : c.text(i)))));
     }
     body.replaceChildren(...[spacer(first), ...rows, spacer(order.length - last)].filter(Boolean));
-    if (!order.length) body.replaceChildren(h("tr", {}, h("td", { colspan: columns.length, class: "empty" }, "No trial matches.")));
+    if (!order.length) body.replaceChildren(h("tr", {}, h("td", { colspan: shown.length, class: "empty" }, "No trial matches.")));
+    clearTimeout(telling);
+    telling = setTimeout(tell, 150);
+  }
+
+  /** tell asks for what no column has of the rows in view. */
+  async function tell() {
+    for (const cell of body.querySelectorAll("[data-told]")) {
+      if (!cell.isConnected || cell.dataset.told === "") continue;
+      const i = Number(cell.dataset.told);
+      const state = trialStateNames[column(s.table, "state")[i]];
+      if (!unhappy.includes(state) && state !== "completed") continue;
+      try {
+        const t = await s.trial(i);
+        const known = limited(s.table).map((c) => c.name);
+        cell.textContent = [t.message.trim().split("\n").at(-1), ...t.others.filter(([k]) => !known.includes(k)).map(([k, v]) => `${k} ${number(v)}`)].filter(Boolean).join(", ");
+        cell.title = t.message;
+      } catch (e) {
+        if (!(e instanceof APIError)) throw e;
+        return;
+      }
+    }
   }
   let due = 0;
   frame.addEventListener("scroll", () => {
@@ -115,11 +166,43 @@ export function trials(s, selection) {
     });
   });
 
+  /** records lists the trials in the table with all that is known of them. */
+  async function records() {
+    const wanted = new Set(order);
+    if (offline) return Promise.all([...order].map(async (i) => {
+      const t = await s.trial(i);
+      return { trial: i, state: t.state, config: Object.fromEntries(t.config), values: Object.fromEntries(s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => [o.name, t.values[k]])), metrics: Object.fromEntries(t.others), worker: t.worker, seconds: t.seconds, message: "" };
+    }));
+    const out = [];
+    let pageToken = "";
+    do {
+      const page = await call("ListTrials", { parent: `studies/${s.name}`, pageSize, pageToken });
+      for (const t of page.trials ?? []) {
+        const i = Number(t.number ?? 0);
+        if (!wanted.has(i)) continue;
+        const all = Object.entries(t.outcome?.metrics ?? {}).map(([k, m]) => /** @type {[string, number]} */ ([k, m.values.reduce((/** @type {number} */ a, /** @type {any} */ v) => a + Number(v), 0) / m.values.length]));
+        const own = (/** @type {string} */ k) => s.info.spec.objectives.some((/** @type {any} */ o) => o.name === k);
+        out.push({ trial: i, state: t.state.replace("TRIAL_STATE_", "").toLowerCase(), config: Object.fromEntries(Object.entries(t.config ?? {}).sort().map(([k, v]) => [k, valueOf(v)])), values: Object.fromEntries(all.filter(([k]) => own(k))), metrics: Object.fromEntries(all.filter(([k]) => !own(k))),
+          worker: t.worker ?? "", seconds: t.startTime && t.endTime ? (Date.parse(t.endTime) - Date.parse(t.startTime)) / 1000 : NaN, message: t.outcome?.message ?? "" });
+      }
+      pageToken = page.nextPageToken ?? "";
+    } while (pageToken);
+    return out;
+  }
+  async function rows() {
+    const all = await records();
+    const keys = (/** @type {string} */ part) => [...new Set(all.flatMap((r) => Object.keys(/** @type {any} */ (r)[part])))];
+    const parts = ["config", "values", "metrics"].flatMap((part) => keys(part).map((k) => [part, k]));
+    return [["trial", "state", ...parts.map(([, k]) => k), "worker", "seconds", "message"], ...all.map((/** @type {any} */ r) => [r.trial, r.state, ...parts.map(([part, k]) => r[part][k] ?? ""), r.worker, r.seconds, r.message])];
+  }
+
   const element = figure({
     title: "Trials", name: `${s.name}-trials`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`,
-    tools: [h("label", {}, "show ", only), h("label", {}, "go to ", jump)],
-    hint: "Tick up to 8 trials to compare them.",
+    tools: [h("label", {}, "filter ", filter), h("label", {}, "show ", only), h("details", { class: "columns" }, h("summary", {}, "Columns"), choice)],
+    hint: "Tick up to 8 trials to compare them. The filter takes words and comparisons such as lr<0.01.",
     body: h("div", {}, status, frame),
+    downloads: [h("button", { type: "button", class: "quiet", onclick: async () => save(`${s.name}-trials.csv`, csv(await rows())) }, "CSV"),
+      h("button", { type: "button", class: "quiet", onclick: async () => save(`${s.name}-trials.json`, new Blob([JSON.stringify(await records(), null, 1)], { type: "application/json" })) }, "JSON")],
   });
   return { elements: [element, compared.element], update };
 }
