@@ -108,6 +108,11 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("Upgrade to the same format: from %d, %v", from, err)
 	}
 	later := InitOptions{Program: "test 2", migrations: append(migrations[:len(migrations):len(migrations)], "CREATE TABLE @.later (n int)")}
+	dry := later
+	dry.DryRun, dry.Grant = true, "no such role"
+	if id, from, err := Upgrade(t.Context(), address, dry); err != nil || from != Format || id.Format != Format+1 || id.Store != s.Identity().Store {
+		t.Errorf("a dry run = %+v from %d, %v", id, from, err)
+	}
 	id, from, err := Upgrade(t.Context(), address, later)
 	if err != nil || from != Format || id.Format != Format+1 || id.Store != s.Identity().Store || id.Writer != "test 2" {
 		t.Errorf("Upgrade = %+v from %d, %v", id, from, err)

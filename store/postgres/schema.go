@@ -85,6 +85,8 @@ type InitOptions struct {
 	Grant string
 	// Program names the program and version that writes.
 	Program string
+	// DryRun makes Upgrade say what it would do, without a change.
+	DryRun bool
 
 	migrations []string // replaces migrations in tests
 }
@@ -115,10 +117,14 @@ func Upgrade(ctx context.Context, address string, o InitOptions) (id Identity, f
 			return m.missing
 		}
 		id, from = m.identity, m.identity.Format
-		if from >= m.newest {
-			return m.exact()
+		switch {
+		case from >= m.newest:
+			err = m.exact()
+		case o.DryRun:
+			id.Format = m.newest
+		default:
+			id, err = m.apply(ctx, tx, o)
 		}
-		id, err = m.apply(ctx, tx, o)
 		return err
 	})
 	return id, from, err
@@ -192,6 +198,9 @@ func migrate(ctx context.Context, address string, o InitOptions, f func(tx pgx.T
 		}
 		if err := f(tx, m); err != nil {
 			return err
+		}
+		if o.DryRun {
+			return nil
 		}
 		return grant(ctx, tx, m.schema, o.Grant)
 	})

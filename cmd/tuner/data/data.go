@@ -175,21 +175,31 @@ another (?schema=NAME). If they are there already, it changes nothing but the ri
 		Use:   "upgrade [URL]",
 		Short: "Upgrade the tables of a store in a database",
 		Long: `Upgrade changes the tables of a store to the format of this program. Stop all servers
-and commands that use the store first, because older programs refuse the new format.`,
-		Example: "  tuner store upgrade postgres://owner@db.example.org/tuner",
+and commands that use the store first, because older programs refuse the new format, and
+make a backup. With --dry-run it says what it would do, and changes nothing.
+
+A file needs no upgrade, because a program reads the files of all earlier ones.`,
+		Example: "  tuner store upgrade --dry-run postgres://owner@db.example.org/tuner",
 		Args:    cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := storeAddress(g, cmd, args)
 			if err != nil {
 				return err
 			}
+			if !postgres.IsAddress(address) {
+				return cli.Usagef("%s is a file, which needs no upgrade, because this program reads the files of all earlier ones; name a database", address)
+			}
 			id, from, err := postgres.Upgrade(cmd.Context(), address, o)
 			if err != nil {
 				return cli.DatabaseError(err)
 			}
 			text := fmt.Sprintf("Upgraded store %s from format %d to %d", id.Store[:8], from, id.Format)
-			if from == id.Format {
+			switch {
+			case from == id.Format:
 				text = fmt.Sprintf("Store %s has format %d already", id.Store[:8], id.Format)
+			case o.DryRun:
+				text = fmt.Sprintf("Would upgrade store %s from format %d, written by %s, to %d. Older programs refuse it then, so stop all that use it and make a backup first",
+					id.Store[:8], from, cli.Clean(id.Writer), id.Format)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
 			return err
@@ -198,6 +208,7 @@ and commands that use the store first, because older programs refuse the new for
 	for _, c := range []*cobra.Command{initialise, upgrade} {
 		c.Flags().StringVar(&o.Grant, "grant", "", "`role` that gets the rights to read and write studies")
 	}
+	upgrade.Flags().BoolVar(&o.DryRun, "dry-run", false, "check only, without a change")
 	cmd.AddCommand(cli.Connects(cli.ToDatabase, initialise, upgrade)...)
 	return cmd
 }
