@@ -11,6 +11,7 @@ from conftest import REPOSITORY
 
 import bkb
 from bkb import _codec, _errors
+from bkb._goals import Goals
 from bkb._transport import Failure
 from bkb._views import TrialView
 
@@ -18,7 +19,7 @@ SPACE = {"x": bkb.Float(0, 1), "n": bkb.Int(-(2**60), 2**60)}
 
 
 def test_zero_values_that_the_wire_leaves_out() -> None:
-    view = TrialView.decode({"name": "studies/s/trials/0"}, ("loss",))
+    view = TrialView.decode({"name": "studies/s/trials/0"}, Goals(("loss",), ("minimize",)))
     assert (view.number, view.epoch, view.worker, view.cost) == (0, 0, "", 0.0)
     assert view.value is None and view.params == {} and view.suggestion is None
 

@@ -317,7 +317,7 @@ def test_views_before_the_first_generation(shared: bkb.Client, name: str) -> Non
     study = make(shared, name)
     assert not study.space and study.trials == []
     with pytest.raises(bkb.InvalidRequest, match="which has no parameters yet"):
-        study.enqueue({"x": 1})
+        study.add_trials([{"params": {"x": 1}, "value": 1}])
     with study.ask() as trial:
         x = trial.suggest_float("x", 0, 1)
         view = trial.tell(state="infeasible")

@@ -132,7 +132,7 @@ def test_arrays_as_numbers(shared: bkb.Client, name: str) -> None:
     s.enqueue({"x": half})
     s.optimize(objective, n_trials=len(values))
     assert [t.value for t in s.trials] == [0.5] * len(values)
-    assert s.trial(0).attributes == {"n": "3", "half": "0.5", "shape": "[2, 3]"}
+    assert s.trial(0).attributes == {"n": 3, "half": 0.5, "shape": [2, 3]}
     s.ask().tell(half, std_err=half, cost=half)
     assert s.trial(len(values)).cost == 0.5
     with pytest.raises(bkb.InvalidRequest, match="an attribute holds <object"):

@@ -166,11 +166,24 @@ def decode_time(text: str | None) -> datetime | None:
 
 
 def encode_attributes(attributes: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return attributes with their values as text."""
+    """Return attributes as texts. A text stands for itself, but for one that JSON reads."""
     return {
-        str(k): v if isinstance(v, str) else json.dumps(v, default=_listed)
+        str(k): v
+        if isinstance(v, str) and decode_attribute(v) == v
+        else json.dumps(v, default=_listed)
         for k, v in (attributes or {}).items()
     }
+
+
+def decode_attribute(text: str) -> Any:
+    """Return the value of an attribute, which is the text if JSON does not read it."""
+    try:
+        return json.loads(text) if text[:1] in _BEGINS else text
+    except ValueError:
+        return text
+
+
+_BEGINS = tuple('{["-0123456789tfnNI')  # of values in JSON
 
 
 def _listed(value: Any) -> Any:

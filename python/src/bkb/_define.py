@@ -31,13 +31,22 @@ from ._codec import (
     encode_float,
     encode_int,
 )
-from ._domains import at, contains, covers, fit, merge
+from ._domains import at, check_values, complete, contains, covers, fit, merge
 from ._errors import InvalidRequest
 from ._goals import MARK
 from ._held import Held, Source
 from ._presence import MOST_VALUES, Presence, Value
 from ._service import AnyState, Service
-from ._space import Categorical, Int, Parameter, Space, encode_config, has_names, same
+from ._space import (
+    Categorical,
+    Int,
+    Parameter,
+    Space,
+    by_name,
+    encode_config,
+    has_names,
+    same,
+)
 from ._views import StudyRecord, StudyStatus, TrialView, as_dict, encode_new
 
 log = logging.getLogger("bkb")
@@ -48,6 +57,7 @@ LEFT = "bkb:left"  # of a generation, the trials that may still begin
 BASE = "bkb:base"  # of a generation, how many numbers of trials the ones before used
 NEXT = "bkb:next"  # of a generation whose successor is being made
 PAUSED = "paused"  # value of NEXT if the user had paused the study
+FIXED = "bkb:fixed"  # of a trial that was in the queue before its parameters were known
 PARAMS = "bkb:params"  # of a trial that did not run as asked
 ID = "bkb:id"  # of a trial that was taken over, generation and number of its origin
 NUMBER = "bkb:number"  # of a trial that was taken over, its number in the series
@@ -247,6 +257,15 @@ class Series(Source):
             study, place = self.locate(number)
             return self._forward(self._of(study), self.service.tell(study, place, 0, outcome))
 
+    def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
+        """Put a configuration in the queue, before the parameters are known as a note."""
+        study = self.newest()
+        if self._current.parameters:
+            return super().enqueue(params, attributes)
+        notes = {**(attributes or {}), FIXED: {n: by_name(v) for n, v in params.items()}}
+        config = encode_config(study.space, {MARK: MARK})
+        return self.shown(study, self.service.enqueue(study, config, notes))
+
     def add(self, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""
         self.refresh()
@@ -321,9 +340,12 @@ class Series(Source):
             merge(name, known, p)
         else:
             _check_case(name, {**g.parameters, **trial.domains})
-        value = trial.asked.get(name)
+        fixed = trial.view.attributes.get(FIXED, {})
+        value = fixed.get(name, trial.asked.get(name))
         if value is not None:
             value = p.coerce(value)  # the server may have made an int a float
+        if name in fixed:
+            check_values({name: value}, {name: p})
         if value is None or not contains(p, value):
             first = g.index == 0 and trial.view.number == 0
             value = at(p, 0.5 if first else _draw(self._seed, trial, name))
@@ -492,7 +514,7 @@ class Series(Source):
             if self._options["proposer"] is not None:
                 spec["proposer"] = self._options["proposer"]
         ours = (MARK, WHOLE, LEFT, NEXT)
-        notes = self._current.status().attributes
+        notes = StudyRecord.of(self.service.get(self._current.name)).attributes
         attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self.study.uid}
         attributes[BASE] = str(self._current.used())
         limit = int(spec.get("maxTrials", 0))
@@ -508,7 +530,7 @@ class Series(Source):
         if spec.get("maxCost"):
             spent = sum(g.status().cost for g in self._generations)
             spec["maxCost"] = encode_float(max(1e-9, float(spec["maxCost"]) - spent))
-        spec["attributes"] = encode_attributes(attributes)
+        spec["attributes"] = attributes
         return spec
 
     def _take_over(self) -> None:
@@ -532,15 +554,19 @@ class Series(Source):
 
     def _encode(self, view: TrialView, old: _Generation, new: _Generation) -> JSON | None:
         ran, space = _ran(view), new.parameters
+        origin = f"{old.index}/{view.number}"
         config = fit(ran, space) or fit({**view.params, **ran}, space)
+        if config is None and view.state == "queued":
+            coerced = {n: space[n].coerce(v) for n, v in ran.items() if n in space}
+            known = {n: v for n, v in coerced.items() if contains(space[n], v)}
+            config = complete(known, space, {}, f"{self._seed}/{origin}")
         if config is None:
             return None
-        origin = f"{old.index}/{view.number}"
         attributes = {k: v for k, v in view.attributes.items() if k != REPLACED}
         attributes[ID] = origin
-        attributes[NUMBER] = str(old.number(view))
+        attributes[NUMBER] = old.number(view)
         if config != ran:
-            attributes.setdefault(PARAMS, json.dumps(ran))
+            attributes.setdefault(FIXED if view.state == "queued" else PARAMS, dict(ran))
         if view.state == "queued":
             m: JSON = {
                 "config": encode_config(new.study.space, new.whole(config)),
@@ -565,10 +591,8 @@ class Series(Source):
 
 def _ran(view: TrialView) -> Mapping[str, ParamValue]:
     """Return the parameters that a trial ran with."""
-    if PARAMS in view.attributes:
-        ran: dict[str, ParamValue] = json.loads(view.attributes[PARAMS])
-        return ran
-    return view.params
+    ran: Mapping[str, ParamValue] = view.attributes.get(PARAMS, view.params)
+    return view.attributes.get(FIXED, ran) if view.state == "queued" else ran
 
 
 def _keys(

@@ -4,18 +4,58 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._codec import ParamValue
 from ._errors import InvalidRequest
-from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter
+from ._goals import Goals
+from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, coerce
+from ._views import TrialView, check_over
 
 
 def fit(
     params: Mapping[str, ParamValue], space: Mapping[str, Parameter]
 ) -> dict[str, ParamValue] | None:
     """Return the active parameters of a space, or None if they are not all there."""
+
+    def given(name: str, p: Parameter) -> ParamValue | None:
+        value = p.coerce(params[name]) if name in params else None
+        return value if value is not None and contains(p, value) else None
+
+    return _walk(space, given)
+
+
+def complete(
+    params: Mapping[str, ParamValue],
+    space: Mapping[str, Parameter],
+    best: Mapping[str, ParamValue],
+    seed: str,
+) -> dict[str, ParamValue]:
+    """Return a configuration with some values, those of the best trial, and random ones."""
+    import random  # which takes long to import
+
+    source, wanted = random.Random(seed), dict(params)
+    known = list(wanted)
+    for name in known:  # its parents get values with which it is active
+        for parent, values in (space[name].when or {}).items():
+            if parent not in wanted:
+                wanted[parent] = values[0] if isinstance(values, (list, tuple)) else values
+                known.append(parent)
+
+    def choose(name: str, p: Parameter) -> ParamValue:
+        if name in wanted:
+            return wanted[name]
+        drawn = at(p, source.random())
+        return best[name] if name in best and contains(p, best[name]) else drawn
+
+    return _walk(space, choose) or {}
+
+
+def _walk(
+    space: Mapping[str, Parameter], choose: Callable[[str, Parameter], ParamValue | None]
+) -> dict[str, ParamValue] | None:
+    """Return the active parameters with chosen values, or None if one has none."""
     config: dict[str, ParamValue] = {}
     left = dict(space)
     while left:
@@ -26,12 +66,37 @@ def fit(
                 parent in config and _agrees(config[parent], values)
                 for parent, values in (p.when or {}).items()
             ):
-                if name not in params:
+                value = choose(name, p)
+                if value is None:
                     return None
-                config[name] = p.coerce(params[name])
-                if not contains(p, config[name]):
-                    return None
+                config[name] = value
     return config
+
+
+def check_fits(view: TrialView, space: Space, goals: Goals) -> None:
+    """Refuse a trial of another study that does not fit a space and objectives."""
+    check_over(view)
+    params = coerce(space, view.params)
+    check_values(params, space)
+    config = fit(params, space)
+    if config is None or config.keys() != params.keys():
+        active = ", ".join(config or space) or "none"
+        raise InvalidRequest(
+            f"it has the parameters {', '.join(params) or 'none'}, and the space needs {active}"
+        )
+    missing = [n for n in goals.names if view.state == "completed" and not view.metrics.get(n)]
+    if missing:
+        raise InvalidRequest(f"it has no {', '.join(missing)}, which is an objective")
+
+
+def check_values(params: Mapping[str, ParamValue], space: Mapping[str, Parameter]) -> None:
+    """Refuse a value that its parameter does not have."""
+    for name, value in params.items():
+        if not contains(space[name], value):
+            raise InvalidRequest(
+                f"parameter {name!r} is {value!r}, which is outside of {_text(space[name])}, "
+                "give a value that it has"
+            )
 
 
 def _agrees(value: ParamValue, values: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,9 +17,13 @@ def _row(t: TrialView) -> dict[str, Any]:
         row["value"] = values[0]
     else:
         row.update(zip((f"values_{n}" for n in t.objectives), values, strict=True))
+    others = {n: v for n, v in t.metrics.items() if n not in t.objectives}
+    row.update({f"metrics_{n}": math.fsum(v) / len(v) for n, v in others.items()})
     row.update({f"params_{n}": v for n, v in t.params.items()})
     row.update({f"user_attrs_{n}": v for n, v in t.attributes.items()})
     row.update({"start": t.started, "end": t.ended, "duration": t.duration})
+    row.update({"feasible": t.feasible, "reason": t.reason, "message": t.message})
+    row.update({"worker": t.worker, "cost": t.cost})
     s = t.suggestion
     many = len(t.objectives) > 1
     for i, name in enumerate(t.objectives):
@@ -32,8 +37,9 @@ def _row(t: TrialView) -> dict[str, Any]:
 def to_dataframe(trials: Iterable[TrialView], backend: str) -> Any:
     """Return a data frame with a row for each trial."""
     rows = [_row(t) for t in trials]
-    order = ["number", "state", "value", "values_", "params_", "user_attrs_", "start", "end"]
-    order += ["duration", "mean", "std_dev", "phase"]
+    order = ["number", "state", "value", "values_", "metrics_", "params_", "user_attrs_"]
+    order += ["feasible", "reason", "message", "worker", "cost", "start", "end", "duration"]
+    order += ["mean", "std_dev", "phase"]
 
     def rank(column: str) -> int:
         return next(i for i, o in enumerate(order) if column == o or column.startswith(o))

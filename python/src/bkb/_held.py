@@ -9,13 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._codec import JSON, ParamValue, described, said
+from ._domains import check_values, complete, fit
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import LEASE, heartbeats
 from ._service import AnyState, Service, Verdict
-from ._space import Parameter, Space, encode_config, same_values
+from ._space import Parameter, Space, coerce, encode_config, same_values
 from ._views import StudyRecord, StudyStatus, TrialView
 
 log = logging.getLogger("bkb")
+
+TRIES = 200  # of values that keep the constraints of a space
 
 # The server names the metric that a step has already.
 _KNOWN = re.compile(r"already has (.+) = \S+ at step ")
@@ -110,10 +113,38 @@ class Source:
         return self.shown(self.study, self.service.tell(self.study, number, 0, outcome))
 
     def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
-        """Put a configuration in the queue."""
-        study = self.newest()
-        config = encode_config(self.space, params)
-        return self.shown(study, self.service.enqueue(study, config, attributes))
+        """Put a configuration in the queue, with values of what it leaves out."""
+        study, space = self.newest(), self.space
+        given = coerce(space, params)
+        check_values(given, space)
+        for config in self._configs(study, given):
+            try:
+                view = self.service.enqueue(study, encode_config(space, config), attributes)
+                return self.shown(study, view)
+            except InvalidRequest as e:
+                refused = e
+        raise refused
+
+    def _configs(
+        self, study: StudyRecord, given: Mapping[str, ParamValue]
+    ) -> Iterator[Mapping[str, ParamValue]]:
+        """Yield what a partial configuration may become, given the constraints of a space."""
+        if fit(given, self.space) == given:
+            yield given
+            return
+        status = self.status()
+        best = self.service.best(study) if status.completed else []
+        for i in range(TRIES):
+            seed = f"{study.spec.get('seed', 0)}/{status.position}/{i}"
+            others = best[0].params if best and i == 0 else {}
+            config = complete(given, self.space, others, seed)
+            for name in given.keys() - config.keys():
+                when = dict(self.space[name].when or {})
+                raise InvalidRequest(
+                    f"parameter {name!r} is not active, leave it out, or give values with which "
+                    f"its condition {when!r} holds"
+                )
+            yield config
 
     def add(self, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""
@@ -146,24 +177,32 @@ class Held:
         self.asked: Mapping[str, ParamValue] = {}
         self.domains: dict[str, Parameter] = {}
         self.stop, self.stop_reason, self.told = False, "", False
+        self._reported: set[tuple[str, int]] = set()  # metrics and steps of this pass
+        self._shift, self._last = 0, 0
         source.begin(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "stop": False, "stop_reason": ""}
 
     def report(self, value: Any, step: int) -> None:
-        """Report metrics at a step. The values that it has already are kept."""
+        """Report metrics at a step. One that comes again begins another pass."""
         values = self.source.goals.report(value)
+        if any((name, step) in self._reported for name in values):
+            self._reported.clear()
+            self._shift = self._last + 1 - step
+        at = min(step + self._shift, 2**63 - 1)
         while values:
             try:
-                self.report_all({step: values})
-                return
-            except InvalidRequest as e:
+                self.report_all({at: values})
+                break
+            except InvalidRequest as e:  # another process reported it
                 known = _KNOWN.search(str(e))
                 if known is None or known[1] not in values:
                     raise
                 del values[known[1]]
                 self.source.warn_once("reported twice", f"{e}, the first value is kept")
+        self._last = max(self._last, at) if self._reported or self._shift else at
+        self._reported.update((name, step) for name in values)
 
     def report_all(self, reports: Mapping[int, JSON]) -> None:
         """Report the values of some steps in the form of the wire."""

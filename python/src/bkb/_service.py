@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from . import _errors
@@ -28,7 +29,7 @@ from ._transport import (
     Transport,
     new_request_id,
 )
-from ._views import Diagnosis, Event, StudyRecord, StudyStatus, TrialView, word
+from ._views import Diagnosis, Event, Report, StudyRecord, StudyStatus, TrialView, word
 
 log = logging.getLogger("bkb")
 
@@ -186,7 +187,7 @@ class Service:
                 number,
                 study.name,
             )
-        return TrialView.decode(answer["trial"], study.goals.names)
+        return self._view(study, answer["trial"])
 
     def enqueue(
         self, study: StudyRecord, config: JSON, attributes: Mapping[str, Any] | None
@@ -194,7 +195,7 @@ class Service:
         """Put a configuration in the queue."""
         request = {**_parent(study), "config": config, "attributes": encode_attributes(attributes)}
         answer = self.transport.call("EnqueueTrial", request, writes=True)
-        return TrialView.decode(answer, study.goals.names)
+        return self._view(study, answer)
 
     def add(self, study: StudyRecord, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""
@@ -225,20 +226,30 @@ class Service:
 
     # Trials that are there.
 
-    @staticmethod
-    def _views(study: StudyRecord, page: JSON) -> list[TrialView]:
-        return [TrialView.decode(m, study.goals.names) for m in page.get("trials", [])]
+    def _view(self, study: StudyRecord, m: JSON) -> TrialView:
+        """Return a trial whose reports are loaded when they are looked at."""
+        load = partial(self._reports, _trial(study, int(m.get("number", 0))))
+        return TrialView.decode(m, study.goals, load)
+
+    def _views(self, study: StudyRecord, page: JSON) -> list[TrialView]:
+        return [self._view(study, m) for m in page.get("trials", [])]
+
+    def _reports(self, trial: str) -> tuple[Report, ...]:
+        pages = self.pages("ListReports", {"parent": trial})
+        return tuple(Report.decode(r) for page in pages for r in page.get("reports", []))
 
     def trial(self, study: StudyRecord, number: int, *, reports: bool = True) -> TrialView:
         """Return a trial by its number."""
-        name = _trial(study, number)
         view = "TRIAL_VIEW_FULL" if reports else "TRIAL_VIEW_BASIC"
-        m = self.transport.call("GetTrial", {"name": name, "view": view})
-        if "reports" in m.get("omitted", []) and reports:
-            pages = self.pages("ListReports", {"parent": name})
-            m["reports"] = [r for page in pages for r in page.get("reports", [])]
+        m = self.transport.call("GetTrial", {"name": _trial(study, number), "view": view})
+        return self._whole(study, m) if reports else self._view(study, m)
+
+    def _whole(self, study: StudyRecord, m: JSON) -> TrialView:
+        """Return a trial of a message with reports, unless these would have been too large."""
+        if "reports" in m.get("omitted", []):
             m["omitted"].remove("reports")
-        return TrialView.decode(m, study.goals.names)
+            return self._view(study, m)
+        return TrialView.decode(m, study.goals)
 
     def trials(
         self,
@@ -256,9 +267,8 @@ class Service:
         if reports:
             request["view"] = "TRIAL_VIEW_FULL"
         for page in self.pages("ListTrials", request):
-            for view in self._views(study, page):
-                whole = not (reports and "reports" in view.omitted)
-                yield view if whole else self.trial(study, view.number)
+            for m in page.get("trials", []):
+                yield self._whole(study, m) if reports else self._view(study, m)
 
     def best(self, study: StudyRecord) -> list[TrialView]:
         """Return the trials that the study recommends."""
@@ -277,7 +287,7 @@ class Service:
             try:
                 for m in self.transport.stream("Watch", request):
                     uid = m.get("uid", "0")
-                    event = Event.decode(m, study.goals.names)
+                    event = Event.decode(m, study.goals)
                     position, pause = event.position, FIRST_PAUSE
                     yield event
                     until = time.monotonic() + self.transport.retry_for

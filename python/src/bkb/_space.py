@@ -483,13 +483,22 @@ _KINDS: dict[str, Any] = {
 
 def encode_config(space: Space, params: Mapping[str, Any]) -> JSON:
     """Return parameters in the form of the wire."""
-    config = {}
-    for name, value in params.items():
+    return {name: encode_value(v, name) for name, v in coerce(space, params).items()}
+
+
+def coerce(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as a server has them."""
+    for name in params:
         if name not in space:
             has = ", ".join(space) or "no parameters yet"
             raise InvalidRequest(f"parameter {name!r} is not in the space, which has {has}")
-        config[name] = encode_value(space[name].coerce(value), name)
-    return config
+    return {name: space[name].coerce(value) for name, value in params.items()}
+
+
+def by_name(value: Any) -> Any:
+    """Return a value, or the name of one that JSON has not."""
+    v = _scalar(value)
+    return v if _simple(v) else _label(v)
 
 
 SpaceLike = Space | Mapping[str, Any] | str | os.PathLike[str]

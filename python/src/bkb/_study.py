@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from . import _errors
 from ._codec import JSON, integer, number, plain
 from ._define import Series
+from ._domains import check_fits
 from ._errors import InvalidRequest, TrialPruned
 from ._goals import MARK, Reason, State
 from ._held import Held, Source
@@ -37,6 +38,8 @@ log = logging.getLogger("bkb")
 
 T = TypeVar("T")
 
+MOST_SAID = 5  # trials that a warning names
+
 
 class Study:
     """A study on a server or in a file. It can be used by many threads and pickled.
@@ -61,6 +64,7 @@ class Study:
         self._service = service
         self._source = source(service, study)
         self._runs: list[Run] = []
+        self._broken = 0, 0  # completed trials, and how many of them break a limit
         self.name, self._goals = study.name, study.goals
         self.objective_names, self.directions = study.goals.names, study.goals.directions
 
@@ -99,7 +103,14 @@ class Study:
     @property
     def status(self) -> StudyStatus:
         """The state of the study and the number of its trials."""
-        return self._source.status()
+        status = self._source.status()
+        if not self._goals.limits or not status.completed:
+            return status
+        if self._broken[0] != status.completed:
+            broken = sum(t.feasible is False for t in self.iter_trials(states=["completed"]))
+            self._broken = status.completed, broken
+        infeasible = status.infeasible + self._broken[1]
+        return dataclasses.replace(status, infeasible=infeasible)
 
     def pause(self) -> None:
         """Hand out no trials for now."""
@@ -222,6 +233,8 @@ class Study:
         Parameters
         ----------
         trials : iterable of dict or TrialView
+            Trials of another study are added if they are over and fit the search space and the
+            objectives. A warning says which are not, and why.
             Each dict has ``params``, and further the arguments of `tell`, which are
             ``value``, ``state``, ``reason``, ``message``, ``std_err``, ``cost`` and
             ``attributes``, and ``reports``, a dict from steps to values.
@@ -230,7 +243,39 @@ class Study:
         if isinstance(trials, (Mapping, TrialView)):
             raise InvalidRequest("trials is one trial, give a list of trials")
         self._source.newest()
-        return self._source.add(encode_new(self.space, self._goals, trial) for trial in trials)
+        space, left = self.space, []
+        messages: list[JSON] = []
+        copies: list[int | None] = []  # numbers of the trials that are copied
+        for trial in trials:
+            number = trial.number if isinstance(trial, TrialView) else None
+            try:
+                if isinstance(trial, TrialView):
+                    check_fits(trial, space, self._goals)
+                messages.append(encode_new(space, self._goals, trial))
+                copies.append(number)
+            except InvalidRequest as e:
+                if number is None:
+                    raise
+                left.append(f"trial {number}, because {e}")
+        while True:
+            try:
+                numbers = self._source.add(messages)
+                break
+            except InvalidRequest as e:  # those before it are added, and are not added again
+                if e.index is None or copies[e.index] is None:
+                    raise
+                left.append(f"trial {copies.pop(e.index)}, because {e}")
+                del messages[e.index]
+        if left:
+            log.warning(
+                "study %s, %d trials are added and %d are not, %s%s",
+                self.name,
+                len(numbers),
+                len(left),
+                "; ".join(left[:MOST_SAID]),
+                "; …" if len(left) > MOST_SAID else "",
+            )
+        return numbers
 
     # Trials that are there.
 
@@ -527,8 +572,9 @@ class Trial:
     def report(self, value: Any, step: int) -> None:
         """Report an intermediate value, or a dict of metrics, at a step.
 
-        The answer says whether the trial should stop. See `should_prune`. A step that was
-        reported before keeps its first value, and a warning says so once.
+        The answer says whether the trial should stop. See `should_prune`. A step that comes
+        again begins another pass, such as the next fold of a cross-validation. Its steps
+        follow those of the pass before.
         """
         self._held.report(value, integer(step, "step", -(2**63), 2**63 - 1))
 

@@ -35,7 +35,7 @@ def to_optuna(
     name: str,
     space: Space,
     goals: Goals,
-    attributes: Mapping[str, str],
+    attributes: Mapping[str, Any],
     trials: Iterable[TrialView],
     storage: Any,
 ) -> optuna.Study:
@@ -45,8 +45,8 @@ def to_optuna(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         copy.set_metric_names(list(goals.names))
-    for key, text in attributes.items():
-        copy.set_user_attr(key, text)
+    for key, value in attributes.items():
+        copy.set_user_attr(key, value)
     distributions = {name: distribution(p) for name, p in space.items()}
     for view in trials:
         copy.add_trial(_frozen(view, space, distributions, goals.limits))

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ._codec import (
     JSON,
+    decode_attribute,
     decode_config,
     decode_float,
     decode_metrics,
@@ -34,7 +35,7 @@ _READERS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "tuple[str, ...]": (tuple, ()),
     "tuple[float, ...]": (lambda v: tuple(map(decode_float, v)), ()),
     "Mapping[str, float]": (lambda v: {n: decode_float(x) for n, x in v.items()}, {}),
-    "Mapping[str, str]": (dict, {}),
+    "Mapping[str, Any]": (lambda v: {n: decode_attribute(x) for n, x in v.items()}, {}),
     "datetime | None": (decode_time, None),
 }
 
@@ -101,7 +102,7 @@ def last_epoch(reports: Sequence[Report]) -> list[Report]:
     return [r for r in reports if r.epoch == last]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrialView:
     """A trial as it stood when the server answered.
 
@@ -113,6 +114,13 @@ class TrialView:
         Values of each metric, several for replicates.
     reason : str
         Why a trial failed: crash, expired, cancelled or nan.
+    message : str
+        Text for people, such as the exception that ended the trial.
+    feasible : bool or None
+        Whether the trial is not infeasible and its metrics keep their limits. None if the trial
+        has neither completed nor was told as infeasible.
+    attributes : dict
+        Notes, as JSON reads them, or texts.
     omitted : tuple of str
         Fields that are not whole because the answer would be too large.
 
@@ -124,28 +132,43 @@ class TrialView:
     objectives: tuple[str, ...]
     metrics: Mapping[str, list[float]]
     std_errs: Mapping[str, float]
+    feasible: bool | None
     reason: str
     message: str
     cost: float
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, Any]
     origin: str
     epoch: int
     worker: str
     suggestion: Suggestion | None
-    reports: tuple[Report, ...]
     created: datetime | None
     started: datetime | None
     ended: datetime | None
     lease_deadline: datetime | None
     omitted: tuple[str, ...]
+    # The reports, or what loads them.
+    _reports: tuple[Report, ...] | Callable[[], tuple[Report, ...]] = field(compare=False)
+
+    def __repr__(self) -> str:
+        state = f"{self.state} ({self.reason})" if self.reason else self.state
+        values = self.values or ()
+        told = [f"{n}={v:.6g}" for n, v in zip(self.objectives, values, strict=False)]
+        return f"TrialView({', '.join([str(self.number), state, *told])}, {dict(self.params)!r})"
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """Intermediate values, which a call to the server loads when you first look."""
+        if callable(self._reports):
+            object.__setattr__(self, "_reports", self._reports())
+        assert not callable(self._reports)
+        return self._reports
 
     @property
     def values(self) -> tuple[float, ...] | None:
         """Value of each objective, the mean of replicates, or None without an outcome."""
         if not all(self.metrics.get(name) for name in self.objectives):
             return None
-        means = (self.metrics[name] for name in self.objectives)
-        return tuple(m[0] if len(m) == 1 else math.fsum(m) / len(m) for m in means)
+        return tuple(_mean(self.metrics[name]) for name in self.objectives)
 
     @property
     def value(self) -> float | None:
@@ -161,43 +184,58 @@ class TrialView:
         return (self.ended - self.started).total_seconds()
 
     @classmethod
-    def decode(cls, m: JSON, objectives: tuple[str, ...]) -> TrialView:
-        """Read a message."""
+    def decode(
+        cls, m: JSON, goals: Goals, load: Callable[[], tuple[Report, ...]] | None = None
+    ) -> TrialView:
+        """Read a message. If it lacks reports, load gets them."""
         outcome = m.get("outcome", {})
+        state = word(m.get("state", ""), "TRIAL_STATE_")
         metrics = outcome.get("metrics", {})
+        values = decode_metrics(metrics)
+        feasible = None if state not in ("completed", "infeasible") else state == "completed"
         # What was told wins over what was set before.
         attributes = {**m.get("attributes", {}), **outcome.get("attributes", {})}
         return cls(
             number=int(m.get("number", 0)),
-            state=word(m.get("state", ""), "TRIAL_STATE_"),
+            state=state,
             params=decode_config(m.get("config", {})),
-            objectives=objectives,
-            metrics=decode_metrics(metrics),
+            objectives=goals.names,
+            metrics=values,
             std_errs={n: decode_float(v["stdErr"]) for n, v in metrics.items() if "stdErr" in v},
+            feasible=feasible and not goals.broken(values),
             reason=word(outcome.get("reason", ""), "FAIL_REASON_"),
             message=outcome.get("message", ""),
             cost=decode_float(outcome.get("cost", 0.0)),
-            attributes=attributes,
+            attributes={n: decode_attribute(v) for n, v in attributes.items()},
             origin=word(m.get("origin", ""), "ORIGIN_"),
             epoch=int(m.get("epoch", 0)),
             worker=m.get("worker", ""),
             suggestion=Suggestion.decode(m["suggestion"]) if "suggestion" in m else None,
-            reports=tuple(Report.decode(r) for r in m.get("reports", [])),
             created=decode_time(m.get("createTime")),
             started=decode_time(m.get("startTime")),
             ended=decode_time(m.get("endTime")),
             lease_deadline=decode_time(m.get("leaseDeadline")),
             omitted=tuple(m.get("omitted", [])),
+            _reports=load or tuple(map(Report.decode, m.get("reports", []))),
         )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return values[0] if len(values) == 1 else math.fsum(values) / len(values)
 
 
 NewTrial = Mapping[str, Any] | TrialView
 
 
-def as_dict(view: TrialView) -> dict[str, Any]:
-    """Return a finished trial as a trial to add."""
+def check_over(view: TrialView) -> None:
+    """Refuse a trial that may still run."""
     if view.state in ("queued", "running"):
         raise InvalidRequest(f"trial {view.number} is {view.state}, add trials that are over")
+
+
+def as_dict(view: TrialView) -> dict[str, Any]:
+    """Return a finished trial as a trial to add."""
+    check_over(view)
     trial: dict[str, Any] = {
         "params": view.params,
         "state": view.state,
@@ -242,7 +280,7 @@ def encode_new(space: Space, goals: Goals, trial: NewTrial) -> JSON:
     return m
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StudyStatus(_Record):
     """A study as it stood when the server answered.
 
@@ -253,7 +291,8 @@ class StudyStatus(_Record):
     finish_reason : str
         max_trials, time, cost, gap, exhausted or user.
     queued, running, completed, failed, infeasible, pruned : int
-        Trials by state.
+        Trials by state. Of a study with constraints, infeasible has the completed trials that
+        break one, too.
     added : int
         Trials that ran elsewhere.
     counted : int
@@ -279,9 +318,14 @@ class StudyStatus(_Record):
     counted: int
     cost: float
     max_trials: int
-    attributes: Mapping[str, str]
+    attributes: Mapping[str, Any]
     created: datetime | None
     unread: str
+
+    def __repr__(self) -> str:
+        states = ("queued", "running", "completed", "failed", "infeasible", "pruned")
+        counts = [f"{getattr(self, s)} {s}" for s in states if getattr(self, s)]
+        return f"StudyStatus({self.name!r}, {', '.join([self.state, *counts])})"
 
     @classmethod
     def of(cls, m: JSON) -> StudyStatus:
@@ -470,12 +514,12 @@ class Event:
     trial: TrialView | None
 
     @classmethod
-    def decode(cls, m: JSON, objectives: tuple[str, ...]) -> Event:
+    def decode(cls, m: JSON, goals: Goals) -> Event:
         """Read a message."""
         return cls(
             int(m.get("position", 0)),
             decode_time(m.get("time")),
             m.get("event", ""),
             word(m.get("studyState", ""), "STUDY_STATE_"),
-            TrialView.decode(m["trial"], objectives) if "trial" in m else None,
+            TrialView.decode(m["trial"], goals) if "trial" in m else None,
         )

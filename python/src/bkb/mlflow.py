@@ -17,6 +17,7 @@ try:
 except ImportError as e:
     raise ImportError("bkb.mlflow needs MLflow, run pip install 'bkb-tuner[mlflow]'") from e
 
+from ._codec import encode_attributes
 from ._views import TrialView, last_epoch
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class MLflowCallback:
         experiment, parent = self._run(study)
         began, ended = _milliseconds(view.started), _milliseconds(view.ended)
         tags = {
-            **{k: v for k, v in view.attributes.items()},
+            **encode_attributes(view.attributes),
             "mlflow.parentRunId": parent,
             "bkb.trial": str(view.number),
             "bkb.state": view.state,

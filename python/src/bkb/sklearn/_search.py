@@ -256,7 +256,7 @@ class _Search:
         for view in study.iter_trials(states=["completed", "failed", "pruned"]):
             if FOLDS not in view.attributes:
                 continue
-            columns = json.loads(view.attributes[FOLDS])
+            columns = view.attributes[FOLDS]
             count = len(columns["fit_time"])
             folds = [{k: v[i] for k, v in columns.items()} for i in range(count)]
             pruned = view.state == "pruned"
@@ -344,7 +344,7 @@ class _Search:
         columns["fit_error"] = [_last_line(e) for e in columns["fit_error"]]
         attributes = None
         if self.owner.study is not None or self.owner.db is not None:
-            attributes = {FOLDS: json.dumps(columns, default=float, separators=(",", ":"))}
+            attributes = {FOLDS: json.loads(json.dumps(columns, default=float))}
         told: dict[str, Any] = {"cost": cost, "attributes": attributes}
         if row.pruned:
             trial.tell(mean, state="pruned", **told)
