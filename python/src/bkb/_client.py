@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -90,8 +91,13 @@ class Client:
         )
         try:
             message = self._service.create(name, spec)
-        except _errors.StudyExists:
+        except InvalidRequest as e:
+            if isinstance(space, Mapping):  # which has no lines
+                e.args = (re.sub("^line 1: ", "", str(e), flags=re.MULTILINE),)
+            raise
+        except _errors.StudyExists as e:
             if not exist_ok:
+                e.args = (f"{e}, continue it with exist_ok=True, or take another name",)
                 raise
             record = StudyRecord.of(self._service.get(name))
             check_same(record, goals, space)

@@ -20,6 +20,10 @@ class Error(Exception):
     """
 
     REASON = ""
+    __module__ = "bkb"  # as users name it
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = "bkb"
 
     def __init__(
         self,
@@ -170,6 +174,8 @@ class DeadlineExceeded(Error, TimeoutError):
 
 class TrialPruned(Exception):  # noqa: N818
     """Raise this in an objective to end a trial as pruned."""
+
+    __module__ = "bkb"
 
 
 CLASSES: dict[str, type[Error]] = {

@@ -14,6 +14,7 @@ from ._codec import JSON, ParamValue, encode_value, plain
 from ._errors import InvalidRequest
 
 Scale = Literal["linear", "log", "reverse-log"]
+SCALES = ("linear", "log", "reverse-log")
 When = Mapping[str, Any]
 
 
@@ -101,6 +102,7 @@ class _Choice:
         kind = "bkb." + type(self).__name__
         if isinstance(self.values, str) or not isinstance(self.values, Sequence):
             raise InvalidRequest(f"{kind} has values {self.values!r}, give a list")
+        _check_when(self.when, _refusing(kind))
         if not self.values:
             _refusing(kind)("choices", [], "there is one choice or more", "give choices")
 
@@ -296,6 +298,7 @@ def _disturbs(name: str) -> bool:
 
 def _check_range(p: _Number, refuse: Refusal) -> None:
     whole = isinstance(p, Int)
+    _check_when(p.when, refuse)
     low, high, step = plain(p.low), plain(p.high), plain(p.step)
     for field, v in (("low", low), ("high", high), ("step", step)):
         if v is None and field == "step":
@@ -313,6 +316,8 @@ def _check_range(p: _Number, refuse: Refusal) -> None:
                 "an int has 64 bits",
                 "give a smaller number, or use bkb.Float or suggest_float",
             )
+    if p.scale not in (None, *SCALES):
+        refuse("scale", p.scale, f"it is one of {', '.join(SCALES)}", "give one, or log=True")
     if low > high:
         refuse("low", low, f"low is at most high, which is {high!r}", "swap them")
     log = p.log or p.scale not in (None, "linear")
@@ -322,6 +327,12 @@ def _check_range(p: _Number, refuse: Refusal) -> None:
         refuse("step", step, "a step is above 0", "give a positive one, or leave it out")
     if log and step is not None:
         refuse("step", step, "a range with log=True has no step", "leave out step or log")
+
+
+def _check_when(when: Any, refuse: Refusal) -> None:
+    if not isinstance(when, (Mapping, type(None))):
+        rule = "a condition is a dict from parents to values"
+        refuse("when", when, rule, "write when={'optimizer': 'sgd'}")
 
 
 def _check_choices(values: Sequence[Any], refuse: Refusal) -> None:
@@ -387,10 +398,7 @@ class Space(Mapping[str, Parameter]):
     ) -> None:
         for name, p in parameters.items():
             if not isinstance(p, (Float, Int, Categorical, Ordinal, Constant)):
-                raise InvalidRequest(
-                    f"parameter {name!r} is {p!r}, give a Float, Int, Categorical, "
-                    "Ordinal or Constant"
-                )
+                raise InvalidRequest(f"parameter {name!r} is {p!r}, {GIVE}")
         if isinstance(constraints, str) or not all(isinstance(c, str) for c in constraints):
             raise InvalidRequest(f"constraints is {constraints!r}, give a list of texts")
         self._parameters = {n: _by_name(p, parameters) for n, p in parameters.items()}
@@ -501,6 +509,8 @@ def by_name(value: Any) -> Any:
     return v if _simple(v) else _label(v)
 
 
+GIVE = "give a bkb.Float, bkb.Int, bkb.Categorical, bkb.Ordinal or bkb.Constant"
+
 SpaceLike = Space | Mapping[str, Any] | str | os.PathLike[str]
 
 
@@ -509,14 +519,21 @@ def space_text(space: SpaceLike) -> str:
     if isinstance(space, str) and ("\n" in space or space.lstrip().startswith("{")):
         return space
     if isinstance(space, (str, os.PathLike)):
-        with open(space, encoding="utf-8") as f:
-            return f.read()
+        try:
+            with open(space, encoding="utf-8") as f:
+                return f.read()
+        except FileNotFoundError as e:
+            raise InvalidRequest(
+                f"space is {os.fspath(space)!r}, which is no file in {os.getcwd()}, give a dict of "
+                "parameters, a text in YAML or JSON, or the path of a file"
+            ) from e
     if not isinstance(space, Mapping):
         raise InvalidRequest(
             f"space is of type {type(space).__name__}, "
             "give a dict of parameters, a text in YAML or JSON, or the path of a file"
         )
-    if not isinstance(space, Space) and any(hasattr(p, "to_json") for p in space.values()):
+    form = "parameters" in space or all(isinstance(p, Mapping) for p in space.values())
+    if not isinstance(space, Space) and not form:
         space = Space(space)
     try:
         return json.dumps(space.to_json() if isinstance(space, Space) else space, allow_nan=False)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
 from . import _errors
 from ._codec import JSON, integer, number, plain
@@ -299,6 +299,11 @@ class Study:
             Whether the trials carry their reports.
 
         """
+        unknown = [s for s in states if s not in get_args(AnyState)]
+        if unknown or isinstance(states, str):
+            raise InvalidRequest(
+                f"states is {states!r}, give a list of some of {', '.join(get_args(AnyState))}"
+            )
         return self._source.trials(states, worker, reports)
 
     @property
