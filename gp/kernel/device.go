@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/inorder"
 	"github.com/bkbtuner/bkb/internal/simd"
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
@@ -140,6 +142,17 @@ func (o *Operator) leaveDevice(err error) {
 // devicePass is a pass in steps, each of all rows. The functions of the caller run on its
 // goroutine between them. If the device fails, the CPU makes the step that failed.
 func (o *Operator) devicePass(ctx context.Context, r request, c int) error {
+	if r.forward && r.backward && r.u == nil && r.f == nil && ctx.Err() == nil {
+		// If there is an error, or a number that is not finite, the steps find where.
+		err := o.gpu.Gram(o.acc, r.v, c)
+		if err == nil && checkFiniteMatrix("the product", o.acc, c, 0) == nil {
+			return nil
+		}
+		if err != nil {
+			o.leaveDevice(err)
+			return o.pass(ctx, r, c)
+		}
+	}
 	t := r.u
 	if r.forward {
 		t = r.dst
@@ -278,13 +291,26 @@ func (g *Gram) Factor(shift, tolerance float64, perm []int) (l []float64, f gpu.
 	if err != nil {
 		return nil, nil, 0, false
 	}
-	if f != nil && checkFiniteMatrix("L", l, n, 0) != nil {
+	if f != nil && checkLower(l, n) != nil {
 		if err := f.Close(); err != nil {
 			gpu.Warn(err)
 		}
 		return nil, nil, 0, false
 	}
 	return l, f, rank, true
+}
+
+// checkLower checks the lower triangle of L, n×n.
+func checkLower(l []float64, n int) error {
+	const piece = 64
+	return inorder.Blocks(n, piece, runtime.GOMAXPROCS(0), func(i0, i1 int) error {
+		for i := i0; i < i1; i++ {
+			if err := checkFiniteMatrix("L", l[i*n:][:i+1], n, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // leave frees the memory of the device, after an error or at the end.

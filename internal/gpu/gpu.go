@@ -75,6 +75,8 @@ type Matrix interface {
 	Apply(dst, v []float64, c int) error
 	// ApplyT sets dst = Kᵀ·u, M×c.
 	ApplyT(dst, u []float64, c int) error
+	// Gram sets dst = KᵀK·v, M×c.
+	Gram(dst, v []float64, c int) error
 	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
 	// first.
 	SetX(x Rows) error

@@ -51,9 +51,13 @@ type ones struct{ n, m int }
 
 func (o *ones) Apply(dst, v []float64, _ int) error  { return fillSum(dst, v) }
 func (o *ones) ApplyT(dst, u []float64, _ int) error { return fillSum(dst, u) }
-func (o *ones) Stored() bool                         { return true }
-func (o *ones) SetX(Rows) error                      { return nil }
-func (o *ones) Close() error                         { return nil }
+func (o *ones) Gram(dst, v []float64, _ int) error {
+	t := make([]float64, o.n)
+	return errors.Join(fillSum(t, v), fillSum(dst, t))
+}
+func (o *ones) Stored() bool    { return true }
+func (o *ones) SetX(Rows) error { return nil }
+func (o *ones) Close() error    { return nil }
 
 func fillSum(dst, v []float64) error {
 	s := 0.0
@@ -211,6 +215,9 @@ func TestSplit(t *testing.T) {
 	}
 	if err := m.ApplyT(dst, u, 1); err != nil || dst[6] != 1000 {
 		t.Errorf("Kᵀu is %v (%v), want 1000", dst, err)
+	}
+	if err := m.Gram(dst, []float64{1, 1, 1, 1, 1, 1, 1}, 1); err != nil || dst[6] != 7000 {
+		t.Errorf("KᵀKv is %v (%v), want 7000", dst, err)
 	}
 	if m, err := NewMatrix(sized(100, 7, 2)); err != nil || len(s.parts) != 4 || m == nil {
 		t.Errorf("few rows are on %d devices (%v), want 1", len(s.parts)-3, err)

@@ -91,12 +91,22 @@ func (s *split) Apply(dst, v []float64, c int) error {
 	return s.each(func(i int, m Matrix) error { return m.Apply(dst[s.from[i]*c:s.from[i+1]*c], v, c) })
 }
 
-// ApplyT adds the parts in the order of the devices.
 func (s *split) ApplyT(dst, u []float64, c int) error {
+	return s.sum(dst, func(part []float64, i int, m Matrix) error {
+		return m.ApplyT(part, u[s.from[i]*c:s.from[i+1]*c], c)
+	})
+}
+
+func (s *split) Gram(dst, v []float64, c int) error {
+	return s.sum(dst, func(part []float64, _ int, m Matrix) error { return m.Gram(part, v, c) })
+}
+
+// sum adds what f sets for each part, in the order of the devices.
+func (s *split) sum(dst []float64, f func(part []float64, i int, m Matrix) error) error {
 	parts := make([][]float64, len(s.parts))
 	err := s.each(func(i int, m Matrix) error {
-		parts[i] = make([]float64, s.m*c)
-		return m.ApplyT(parts[i], u[s.from[i]*c:s.from[i+1]*c], c)
+		parts[i] = make([]float64, len(dst))
+		return f(parts[i], i, m)
 	})
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ const assembleRows = 256
 func newPreconditioner(f factor, workers int) *preconditioner {
 	q := f.rank()
 	return &preconditioner{
-		factor: f, workers: workers, g: blocked.New[float64](q, q, nil),
+		factor: f, workers: workers,
 		block: make([]float64, min(assembleRows, len(f.order()))*q),
 	}
 }
@@ -40,7 +40,7 @@ func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 		return whole
 	}
 	q, order := p.rank(), p.order()
-	clear(p.g.Data)
+	p.clear()
 	for i := range q {
 		p.g.Data[i*q+i] = lambda
 	}
@@ -61,6 +61,15 @@ func (p *preconditioner) set(perRow []float64, lambda float64) bool {
 	return whole
 }
 
+// clear makes R zero.
+func (p *preconditioner) clear() {
+	if q := p.rank(); p.g.Rows != q {
+		p.g = blocked.New[float64](q, q, nil) // is 0
+		return
+	}
+	clear(p.g.Data)
+}
+
 // setOnDevice is set where the factor is on a device. done is false if it is not, or if the
 // device failed.
 func (p *preconditioner) setOnDevice(perRow []float64, lambda float64) (whole, done bool) {
@@ -73,7 +82,7 @@ func (p *preconditioner) setOnDevice(perRow []float64, lambda float64) (whole, d
 	for i, k := range p.order() {
 		weights[i] = perRow[k]
 	}
-	clear(p.g.Data)
+	p.clear()
 	g, err := f.device.Gram(p.g.Data, weights, lambda)
 	if err != nil {
 		gpu.Warn(err)

@@ -129,6 +129,10 @@ func check(t *testing.T, p gpu.Problem, m gpu.Matrix, c int, tolerance float64) 
 	compare("Kv", kv, n, cols, func(i, j int) int { return i*cols + j }, v)
 	compare("Kᵀu", ku, cols, n, func(i, j int) int { return j*cols + i }, u)
 
+	kkv, steps := make([]float64, cols*c), make([]float64, cols*c)
+	if err := errors.Join(m.Gram(kkv, v, c), m.ApplyT(steps, kv, c)); err != nil || !slices.Equal(kkv, steps) {
+		t.Errorf("KᵀKv differs in bits from Kᵀ times Kv (%v)", err)
+	}
 	again := make([]float64, n*c)
 	if err := m.Apply(again, v, c); err != nil || !slices.Equal(again, kv) {
 		t.Errorf("the second product differs in bits from the first (%v)", err)

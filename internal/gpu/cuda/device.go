@@ -119,8 +119,9 @@ type device struct {
 
 // modules are the PTX with the names of its kernels.
 var modules = []struct{ ptx, kernels string }{
-	{kernels.Product, "product_float_1 product_float_4 product_double_1 product_double_4 fill_float fill_double collect"},
-	{kernels.Algebra, "update diagonal factor_block solve_block pivot column"},
+	{kernels.Product, "fused_float_1 fused_float_4 fused_double_1 fused_double_4 rows_float_1 rows_float_4 rows_double_1 rows_double_4 " +
+		"columns_float_1 columns_float_4 columns_double_1 columns_double_4 fill_float fill_double collect"},
+	{kernels.Algebra, "update diagonal factor_block solve_block pivot column invert solve"},
 }
 
 func open(number, version int) (*device, error) {

@@ -5,10 +5,13 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 
 	"gorgonia.org/cu"
 
 	"github.com/bkbtuner/bkb/internal/gpu"
+	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
 const (
@@ -26,7 +29,8 @@ type factor struct {
 	stride  int64
 	l       cu.DevicePtr
 	status  cu.DevicePtr // −1 until a factorisation ends early
-	v       cu.DevicePtr // right-hand sides
+	inverse cu.DevicePtr // of the blocks on the diagonal, or 0
+	v       cu.DevicePtr // right-hand sides, solutions and tickets
 	c       int64        // columns that v has room for
 	sized   arena
 }
@@ -132,16 +136,18 @@ func (f *factor) finish() error {
 	return upload(f.d, f.status, []int64{-1}) // the solutions look at it
 }
 
+// update is the kernel of that name, for C with all of its rows.
+func (f *factor) update(c cu.DevicePtr, rows int64, a cu.DevicePtr, ai, al int64, weights cu.DevicePtr, depth int64, alpha, beta float64, lean int64) error {
+	return f.d.launch("update", (rows+2*edge-1)/(2*edge), (rows+edge-1)/edge, c, f.stride, rows, rows, a, ai, al, a, ai, al, weights, depth, alpha, beta, int64(1), lean)
+}
+
 // trailing subtracts the product of columns k ≤ l < k+width of L, rows from e on, from the
 // rest.
 func (f *factor) trailing(k, width, e int64) error {
-	rest := f.n - e
-	if rest == 0 {
+	if e == f.n {
 		return nil
 	}
-	tiles := (rest + edge - 1) / edge
-	return f.d.launch("update", tiles, tiles, f.at(e, e), f.stride, rest, rest, f.at(e, k), f.stride, int64(1), f.at(e, k), f.stride, int64(1),
-		none, width, -1.0, 1.0, int64(1), int64(0))
+	return f.update(f.at(e, e), f.n-e, f.at(e, k), f.stride, 1, none, width, -1, 1, 0)
 }
 
 // cholesky factors blocks of columns, each with the rows below it:
@@ -187,19 +193,27 @@ func (f *factor) pivoted(diagonal []float64, tolerance float64) ([]int64, error)
 		if err != nil {
 			return err
 		}
+		best, err := scratch.alloc(16 * ((n + 255) / 256)) // candidates of a kernel column, and the row that is chosen
+		if err != nil {
+			return err
+		}
+		chosen, err := scratch.alloc(8)
+		if err != nil {
+			return err
+		}
 		if err := errors.Join(upload(f.d, rest, diagonal[:n]), upload(f.d, order, numbers)); err != nil {
 			return err
 		}
 		for from := int64(0); from < n; from += pivots {
 			to := min(from+pivots, n)
 			for j := from; j < to; j++ {
-				if err := f.d.launch("pivot", 1, 1, f.l, f.stride, n, j, tolerance*largest, rest, order, f.status); err != nil {
+				if err := f.d.launch("pivot", 1, 1, f.l, f.stride, n, j, tolerance*largest, rest, order, best, chosen, f.status); err != nil {
 					return err
 				}
 				if j+1 == n {
 					break
 				}
-				if err := f.d.launch("column", (n-j-1+255)/256, 1, f.l, f.stride, n, from, j, rest, f.status); err != nil {
+				if err := f.d.launch("column", (n-j-1+255)/256, 1, f.l, f.stride, n, from, j, tolerance*largest, rest, best, chosen, f.status); err != nil {
 					return err
 				}
 			}
@@ -237,9 +251,13 @@ func (f *factor) lower(a []float64) error {
 			}
 			return err
 		}
-		for i := i0; i < i1; i++ {
-			copy(a[i*f.n:][:i+1], block[(i-i0)*f.stride:])
-		}
+		const piece = 16 // rows, so that all cores touch the new memory of a
+		_ = inorder.Blocks(int(i1-i0), piece, runtime.GOMAXPROCS(0), func(r0, r1 int) error {
+			for r := int64(r0); r < int64(r1); r++ {
+				copy(a[(i0+r)*f.n:][:i0+r+1], block[r*f.stride:])
+			}
+			return nil
+		})
 	}
 	return nil
 }
@@ -248,48 +266,47 @@ func (f *factor) Solve(v []float64, c int, trans bool) error {
 	return f.d.do(func() error { return f.solve(v, int64(c), trans) })
 }
 
-// solve takes the blocks of rows in their order, or from the last to the first.
+// solve computes the solution beside the right-hand sides, in one launch.
 func (f *factor) solve(v []float64, c int64, trans bool) error {
+	blocks, size := (f.rank+edge-1)/edge, f.rank*c
+	if f.inverse == 0 {
+		var err error
+		if f.inverse, err = f.all.alloc(8 * blocks * edge * edge); err != nil {
+			return err
+		}
+		if err := f.d.launch("invert", blocks, 1, f.l, f.stride, f.rank, f.inverse); err != nil {
+			return err
+		}
+	}
 	if c > f.c {
 		if err := f.sized.free(); err != nil {
 			return err
 		}
 		f.c = 0
 		var err error
-		if f.v, err = f.sized.alloc(8 * f.rank * c); err != nil {
+		if f.v, err = f.sized.alloc(8 * (2*size + c)); err != nil {
 			return err
 		}
 		f.c = c
 	}
-	if err := upload(f.d, f.v, v[:f.rank*c]); err != nil {
+	out, tickets := f.v+cu.DevicePtr(8*size), f.v+cu.DevicePtr(16*size)
+	if err := upload(f.d, f.v, v[:size]); err != nil {
 		return err
 	}
-	row := func(i int64) cu.DevicePtr { return f.v + cu.DevicePtr(8*i*c) }
-	blocks := (f.rank + edge - 1) / edge
-	for b := range blocks {
-		back := int64(0)
-		if trans {
-			b, back = blocks-1-b, 1
-		}
-		k := b * edge
-		width := min(edge, f.rank-k)
-		if err := f.d.launch("solve_block", (c+15)/16, 1, f.at(k, k), f.stride, width, row(k), int64(1), c, c, back, f.status); err != nil {
-			return err
-		}
-		// The rows that are left lose L21·x, or L12ᵀ·x.
-		from, rest, a, ai, al := k+width, f.rank-k-width, f.at(k+width, k), f.stride, int64(1)
-		if trans {
-			from, rest, a, ai, al = 0, k, f.at(k, 0), 1, f.stride
-		}
-		if rest <= 0 {
-			continue
-		}
-		if err := f.d.launch("update", (rest+edge-1)/edge, (c+edge-1)/edge, row(from), c, rest, c, a, ai, al, row(k), int64(1), c,
-			none, width, -1.0, 1.0, int64(0), int64(0)); err != nil {
-			return err
-		}
+	if err := cu.MemsetD32(out, math.MaxUint32, 2*size); err != nil {
+		return f.d.failed("cuMemsetD32", err)
 	}
-	return download(f.d, v[:f.rank*c], f.v)
+	if err := cu.MemsetD32(tickets, 0, 2*c); err != nil {
+		return f.d.failed("cuMemsetD32", err)
+	}
+	back := int64(0)
+	if trans {
+		back = 1
+	}
+	if err := f.d.launch("solve", blocks, c, f.l, f.stride, f.rank, f.inverse, f.v, out, c, back, tickets); err != nil {
+		return err
+	}
+	return download(f.d, v[:size], out)
 }
 
 // Gram squares L with the weights and factors the result.
@@ -322,9 +339,7 @@ func (f *factor) gram(of *factor, weights cu.DevicePtr, w []float64, lambda floa
 	if err := upload(f.d, weights, w[:of.n]); err != nil {
 		return err
 	}
-	tiles := (f.n + edge - 1) / edge
-	if err := f.d.launch("update", tiles, tiles, f.l, f.stride, f.n, f.n, of.l, int64(1), of.stride, of.l, int64(1), of.stride,
-		weights, of.n, 1.0, 0.0, int64(1), int64(1)); err != nil {
+	if err := f.update(f.l, f.n, of.l, 1, of.stride, weights, of.n, 1, 0, 1); err != nil {
 		return err
 	}
 	if err := f.d.launch("diagonal", (f.n+255)/256, 1, f.l, f.stride, f.n, none, lambda); err != nil {

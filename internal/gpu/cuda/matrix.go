@@ -392,38 +392,46 @@ func (m *matrix) Close() error {
 	return m.d.do(func() error { return errors.Join(m.sized.free(), m.all.free()) })
 }
 
-func (m *matrix) Apply(dst, v []float64, c int) error {
-	return m.d.do(func() error { return m.multiply(dst, v, int64(c), false) })
+func (m *matrix) Apply(dst, v []float64, c int) error { return m.multiply(dst, v, int64(c), false) }
+
+func (m *matrix) ApplyT(dst, u []float64, c int) error { return m.multiply(dst, u, int64(c), true) }
+
+func (m *matrix) Gram(dst, v []float64, c int) error {
+	return m.multiply(dst, v, int64(c), false, true)
 }
 
-func (m *matrix) ApplyT(dst, u []float64, c int) error {
-	return m.d.do(func() error { return m.multiply(dst, u, int64(c), true) })
-}
-
-// multiply sets dst = Kv or Kᵀu.
-func (m *matrix) multiply(dst, v []float64, c int64, trans bool) error {
-	if err := m.grow(c); err != nil {
-		return err
-	}
-	from, to, length, padded := m.v, m.u, m.m, m.columns()
-	if trans {
-		from, to, length, padded = m.u, m.v, m.n, m.rows()
-	}
-	if err := upload(m.d, from, v); err != nil {
-		return err
-	}
-	if rest := (padded - length) * c; rest > 0 { // rows that do not exist
-		if err := cu.MemsetD32(from+cu.DevicePtr(8*length*c), 0, 2*rest); err != nil {
-			return m.d.failed("cuMemsetD32", err)
+// multiply sets dst to the product of v with K, or with Kᵀ where trans is set, one after another.
+func (m *matrix) multiply(dst, v []float64, c int64, trans ...bool) error {
+	return m.d.do(func() error {
+		if err := m.grow(c); err != nil {
+			return err
 		}
-	}
-	if err := m.passes(from, to, c, trans); err != nil {
-		return err
-	}
-	if err := cu.Synchronize(); err != nil {
-		return m.d.failed("cuCtxSynchronize", err)
-	}
-	return download(m.d, dst, to)
+		var to cu.DevicePtr
+		for i, trans := range trans {
+			from, length, padded := m.v, m.m, m.columns()
+			to = m.u
+			if trans {
+				from, to, length, padded = m.u, m.v, m.n, m.rows()
+			}
+			if i == 0 {
+				if err := upload(m.d, from, v); err != nil {
+					return err
+				}
+			}
+			if rest := (padded - length) * c; rest > 0 { // rows that do not exist
+				if err := cu.MemsetD32(from+cu.DevicePtr(8*length*c), 0, 2*rest); err != nil {
+					return m.d.failed("cuMemsetD32", err)
+				}
+			}
+			if err := m.passes(from, to, c, trans); err != nil {
+				return err
+			}
+		}
+		if err := cu.Synchronize(); err != nil {
+			return m.d.failed("cuCtxSynchronize", err)
+		}
+		return download(m.d, dst, to)
+	})
 }
 
 // passes multiplies with all of K at once, or with a few panels of its rows at a time.
@@ -476,9 +484,9 @@ func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int6
 func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p, next int64) error {
 	x, y := m.x.from(m, p), m.y
 	rows, columns := next-p, m.mp
-	rs, cs := m.columns(), int64(1)
-	k := m.k
+	kernel, k := "fused", m.k
 	if k != 0 {
+		kernel = "rows"
 		k += cu.DevicePtr((p - p0) * m.side * m.columns() * m.size)
 	}
 	first := cu.DevicePtr(8 * p * m.side * c) // of u
@@ -487,7 +495,9 @@ func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p
 	if trans {
 		x, y = y, x
 		rows, columns = columns, rows
-		rs, cs = cs, rs
+		if k != 0 {
+			kernel = "columns"
+		}
 		dst, src, existing = to, from+first, m.m
 		if p > 0 {
 			add = 1
@@ -499,8 +509,8 @@ func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p
 		if c-q > 1 {
 			width = 4
 		}
-		err := m.d.launch(fmt.Sprintf("product_%s_%d", m.float, width), rows, cut,
-			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, k, rs, cs, rows*m.side, columns, src, c, q, m.part)
+		err := m.d.launch(fmt.Sprintf("%s_%s_%d", kernel, m.float, width), rows, cut,
+			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, k, m.columns(), rows*m.side, columns, src, c, q, m.part)
 		if err != nil {
 			return err
 		}

@@ -98,9 +98,10 @@ template <class... A> void call(void (*f)(A...), void **p) {
 
 #define ENTRY(name) {#name, [](void **p) { call(name, p); }}
 struct entry { const char *name; wrapper run; } entries[] = {
-	ENTRY(product_float_1), ENTRY(product_float_4), ENTRY(product_double_1), ENTRY(product_double_4),
+#define PRODUCT_ENTRIES(name) ENTRY(name##_float_1), ENTRY(name##_float_4), ENTRY(name##_double_1), ENTRY(name##_double_4)
+	PRODUCT_ENTRIES(fused), PRODUCT_ENTRIES(rows), PRODUCT_ENTRIES(columns),
 	ENTRY(fill_float), ENTRY(fill_double), ENTRY(collect),
-	ENTRY(update), ENTRY(diagonal), ENTRY(factor_block), ENTRY(solve_block), ENTRY(pivot), ENTRY(column),
+	ENTRY(update), ENTRY(diagonal), ENTRY(factor_block), ENTRY(solve_block), ENTRY(pivot), ENTRY(column), ENTRY(invert), ENTRY(solve),
 };
 
 void body() {

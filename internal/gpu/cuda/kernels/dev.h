@@ -18,6 +18,7 @@ void *dev_shared(int slot);
 #define KERNEL extern "C"
 #define BOUNDS(blocks)
 #define DEVICE static inline
+#define DEVICE_MEMBER inline
 #define SHARED(type, name, n, slot) type *name = (type *)dev_shared(slot)
 #define THREAD ((long)dev_thread.x)
 #define BLOCK_X ((long)dev_block.x)
@@ -30,10 +31,12 @@ DEVICE double root(double x) { return sqrt(x); }
 DEVICE float nearest(float x) { return rintf(x); }
 DEVICE double nearest(double x) { return rint(x); }
 DEVICE double from_bits(long b) { double x; memcpy(&x, &b, 8); return x; }
+DEVICE long to_bits(double x) { long b; memcpy(&b, &x, 8); return b; }
 #else
 #define KERNEL extern "C" __attribute__((global))
 #define BOUNDS(blocks) __attribute__((launch_bounds(256, blocks))) // of 256 threads on a multiprocessor
-#define DEVICE static __attribute__((device)) __attribute__((always_inline)) inline
+#define DEVICE_MEMBER __attribute__((device)) __attribute__((always_inline)) inline
+#define DEVICE static DEVICE_MEMBER
 #define SHARED(type, name, n, slot) static __attribute__((shared, aligned(16))) type name[n]
 #define THREAD ((long)__nvvm_read_ptx_sreg_tid_x())
 #define BLOCK_X ((long)__nvvm_read_ptx_sreg_ctaid_x())
@@ -46,7 +49,22 @@ DEVICE double root(double x) { return __nvvm_sqrt_rn_d(x); }
 DEVICE float nearest(float x) { return __builtin_rintf(x); }
 DEVICE double nearest(double x) { return __builtin_rint(x); }
 DEVICE double from_bits(long b) { return __nvvm_bitcast_ll2d(b); }
+DEVICE long to_bits(double x) { return __nvvm_bitcast_d2ll(x); }
 #endif
+
+// multiply_add is ab + c, rounded once.
+DEVICE float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+DEVICE double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+// publish writes an element for which other blocks wait, and wait_for reads it when its bits are
+// no longer all 1.
+DEVICE void publish(double *p, double v) { *(volatile double *)p = v == v ? v : from_bits(0x7ff8l << 48); }
+DEVICE double wait_for(const double *p) {
+	for (;;) {
+		double v = *(const volatile double *)p;
+		if (to_bits(v) != -1) return v;
+	}
+}
 
 // exp2_of is 2^x for x <= 0, and 0 below the normal numbers.
 DEVICE float exp2_of(float x) { return exp2_fast(x); }

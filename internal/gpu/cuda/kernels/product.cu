@@ -153,37 +153,33 @@ template <class T> DEVICE void distances(T (&s)[shape<T>::R][shape<T>::R], const
 		}
 }
 
-// stored sets s to elements of K in memory, of which rows or columns lie side by side.
-template <class T> DEVICE void stored(T (&s)[shape<T>::R][shape<T>::R], const T *k, long rs, long cs, long i, long j) {
-	enum { R = shape<T>::R, G = shape<T>::G, SIDE = shape<T>::SIDE };
+// stored sets s to elements of K in memory from one on, with rows stride apart.
+template <class T> DEVICE void stored(T (&s)[shape<T>::R][shape<T>::R], const T *from, long stride) {
+	enum { R = shape<T>::R, G = shape<T>::G };
 	typedef typename wide<T>::type W;
 	int tx = THREAD & 15, ty = THREAD >> 4;
-	const T *from = k + i * SIDE * rs + j * SIDE * cs;
 #pragma unroll
 	for (int a = 0; a < R; a++)
 #pragma unroll
 		for (int g = 0; g < R; g += G) {
-			if (cs == 1) {
-				W w = *(const W *)(from + place<T>(ty, a) * rs + place<T>(tx, g));
+			W w = *(const W *)(from + place<T>(ty, a) * stride + place<T>(tx, g));
 #pragma unroll
-				for (int l = 0; l < G; l++) s[a][g + l] = w.v[l];
-			} else {
-				W w = *(const W *)(from + place<T>(tx, a) * cs + place<T>(ty, g));
-#pragma unroll
-				for (int l = 0; l < G; l++) s[g + l][a] = w.v[l];
-			}
+			for (int l = 0; l < G; l++) s[a][g + l] = w.v[l];
 		}
 }
 
-// product computes C columns of K v from column q on. K is in memory, or it is a function
-// DECAY of distances, which is not stored. Blocks in y take parts of the columns of
-// K. part[(BLOCK_Y*C + c)*rows + row] is the sum of one part, in float64 beyond one panel.
-template <class T, int C> DEVICE void product(const spec *f, side<T> x, side<T> y, long depth, const T *k, long rs, long cs, long rows, long panels, const double *v, long width, long q, double *part) {
+enum { FUSED, ROWS, COLUMNS };
+
+// product computes C columns of K v from column q on. K is a function DECAY of distances, which is
+// not stored, or it is in memory, or its transpose is. Blocks in y take parts of the columns of K.
+// part[(BLOCK_Y*C + c)*rows + row] is the sum of one part, in float64 beyond one panel. The order
+// of the sums is the same in all three.
+template <class T, int C, int FROM> DEVICE void product(const spec *f, side<T> x, side<T> y, long depth, const T *k, long stride, long rows, long panels, const double *v, long width, long q, double *part) {
 	enum { R = shape<T>::R, SIDE = shape<T>::SIDE };
 	SHARED(T, xs, 2 * SLAB * SIDE, 0);
 	SHARED(T, ys, 2 * SLAB * SIDE, 1);
 	SHARED(double, red, SIDE * 17, 2);
-	int tx = THREAD & 15, ty = THREAD >> 4;
+	int to = FROM == COLUMNS ? THREAD & 15 : THREAD >> 4, from = FROM == COLUMNS ? THREAD >> 4 : THREAD & 15;
 	long i = BLOCK_X;
 	double sum[C][R];
 #pragma unroll
@@ -192,25 +188,25 @@ template <class T, int C> DEVICE void product(const spec *f, side<T> x, side<T> 
 		for (int a = 0; a < R; a++) sum[c][a] = 0;
 	for (long j = panels * BLOCK_Y / GRID_Y; j < panels * (BLOCK_Y + 1) / GRID_Y; j++) {
 		T s[R][R];
-		if (k) {
-			stored<T>(s, k, rs, cs, i, j);
-		} else {
+		if (FROM == FUSED) {
 			distances<T>(s, f, xs, ys, x, i, y, j, depth);
 #pragma unroll
 			for (int a = 0; a < R; a++)
 #pragma unroll
 				for (int b = 0; b < R; b++) s[a][b] = exp2_of(-s[a][b]) * (T)f->factor;
+		} else {
+			stored<T>(s, FROM == ROWS ? k + (i * stride + j) * SIDE : k + (j * stride + i) * SIDE, stride);
 		}
 #pragma unroll
 		for (int c = 0; c < C; c++) {
 			T u[R];
 #pragma unroll
-			for (int b = 0; b < R; b++) u[b] = q + c < width ? (T)v[(j * SIDE + place<T>(tx, b)) * width + q + c] : (T)0;
+			for (int b = 0; b < R; b++) u[b] = q + c < width ? (T)v[(j * SIDE + place<T>(from, b)) * width + q + c] : (T)0;
 #pragma unroll
 			for (int a = 0; a < R; a++) {
 				T t = 0;
 #pragma unroll
-				for (int b = 0; b < R; b++) t += s[a][b] * u[b];
+				for (int b = 0; b < R; b++) t = multiply_add(FROM == COLUMNS ? s[b][a] : s[a][b], u[b], t);
 				sum[c][a] += t;
 			}
 		}
@@ -219,7 +215,7 @@ template <class T, int C> DEVICE void product(const spec *f, side<T> x, side<T> 
 	for (int c = 0; c < C; c++) {
 		barrier();
 #pragma unroll
-		for (int a = 0; a < R; a++) red[place<T>(ty, a) * 17 + tx] = sum[c][a];
+		for (int a = 0; a < R; a++) red[place<T>(to, a) * 17 + from] = sum[c][a];
 		barrier();
 		if (THREAD < SIDE) {
 			double t = 0;
@@ -269,16 +265,17 @@ template <class T> DEVICE void fill(const spec *f, side<T> x, side<T> y, long de
 	}
 }
 
-#define PRODUCT(T, C) \
-	KERNEL void product_##T##_##C(const spec *f, const T *x, const T *xn, const T *xm, const T *y, const T *yn, const T *ym, long depth, const T *k, long rs, long cs, \
+#define PRODUCT(NAME, T, C, FROM) \
+	KERNEL BOUNDS(C == 1 ? 2 : 1) void NAME##_##T##_##C(const spec *f, const T *x, const T *xn, const T *xm, const T *y, const T *yn, const T *ym, long depth, const T *k, long stride, \
 		long rows, long panels, const double *v, long width, long q, double *part) { \
 		side<T> sx = {x, xn, xm}, sy = {y, yn, ym}; \
-		product<T, C>(f, sx, sy, depth, k, rs, cs, rows, panels, v, width, q, part); \
+		product<T, C, FROM>(f, sx, sy, depth, k, stride, rows, panels, v, width, q, part); \
 	}
-PRODUCT(float, 1)
-PRODUCT(float, 4)
-PRODUCT(double, 1)
-PRODUCT(double, 4)
+#define PRODUCTS(T, C) PRODUCT(fused, T, C, FUSED) PRODUCT(rows, T, C, ROWS) PRODUCT(columns, T, C, COLUMNS)
+PRODUCTS(float, 1)
+PRODUCTS(float, 4)
+PRODUCTS(double, 1)
+PRODUCTS(double, 4)
 
 #define FILL(T) \
 	KERNEL BOUNDS(2) void fill_##T(const spec *f, const T *x, const T *xn, const T *xm, const T *y, const T *yn, const T *ym, long depth, long i0, T *k, long stride) { \
