@@ -22,7 +22,7 @@ delete_study load_study open_file set_verbosity studies
 MEMBERS = {
     bkb.Client: "create_study delete_study load_study server studies transport",
     bkb.Study: """
-        add_trials ask best_params best_trial best_value diagnosis directions enqueue finish
+        add_trials ask best_params best_trial best_value diagnosis directions enqueue extend finish
         generations iter_trials name objective_names optimize pareto_front pause resume
         set_attributes space spec status stop tell to_dataframe to_optuna trial trials watch
     """,

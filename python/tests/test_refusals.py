@@ -195,11 +195,11 @@ def test_settings_that_differ(
         study(shared, name, **same, exist_ok=True)
         study(shared, name, exist_ok=True)
         assert caplog.messages == []
-        others = {"max_trials": 6, "lease": 60, "pruner": "asha", "constraints": ["latency <= 1"]}
+        others = {"max_trials": 2, "lease": 60, "pruner": "asha", "constraints": ["latency <= 1"]}
         study(shared, name, **{**same, **others}, exist_ok=True)
         study(shared, name, pruner=("median", {"min_trials": 8}), exist_ok=True)
     first, second = caplog.messages
-    assert "max_trials 3, not 6" in first and "lease 1.5, not 60" in first
+    assert "max_trials 3, not 2" in first and "lease 1.5, not 60" in first
     assert "pruner median, not asha" in first and '"max": 3' in first and '"max": 1' in first
     assert "seed" not in first and "timeout" not in first and "max_cost" not in first
     assert '"min_trials": 7' in second and '"min_trials": 8' in second

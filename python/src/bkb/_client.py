@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -14,7 +15,7 @@ from ._goals import MARK, Direction, Goals, Names
 from ._server import EmbeddedServer
 from ._service import Service, of_file, of_server
 from ._space import SpaceLike
-from ._spec import MAX_RETRIES, Component, check_same, differences, study_spec
+from ._spec import MAX_RETRIES, Component, check_same, differences, larger_limits, study_spec
 from ._study import Study
 from ._transport import Transport
 from ._views import StudyRecord, StudyStatus
@@ -101,6 +102,12 @@ class Client:
                 raise
             record = StudyRecord.of(self._service.get(name))
             check_same(record, goals, space)
+            study = Study(self._service, record, space)
+            more = larger_limits({**record.spec, "maxTrials": study.status.max_trials}, spec)
+            if more:
+                with contextlib.suppress(InvalidRequest, _errors.StudyFinished):
+                    study._source.extend(more, more=False)
+                    spec = {k: v for k, v in spec.items() if k not in more}
             if warn and space is not None:
                 defaults = {"seed": seed is None, "maxRetries": max_retries == MAX_RETRIES}
                 given = {k: v for k, v in spec.items() if not defaults.get(k)}
@@ -109,7 +116,7 @@ class Client:
                     log.warning(
                         "study %s exists and keeps its settings, which are %s", name, differ
                     )
-            return Study(self._service, record, space)
+            return study
         for w in message.get("warnings", []) if warn else []:
             where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
             advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
@@ -261,8 +268,8 @@ def create_study(
         the space.
     exist_ok : bool
         Whether to continue a study of this name with the same space and objectives.
-        It keeps its other settings, and a warning names those that differ. What is
-        left out or 0 is not compared, nor are attributes.
+        Larger limits raise its own. It keeps its other settings, and a warning names
+        those that differ. What is left out or 0 is not compared, nor are attributes.
     warn : bool
         Whether to log warnings about the space and about settings that differ.
     db : path, optional

@@ -26,6 +26,7 @@ from ._codec import (
     JSON,
     ParamValue,
     decode_duration,
+    decode_float,
     encode_attributes,
     encode_duration,
     encode_float,
@@ -53,7 +54,8 @@ log = logging.getLogger("bkb")
 
 ROOT = "bkb:root"  # attribute of a generation, the uid of the first study
 WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
-LEFT = "bkb:left"  # of a generation, the trials that may still begin
+LEFT = "bkb:left"  # of a generation, the trials that could still begin when it was made
+LIMIT = "bkb:limit"  # of a generation, max_trials of the series when it was made
 BASE = "bkb:base"  # of a generation, how many numbers of trials the ones before used
 NEXT = "bkb:next"  # of a generation whose successor is being made
 PAUSED = "paused"  # value of NEXT if the user had paused the study
@@ -79,15 +81,31 @@ class _Generation:
         self.series, self.study, self.index = series, study, index
         self.service, self.name = series.service, study.name
         self.parameters = {n: p for n, p in study.space.items() if n != MARK}
-        self.spent = study.attributes.get(LEFT) == "0"
+        self.left, self.limit = (int(study.attributes.get(k, -1)) for k in (LEFT, LIMIT))
         self._next = int(study.attributes.get(BASE, 0))
         # Numbers in the series by place, which is the number in this study, and back.
         self._numbers: list[int] = []
         self._places: dict[int, int] = {}
 
+    @property
+    def spent(self) -> bool:
+        """Whether no trial could begin when it was made, and none was added since."""
+        return self.left == 0
+
     def status(self) -> StudyStatus:
-        """Return the state of this study."""
-        return self.service.status(self.name)
+        """Return the state of this study, with max_trials of the series."""
+        s = self.service.status(self.name)
+        before = 0 if self.left < 0 else self.limit - max(1, self.left)
+        return dataclasses.replace(s, max_trials=s.max_trials and s.max_trials + before)
+
+    def extend(self, limits: JSON) -> None:
+        """Raise limits by more."""
+        more = int(limits.get("maxTrials", 0))
+        if self.spent and more:  # it has a place on the server that it did not hand out
+            self.left, self.limit = more, self.limit + more
+            self.service.set_attributes(self.name, {LEFT: more, LIMIT: self.limit})
+            limits = {**limits, "maxTrials": encode_int(more - 1)}
+        self.service.change("ExtendStudy", self.name, **limits, more=True)
 
     def number(self, view: TrialView) -> int:
         """Return the number in the series of a trial of this study.
@@ -199,12 +217,25 @@ class Series(Source):
     def status(self) -> StudyStatus:
         """Return the state of the newest generation, as that of the series."""
         self.refresh()
-        s = dataclasses.replace(
-            self._current.status(), name=self.name, max_trials=int(self._root.get("maxTrials", 0))
-        )
+        s = dataclasses.replace(self._current.status(), name=self.name)
         if self._current.spent:
             s = dataclasses.replace(s, state="finished", finish_reason="max_trials")
         return s
+
+    def begun(self) -> int:
+        """Return the number of trials that were handed out."""
+        self.refresh()
+        return sum(g.status().begun for g in self._generations)
+
+    def extend(self, limits: JSON, *, more: bool = True) -> None:
+        """Raise limits, by more or to the given max_trials."""
+        with self.lock:
+            self.refresh()
+            g = self._current
+            if not more:
+                added = int(limits.get("maxTrials", 0)) - g.status().max_trials
+                limits = {"maxTrials": encode_int(max(0, added))}
+            g.extend(limits)
 
     def refresh(self) -> bool:
         """Go to the newest generation, and tell whether that is another one."""
@@ -293,9 +324,7 @@ class Series(Source):
         while True:
             g = self._current
             if g.spent:
-                raise _errors.StudyFinished(
-                    f"study {self.name!r} has run its {self._root['maxTrials']} trials"
-                )
+                raise _errors.StudyFinished(f"study {self.name!r} has run its {g.limit} trials")
             try:
                 views, warnings = self.service.ask(g.study, count, worker, lease)
             except (_errors.StudyPaused, _errors.StudyFinished):
@@ -513,23 +542,23 @@ class Series(Source):
             del spec["proposer"]
             if self._options["proposer"] is not None:
                 spec["proposer"] = self._options["proposer"]
-        ours = (MARK, WHOLE, LEFT, NEXT)
-        notes = StudyRecord.of(self.service.get(self._current.name)).attributes
+        ours, g = (MARK, WHOLE, LEFT, LIMIT, NEXT), self._current
+        now = self.service.get(g.name)
+        s, notes = StudyStatus.of(now), StudyRecord.of(now).attributes
         attributes = {**{k: v for k, v in notes.items() if k not in ours}, ROOT: self.study.uid}
         attributes[BASE] = str(self._current.used())
-        limit = int(spec.get("maxTrials", 0))
-        if limit:
-            begun = sum(s.counted - s.queued for s in map(_Generation.status, self._generations))
-            spec["maxTrials"] = encode_int(max(1, limit - begun))
-            attributes[LEFT] = str(max(0, limit - begun))
-        if "timeout" in spec:
-            created = self._generations[0].status().created
-            assert created is not None
-            left = decode_duration(spec["timeout"]) - (time.time() - created.timestamp())
-            spec["timeout"] = encode_duration(max(1.0, left), "timeout")
-        if spec.get("maxCost"):
-            spent = sum(g.status().cost for g in self._generations)
-            spec["maxCost"] = encode_float(max(1e-9, float(spec["maxCost"]) - spent))
+        limits = now["spec"]
+        if s.max_trials:
+            begun = s.counted - s.queued
+            left = 0 if g.spent else max(0, s.max_trials - begun)
+            spec["maxTrials"], attributes[LEFT] = encode_int(max(1, left)), str(left)
+            attributes[LIMIT] = str(g.status().max_trials)
+        if "timeout" in limits:
+            assert s.created is not None
+            seconds = decode_duration(limits["timeout"]) - (time.time() - s.created.timestamp())
+            spec["timeout"] = encode_duration(max(1.0, seconds), "timeout")
+        if limits.get("maxCost"):
+            spec["maxCost"] = encode_float(max(1e-9, decode_float(limits["maxCost"]) - s.cost))
         spec["attributes"] = attributes
         return spec
 

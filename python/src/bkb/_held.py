@@ -56,6 +56,14 @@ class Source:
         """Return the state of the study."""
         return self.service.status(self.name)
 
+    def begun(self) -> int:
+        """Return the number of trials that were handed out."""
+        return self.status().begun
+
+    def extend(self, limits: JSON, *, more: bool = True) -> None:
+        """Raise limits, by more or to the given ones."""
+        self.service.change("ExtendStudy", self.name, **limits, more=more)
+
     def shown(self, study: StudyRecord, view: TrialView) -> TrialView:
         """Return a trial of a study on the server as the user sees it."""
         if not self.space.named:

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from . import _errors
-from ._codec import JSON, described, integer
+from ._codec import JSON, described, encode_int, integer
 from ._errors import InvalidRequest, TrialPruned
 from ._held import Held, Source
 from ._lease import heartbeats
@@ -62,6 +62,49 @@ def say_why(source: Source, e: Exception, own: Iterable[int]) -> None:
     )
 
 
+class Plan:
+    """The trials of one call of optimize. It can be used by many threads."""
+
+    def __init__(self, source: Source, n_trials: int | None) -> None:
+        self._source, self._lock = source, threading.Lock()
+        self._n = None if n_trials is None else integer(n_trials, "n_trials")
+        self._begun = 0 if n_trials is None else source.begun()  # before this call
+        self._taken = self._made = 0
+
+    def take(self) -> bool:
+        """Take the place of a trial, and tell whether there was one."""
+        with self._lock:
+            self._taken += 1
+            return self._n is None or self._taken <= self._n
+
+    def made(self) -> None:
+        """Note that a trial was handed out."""
+        with self._lock:
+            self._made += 1
+
+    def more(self, e: _errors.StudyFinished) -> bool:
+        """Raise the limit of a finished study for the rest, and tell whether to ask again.
+
+        That is not meant if other workers share the limit. Raise the error if trials were
+        asked for and none was made.
+        """
+        with self._lock:
+            if self._n is None:
+                if not self._made:
+                    log.warning("no trial ran, since %s, study.extend continues it", e)
+                return False
+            s = self._source.status()
+            if s.state != "finished":  # another thread raised it
+                return True
+            alone = self._source.begun() == self._begun + self._made
+            if s.finish_reason == "max_trials" and alone:
+                self._source.extend({"maxTrials": encode_int(self._n - self._made)})
+                return True
+            if not self._made and alone:
+                raise e
+            return False
+
+
 class Run:
     """One call of optimize."""
 
@@ -81,7 +124,7 @@ class Run:
     ) -> None:
         self._source, self._ask, self._objective, self._told = source, ask, objective, told
         self.stop = threading.Event()
-        self._left = None if n_trials is None else integer(n_trials, "n_trials")
+        self._plan = Plan(source, n_trials)
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._catch = exceptions(catch)
         self._lease = lease
@@ -157,16 +200,17 @@ class Run:
 
     def _next(self) -> Any:
         """Ask for a trial, and wait while the study has none."""
-        with self._lock:
-            if self._over() or self._left == 0:
-                return None
-            if self._left is not None:
-                self._left -= 1
+        if self._over() or not self._plan.take():
+            return None
         pause, begin = 0.05, time.monotonic()
         while not self._over():
             try:
-                return self._ask()
-            except _errors.StudyFinished:
+                trial = self._ask()
+                self._plan.made()
+                return trial
+            except _errors.StudyFinished as e:
+                if self._plan.more(e):
+                    continue
                 return None
             except (_errors.NoTrialNow, _errors.StudyPaused) as e:
                 if time.monotonic() - begin > SAY_AFTER:

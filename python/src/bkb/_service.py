@@ -94,8 +94,8 @@ class Service:
         for page in self.pages("ListStudies", {}):
             yield from map(StudyStatus.of, page.get("studies", []))
 
-    def change(self, method: str, name: str, **fields: str) -> None:
-        """Pause, resume, finish or delete a study."""
+    def change(self, method: str, name: str, **fields: Any) -> None:
+        """Pause, resume, finish, extend or delete a study."""
         self.transport.call(method, {"name": f"studies/{name}", **fields}, writes=True)
 
     def set_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:

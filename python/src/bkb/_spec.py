@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _errors
 from ._codec import (
     JSON,
     decode_duration,
+    decode_float,
     encode_attributes,
     encode_duration,
     encode_float,
@@ -62,14 +63,11 @@ def study_spec(
     spec: JSON = {
         "space": "" if space is None else space_text(space),
         "objectives": goals.encode(),
-        "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
-        "maxCost": encode_float(number(max_cost, "max_cost")),
+        **encode_limits(max_trials, timeout, max_cost),
         "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
         "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
         "attributes": {**encode_attributes(attributes), **goals.note},
     }
-    if timeout is not None:
-        spec["timeout"] = encode_duration(timeout, "timeout")
     if lease is not None:
         spec["lease"] = encode_duration(lease, "lease")
     if constraints:
@@ -84,6 +82,28 @@ def study_spec(
         spec["proposer"] = {"name": "random"}
         spec["attributes"] = {**spec["attributes"], MARK: json.dumps(kept)}
     return spec
+
+
+def encode_limits(max_trials: int, timeout: float | None, max_cost: float) -> JSON:
+    """Return limits of a study in the form of the wire."""
+    limits: JSON = {
+        "maxTrials": encode_int(integer(max_trials, "max_trials", 0, 2**63 - 1)),
+        "maxCost": encode_float(number(max_cost, "max_cost")),
+    }
+    if timeout is not None:
+        limits["timeout"] = encode_duration(timeout, "timeout")
+    return limits
+
+
+def larger_limits(spec: JSON, given: JSON) -> JSON:
+    """Return the limits that are larger than those of a study that exists."""
+    decode: dict[str, Callable[[Any], float]] = {
+        "maxTrials": int,
+        "maxCost": decode_float,
+        "timeout": decode_duration,
+    }
+    keys = [k for k in decode if given.get(k) and spec.get(k)]
+    return {k: given[k] for k in keys if 0 < decode[k](spec[k]) < decode[k](given[k])}
 
 
 def _encode_component(component: Component, what: str) -> JSON:

@@ -20,6 +20,7 @@ from ._lease import LEASE, heartbeats
 from ._optimize import Catch, Run
 from ._service import AnyState, Service
 from ._space import Categorical, Float, Int, Parameter, Space, SpaceLike, check
+from ._spec import encode_limits
 from ._views import (
     Diagnosis,
     Event,
@@ -121,8 +122,30 @@ class Study:
         self._service.change("ResumeStudy", self._source.newest().name)
 
     def finish(self, detail: str = "") -> None:
-        """End the study for good. Running trials may still be told."""
+        """End the study until `extend`. Running trials may still be told."""
         self._service.change("FinishStudy", self._source.newest().name, detail=detail)
+
+    def extend(self, trials: int = 0, *, timeout: float | None = None, cost: float = 0.0) -> None:
+        """Raise limits of the study, and continue it if it has finished.
+
+        Parameters
+        ----------
+        trials : int
+            Trials to add to max_trials.
+        timeout : float, optional
+            Seconds to add to timeout, or to the time that is over it.
+        cost : float
+            Cost to add to max_cost, or to the cost that is over it.
+
+        Raises
+        ------
+        StudyFinished
+            It has tried all configurations, or its gap is small enough.
+        InvalidRequest
+            There would be no room for a trial, or it has no such limit.
+
+        """
+        self._source.extend(encode_limits(trials, timeout, cost))
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes of the study. An empty text removes one."""
@@ -428,7 +451,8 @@ class Study:
             Function of a `Trial` that returns what `tell` takes as a value. It raises
             `TrialPruned` to end a trial early.
         n_trials : int, optional
-            Trials that this call runs at most.
+            Trials that this call runs at most. If the study's max_trials ends it earlier and
+            no other worker has made trials meanwhile, it is raised as by `extend`.
         timeout : float, optional
             Seconds after which it begins no more trials.
         n_jobs : int
@@ -444,6 +468,11 @@ class Study:
             Where the objective runs, such as a ``ProcessPoolExecutor``.
         show_progress_bar : bool
             Whether to show a bar, which needs tqdm.
+
+        Raises
+        ------
+        StudyFinished
+            n_trials were asked for, and the study had finished so that none could run.
 
         """
 

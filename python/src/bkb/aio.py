@@ -142,8 +142,12 @@ class Study:
         """Hand out trials again."""
         await asyncio.to_thread(self.sync.resume)
 
+    async def extend(self, trials: int = 0, **options: Any) -> None:
+        """Raise limits. The options are those of `bkb.Study.extend`."""
+        await asyncio.to_thread(lambda: self.sync.extend(trials, **options))
+
     async def finish(self, detail: str = "") -> None:
-        """End the study for good."""
+        """End the study until `extend`."""
         await asyncio.to_thread(self.sync.finish, detail)
 
     def watch(self, after: int = 0, *, until_finished: bool = False) -> AsyncIterator[Event]:
@@ -166,7 +170,7 @@ class Study:
         objective : coroutine function
             Function of a `Trial` that returns what ``tell`` takes as a value.
         n_trials : int, optional
-            Trials that this call runs at most.
+            Trials that this call runs at most. See `bkb.Study.optimize`.
         n_parallel : int
             Trials at once.
         catch : exception class, or list or tuple of them
@@ -177,17 +181,11 @@ class Study:
 
         """
         n_parallel = integer(n_parallel, "n_parallel", 1)
-        left = None if n_trials is None else integer(n_trials, "n_trials")
+        plan = await asyncio.to_thread(_optimize.Plan, self.sync._source, n_trials)
         caught = exceptions(catch)
 
         async def work() -> None:
-            nonlocal left
-            while left is None or left > 0:
-                if left is not None:
-                    left -= 1
-                trial = await self._next(lease)
-                if trial is None:
-                    return
+            while plan.take() and (trial := await self._next(plan, lease)) is not None:
                 await self._run(trial, objective, caught, lease)
 
         tasks = [asyncio.ensure_future(work()) for _ in range(n_parallel)]
@@ -198,12 +196,16 @@ class Study:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _next(self, lease: float) -> Trial | None:
+    async def _next(self, plan: _optimize.Plan, lease: float) -> Trial | None:
         pause, begin = 0.05, time.monotonic()
         while True:
             try:
-                return await self.ask(lease=lease)
-            except _errors.StudyFinished:
+                trial = await self.ask(lease=lease)
+                plan.made()
+                return trial
+            except _errors.StudyFinished as e:
+                if await asyncio.to_thread(plan.more, e):
+                    continue
                 return None
             except (_errors.NoTrialNow, _errors.StudyPaused) as e:
                 if time.monotonic() - begin > _optimize.SAY_AFTER:
