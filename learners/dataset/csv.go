@@ -149,12 +149,7 @@ func (c *csvReader) columns() ([]string, int) { return c.names, c.width }
 
 // describe finds times and truth values in the first records.
 func (c *csvReader) describe(at int, col *columnBuilder) {
-	var cells [][]byte
-	for _, rec := range c.sample {
-		if at < len(rec) && !c.missing.has([]byte(rec[at])) {
-			cells = append(cells, []byte(rec[at]))
-		}
-	}
+	cells, _ := cellsOf(c.sample, at, c.missing)
 	col.describe(cells, c.prefer)
 }
 

@@ -268,12 +268,7 @@ func (c *csvReader) detectHeader(model *data.Encoding) (bool, string) {
 // wordsBelow returns what field c is below the first record, if that is times or truth values and the
 // first record has none.
 func wordsBelow(recs [][]string, c int, missing missingSet) string {
-	var cells [][]byte
-	for _, r := range recs[1:] {
-		if c < len(r) && !missing.has([]byte(r[c])) {
-			cells = append(cells, []byte(r[c]))
-		}
-	}
+	cells, _ := cellsOf(recs[1:], c, missing)
 	below, truths := detectWords(cells, "")
 	first, truth := detectWords([][]byte{[]byte(recs[0][c])}, "")
 	switch {
@@ -285,21 +280,23 @@ func wordsBelow(recs [][]string, c int, missing missingSet) string {
 	return ""
 }
 
+// cellsOf returns the cells of field c that are not missing, and whether all records have it.
+func cellsOf(recs [][]string, c int, missing missingSet) (cells [][]byte, all bool) {
+	all = true
+	for _, r := range recs {
+		if all = all && c < len(r); c < len(r) && !missing.has([]byte(r[c])) {
+			cells = append(cells, []byte(r[c]))
+		}
+	}
+	return cells, all
+}
+
 // numericBelow reports whether field c is a number, perhaps with a currency or the like, or
 // missing in all records, and a number in at least one.
 func numericBelow(recs [][]string, c int, missing missingSet) bool {
-	numbers := 0
-	for _, r := range recs {
-		if c >= len(r) {
-			return false
-		}
-		if missing.has([]byte(r[c])) {
-			continue
-		}
-		if _, err := parseNumber([]byte(r[c])); err != nil && !decoratedNumber.MatchString(r[c]) {
-			return false
-		}
-		numbers++
-	}
-	return numbers > 0
+	cells, all := cellsOf(recs, c, missing)
+	return all && len(cells) > 0 && !slices.ContainsFunc(cells, func(s []byte) bool {
+		_, err := parseNumber(s)
+		return err != nil && !decoratedNumber.Match(s)
+	})
 }

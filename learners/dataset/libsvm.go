@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -204,7 +205,7 @@ func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reaso
 		return c, v, ""
 	case err == errTooLarge:
 		return 0, 0, err.Error()
-	case isInfinity(value) || foldEqual(value, "nan") || len(value) == 0:
+	case isInfinity(value) || strings.EqualFold(string(value), "nan") || len(value) == 0:
 		return 0, 0, "has no finite value; sparse rows cannot have missing values"
 	}
 	return 0, 0, "has a value that is not a number"

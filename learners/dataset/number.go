@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // errNotNumber and errTooLarge are the faults that [parseNumber] finds.
@@ -132,24 +133,6 @@ var powersOfTen = [...]float64{
 
 // isInfinity reports whether s spells an infinity. The error names it.
 func isInfinity(s []byte) bool {
-	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
-		s = s[1:]
-	}
-	return foldEqual(s, "inf") || foldEqual(s, "infinity")
-}
-
-// foldEqual reports whether s equals the lower-case ASCII word, ignoring case.
-func foldEqual(s []byte, word string) bool {
-	if len(s) != len(word) {
-		return false
-	}
-	for i, c := range s {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
+	word := strings.ToLower(strings.TrimLeft(string(s), "+-"))
+	return word == "inf" || word == "infinity"
 }

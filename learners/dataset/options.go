@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -164,17 +165,12 @@ func (m missingSet) has(s []byte) bool {
 	if !m.auto {
 		return m.texts[string(s)]
 	}
-	switch len(s) {
-	case 0:
+	if len(s) == 0 || len(s) > 4 || '0' <= s[0] && s[0] <= '9' {
+		return len(s) == 0
+	}
+	switch strings.ToLower(string(s)) {
+	case "?", "na", "nan", "n/a", "nat", "null", "#n/a", "<na>":
 		return true
-	case 1:
-		return s[0] == '?'
-	case 2:
-		return foldEqual(s, "na")
-	case 3:
-		return foldEqual(s, "nan") || foldEqual(s, "n/a") || foldEqual(s, "nat")
-	case 4:
-		return foldEqual(s, "null") || foldEqual(s, "#n/a") || foldEqual(s, "<na>")
 	}
 	return false
 }

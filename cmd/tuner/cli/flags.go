@@ -59,30 +59,21 @@ type duration struct{ pflag.Value }
 // clock is [days-]hours:minutes:seconds.
 var clock = regexp.MustCompile(`^(?:(\d+)-)?(\d+):(\d\d):(\d\d)$`)
 
-// days are the days of a time such as 2d12h, which come first.
-var days = regexp.MustCompile(`^(\d+(?:\.\d+)?)d`)
-
 func (d duration) Set(s string) error {
-	plain := s
 	if at := clock.FindStringSubmatch(s); at != nil {
-		plain = cmp.Or(at[1], "0") + "d" + at[2] + "h" + at[3] + "m" + at[4] + "s"
+		s = cmp.Or(at[1], "0") + "d" + at[2] + "h" + at[3] + "m" + at[4] + "s"
 	}
-	if at := days.FindStringSubmatch(plain); at != nil {
-		n, err := strconv.ParseFloat(at[1], 64)
-		if err != nil {
+	if text, rest, ok := strings.Cut(s, "d"); ok {
+		days, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
 			return err
-		}
-		rest, err := time.ParseDuration(cmp.Or(plain[len(at[0]):], "0s"))
-		if err != nil {
-			return err
-		}
-		seconds := n*24*60*60 + rest.Seconds()
-		if seconds > math.MaxInt64/float64(time.Second) {
+		case 24*days > time.Duration(math.MaxInt64).Hours():
 			return strconv.ErrRange
 		}
-		plain = strconv.FormatFloat(seconds, 'f', -1, 64) + "s"
+		s = strconv.FormatFloat(24*days, 'f', -1, 64) + "h" + rest
 	}
-	return d.Value.Set(plain)
+	return d.Value.Set(s)
 }
 
 // Finish completes the flags of all commands whose values are one of a few words, and lets

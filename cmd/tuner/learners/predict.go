@@ -201,33 +201,44 @@ func (p *predictions) classes() bool { return p.e.Task == data.Classification }
 
 func (p *predictions) class(i int) string { return p.e.Classes[p.e.Class(p.out[i*p.c:][:p.c])] }
 
-func (p *predictions) row(i int) []float64 { return p.values[i*len(p.names):][:len(p.names)] }
+// header has the names of the cells of a row.
+func (p *predictions) header() (names []string) {
+	for _, k := range p.kept {
+		names = append(names, k.Name)
+	}
+	if p.classes() && !p.scores {
+		names = append(names, "class")
+	}
+	return append(names, p.names...)
+}
+
+// cells are those of row i, as texts and numbers.
+func (p *predictions) cells(i int) (cells []any) {
+	for _, k := range p.kept {
+		cells = append(cells, json.Number(k.Cells[i])) // if it is one
+	}
+	if p.classes() && !p.scores {
+		cells = append(cells, p.class(i))
+	}
+	for _, v := range p.values[i*len(p.names):][:len(p.names)] {
+		cells = append(cells, v)
+	}
+	return cells
+}
 
 func (p *predictions) writeCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	var cells []string
-	for _, k := range p.kept {
-		cells = append(cells, k.Name)
-	}
-	named := p.classes() && !p.scores
-	if named {
-		cells = append(cells, "class")
-	}
-	if err := w.Write(append(cells, p.names...)); err != nil {
+	row := p.header()
+	if err := w.Write(row); err != nil {
 		return err
 	}
 	for i := range len(p.out) / p.c {
-		cells = cells[:0]
-		for _, k := range p.kept {
-			cells = append(cells, k.Cells[i])
+		for j, cell := range p.cells(i) {
+			if row[j] = fmt.Sprint(cell); j >= len(row)-len(p.names) {
+				row[j] = strconv.FormatFloat(cell.(float64), 'g', -1, 64)
+			}
 		}
-		if named {
-			cells = append(cells, p.class(i))
-		}
-		for _, v := range p.row(i) {
-			cells = append(cells, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-		if err := w.Write(cells); err != nil {
+		if err := w.Write(row); err != nil {
 			return err
 		}
 	}
@@ -237,21 +248,21 @@ func (p *predictions) writeCSV(out io.Writer) error {
 
 func (p *predictions) writeJSON(out io.Writer, form string) error {
 	list := &cli.ListSink{Out: out, Format: form}
+	names := p.header()
 	for i := range len(p.out) / p.c {
 		row := map[string]any{}
-		for _, k := range p.kept {
-			if row[k.Name] = k.Cells[i]; jsonNumber.MatchString(k.Cells[i]) {
-				row[k.Name] = json.Number(k.Cells[i])
+		for j, cell := range p.cells(i) {
+			switch v := cell.(type) {
+			case json.Number:
+				if !jsonNumber.MatchString(v.String()) {
+					cell = v.String()
+				}
+			case float64:
+				if v-v != 0 { // JSON has no infinite numbers
+					cell = nil
+				}
 			}
-		}
-		if p.classes() && !p.scores {
-			row["class"] = p.class(i)
-		}
-		for j, v := range p.row(i) {
-			row[p.names[j]] = nil // JSON has no infinite numbers
-			if v-v == 0 {
-				row[p.names[j]] = v
-			}
+			row[names[j]] = cell
 		}
 		if err := list.Put(row); err != nil {
 			return err
