@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"golang.org/x/sys/unix"
 )
 
 // runProcess is tuner run in a process of its own.
@@ -232,6 +235,40 @@ func TestRunMaxLog(t *testing.T) {
 	if !strings.Contains(string(text), "line 100\n") || !strings.HasSuffix(string(text), "# the output beyond 4096 bytes is not kept (--max-log)\n# exit status 3\n") {
 		t.Errorf("the log ends with %q", text[max(0, len(text)-300):])
 	}
+}
+
+// TestReaderStuck lets nothing read the log of a server. It answers, and when the log is read
+// again, it says how many lines are missing.
+func TestReaderStuck(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+		t.Fatal(err)
+	}
+	dir := shortDir(t)
+	c := startChild(t, dir, func(c *exec.Cmd) { c.Stderr = w }, "--listen", "unix:a.sock", "--http", "unix:b.sock", "-vv")
+	w.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = c.Process.Kill() })() // a server that waits would hold the calls for ever
+	for range 100 {                                                 // each writes lines to the log
+		if got := list(t, dir, c.state.HTTP); !strings.HasPrefix(got, "200 ") {
+			t.Fatalf("with a log that nothing reads: %s", got)
+		}
+	}
+	lines := bufio.NewScanner(r)
+	for n := 0; lines.Scan(); n++ {
+		if n%10 == 0 {
+			list(t, dir, c.state.HTTP)
+		}
+		if strings.Contains(lines.Text(), "lines were lost here, because the reader of this log did not read") {
+			return
+		}
+	}
+	t.Errorf("the log does not say that lines are missing: %v", lines.Err())
 }
 
 // TestReaderGone reads one line of what a server and a run print, and closes the pipe, as head

@@ -11,10 +11,13 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -216,5 +219,56 @@ func WriteList[T any](out io.Writer, form string, list []T, t *Table, row func(T
 }
 
 // OutliveReaders lets this process continue when the reader of its stdout or stderr is gone, whose
-// pipe would end it. Other programs that it starts are not affected.
-func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// pipe would end it, and when the reader of a stderr that is no terminal does not read. Other
+// programs that it starts are not affected.
+func OutliveReaders(cmd *cobra.Command) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if w := cmd.ErrOrStderr(); !isTerminal(w) {
+		p := &patient{w: w, free: make(chan struct{}, 1)}
+		p.free <- struct{}{}
+		cmd.SetErr(p)
+	}
+}
+
+// patience is how long a write waits for a reader.
+const patience = time.Second
+
+// patient passes lines on. It drops those that come while one waits for its reader for longer
+// than patience.
+type patient struct {
+	w    io.Writer
+	free chan struct{} // has an element while no line is being written
+
+	mu   sync.Mutex
+	lost int
+}
+
+func (p *patient) Write(line []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.free:
+	default:
+		p.lost++
+		return len(line), nil
+	}
+	text := bytes.Clone(line)
+	if p.lost > 0 {
+		text = fmt.Appendf(nil, "%d lines were lost here, because the reader of this log did not read\n%s", p.lost, line)
+		p.lost = 0
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := p.w.Write(text)
+		p.free <- struct{}{}
+		written <- err
+	}()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case err := <-written:
+		return len(line), err
+	case <-limit.C:
+		return len(line), nil
+	}
+}

@@ -145,7 +145,7 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 }
 
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {
-	cli.OutliveReaders()
+	cli.OutliveReaders(cmd)
 	var err error
 	if a.algorithm, err = training.Find(algorithm); err != nil {
 		return cli.Exit(cli.ExitInvalid, err)

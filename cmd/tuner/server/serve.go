@@ -125,13 +125,13 @@ type serving struct {
 }
 
 func (s *serving) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) error {
+	cli.OutliveReaders(cmd)
 	if err := s.complete(g, cmd); err != nil {
 		return err
 	}
 	if err := s.Validate(); err != nil {
 		return inFlags(err)
 	}
-	cli.OutliveReaders()
 	memory, err := limitMemory(s.maxMemory)
 	if err != nil {
 		return err

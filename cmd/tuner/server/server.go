@@ -231,7 +231,7 @@ func (k *katibFace) check() error {
 }
 
 func (k *katibFace) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
-	cli.OutliveReaders()
+	cli.OutliveReaders(cmd)
 	// Katib gives a suggestion service 100 MiB unless its configuration says otherwise.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(40)

@@ -40,7 +40,7 @@ wait for --grace. The same command line continues later with the trials that wer
   tuner run digits --space space.yaml --minimize loss --max-trials 50 \
     -- ./train {args}`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cli.OutliveReaders()
+			cli.OutliveReaders(cmd)
 			if err := r.checkNumbers(); err != nil {
 				return err
 			}
