@@ -23,8 +23,8 @@ MEMBERS = {
     bkb.Client: "create_study delete_study load_study server studies transport",
     bkb.Study: """
         add_trials ask best_params best_trial best_value diagnosis directions enqueue extend finish
-        generations iter_trials name objective_names optimize pareto_front pause resume
-        set_attributes space spec status stop tell to_dataframe to_optuna trial trials watch
+        generations importances iter_trials name objective_names optimize pareto_front pause plot
+        resume set_attributes space spec status stop tell to_dataframe to_optuna trial trials watch
     """,
     bkb.Trial: """
         epoch number params renew report set_attributes should_prune stop_reason study

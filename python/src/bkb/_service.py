@@ -108,6 +108,14 @@ class Service:
         m = self.transport.call("GetDiagnosis", _parent(study))
         return Diagnosis.decode({**m, "state": word(m.get("state", ""), "MODEL_STATE_")})
 
+    def importances(self, study: StudyRecord, objective: str) -> dict[str, float]:
+        """Return the importance of each parameter, the largest first."""
+        m = self.transport.call("GetImportance", {**_parent(study), "objective": objective})
+        found = m.get("parameters", [])
+        kind = "total" if any("total" in p for p in found) else "data"
+        shares = {p["parameter"]: float(p.get(kind, 0.0)) for p in found}
+        return dict(sorted(shares.items(), key=lambda x: (-x[1], x[0])))
+
     # Trials to run.
 
     def ask(

@@ -18,6 +18,7 @@ from ._goals import MARK, Reason, State
 from ._held import Held, Source
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, Run
+from ._plot import Plots
 from ._service import AnyState, Service
 from ._space import Categorical, Float, Int, Parameter, Space, SpaceLike, check
 from ._spec import encode_limits
@@ -154,6 +155,25 @@ class Study:
     def diagnosis(self) -> Diagnosis:
         """Return the state of the proposer's model."""
         return self._service.diagnosis(self._source.newest())
+
+    def importances(self, objective: str | None = None) -> dict[str, float]:
+        """Return how much each parameter matters for an objective, the largest first.
+
+        With a model it is the share of the variance of the model's mean, with interactions. Without
+        one it is the parameter's part of how the best trials differ from all, or 0.
+
+        Parameters
+        ----------
+        objective : str, optional
+            Name of the objective, the first if left out.
+
+        """
+        return self._service.importances(self._source.newest(), objective or "")
+
+    @property
+    def plot(self) -> Plots:
+        """Charts of the trials, such as ``study.plot.history()``."""
+        return Plots(self._goals, self.iter_trials(), self.importances)
 
     # Trials to run.
 

@@ -8,19 +8,21 @@ async def main():
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeVar, overload
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _client, _errors, _optimize, _study
-from ._codec import ParamValue, integer
+from ._codec import integer
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, exceptions
 from ._space import SpaceLike
-from ._views import Diagnosis, Event, NewTrial, StudyStatus, TrialView
+from ._views import Event, StudyStatus, TrialView
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 log = logging.getLogger("bkb")
@@ -35,29 +37,37 @@ async def _steps(items: Iterator[T]) -> AsyncIterator[T]:
         yield item  # type: ignore[misc]
 
 
+def _in_thread(
+    call: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return a method that calls one of the object ``sync`` in a thread."""
+
+    @functools.wraps(call)
+    async def method(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        return await asyncio.to_thread(call, self.sync, *args, **options)
+
+    return method
+
+
 class Trial:
     """A running trial. See `bkb.Trial`."""
 
     def __init__(self, trial: _study.Trial) -> None:
         self.sync = trial
         self.number = trial.number
-        self.params: dict[str, ParamValue] = trial.params
+        self.params: dict[str, Any] = trial.params
         self.suggestion = trial.suggestion
 
     def __getitem__(self, name: str) -> Any:
         return self.params[name]
 
-    async def report(self, value: Any, step: int) -> None:
-        """Report an intermediate value at a step."""
-        await asyncio.to_thread(self.sync.report, value, step)
+    report = _in_thread(_study.Trial.report)
+    tell = _in_thread(_study.Trial.tell)
+    set_attributes = _in_thread(_study.Trial.set_attributes)
 
     def should_prune(self) -> bool:
         """Return whether the trial should stop."""
         return self.sync.should_prune()
-
-    async def tell(self, value: Any = None, **options: Any) -> TrialView:
-        """Tell the outcome. The options are those of `bkb.Trial.tell`."""
-        return await asyncio.to_thread(lambda: self.sync.tell(value, **options))
 
     async def __aenter__(self) -> Trial:
         self.sync.__enter__()
@@ -102,17 +112,16 @@ class Study:
         which = trial.sync if isinstance(trial, Trial) else trial
         return await asyncio.to_thread(lambda: self.sync.tell(which, value, **options))
 
-    async def enqueue(self, params: Mapping[str, Any], **options: Any) -> TrialView:
-        """Put a configuration in the queue."""
-        return await asyncio.to_thread(lambda: self.sync.enqueue(params, **options))
-
-    async def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
-        """Add finished trials that ran elsewhere."""
-        return await asyncio.to_thread(self.sync.add_trials, trials)
-
-    async def trial(self, number: int) -> TrialView:
-        """Return a trial by its number."""
-        return await asyncio.to_thread(self.sync.trial, number)
+    enqueue = _in_thread(_study.Study.enqueue)
+    add_trials = _in_thread(_study.Study.add_trials)
+    trial = _in_thread(_study.Study.trial)
+    diagnosis = _in_thread(_study.Study.diagnosis)
+    pause = _in_thread(_study.Study.pause)
+    resume = _in_thread(_study.Study.resume)
+    finish = _in_thread(_study.Study.finish)
+    extend = _in_thread(_study.Study.extend)
+    importances = _in_thread(_study.Study.importances)
+    set_attributes = _in_thread(_study.Study.set_attributes)
 
     async def status(self) -> StudyStatus:
         """Return the state of the study."""
@@ -129,26 +138,6 @@ class Study:
     async def pareto_front(self) -> list[TrialView]:
         """Return the trials of the Pareto front."""
         return await asyncio.to_thread(lambda: self.sync.pareto_front)
-
-    async def diagnosis(self) -> Diagnosis:
-        """Return the state of the proposer's model."""
-        return await asyncio.to_thread(self.sync.diagnosis)
-
-    async def pause(self) -> None:
-        """Hand out no trials for now."""
-        await asyncio.to_thread(self.sync.pause)
-
-    async def resume(self) -> None:
-        """Hand out trials again."""
-        await asyncio.to_thread(self.sync.resume)
-
-    async def extend(self, trials: int = 0, **options: Any) -> None:
-        """Raise limits. The options are those of `bkb.Study.extend`."""
-        await asyncio.to_thread(lambda: self.sync.extend(trials, **options))
-
-    async def finish(self, detail: str = "") -> None:
-        """End the study until `extend`."""
-        await asyncio.to_thread(self.sync.finish, detail)
 
     def watch(self, after: int = 0, *, until_finished: bool = False) -> AsyncIterator[Event]:
         """Yield what happens in the study, and wait for more, or until it has finished."""
@@ -260,9 +249,7 @@ class Client:
         """Return the study of this name."""
         return Study(await asyncio.to_thread(self.sync.load_study, name))
 
-    async def delete_study(self, name: str) -> None:
-        """Delete a study with all its trials, for good."""
-        await asyncio.to_thread(self.sync.delete_study, name)
+    delete_study = _in_thread(_client.Client.delete_study)
 
     def studies(self) -> AsyncIterator[StudyStatus]:
         """Yield all studies in order of name."""
