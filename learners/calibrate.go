@@ -20,16 +20,17 @@ type Calibrated struct {
 var _ Linked = (*Calibrated)(nil)
 
 // Calibrate returns a model with probabilities by the scaling of Platt (1999). It fits a
-// logistic function of each output to held-out rows, which the fit did not see. weights
-// are those of the rows, or nil. It returns a *DataError if the rows lack one of the two
-// classes of an output, or if the model has probabilities already.
-func Calibrate(ctx context.Context, m Model, held data.Source, weights []float64) (*Calibrated, error) {
+// logistic function of each output to held-out rows, by the outputs of a fit of the same kind
+// that did not see them. That may be m itself. weights are those of the rows, or nil. It returns
+// a *DataError if the rows lack one of the two classes of an output, or if the model has
+// probabilities already.
+func Calibrate(ctx context.Context, m, judged Model, held data.Source, weights []float64) (*Calibrated, error) {
 	y, err := Targets(ctx, held)
 	if err != nil {
 		return nil, err
 	}
 	f := make([]float64, len(y))
-	if err := m.Predict(ctx, f, held); err != nil {
+	if err := judged.Predict(ctx, f, held); err != nil {
 		return nil, err
 	}
 	return CalibrateOn(m, f, y, weights)

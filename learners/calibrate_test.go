@@ -57,7 +57,7 @@ func logits(t *testing.T, m learners.Model, x ...float64) []float64 {
 // Platt scaling recovers the logistic functions of the classes.
 func TestCalibrateRecoversProbabilities(t *testing.T) {
 	slope, offset := []float64{2, 0.5, -1}, []float64{-1, 0.3, 2}
-	m, err := learners.Calibrate(t.Context(), identity(t, 3), scores(t, 40_000, slope, offset, 1), nil)
+	m, err := learners.Calibrate(t.Context(), identity(t, 3), identity(t, 3), scores(t, 40_000, slope, offset, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,11 +88,11 @@ func TestCalibrateIsStationary(t *testing.T) {
 		}
 	}
 	repeated := learnerstest.Memory(t, x.Select(often), y, 1)
-	one, err := learners.Calibrate(t.Context(), identity(t, 1), held, weights)
+	one, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), held, weights)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := learners.Calibrate(t.Context(), identity(t, 1), repeated, nil)
+	two, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), repeated, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestCalibrateIsStationary(t *testing.T) {
 		t.Errorf("the gradient is %g, %g", ga, gb)
 	}
 	apart := learnerstest.Memory(t, kernel.NewPoints(4, 1, []float64{-2, -1, 1, 2}), []float64{-1, -1, 1, 1}, 1)
-	sure, err := learners.Calibrate(t.Context(), identity(t, 1), apart, nil)
+	sure, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), apart, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestCalibrateIsStationary(t *testing.T) {
 		t.Errorf("logits of separate classes: %v", v)
 	}
 	equal := learnerstest.Memory(t, kernel.NewPoints(4, 1, []float64{1, 1, 1, 1}), []float64{-1, 1, 1, 1}, 1)
-	same, err := learners.Calibrate(t.Context(), identity(t, 1), equal, nil)
+	same, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), equal, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,18 +134,18 @@ func TestCalibrateIsStationary(t *testing.T) {
 func TestCalibrateRefuses(t *testing.T) {
 	held := scores(t, 50, []float64{1}, []float64{0}, 3)
 	var bad *learners.DataError
-	if _, err := learners.Calibrate(t.Context(), identity(t, 1).WithLink(learners.Logistic), held, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "already") {
+	if _, err := learners.Calibrate(t.Context(), identity(t, 1).WithLink(learners.Logistic), identity(t, 1).WithLink(learners.Logistic), held, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "already") {
 		t.Errorf("probabilities: %v", err)
 	}
 	one := learnerstest.Memory(t, held.Rows(), slices.Repeat([]float64{1}, 50), 1)
-	if _, err := learners.Calibrate(t.Context(), identity(t, 1), one, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "one class only") {
+	if _, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), one, nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), "one class only") {
 		t.Errorf("one class: %v", err)
 	}
 }
 
 // A file keeps the calibration.
 func TestCalibratedFile(t *testing.T) {
-	m, err := learners.Calibrate(t.Context(), identity(t, 2), scores(t, 100, []float64{2, 1}, []float64{-1, 1}, 4), nil)
+	m, err := learners.Calibrate(t.Context(), identity(t, 2), identity(t, 2), scores(t, 100, []float64{2, 1}, []float64{-1, 1}, 4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,8 @@ const (
 	// samplerRatio is λ of a sampler by leverage scores over λ of the fit. The dictionary has
 	// far fewer points than one for λ, and a few iterations make up for the loss.
 	samplerRatio = 100
+	// leastRatio is the least λ of a path over κ². Below it, scores are rounding errors.
+	leastRatio = 1e-10
 	// rowsPerPoint is the number of rows for each point that BLESS reads.
 	rowsPerPoint = 10
 	// pivotRows and mostPivots bound the memory of RPCholesky. Uniform centres follow the
@@ -70,8 +72,10 @@ const (
 // k(x, x), and usual the number of uniform centres for such a fit.
 //
 // Samplers by leverage scores find M themselves, which depends on their λ, and Most is a limit.
-// That λ is 100λ, and κ²/√n if λ = 0. BLESS and BLESS-R find at most the usual number.
+// That λ is 100λ, and κ²/√n if λ = 0. BLESS and BLESS-R find at most the usual number, and as
+// many if only Most is given.
 func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
+	path := false
 	switch b := s.Sampler.(type) {
 	case nil, Automatic, sketch.RPCholesky:
 		if s.Most = cmp.Or(s.Most, usual); s.Most >= n {
@@ -79,13 +83,15 @@ func (s Sampling) For(lambda, kappaSq float64, usual, n int) Sampling {
 		}
 	case sketch.BLESS:
 		b.MaxPoints, b.MaxCandidates = cmp.Or(b.MaxPoints, usual), cmp.Or(b.MaxCandidates, rowsPerPoint*usual)
-		s.Sampler = b
+		s.Sampler, path = b, true
 	case sketch.BLESSR:
 		b.MaxPoints, b.MaxCandidates = cmp.Or(b.MaxPoints, usual), cmp.Or(b.MaxCandidates, rowsPerPoint*usual)
-		s.Sampler = b
+		s.Sampler, path = b, true
 	}
 	switch {
 	case s.Lambda > 0:
+	case path && s.Most > 0:
+		s.Lambda = leastRatio * kappaSq
 	case lambda > 0:
 		s.Lambda = min(samplerRatio*lambda, max(kappaSq, lambda))
 	default:

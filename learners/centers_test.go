@@ -130,7 +130,7 @@ func TestSamplingFor(t *testing.T) {
 		"automatic, all rows":       {learners.Sampling{Sampler: auto, Most: n}, lambda, learners.Sampling{Lambda: 1e-2, Most: n}},
 		"RPCholesky, M":             {learners.Sampling{Sampler: pivots, Most: 50}, lambda, learners.Sampling{Sampler: pivots, Lambda: 1e-2, Most: 50}},
 		"BLESS":                     {learners.Sampling{Sampler: bless}, lambda, learners.Sampling{Sampler: bounded, Lambda: 1e-2}},
-		"BLESS, M":                  {learners.Sampling{Sampler: bless, Most: 50}, lambda, learners.Sampling{Sampler: bounded, Lambda: 1e-2, Most: 50}},
+		"BLESS, M":                  {learners.Sampling{Sampler: bless, Most: 50}, lambda, learners.Sampling{Sampler: bounded, Lambda: 2e-10, Most: 50}},
 		"BLESS, λ":                  {learners.Sampling{Sampler: bless, Lambda: 1e-3}, lambda, learners.Sampling{Sampler: bounded, Lambda: 1e-3}},
 		"BLESS, both":               {learners.Sampling{Sampler: bless, Lambda: 1e-3, Most: 50}, lambda, learners.Sampling{Sampler: bounded, Lambda: 1e-3, Most: 50}},
 		"SQUEAK":                    {learners.Sampling{Sampler: squeak}, lambda, learners.Sampling{Sampler: squeak, Lambda: 1e-2}},

@@ -369,7 +369,7 @@ func TestSaveReplacesRegularFilesOnly(t *testing.T) {
 
 // A calibrated model without a slope and an offset for each output is refused.
 func TestDamagedCalibration(t *testing.T) {
-	m, err := learners.Calibrate(t.Context(), identity(t, 1), scores(t, 100, []float64{2}, []float64{-1}, 4), nil)
+	m, err := learners.Calibrate(t.Context(), identity(t, 1), identity(t, 1), scores(t, 100, []float64{2}, []float64{-1}, 4), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

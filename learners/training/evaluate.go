@@ -63,14 +63,14 @@ func (s *Score) UnmarshalJSON(text []byte) error {
 }
 
 // MeasureNamed returns the measure with this name, of outputs in the units of the
-// targets and rows with the weights of s. The empty name means "class-error" where the
-// targets are classes. For numbers it means "rmse", or the measure of the loss of s. The
-// Huber loss is in units of encoded targets, as its δ.
+// targets and rows with the weights of s. The empty name means a proper score, which
+// the true probabilities minimise. That is "log-loss" where outputs give probabilities, and
+// "rmse" for other classes and for numbers, or the measure of the loss of s. The Huber loss is in units of encoded targets, as its δ.
 func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
-	case name == "" && classes:
-		name = "class-error"
+	case name == "" && classes && s.Link != learners.Expected:
+		name = "log-loss"
 	case name == "":
 		name = lossMeasure(s.Loss)
 	}

@@ -98,7 +98,7 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 	a.data.add(cmd)
 	a.data.addTarget(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
-		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse or class-error)")
+		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse, or log-loss of probabilities)")
 		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
 		f.IntVar(&a.folds, "folds", 0, "number of `folds`, 1 for the validation rows alone")
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")

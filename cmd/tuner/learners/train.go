@@ -28,8 +28,9 @@ func newTrain(g *cli.Globals) *cobra.Command {
 		Long: `Train fits one of the bundled learners to a file of data and writes the model to a
 file. The commands predict and evaluate use the model.
 
-Only training rows are fitted. An iterative algorithm keeps the step with the least
-validation error. Ctrl-C ends the fit and keeps the best model so far.
+A first fit leaves out the validation rows and measures the error on them. The last one has
+all rows but the test rows. Where steps regularise, as in sgdrf, it ends at the step with the
+least validation error. Ctrl-C ends the fit and keeps the best model so far.
 For kernels and losses see tuner help hyper-parameters.`,
 		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
 		Args:    cli.NoArgs,
@@ -105,7 +106,7 @@ func addCalibrate(cmd *cobra.Command, calibrate *bool) {
 // addValidation adds the flags that are on the page of train.
 func (t *trainer) addValidation(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
-		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or class-error for classes)")
+		f.StringVar(&t.measure, "measure", "", "`error` to validate by (default rmse, or log-loss of probabilities)")
 		f.Float64Var(&t.split.Validation, "validation", 0.1, "`share` of rows for validation")
 		f.Float64Var(&t.split.Test, "test", 0, "`share` of rows to test the result")
 		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
@@ -240,79 +241,61 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	if t.calibrate && len(data.Encoding.Classes) == 0 {
 		return cli.Usagef("--calibrate: the target is a number, and only classes have probabilities; leave it out")
 	}
-	values := t.values(cmd)
-	problem, err := training.NewProblem(ctx, data, t.split.Seed)
-	if err != nil {
-		return dataError(err)
-	}
-	weights, err := training.ClassWeights(ctx, t.classes, data.Encoding, data.Train, data.Weights)
-	if err != nil {
-		return cli.Usagef("--class-weight: %w", err)
-	}
-	var notes []string
-	if err := t.algorithm.Learn(ctx, values, data.Train, weights, &problem, t.split.Seed, t.options.Workers); err != nil {
-		return dataError(err)
-	}
-	if l := problem.Learned; l != nil {
-		notes = l.Notes(data.Encoding.InputNames())
-	}
-	estimator, err := t.algorithm.Estimator(values, problem)
-	if err != nil {
-		return dataError(err)
-	}
 	o := t.options
-	o.Seed, o.Validation = t.split.Seed, data.Validation
-	scoring := t.algorithm.Scoring(values, problem)
-	scoring.Weights = data.ValidationWeights
-	name, measure, err := training.MeasureNamed(t.measure, data.Encoding, scoring)
-	if err != nil {
-		return cli.Usagef("--measure: %w", err)
-	}
-	o.Measure, o.Weights = measure, weights
-	progress := newFitProgress(cli.NewStatusLine(g, cmd), t.algorithm.Name, name)
+	o.Seed = t.split.Seed
+	progress := newFitProgress(cli.NewStatusLine(g, cmd), t.algorithm.Name)
 	o.Progress = progress.report
-	model, fitErr := estimator.Fit(ctx, data.Train, o)
+	fitted, fitErr := t.algorithm.Train(ctx, data, training.Run{Values: t.values(cmd), Measure: t.measure, Classes: t.classes, Options: o})
 	progress.End()
-	progress.notes = append(notes, progress.notes...)
-	for _, n := range progress.notes {
+	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
+	var weights *training.ClassError
+	switch {
+	case errors.As(fitErr, &weights):
+		return cli.Usagef("--class-weight: %w", fitErr)
+	case fitted == nil || fitErr != nil && !interrupted:
+		return dataError(fitErr)
+	}
+	for _, n := range fitted.Notes {
 		g.Note(cmd, "%s: %s", t.algorithm.Name, n)
 	}
-	if model == nil {
-		return dataError(fitErr)
-	}
-	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
-	if fitErr != nil && !interrupted {
-		return dataError(fitErr)
-	}
 	r := trained{
-		Algorithm: t.algorithm.Name, Model: t.out, Rows: data.Train.Len(), Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
-		Iterations: progress.last.Iteration, Best: progress.bestAt, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
+		Algorithm: t.algorithm.Name, Model: t.out, Rows: fitted.Rows, Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
+		Iterations: fitted.Iterations, Best: fitted.Step, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
 	}
 	if data.Validation != nil {
-		r.Measure, r.ValidationError = name, progress.bestError()
+		r.Measure = fitted.Measure
+		if e := fitted.Error; e-e == 0 {
+			r.ValidationError = &e
+		}
 	}
+	model := fitted.Model
 	if e, ok := model.(*learners.Expansion); ok {
 		r.Centers = e.Centers().Len()
 	}
-	if l := problem.Learned; l != nil {
+	if l := fitted.Problem.Learned; l != nil {
 		r.Idle = l.Idle(data.Encoding.InputNames())
 	}
-	r.Parameters = t.algorithm.Used(values, problem, model)
+	r.Parameters = t.algorithm.Used(fitted.Values, fitted.Problem, model)
 	if g.Verbose > 0 {
 		g.Note(cmd, "%s: %s", t.algorithm.Name, t.settings(r.Parameters))
 	}
+	judged := fitted.Judged
 	if t.calibrate && !interrupted {
-		if model, err = learners.Calibrate(ctx, model, data.Validation, data.ValidationWeights); err != nil {
-			return dataError(err)
+		for _, m := range []*learners.Model{&model, &judged} {
+			calibrated, err := learners.Calibrate(ctx, *m, fitted.Judged, data.Validation, data.ValidationWeights)
+			if err != nil {
+				return dataError(err)
+			}
+			*m = calibrated
 		}
 	}
-	if err := t.save(model, data, r, progress); err != nil {
+	if err := t.save(model, data, r, fitted.Notes); err != nil {
 		return err
 	}
 	if interrupted {
 		return errors.Join(t.write(cmd, r), cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; the best model so far is in %s", t.out)))
 	}
-	if err := t.measureOn(ctx, &r, model, data, scoring); err != nil {
+	if err := t.measureOn(ctx, &r, judged, model, data, t.algorithm.Scoring(fitted.Values, fitted.Problem)); err != nil {
 		return err
 	}
 	return t.write(cmd, r)
@@ -328,14 +311,14 @@ func (t *trainer) settings(v training.Values) string {
 }
 
 // save writes the model with everything that its use needs.
-func (t *trainer) save(model learners.Model, data *training.Data, r trained, progress *fitProgress) error {
+func (t *trainer) save(model learners.Model, data *training.Data, r trained, notes []string) error {
 	params, err := json.Marshal(r.Parameters)
 	if err != nil {
 		return err
 	}
 	report := &learners.Report{
 		Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted,
-		Measure: r.Measure, ValidationError: r.ValidationError, Notes: progress.notes,
+		Measure: r.Measure, ValidationError: r.ValidationError, Notes: notes,
 	}
 	if data.Validation != nil {
 		report.ValidationRows = data.Validation.Len()
@@ -344,11 +327,12 @@ func (t *trainer) save(model learners.Model, data *training.Data, r trained, pro
 	return f.Save(t.out)
 }
 
-// measureOn measures the model on the rows that were held out.
-func (t *trainer) measureOn(ctx context.Context, r *trained, model learners.Model, data *training.Data, s learners.Scoring) (err error) {
+// measureOn measures on the rows that were held out, judged on the validation rows, which the
+// model has seen.
+func (t *trainer) measureOn(ctx context.Context, r *trained, judged, model learners.Model, data *training.Data, s learners.Scoring) (err error) {
 	if data.Validation != nil {
 		s.Weights = data.ValidationWeights
-		if r.Validation, err = training.Evaluate(ctx, model, data.Encoding, data.Validation, s); err != nil {
+		if r.Validation, err = training.Evaluate(ctx, judged, data.Encoding, data.Validation, s); err != nil {
 			return err
 		}
 	}
@@ -466,40 +450,25 @@ func hyperParameters(_ *cobra.Command, args []string, toComplete string) ([]stri
 
 type fitProgress struct {
 	*cli.StatusLine
-	name, measure string
-	began         time.Time
-	last          learners.Progress
-	best          float64 // validation error
-	bestAt        int
-	notes         []string
+	name  string
+	began time.Time
+	last  learners.Progress
+	best  float64 // validation error
 }
 
-func newFitProgress(s *cli.StatusLine, name, measure string) *fitProgress {
-	p := &fitProgress{StatusLine: s, name: name, measure: measure, began: time.Now(), best: math.NaN()}
+func newFitProgress(s *cli.StatusLine, name string) *fitProgress {
+	p := &fitProgress{StatusLine: s, name: name, began: time.Now(), best: math.NaN()}
 	p.Draw(true, func() string { return name + ": starting" })
 	return p
 }
 
 func (p *fitProgress) report(at learners.Progress) error {
 	p.last = at
-	for _, n := range at.Notes {
-		if !slices.Contains(p.notes, n) {
-			p.notes = append(p.notes, n)
-		}
-	}
-	if at.Best || math.IsNaN(at.ValidationError) {
-		p.best, p.bestAt = at.ValidationError, at.Iteration
+	if at.Best {
+		p.best = at.ValidationError
 	}
 	p.Draw(at.Iteration == at.Iterations, func() string { return p.line(time.Since(p.began)) })
 	return nil
-}
-
-// bestError is the least validation error, nil if there is none, or no finite one.
-func (p *fitProgress) bestError() *float64 {
-	if p.best-p.best != 0 {
-		return nil
-	}
-	return &p.best
 }
 
 // line is the text of the line after some time. A narrow terminal cuts off its end, so
@@ -515,8 +484,8 @@ func (p *fitProgress) line(elapsed time.Duration) string {
 	if s := elapsed.Seconds(); s > 0 && at.Rows > 0 {
 		fmt.Fprintf(&b, "  %.3g rows/s", float64(at.Rows)/s)
 	}
-	p.number(&b, p.measure, at.ValidationError)
-	if !math.IsNaN(p.best) {
+	p.number(&b, "validation", at.ValidationError)
+	if !math.IsNaN(at.ValidationError) {
 		fmt.Fprintf(&b, " (best %.4g)", p.best)
 	}
 	p.number(&b, "residual", at.Residual)
