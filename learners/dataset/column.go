@@ -90,16 +90,23 @@ func (c *columnBuilder) detect(cells [][]byte, preferred dateOrder) {
 	}
 }
 
-// describe finds times and truth values in the first cells that are not missing.
-func (c *columnBuilder) describe(cells [][]byte, preferred dateOrder) {
-	switch {
-	case c.kind == data.Time && c.times == nil:
-		if c.detect(cells, preferred); c.times == nil {
-			c.kind, c.times = data.Time, &times{order: preferred, asked: true}
+// describe finds times and truth values in the first cells of column c.
+func (b *builder) describe(c int, texts [][]byte) {
+	col := &b.cols[c]
+	var cells [][]byte
+	for _, s := range texts {
+		if s = trim(s); !b.missing.has(s) {
+			cells = append(cells, s)
 		}
-	case c.kind == "" && len(cells) > 0:
-		c.detect(cells, preferred)
-		c.undated = c.kind == ""
+	}
+	switch {
+	case col.kind == data.Time && col.times == nil:
+		if col.detect(cells, b.prefer); col.times == nil {
+			col.kind, col.times = data.Time, &times{order: b.prefer, asked: true}
+		}
+	case col.kind == "" && len(cells) > 0:
+		col.detect(cells, b.prefer)
+		col.undated = col.kind == ""
 	}
 }
 

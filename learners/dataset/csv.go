@@ -28,7 +28,6 @@ type csvReader struct {
 	// sample are the first records without the header.
 	sample  [][]string
 	missing missingSet
-	prefer  dateOrder
 }
 
 // openCSV reads the header, if any. It notes its decisions in the report.
@@ -54,7 +53,7 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	} else if delim == 0 {
 		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
-	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), prefer: o.prefer(), comma: o.Decimal == ','}
+	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ','}
 	c.recs.next = skipped
 	if c.sample = sampleRecords(head, delim, sampleRows); o.Decimal == 0 && delim != ',' && decimalCommas(c.sample, c.missing) {
 		c.comma = true
@@ -147,10 +146,9 @@ func (c *csvReader) readFirst(header bool) error {
 
 func (c *csvReader) columns() ([]string, int) { return c.names, c.width }
 
-// describe finds times and truth values in the first records.
-func (c *csvReader) describe(at int, col *columnBuilder) {
+func (c *csvReader) describe(at int, _ *columnBuilder) [][]byte {
 	cells, _ := cellsOf(c.sample, at, c.missing)
-	col.describe(cells, c.prefer)
+	return cells
 }
 
 func (c *csvReader) next(b *builder, col0 int) error {

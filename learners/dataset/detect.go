@@ -282,7 +282,7 @@ func wordsBelow(recs [][]string, c int, missing missingSet) string {
 
 // cellsOf returns the cells of field c that are not missing, and whether all records have it.
 func cellsOf(recs [][]string, c int, missing missingSet) (cells [][]byte, all bool) {
-	all = true
+	cells, all = [][]byte{}, true
 	for _, r := range recs {
 		if all = all && c < len(r); c < len(r) && !missing.has([]byte(r[c])) {
 			cells = append(cells, []byte(r[c]))

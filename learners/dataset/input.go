@@ -105,7 +105,7 @@ func (in *input) reader(o *Options, rep *Report) (r, targets rowReader, err erro
 	case Parquet:
 		r, err = openParquet(in, o)
 	case JSON:
-		r, err = openJSON(in.path, in.r, o)
+		r, err = openJSON(in.path, in.r)
 	default:
 		r, err = openCSV(in.path, in.r, o, rep)
 	}

@@ -22,9 +22,6 @@ type jsonReader struct {
 	array bool
 	ahead [][]jsonCell // records read ahead
 	late  error        // that ended them
-
-	missing missingSet
-	prefer  dateOrder
 }
 
 type jsonCell struct {
@@ -32,9 +29,9 @@ type jsonCell struct {
 	value any
 }
 
-func openJSON(file string, r *bufio.Reader, o *Options) (*jsonReader, error) {
+func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 	r = asUTF8(r)
-	j := &jsonReader{file: file, d: json.NewDecoder(r), missing: o.missingSet(), prefer: o.prefer()}
+	j := &jsonReader{file: file, d: json.NewDecoder(r)}
 	j.d.UseNumber()
 	if head := bytes.TrimLeft(headOf(r), " \t\r\n"); len(head) > 0 && head[0] == '[' {
 		j.array = true
@@ -115,17 +112,16 @@ func noEOF(err error) error {
 
 func (j *jsonReader) columns() ([]string, int) { return j.names, len(j.names) }
 
-// describe finds times and truth values in the first records.
-func (j *jsonReader) describe(at int, col *columnBuilder) {
-	var cells [][]byte
+func (j *jsonReader) describe(at int, _ *columnBuilder) (texts [][]byte) {
+	texts = [][]byte{}
 	for _, record := range j.ahead {
 		for _, c := range record {
-			if text := trim(jsonText(c.value)); c.name == j.names[at] && !j.missing.has(text) {
-				cells = append(cells, text)
+			if c.name == j.names[at] {
+				texts = append(texts, jsonText(c.value))
 			}
 		}
 	}
-	col.describe(cells, j.prefer)
+	return texts
 }
 
 func jsonText(v any) []byte {

@@ -73,15 +73,15 @@ func newMatrixReader(file string, r *bufio.Reader, rows, width int, cell scalar)
 
 func (m *matrixReader) columns() ([]string, int) { return nil, m.width }
 
-func (m *matrixReader) describe(_ int, col *columnBuilder) {
-	col.label = m.isLabels
-	if col.kind == data.Categorical {
-		return
+func (m *matrixReader) describe(_ int, col *columnBuilder) [][]byte {
+	if col.label = m.isLabels; col.kind == data.Categorical {
+		return nil
 	}
 	col.kind = ""
 	if m.cell.kind == 'b' {
 		col.kind = data.Boolean
 	}
+	return nil
 }
 
 func (m *matrixReader) next(b *builder, col0 int) error {

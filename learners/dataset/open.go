@@ -21,9 +21,10 @@ type rowReader interface {
 	next(b *builder, col0 int) error
 }
 
-// describer is a rowReader that knows more of column c of its file than the name.
+// describer is a rowReader that knows more of column c of its file than the name. It returns the
+// first cells of a column of texts, and nil for others.
 type describer interface {
-	describe(c int, col *columnBuilder)
+	describe(c int, col *columnBuilder) (texts [][]byte)
 }
 
 // Open reads files into one table. The rows of the first file come first, and all files
@@ -242,7 +243,9 @@ func (t *Table) prepare(o *Options, names []string, r rowReader, targets *target
 			}
 		}
 		if d, ok := src.(describer); ok {
-			d.describe(at, &b.cols[c])
+			if texts := d.describe(at, &b.cols[c]); texts != nil {
+				b.describe(c, texts)
+			}
 		}
 	}
 	for _, c := range t.candidates(o, names) {

@@ -26,9 +26,6 @@ type parquetReader struct {
 	rows   parquet.Rows // of the current group
 	buf    []parquet.Row
 	ready  []parquet.Row
-
-	missing missingSet
-	prefer  dateOrder
 }
 
 // parquetColumn adds the values of a column to a builder.
@@ -52,7 +49,7 @@ func openParquet(in *input, o *Options) (r rowReader, err error) {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
 	groups := slices.DeleteFunc(f.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
-	p := &parquetReader{file: in.path, groups: groups, buf: make([]parquet.Row, sampleRows), missing: o.missingSet(), prefer: o.prefer()}
+	p := &parquetReader{file: in.path, groups: groups, buf: make([]parquet.Row, sampleRows)}
 	schema := f.Metadata().Schema[1:] // without the root
 	for i := range schema {
 		s := &schema[i]
@@ -83,24 +80,21 @@ func recoverParquet(path string, err *error) {
 
 func (p *parquetReader) columns() ([]string, int) { return p.names, len(p.names) }
 
-func (p *parquetReader) describe(c int, col *columnBuilder) {
+func (p *parquetReader) describe(c int, col *columnBuilder) (texts [][]byte) {
 	switch {
 	case col.kind == data.Categorical, col.weights:
-	case p.cols[c].texts:
-		col.describe(p.sample(c), p.prefer)
-	default:
+		return nil
+	case !p.cols[c].texts:
 		col.kind = p.cols[c].kind
+		return nil
 	}
-}
-
-// sample returns the first texts of a column that are not missing.
-func (p *parquetReader) sample(c int) (cells [][]byte) {
+	texts = [][]byte{}
 	for _, row := range p.ready {
-		if c < len(row) && !row[c].IsNull() && !p.missing.has(trim(row[c].ByteArray())) {
-			cells = append(cells, trim(row[c].ByteArray()))
+		if c < len(row) && !row[c].IsNull() {
+			texts = append(texts, row[c].ByteArray())
 		}
 	}
-	return cells
+	return texts
 }
 
 func (p *parquetReader) next(b *builder, col0 int) error {

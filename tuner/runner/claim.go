@@ -20,6 +20,7 @@ var ErrClaimed = errors.New("another run uses this directory")
 // one left.
 type Claim struct {
 	Dir    string
+	InUse  string // the directory that was asked for, if another run uses it
 	Worker string
 	Unkept error // why the directory does not keep the name, such as a full disk
 	file   *os.File
@@ -55,7 +56,9 @@ func ClaimDir(dir, worker string) (*Claim, error) {
 func ClaimFree(dir string) (*Claim, error) {
 	c, err := ClaimDir(dir, "")
 	for n := 2; errors.Is(err, ErrClaimed); n++ {
-		c, err = ClaimDir(filepath.Join(dir, fmt.Sprintf("run-%d", n)), "")
+		if c, err = ClaimDir(filepath.Join(dir, fmt.Sprintf("run-%d", n)), ""); err == nil {
+			c.InUse = dir
+		}
 	}
 	return c, err
 }

@@ -26,7 +26,6 @@ type Table struct {
 	Drop   []int                         // columns that may be left out, in order
 	Colors map[int]func(s string) string // escape sequences for the cells of a column
 	Record bool                          // a table of one row that does not fit is written as a list
-	Wrap   bool                          // the last column is wrapped and not cut
 	left   []int                         // columns that were left out
 	begun  bool                          // the header was written
 }
@@ -76,19 +75,7 @@ func (t *Table) flush() error {
 			return err
 		}
 	}
-	last := len(t.header) - 1
 	for _, row := range t.rows {
-		if t.Wrap {
-			lines := strings.Split(Wrap(row[last], widths[last], ""), "\n")
-			for _, line := range lines[:len(lines)-1] {
-				row[last] = line
-				if err := t.line(row, widths, t.color); err != nil {
-					return err
-				}
-				row = make([]string, len(row)) // the next lines have the last column alone
-			}
-			row[last] = lines[len(lines)-1]
-		}
 		if err := t.line(row, widths, t.color); err != nil {
 			return err
 		}

@@ -334,7 +334,7 @@ func (a *autoRun) tune(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 		g.Note(cmd, "Study %s continues: %d of its trials are over, %s.", a.study, studies.Over(view), limitText(view.Spec))
 	}
 	summary, err := a.work(ctx, g, cmd, svc, tn, view)
-	if err := studies.NoteRun(g, cmd, summary, err); err != nil {
+	if err != nil {
 		return err
 	}
 	best, ok, err := tn.Best(ctx, svc, a.study)
@@ -418,8 +418,7 @@ func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	}
 	defer claim.Release()
 	p := studies.NewProgress(ctx, cmd.ErrOrStderr(), g, svc, view)
-	defer p.End()
-	return runner.Run(ctx, svc, runner.Options{
+	summary, err := runner.Run(ctx, svc, runner.Options{
 		Study: a.study, Parallel: a.workers, Worker: claim.Worker, LogDir: claim.Dir, MaxLog: runner.DefaultMaxLog, Lease: a.lease,
 		MaxFailures: 10, CostMetric: runner.CostSeconds, OnEvent: p.Event,
 		Func: func(ctx context.Context, t study.Trial, out io.Writer) error {
@@ -430,6 +429,8 @@ func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 			return err
 		},
 	})
+	p.End()
+	return summary, studies.NoteRun(g, cmd, claim, summary, err)
 }
 
 // conclude fits the best configuration and theory's, writes the model and shows the

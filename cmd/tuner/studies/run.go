@@ -233,7 +233,7 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	o.OnEvent, o.Env, o.Limited = p.Event, g.Environment(), propose.ConstrainedMetrics(view.Spec.Proposer)
 	summary, err := runner.Run(ctx, svc, *o)
 	p.End()
-	if err := r.conclude(g, cmd, summary, err); err != nil || *r.form != "table" {
+	if err := r.conclude(g, cmd, claim, summary, err); err != nil || *r.form != "table" {
 		return err
 	}
 	return trials.RemarkBest(ctx, g, cmd, svc, summary.Study, summary.Best)
@@ -254,8 +254,8 @@ func ClaimLogs(g *cli.Globals, cmd *cobra.Command, dir, standard, worker string)
 		return nil, err
 	case claim.Unkept != nil:
 		g.Note(cmd, "warning: after an interruption the same command will not continue with its trials, because %s cannot keep the name of the workers: %v", claim.Dir, claim.Unkept)
-	case dir == "" && claim.Dir != standard:
-		g.Note(cmd, "Logs are in %s, because another run uses %s.", claim.Dir, standard)
+	case claim.InUse != "":
+		g.Note(cmd, "Logs are in %s, because another run uses %s.", claim.Dir, claim.InUse)
 	}
 	return claim, nil
 }
@@ -279,8 +279,8 @@ func secondSignal() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(done) }
 }
 
-func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
-	if err := NoteRun(g, cmd, s, err); err != nil {
+func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, claim *runner.Claim, s runner.Summary, err error) error {
+	if err := NoteRun(g, cmd, claim, s, err); err != nil {
 		return err
 	}
 	if len(s.Best) == 0 {
@@ -293,12 +293,16 @@ func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary,
 }
 
 // NoteRun notes how a run ended, and returns its error.
-func NoteRun(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
+func NoteRun(g *cli.Globals, cmd *cobra.Command, claim *runner.Claim, s runner.Summary, err error) error {
 	if s.Study.Name != "" {
 		g.Note(cmd, "%s", runText(s))
 	}
 	if len(s.Left) > 0 {
-		g.Note(cmd, "Left running: %s. The same command continues with %s.", cli.NumbersText(s.Left), cli.Them(len(s.Left)))
+		folder := ""
+		if claim.InUse != "" {
+			folder = " with --log-dir " + cli.ShellQuote(claim.Dir)
+		}
+		g.Note(cmd, "Left running: %s. The same command%s continues with %s.", cli.NumbersText(s.Left), folder, cli.Them(len(s.Left)))
 	}
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
