@@ -56,11 +56,8 @@ type simServer struct {
 	life          *simLife
 	member        *lease.Member
 
-	mu      sync.Mutex
-	frozen  chan struct{} // closed when it goes on, nil while it works
-	since   time.Time     // when it was frozen
-	slept   time.Duration // that its monotonic clock does not show
-	suspend bool          // it is frozen because its machine is
+	mu     sync.Mutex
+	frozen chan struct{} // closed when it goes on, nil while it works
 }
 
 // simShared is the shared store during one life of a server. Writes wait until the
@@ -185,8 +182,7 @@ func (s *simulation) bootServer(i int) {
 	var err error
 	v.member, err = lease.Join(context.Background(), &simShared{v.life, v}, lease.Options{
 		Address: v.address, TTL: simTTL,
-		Clock:     func() time.Duration { return time.Since(begun) },
-		Monotonic: func() time.Duration { return time.Since(begun) - v.asleep() },
+		Clock: func() time.Duration { return time.Since(begun) },
 	})
 	if err != nil {
 		s.broken("server %d does not start: %v", i, err)
@@ -265,8 +261,8 @@ func (s *simulation) stepFleet() bool {
 		s.say("server %d reaches the store again", i)
 		v.life.away.Store(false)
 	case n < 3:
-		s.say("server %d is frozen, with its machine: %t", i, n > 0)
-		v.freeze(n > 0)
+		s.say("server %d is frozen", i)
+		v.freeze()
 	default:
 		s.say("server %d does not reach the store", i)
 		v.life.away.Store(true)
@@ -287,10 +283,10 @@ func (v *simServer) isFrozen() bool {
 	return v.frozen != nil
 }
 
-func (v *simServer) freeze(suspend bool) {
+func (v *simServer) freeze() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.frozen, v.since, v.suspend = make(chan struct{}), time.Now(), suspend
+	v.frozen = make(chan struct{})
 }
 
 func (v *simServer) thaw() {
@@ -299,21 +295,8 @@ func (v *simServer) thaw() {
 	if v.frozen == nil {
 		return
 	}
-	if v.suspend {
-		v.slept += time.Since(v.since)
-	}
 	close(v.frozen)
 	v.frozen = nil
-}
-
-// asleep is the time for which the machine was suspended.
-func (v *simServer) asleep() time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.frozen != nil && v.suspend {
-		return v.slept + time.Since(v.since)
-	}
-	return v.slept
 }
 
 // working waits while the server is frozen.

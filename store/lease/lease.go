@@ -30,9 +30,8 @@ type Options struct {
 	// discards it.
 	Logger *slog.Logger
 
-	// Clock measures the server's own lease, for tests. Monotonic is a clock that stops
-	// while the machine is suspended.
-	Clock, Monotonic func() time.Duration
+	// Clock measures the server's own lease, for tests.
+	Clock func() time.Duration
 }
 
 // Validate returns an error if the options are wrong.

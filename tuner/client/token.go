@@ -2,8 +2,8 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -23,19 +23,11 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
 func (b bearer) RequireTransportSecurity() bool { return b.secure }
 
-// checkClear refuses to send a token over a network without TLS.
-func checkClear(address string) error {
-	for _, one := range Addresses(address) {
-		if strings.HasPrefix(one, "unix:") {
-			continue
-		}
-		host, _, err := net.SplitHostPort(strings.TrimPrefix(one, "passthrough:///"))
-		if err != nil {
-			return fmt.Errorf("address %q: must be host:port or unix:path", one)
-		}
-		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("refusing to send a token to %s without TLS, because others could read it; leave --insecure out", one)
-		}
-	}
-	return nil
+// Local tells whether all servers of an address are on this machine.
+func Local(address string) bool {
+	return !slices.ContainsFunc(Addresses(address), func(one string) bool {
+		host, _, err := net.SplitHostPort(one)
+		ip := net.ParseIP(host)
+		return !strings.HasPrefix(one, "unix:") && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()))
+	})
 }

@@ -95,7 +95,7 @@ func (c *Client) speaksTLS(ctx context.Context) bool {
 	// No data are sent, so the certificate need not be verified.
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
 	return slices.ContainsFunc(Addresses(c.address), func(address string) bool {
-		network, address := "tcp", strings.TrimPrefix(address, "passthrough:///")
+		network := "tcp"
 		if path, ok := strings.CutPrefix(address, "unix:"); ok {
 			network, address = "unix", path
 		}

@@ -78,16 +78,23 @@ func (s *Service) acquire(ctx context.Context) (tuner.Service, error) {
 		if svc != nil || err != nil {
 			return svc, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-free:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
+		if err := sleep(ctx, wait, free); err != nil {
+			return nil, err
 		}
-		timer.Stop()
 	}
+}
+
+// sleep waits for a time, or until wake is closed.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // try returns the service, or how long to wait before the next try.
@@ -192,13 +199,7 @@ func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.
 				}
 			}
 			if err == nil && len(news) == 0 {
-				timer := time.NewTimer(poll)
-				select {
-				case <-timer.C:
-				case <-ctx.Done():
-					timer.Stop()
-					err = ctx.Err()
-				}
+				err = sleep(ctx, poll, nil)
 			}
 			if err != nil {
 				yield(tuner.Event{}, err)
@@ -214,21 +215,15 @@ func (s *Service) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, e
 		known := make(map[store.StudyID]study.Position)
 		for first := true; ; first = false {
 			news, err := s.news(ctx, known)
-			if err != nil {
-				yield(tuner.StudyNews{}, err)
+			news.Listed = first
+			if err == nil && (first || len(news.Studies)+len(news.Deleted) > 0) && !yield(news, nil) {
 				return
 			}
-			if news.Listed = first; first || len(news.Studies)+len(news.Deleted) > 0 {
-				if !yield(news, nil) {
-					return
-				}
+			if err == nil {
+				err = sleep(ctx, poll, nil)
 			}
-			timer := time.NewTimer(poll)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				yield(tuner.StudyNews{}, ctx.Err())
+			if err != nil {
+				yield(tuner.StudyNews{}, err)
 				return
 			}
 		}

@@ -289,7 +289,7 @@ func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error
 	o.OnTrouble = func(t client.Trouble) {
 		g.Note(cmd, "Cannot reach %s (%s). Trying until %s.", t.Address, t.Why, t.Until.Format(time.TimeOnly))
 	}
-	o.Plaintext = g.Insecure || Local(address) && g.Ca == "" && g.Cert == ""
+	o.Plaintext = g.Insecure || client.Local(address) && g.Ca == "" && g.Cert == ""
 	switch {
 	case g.TokenFile != "":
 		var err error
@@ -315,15 +315,6 @@ func (g *Globals) Environment() []string {
 		path = whole
 	}
 	return []string{"TUNER_DB=" + path, "TUNER_SERVER=", "TUNER_STORE="}
-}
-
-// Local tells whether all servers of an address are on this machine.
-func Local(address string) bool {
-	return !slices.ContainsFunc(client.Addresses(address), func(one string) bool {
-		host, _, err := net.SplitHostPort(one)
-		ip := net.ParseIP(host)
-		return !strings.HasPrefix(one, "unix:") && (err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()))
-	})
 }
 
 // With calls f with the service that the command works on.

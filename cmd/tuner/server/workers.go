@@ -13,6 +13,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/studies"
 	"github.com/bkbtuner/bkb/internal/atomicfile"
+	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -76,7 +77,7 @@ func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (
 	switch server = g.Address(); {
 	case g.Db != "" || g.Store != "" || server == "":
 		return "", cli.Usagef("the workers of a cluster need a server; give --server HOST:PORT or set TUNER_SERVER, and leave --db and --store out")
-	case cli.Local(server):
+	case client.Local(server):
 		return "", cli.Usagef("--server %s: other machines cannot reach it; give the name of the machine in the network", server)
 	}
 	return server, nil

@@ -122,8 +122,13 @@ func TestLatest(t *testing.T) {
 		want  string
 		paths []string
 	}{
-		{last, []string{old, last}}, {last, []string{last, old}}, {last, []string{last, wrong, old}}, {last, []string{wrong, old, worse, last}},
-		{worse, []string{wrong, worse}}, {worse, []string{worse, wrong}}, {"any.db", []string{"any.db"}},
+		{last, []string{old, last}},
+		{last, []string{last, old}},
+		{last, []string{last, wrong, old}},
+		{last, []string{wrong, old, worse, last}},
+		{worse, []string{wrong, worse}},
+		{worse, []string{worse, wrong}},
+		{"any.db", []string{"any.db"}},
 	} {
 		if got, err := Latest(test.paths, now); got != test.want || err != nil {
 			t.Errorf("of %v: %s, %v, want %s", test.paths, got, err, test.want)
