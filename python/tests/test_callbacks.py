@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -296,9 +298,164 @@ def test_mlflow(shared: bkb.Client, name: str, tmp_path: Path, way: str) -> None
     assert math.isclose(first.info.end_time / 1000, views[0].ended.timestamp(), abs_tol=1)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "keras", "lightning", "mlflow"])
+@pytest.mark.parametrize("way", ["train", "estimator"])
+def test_catboost(shared: bkb.Client, name: str, way: str, tmp_path: Path) -> None:
+    catboost = library("catboost")
+    from bkb.catboost import BKBPruningCallback
+
+    x, y = rows()
+    options = {"allow_writing_files": False, "train_dir": str(tmp_path), "logging_level": "Silent"}
+
+    def fit(trial: bkb.Trial, good: bool) -> float:
+        callback = BKBPruningCallback(trial, "validation-RMSE")
+        rate = 0.3 if good else 1e-4
+        given = {"iterations": 12, "learning_rate": rate, "random_seed": 0, **options}
+        if way == "train":
+            train, test = catboost.Pool(x[:150], y[:150]), catboost.Pool(x[150:], y[150:])
+            given["loss_function"] = "RMSE"
+            model = catboost.CatBoost(given).fit(train, eval_set=test, callbacks=[callback])
+        else:
+            model = catboost.CatBoostRegressor(**given)
+            model.fit(x[:150], y[:150], eval_set=(x[150:], y[150:]), callbacks=[callback])
+        callback.check_pruned()
+        return float(model.get_evals_result()["validation"]["RMSE"][-1])
+
+    study = make(shared, name)
+    found = curves(study, fit)
+    assert {k: len(v) for k, v in found.items()} == {"completed": 4, "pruned": 2}
+    first = min(r.step for r in found["completed"][0].reports)
+    assert [r.step for r in found["completed"][0].reports] == list(range(first, first + 12))
+    trial = study.ask()
+    callback = BKBPruningCallback(trial, "learn-R2")
+    catboost.CatBoostRegressor(iterations=3, **options).fit(x, y, callbacks=[callback])
+    with pytest.raises(bkb.InvalidRequest, match="the training has 'learn-RMSE', give the name"):
+        callback.check_pruned()
+
+
+def logged(shared: bkb.Client, name: str, callback: Any) -> bkb.Study:
+    """Run trials with a callback that logs them."""
+
+    def objective(trial: bkb.Trial) -> Any:
+        if trial.number == 1:
+            raise ValueError("boom")
+        for step in range(3):
+            trial.report(trial["x"] + step, step)
+        if trial.number == 2:
+            raise bkb.TrialPruned("poor")
+        return {"loss": [trial["x"], trial["x"] + 2], "acc": 3}
+
+    space = {"x": bkb.Float(0, 1), "c": bkb.Categorical([None, (1, 2)])}
+    study = shared.create_study(name, space, minimize="loss")
+    study.optimize(objective, n_trials=4, catch=ValueError, callbacks=[callback])
+    return study
+
+
+def wanted(view: bkb.TrialView) -> list[tuple[int, float]]:
+    """Return the steps and values of the objective that a log has."""
+    found = [(r.step, r.values["loss"]) for r in view.reports]
+    return [*found, (3, view.value)] if view.value is not None else found
+
+
+def same(wanted: list[tuple[int, float]], found: list[tuple[int, float]]) -> None:
+    assert [s for s, _ in wanted] == [s for s, _ in found]
+    assert [v for _, v in found] == pytest.approx([v for _, v in wanted], rel=1e-6)
+
+
+def test_tensorboard(shared: bkb.Client, name: str, tmp_path: Path) -> None:
+    library("tensorboardX")
+    library("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from bkb.tensorboard import TensorBoardCallback
+
+    study = logged(shared, name, TensorBoardCallback(tmp_path))
+    for view in study.trials:
+        read = EventAccumulator(str(tmp_path / name / str(view.number)))
+        read.Reload()
+        tags = read.Tags()["scalars"]
+        if view.number == 1:
+            assert "loss" not in tags
+            continue
+        same(wanted(view), [(e.step, e.value) for e in read.Scalars("loss")])
+        if view.value is not None:
+            assert read.Scalars("acc")[0].value == 3
+        data = read.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+        assert b"(1, 2)" in data or b"None" in data
+
+
+def test_trackio(
+    shared: bkb.Client, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    library("trackio")
+    from trackio.sqlite_storage import SQLiteStorage
+
+    from bkb.trackio import TrackioCallback
+
+    study = logged(shared, name, TrackioCallback(name, auto_log_gpu=False, auto_log_cpu=False))
+    for view in study.trials:
+        run = f"{name} {view.number}"
+        rows = SQLiteStorage.get_logs(name, run)
+        same(wanted(view), [(r["step"], r["loss"]) for r in rows if "loss" in r])
+        config = SQLiteStorage.get_run_config(name, run)
+        assert config["x"] == view.params["x"] and config["bkb.state"] == view.state
+
+
+def records(data: bytes) -> Iterator[bytes]:
+    """Yield the records of a log of W&B, which has the form of LevelDB's."""
+    at, whole = 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+        length, kind = int.from_bytes(data[at + 4 : at + 6], "little"), data[at + 6]
+        whole += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # a whole record, or its last part
+            yield whole
+            whole = b""
+
+
+def test_wandb(
+    shared: bkb.Client, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library("wandb")
+    from wandb.proto import wandb_internal_pb2
+
+    from bkb.wandb import WandbCallback
+
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    study = logged(shared, name, WandbCallback(mode="offline", dir=str(tmp_path)))
+    files = sorted(tmp_path.rglob("run-*.wandb"))
+    views = study.trials
+    assert len(files) == len(views)
+    by_name = {}
+    for file in files:
+        points, title = [], ""
+        config: dict[str, Any] = {}
+        for data in records(file.read_bytes()):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(data)
+            if record.run.display_name:
+                title = record.run.display_name
+                assert (record.run.project, record.run.run_group) == (name, name)
+                config |= {u.key: json.loads(u.value_json) for u in record.run.config.update}
+            row = {i.key or i.nested_key[0]: i.value_json for i in record.history.item}
+            if "loss" in row:
+                points.append((record.history.step.num, float(row["loss"])))
+        by_name[title] = points, config
+    for view in views:
+        points, config = by_name[f"{name} {view.number}"]
+        same(wanted(view), points)
+        assert config["x"] == view.params["x"] and config["bkb.state"] == view.state
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["xgboost", "lightgbm", "keras", "lightning", "mlflow", "tensorboard", "trackio", "wandb"],
+)
 def test_without_the_library(name: str) -> None:
-    script = f"import sys; sys.modules[{name!r}] = None; import bkb.{name}"
+    needed = "tensorboardX" if name == "tensorboard" else name
+    script = f"import sys; sys.modules[{needed!r}] = None; import bkb.{name}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert f"run pip install 'bkb-tuner[{name}]'" in done.stderr
     assert importlib.util.find_spec(f"bkb.{name}") is not None

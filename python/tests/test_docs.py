@@ -27,6 +27,11 @@ NEIGHBOURS = {
     "lightning": "make python-neighbours installs it",
     "mlflow": "make python-neighbours installs it",
     "ray": "make python-ray installs it",
+    "catboost": "make python-neighbours installs it",
+    "tensorboard": "make python-neighbours installs it",
+    "tensorboardX": "make python-neighbours installs it",
+    "trackio": "make python-neighbours installs it",
+    "wandb": "make python-neighbours installs it",
 }
 
 BLOCK = re.compile(r"^```python ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -85,6 +90,7 @@ MODULES = [m.name for m in pkgutil.walk_packages(bkb.__path__, "bkb.") if m.name
 @pytest.mark.parametrize("module", ["bkb", *MODULES])
 def test_docstrings(module: str, tmp_path: Path) -> None:
     library = module.partition(".")[2]
+    library = "tensorboardX" if library == "tensorboard" else library
     if library in NEIGHBOURS:
         pytest.importorskip(library, reason=f"{library} is not installed, {NEIGHBOURS[library]}")
     here = os.getcwd()

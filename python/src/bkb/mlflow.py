@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import threading
 import time
@@ -18,7 +17,8 @@ except ImportError as e:
     raise ImportError("bkb.mlflow needs MLflow, run pip install 'bkb-tuner[mlflow]'") from e
 
 from ._codec import encode_attributes
-from ._views import TrialView, last_epoch
+from ._logged import points
+from ._views import TrialView
 
 if TYPE_CHECKING:
     from ._service import AnyState
@@ -128,14 +128,7 @@ def export(study: Study, experiment: str | None = None, tracking_uri: str | None
 
 def _metrics(view: TrialView, ended: int) -> list[Any]:
     """Return the reports of a trial, and its metrics at the step after them."""
-    reports = last_epoch(view.reports)
-    points = [Metric(_key(name), v, ended, r.step) for r in reports for name, v in r.values.items()]
-    last = max((r.step + 1 for r in reports), default=0)
-    for name, values in view.metrics.items():
-        points.append(Metric(_key(name), math.fsum(values) / len(values), ended, last))
-    if view.cost:
-        points.append(Metric("bkb.cost", view.cost, ended, last))
-    return points
+    return [Metric(_key(n), v, ended, s) for s, values in points(view) for n, v in values.items()]
 
 
 def _key(name: str) -> str:
