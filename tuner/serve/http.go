@@ -54,7 +54,7 @@ func (h *httpFace) open(srv *server.Server, listening *server.Opened) (err error
 	if h.config.HTTP == "" {
 		return nil
 	}
-	if h.face, err = web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: !h.config.NoPage}); err != nil {
+	if h.face, err = web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: !h.config.NoPage, Connection: "--server " + reachable(h.ready.GRPC)}); err != nil {
 		return err
 	}
 	h.listener = listening.Further[0]
@@ -118,6 +118,16 @@ func removeReady(path string) error {
 // write puts the file in place as a whole.
 func (r Ready) write(path string) error {
 	return atomicfile.Write(path, 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
+}
+
+// reachable is an address for the commands that the page shows. The page puts its own host
+// in the place of one that means all addresses of the machine.
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "{host}:" + port
+	}
+	return address
 }
 
 // addressText is where a listener listens, as Address has it.

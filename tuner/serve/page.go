@@ -18,8 +18,9 @@ import (
 
 // Page serves the page of a service at an address of this machine until ctx ends. There is
 // no other way into the service. opened is called with the URL, which has a key, because
-// other users of the machine can reach the port too.
-func Page(ctx context.Context, svc tuner.Service, address, version string, logger *slog.Logger, opened func(url string)) error {
+// other users of the machine can reach the port too. connection has the flags with which
+// commands reach the same studies.
+func Page(ctx context.Context, svc tuner.Service, address, connection, version string, logger *slog.Logger, opened func(url string)) error {
 	o := server.Options{Address: address, Logger: logger, DrainDelay: time.Millisecond, StopTimeout: 2 * time.Second}
 	listening, err := server.Listen(o)
 	if err != nil {
@@ -36,7 +37,7 @@ func Page(ctx context.Context, svc tuner.Service, address, version string, logge
 		return err
 	}
 	key := rand.Text()
-	face, err := web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: true, Key: key})
+	face, err := web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: true, Key: key, Connection: connection})
 	if err != nil {
 		return err
 	}

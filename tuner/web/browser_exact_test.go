@@ -80,7 +80,7 @@ parameters:
 		}
 	}
 	var file bytes.Buffer
-	if err := web.WriteFile(t.Context(), s, "s", time.Now(), &file); err != nil {
+	if err := web.WriteFile(t.Context(), s, "s", "", time.Now(), &file); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "s.html")

@@ -27,7 +27,7 @@ func TestBrowserFile(t *testing.T) {
 	address := func(study string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if err := web.WriteFile(t.Context(), s, study, time.Now(), &out); err != nil {
+		if err := web.WriteFile(t.Context(), s, study, "", time.Now(), &out); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, study+".html")
@@ -82,14 +82,14 @@ func TestBrowserFile(t *testing.T) {
 func TestFile(t *testing.T) {
 	s := withStudies(t)
 	var out bytes.Buffer
-	if err := web.WriteFile(t.Context(), s, "mine", time.Now(), &out); err != nil {
+	if err := web.WriteFile(t.Context(), s, "mine", "--db 'a b.db'", time.Now(), &out); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
 	if n := strings.Count(text, "</script>"); n != 3 || strings.Contains(text, "unsafe") || strings.Contains(text, "import ") && strings.Contains(text, "} from \"./") {
 		t.Errorf("the file has %d scripts", n)
 	}
-	if err := web.WriteFile(t.Context(), s, "none", time.Now(), &out); err == nil {
+	if err := web.WriteFile(t.Context(), s, "none", "", time.Now(), &out); err == nil {
 		t.Error("a study that does not exist was written")
 	}
 }

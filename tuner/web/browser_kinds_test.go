@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,11 +14,14 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/memory"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/chromedp/chromedp"
+	"go.yaml.in/yaml/v3"
 )
 
 // kind is a study as people have them, with what its trials come to.
@@ -247,4 +253,164 @@ func (b *browser) sound(t testing.TB, name string) {
 	b.clean(t, name)
 	b.accessible(t, name)
 	b.clean(t, name+" with axe")
+}
+
+// TestBrowserQuestions answers each question of a visitor within two clicks from the list.
+func TestBrowserQuestions(t *testing.T) {
+	chromium(t)
+	s := allKinds(t)
+	r := start(t, s, server.Options{}, loopback)
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	best, err := s.Best(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := measuredFront(t, s, "two")
+	for _, q := range []struct {
+		question string
+		clicks   []string // selectors, from the list on
+		place    string
+		answers  []string // texts in the place
+	}{
+		{"what is the best configuration, and may I trust it?", []string{`a[href="/studies/one"]`}, ".answer", []string{
+			fmt.Sprintf("trial %d", best[0].Number), best[0].Worker, fmt.Sprint(best[0].Config.Number("lr")), "The model expects", "(95 %)",
+		}},
+		{"why did trial 17 fail?", []string{`a[href="/studies/one"]`, `.failures a[href$="/trials/17"]`}, ".why", []string{"CUDA out of memory", "train.py"}},
+		{"which worker is slow?", []string{`a[href="/studies/one"]`, `.tabs a[href="#cost"]`}, "[aria-labelledby='figure-one-workers']", []string{"gpu-slow takes 1."}},
+		{"is it worth going on?", []string{`a[href="/studies/one"]`}, ".verdicts", []string{"Is it worth going on?", "By the model nothing is better by more than", "57 trials are left"}},
+		{"what did the two objectives trade?", []string{`a[href="/studies/two"]`}, ".view", []string{fmt.Sprintf("%d of 50 completed trials are on the front", front), "the best accuracy, to", "the best seconds: accuracy 0."}},
+		{"why is there no result?", []string{`a[href="/studies/broken"]`}, ".view", []string{"All 12 trials failed", "8 × crash", "No module named 'torch'", "4 × crash"}},
+	} {
+		b.open(t, "/", "table.studies")
+		for _, c := range q.clicks {
+			b.do(t, chromedp.WaitVisible(c, chromedp.ByQuery), chromedp.Click(c, chromedp.ByQuery))
+		}
+		b.do(t, chromedp.WaitVisible(q.place, chromedp.ByQuery))
+		for _, text := range q.answers {
+			b.until(t, fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, q.place, text))
+		}
+		if len(q.clicks) > 2 {
+			t.Errorf("%s needs %d clicks", q.question, len(q.clicks))
+		}
+	}
+	b.clean(t, "questions")
+}
+
+// measuredFront is the number of trials that none beats, by comparing each with each.
+func measuredFront(t testing.TB, s *engine.Engine, name string) (n int) {
+	t.Helper()
+	view, err := s.Study(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := s.Trials(t.Context(), name, tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	better := func(a, b study.Trial) (somewhere, nowhere bool) {
+		nowhere = true
+		for _, o := range view.Spec.Objectives {
+			x, _ := a.Outcome.Metric(o.Name)
+			y, _ := b.Outcome.Metric(o.Name)
+			c := o.Direction.Compare(x.Mean(), y.Mean())
+			somewhere, nowhere = somewhere || c < 0, nowhere && c >= 0
+		}
+		return somewhere, nowhere
+	}
+	for _, a := range all {
+		beaten := slices.ContainsFunc(all, func(b study.Trial) bool {
+			somewhere, _ := better(b, a)
+			_, nowhere := better(a, b)
+			return somewhere && nowhere
+		})
+		if a.State == study.Completed && !beaten {
+			n++
+		}
+	}
+	return n
+}
+
+// TestBrowserCopies compares the copied forms of a configuration with what tuner best
+// prints, and runs the commands that pages show as they stand.
+func TestBrowserCopies(t *testing.T) {
+	chromium(t)
+	s := allKinds(t)
+	sp, _, err := space.Parse([]byte("parameters:\n  n: {type: int, low: 0, high: 9007199254740993}\n  word: {type: categorical, values: [\"it's\", \"1e3\", \"true\"]}\n  on: {type: categorical, values: [true, false]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CreateStudy(t.Context(), "odd", study.Create{Spec: study.Spec{Space: sp, Objectives: leastLoss, MaxTrials: 2, Seed: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := sp.Decode([]float64{1, 0.9, 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Add(t.Context(), "odd", study.Add{Config: c, Outcome: measured("loss", 0.5)}); err != nil {
+		t.Fatal(err)
+	}
+	var face *web.Face
+	r := start(t, s, server.Options{}, loopback, func(f *web.Face) { face = f })
+	if err := web.Connect(face, "--server "+r.grpc); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "tuner"), "../../cmd/tuner").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "python"), []byte("#!/bin/sh\necho loss=0.25\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(line string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "sh", "-c", line)
+		command.Dir, command.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TUNER_DB=none.db", "TUNER_SERVER=", "TUNER_STORE=")
+		out, err := command.Output()
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		return string(out)
+	}
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/studies/odd", ".answer .value")
+	copied := func(shape string) string {
+		t.Helper()
+		b.do(t, chromedp.Click(`//div[@class="choice"]/button[text()="`+shape+`"]`, chromedp.BySearch))
+		return b.text(t, ".copied pre")
+	}
+	if got, want := copied("Flags"), strings.TrimSpace(run("tuner best odd -f args --server "+r.grpc)); got != want {
+		t.Errorf("as flags it is %q, want %q", got, want)
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(copied("YAML")), &config); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]any{"n": 9007199254740993, "word": "true", "on": true}; fmt.Sprint(config) != fmt.Sprint(want) || config["word"] != "true" {
+		t.Errorf("as YAML it is %#v, want %#v", config, want)
+	}
+	if got := strings.Join(strings.Fields(copied("Python")), " "); got != `{ "n": 9007199254740993, "on": True, "word": "true", }` {
+		t.Errorf("as Python it is %q", got)
+	}
+	done := make(map[string]bool)
+	for _, path := range []string{"/workers", "/studies/odd", "/studies/odd#settings", "/studies/" + longName, "/studies/one#parameters", "/studies/one#curves", "/studies/one#model", "/studies/one#cost", "/studies/one/trials/17", "/studies/two", "/studies/paused", "/studies/choices", "/studies/broken"} {
+		b.open(t, path, ".command code")
+		var lines []string
+		b.do(t, chromedp.Evaluate(`[...document.querySelectorAll(".command code")].map(e => e.textContent)`, &lines))
+		for _, line := range lines {
+			if done[line] {
+				continue
+			}
+			done[line] = true
+			if strings.Contains(line, "{args}") && !strings.HasPrefix(line, "tuner run odd ") {
+				continue // it would run all trials of a large study
+			}
+			run(line)
+		}
+	}
+	if len(done) < 20 {
+		t.Errorf("only %d commands are shown", len(done))
+	}
+	b.clean(t, "copies")
 }

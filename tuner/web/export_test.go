@@ -50,3 +50,12 @@ func WithoutPage(f *Face) {
 	}
 	f.http.Handler = routes
 }
+
+// Connect sets the flags that commands on the page have.
+func Connect(f *Face, flags string) error {
+	p, err := newPage(flags)
+	if err == nil {
+		f.page.index = p.index
+	}
+	return err
+}

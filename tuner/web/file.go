@@ -33,8 +33,9 @@ const (
 )
 
 // WriteFile writes the page of a study with its data in one document, which a browser opens
-// without a server. The document cannot change the study.
-func WriteFile(ctx context.Context, svc tuner.Service, name string, now time.Time, w io.Writer) error {
+// without a server. The document cannot change the study. connection has the flags with
+// which the commands that it shows reach the study.
+func WriteFile(ctx context.Context, svc tuner.Service, name, connection string, now time.Time, w io.Writer) error {
 	s, err := svc.Study(ctx, name)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func WriteFile(ctx context.Context, svc tuner.Service, name string, now time.Tim
 	if err != nil {
 		return err
 	}
-	return writeDocument(w, name, data, columns)
+	return writeDocument(w, name, connection, data, columns)
 }
 
 // fileAnswers has the answers to the calls of the page, by the keys of offline.js. It leaves
@@ -161,7 +162,7 @@ func reporting(s tuner.Study, c tuner.Columns, running []study.Trial) []int {
 
 // writeDocument writes the document with its files inside. Its policy permits that style
 // and that script, and no request.
-func writeDocument(w io.Writer, name string, data, columns []byte) error {
+func writeDocument(w io.Writer, name, connection string, data, columns []byte) error {
 	script, err := bundle("file.js", map[string]string{"api.js": "offline.js"})
 	if err != nil {
 		return err
@@ -197,6 +198,7 @@ func writeDocument(w io.Writer, name string, data, columns []byte) error {
 <meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="connection" content="%s">
 <title>%s · BKB Tuner</title>
 <style>%s</style>
 </head>
@@ -209,7 +211,7 @@ func writeDocument(w io.Writer, name string, data, columns []byte) error {
 <script>%s</script>
 </body>
 </html>
-`, policy, html.EscapeString(name), style, data, base64.StdEncoding.EncodeToString(columns), script)
+`, policy, html.EscapeString(connection), html.EscapeString(name), style, data, base64.StdEncoding.EncodeToString(columns), script)
 	_, err = out.WriteTo(w)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -57,7 +58,7 @@ func (p *page) register(r prometheus.Registerer, sessions *sessions) error {
 
 // newPage reads the embedded files. All have one path that changes when any of them does,
 // so browsers can keep them for ever and modules can import each other by plain names.
-func newPage() (*page, error) {
+func newPage(connection string) (*page, error) {
 	p := &page{files: make(map[string]asset)}
 	all := sha256.New()
 	err := fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
@@ -82,7 +83,7 @@ func newPage() (*page, error) {
 		return nil, fmt.Errorf("the page has no index.html: %w", fs.ErrNotExist)
 	}
 	delete(p.files, "index.html")
-	p.index = newAsset("index.html", bytes.ReplaceAll(index.data, []byte("/static/"), []byte(p.root)))
+	p.index = newAsset("index.html", []byte(strings.NewReplacer("/static/", p.root, "{{connection}}", html.EscapeString(connection)).Replace(string(index.data))))
 	return p, nil
 }
 

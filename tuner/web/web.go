@@ -68,6 +68,9 @@ type Options struct {
 	Components tuner.Components
 	// Page adds the page for browsers.
 	Page bool
+	// Connection has the flags with which the commands that the page shows reach the studies.
+	// {host} in it stands for the host of the page.
+	Connection string
 	// Key, if not empty, is what a browser must show before the face answers it. It guards
 	// a server without tokens from other users of the machine.
 	Key string
@@ -93,7 +96,7 @@ func New(s *server.Server, options Options) (*Face, error) {
 	o := s.Options()
 	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, methods: methods, key: options.Key, components: options.Components, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
 	if options.Page {
-		if f.page, err = newPage(); err != nil {
+		if f.page, err = newPage(options.Connection); err != nil {
 			return nil, err
 		}
 		if err := f.page.register(s.Registry(), &f.sessions); err != nil {

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -310,11 +311,39 @@ func (g *Globals) Environment() []string {
 	if address := g.Database(); address != "" {
 		return []string{"TUNER_STORE=" + address, "TUNER_SERVER="}
 	}
-	path := g.File()
-	if whole, err := filepath.Abs(path); err == nil {
-		path = whole
+	return []string{"TUNER_DB=" + whole(g.File()), "TUNER_SERVER=", "TUNER_STORE="}
+}
+
+// whole is the path from the root, so that it means the same in each folder.
+func whole(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
 	}
-	return []string{"TUNER_DB=" + path, "TUNER_SERVER=", "TUNER_STORE="}
+	return path
+}
+
+// Connection has the flags that reach the same studies from each folder, as a shell takes
+// them. The password of a database is not among them.
+func (g *Globals) Connection() string {
+	words := []string{"--db", whole(g.File())}
+	if address := g.Address(); address != "" {
+		words = []string{"--server", address}
+		for flag, path := range g.Credentials() {
+			words = append(words, "--"+flag, whole(path))
+		}
+		if g.Insecure {
+			words = append(words, "--insecure")
+		}
+	} else if address := g.Database(); address != "" {
+		if u, err := url.Parse(address); err != nil || u.User != nil {
+			return `--store "$TUNER_STORE"`
+		}
+		words = []string{"--store", address}
+	}
+	for i := range words {
+		words[i] = ShellQuote(words[i])
+	}
+	return strings.Join(words, " ")
 }
 
 // With calls f with the service that the command works on.

@@ -566,7 +566,7 @@ without a server and without a network.`,
 			}
 			return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
 				if page != "" {
-					if err := writePage(ctx, svc, view.Name, page); err != nil {
+					if err := writePage(ctx, svc, view.Name, g.Connection(), page); err != nil {
 						return err
 					}
 					g.Note(cmd, "Wrote %s.", page)
@@ -586,9 +586,9 @@ without a server and without a network.`,
 	return cmd
 }
 
-func writePage(ctx context.Context, svc tuner.Service, name, file string) error {
+func writePage(ctx context.Context, svc tuner.Service, name, connection, file string) error {
 	var out bytes.Buffer
-	if err := web.WriteFile(ctx, svc, name, time.Now(), &out); err != nil {
+	if err := web.WriteFile(ctx, svc, name, connection, time.Now(), &out); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {

@@ -159,7 +159,7 @@ export function front(s, signal) {
 
   onScheme(draw, signal);
   onWidth(matrix, draw, signal);
-  const cli = `tuner best ${quote(s.name)}`;
+  const cli = `tuner trials ${quote(s.name)} -f csv`;
   const rows = async () => {
     await s.need(["config/"]);
     const { head, rows } = cellsOf();
@@ -168,7 +168,7 @@ export function front(s, signal) {
   const elements = [
     figure({
       title: "Pareto front", name: `${s.name}-front`, wide: true, cli, canvas: () => cells[0].canvas, rows,
-      hint: "A trial is on the front if no other one is better in one objective and not worse in the others. The hypervolume is the share that the front covers of the range between the worst and the best of each objective.",
+      hint: "A trial is on the front if no other one is better in one objective and not worse in the others. The hypervolume is the share that the front covers of the range between the worst and the best of each objective." + (s.modelled() ? " Measured values count here. tuner best compares what the model predicts, so its list may differ." : ""),
       body: h("div", {}, status, matrix, trade),
     }),
     figure({ title: "Trials of the front", name: `${s.name}-front-table`, wide: true, cli, rows, body: table }),

@@ -79,7 +79,7 @@ export function workers(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     const expired = (/** @type {any} */ t) => t.state === "TRIAL_STATE_QUEUED" || Date.parse(t.leaseDeadline) < serverNow();
     total.textContent = rows.length ? `${count(rows.length)} ${rows.length === 1 ? "lease" : "leases"}, ${count(rows.filter(expired).length)} expired` : "";
     if (!rows.length) {
-      place.replaceChildren(h("section", { class: "card empty-page" }, h("h2", {}, "No trial runs now"), h("p", {}, "A worker asks for trials and runs a command with each. Start one with"), command("tuner run digits -- ./train.sh")));
+      place.replaceChildren(h("section", { class: "card empty-page" }, h("h2", {}, "No trial runs now"), h("p", {}, "A worker asks for trials and runs a command with each. Start one with"), command("tuner run digits -- python train.py {args}")));
       return;
     }
     const focused = place.contains(document.activeElement) ? /** @type {any} */ (document.activeElement) : null;
