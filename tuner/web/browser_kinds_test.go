@@ -21,7 +21,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/web"
 	"github.com/chromedp/chromedp"
-	"go.yaml.in/yaml/v3"
 )
 
 // kind is a study as people have them, with what its trials come to.
@@ -284,9 +283,10 @@ func TestBrowserQuestions(t *testing.T) {
 	} {
 		b.open(t, "/", "table.studies")
 		for _, c := range q.clicks {
-			b.do(t, chromedp.WaitVisible(c, chromedp.ByQuery), chromedp.Click(c, chromedp.ByQuery))
+			b.until(t, fmt.Sprintf(`document.querySelector(%q) !== null`, c))
+			b.do(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).click()`, c), nil), chromedp.Sleep(200*time.Millisecond)) // a list may be drawn again at any time
+			b.settle(t)
 		}
-		b.do(t, chromedp.WaitVisible(q.place, chromedp.ByQuery))
 		for _, text := range q.answers {
 			b.until(t, fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, q.place, text))
 		}
@@ -383,12 +383,8 @@ func TestBrowserCopies(t *testing.T) {
 	if got, want := copied("Flags"), strings.TrimSpace(run("tuner best odd -f args --server "+r.grpc)); got != want {
 		t.Errorf("as flags it is %q, want %q", got, want)
 	}
-	var config map[string]any
-	if err := yaml.Unmarshal([]byte(copied("YAML")), &config); err != nil {
-		t.Fatal(err)
-	}
-	if want := map[string]any{"n": 9007199254740993, "word": "true", "on": true}; fmt.Sprint(config) != fmt.Sprint(want) || config["word"] != "true" {
-		t.Errorf("as YAML it is %#v, want %#v", config, want)
+	if got := copied("YAML"); got != "\"n\": 9007199254740993\n\"on\": true\nword: \"true\"\n" {
+		t.Errorf("as YAML it is %q", got)
 	}
 	if got := strings.Join(strings.Fields(copied("Python")), " "); got != `{ "n": 9007199254740993, "on": True, "word": "true", }` {
 		t.Errorf("as Python it is %q", got)

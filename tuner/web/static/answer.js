@@ -12,7 +12,7 @@ import { left } from "./states.js";
 const shapes = /** @type {Record<string, (config: [string, any][]) => string>} */ ({
   flags: (config) => config.map(([k, v]) => quote(`--${k}=${v}`)).join(" "),
   YAML: (config) => config.map(([k, v]) => `${yaml(k)}: ${yaml(v)}\n`).join(""),
-  Python: (config) => `{\n${config.map(([k, v]) => `    ${JSON.stringify(k)}: ${typeof v === "boolean" ? (v ? "True" : "False") : typeof v === "string" && !/^-?\d+$/.test(v) ? JSON.stringify(v) : v},\n`).join("")}}`,
+  Python: (config) => `{\n${config.map(([k, v]) => `    ${JSON.stringify(k)}: ${typeof v === "boolean" ? (v ? "True" : "False") : typeof v === "string" ? JSON.stringify(v) : v},\n`).join("")}}`,
 });
 
 /**

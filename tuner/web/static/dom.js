@@ -82,11 +82,11 @@ const trialStates = /** @type {Record<string, [string, string]>} */ ({
   TRIAL_STATE_PRUNED: ["✂", "pruned"],
 });
 
-/** valueOf is a value of a configuration in JSON. An integer that a number cannot hold stays a text. */
+/** valueOf is a value of a configuration of the service. An integer that a number cannot hold is a BigInt. */
 export function valueOf(/** @type {any} */ v) {
-  const n = v.floatValue ?? Number(v.intValue);
-  if (v.floatValue !== undefined || (v.intValue !== undefined && Number.isSafeInteger(n))) return Number(n);
-  return v.stringValue ?? v.intValue ?? v.boolValue;
+  if (v.intValue === undefined) return v.stringValue ?? v.boolValue ?? Number(v.floatValue);
+  const n = Number(v.intValue);
+  return Number.isSafeInteger(n) ? n : BigInt(v.intValue);
 }
 
 /** trialStateNames are the words for the numbers in the column state. */

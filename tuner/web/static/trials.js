@@ -13,6 +13,9 @@ const mostTrials = 8;
 const pageSize = 1000; // trials of one answer, for downloads
 const unhappy = ["failed", "infeasible", "pruned"]; // states with a message
 
+/** exactJSON writes an integer that a number cannot hold, where the browser can. */
+const exactJSON = (/** @type {string} */ _, /** @type {any} */ v) => (typeof v === "bigint" ? /** @type {any} */ (JSON).rawJSON?.(String(v)) ?? String(v) : v);
+
 /** tests are the comparisons that a filter may make. */
 const tests = /** @type {Record<string, (a: any, b: any) => boolean>} */ ({ "=": (a, b) => String(a) === String(b) || Number(a) === Number(b), "<": (a, b) => Number(a) < Number(b), ">": (a, b) => Number(a) > Number(b), "<=": (a, b) => Number(a) <= Number(b), ">=": (a, b) => Number(a) >= Number(b) });
 
@@ -202,7 +205,7 @@ export function trials(s, selection) {
     hint: "Tick up to 8 trials to compare them. The filter takes words and comparisons such as lr<0.01.",
     body: h("div", {}, status, frame),
     downloads: [h("button", { type: "button", class: "quiet", onclick: async () => save(`${s.name}-trials.csv`, csv(await rows())) }, "CSV"),
-      h("button", { type: "button", class: "quiet", onclick: async () => save(`${s.name}-trials.json`, new Blob([JSON.stringify(await records(), null, 1)], { type: "application/json" })) }, "JSON")],
+      h("button", { type: "button", class: "quiet", onclick: async () => save(`${s.name}-trials.json`, new Blob([JSON.stringify(await records(), exactJSON, 1)], { type: "application/json" })) }, "JSON")],
   });
   return { elements: [element, compared.element], update };
 }
