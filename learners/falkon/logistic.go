@@ -161,13 +161,7 @@ func (w *newton) fitAll(ctx context.Context, o learners.Options) (learners.Model
 	return monitor.Finish(w.run(ctx, monitor))
 }
 
-// Descent returns the number of Newton steps with μ above λ, for a kernel with the
-// largest value kappaSq = κ². From 1e-2·κ², μ falls to λ by the factor Decay. The
-// models of these steps belong to a larger λ and do not depend on the final one.
-func (p LogisticParams) Descent(lambda, kappaSq float64) int {
-	return descentSteps(lambda, kappaSq, cmp.Or(p.Decay, defaultDecay))
-}
-
+// descentSteps is the number of Newton steps with μ above λ.
 func descentSteps(lambda, kappaSq, decay float64) int {
 	return max(int(math.Ceil(math.Log(newtonStart*kappaSq/lambda)/math.Log(decay))), 0)
 }

@@ -66,10 +66,8 @@ var algorithms = []string{"avgsgd", "doublyonline", "falkon", "krr", "landweber"
 //	              distances. Smooth functions have the best fits of Matérn and Laplace
 //	              kernels there, with λ near the lower end
 //	log-falkon    λ ∈ [1e-10, 1e-1]
-//	falkon        M from 500 to 10√n, or to 4000 where n allows it and that is more.
-//	              These take M² numbers of memory and M³ operations, which are fewer
-//	              than those of 20 iterations from n = 30 000 on. Up to 100 iterations, of which the residual ends
-//	              most fits earlier
+//	falkon        M up to n for n up to 10,000, and then up to 4000, or 10√n if that is
+//	              more. These take M² numbers of memory and M³ operations
 //	log-falkon,   M as falkon
 //	nystrom
 //	landweber     up to 4√n iterations, or 3·10⁸ kernel evaluations if they are more,
@@ -117,16 +115,16 @@ func (d Data) own(algorithm string) []Dimension {
 	case "krr":
 		return []Dimension{d.lambda(leastLambda)}
 	case "falkon", "log-falkon", "nystrom":
-		high := max(10*root, min(float64(n), mostCenters))
+		high := max(10*root, mostCenters)
+		if n <= wholeRows {
+			high = float64(n)
+		}
+
 		least := leastLambda
 		if algorithm == "log-falkon" {
 			least = 1e-10 // it decreases λ in steps, so a smaller one takes more of them
 		}
-		dims := []Dimension{d.lambda(least), counts("centers", min(500, 10*root), high, 10*root, n)}
-		if algorithm == "falkon" {
-			dims = append(dims, fidelity("iterations", 100, 20))
-		}
-		return dims
+		return []Dimension{d.lambda(least), counts("centers", min(500, 10*root), high, 10*root, n)}
 	case "landweber":
 		few := max(4*root, 3e8/float64(n)/float64(n)) // a step takes n² kernel values
 		return []Dimension{fidelity("iterations", min(max(few, 100), 1000), root)}
@@ -157,8 +155,8 @@ func (d Data) own(algorithm string) []Dimension {
 	}
 }
 
-// mostCenters is the largest number of centres that is searched where 10√n is less.
-const mostCenters = 4000
+// Up to wholeRows all rows can be centres. Beyond there are mostCenters, or 10√n if that is more.
+const wholeRows, mostCenters = 10_000, 4000
 
 // leastLambda is the λ in units of κ² below which rounding errors decide.
 const leastLambda = 1e-12

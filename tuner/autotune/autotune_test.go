@@ -479,28 +479,6 @@ func TestLastStep(t *testing.T) {
 	}
 }
 
-// The pruner waits until logistic FALKON has reached the least λ of the space.
-func TestPrunerWaitsForLambda(t *testing.T) {
-	d := wave(t, 60, true)
-	for _, c := range []struct {
-		algorithm string
-		fixed     training.Values
-		want      int64 // steps until μ, starting at 1e-2, equals λ, counted by hand
-	}{
-		{"log-falkon", training.Values{"iterations": "6"}, 5}, // 1e-2, 1e-4, 1e-6, 1e-8, 1e-10
-		{"log-falkon", training.Values{"decay": "10", "iterations": "12"}, 9},
-		{"log-falkon", training.Values{"lambda": "1e-3", "iterations": "2"}, 2},
-		{"log-falkon", training.Values{"lambda": "0.1", "iterations": "2"}, 1},
-		{"log-falkon", training.Values{"lambda": "1e-5", "decay": "1000", "iterations": "40"}, 20}, // half the steps
-		{"falkon", nil, 20},
-	} {
-		s := tuning(t, c.algorithm, d, autotune.Options{Fixed: c.fixed}).Complete(study.Spec{})
-		if want := fmt.Sprintf(`{"warmup_steps":%d}`, c.want); s.Pruner.Name != "median" || s.Pruner.Options != want {
-			t.Errorf("%s, %v: %+v, want %s", c.algorithm, c.fixed, s.Pruner, want)
-		}
-	}
-}
-
 // Without a target no trial can run, so New fails.
 func TestNoTarget(t *testing.T) {
 	a, err := training.Find("falkon")
@@ -636,6 +614,56 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 	}
 }
 
+// A trial whose number of centres is not searched fits a few of them first. The pruner judges
+// that fit, whose centres are among those of the next one, and the result is that of all.
+func TestFewCentersFirst(t *testing.T) {
+	tn := tuning(t, "falkon", wave(t, 1200, false), autotune.Options{Seed: 1, Fixed: training.Values{"kernel": "matern32", "sampler": "uniform"}})
+	svc := newStudy(t, tn, 6, nil)
+	work(t.Context(), t, tn, svc, "w")
+	completed := 0
+	for _, trial := range trialsOf(t, svc) {
+		v := autotune.Values(trial.Config)
+		if v["centers"] != "600" || len(trial.Reports) == 0 || trial.Reports[0].Step != 1 {
+			t.Fatalf("trial %d, %s: %d reports", trial.Number, trial.Config, len(trial.Reports))
+		}
+		if trial.State != study.Completed {
+			continue
+		}
+		completed++
+		if got := trial.Reports[len(trial.Reports)-1]; got.Step != 2 || math.Abs(got.Values[0].Value-objective(t, tn, trial)) > 1e-6 {
+			t.Errorf("trial %d: the last report is %+v, the result %v", trial.Number, got, objective(t, tn, trial))
+		}
+	}
+	if completed < 5 {
+		t.Errorf("%d of 6 trials completed", completed)
+	}
+}
+
+// Classes are tuned by a proper score, with the class error beside it.
+func TestProperScoreForClasses(t *testing.T) {
+	for algorithm, want := range map[string]string{"log-falkon": "log-loss", "falkon": "rmse", "sgdrf": "rmse"} {
+		for _, folds := range []int{1, 3, 120} {
+			tn := tuning(t, algorithm, wave(t, 160, true), autotune.Options{Seed: 1, Folds: folds})
+			if tn.Measure() != want {
+				t.Errorf("%s: the measure is %s, want %s", algorithm, tn.Measure(), want)
+			}
+			if folds == 120 && algorithm != "falkon" {
+				continue
+			}
+			svc := newStudy(t, tn, 1, nil)
+			work(t.Context(), t, tn, svc, "w")
+			trial := trialsOf(t, svc)[0]
+			if m, ok := trial.Outcome.Metric("class-error"); !ok || m.Mean() < 0 || m.Mean() > 0.5 {
+				t.Errorf("%s, %d folds: %s", algorithm, folds, trial.Outcome)
+			}
+			f, err := tn.Refit(t.Context(), trial, nil)
+			if err != nil || f.ValidationClasses == nil || learners.LinkOf(f.File.Model) == learners.Expected {
+				t.Errorf("%s, %d folds: %+v, %v", algorithm, folds, f, err)
+			}
+		}
+	}
+}
+
 // Where rows are left out in closed form, the space is that of training and validation rows
 // together, and all of them are centres unless a range says otherwise.
 func TestClosedFormHasAllRowsAsCenters(t *testing.T) {
@@ -649,7 +677,7 @@ func TestClosedFormHasAllRowsAsCenters(t *testing.T) {
 	}{
 		{int(n), nil, []string{fmt.Sprint(n)}},
 		{int(n), map[string]autotune.Range{"centers": {Low: 5, High: float64(n)}}, []string{"5", fmt.Sprint(n)}},
-		{5, nil, []string{fmt.Sprint(d.Train.Len()), fmt.Sprint(d.Train.Len())}},
+		{5, nil, []string{fmt.Sprint(d.Train.Len())}},
 	} {
 		p, ok := tuning(t, "falkon", d, autotune.Options{Folds: c.folds, Ranges: c.ranges}).Space().Lookup("centers")
 		if !ok {

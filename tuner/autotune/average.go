@@ -92,7 +92,7 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 		return nil, nil
 	}
 	report := learners.Report{Rows: t.known.Len(), Measure: t.name}
-	a.Validation = t.measure(t.data.KnownWeights())(mean, y, t.known.Outputs())
+	a.Validation = t.measure(t.name, t.data.KnownWeights())(mean, y, t.known.Outputs())
 	var used []share
 	for i := range a.Members {
 		m, f := &a.Members[i], best

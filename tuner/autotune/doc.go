@@ -32,11 +32,16 @@
 //
 // The objective is the error on the validation rows, to be minimized. Where the steps of a
 // learner regularise (gradients, passes) it is the error of the best step, and the final fit
-// ends there. Where the steps approach one model that λ regularises (FALKON, direct
-// solutions) it is the error of the last step. Every trial has the same seed, so comparisons
-// are paired. Each step is reported before the next begins. The pruner is the median rule
-// from half the steps on, because FALKON with a small λ begins slowly and ends best
-// (bench/docs/experiments.md, "Tuning the bundled learners").
+// ends there. Each step is reported before the next begins, and the pruner is the median rule
+// from half the steps on. Where the steps approach one model that λ regularises (FALKON, direct
+// solutions) it is the error of the last step. Centres are the most that theory's range has, and
+// not searched. A trial fits a few of them first, about 10√n, which is a small part of the time,
+// and the pruner judges by that fit. Every trial has the same seed, and few centres are among
+// many, so comparisons are paired.
+//
+// For classes the objective is a proper score, the log loss of probabilities or the squared error
+// of scores, and trials tell the class error beside it. The final model has probabilities, by
+// scores of rows that a fit left out.
 //
 // A fit that diverges, or whose error is not finite, is infeasible, and the proposer learns
 // to avoid such configurations. Any other error, including a panic, fails that trial only.

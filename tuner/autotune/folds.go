@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -20,6 +19,7 @@ import (
 // continue a trial with the next fold.
 const (
 	foldError = "fold-error"
+	foldClass = "fold-class-error"
 	foldBest  = "fold-best-step"
 	foldSteps = "fold-steps"
 )
@@ -82,12 +82,11 @@ func (t *Tuning) leaveOneOut(ctx context.Context, e learners.Estimator, out io.W
 	if err != nil {
 		return err
 	}
-	result := t.measure(t.data.KnownWeights())(outputs, y, t.known.Outputs())
-	if result-result != 0 {
-		return infeasible(out, errors.New("the error of leaving out a row is not finite"))
-	}
-	_, err = fmt.Fprintf(out, "%s=%s\n", t.Objective(), strconv.FormatFloat(result, 'g', 8, 64))
-	return err
+	known := t.data.KnownWeights()
+	return t.write(out, folded{
+		err:        t.measure(t.name, known)(outputs, y, t.known.Outputs()),
+		classError: t.measure(classError, known)(outputs, y, t.known.Outputs()),
+	})
 }
 
 // leftOut returns the outputs for each row of a fit without it.
@@ -132,6 +131,7 @@ func (t *Tuning) divide(ctx context.Context, k int) error {
 // folded is the result of a fold.
 type folded struct {
 	err        float64 // of the best step, or of the last where steps do not regularise
+	classError float64 // there
 	best, last int
 	current    bool // reported in the present run of the trial
 }
@@ -145,11 +145,11 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 		return err
 	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective()}
-	sum, rows, best, last := 0.0, 0.0, 0, 0
+	sum, classes, rows, best, last := 0.0, 0.0, 0.0, 0, 0
 	for i, part := range t.folds {
 		r, known := done[i]
 		if !known {
-			if r, err = t.fitFold(ctx, e, part); err != nil || ctx.Err() != nil {
+			if r, err = t.fitPart(ctx, e, part, nil); err != nil || ctx.Err() != nil {
 				return failed(ctx, out, err)
 			}
 		}
@@ -163,12 +163,15 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 				n += s
 			}
 		}
-		sum, rows, best, last = sum+n*r.err, rows+n, best+r.best, max(last, r.last)
+		sum, classes, rows, best, last = sum+n*r.err, classes+n*r.classError, rows+n, best+r.best, max(last, r.last)
 		values := []study.NamedValue{
 			{Name: t.Objective(), Value: sum / rows},
 			{Name: foldError, Value: r.err},
 			{Name: foldBest, Value: float64(r.best)},
 			{Name: foldSteps, Value: float64(r.last)},
+		}
+		if t.classified() {
+			values = append(values, study.NamedValue{Name: foldClass, Value: r.classError})
 		}
 		// The last report is sent again, because its verdict may be lost.
 		if _, more := done[i+1]; r.current && more {
@@ -178,35 +181,53 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 			return err
 		}
 	}
-	text := ""
-	if t.stepsRegularise() {
-		text = fmt.Sprintf(" %s=%d", bestStep, int(math.Round(float64(best)/float64(len(t.folds)))))
-	}
-	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", t.Objective(), strconv.FormatFloat(sum/rows, 'g', 8, 64), text, lastStep, last)
-	return err
+	return t.write(out, folded{
+		err: sum / rows, classError: classes / rows, last: last, best: int(math.Round(float64(best) / float64(len(t.folds)))),
+	})
 }
 
-// fitFold fits to the other folds.
-func (t *Tuning) fitFold(ctx context.Context, e learners.Estimator, part part) (folded, error) {
+// fitPart fits and judges. Where steps regularise it calls step, if that is not nil, with the
+// error of each.
+func (t *Tuning) fitPart(ctx context.Context, e learners.Estimator, part part, step func(step int, e float64) error) (folded, error) {
 	r, least := folded{}, math.Inf(1)
-	o := learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers, Weights: part.weights, Validation: part.validation, Measure: t.measure(part.judged),
-		Progress: func(p learners.Progress) error {
-			r.last, r.err = p.Iteration, p.ValidationError
-			if p.ValidationError < least {
-				least, r.best = p.ValidationError, p.Iteration
-			}
+	at, measure, classes := 0.0, t.measure(t.name, part.judged), t.measure(classError, part.judged)
+	judge := func(outputs, targets []float64, c int) float64 {
+		at = classes(outputs, targets, c)
+		return measure(outputs, targets, c)
+	}
+	regularise := t.stepsRegularise()
+	o := learners.Options{Seed: t.options.Seed, Workers: t.options.Workers, Weights: part.weights}
+	if regularise {
+		o.Validation, o.Measure, o.Patience = part.validation, judge, t.patience()
+	}
+	o.Progress = func(p learners.Progress) error {
+		r.last = p.Iteration
+		if !regularise {
 			return nil
-		},
+		}
+		if p.ValidationError < least {
+			least, r.err, r.classError, r.best = p.ValidationError, p.ValidationError, at, p.Iteration
+		}
+		if step == nil {
+			return nil
+		}
+		return step(p.Iteration, p.ValidationError)
 	}
-	if t.stepsRegularise() {
-		o.Patience = t.patience()
+	r.err = math.Inf(1)
+	model, err := e.Fit(ctx, part.train, o)
+	if err != nil || regularise {
+		return r, err
 	}
-	_, err := e.Fit(ctx, part.train, o)
-	if t.stepsRegularise() {
-		r.err = least
+	y, err := learners.Targets(ctx, part.validation)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	f := make([]float64, len(y))
+	if err := model.Predict(ctx, f, part.validation); err != nil {
+		return r, err
+	}
+	r.err, r.classError = judge(f, y, part.validation.Outputs()), at
+	return r, nil
 }
 
 // reported returns the folds that the trial reported, also in an earlier run that was
@@ -226,7 +247,7 @@ func (t *Tuning) reported(ctx context.Context, svc tuner.Service, name string, t
 			found[v.Name] = v.Value
 		}
 		if x, ok := found[foldError]; ok && r.Step >= 1 {
-			done[int(r.Step)-1] = folded{err: x, best: int(found[foldBest]), last: int(found[foldSteps]), current: r.Epoch == trial.Epoch}
+			done[int(r.Step)-1] = folded{err: x, classError: found[foldClass], best: int(found[foldBest]), last: int(found[foldSteps]), current: r.Epoch == trial.Epoch}
 		}
 	}
 	return done, nil

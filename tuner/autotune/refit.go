@@ -22,6 +22,8 @@ type Fitted struct {
 	Step int `json:"step,omitempty"`
 	// Validation is the error of the trial. Its fits left out the rows that it was judged on.
 	Validation float64 `json:"validation"`
+	// ValidationClasses is the class error there, nil if that is Validation or there are none.
+	ValidationClasses *float64 `json:"validation_class_error,omitempty"`
 	// Test has the errors on the test rows. It is empty if there are no test rows.
 	Test []training.Score `json:"test,omitempty"`
 
@@ -58,8 +60,11 @@ func (t *Tuning) refit(ctx context.Context, trial study.Trial, progress func(lea
 	f := &Fitted{Trial: trial.Number, Values: Values(trial.Config)}
 	m, _ := trial.Outcome.Metric(t.Objective())
 	f.Validation = m.Mean()
-	m, ok := trial.Outcome.Metric(bestStep)
-	if ok {
+	if m, ok := trial.Outcome.Metric(classError); ok {
+		e := m.Mean()
+		f.ValidationClasses = &e
+	}
+	if m, ok := trial.Outcome.Metric(bestStep); ok {
 		f.Step = int(m.Mean())
 	}
 	if _, fixed := t.options.Fixed["centers"]; !fixed && f.Values["centers"] == strconv.Itoa(t.problem.Rows) {
@@ -133,15 +138,7 @@ func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners
 	if err != nil {
 		return nil, err
 	}
-	y, err := learners.Targets(ctx, s.validation)
-	if err != nil {
-		return nil, err
-	}
-	f := make([]float64, len(y))
-	if err := other.Predict(ctx, f, s.validation); err != nil {
-		return nil, err
-	}
-	return calibrated(learners.CalibrateOn(m, f, y, s.judged))
+	return calibrated(learners.Calibrate(ctx, m, other, s.validation, s.judged))
 }
 
 // calibrated is not a *Calibrated that is nil.

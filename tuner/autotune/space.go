@@ -64,9 +64,10 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		if _, fixed := t.options.Fixed[d.Name]; fixed {
 			continue
 		}
-		if d.Name == "centers" && t.alone {
+		if d.Name == "centers" {
 			t.most = int64(min(d.Most, d.High))
 			if _, ranged := t.options.Ranges[d.Name]; !ranged && !t.samples() {
+				t.whole = true
 				v := space.Int(t.most)
 				parameters, start[d.Name] = append(parameters, space.NewConstant(d.Name, v)), v
 				continue
@@ -120,9 +121,6 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			number("length-scale", t.problem.MedianDistance/l.MedianDistance)
 			number("lambda", l.Ridge/float64(t.problem.Rows))
 		}
-		if p, ok := t.space.Lookup("centers"); ok && p.Type == space.TypeInt && t.problem.Rows <= foldRows {
-			start["centers"] = p.High // with all rows, it is the fit that was learned
-		}
 		if p, ok := t.space.Lookup("kernel"); ok && slices.Contains(p.Values, space.String(l.Kernel)) {
 			start["kernel"] = space.String(l.Kernel)
 		}
@@ -138,12 +136,11 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 	return nil
 }
 
-// samples reports whether a fixed hyper-parameter asks for a sampler of centres. It has no
-// effect if all rows are centres.
+// samples reports whether a fixed hyper-parameter asks for a sampler by leverage scores, which
+// finds the number of centres itself.
 func (t *Tuning) samples() bool {
 	name, named := t.options.Fixed["sampler"]
-	_, sized := t.options.Fixed["sampler-lambda"]
-	return (named || sized) && name != "uniform"
+	return named && !slices.Contains([]string{"uniform", "rpcholesky", training.Auto}, name)
 }
 
 // spreadAt are settings at which each kernel can be compared with the others, the length scale

@@ -115,9 +115,9 @@ func withRanges(t *testing.T, algorithm string, n int, ranges map[string]Range) 
 	return tn, tn.build(dims)
 }
 
-// In closed form, the number of centres is the largest that theory searches. A sampler that
-// is fixed has theory's centres.
-func TestCentersInClosedForm(t *testing.T) {
+// The number of centres is the largest that theory searches, in closed form and elsewhere, but
+// for samplers that find it themselves.
+func TestCentersAreTheLargestNumber(t *testing.T) {
 	a, err := training.Find("falkon")
 	if err != nil {
 		t.Fatal(err)
@@ -132,15 +132,16 @@ func TestCentersInClosedForm(t *testing.T) {
 		{300, nil, "constant 300", false},
 		{300, training.Values{"sampler": "uniform"}, "constant 300", true},
 		{300, training.Values{"sampler": "bless"}, "174…300", true},
-		{300, training.Values{"sampler-lambda": "1e-3"}, "174…300", false},
+		{300, training.Values{"sampler-lambda": "1e-3"}, "constant 300", false},
 		{300, training.Values{"centers": "20"}, "constant 20", false},
 		{4000, nil, "constant 4000", false},
-		{5000, nil, "constant 4000", false},
-		{5000, training.Values{"sampler": "bless"}, "500…4000", true},
+		{5000, nil, "constant 5000", false},
+		{10_001, nil, "constant 4000", false},
+		{5000, training.Values{"sampler": "bless"}, "500…5000", true},
 		{1_000_000, nil, "constant 10000", false},
 	} {
 		p := training.Problem{Rows: c.n, Dim: 4, Outputs: 1, Task: data.Regression, MedianDistance: 2}
-		tn := &Tuning{algorithm: a, problem: p, alone: true, options: Options{Fixed: c.fixed}}
+		tn := &Tuning{algorithm: a, problem: p, alone: c.n%2 == 0, options: Options{Fixed: c.fixed}}
 		dims, err := theory.Space("falkon", theory.Data{Rows: c.n, MedianDistance: 2})
 		if err == nil {
 			err = tn.build(dims)
@@ -361,7 +362,7 @@ func TestEdgesOfLearners(t *testing.T) {
 		{"log-falkon", "lambda", nil, true, true},
 		{"krr", "lambda", map[string]Range{"lambda": {1e-14, 1}}, false, true},
 		{"krr", "lambda", map[string]Range{"lambda": {1e-11, 1}}, true, true},
-		{"falkon", "centers", nil, true, false}, // of all rows
+		{"falkon", "centers", map[string]Range{"centers": {5, n}}, true, false}, // of all rows
 		{"falkon", "centers", map[string]Range{"centers": {1, 200}}, false, true},
 		{"sgdrf", "batch-size", nil, false, true},
 		{"sgdrf", "batch-size", map[string]Range{"batch-size": {1, n}}, false, false},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bkbtuner/bkb/learners/falkon"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -58,35 +57,16 @@ func (t *Tuning) Complete(s study.Spec) study.Spec {
 	return s
 }
 
-// warmup is the first step at which trials can be compared. Logistic FALKON decreases λ
-// from a larger value. Until all λ of the space are reached, trials with a small λ look no
-// better than others, or worse, although they end best.
-//
-// FALKON may take 100 iterations, of which few trials need half.
-//
-// With folds, a step is a fold, and trials are compared from the second on.
+// warmup is the first step at which trials can be compared, which is half of the steps where
+// these regularise, the second of several folds, and the fit with few centres.
 func (t *Tuning) warmup() int {
-	if len(t.folds) > 0 {
+	switch {
+	case len(t.folds) > 0:
 		return min(2, len(t.folds))
+	case t.stepsRegularise():
+		return max(t.steps/2, 1)
 	}
-	steps := max(t.steps/2, 1)
-	if t.algorithm.Name == "falkon" {
-		steps = min(steps, 20)
-	}
-	l, ok := t.estimator.(falkon.LogisticParams)
-	if !ok {
-		return steps
-	}
-	least := l.Lambda
-	for _, p := range t.space.Parameters() {
-		if low, ok := p.Low.AsFloat(); ok && p.Name == "lambda" && p.Type == space.TypeFloat {
-			least = low
-		}
-	}
-	if least == 0 { // auto
-		least = 1 / float64(t.problem.Rows)
-	}
-	return max(steps, l.Descent(least, 1)+1)
+	return 1
 }
 
 // Check returns a *MismatchError if a study was not made by this tuning.

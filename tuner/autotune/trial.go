@@ -5,21 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strconv"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
-	"github.com/bkbtuner/bkb/learners/nystrom"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // bestStep is the metric with the step of a fit at which the validation error was least.
-// lastStep is the metric with the number of steps.
+// lastStep is the metric with the number of steps. classError is that of the fit with the
+// objective, where that is another one.
 const (
-	bestStep = "best-step"
-	lastStep = "steps"
+	bestStep   = "best-step"
+	lastStep   = "steps"
+	classError = "class-error"
 )
 
 // StoppedError ends a trial that the service told to stop.
@@ -37,7 +41,8 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 			err = fmt.Errorf("the fit panicked: %v", r)
 		}
 	}()
-	e, err := t.algorithm.Estimator(Values(trial.Config), t.problem)
+	v := Values(trial.Config)
+	e, err := t.algorithm.Estimator(v, t.problem)
 	if err != nil {
 		return infeasible(out, err)
 	}
@@ -47,46 +52,77 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	if len(t.folds) > 0 {
 		return t.crossValidate(ctx, svc, name, trial, e, out)
 	}
-	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective(), best: math.Inf(1)}
-	s := t.single
-	o := learners.Options{
-		Seed: t.options.Seed, Workers: t.options.Workers, Weights: s.weights,
-		Validation: s.validation, Measure: t.measure(s.judged), Progress: f.step,
+	f, last := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective()}, 1
+	if few := t.few(v); few > 0 {
+		small := maps.Clone(v)
+		small["centers"] = strconv.Itoa(few)
+		first, err := t.algorithm.Estimator(small, t.problem)
+		if err != nil {
+			return infeasible(out, err)
+		}
+		r, err := t.fitPart(ctx, first, t.single, nil)
+		if err == nil {
+			err = f.step(1, r.err)
+		}
+		last = 2
+		if err != nil || ctx.Err() != nil {
+			return failed(ctx, out, err)
+		}
 	}
-	if t.stepsRegularise() {
-		o.Patience = t.patience()
+	r, err := t.fitPart(ctx, e, t.single, f.step)
+	if err == nil && !t.stepsRegularise() {
+		err = f.step(last, r.err)
+		if stopped := (*StoppedError)(nil); errors.As(err, &stopped) {
+			err = nil // It is over anyway, and the result counts.
+		}
 	}
-	_, err = e.Fit(ctx, s.train, o)
 	if err != nil || ctx.Err() != nil {
 		return failed(ctx, out, err)
 	}
-	text, result := "", f.final
-	if t.stepsRegularise() {
-		text, result = fmt.Sprintf(" %s=%d", bestStep, f.bestAt), f.best
+	return t.write(out, r)
+}
+
+// few returns the number of centres of the first of two fits of a trial, which says at a small
+// part of the cost whether the configuration is any good. The second one has the centres of the
+// configuration. There is only that if few is 0.
+func (t *Tuning) few(v training.Values) int {
+	m, err := strconv.Atoi(v["centers"])
+	if few := int(10 * math.Sqrt(float64(t.problem.Rows))); err == nil && !t.stepsRegularise() && t.whole && 2*few <= m {
+		return few
 	}
-	if result-result != 0 {
+	return 0
+}
+
+// write writes the outcome of a trial.
+func (t *Tuning) write(out io.Writer, r folded) error {
+	if r.err-r.err != 0 {
 		return infeasible(out, errors.New("the validation error is not finite"))
 	}
-	_, err = fmt.Fprintf(out, "%s=%s%s %s=%d\n", f.objective, strconv.FormatFloat(result, 'g', 8, 64), text, lastStep, f.last)
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
+	text := t.Objective() + "=" + number(r.err)
+	if t.classified() {
+		text += fmt.Sprintf(" %s=%s", classError, number(r.classError))
+	}
+	if t.stepsRegularise() {
+		text += fmt.Sprintf(" %s=%d", bestStep, r.best)
+	}
+	if !t.alone {
+		text += fmt.Sprintf(" %s=%d", lastStep, r.last)
+	}
+	_, err := fmt.Fprintln(out, text)
 	return err
+}
+
+// classified reports whether trials have a class error beside the objective.
+func (t *Tuning) classified() bool {
+	return t.data.Encoding.Task == data.Classification && t.name != classError
 }
 
 // patience is the number of steps without improvement that ends a fit.
 func (t *Tuning) patience() int { return max(5, t.steps/5) }
 
-// stepsRegularise reports whether the steps of the learner are models of growing
-// complexity, of which the best is chosen. Otherwise they approximate one model that λ
-// regularises.
-func (t *Tuning) stepsRegularise() bool {
-	switch t.algorithm.Name {
-	case "krr", "falkon", "log-falkon":
-		return false
-	case "nystrom":
-		solver := t.algorithm.Resolve(t.options.Fixed)["solver"]
-		return solver == string(nystrom.Gradient) || solver == string(nystrom.SGD)
-	}
-	return true
-}
+// stepsRegularise is that of the algorithm with the fixed hyper-parameters.
+func (t *Tuning) stepsRegularise() bool { return t.algorithm.StepsRegularise(t.options.Fixed) }
 
 // impossible reports whether the hyper-parameters caused an error.
 func impossible(err error) bool {
@@ -119,21 +155,14 @@ type following struct {
 	study     string
 	trial     study.Trial
 	objective string
-
-	last, bestAt int
-	best, final  float64 // validation errors
 }
 
-// step reports a step, and ends the fit if the trial is over.
-func (f *following) step(p learners.Progress) error {
-	f.last, f.final = p.Iteration, p.ValidationError
-	if p.ValidationError < f.best {
-		f.best, f.bestAt = p.ValidationError, p.Iteration
+// step reports the error of a step, and ends the fit if the trial is over.
+func (f *following) step(step int, e float64) error {
+	if e-e != 0 {
+		return nil // not finite, and the end of the trial reports it
 	}
-	if p.ValidationError-p.ValidationError != 0 {
-		return nil // not finite, and the end of the fit reports it
-	}
-	return f.send(study.Report{Step: int64(p.Iteration), Values: []study.NamedValue{{Name: f.objective, Value: p.ValidationError}}})
+	return f.send(study.Report{Step: int64(step), Values: []study.NamedValue{{Name: f.objective, Value: e}}})
 }
 
 // send reports, and returns an error if the trial is over.

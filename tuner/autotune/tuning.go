@@ -31,8 +31,10 @@ type Options struct {
 	// ClassWeights are weights of classes in every fit, see [training.ClassWeights].
 	ClassWeights string
 	// Calibrate adds probabilities of classes to the final model, by Platt scaling of its
-	// scores. The scores are those of rows that a fit of the same configuration left out.
-	Calibrate bool
+	// scores. The scores are those of rows that a fit of the same configuration left out. Without
+	// Calibrate or Scores, the model has probabilities where it can have them, unless
+	// ClassWeights ask for another choice of classes than the most probable one.
+	Calibrate, Scores bool
 	// Seed is the seed of every fit.
 	Seed uint64
 	// Workers is the number of goroutines of each fit, 0 for one per processor.
@@ -74,7 +76,8 @@ type Tuning struct {
 	space  *space.Space
 	starts []starting
 	moved  bool     // The ranges exclude theory's settings, and the first start is near them.
-	most   int64    // of the centres in closed form, 0 if they are fixed
+	most   int64    // of the centres where all trials have these, 0 otherwise
+	whole  bool     // trials have most centres, of which the first fit has a few
 	limits []string // ranges beyond which the learner has nothing to search, by hyper-parameter
 	// estimator has the starting settings.
 	estimator learners.Estimator
@@ -150,10 +153,12 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 			return nil, err
 		}
 	}
-	if o.Calibrate {
-		if err := t.calibratable(ctx); err != nil {
+	if (o.Calibrate || !o.Scores && o.ClassWeights == "") && d.Encoding.Task == data.Classification && t.scoring.Link == learners.Expected {
+		err := t.calibratable(ctx)
+		if err != nil && o.Calibrate {
 			return nil, err
 		}
+		t.options.Calibrate = err == nil
 	}
 	t.print, err = t.fingerprint(ctx)
 	return t, err
@@ -215,13 +220,13 @@ func (t *Tuning) calibratable(ctx context.Context) error {
 	return nil
 }
 
-// measure returns the error on rows with these weights.
-func (t *Tuning) measure(weights []float64) learners.Measure {
+// measure returns an error on rows with these weights, or NaN for a class error of numbers.
+func (t *Tuning) measure(name string, weights []float64) learners.Measure {
 	s := t.scoring
 	s.Weights = weights
-	_, m, err := training.MeasureNamed(t.name, t.data.Encoding, s)
-	if err != nil {
-		panic(err) // New has checked the name
+	_, m, err := training.MeasureNamed(name, t.data.Encoding, s)
+	if err != nil { // New has checked the name of the objective
+		return func([]float64, []float64, int) float64 { return math.NaN() }
 	}
 	return m
 }

@@ -146,7 +146,7 @@ func TestCalibrate(t *testing.T) {
 	}{{"falkon", 1}, {"falkon", known.Len()}, {"sgdrf", 3}} {
 		scores := map[bool]map[string]float64{}
 		for _, calibrate := range []bool{false, true} {
-			tn := tuning(t, c.algorithm, d, autotune.Options{Seed: 1, Folds: c.folds, Calibrate: calibrate})
+			tn := tuning(t, c.algorithm, d, autotune.Options{Seed: 1, Folds: c.folds, Calibrate: calibrate, Scores: !calibrate})
 			f := refitted(t, tn, 4)
 			if link := learners.LinkOf(f.File.Model); (link == learners.Logistic) != calibrate {
 				t.Errorf("%s, %d folds: link %q", c.algorithm, c.folds, link)

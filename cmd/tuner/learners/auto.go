@@ -209,7 +209,7 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 		return o, cli.Usagef("--measure: %w", err)
 	}
 	o = autotune.Options{
-		Measure: a.measure, Folds: a.folds, ClassWeights: a.classes, Calibrate: a.calibrate,
+		Measure: a.measure, Folds: a.folds, ClassWeights: a.classes, Calibrate: a.calibrate, Scores: !a.calibrate && cmd.Flags().Changed("calibrate"),
 		Seed: a.split.Seed, Workers: a.threads, Parallel: a.workers,
 	}
 	return o, a.parameters(&o)
@@ -562,6 +562,9 @@ func (r tuned) write(cmd *cobra.Command, form string) error {
 		row("best step", "-", func(f *autotune.Fitted) string { return fmt.Sprint(f.Step) })
 	}
 	row("validation "+r.Measure, fmt.Sprintf("%.6g", average.Validation), func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", f.Validation) })
+	if r.Best.ValidationClasses != nil {
+		row("validation class-error", "-", func(f *autotune.Fitted) string { return fmt.Sprintf("%.6g", *f.ValidationClasses) })
+	}
 	for i, s := range r.Best.Test {
 		text := ""
 		if r.Average != nil {

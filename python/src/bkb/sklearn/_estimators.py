@@ -561,6 +561,7 @@ class _Auto(_Learner):
             f"--trials={self.n_trials}",
             f"--validation={self.validation_fraction}",
             "--workers=1",
+            "--calibrate=false",  # decision_function returns scores
         ]
         if self.timeout is not None:
             command.append(f"--budget={self.timeout}s")
