@@ -254,14 +254,19 @@ template <class T> DEVICE void fill(const spec *f, side<T> x, side<T> y, long de
 			for (int l = 0; l < G; l++) w.v[l] = s[a][g + l];
 			*(W *)(to + place<T>(ty, a) * stride + place<T>(tx, g)) = w;
 		}
-	// Each thread reads its own elements again. Unrolled, the functions would be half a
-	// megabyte of code.
+	// Each thread reads its own elements again, 16 bytes at a time. Unrolled, the functions would
+	// be half a megabyte of code.
 #pragma unroll 1
-	for (int e = 0; e < R * R; e++) {
+	for (int e = 0; e < R * R; e += G) {
 		int row = place<T>(ty, e / R), column = place<T>(tx, e % R);
-		T q = to[row * stride + column];
-		if (f->function == COSINE) q += x.norms[i * SIDE + row] + y.norms[j * SIDE + column];
-		to[row * stride + column] = at(f, q) * (T)f->factor;
+		W w = *(const W *)(to + row * stride + column);
+#pragma unroll
+		for (int l = 0; l < G; l++) {
+			T q = w.v[l];
+			if (f->function == COSINE) q += x.norms[i * SIDE + row] + y.norms[j * SIDE + column + l];
+			w.v[l] = at(f, q) * (T)f->factor;
+		}
+		*(W *)(to + row * stride + column) = w;
 	}
 }
 
