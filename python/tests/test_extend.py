@@ -161,3 +161,26 @@ def test_async(shared: bkb.Client, name: str) -> None:
 
     asyncio.run(main())
     assert over(shared.load_study(name)) == ("max_trials", 6, 6)
+
+
+def test_patience_and_target(shared: bkb.Client, name: str, kind: Any) -> None:
+    def worse(trial: bkb.Trial) -> float:
+        kind[1](trial)
+        return float(trial.number)
+
+    study = make(shared, name, kind, patience=4)
+    study.optimize(worse, n_trials=99)
+    s = study.status
+    assert s.finish_reason == "patience" and 5 <= s.completed <= 10
+    with pytest.raises(bkb.StudyFinished, match="patience"):
+        study.optimize(worse, n_trials=1)
+    study.extend()
+    study.optimize(worse)
+    assert study.status.completed == s.completed + 4
+    study = make(shared, name + "-2", kind, target=0.25, patience=99)
+    study.optimize(kind[1], n_trials=99)
+    assert study.status.finish_reason == "target" and study.best_value <= 0.25
+    with pytest.raises(bkb.InvalidRequest, match="needs a study of one objective"):
+        make(shared, name + "-3", kind, minimize=["a", "b"], patience=1)
+    with pytest.raises(bkb.InvalidRequest, match="patience"):
+        make(shared, name + "-3", kind, patience=-1)

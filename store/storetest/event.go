@@ -29,7 +29,7 @@ func anyBody() *rapid.Generator[study.Body] {
 		body(func(t *rapid.T) study.Body { return study.Created{Spec: anySpec(t)} }),
 		rapid.SampledFrom([]study.Body{study.Paused{}, study.Resumed{}}),
 		body(func(t *rapid.T) study.Body {
-			return study.Finished{Reason: study.FinishReason(enumeration(t, 1, study.FinishedUser)), Detail: text(t)}
+			return study.Finished{Reason: study.FinishReason(enumeration(t, 1, study.FinishedPatience)), Detail: text(t)}
 		}),
 		body(func(t *rapid.T) study.Body {
 			return study.Raised{MaxTrials: number(t), Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")), MaxCost: anyFloat().Draw(t, "cost")}
@@ -95,6 +95,8 @@ func anySpec(t *rapid.T) (s study.Spec) {
 			*at = rapid.Uint64().Draw(t, name)
 		case *float64:
 			*at = anyFloat().Filter(func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }).Draw(t, name)
+		case **float64:
+			*at = rapid.Ptr(rapid.Float64(), true).Draw(t, name)
 		case *string:
 			*at = text(t)
 		case *bool:

@@ -591,6 +591,61 @@ func TestGapEndsTheStudy(t *testing.T) {
 	t.Error("the study went on for 80 trials")
 }
 
+// TestStops tells values until the target or the patience ends a study, at once and whichever
+// direction it has. A restart in between makes no difference, and an extension begins anew.
+func TestStops(t *testing.T) {
+	target := 0.5
+	for name, c := range map[string]struct {
+		change func(*study.Spec)
+		values []float64 // all but the last leave the study active
+		reason study.FinishReason
+	}{
+		"target":          {func(c *study.Spec) { c.Target = &target }, []float64{3, 0.6, 0.51, 0.5}, study.FinishedTarget},
+		"target to reach": {func(c *study.Spec) { c.Target, c.Objectives[0].Direction = &target, study.Maximize }, []float64{-3, 0.4, 0.7}, study.FinishedTarget},
+		"target kept": {func(c *study.Spec) {
+			c.Target = &target
+			c.Proposer = study.Component{Name: propose.BKB, Options: `{"constraints": {"memory": {"max": 2}}}`}
+		}, []float64{0.1, 0.2, 0.3, -0.4}, study.FinishedTarget}, // see below
+		"patience":          {func(c *study.Spec) { c.Patience = 2 }, []float64{1, 2, 0.5, 0.6, 0.5}, study.FinishedPatience},
+		"patience and NaN":  {func(c *study.Spec) { c.Patience = 2 }, []float64{math.NaN(), math.NaN(), 1, math.NaN(), 1, 1}, study.FinishedPatience},
+		"patience to reach": {func(c *study.Spec) { c.Patience, c.Objectives[0].Direction = 1, study.Maximize }, []float64{1, 2, 2}, study.FinishedPatience},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := newFaulty()
+			tn := open(t, st, Options{}, c.change)
+			reason := func() study.FinishReason {
+				s, err := tn.Study(t.Context(), "s")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s.Finished.Reason
+			}
+			for i, v := range c.values {
+				if reason() != 0 {
+					t.Fatalf("finished (%s) before value %d", reason(), i)
+				}
+				o := loss(v)
+				if name == "target kept" { // only the last one keeps the limit
+					o.Metrics = append(o.Metrics, study.Metric{Name: "memory", Values: []float64{3 + 4*min(v, 0)}})
+				}
+				tell(t, tn, ask(t, tn, study.Ask{})[0].Number, o)
+				if i == len(c.values)/2 {
+					tn.Close()
+					tn = Open(st, Options{})
+					defer tn.Close()
+				}
+			}
+			if reason() != c.reason {
+				t.Fatalf("finished %q, want %s", reason(), c.reason)
+			}
+			if _, err := tn.Extend(t.Context(), "s", study.Extend{}); err != nil || reason() != 0 {
+				t.Errorf("extended: %v, finished %q", err, reason())
+			}
+			ask(t, tn, study.Ask{})
+		})
+	}
+}
+
 // count counts the started trials of an origin.
 func count(t *testing.T, tn *Engine, o study.Origin) int {
 	t.Helper()

@@ -40,13 +40,13 @@ func (c Resume) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 
 func (c Finish) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	switch c.Reason {
-	case FinishedUser, FinishedGap, FinishedExhausted:
+	case FinishedUser, FinishedGap, FinishedExhausted, FinishedTarget, FinishedPatience:
 	case FinishedTime:
 		if !s.TimeOver(now) {
 			return Reply{}, nil, invalid("reason", c.Reason, "the timeout of the study has not passed", "use the reason user to end it early")
 		}
 	default:
-		return Reply{}, nil, invalid("reason", c.Reason, "must be user, gap, exhausted or time", "")
+		return Reply{}, nil, invalid("reason", c.Reason, "must be user, gap, exhausted, target, patience or time", "")
 	}
 	if err := checkText("detail", c.Detail, MaxTextBytes); err != nil {
 		return Reply{}, nil, err

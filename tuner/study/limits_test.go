@@ -3,6 +3,7 @@ package study
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,20 @@ func TestSpecLimits(t *testing.T) {
 	for what, change := range map[string]func(s *Spec, over int){
 		"max trials":        func(s *Spec, over int) { s.MaxTrials = MaxTrials + over },
 		"max retries":       func(s *Spec, over int) { s.MaxRetries = MaxRetriesLimit + over },
+		"patience":          func(s *Spec, over int) { s.Patience = MaxTrials + over },
+		"negative patience": func(s *Spec, over int) { s.Patience = -over },
+		"patience of two": func(s *Spec, over int) {
+			s.Patience = 1
+			s.Objectives = append(s.Objectives, []Objective{{"size", Minimize}}[:over]...)
+		},
+		"target of two": func(s *Spec, over int) {
+			s.Target = new(float64)
+			s.Objectives = append(s.Objectives, []Objective{{"size", Minimize}}[:over]...)
+		},
+		"target": func(s *Spec, over int) {
+			x := []float64{0, math.Inf(1)}[over]
+			s.Target = &x
+		},
 		"lease":             func(s *Spec, over int) { s.Lease = MaxLease + time.Duration(over) },
 		"short lease":       func(s *Spec, over int) { s.Lease = MinLease - time.Duration(over) },
 		"name of objective": func(s *Spec, over int) { s.Objectives[0].Name = name(MaxNameBytes + over) },

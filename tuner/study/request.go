@@ -228,6 +228,11 @@ func (d digest) value(v reflect.Value) {
 		return
 	}
 	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		d.uint(0)
+	case v.Kind() == reflect.Pointer:
+		d.uint(1)
+		d.value(v.Elem())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).Name != "RequestID" {

@@ -29,6 +29,11 @@ type Spec struct {
 	// MaxCost ends the study when the sum of the told costs, including those of late
 	// results, reaches it. 0 means no limit.
 	MaxCost float64 `json:"max_cost"`
+	// Patience ends the study when that many trials in a row have completed, been pruned or
+	// infeasible without a better value. 0 means no limit. It needs one objective, as Target.
+	Patience int `json:"patience,omitempty"`
+	// Target ends the study when a trial is as good. nil means none.
+	Target *float64 `json:"target,omitempty"`
 	// Lease is how long a worker holds a trial without a heartbeat, unless it asks for
 	// another time. 0 means [DefaultLease].
 	Lease time.Duration `json:"lease"`
@@ -75,7 +80,16 @@ func (c Spec) normalize() (Spec, error) {
 	if err := c.checkLimits(); err != nil {
 		return c, err
 	}
+	one := len(c.Objectives) == 1
 	switch {
+	case c.Patience < 0 || c.Patience > MaxTrials:
+		return c, invalid("patience", c.Patience, "must be 0 (no limit) to 10000000", "")
+	case c.Patience > 0 && !one:
+		return c, invalid("patience", c.Patience, "needs a study of one objective", "leave it out")
+	case c.Target != nil && (math.IsNaN(*c.Target) || math.IsInf(*c.Target, 0)):
+		return c, invalid("target", *c.Target, "must be finite", "leave it out for none")
+	case c.Target != nil && !one:
+		return c, invalid("target", *c.Target, "needs a study of one objective", "leave it out")
 	case c.Lease < MinLease || c.Lease > MaxLease:
 		return c, invalid("lease", c.Lease, "must be 1s to 8784h", "")
 	case c.MaxRetries < 0 || c.MaxRetries > MaxRetriesLimit:
@@ -224,11 +238,13 @@ const (
 	FinishedGap                               // the optimality gap of the proposer fell below its threshold
 	FinishedExhausted                         // the proposer has tried all configurations
 	FinishedUser                              // ended by a user
+	FinishedTarget                            // Target reached
+	FinishedPatience                          // Patience trials without a better value
 )
 
 // String returns the reason in lower case.
 func (r FinishReason) String() string {
-	return named("FinishReason", uint8(r), []string{FinishedTrials: "max trials", FinishedTime: "time", FinishedCost: "cost", FinishedGap: "gap", FinishedExhausted: "exhausted", FinishedUser: "user"})
+	return named("FinishReason", uint8(r), []string{FinishedTrials: "max trials", FinishedTime: "time", FinishedCost: "cost", FinishedGap: "gap", FinishedExhausted: "exhausted", FinishedUser: "user", FinishedTarget: "target", FinishedPatience: "patience"})
 }
 
 // Attributes are a user's own key-value notes.

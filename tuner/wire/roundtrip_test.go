@@ -126,6 +126,8 @@ var (
 				*at = rapid.Uint64().Draw(t, name)
 			case *float64:
 				*at = reals.Draw(t, name)
+			case **float64:
+				*at = rapid.Ptr(reals, true).Draw(t, name)
 			case *string:
 				*at = texts.Draw(t, name)
 			case *bool:
@@ -404,7 +406,7 @@ func TestEnumNumbers(t *testing.T) {
 	for n := 1; n <= int(study.StatusFinished); n++ {
 		check(study.Status(n), pb.StudyState(n))
 	}
-	for n := 1; n <= int(study.FinishedUser); n++ {
+	for n := 1; n <= int(study.FinishedPatience); n++ {
 		check(study.FinishReason(n), pb.FinishReason(n))
 	}
 	for n := 1; n <= int(study.Maximize); n++ {

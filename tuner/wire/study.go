@@ -31,6 +31,10 @@ func EncodeSpec(s study.Spec) (*pb.StudySpec, error) {
 			if *at != 0 {
 				m.Set(field, protoreflect.ValueOf(durationpb.New(*at).ProtoReflect()))
 			}
+		case **float64:
+			if *at != nil {
+				m.Set(field, protoreflect.ValueOf(**at))
+			}
 		case *uint64, *float64, *string, *bool:
 			m.Set(field, protoreflect.ValueOf(reflect.ValueOf(at).Elem().Interface()))
 		}
@@ -58,12 +62,18 @@ func DecodeSpec(m *pb.StudySpec) (study.Spec, []space.Warning, error) {
 	}
 	fields := m.ProtoReflect().Descriptor().Fields()
 	for name, at := range s.Settings() {
-		v := m.ProtoReflect().Get(fields.ByName(protoreflect.Name(name)))
+		field := fields.ByName(protoreflect.Name(name))
+		v := m.ProtoReflect().Get(field)
 		switch at := at.(type) {
 		case *int:
 			*at = number[int](&d, name, v.Int())
 		case *time.Duration:
 			*at = d.duration(name, v.Message().Interface().(*durationpb.Duration))
+		case **float64:
+			if m.ProtoReflect().Has(field) {
+				x := v.Float()
+				*at = &x
+			}
 		case *uint64, *float64, *string, *bool:
 			reflect.ValueOf(at).Elem().Set(reflect.ValueOf(v.Interface()))
 		}
@@ -155,7 +165,7 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 		ID:         store.StudyID(m.GetUid()),
 		Spec:       spec,
 		Status:     enum(&d, "state", m.GetState(), study.StatusFinished),
-		Finished:   study.Finished{Reason: enum(&d, "finish_reason", m.GetFinishReason(), study.FinishedUser), Detail: m.GetFinishDetail()},
+		Finished:   study.Finished{Reason: enum(&d, "finish_reason", m.GetFinishReason(), study.FinishedPatience), Detail: m.GetFinishDetail()},
 		Created:    d.time("create_time", m.GetCreateTime()),
 		Position:   study.Position(m.GetPosition()),
 		Added:      number[int](&d, "added", m.GetAdded()),

@@ -395,6 +395,10 @@ func setting(at any) any {
 		return at.String()
 	case *float64:
 		return Number(*at)
+	case **float64:
+		if *at == nil {
+			return nil
+		}
 	case *uint64:
 		return strconv.FormatUint(*at, 10)
 	case *study.Attributes:

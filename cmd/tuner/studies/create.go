@@ -34,6 +34,7 @@ type specFlags struct {
 	minimize, maximize []string
 	constraints        []string
 	attributes         []string
+	target             float64
 
 	fill func(*study.Spec) // with what the file of space gives, once it was read
 }
@@ -80,6 +81,15 @@ var options = []option{
 	field("max-trials", limits, "number of trials, 0 for no limit", (*pflag.FlagSet).IntVar, 0, func(s *study.Spec) *int { return &s.MaxTrials }),
 	field("timeout", limits, "time from the creation on, such as 12h", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Timeout }),
 	field("max-cost", limits, "sum of the told costs", (*pflag.FlagSet).Float64Var, 0, func(s *study.Spec) *float64 { return &s.MaxCost }),
+	field("patience", limits, "trials in a row without a better value", (*pflag.FlagSet).IntVar, 0, func(s *study.Spec) *int { return &s.Patience }),
+	{"target", limits, func(fs *pflag.FlagSet, f *specFlags) {
+		fs.Float64Var(&f.target, "target", 0, "value that is good enough (default none)")
+	}, func(f *specFlags, to *study.Spec) error {
+		to.Target = &f.target
+		return nil
+	}, func(a, b study.Spec) bool {
+		return a.Target == b.Target || a.Target != nil && b.Target != nil && *a.Target == *b.Target
+	}},
 	field("lease", limits, "time without a heartbeat (default 1h)", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Lease }),
 	field("max-retries", limits, "restarts after expired leases", (*pflag.FlagSet).IntVar, DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
 	field("proposer", method, "`proposer`, bkb (default), sobol, random or grid", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Proposer }),

@@ -187,6 +187,8 @@ const (
 	// The proposer has tried every configuration.
 	FinishReason_FINISH_REASON_EXHAUSTED FinishReason = 5
 	FinishReason_FINISH_REASON_USER      FinishReason = 6
+	FinishReason_FINISH_REASON_TARGET    FinishReason = 7
+	FinishReason_FINISH_REASON_PATIENCE  FinishReason = 8
 )
 
 // Enum value maps for FinishReason.
@@ -199,6 +201,8 @@ var (
 		4: "FINISH_REASON_GAP",
 		5: "FINISH_REASON_EXHAUSTED",
 		6: "FINISH_REASON_USER",
+		7: "FINISH_REASON_TARGET",
+		8: "FINISH_REASON_PATIENCE",
 	}
 	FinishReason_value = map[string]int32{
 		"FINISH_REASON_UNSPECIFIED": 0,
@@ -208,6 +212,8 @@ var (
 		"FINISH_REASON_GAP":         4,
 		"FINISH_REASON_EXHAUSTED":   5,
 		"FINISH_REASON_USER":        6,
+		"FINISH_REASON_TARGET":      7,
+		"FINISH_REASON_PATIENCE":    8,
 	}
 )
 
@@ -864,11 +870,16 @@ type StudySpec struct {
 	// How long a worker holds a trial without a heartbeat. The default is one hour.
 	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
 	// How often a trial whose lease expired is handed out again.
-	MaxRetries    int32             `protobuf:"varint,7,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
-	Seed          uint64            `protobuf:"fixed64,8,opt,name=seed,proto3" json:"seed,omitempty"`
-	Proposer      *Component        `protobuf:"bytes,9,opt,name=proposer,proto3" json:"proposer,omitempty"`
-	Pruner        *Component        `protobuf:"bytes,10,opt,name=pruner,proto3" json:"pruner,omitempty"`
-	Attributes    map[string]string `protobuf:"bytes,11,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	MaxRetries int32             `protobuf:"varint,7,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
+	Seed       uint64            `protobuf:"fixed64,8,opt,name=seed,proto3" json:"seed,omitempty"`
+	Proposer   *Component        `protobuf:"bytes,9,opt,name=proposer,proto3" json:"proposer,omitempty"`
+	Pruner     *Component        `protobuf:"bytes,10,opt,name=pruner,proto3" json:"pruner,omitempty"`
+	Attributes map[string]string `protobuf:"bytes,11,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Of a study of one objective. The study ends when so many trials in a row have completed,
+	// been pruned or infeasible without a better value. 0 means no limit.
+	Patience int64 `protobuf:"varint,12,opt,name=patience,proto3" json:"patience,omitempty"`
+	// The study ends when a trial is as good.
+	Target        *float64 `protobuf:"fixed64,13,opt,name=target,proto3,oneof" json:"target,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -978,6 +989,20 @@ func (x *StudySpec) GetAttributes() map[string]string {
 		return x.Attributes
 	}
 	return nil
+}
+
+func (x *StudySpec) GetPatience() int64 {
+	if x != nil {
+		return x.Patience
+	}
+	return 0
+}
+
+func (x *StudySpec) GetTarget() float64 {
+	if x != nil && x.Target != nil {
+		return *x.Target
+	}
+	return 0
 }
 
 // Study is the present state of a study.
@@ -5944,7 +5969,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\tdirection\x18\x02 \x01(\x0e2\x13.tuner.v1.DirectionR\tdirection\"9\n" +
 	"\tComponent\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aoptions\x18\x02 \x01(\tR\aoptions\"\x8d\x04\n" +
+	"\aoptions\x18\x02 \x01(\tR\aoptions\"\xd1\x04\n" +
 	"\tStudySpec\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x123\n" +
 	"\n" +
@@ -5963,10 +5988,13 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	" \x01(\v2\x13.tuner.v1.ComponentR\x06pruner\x12C\n" +
 	"\n" +
 	"attributes\x18\v \x03(\v2#.tuner.v1.StudySpec.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
+	"attributes\x12\x1a\n" +
+	"\bpatience\x18\f \x01(\x03R\bpatience\x12\x1b\n" +
+	"\x06target\x18\r \x01(\x01H\x00R\x06target\x88\x01\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x93\a\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\t\n" +
+	"\a_target\"\x93\a\n" +
 	"\x05Study\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\x04R\x03uid\x12'\n" +
@@ -6438,7 +6466,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x17STUDY_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12STUDY_STATE_ACTIVE\x10\x01\x12\x16\n" +
 	"\x12STUDY_STATE_PAUSED\x10\x02\x12\x18\n" +
-	"\x14STUDY_STATE_FINISHED\x10\x03*\xc7\x01\n" +
+	"\x14STUDY_STATE_FINISHED\x10\x03*\xfd\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18FINISH_REASON_MAX_TRIALS\x10\x01\x12\x16\n" +
@@ -6446,7 +6474,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x12FINISH_REASON_COST\x10\x03\x12\x15\n" +
 	"\x11FINISH_REASON_GAP\x10\x04\x12\x1b\n" +
 	"\x17FINISH_REASON_EXHAUSTED\x10\x05\x12\x16\n" +
-	"\x12FINISH_REASON_USER\x10\x06*\xc1\x01\n" +
+	"\x12FINISH_REASON_USER\x10\x06\x12\x18\n" +
+	"\x14FINISH_REASON_TARGET\x10\a\x12\x1a\n" +
+	"\x16FINISH_REASON_PATIENCE\x10\b*\xc1\x01\n" +
 	"\n" +
 	"TrialState\x12\x1b\n" +
 	"\x17TRIAL_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -6815,6 +6845,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 		(*Value_StringValue)(nil),
 		(*Value_BoolValue)(nil),
 	}
+	file_proto_tuner_v1_tuner_proto_msgTypes[3].OneofWrappers = []any{}
 	file_proto_tuner_v1_tuner_proto_msgTypes[10].OneofWrappers = []any{}
 	file_proto_tuner_v1_tuner_proto_msgTypes[58].OneofWrappers = []any{}
 	file_proto_tuner_v1_tuner_proto_msgTypes[64].OneofWrappers = []any{}

@@ -64,6 +64,8 @@ class Client:
         max_trials: int = 0,
         timeout: float | None = None,
         max_cost: float = 0.0,
+        patience: int = 0,
+        target: float | None = None,
         lease: float | None = None,
         max_retries: int = MAX_RETRIES,
         seed: int | None = None,
@@ -82,6 +84,8 @@ class Client:
             max_trials=max_trials,
             timeout=timeout,
             max_cost=max_cost,
+            patience=patience,
+            target=target,
             lease=lease,
             max_retries=max_retries,
             seed=drawn_seed() if seed is None else seed,
@@ -218,6 +222,8 @@ def create_study(
     max_trials: int = 0,
     timeout: float | None = None,
     max_cost: float = 0.0,
+    patience: int = 0,
+    target: float | None = None,
     lease: float | None = None,
     max_retries: int = MAX_RETRIES,
     seed: int | None = None,
@@ -252,6 +258,11 @@ def create_study(
         Seconds after which it finishes.
     max_cost : float
         Sum of the told costs at which it finishes, 0 for no limit.
+    patience : int
+        Trials in a row without a better value at which it finishes, 0 for no limit. Failed
+        and added ones do not count.
+    target : float, optional
+        Value of the objective at which it finishes.
     lease : float, optional
         Seconds that a trial without heartbeats is kept, an hour if left out.
     max_retries : int
@@ -289,6 +300,8 @@ def create_study(
         max_trials=max_trials,
         timeout=timeout,
         max_cost=max_cost,
+        patience=patience,
+        target=target,
         lease=lease,
         max_retries=max_retries,
         seed=seed,

@@ -33,6 +33,8 @@ MAX_RETRIES = 3  # as on the command line
 SETTINGS = {
     "maxTrials": "max_trials",
     "maxCost": "max_cost",
+    "patience": "patience",
+    "target": "target",
     "maxRetries": "max_retries",
     "timeout": "timeout",
     "lease": "lease",
@@ -51,6 +53,8 @@ def study_spec(
     max_trials: int,
     timeout: float | None,
     max_cost: float,
+    patience: int,
+    target: float | None,
     lease: float | None,
     max_retries: int,
     seed: int,
@@ -64,10 +68,13 @@ def study_spec(
         "space": "" if space is None else space_text(space),
         "objectives": goals.encode(),
         **encode_limits(max_trials, timeout, max_cost),
+        "patience": encode_int(integer(patience, "patience", 0, 2**63 - 1)),
         "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
         "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
         "attributes": {**encode_attributes(attributes), **goals.note},
     }
+    if target is not None:
+        spec["target"] = encode_float(number(target, "target"))
     if lease is not None:
         spec["lease"] = encode_duration(lease, "lease")
     if constraints:

@@ -289,7 +289,7 @@ class StudyStatus(_Record):
     state : str
         active, paused, finished, or unread.
     finish_reason : str
-        max_trials, time, cost, gap, exhausted or user.
+        max_trials, time, cost, gap, exhausted, user, target or patience.
     queued, running, completed, failed, infeasible, pruned : int
         Trials by state. Of a study with constraints, infeasible has the completed trials that
         break one, too.

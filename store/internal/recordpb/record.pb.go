@@ -38,6 +38,8 @@ const (
 	FinishReason_FINISH_REASON_GAP         FinishReason = 4
 	FinishReason_FINISH_REASON_EXHAUSTED   FinishReason = 5
 	FinishReason_FINISH_REASON_USER        FinishReason = 6
+	FinishReason_FINISH_REASON_TARGET      FinishReason = 7
+	FinishReason_FINISH_REASON_PATIENCE    FinishReason = 8
 )
 
 // Enum value maps for FinishReason.
@@ -50,6 +52,8 @@ var (
 		4: "FINISH_REASON_GAP",
 		5: "FINISH_REASON_EXHAUSTED",
 		6: "FINISH_REASON_USER",
+		7: "FINISH_REASON_TARGET",
+		8: "FINISH_REASON_PATIENCE",
 	}
 	FinishReason_value = map[string]int32{
 		"FINISH_REASON_UNSPECIFIED": 0,
@@ -59,6 +63,8 @@ var (
 		"FINISH_REASON_GAP":         4,
 		"FINISH_REASON_EXHAUSTED":   5,
 		"FINISH_REASON_USER":        6,
+		"FINISH_REASON_TARGET":      7,
+		"FINISH_REASON_PATIENCE":    8,
 	}
 )
 
@@ -1909,7 +1915,7 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\n" +
 	"Attributes\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values*\xc7\x01\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values*\xfd\x01\n" +
 	"\fFinishReason\x12\x1d\n" +
 	"\x19FINISH_REASON_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18FINISH_REASON_MAX_TRIALS\x10\x01\x12\x16\n" +
@@ -1917,7 +1923,9 @@ const file_store_internal_recordpb_record_proto_rawDesc = "" +
 	"\x12FINISH_REASON_COST\x10\x03\x12\x15\n" +
 	"\x11FINISH_REASON_GAP\x10\x04\x12\x1b\n" +
 	"\x17FINISH_REASON_EXHAUSTED\x10\x05\x12\x16\n" +
-	"\x12FINISH_REASON_USER\x10\x06*\xc1\x01\n" +
+	"\x12FINISH_REASON_USER\x10\x06\x12\x18\n" +
+	"\x14FINISH_REASON_TARGET\x10\a\x12\x1a\n" +
+	"\x16FINISH_REASON_PATIENCE\x10\b*\xc1\x01\n" +
 	"\n" +
 	"TrialState\x12\x1b\n" +
 	"\x17TRIAL_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +

@@ -60,6 +60,7 @@ func (a *Actor) Tell(ctx context.Context, c study.Tell) (told tuner.Told, err er
 		told.Late = reply.Late
 		told.Trial, _ = v.study.Trial(c.Trial)
 		told.Trial = told.Trial.WithoutReports()
+		a.clock.stop(context.Background(), a.log, v)
 		a.queue.prepare() // while the store writes
 		return nil
 	})

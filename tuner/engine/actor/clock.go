@@ -53,10 +53,21 @@ func (c *clock) settle(l ledger) {
 			c.logger.Error("overdue lease not ended", "study", c.name, "trial", e.Trial, "error", err)
 		}
 	}
-	if status, _ := v.study.Status(); status != study.StatusFinished && v.study.TimeOver(c.wall()) {
-		if _, err := l.decide(ctx, study.Finish{Reason: study.FinishedTime}); err != nil {
-			c.logger.Error("study not finished after its timeout", "study", c.name, "error", err)
-		}
+	c.stop(ctx, l, v)
+}
+
+// stop finishes the study if its timeout has passed, its target is reached or its patience is
+// over. The log's lock is held.
+func (c *clock) stop(ctx context.Context, l ledger, v *state) {
+	finish, over := v.digest.Stop()
+	if v.study.TimeOver(c.wall()) {
+		finish, over = study.Finish{Reason: study.FinishedTime}, true
+	}
+	if status, _ := v.study.Status(); status == study.StatusFinished || !over {
+		return
+	}
+	if _, err := l.decide(ctx, finish); err != nil {
+		c.logger.Error("study not finished", "study", c.name, "reason", finish.Reason, "error", err)
 	}
 }
 

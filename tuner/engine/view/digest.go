@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -13,9 +14,13 @@ import (
 // study, so that a list needs neither its trials nor its model.
 type Digest struct {
 	objectives []study.Objective
+	patience   int
+	target     *float64
 	violation  func(study.Outcome) float64 // of the constraints
 	best       tuner.Measured              // of the trials that break the constraints least
 	least      float64                     // their violation
+	idle       int                         // trials without a better one, since the last extension
+	reached    bool                        // the target, since then
 	told       time.Time                   // when the last outcome was told
 	recent     recent
 }
@@ -24,10 +29,15 @@ type Digest struct {
 func (d *Digest) Observe(e study.Event) {
 	switch b := e.Body.(type) {
 	case study.Created:
-		*d = Digest{objectives: b.Spec.Objectives, violation: propose.Violation(b.Spec.Proposer)}
+		*d = Digest{objectives: b.Spec.Objectives, patience: b.Spec.Patience, target: b.Spec.Target, violation: propose.Violation(b.Spec.Proposer)}
+	case study.Raised:
+		d.idle, d.reached = 0, false
 	case study.Told:
 		d.told = e.Time
 		d.recent.add(e.Time)
+		if b.Outcome.State != study.Failed {
+			d.idle++
+		}
 		d.measure(b.Trial, b.Outcome)
 	case study.Added:
 		d.told = e.Time
@@ -55,7 +65,20 @@ func (d *Digest) measure(trial int, o study.Outcome) {
 			return
 		}
 	}
-	d.best, d.least = tuner.Measured{Trial: trial, Values: []float64{y}}, broken
+	d.best, d.least, d.idle = tuner.Measured{Trial: trial, Values: []float64{y}}, broken, 0
+	d.reached = d.target != nil && broken == 0 && d.objectives[0].Direction.Compare(y, *d.target) <= 0
+}
+
+// Stop returns the command that finishes the study because of its target or its patience. ok
+// is false if there is no such reason.
+func (d *Digest) Stop() (c study.Finish, ok bool) {
+	switch {
+	case d.reached:
+		return study.Finish{Reason: study.FinishedTarget, Detail: fmt.Sprintf("trial %d has %g, and the target is %g", d.best.Trial, d.best.Values[0], *d.target)}, true
+	case d.patience > 0 && d.idle >= d.patience && d.best.Values != nil:
+		return study.Finish{Reason: study.FinishedPatience, Detail: fmt.Sprintf("no trial was better than trial %d in the last %d", d.best.Trial, d.idle)}, true
+	}
+	return c, false
 }
 
 // show adds the digest to a study.

@@ -33,7 +33,7 @@ export function studyState(/** @type {any} */ s) {
   return state(s.state);
 }
 
-const reasons = /** @type {Record<string, string>} */ ({ MAX_TRIALS: "It has all its trials", TIME: "Its time is over", COST: "Its cost is spent", GAP: "Nothing can be much better", EXHAUSTED: "All configurations were tried", USER: "It was finished by hand" });
+const reasons = /** @type {Record<string, string>} */ ({ MAX_TRIALS: "It has all its trials", TIME: "Its time is over", COST: "Its cost is spent", GAP: "Nothing can be much better", EXHAUSTED: "All configurations were tried", USER: "It was finished by hand", TARGET: "It has reached its target", PATIENCE: "No trial was better for long" });
 
 /** notice says what the state of a study means, and what to do. */
 export function notice(/** @type {string} */ name, /** @type {any} */ s) {
@@ -41,7 +41,7 @@ export function notice(/** @type {string} */ name, /** @type {any} */ s) {
   if (s.state === "STUDY_STATE_PAUSED") return h("p", { class: "notice warn-note" }, "The study is paused, so asks fail until you resume it. ", command(`tuner resume ${q}`));
   if (waits(s)) return h("p", { class: "notice warn-note" }, "No worker has a trial, so nothing goes on. Start one with ", command(`tuner run ${q} -- python train.py {args}`));
   if (s.state !== "STUDY_STATE_FINISHED") return "";
-  return h("p", { class: "notice" }, `${reasons[(s.finishReason ?? "").replace("FINISH_REASON_", "")] ?? "It has finished"}${s.finishDetail ? `: ${s.finishDetail}` : ""}. To continue, start a new study from it. `, command(`tuner create-study ${quote(`${name}-2`)} --from ${q}`));
+  return h("p", { class: "notice" }, `${reasons[(s.finishReason ?? "").replace("FINISH_REASON_", "")] ?? "It has finished"}${s.finishDetail ? `: ${s.finishDetail}` : ""}. To continue, ${/GAP|EXHAUSTED/.test(s.finishReason) ? "start a new study from it" : "extend it"}. `, command(/GAP|EXHAUSTED/.test(s.finishReason) ? `tuner create-study ${quote(`${name}-2`)} --from ${q}` : `tuner extend ${q}${s.finishReason === "FINISH_REASON_MAX_TRIALS" ? " --trials 20" : ""}`));
 }
 
 /** skeleton stands for what loads, and shows after 150 ms. */
