@@ -187,6 +187,16 @@ def test_the_next_server_when_one_is_gone(scripted: Scripted) -> None:
         bkb.connect(f"{first.address},nowhere")
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux has this option")
+def test_a_machine_without_power_is_noticed(scripted: Scripted) -> None:
+    t = transport(scripted)
+    t.call("GetStudy", {})
+    sock = t._local.line._connection.sock
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+
+
 def test_no_server() -> None:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
