@@ -99,3 +99,33 @@ def test_docstrings(module: str, tmp_path: Path) -> None:
         assert doctest.testmod(importlib.import_module(module)).failed == 0
     finally:
         os.chdir(here)
+
+
+def test_features_of_the_table(own: bkb.Client) -> None:
+    """The right column of the table in docs/migrate.md runs."""
+    page = (REPOSITORY / "docs/migrate.md").read_text().partition("### What Python has\n")[2]
+    rows = re.findall(r"^\| (.*) \| (.*) \|$", page.partition("\n## ")[0], re.MULTILINE)[2:]
+    assert len(rows) > 20
+    space = {"x": bkb.Float(0, 1), "n": bkb.Int(1, 9)}
+    names = {
+        "bkb": bkb,
+        "client": own,
+        "make": own.create_study,
+        "study": own.create_study("one", space, minimize="v"),
+        "pair": own.create_study("two", space, objectives={"a": "minimize", "b": "maximize"}),
+        "other": own.create_study("other", space, minimize="v"),
+        "f": lambda trial: trial["x"],
+    }
+    for theirs, ours in rows:
+        for code in re.findall(r"`(.*?)`", ours):
+            if "to_dataframe" in code:
+                pytest.importorskip("pandas", reason="pandas is not installed")
+            if "to_optuna" in code:
+                pytest.importorskip("optuna", reason="Optuna is not installed")
+            try:
+                eval(code, names)
+            except Exception as e:
+                raise AssertionError(f"{theirs}: {code}") from e
+    other, study = names["other"], names["study"]
+    assert isinstance(other, bkb.Study) and isinstance(study, bkb.Study)
+    assert len(other.trials) >= 10 and study.status.attributes["k"] == 1

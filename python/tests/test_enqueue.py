@@ -133,3 +133,29 @@ def test_outside_values_of_the_first_trials_are_refused(shared: bkb.Client, name
     study.enqueue({"x": 0.5})  # partial, too
     study.optimize(objective, n_trials=1)
     assert study.trials[-1].params["x"] == 0.5 and study.status.completed == 4
+
+
+def bowl(trial: bkb.Trial) -> float:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    return (x - 0.7) ** 2 + (y - x) ** 2
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_fixed_parameters(shared: bkb.Client, name: str, declared: bool) -> None:
+    space = {"x": bkb.Float(0, 1), "y": bkb.Float(0, 1)} if declared else None
+    study = shared.create_study(name, space, minimize="loss", seed=4)
+    study.optimize(bowl, n_trials=5, fixed={"x": 0.25})
+    assert [t.params["x"] for t in study.trials] == [0.25] * 5
+    assert len({t.params["y"] for t in study.trials}) == 5
+    study.optimize(bowl, n_trials=25)
+    study.optimize(bowl, n_trials=4, fixed={"x": 0.25})
+    last = study.trials[-4:]
+    assert [t.params["x"] for t in last] == [0.25] * 4
+    # The model knows that y = x is best there, although the best trial has another y. A random
+    # y is as near with a probability of 0.2 each, so that all of four fail with 0.4.
+    assert min(abs(t.params["y"] - 0.25) for t in last) < 0.1
+    three = study.ask(3, fixed={"y": 0.5})
+    assert [t.suggest_float("y", 0, 1) for t in three] == [0.5] * 3
+    assert len({t.suggest_float("x", 0, 1) for t in three}) == 3
+    with pytest.raises(bkb.InvalidRequest, match="parameter 'x' is 7.0, which is outside"):
+        study.ask(fixed={"x": 7})

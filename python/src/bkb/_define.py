@@ -288,11 +288,17 @@ class Series(Source):
             study, place = self.locate(number)
             return self._forward(self._of(study), self.service.tell(study, place, 0, outcome))
 
-    def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
+    def enqueue(
+        self,
+        params: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        propose: bool = False,
+    ) -> TrialView:
         """Put a configuration in the queue, before the parameters are known as a note."""
         study = self.newest()
         if self._current.parameters:
-            return super().enqueue(params, attributes)
+            return super().enqueue(params, attributes, propose=propose)
         notes = {**(attributes or {}), FIXED: {n: by_name(v) for n, v in params.items()}}
         config = encode_config(study.space, {MARK: MARK})
         return self.shown(study, self.service.enqueue(study, config, notes))

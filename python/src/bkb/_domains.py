@@ -52,6 +52,19 @@ def complete(
     return _walk(space, choose) or {}
 
 
+def nearby(
+    config: Mapping[str, ParamValue],
+    fixed: Mapping[str, ParamValue],
+    space: Mapping[str, Parameter],
+    count: int,
+    seed: str,
+) -> list[dict[str, ParamValue]]:
+    """Return configurations that differ from one in a parameter that is not fixed."""
+    free = [n for n in config if n not in fixed]
+    others = [{k: v for k, v in config.items() if k != free[i % len(free)]} for i in range(count)]
+    return [complete(fixed, space, o, f"{seed}/{i}/near") for i, o in enumerate(others)]
+
+
 def _walk(
     space: Mapping[str, Parameter], choose: Callable[[str, Parameter], ParamValue | None]
 ) -> dict[str, ParamValue] | None:

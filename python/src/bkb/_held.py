@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._codec import JSON, ParamValue, described, said
-from ._domains import check_values, complete, fit
+from ._domains import check_values, complete, fit, nearby
 from ._errors import InvalidRequest, TrialPruned
 from ._lease import LEASE, heartbeats
 from ._service import AnyState, Service, Verdict
@@ -120,12 +120,21 @@ class Source:
         """Tell the outcome of a trial by its number."""
         return self.shown(self.study, self.service.tell(self.study, number, 0, outcome))
 
-    def enqueue(self, params: Mapping[str, Any], attributes: Mapping[str, Any] | None) -> TrialView:
-        """Put a configuration in the queue, with values of what it leaves out."""
+    def enqueue(
+        self,
+        params: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        propose: bool = False,
+    ) -> TrialView:
+        """Put a configuration in the queue, with values of what it leaves out.
+
+        They are those of the best trial, or those that the model proposes.
+        """
         study, space = self.newest(), self.space
         given = coerce(space, params)
         check_values(given, space)
-        for config in self._configs(study, given):
+        for config in self._configs(study, given, propose):
             try:
                 view = self.service.enqueue(study, encode_config(space, config), attributes)
                 return self.shown(study, view)
@@ -134,25 +143,29 @@ class Source:
         raise refused
 
     def _configs(
-        self, study: StudyRecord, given: Mapping[str, ParamValue]
+        self, study: StudyRecord, given: Mapping[str, ParamValue], propose: bool
     ) -> Iterator[Mapping[str, ParamValue]]:
         """Yield what a partial configuration may become, given the constraints of a space."""
         if fit(given, self.space) == given:
             yield given
             return
         status = self.status()
-        best = self.service.best(study) if status.completed else []
-        for i in range(TRIES):
-            seed = f"{study.spec.get('seed', 0)}/{status.position}/{i}"
-            others = best[0].params if best and i == 0 else {}
-            config = complete(given, self.space, others, seed)
-            for name in given.keys() - config.keys():
-                when = dict(self.space[name].when or {})
-                raise InvalidRequest(
-                    f"parameter {name!r} is not active, leave it out, or give values with which "
-                    f"its condition {when!r} holds"
-                )
-            yield config
+        best = self.service.best(study)[0].params if status.completed else {}
+        seed = f"{study.spec.get('seed', 0)}/{status.position}"
+        tries = [complete(given, self.space, {}, f"{seed}/{i}") for i in range(TRIES)]
+        near = complete(given, self.space, best, seed)
+        for name in given.keys() - near.keys():
+            when = dict(self.space[name].when or {})
+            raise InvalidRequest(
+                f"parameter {name!r} is not active, leave it out, or give values with which "
+                f"its condition {when!r} holds"
+            )
+        if propose and best:
+            tries += [near, *nearby(near, given, self.space, TRIES, seed)]
+            yield from self.service.ranked(study, tries)
+        elif not propose:
+            yield near
+        yield from tries
 
     def add(self, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""

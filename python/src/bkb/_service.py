@@ -20,6 +20,7 @@ from ._codec import (
 )
 from ._errors import InvalidRequest
 from ._server import EmbeddedServer, embedded
+from ._space import encode_config
 from ._transport import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -115,6 +116,24 @@ class Service:
         kind = "total" if any("total" in p for p in found) else "data"
         shares = {p["parameter"]: float(p.get(kind, 0.0)) for p in found}
         return dict(sorted(shares.items(), key=lambda x: (-x[1], x[0])))
+
+    def ranked(
+        self, study: StudyRecord, configs: Sequence[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Return configurations in the order of the model's bound of the first objective."""
+        values = [{"values": encode_config(study.space, c)} for c in configs]
+        try:
+            m = self.transport.call("Predict", {**_parent(study), "configs": values})
+        except InvalidRequest:  # one of them breaks a constraint
+            return []
+        sign = 1 if study.goals.directions[0] == "minimize" else -1
+
+        def bound(i: int) -> float:
+            p = m["configs"][i]
+            return sign * float(p["mean"][0]) - float(p["stdDev"][0])
+
+        order = sorted(range(len(m.get("configs", []))), key=bound)
+        return [configs[i] for i in order]
 
     # Trials to run.
 

@@ -178,10 +178,22 @@ class Study:
     # Trials to run.
 
     @overload
-    def ask(self, count: None = None, *, worker: str = "", lease: float | None = None) -> Trial: ...
+    def ask(
+        self,
+        count: None = None,
+        *,
+        worker: str = "",
+        lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> Trial: ...
     @overload
     def ask(
-        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
+        self,
+        count: int | Literal["auto"],
+        *,
+        worker: str = "",
+        lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> list[Trial]: ...
     def ask(
         self,
@@ -189,6 +201,7 @@ class Study:
         *,
         worker: str = "",
         lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial]:
         """Get a trial to run, or a list of some.
 
@@ -201,6 +214,9 @@ class Study:
         lease : float, optional
             Seconds until another worker may get the trial, unless a heartbeat comes. Left
             out, it is the study's.
+        fixed : dict, optional
+            Values of some parameters. The model proposes the others, and without one they are
+            random. What is in the queue comes first.
 
         Raises
         ------
@@ -212,6 +228,8 @@ class Study:
             The study is paused.
 
         """
+        for _ in range(count if isinstance(count, int) else 1) if fixed else ():
+            self._source.enqueue(fixed or {}, propose=True)
         at, views = self._source.ask(count, worker, lease)
         trials = [Trial(self, Held(self._source, at, view), lease) for view in views]
         return trials[0] if count is None else trials
@@ -462,6 +480,7 @@ class Study:
         lease: float = LEASE,
         executor: Executor | None = None,
         show_progress_bar: bool = False,
+        fixed: Mapping[str, Any] | None = None,
     ) -> None:
         """Run trials until the study finishes.
 
@@ -488,6 +507,8 @@ class Study:
             Where the objective runs, such as a ``ProcessPoolExecutor``.
         show_progress_bar : bool
             Whether to show a bar, which needs tqdm.
+        fixed : dict, optional
+            Values of some parameters in all trials of this call. See `ask`.
 
         Raises
         ------
@@ -502,7 +523,7 @@ class Study:
 
         run = Run(
             self._source,
-            lambda: self.ask(lease=lease),
+            lambda: self.ask(lease=lease, fixed=fixed),
             objective,
             told,
             n_trials=n_trials,

@@ -95,7 +95,9 @@ def _frozen(
         state=state,
         value=None,
         values=values,
-        datetime_start=_local(view.started),
+        datetime_start=None
+        if state == TrialState.WAITING
+        else _local(view.started or view.ended or view.created),
         datetime_complete=_local(view.ended or view.created) if state.is_finished() else None,
         params=params,
         distributions={n: distributions[n] for n in params},
