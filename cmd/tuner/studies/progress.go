@@ -30,7 +30,8 @@ type progress struct {
 	mu        sync.Mutex
 	study     tuner.Study
 	best      *study.Trial
-	others    func(but int) // reads the results of other workers
+	others    func(but int)              // reads the results of other workers
+	held      func(refused error) string // what a study without a trial waits for
 	keeps     func(study.Outcome) bool
 	already   int     // trials that were over when the run began
 	spent     float64 // and what they had cost
@@ -45,6 +46,7 @@ type progress struct {
 func NewProgress(ctx context.Context, out io.Writer, g *cli.Globals, svc tuner.Service, view tuner.Study) *progress {
 	p := &progress{out: out, terminal: cli.TerminalOf(out), g: g, began: time.Now(), study: view, already: Over(view), spent: view.Cost, done: make(chan struct{})}
 	p.others, p.keeps = p.reader(ctx, svc), propose.Keeps(view.Spec.Proposer)
+	p.held = func(refused error) string { return trials.HeldText(ctx, svc, view.Name, refused) }
 	p.others(-1)
 	if g.Quiet {
 		p.terminal = nil
@@ -83,7 +85,7 @@ func (p *progress) reader(ctx context.Context, svc tuner.Service) func(but int) 
 
 // Over is the number of ended trials of a study that count towards its limit.
 func Over(s tuner.Study) int {
-	return s.Counted - s.Counts[study.Queued] - s.Counts[study.Running]
+	return max(s.Counted-s.Counts[study.Queued]-s.Counts[study.Running], 0)
 }
 
 // tick redraws the bar every second, because it shows times.
@@ -148,7 +150,7 @@ func (p *progress) wait(e runner.Event) {
 	p.waiting = code
 	switch code {
 	case tuner.NoneLeft:
-		p.line("Waiting: %v", e.Err)
+		p.line("Waiting: %s", p.held(e.Err))
 	case tuner.Paused:
 		p.line("The study is paused. Waiting for tuner resume.")
 	default:

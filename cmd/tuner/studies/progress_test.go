@@ -141,7 +141,7 @@ func TestBarUnderBudget(t *testing.T) {
 func TestBar(t *testing.T) {
 	p := &progress{study: tuner.Study{
 		Spec:   study.Spec{MaxTrials: 48, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}},
-		Trials: 28, Counts: map[study.TrialState]int{study.Running: 4, study.Completed: 24},
+		Trials: 28, Counted: 28, Counts: map[study.TrialState]int{study.Running: 4, study.Completed: 24},
 	}, running: 4, already: 12}
 	p.best = &study.Trial{Number: 7, State: study.Completed, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{0.25}}}}}
 	want := "████████████░░░░░░░░░░░░ 24/48  4 running  1m0s, about 2m0s left  best loss=0.25 (trial 7)"

@@ -58,7 +58,7 @@ Formats:
 						return err
 					}
 				}
-				asked, err := a.ask(ctx, svc, view.Name)
+				asked, err := a.ask(ctx, svc, view.Name, func(format string, args ...any) { g.Note(cmd, format, args...) })
 				if err != nil {
 					return err
 				}
@@ -108,12 +108,15 @@ func (a *asking) parseCount(text string) error {
 	return nil
 }
 
-func (a *asking) ask(ctx context.Context, svc tuner.Service, name string) (tuner.Asked, error) {
-	for {
+func (a *asking) ask(ctx context.Context, svc tuner.Service, name string, say func(format string, args ...any)) (tuner.Asked, error) {
+	for try := 1; ; try++ {
 		asked, err := svc.Ask(ctx, name, a.Ask)
 		code := tuner.CodeOf(err)
 		if !a.wait || code != tuner.NoneLeft && code != tuner.Paused {
 			return asked, err
+		}
+		if try == 2 && code == tuner.NoneLeft {
+			say("Waiting: %s.", HeldText(ctx, svc, name, err))
 		}
 		select {
 		case <-time.After(waitPoll):

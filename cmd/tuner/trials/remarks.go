@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/cmd/tuner/record"
@@ -143,4 +144,31 @@ func StatusText(s tuner.Study) string {
 		return fmt.Sprintf("finished (%s)", s.Finished.Reason)
 	}
 	return s.Status.String()
+}
+
+// HeldText says which trial a study without others waits for, whose it is and for how long,
+// or gives the error of the ask if no trial runs.
+func HeldText(ctx context.Context, svc tuner.Service, name string, refused error) string {
+	var first study.Trial
+	held := 0
+	for t, err := range cli.AllTrials(ctx, svc, name, tuner.Filter{States: []study.TrialState{study.Running}}) {
+		if err != nil {
+			return refused.Error()
+		}
+		if held++; held == 1 || t.Deadline.Before(first.Deadline) {
+			first = t
+		}
+	}
+	if held == 0 {
+		return refused.Error()
+	}
+	whose, others := "another worker", ""
+	if first.Worker != "" {
+		whose = "worker " + first.Worker
+	}
+	if held > 1 {
+		others = ", as others hold " + cli.TrialsText(held-1)
+	}
+	left := max(time.Until(first.Deadline), 0).Round(time.Second)
+	return fmt.Sprintf("%s holds trial %d%s; its lease ends in %s unless a heartbeat comes", whose, first.Number, others, left)
 }
