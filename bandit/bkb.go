@@ -123,8 +123,10 @@ func (p *BKB) refresh() {
 }
 
 // Learn takes rewards of inputs that need not be arms, such as those of another study.
-// They resolve pending pulls of equal inputs. Its errors are those of
-// [gp.Sparse.Observe].
+// They resolve pending pulls of equal inputs. A long history is taken in parts that double, with
+// a draw of inducing points after each. The first draw has no inducing points to judge by and
+// takes every input, so that at once a history would have as many inducing points as inputs. Its
+// errors are those of [gp.Sparse.Observe], and then nothing is learned.
 func (p *BKB) Learn(x kernel.Rows, y []float64) error {
 	if err := checkRewards(y); err != nil {
 		return err
@@ -132,11 +134,32 @@ func (p *BKB) Learn(x kernel.Rows, y []float64) error {
 	if x == nil || x.Len() != len(y) {
 		return shapeError("y", len(y), lenOf(x))
 	}
-	if err := p.post.Observe(gp.Data{X: x, Y: y}); err != nil {
+	if err := p.checkInputs(x); err != nil {
 		return err
 	}
-	p.refresh()
-	return nil
+	for done := 0; done < len(y); {
+		end := min(len(y), done+max(p.Steps(), firstPart))
+		if err := p.post.Observe(gp.Data{X: x.Slice(done, end), Y: y[done:end]}); err != nil {
+			return err
+		}
+		p.refresh()
+		done = end
+	}
+	if len(y) > firstPart {
+		p.resparsify(p.sparsity.FromScratch)
+	}
+	return p.fault
+}
+
+// firstPart is the number of rewards of the first part of a history.
+const firstPart = 32
+
+// checkInputs refuses inputs that the posterior would refuse, before any are learned.
+func (p *BKB) checkInputs(x kernel.Rows) error {
+	if err := p.cfg.Kernel.Check(x); err != nil {
+		return err
+	}
+	return kernel.CheckFinite("x", x)
 }
 
 func lenOf(x kernel.Rows) int {

@@ -286,3 +286,30 @@ func TestErrorMessages(t *testing.T) {
 		}
 	}
 }
+
+// A history that is learned at once has about as many inducing points as one that is learned
+// reward by reward, and the same means.
+func TestLearnKeepsFewInducingPoints(t *testing.T) {
+	racetest.Alone(t)
+	w := newWorld(71, 500, 2, 0.1)
+	c := bkbConfig(basic(matern(0.5), 0.01))
+	once, each := must(bandit.NewBKB(c, w.arms.Slice(0, 50))), must(bandit.NewBKB(c, w.arms.Slice(0, 50)))
+	if err := once.Learn(w.arms, w.value); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range w.value {
+		if err := each.Learn(w.arms.Slice(i, i+1), []float64{v}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exact := must(gp.NewExact(c.Kernel, gp.Data{X: w.arms, Y: w.value}, gp.Options{NoiseVariance: c.NoiseVariance}))
+	want, _, err := exact.Predict(w.arms.Slice(0, 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "mean", once.Means(), want, 0.05)
+	m, few := once.Posterior().Rank(), each.Posterior().Rank()
+	if steps := once.Steps(); steps != 500 || m > 3*few/2 || m > 300 {
+		t.Errorf("%d steps, %d inducing points at once and %d one by one", steps, m, few)
+	}
+}

@@ -46,7 +46,7 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 		}
 	}
 	if len(j.ahead) == 0 && j.late == io.EOF {
-		return nil, &FileError{File: file, Reason: "it has no rows"}
+		return nil, &FileError{File: file, Reason: "it has no rows; give a file with a row of data"}
 	} else if len(j.ahead) == 0 {
 		return nil, j.fault(j.late)
 	}

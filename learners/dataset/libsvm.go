@@ -68,7 +68,7 @@ func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *bu
 		}
 	}
 	if b.rows == 0 {
-		return &FileError{File: in.path, Reason: "it has no rows"}
+		return &FileError{File: in.path, Reason: "it has no rows; give a file with a row of data"}
 	}
 	d := o.Features
 	if d == 0 {

@@ -137,7 +137,7 @@ func (t *Table) readAll(ctx context.Context, o *Options, b *builder, r rowReader
 		}
 	}
 	if b.rows == 0 {
-		return &FileError{File: paths[0], Reason: "it has no rows"}
+		return &FileError{File: paths[0], Reason: "it has no rows; give a file with a row of data after the header"}
 	}
 	return nil
 }
