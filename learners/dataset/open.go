@@ -290,8 +290,10 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 		if err != nil {
 			return err
 		}
-		b.cols[c].keep = true
-		t.kept = append(t.kept, Kept{Name: names[c], column: c})
+		if !b.cols[c].keep {
+			b.cols[c].keep = true
+			t.kept = append(t.kept, Kept{Name: names[c], column: c})
+		}
 	}
 	if o.Weights != "" {
 		c, err := find("weights", o.Weights, names)

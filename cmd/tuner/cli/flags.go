@@ -93,6 +93,7 @@ func Finish(root *cobra.Command) {
 
 // EachFlag calls f for the flags of a command and of those below it.
 func EachFlag(cmd *cobra.Command, f func(*cobra.Command, *pflag.Flag)) {
+	cmd.Flags().SortFlags = false // help lists flags in the order of their definition
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { f(cmd, flag) })
 	for _, sub := range cmd.Commands() {
 		EachFlag(sub, f)
@@ -161,6 +162,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := Similar(unknown.GetSpecifiedName(), names); near != "" {
 			see = "did you mean --" + near + "?"
+		} else if strings.Contains(cmd.Use, " -- ") {
+			see = "if it is a flag of your command, write -- in front of that, as in " + cmd.UseLine()
 		}
 		return Usagef("unknown flag --%s; %s", unknown.GetSpecifiedName(), see)
 	}

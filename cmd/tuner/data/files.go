@@ -225,7 +225,6 @@ name of a backup is complete and was checked. Use tuner restore to restore it.`,
 		},
 	}
 	BackupFlags(cmd.Flags(), &h.Plan, "")
-	cmd.Flags().SortFlags = false
 	return cmd
 }
 

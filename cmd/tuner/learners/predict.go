@@ -182,11 +182,17 @@ func newPredictions(f *learners.File, out []float64, kept []dataset.Kept) *predi
 		p.names = prefixed("score ", p.e.Classes[len(p.e.Classes)-p.c:])
 	}
 	for i, name := range p.names {
-		if slices.ContainsFunc(kept, func(k dataset.Kept) bool { return k.Name == name }) {
-			p.names[i] = "predicted " + name
-		}
+		p.names[i] = p.unlike(name)
 	}
 	return p
+}
+
+// unlike returns a name that no kept column has.
+func (p *predictions) unlike(name string) string {
+	if slices.ContainsFunc(p.kept, func(k dataset.Kept) bool { return k.Name == name }) {
+		return "predicted " + name
+	}
+	return name
 }
 
 func prefixed(prefix string, words []string) (out []string) {
@@ -207,7 +213,7 @@ func (p *predictions) header() (names []string) {
 		names = append(names, k.Name)
 	}
 	if p.classes() && !p.scores {
-		names = append(names, "class")
+		names = append(names, p.unlike("class"))
 	}
 	return append(names, p.names...)
 }

@@ -56,7 +56,7 @@ func (w *workerFlags) add(cmd *cobra.Command) {
 
 // parse reads the study and the command, and returns the address of the server.
 func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (server string, err error) {
-	if w.study, w.command, err = studies.ParseCommand(cmd, args); err != nil {
+	if w.study, w.command, err = studies.ParseCommand(g, cmd, args); err != nil {
 		return "", err
 	}
 	if err := cli.CheckName(w.study); err != nil {

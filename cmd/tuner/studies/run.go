@@ -48,7 +48,7 @@ wait for --grace. The same command line continues later with the trials that wer
 				return runDemo(g, cmd, args, &r)
 			}
 			var err error
-			if r.options.Study, r.options.Command, err = ParseCommand(cmd, args); err != nil {
+			if r.options.Study, r.options.Command, err = ParseCommand(g, cmd, args); err != nil {
 				return err
 			}
 			r.options.Lease = r.spec.Lease
@@ -150,7 +150,7 @@ func (p patience) Set(text string) error {
 }
 
 // ParseCommand takes the study and the command of its trials from the arguments.
-func ParseCommand(cmd *cobra.Command, args []string) (study string, command []string, err error) {
+func ParseCommand(g *cli.Globals, cmd *cobra.Command, args []string) (study string, command []string, err error) {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
 		or := ""
@@ -163,7 +163,7 @@ func ParseCommand(cmd *cobra.Command, args []string) (study string, command []st
 		return "", nil, cli.Usagef("%q is one argument too many before the --; write %s STUDY -- COMMAND", args[1], cmd.CommandPath())
 	}
 	if study, err = cli.StudyName(args[:dash]); err != nil {
-		return "", nil, err
+		return "", nil, g.WithStudy(cmd, nil, nil) // which says what studies there are
 	}
 	if command = args[dash:]; len(command) == 0 {
 		return "", nil, cli.Usagef("there is no command after the --")

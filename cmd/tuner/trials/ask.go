@@ -16,7 +16,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // waitPoll is the time between two asks of ask --wait.
@@ -70,15 +69,14 @@ Formats:
 			})
 		},
 	}
-	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		fs.StringVar(&a.Worker, "worker", "", "`name` of the worker")
-		fs.StringVar(&count, "count", "1", "`number` of trials, or auto for what is useful")
-		fs.BoolVar(&a.New, "new", false, "a new trial, even if one is running")
-		fs.BoolVar(&a.wait, "wait", false, "wait for a trial or the end of the study")
-		fs.DurationVar(&a.Lease, "lease", 0, "time without a heartbeat (default the study's)")
-		g.ProposeFlag(fs)
-		fs.StringVar(&a.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
-	})
+	fs := cmd.Flags()
+	fs.StringVar(&a.Worker, "worker", "", "`name` of the worker")
+	fs.StringVar(&count, "count", "1", "`number` of trials, or auto for what is useful")
+	fs.BoolVar(&a.New, "new", false, "a new trial, even if one is running")
+	fs.BoolVar(&a.wait, "wait", false, "wait for a trial or the end of the study")
+	fs.DurationVar(&a.Lease, "lease", 0, "time without a heartbeat (default the study's)")
+	g.ProposeFlag(fs)
+	fs.StringVar(&a.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	a.form = cli.FormatFlag(cmd, "json", "env", "args", "yaml", "table")
 	return cmd
 }

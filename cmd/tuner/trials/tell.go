@@ -95,15 +95,14 @@ TUNER_TRIAL then, and a bare value needs = before it.`,
 			})
 		},
 	}
-	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		cli.ChoiceVar(fs, &t.state, "state", "", "`state`", "completed", "failed", "infeasible", "pruned")
-		cli.ChoiceVar(fs, &t.reason, "reason", "", "`reason` of a failure", "crash", "cancelled", "nan")
-		fs.StringVar(&t.command.Outcome.Message, "message", "", "`text` that explains the outcome")
-		fs.StringVar(&t.cost, "cost", "", "`cost` of the trial, in the unit of --max-cost")
-		fs.IntVar(&t.command.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
-		fs.StringArrayVar(&t.attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
-		fs.StringVar(&t.command.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
-	})
+	fs := cmd.Flags()
+	cli.ChoiceVar(fs, &t.state, "state", "", "`state`", "completed", "failed", "infeasible", "pruned")
+	cli.ChoiceVar(fs, &t.reason, "reason", "", "`reason` of a failure", "crash", "cancelled", "nan")
+	fs.StringVar(&t.command.Outcome.Message, "message", "", "`text` that explains the outcome")
+	fs.StringVar(&t.cost, "cost", "", "`cost` of the trial, in the unit of --max-cost")
+	fs.IntVar(&t.command.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+	fs.StringArrayVar(&t.attributes, "attr", nil, "note on the trial, `key=value` (repeatable)")
+	fs.StringVar(&t.command.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	return cmd
 }
 
@@ -195,12 +194,11 @@ does. STUDY and TRIAL can be left out as in tuner tell.`,
 			})
 		},
 	}
-	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		fs.Int64Var(&step, "step", 0, "step at which the values were measured")
-		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
-		v.add(fs)
-		fs.StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
-	})
+	fs := cmd.Flags()
+	fs.Int64Var(&step, "step", 0, "step at which the values were measured")
+	fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+	v.add(fs)
+	fs.StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	return cmd
 }
 
@@ -279,10 +277,9 @@ now. STUDY and TRIAL can be left out as in tuner tell.`,
 			})
 		},
 	}
-	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
-		fs.DurationVar(&c.Lease, "lease", 0, "length of the lease from now on (default $TUNER_LEASE in tuner run, else the study's)")
-		v.add(fs)
-	})
+	fs := cmd.Flags()
+	fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
+	fs.DurationVar(&c.Lease, "lease", 0, "length of the lease from now on (default $TUNER_LEASE in tuner run, else the study's)")
+	v.add(fs)
 	return cmd
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 type filterFlags struct {
@@ -27,12 +26,11 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(cmd *cobra.Command) {
-	cli.FlagGroup(cmd, cli.Group{Title: "Flags"}, func(fs *pflag.FlagSet) {
-		fs.StringSliceVar(&f.states, "state", nil, "`state` of the trials, one of "+strings.Join(record.States(), ", ")+" (repeatable)")
-		fs.StringVar(&f.filter.Worker, "worker", "", "`name` of the worker that ran the trials last")
-		fs.IntVar(&f.filter.First, "first", 0, "`number` of the first trial")
-		fs.IntVar(&f.filter.Limit, "limit", 0, "`number` of trials, 0 for all")
-	})
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.states, "state", nil, "`state` of the trials, one of "+strings.Join(record.States(), ", ")+" (repeatable)")
+	fs.StringVar(&f.filter.Worker, "worker", "", "`name` of the worker that ran the trials last")
+	fs.IntVar(&f.filter.First, "first", 0, "`number` of the first trial")
+	fs.IntVar(&f.filter.Limit, "limit", 0, "`number` of trials, 0 for all")
 	cli.Register(cmd, "state", cli.Words(record.States()...))
 }
 
