@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -96,7 +98,8 @@ def test_docstrings(module: str, tmp_path: Path) -> None:
     here = os.getcwd()
     os.chdir(tmp_path)
     try:
-        assert doctest.testmod(importlib.import_module(module)).failed == 0
+        names = {"bkb": bkb}
+        assert doctest.testmod(importlib.import_module(module), extraglobs=names).failed == 0
     finally:
         os.chdir(here)
 
@@ -104,7 +107,7 @@ def test_docstrings(module: str, tmp_path: Path) -> None:
 def test_features_of_the_table(own: bkb.Client) -> None:
     """The right column of the table in docs/migrate.md runs."""
     page = (REPOSITORY / "docs/migrate.md").read_text().partition("### What Python has\n")[2]
-    rows = re.findall(r"^\| (.*) \| (.*) \|$", page.partition("\n## ")[0], re.MULTILINE)[2:]
+    rows = re.findall(r"^\| (.*) \| (.*) \|$", page.partition("\n## ")[0], re.MULTILINE)[1:]
     assert len(rows) > 20
     space = {"x": bkb.Float(0, 1), "n": bkb.Int(1, 9)}
     names = {
@@ -129,3 +132,21 @@ def test_features_of_the_table(own: bkb.Client) -> None:
     other, study = names["other"], names["study"]
     assert isinstance(other, bkb.Study) and isinstance(study, bkb.Study)
     assert len(other.trials) >= 10 and study.status.attributes["k"] == 1
+
+
+def test_public_names_have_examples() -> None:
+    records = {bkb.Diagnosis, bkb.Event, bkb.Report, bkb.StudyStatus, bkb.Suggestion, bkb.TrialView}
+    for n in bkb.__all__:
+        thing = getattr(bkb, n)
+        if n == "Parameter" or thing in records or issubclass_of(thing, Exception):
+            assert thing.__doc__, n
+            continue
+        text = inspect.getdoc(thing) or ""
+        assert "Examples\n--------\n>>> " in text, n
+        given = [p for p in inspect.signature(thing).parameters if p not in ("self", "service")]
+        explained = "Parameters\n----------" in text or "See `" in text or "`Float`" in text
+        assert explained or not isinstance(thing, types.FunctionType) or len(given) < 2, n
+
+
+def issubclass_of(thing: object, kind: type) -> bool:
+    return isinstance(thing, type) and issubclass(thing, kind)

@@ -34,6 +34,14 @@ class Client:
     Make one with `connect` or `open_file`. It can be used by many threads, survives a
     fork, and can be pickled. The pickle holds no token, and the receiver reads it from
     the environment variable ``TUNER_TOKEN``.
+
+    Examples
+    --------
+    >>> client = bkb.open_file("clients.db")
+    >>> study = client.create_study("digits", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> client.load_study("digits").name
+    'digits'
+
     """
 
     def __init__(self, service: Service) -> None:
@@ -171,6 +179,11 @@ def connect(
     retry_for : float
         Seconds during which a call is repeated while the server cannot be reached.
 
+    Examples
+    --------
+    >>> bkb.connect("https://tuner.example:7071")
+    <bkb.Client of https://tuner.example:7071>
+
     """
     return Client(of_server(server, token=token, retry_for=retry_for, ca=ca, cert=cert, key=key))
 
@@ -185,6 +198,13 @@ def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60
         ``TUNER_DB``, else ``tuner.db``.
     retry_for : float
         Seconds during which a call is repeated.
+
+    Examples
+    --------
+    >>> client = bkb.open_file("mine.db")
+    >>> study = client.create_study("digits", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> [s.name for s in client.studies()]
+    ['digits']
 
     """
     return Client(of_file(db, retry_for=retry_for))
@@ -289,6 +309,27 @@ def create_study(
         Address of a server, see `connect`. Without ``db`` and ``server`` the variables
         ``TUNER_SERVER`` and ``TUNER_DB`` say where studies are, else it is ``tuner.db``.
 
+    Returns
+    -------
+    Study
+        The study.
+
+    Raises
+    ------
+    StudyExists
+        There is a study of this name and not ``exist_ok``, or it has another space or other
+        objectives.
+    InvalidRequest
+        A value breaks a rule, which the message names.
+
+    Examples
+    --------
+    >>> space = {"lr": bkb.Float(1e-5, 0.1, log=True), "opt": bkb.Categorical(["adam", "sgd"])}
+    >>> study = bkb.create_study("made", space, minimize="loss", seed=1)
+    >>> study.optimize(lambda trial: trial["lr"], n_trials=5)
+    >>> study.status
+    StudyStatus('made', active, 5 completed)
+
     """
     return client_of(db, server, make=True).create_study(
         name,
@@ -317,21 +358,49 @@ def create_study(
 def load_study(
     name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
 ) -> Study:
-    """Return the study of this name. See `create_study` for ``db`` and ``server``."""
+    """Return the study of this name. See `create_study` for ``db`` and ``server``.
+
+    Raises
+    ------
+    NotFound
+        There is no such study, or no such file.
+
+    Examples
+    --------
+    >>> made = bkb.create_study("loaded", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> bkb.load_study("loaded")
+    Study('loaded')
+
+    """
     return client_of(db, server).load_study(name)
 
 
 def delete_study(
     name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
 ) -> None:
-    """Delete a study with all its trials, for good. See `load_study`."""
+    """Delete a study with all its trials, for good. See `load_study`.
+
+    Examples
+    --------
+    >>> made = bkb.create_study("deleted", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> bkb.delete_study("deleted")
+
+    """
     client_of(db, server).delete_study(name)
 
 
 def studies(
     *, db: str | os.PathLike[str] | None = None, server: str | None = None
 ) -> Iterator[StudyStatus]:
-    """Yield all studies in order of name. See `load_study`."""
+    """Yield all studies in order of name. See `load_study`.
+
+    Examples
+    --------
+    >>> made = bkb.create_study("listed", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> [s.name for s in bkb.studies() if s.name == "listed"]
+    ['listed']
+
+    """
     return client_of(db, server).studies()
 
 

@@ -65,6 +65,11 @@ class Float(_Number):
     when : dict, optional
         Parents with the value, or list of values, for which the parameter is active.
 
+    Examples
+    --------
+    >>> bkb.Float(1e-5, 0.1, log=True).to_json()
+    {'type': 'float', 'low': 1e-05, 'high': 0.1, 'scale': 'log'}
+
     """
 
     def to_json(self) -> JSON:
@@ -79,7 +84,14 @@ class Float(_Number):
 
 @dataclass(frozen=True)
 class Int(_Number):
-    """Integer from low to high, both included. The parameters are those of `Float`."""
+    """Integer from low to high, both included. The parameters are those of `Float`.
+
+    Examples
+    --------
+    >>> bkb.Int(32, 256, step=32).to_json()
+    {'type': 'int', 'low': 32, 'high': 256, 'step': 32}
+
+    """
 
     def to_json(self) -> JSON:
         """Return the parameter in the form of a space file."""
@@ -191,6 +203,11 @@ class Categorical(_Choice):
     when : dict, optional
         Parents with the value, or list of values, for which the parameter is active.
 
+    Examples
+    --------
+    >>> bkb.Categorical(["adam", None, (64, 64)]).names
+    ['adam', 'None', '(64, 64)']
+
     """
 
     def to_json(self) -> JSON:
@@ -200,7 +217,14 @@ class Categorical(_Choice):
 
 @dataclass(frozen=True)
 class Ordinal(_Choice):
-    """One of some values in an order that means something. See `Categorical`."""
+    """One of some values in an order that means something. See `Categorical`.
+
+    Examples
+    --------
+    >>> bkb.Ordinal([16, 32, 128]).to_json()
+    {'type': 'ordinal', 'values': [16, 32, 128]}
+
+    """
 
     def to_json(self) -> JSON:
         """Return the parameter in the form of a space file."""
@@ -209,7 +233,14 @@ class Ordinal(_Choice):
 
 @dataclass(frozen=True)
 class Constant:
-    """One value that every trial has."""
+    """One value that every trial has.
+
+    Examples
+    --------
+    >>> bkb.Constant("v2").to_json()
+    {'type': 'constant', 'value': 'v2'}
+
+    """
 
     value: ParamValue
     when: When | None = None

@@ -55,6 +55,15 @@ class Study:
     directions : tuple of str
         ``"minimize"`` or ``"maximize"`` for each objective.
 
+    Examples
+    --------
+    >>> study = bkb.create_study("quick", {"x": bkb.Float(0, 1)}, minimize="loss", seed=1)
+    >>> study.optimize(lambda trial: (trial["x"] - 0.5) ** 2, n_trials=10)
+    >>> study.best_value < 0.1
+    True
+    >>> study.enqueue({"x": 0.5}).state
+    'queued'
+
     """
 
     def __init__(
@@ -563,6 +572,16 @@ class Trial:
     params : dict
         Value of each active parameter. ``trial["lr"]`` is short for one. Without a declared
         space they are those that the objective has asked for.
+
+    Examples
+    --------
+    >>> study = bkb.create_study("steps", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> with study.ask() as trial:
+    ...     trial.report(0.9, step=1)
+    ...     if not trial.should_prune():
+    ...         view = trial.tell({"loss": 0.5, "accuracy": 0.75}, cost=2)
+    >>> view.metrics["accuracy"]
+    [0.75]
 
     """
 
