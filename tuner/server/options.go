@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -125,9 +127,9 @@ type Limits struct {
 }
 
 func (o Options) withDefaults() Options {
-	fill(&o.Address, DefaultAddress)
-	fill(&o.StopTimeout, 10*time.Second)
-	fill(&o.DrainDelay, 250*time.Millisecond)
+	o.Address = cmp.Or(o.Address, DefaultAddress)
+	o.StopTimeout = cmp.Or(o.StopTimeout, 10*time.Second)
+	o.DrainDelay = cmp.Or(o.DrainDelay, 250*time.Millisecond)
 	o.Limits = o.Limits.withDefaults()
 	o.Limits.maxMemory = o.Memory.Bytes()
 	if o.Logger == nil {
@@ -140,48 +142,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (l Limits) withDefaults() Limits {
-	fill(&l.MaxRecvBytes, 1<<20)
-	fill(&l.MaxSendBytes, 16<<20)
-	fill(&l.MaxHeaderBytes, 16<<10)
-	fill(&l.MaxInFlightBytes, 32<<20)
-	fill(&l.MaxConnections, 4096)
-	fill(&l.MaxConnectionsPerAddress, 2560)
-	fill(&l.MaxStrangers, 1024)
-	fill(&l.MaxStrangersPerAddress, 512)
-	fill(&l.StrangerIdle, time.Minute)
-	fill(&l.MaxHealthWatches, 256)
-	fill(&l.MaxHealthWatchesPerAddress, 32)
-	fill(&l.MaxStreams, 128)
-	fill(&l.MaxInFlight, 4096)
-	fill(&l.MaxInFlightPerToken, 1024)
-	fill(&l.MaxInFlightPerStudy, 2048)
-	fill(&l.MaxWatches, 1000)
-	fill(&l.MaxWatchesPerToken, 200)
-	fill(&l.MaxWatchesPerStudy, 500)
-	fill(&l.WriteRate, 2<<20)
-	fill(&l.MaxBackups, 2)
-	fill(&l.Rate, 200)
-	fill(&l.Burst, 400)
-	fill(&l.AuthFailureRate, 5)
-	fill(&l.ConnectTimeout, 10*time.Second)
-	fill(&l.CallTimeout, 30*time.Second)
-	fill(&l.AskTimeout, time.Minute)
-	fill(&l.MinPingInterval, 20*time.Second)
-	fill(&l.PingInterval, time.Minute)
-	fill(&l.PingTimeout, 20*time.Second)
-	fill(&l.MaxIdle, 15*time.Minute)
-	fill(&l.MaxAge, 30*time.Minute)
-	fill(&l.MaxAgeGrace, 30*time.Second)
-	return l
+// defaultLimits are the defaults of [Limits].
+var defaultLimits = Limits{
+	MaxRecvBytes: 1 << 20, MaxSendBytes: 16 << 20, MaxHeaderBytes: 16 << 10, MaxInFlightBytes: 32 << 20,
+	MaxConnections: 4096, MaxConnectionsPerAddress: 2560, MaxStrangers: 1024, MaxStrangersPerAddress: 512, StrangerIdle: time.Minute,
+	MaxHealthWatches: 256, MaxHealthWatchesPerAddress: 32,
+	MaxStreams: 128, MaxInFlight: 4096, MaxInFlightPerToken: 1024, MaxInFlightPerStudy: 2048,
+	MaxWatches: 1000, MaxWatchesPerToken: 200, MaxWatchesPerStudy: 500, MaxBackups: 2,
+	Rate: 200, Burst: 400, WriteRate: 2 << 20, AuthFailureRate: 5,
+	ConnectTimeout: 10 * time.Second, CallTimeout: 30 * time.Second, AskTimeout: time.Minute,
+	MinPingInterval: 20 * time.Second, PingInterval: time.Minute, PingTimeout: 20 * time.Second,
+	MaxIdle: 15 * time.Minute, MaxAge: 30 * time.Minute, MaxAgeGrace: 30 * time.Second,
 }
 
-// fill replaces a zero value by its default.
-func fill[T comparable](v *T, otherwise T) {
-	var zero T
-	if *v == zero {
-		*v = otherwise
+func (l Limits) withDefaults() Limits {
+	v, d := reflect.ValueOf(&l).Elem(), reflect.ValueOf(defaultLimits)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanSet() && f.IsZero() {
+			f.Set(d.Field(i))
+		}
 	}
+	return l
 }
 
 // Validate reports all errors in the options that it can find without opening files or
@@ -234,27 +215,15 @@ func (e *OptionError) Unwrap() error { return e.err }
 // maxCertificateName is the most bytes of a certificate's name. Events store the name.
 const maxCertificateName = 256
 
+// faults names the limits that must not be negative and are.
 func (l Limits) faults() (faults []error) {
-	for _, f := range []struct {
-		name string
-		v    int64
-	}{
-		{"MaxRecvBytes", int64(l.MaxRecvBytes)},
-		{"MaxSendBytes", int64(l.MaxSendBytes)},
-		{"MaxHeaderBytes", int64(l.MaxHeaderBytes)},
-		{"ConnectTimeout", int64(l.ConnectTimeout)},
-		{"CallTimeout", int64(l.CallTimeout)},
-		{"AskTimeout", int64(l.AskTimeout)},
-		{"MinPingInterval", int64(l.MinPingInterval)},
-		{"PingInterval", int64(l.PingInterval)},
-		{"PingTimeout", int64(l.PingTimeout)},
-		{"MaxIdle", int64(l.MaxIdle)},
-		{"MaxAge", int64(l.MaxAge)},
-		{"MaxAgeGrace", int64(l.MaxAgeGrace)},
-		{"StrangerIdle", int64(l.StrangerIdle)},
+	v := reflect.ValueOf(l)
+	for _, name := range []string{
+		"MaxRecvBytes", "MaxSendBytes", "MaxHeaderBytes", "ConnectTimeout", "CallTimeout", "AskTimeout",
+		"MinPingInterval", "PingInterval", "PingTimeout", "MaxIdle", "MaxAge", "MaxAgeGrace", "StrangerIdle",
 	} {
-		if f.v < 0 {
-			faults = append(faults, fmt.Errorf("%s must not be negative", "Limits."+f.name))
+		if v.FieldByName(name).Int() < 0 {
+			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", name))
 		}
 	}
 	return faults

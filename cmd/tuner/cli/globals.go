@@ -272,7 +272,7 @@ func (g *Globals) Credentials() iter.Seq2[string, string] {
 
 // Dial connects to a server. It uses TLS if the server is on another machine or a
 // certificate is given.
-func (g *Globals) Dial(cmd *cobra.Command, address string) (tuner.Service, error) {
+func (g *Globals) Dial(cmd *cobra.Command, address string) (*client.Client, error) {
 	for _, one := range client.Addresses(address) {
 		if _, port, err := net.SplitHostPort(one); !strings.HasPrefix(one, "unix:") && (err != nil || port == "") {
 			return nil, Usagef("--server %s: must be host:port or unix:path, such as localhost:7070, or host:port,host:port of several servers", address)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/katib"
 	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -96,15 +95,11 @@ code is 0 if the server serves, and another one in all other cases.`,
 			if timeout <= 0 {
 				return cli.Usagef("--timeout must be above 0")
 			}
-			svc, err := g.Dial(cmd, address)
+			c, err := g.Dial(cmd, address)
 			if err != nil {
 				return err
 			}
-			defer svc.Close()
-			c, ok := svc.(*client.Client)
-			if !ok {
-				return fmt.Errorf("%s is no server", address)
-			}
+			defer c.Close()
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			serving, err := c.Healthy(ctx)

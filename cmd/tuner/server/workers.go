@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -260,12 +261,56 @@ func yamlText(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func yamlList(words []string) string {
-	for i, w := range words {
-		words[i] = yamlText(w)
-	}
-	return "[" + strings.Join(words, ", ") + "]"
-}
+// jobText is the text of a Job.
+var jobText = template.Must(template.New("job").Funcs(template.FuncMap{"yaml": yamlText, "join": strings.Join}).Parse(`apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{.Name}}
+{{- with .Namespace}}
+  namespace: {{yaml .}}
+{{- end}}
+spec:
+  parallelism: {{.Parallel}}
+  backoffLimit: {{.Backoff}}
+  podReplacementPolicy: Failed
+  podFailurePolicy:
+    rules:
+      - action: Ignore
+        onPodConditions: [{type: DisruptionTarget, status: "True"}]
+  template:
+    spec:
+      restartPolicy: Never
+      automountServiceAccountToken: false
+      securityContext: {seccompProfile: {type: RuntimeDefault}}
+      initContainers:
+        - name: tuner
+          image: {{yaml .Tuner}}
+          command: [/tuner, workers, install, /bkb/tuner]
+          securityContext:
+            runAsNonRoot: true
+            runAsUser: 65532
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: {drop: [ALL]}
+          volumeMounts: [{name: tuner, mountPath: /bkb}]
+      containers:
+        - name: worker
+          image: {{yaml .Image}}
+          command: [{{range $i, $word := .Command}}{{if $i}}, {{end}}{{yaml $word}}{{end}}]
+          env:
+            - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: {{yaml .Secret}}, key: token}}}
+          securityContext: {{"{"}}{{if .User}}runAsNonRoot: true, runAsUser: {{.User}}, {{end}}allowPrivilegeEscalation: false{{if .User}}, capabilities: {drop: [ALL]}{{end}}}
+{{- with .Limits}}
+          resources: {limits: {{"{"}}{{join . ", "}}}}
+{{- end}}
+          volumeMounts: [{name: tuner, mountPath: /bkb}{{if .TLS}}, {name: secret, mountPath: /bkb-secret, readOnly: true}{{end}}]
+      volumes:
+        - {name: tuner, emptyDir: {}}
+{{- if .TLS}}
+        - {name: secret, secret: {secretName: {{yaml .Secret}}, items: [{key: ca.pem, path: ca.pem}]}}
+{{- end}}
+`))
 
 func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 	if k.image == "" {
@@ -288,66 +333,11 @@ func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 		command = append(command, strings.ReplaceAll(arg, "$(", "$$(")) // which Kubernetes would replace
 	}
 	var b strings.Builder
-	line := func(indent int, format string, args ...any) {
-		fmt.Fprintf(&b, strings.Repeat(" ", indent)+format+"\n", args...)
-	}
-	line(0, "apiVersion: batch/v1")
-	line(0, "kind: Job")
-	line(0, "metadata:")
-	line(2, "name: %s", jobName(k.study))
-	if k.namespace != "" {
-		line(2, "namespace: %s", yamlText(k.namespace))
-	}
-	line(0, "spec:")
-	line(2, "parallelism: %d", k.parallel)
-	line(2, "backoffLimit: %d", max(6, k.parallel))
-	line(2, "podReplacementPolicy: Failed")
-	line(2, "podFailurePolicy:")
-	line(4, "rules:")
-	line(6, "- action: Ignore")
-	line(8, "onPodConditions: [{type: DisruptionTarget, status: \"True\"}]")
-	line(2, "template:")
-	line(4, "spec:")
-	line(6, "restartPolicy: Never")
-	line(6, "automountServiceAccountToken: false")
-	line(6, "securityContext: {seccompProfile: {type: RuntimeDefault}}")
-	line(6, "initContainers:")
-	line(8, "- name: tuner")
-	line(10, "image: %s", yamlText(k.tuner))
-	line(10, "command: [/tuner, workers, install, /bkb/tuner]")
-	line(10, "securityContext:")
-	line(12, "runAsNonRoot: true")
-	line(12, "runAsUser: 65532")
-	line(12, "allowPrivilegeEscalation: false")
-	line(12, "readOnlyRootFilesystem: true")
-	line(12, "capabilities: {drop: [ALL]}")
-	line(10, "volumeMounts: [{name: tuner, mountPath: /bkb}]")
-	line(6, "containers:")
-	line(8, "- name: worker")
-	line(10, "image: %s", yamlText(k.image))
-	line(10, "command: %s", yamlList(command))
-	line(10, "env:")
-	line(12, "- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}")
-	line(12, "- {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: %s, key: token}}}", yamlText(k.secret))
-	security := "allowPrivilegeEscalation: false"
-	if k.user > 0 {
-		security = fmt.Sprintf("runAsNonRoot: true, runAsUser: %d, %s, capabilities: {drop: [ALL]}", k.user, security)
-	}
-	line(10, "securityContext: {%s}", security)
-	if limits := k.limits(); len(limits) > 0 {
-		line(10, "resources: {limits: {%s}}", strings.Join(limits, ", "))
-	}
-	mounts := "{name: tuner, mountPath: /bkb}"
-	if !g.Insecure {
-		mounts += ", {name: secret, mountPath: /bkb-secret, readOnly: true}"
-	}
-	line(10, "volumeMounts: [%s]", mounts)
-	line(6, "volumes:")
-	line(8, "- {name: tuner, emptyDir: {}}")
-	if !g.Insecure {
-		line(8, "- {name: secret, secret: {secretName: %s, items: [{key: ca.pem, path: ca.pem}]}}", yamlText(k.secret))
-	}
-	return b.String(), nil
+	err := jobText.Execute(&b, map[string]any{
+		"Name": jobName(k.study), "Namespace": k.namespace, "Parallel": k.parallel, "Backoff": max(6, k.parallel), "Tuner": k.tuner,
+		"Image": k.image, "Command": command, "Secret": k.secret, "User": k.user, "Limits": k.limits(), "TLS": !g.Insecure,
+	})
+	return b.String(), err
 }
 
 func (k *kubernetesFlags) limits() (limits []string) {
