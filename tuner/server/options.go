@@ -223,7 +223,7 @@ func (l Limits) faults() (faults []error) {
 		"MinPingInterval", "PingInterval", "PingTimeout", "MaxIdle", "MaxAge", "MaxAgeGrace", "StrangerIdle",
 	} {
 		if v.FieldByName(name).Int() < 0 {
-			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", name))
+			faults = append(faults, fmt.Errorf("%s must not be negative", "Limits."+name))
 		}
 	}
 	return faults
