@@ -184,3 +184,55 @@ def test_patience_and_target(shared: bkb.Client, name: str, kind: Any) -> None:
         make(shared, name + "-3", kind, minimize=["a", "b"], patience=1)
     with pytest.raises(bkb.InvalidRequest, match="patience"):
         make(shared, name + "-3", kind, patience=-1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt_gives_the_place_back(
+    shared: bkb.Client, name: str, kind: Any, n_jobs: int
+) -> None:
+    study = make(shared, name, kind, max_trials=4)
+    study.optimize(kind[1], n_trials=1)
+    study.enqueue({"x": 0.125}, attributes={"from": "me"})
+
+    def interrupted(trial: bkb.Trial) -> float:
+        kind[1](trial)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(interrupted, n_jobs=n_jobs)
+    assert study.status.state == "active"
+    study.optimize(kind[1])
+    s = study.status
+    assert (s.state, s.completed, s.counted) == ("finished", 4, 4) and s.failed >= 1
+    done = [t for t in study.trials if t.state == "completed" and t.value == 0.125]
+    assert len(done) == 1 and done[0].attributes["from"] == "me"
+
+
+def test_from(shared: bkb.Client, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    space = {"x": bkb.Float(0.0, 1.0), "kind": bkb.Categorical(["a", "b"])}
+    old = shared.create_study(
+        name,
+        space,
+        maximize="acc",
+        max_trials=6,
+        lease=60.0,
+        seed=5,
+        proposer="sobol",
+        pruner="median",
+    )
+    old.optimize(lambda trial: trial["x"])
+    new = shared.create_study(name + "-2", from_=name)
+    s, spec = new.status, new.spec()
+    assert (s.added, s.counted, s.max_trials, s.completed) == (6, 0, 6, 6)
+    assert new.directions == ("maximize",) and dict(new.space) == dict(old.space)
+    assert (spec["lease"], spec["proposer"]["name"]) == ("60s", "sobol")
+    assert spec["pruner"]["name"] == "median" and spec.get("seed") != "5"
+    new.optimize(lambda trial: trial["x"])
+    assert new.status.completed == 12
+    narrow = {"x": bkb.Float(0.0, 0.4), "kind": bkb.Categorical(["a", "b"])}
+    third = shared.create_study(name + "-3", narrow, from_=old, max_trials=2)
+    fit = [t for t in old.trials if t.params["x"] <= 0.4]
+    assert 0 < len(fit) < 6 and third.status.completed == len(fit)
+    assert third.status.max_trials == 2 and "trial" in caplog.text
+    with pytest.raises(bkb.NotFound):
+        shared.create_study(name + "-4", from_="nosuch")

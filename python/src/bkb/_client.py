@@ -13,9 +13,17 @@ from . import _errors
 from ._errors import InvalidRequest
 from ._goals import MARK, Direction, Goals, Names
 from ._server import EmbeddedServer
-from ._service import Service, of_file, of_server
+from ._service import AnyState, Service, of_file, of_server
 from ._space import SpaceLike
-from ._spec import MAX_RETRIES, Component, check_same, differences, larger_limits, study_spec
+from ._spec import (
+    MAX_RETRIES,
+    Component,
+    check_same,
+    differences,
+    larger_limits,
+    study_spec,
+    taken_over,
+)
 from ._study import Study
 from ._transport import Transport
 from ._views import StudyRecord, StudyStatus
@@ -81,11 +89,19 @@ class Client:
         pruner: Component | None = None,
         attributes: Mapping[str, Any] | None = None,
         constraints: Sequence[str] = (),
+        from_: str | Study | None = None,
         exist_ok: bool = False,
         warn: bool = True,
     ) -> Study:
         """Make a study. The parameters are those of `bkb.create_study`."""
-        goals = Goals.given(minimize, maximize, objectives, directions)
+        source = self.load_study(from_) if isinstance(from_, str) else from_
+        named = any(x is not None for x in (minimize, maximize, objectives, directions))
+        if source is not None and not named:
+            goals = source._goals
+        else:
+            goals = Goals.given(minimize, maximize, objectives, directions)
+        if source is not None:
+            space = source.space if space is None else space
         spec = study_spec(
             space,
             goals,
@@ -102,6 +118,8 @@ class Client:
             attributes=attributes,
             constraints=constraints,
         )
+        if source is not None:
+            spec = taken_over(spec, {**source.spec(), "maxTrials": str(source.status.max_trials)})
         try:
             message = self._service.create(name, spec)
         except InvalidRequest as e:
@@ -133,7 +151,11 @@ class Client:
             where = f"parameter {w['parameter']!r}" if w.get("parameter") else "the search space"
             advice = ", ".join(t for t in (w["message"], w.get("remedy")) if t)
             log.warning("%s of study %s, %s", where, name, advice)
-        return Study(self._service, StudyRecord.of(message), space)
+        study = Study(self._service, StudyRecord.of(message), space)
+        if source is not None:
+            over: list[AnyState] = ["completed", "failed", "infeasible", "pruned"]
+            study.add_trials(source.iter_trials(states=over, reports=True))
+        return study
 
     def load_study(self, name: str) -> Study:
         """Return the study of this name."""
@@ -251,6 +273,7 @@ def create_study(
     pruner: Component | None = None,
     attributes: Mapping[str, Any] | None = None,
     constraints: Sequence[str] = (),
+    from_: str | Study | None = None,
     exist_ok: bool = False,
     warn: bool = True,
     db: str | os.PathLike[str] | None = None,
@@ -297,6 +320,10 @@ def create_study(
     constraints : list of str
         Limits of metrics, such as ``"latency <= 10"``. Those of parameters belong to
         the space.
+    from_ : str or Study, optional
+        Study, by name in the same place, whose settings are taken over where none are given,
+        and also its finished trials. A warning names those that do not fit. They do not count
+        towards max_trials.
     exist_ok : bool
         Whether to continue a study of this name with the same space and objectives.
         Larger limits raise its own. It keeps its other settings, and a warning names
@@ -350,6 +377,7 @@ def create_study(
         pruner=pruner,
         attributes=attributes,
         constraints=constraints,
+        from_=from_,
         exist_ok=exist_ok,
         warn=warn,
     )

@@ -93,10 +93,13 @@ class _Generation:
         return self.left == 0
 
     def status(self) -> StudyStatus:
-        """Return the state of this study, with max_trials of the series."""
+        """Return the state of this study, with max_trials and counted of the series."""
         s = self.service.status(self.name)
-        before = 0 if self.left < 0 else self.limit - max(1, self.left)
-        return dataclasses.replace(s, max_trials=s.max_trials and s.max_trials + before)
+        if self.left < 0 or not s.max_trials:
+            return s
+        before = self.limit - self.left  # trials that count in the ones before
+        most = s.max_trials + before - self.spent  # as a study has a place at least
+        return dataclasses.replace(s, max_trials=most, counted=s.counted + before)
 
     def extend(self, limits: JSON) -> None:
         """Raise limits by more."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._codec import JSON, ParamValue, described, said
 from ._domains import check_values, complete, fit, nearby
-from ._errors import InvalidRequest, TrialPruned
+from ._errors import Error, InvalidRequest, TrialPruned
 from ._lease import LEASE, heartbeats
 from ._service import AnyState, Service, Verdict
 from ._space import Parameter, Space, coerce, encode_config, same_values
@@ -198,6 +198,7 @@ class Held:
         self.asked: Mapping[str, ParamValue] = {}
         self.domains: dict[str, Parameter] = {}
         self.stop, self.stop_reason, self.told = False, "", False
+        self.interrupted = False  # by Ctrl-C or the end of the run, and not by the objective
         self._reported: set[tuple[str, int]] = set()  # metrics and steps of this pass
         self._shift, self._last = 0, 0
         source.begin(self)
@@ -248,6 +249,12 @@ class Held:
         view = self.source.settle(self, outcome)
         self.told = True
         heartbeats.remove(self)
+        if self.interrupted and self.view.origin == "enqueued":
+            try:  # what the user enqueued runs later
+                params = self.source.shown(self.at, self.view).params
+                self.source.enqueue(params, self.view.attributes)
+            except Error as e:
+                log.warning("trial %d is not enqueued again, %s", self.number, e)
         return view
 
     def settle(self, outcome: JSON) -> tuple[TrialView, InvalidRequest | None]:
@@ -269,6 +276,7 @@ class Held:
         if isinstance(e, TrialPruned):
             return goals.outcome(state="pruned", message=said(e))
         ours = isinstance(e, Exception)
+        self.interrupted = not ours
         return goals.outcome(
             state="failed",
             reason="crash" if ours else "cancelled",

@@ -180,6 +180,7 @@ class Run:
             self._cancel(held, e)
 
     def _cancel(self, held: Held, e: BaseException) -> None:
+        held.interrupted = True
         message = f"the run ended with {type(e).__name__}"
         outcome = held.source.goals.outcome(state="failed", reason="cancelled", message=message)
         try:

@@ -102,6 +102,13 @@ def encode_limits(max_trials: int, timeout: float | None, max_cost: float) -> JS
     return limits
 
 
+def taken_over(spec: JSON, base: JSON) -> JSON:
+    """Return a specification with the settings of another where it has none."""
+    none = {"maxTrials": "0", "maxCost": 0.0, "patience": "0", "maxRetries": MAX_RETRIES}
+    keys = [k for k in SETTINGS if k != "seed" and k in base and spec.get(k) == none.get(k)]
+    return {**spec, **{k: base[k] for k in keys}}
+
+
 def larger_limits(spec: JSON, given: JSON) -> JSON:
     """Return the limits that are larger than those of a study that exists."""
     decode: dict[str, Callable[[Any], float]] = {
