@@ -47,13 +47,6 @@ func CountText(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-func JoinOr(words []string, none string) string {
-	if len(words) == 0 {
-		return none
-	}
-	return strings.Join(words, ", ")
-}
-
 // NoteCommands writes commands to stderr, each with its purpose.
 func (g *Globals) NoteCommands(cmd *cobra.Command, commands [][2]string) {
 	g.Note(cmd, "Next:")
@@ -162,12 +155,6 @@ func Wrap(text string, limit int, indent string) string {
 		column += n
 	}
 	return b.String()
-}
-
-// ModuleVersion is the version without the commit.
-func ModuleVersion() string {
-	v, _, _ := strings.Cut(Version(), " ")
-	return v
 }
 
 // VersionLine is the output of the command version and of the flag --version.

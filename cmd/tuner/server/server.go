@@ -157,7 +157,7 @@ func runUI(cmd *cobra.Command, g *cli.Globals, address string) (err error) {
 	if err := tryService(cmd.Context(), svc); err != nil { // before a browser shows it
 		return err
 	}
-	err = serve.Page(cmd.Context(), svc, address, g.Connection(), cli.ModuleVersion(), g.Logger(cmd, slog.LevelWarn), func(url string) {
+	err = serve.Page(cmd.Context(), svc, address, g.Connection(), strings.Fields(cli.Version())[0], g.Logger(cmd, slog.LevelWarn), func(url string) {
 		fmt.Fprintln(cmd.OutOrStdout(), url)
 	})
 	return inFlags(err)

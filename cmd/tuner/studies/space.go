@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -198,7 +199,7 @@ func WhenText(p space.Parameter) string {
 	for _, c := range p.When {
 		words = append(words, c.Parent+" = "+join(c.Values))
 	}
-	return cli.JoinOr(words, "always")
+	return cmp.Or(strings.Join(words, ", "), "always")
 }
 
 // join lists the first few values.
