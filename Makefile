@@ -24,7 +24,7 @@ nightly: ## what CI leaves out: bench, all of race, paths, fuzz, torture, plante
 	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 	$(MAKE) --no-print-directory torture-ci planted
 	$(MAKE) --no-print-directory postgres-ci
-	$(MAKE) --no-print-directory test-ci
+	$(MAKE) --no-print-directory test-ci pictures
 	$(MAKE) --no-print-directory test-cuda
 	$(MAKE) --no-print-directory katib
 	$(MAKE) --no-print-directory deploy
@@ -112,6 +112,10 @@ vendor-ui: ## fetch the foreign files of the web page and of its tests from npm,
 	  echo "sha512-$$(openssl dgst -sha512 -binary $$work/*.tgz | base64 -w0)" | grep -qxF "$$(awk '$$1 == "package" {print $$3}' $$dir/vendor.sum)"; \
 	  awk '$$1 == "file" {print $$4, $$2}' $$dir/vendor.sum | while read -r from to; do cp $$work/package/$$from $$dir/$$to; done; rm -rf $$work; done
 	go test -count=1 -run TestVendor ./tuner/web
+
+# Thirteen kinds of studies at 1280, 768 and 390 pixels, in both schemes.
+pictures: ## save pictures of the page in bin/pictures (needs Chromium; 4 minutes)
+	mkdir -p bin/pictures && BKB_SHOTS=$(CURDIR)/bin/pictures go test -count=1 -timeout 20m -run 'TestBrowserKinds$$' ./tuner/web
 
 PKG ?= ./...
 FUZZTIME ?= 30s

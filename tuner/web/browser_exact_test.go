@@ -102,7 +102,7 @@ parameters:
 			switch title {
 			case "worker":
 				column = "worker"
-			case "trial", "state", "duration", "seconds", "message", "message and other metrics":
+			case "trial", "state", "duration", "seconds", "message", "message, metrics":
 				continue
 			}
 			if want[column] == nil {

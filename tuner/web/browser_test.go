@@ -222,10 +222,10 @@ func (b *browser) shoot(t testing.TB, name string) {
 	}
 	var picture []byte
 	b.do(t, chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		picture, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).Do(ctx)
+		picture, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(60).Do(ctx)
 		return err
 	}))
-	if err := os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".webp"), picture, 0o644); err != nil {
 		t.Error(err)
 	}
 }

@@ -184,6 +184,9 @@ func (t *Table) line(cells []string, widths []int, color func(column int, cell s
 			continue
 		}
 		text := Short(cell, widths[i])
+		if i == 0 { // a name
+			text = Middle(cell, widths[i])
+		}
 		escape := ""
 		if painted {
 			escape = color(i, cell)

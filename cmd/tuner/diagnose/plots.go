@@ -46,9 +46,12 @@ func newStudyPlots(ctx context.Context, svc tuner.Service, view tuner.Study) (*s
 	return p, nil
 }
 
+// The most characters of a study in a title, and of a mark among the lines.
+const titleName, markText = 32, 14
+
 // plot adds a plot, with the study in its title.
 func (p *studyPlots) plot(name, title string, x, y figure.Axis) *figure.Plot {
-	return p.drawn.Plot(name, title+" · "+p.view.Name, x, y)
+	return p.drawn.Plot(name, title+" · "+cli.Middle(p.view.Name, titleName), x, y)
 }
 
 // plotKinds are the kinds of plots, in their order.
@@ -225,14 +228,14 @@ type coordinate struct {
 
 func (p *studyPlots) coordinate(a space.Axis) coordinate {
 	c := coordinate{column: p.columns.Find("parameter/" + a.Parameter)}
-	if a.Levels > 0 && a.Levels <= 32 {
+	if q, _ := p.view.Spec.Space.Lookup(a.Parameter); a.Levels > 0 && a.Levels <= 32 && (q.Type == space.TypeCategorical || q.Type == space.TypeOrdinal) {
 		c.spread = 0.3 / float64(a.Levels)
 	}
 	return c
 }
 
-// at returns the coordinate of a trial, NaN if the parameter is inactive. Values of a short
-// list are spread a little, so that trials do not hide each other.
+// at returns the coordinate of a trial, NaN if the parameter is inactive. Values without
+// numbers are spread a little, so that trials do not hide each other.
 func (c coordinate) at(i int) float64 {
 	u := c.column.At(i)
 	if u == tuner.InactiveCoordinate {
@@ -314,7 +317,7 @@ func (p *studyPlots) parallel() {
 	var axes []coordinate
 	var bases []float64 // of the axes, above the strip for inactive parameters
 	for i, a := range p.view.Spec.Space.Axes() {
-		c := p.coordinate(a)
+		c := coordinate{column: p.columns.Find("parameter/" + a.Parameter)}
 		axes, plot.Names = append(axes, c), append(plot.Names, a.Parameter)
 		base := 0.0
 		if a.Conditional {
@@ -324,7 +327,7 @@ func (p *studyPlots) parallel() {
 		bases = append(bases, base)
 		for k, m := range c.marks() {
 			if len(c.column.Ticks) <= 6 || k%2 == 0 {
-				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: base + (1-base)*m.At, Text: m.Text})
+				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: base + (1-base)*m.At, Text: cli.Middle(m.Text, markText)})
 			}
 		}
 	}

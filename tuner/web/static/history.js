@@ -4,7 +4,7 @@
 import { count, css, h, number, onScheme, onWidth, quote, trialStateNames, trialURL } from "./dom.js";
 import { column, scale, ticks } from "./columns.js";
 import { figure } from "./figure.js";
-import { titled } from "./lines.js";
+import { titled, wholes } from "./lines.js";
 import { points, ratio, tips } from "./plot.js";
 
 const mostMarks = 4000; // trials up to which each one that failed or was pruned is marked
@@ -117,7 +117,7 @@ export function history(s, signal) {
     const options = {
       width: box.clientWidth, height: box.clientHeight,
       scales: { x: { time: Boolean(time), range: (/** @type {any} */ _, /** @type {number} */ a, /** @type {number} */ b) => (a === bestX[0] && b === last ? [first - side, last + side] : [a, b]) }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
-      axes: [{ ...axis, ...titled(time ? "end of the trial" : "trial"), size: time ? 44 : 30, values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
+      axes: [{ ...axis, ...titled(time ? "end of the trial" : "trial"), size: time ? 44 : 30, ...(!time && { incrs: wholes }), values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
         { ...axis, ...titled(s.objective().name), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       cursor: { points: { show: false }, y: false },
       legend: { show: false },

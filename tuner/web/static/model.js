@@ -146,12 +146,12 @@ export function diagnosis(s, signal) {
   let facts = /** @type {any[][]} */ ([]);
   async function update() {
     let d;
+    if (!s.modelled()) return body.replaceChildren(h("p", { class: "empty" }, "The proposer of this study uses no model."));
     try {
       d = await call("GetDiagnosis", { parent: `studies/${s.name}` }, signal);
     } catch (e) {
       if (signal.aborted) return;
-      const reason = /** @type {any} */ (e).reason;
-      body.replaceChildren(h("p", { class: reason === "UNSUPPORTED" ? "empty" : "error" }, reason === "UNSUPPORTED" ? "The proposer of this study uses no model." : /** @type {any} */ (e).message));
+      body.replaceChildren(h("p", { class: "error" }, /** @type {any} */ (e).message));
       return;
     }
     s.diagnosis = d;

@@ -185,7 +185,7 @@ export class Study {
     const d = this.diagnosis;
     if (!this.modelled()) return `the proposer ${this.info.spec.proposer.name} has no model`;
     if (d?.state === "MODEL_STATE_AT_NEXT_ASK") return "the next ask makes the model";
-    if (d?.missingResults) return `the model needs ${count(Number(d.missingResults))} more results`;
+    if (d?.missingResults) return `the model needs ${count(Number(d.missingResults))} more ${Number(d.missingResults) === 1 ? "result" : "results"}`;
     return "the mean of the model appears once there is one";
   }
   /** anything tells whether a trial has completed. */

@@ -65,7 +65,7 @@ export function trials(s, selection) {
       ...limited(t).map((c) => of("m", c)),
       { key: "took", title: "duration", value: (i) => ended[i] - started[i], text: (i) => (ended[i] >= started[i] ? duration(ended[i] - started[i]) : "–") },
       ...(worker ? [{ key: "worker", title: "worker", value: (/** @type {number} */ i) => worker.data[i], text: (/** @type {number} */ i) => worker.labels?.[worker.data[i]] ?? "" }] : []),
-      ...(offline ? [] : [{ key: "told", title: "message and other metrics", value: (/** @type {number} */ i) => states[i], text: () => "", cell: (/** @type {number} */ i) => h("span", { class: "told", "data-told": states[i] ? i : "" }) }]),
+      ...(offline ? [] : [{ key: "told", title: "message, metrics", value: (/** @type {number} */ i) => states[i], text: () => "", cell: (/** @type {number} */ i) => h("span", { class: "told", "data-told": states[i] ? i : "" }) }]),
       ...parameters(t).map((c) => {
         const read = exact(t, c);
         return { key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.axis.levels ? c.data[i] : read(i)), text: (/** @type {number} */ i) => exactly(read(i)) };
