@@ -140,10 +140,11 @@ func (o *Operator) leaveDevice(err error) {
 }
 
 // devicePass is a pass in steps, each of all rows. The functions of the caller run on its
-// goroutine between them. If the device fails, the CPU makes the step that failed.
+// goroutine between them. If the device fails, the CPU makes the step that failed,
+// or all of KᵀKv.
 func (o *Operator) devicePass(ctx context.Context, r request, c int) error {
 	if r.forward && r.backward && r.u == nil && r.f == nil && ctx.Err() == nil {
-		// If there is an error, or a number that is not finite, the steps find where.
+		// The steps below find where a number is not finite.
 		err := o.gpu.Gram(o.acc, r.v, c)
 		if err == nil && checkFiniteMatrix("the product", o.acc, c, 0) == nil {
 			return nil
@@ -291,7 +292,7 @@ func (g *Gram) Factor(shift, tolerance float64, perm []int) (l []float64, f gpu.
 	if err != nil {
 		return nil, nil, 0, false
 	}
-	if f != nil && checkLower(l, n) != nil {
+	if f != nil && checkLower(l, n, rank) != nil {
 		if err := f.Close(); err != nil {
 			gpu.Warn(err)
 		}
@@ -300,12 +301,12 @@ func (g *Gram) Factor(shift, tolerance float64, perm []int) (l []float64, f gpu.
 	return l, f, rank, true
 }
 
-// checkLower checks the lower triangle of L, n×n.
-func checkLower(l []float64, n int) error {
+// checkLower checks the lower triangle of L, n×rank with rows n apart.
+func checkLower(l []float64, n, rank int) error {
 	const piece = 64
 	return inorder.Blocks(n, piece, runtime.GOMAXPROCS(0), func(i0, i1 int) error {
 		for i := i0; i < i1; i++ {
-			if err := checkFiniteMatrix("L", l[i*n:][:i+1], n, i); err != nil {
+			if err := checkFiniteMatrix("L", l[i*n:][:min(i+1, rank)], n, i); err != nil {
 				return err
 			}
 		}

@@ -135,6 +135,39 @@ func TestDeviceContract(t *testing.T) {
 	}
 }
 
+// A matrix of low rank is factored where it is, and the columns that are left over count for
+// nothing.
+func TestDeviceFactorOfLowRank(t *testing.T) {
+	const n, d = 600, 5
+	cudatest.Use(t, "cuda:0")
+	gpu.OnWarning(func(m string) { t.Error(m) })
+	defer gpu.OnWarning(nil)
+	x := gaussianRows(d)(rand.New(rand.NewPCG(4, 0)), n)
+	k := must(kernel.NewLinear(1))
+	want := value(kernel.Gramian(k, x))
+	g := value(kernel.NewGram(k, x))
+	perm := make([]int, n)
+	l, f, rank, done := g.Factor(0, 1e-10, perm)
+	if !done || rank != d {
+		t.Fatalf("rank %d, done %t, want %d on the device", rank, done, d)
+	}
+	for i := range n {
+		for j := range i + 1 {
+			s := -want[perm[i]*n+perm[j]]
+			for c := range min(j+1, d) {
+				s += l[i*n+c] * l[j*n+c]
+			}
+			if math.Abs(s) > 1e-10 {
+				t.Fatalf("LLᵀ is %g off at %d, %d", s, i, j)
+			}
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
+}
+
 // K(X, X) of the device is symmetric to the bit, with the diagonal of the kernel and equal
 // rows for equal inputs. It is that of the CPU up to rounding.
 func TestDeviceGramian(t *testing.T) {
@@ -368,9 +401,23 @@ func TestDeviceLostInProduct(t *testing.T) {
 	if err := op.GramFunc(background, want, v, count); err != nil {
 		t.Fatal(err)
 	}
+	plain, again := make([]float64, 40), make([]float64, 40)
+	if err := op.Gram(background, plain, v, nil); err != nil {
+		t.Fatal(err)
+	}
 	var warnings []string
 	gpu.OnWarning(func(m string) { warnings = append(warnings, m) })
 	defer gpu.OnWarning(nil)
+	cudatest.Use(t, "cuda:3")
+	lost, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 40), kernel.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireOnDevice(t, lost)
+	os.Setenv("FAKE_CUDA_LOSE", "4") // in KᵀKv, which the CPU then makes
+	if err := lost.Gram(background, again, v, nil); err != nil || !slices.Equal(again, plain) || lost.OnDevice() {
+		t.Errorf("KᵀKv differs from that of the CPU after the loss (%v), or is still on the device: %t", err, lost.OnDevice())
+	}
 	for launch, device := range map[string]string{"2": "cuda:1", "4": "cuda:2"} { // in Kv, in Kᵀu
 		cudatest.Use(t, device)
 		op, err := kernel.NewOperator(k, kernel.FromRows(x), x.Slice(0, 40), kernel.Options{Workers: 1})

@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -27,6 +28,12 @@ func TestPTX(t *testing.T) {
 	}
 }
 
+var spills = regexp.MustCompile(`(\d+) bytes spill stores`)
+
+// mostSpilled is what fused products in float32 spill. A second block on a multiprocessor makes
+// them a tenth faster all the same (docs/gpu.md).
+const mostSpilled = 256
+
 // TestAssemble lets NVIDIA's assembler read the PTX, where $PTXAS or the path has it. Some
 // wheels of PyPI contain it, such as triton.
 func TestAssemble(t *testing.T) {
@@ -44,9 +51,9 @@ func TestAssemble(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, %s: %v\n%s", file, arch, err, out)
 			}
-			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "spill") && !strings.Contains(line, " 0 bytes spill stores, 0 bytes spill loads") {
-					t.Errorf("%s, %s: a kernel needs more registers than there are:%s", file, arch, line)
+			for _, spill := range spills.FindAllSubmatch(out, -1) {
+				if bytes, _ := strconv.Atoi(string(spill[1])); bytes > mostSpilled {
+					t.Errorf("%s, %s: a kernel spills %d bytes of registers, more than %d", file, arch, bytes, mostSpilled)
 				}
 			}
 		}

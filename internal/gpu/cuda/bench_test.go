@@ -47,7 +47,7 @@ func (d *device) timed(f func() error) (ms float64, err error) {
 }
 
 // peaks returns operations and bytes a millisecond that the clocks and units of a device allow.
-// A multiprocessor has 128 lanes for float32 from capability 8.6 on, and in 9.0.
+// A multiprocessor has 128 lanes for float32 from capability 8.6 on, and before 64.
 func (d *device) peaks(b *testing.B) (flops, bytes float64) {
 	b.Helper()
 	if !cudatest.Real() {
@@ -64,7 +64,11 @@ func (d *device) peaks(b *testing.B) (flops, bytes float64) {
 		}
 		return float64(v)
 	}
-	flops = read(cu.MultiprocessorCount) * 128 * 2 * read(cu.ClockRate)
+	lanes := 128.0
+	if c := d.info.Capability; c == "7.5" || c == "8.0" {
+		lanes = 64
+	}
+	flops = read(cu.MultiprocessorCount) * lanes * 2 * read(cu.ClockRate)
 	bytes = 2 * read(cu.MemoryClockRate) * read(cu.GlobalMemoryBusWidth) / 8
 	b.Logf("%s: peaks %.4g Tflop/s in float32, %.4g GB/s", d.info.Model, flops/1e9, bytes/1e6)
 	return flops, bytes

@@ -86,7 +86,7 @@ func (d *device) newFactor(n int64) (*factor, error) {
 		if err != nil {
 			return err
 		}
-		if need := 8 * n * (n + usual); need > free {
+		if need := 8 * n * (n + edge + 2*usual); need > free { // with inverses, right-hand sides and solutions
 			return &gpu.MemoryError{Device: d.info.Name, What: fmt.Sprintf("a factor of %d rows", n), Need: need, Free: free}
 		}
 		if f.l, err = f.all.alloc(8 * n * n); err != nil {
@@ -136,9 +136,9 @@ func (f *factor) finish() error {
 	return upload(f.d, f.status, []int64{-1}) // the solutions look at it
 }
 
-// update is the kernel of that name, for C with all of its rows.
+// update is the kernel of that name for a square C, of which it computes the lower triangle.
 func (f *factor) update(c cu.DevicePtr, rows int64, a cu.DevicePtr, ai, al int64, weights cu.DevicePtr, depth int64, alpha, beta float64, lean int64) error {
-	return f.d.launch("update", (rows+2*edge-1)/(2*edge), (rows+edge-1)/edge, c, f.stride, rows, rows, a, ai, al, a, ai, al, weights, depth, alpha, beta, int64(1), lean)
+	return f.d.launch("update", (rows+2*edge-1)/(2*edge), (rows+edge-1)/edge, c, f.stride, rows, rows, a, ai, al, a, ai, al, weights, depth, alpha, beta, int64(1), lean, f.status)
 }
 
 // trailing subtracts the product of columns k ≤ l < k+width of L, rows from e on, from the
@@ -193,7 +193,7 @@ func (f *factor) pivoted(diagonal []float64, tolerance float64) ([]int64, error)
 		if err != nil {
 			return err
 		}
-		best, err := scratch.alloc(16 * ((n + 255) / 256)) // candidates of a kernel column, and the row that is chosen
+		best, err := scratch.alloc(16 * ((n + 255) / 256)) // candidates of the kernel column
 		if err != nil {
 			return err
 		}
@@ -266,47 +266,89 @@ func (f *factor) Solve(v []float64, c int, trans bool) error {
 	return f.d.do(func() error { return f.solve(v, int64(c), trans) })
 }
 
-// solve computes the solution beside the right-hand sides, in one launch.
+// fewColumns is the most right-hand sides that are solved one by one, each in one pass over L.
+const fewColumns = 16
+
+// solve computes few solutions beside the right-hand sides in one launch.
 func (f *factor) solve(v []float64, c int64, trans bool) error {
-	blocks, size := (f.rank+edge-1)/edge, f.rank*c
-	if f.inverse == 0 {
-		var err error
-		if f.inverse, err = f.all.alloc(8 * blocks * edge * edge); err != nil {
-			return err
-		}
-		if err := f.d.launch("invert", blocks, 1, f.l, f.stride, f.rank, f.inverse); err != nil {
-			return err
-		}
-	}
+	size := f.rank * c
 	if c > f.c {
 		if err := f.sized.free(); err != nil {
 			return err
 		}
 		f.c = 0
 		var err error
-		if f.v, err = f.sized.alloc(8 * (2*size + c)); err != nil {
+		if f.v, err = f.sized.alloc(8 * (size + f.rank*min(c, fewColumns) + fewColumns)); err != nil {
 			return err
 		}
 		f.c = c
 	}
-	out, tickets := f.v+cu.DevicePtr(8*size), f.v+cu.DevicePtr(16*size)
 	if err := upload(f.d, f.v, v[:size]); err != nil {
 		return err
 	}
+	out, solve := f.v, f.solveMany
+	if c <= fewColumns {
+		out, solve = f.v+cu.DevicePtr(8*size), f.solveFew
+	}
+	back := int64(0)
+	if trans {
+		back = 1
+	}
+	if err := solve(c, back); err != nil {
+		return err
+	}
+	return download(f.d, v[:size], out)
+}
+
+func (f *factor) solveFew(c, trans int64) error {
+	blocks, size := (f.rank+edge-1)/edge, f.rank*c
+	if f.inverse == 0 {
+		inverse, err := f.all.alloc(8 * blocks * edge * edge)
+		if err != nil {
+			return err
+		}
+		if err := f.d.launch("invert", blocks, 1, f.l, f.stride, f.rank, inverse); err != nil {
+			return err
+		}
+		f.inverse = inverse
+	}
+	out, tickets := f.v+cu.DevicePtr(8*size), f.v+cu.DevicePtr(16*size)
 	if err := cu.MemsetD32(out, math.MaxUint32, 2*size); err != nil {
 		return f.d.failed("cuMemsetD32", err)
 	}
 	if err := cu.MemsetD32(tickets, 0, 2*c); err != nil {
 		return f.d.failed("cuMemsetD32", err)
 	}
-	back := int64(0)
-	if trans {
-		back = 1
+	return f.d.launch("solve", blocks, c, f.l, f.stride, f.rank, f.inverse, f.v, out, c, trans, tickets)
+}
+
+// solveMany takes the blocks of rows in their order, or from the last to the first.
+func (f *factor) solveMany(c, trans int64) error {
+	row := func(i int64) cu.DevicePtr { return f.v + cu.DevicePtr(8*i*c) }
+	blocks := (f.rank + edge - 1) / edge
+	for b := range blocks {
+		if trans == 1 {
+			b = blocks - 1 - b
+		}
+		k := b * edge
+		width := min(edge, f.rank-k)
+		if err := f.d.launch("solve_block", (c+15)/16, 1, f.at(k, k), f.stride, width, row(k), int64(1), c, c, trans, f.status); err != nil {
+			return err
+		}
+		// The rows that are left lose L21·x, or L12ᵀ·x.
+		from, rest, a, ai, al := k+width, f.rank-k-width, f.at(k+width, k), f.stride, int64(1)
+		if trans == 1 {
+			from, rest, a, ai, al = 0, k, f.at(k, 0), 1, f.stride
+		}
+		if rest <= 0 {
+			continue
+		}
+		if err := f.d.launch("update", (rest+2*edge-1)/(2*edge), (c+edge-1)/edge, row(from), c, rest, c, a, ai, al, row(k), int64(1), c,
+			none, width, -1.0, 1.0, int64(0), int64(0), f.status); err != nil {
+			return err
+		}
 	}
-	if err := f.d.launch("solve", blocks, c, f.l, f.stride, f.rank, f.inverse, f.v, out, c, back, tickets); err != nil {
-		return err
-	}
-	return download(f.d, v[:size], out)
+	return nil
 }
 
 // Gram squares L with the weights and factors the result.

@@ -89,7 +89,7 @@ func TestFactor(t *testing.T) {
 				}
 			}
 			triangle := blocked.NewTriangle(blocked.New(n, n, l).Sub(0, 0, rank, rank))
-			for _, columns := range []int{1, 3, 70} {
+			for _, columns := range []int{1, 3, 16, 17, 70} {
 				for _, trans := range []bool{false, true} {
 					v := make([]float64, rank*columns)
 					for i := range v {

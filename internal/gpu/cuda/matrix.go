@@ -184,6 +184,9 @@ func (m *matrix) plan() error {
 	}
 	row := m.side * m.columns() * m.size // bytes of a panel of rows of K
 	need := m.sides() + m.vectors(usual)
+	if m.fills {
+		need += 8 * m.n * (edge + 2*usual) // of the factor
+	}
 	m.panels = 0
 	switch {
 	case need+row*m.np <= free-free/reserve:

@@ -40,17 +40,17 @@ template <int N> DEVICE void two(double (&to)[N], const double *from) {
 }
 
 // update sets C = beta C + alpha A diag(w) B', where element (i, l) of A is a[i*ai + l*al] and so
-// for B. A block computes ROWSxEDGE elements and a thread 8x4 of them. If lower is set, elements
+// for B. A block computes HEIGHTxEDGE elements and a thread 8x4 of them. If lower is set, elements
 // above the diagonal are left out. If lean is set, A' and B' are lower triangular and elements
-// above their diagonals count as 0.
+// above their diagonals count as 0. Nothing is done after a factorisation that has ended.
 KERNEL BOUNDS(2) void update(double *c, long cs, long rows, long columns, const double *a, long ai, long al, const double *b, long bi, long bl,
-		const double *w, long depth, double alpha, double beta, long lower, long lean) {
+		const double *w, long depth, double alpha, double beta, long lower, long lean, const long *status) {
 	enum { AS = HEIGHT + 2, BS = EDGE + 2 }; // so that few threads store to one bank
 	SHARED(double, as, 2 * DEPTH * AS, 0);
 	SHARED(double, bs, 2 * DEPTH * BS, 1);
 	int tx = THREAD & 15, ty = THREAD >> 4;
 	long i0 = BLOCK_X * HEIGHT, j0 = BLOCK_Y * EDGE, from = lean ? i0 : 0;
-	if (lower && j0 >= i0 + HEIGHT) return;
+	if (*status >= 0 || (lower && j0 >= i0 + HEIGHT)) return;
 	part<HEIGHT / 32> pa = {a, ai, al, rows, depth, i0, lean != 0};
 	part<EDGE / 32> pb = {b, bi, bl, columns, depth, j0, lean != 0};
 	double s[8][4];
@@ -161,7 +161,7 @@ DEVICE candidate better(candidate a, candidate b) {
 	return b.at >= 0 && (a.at < 0 || b.most > a.most || (b.most == a.most && b.at < a.at)) ? b : a;
 }
 
-// most returns the best candidate of the threads of a block, in the first thread.
+// most returns the best candidate of the threads of a block.
 DEVICE candidate most(candidate own, double *values, long *at) {
 	values[THREAD] = own.most;
 	at[THREAD] = own.at;
