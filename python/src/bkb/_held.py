@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._codec import JSON, ParamValue, described, said
-from ._domains import check_values, complete, fit, nearby
+from ._domains import check_fits, check_values, complete, fit, nearby
 from ._errors import Error, InvalidRequest, TrialPruned
 from ._lease import LEASE, heartbeats
 from ._service import AnyState, Service, Verdict
 from ._space import Parameter, Space, coerce, encode_config, same_values
-from ._views import StudyRecord, StudyStatus, TrialView
+from ._views import NewTrial, StudyRecord, StudyStatus, TrialView, encode_new
 
 log = logging.getLogger("bkb")
 
@@ -166,6 +166,32 @@ class Source:
         elif not propose:
             yield near
         yield from tries
+
+    def add_new(self, trials: Iterable[NewTrial]) -> tuple[list[int], list[str]]:
+        """Add trials, and say why trials of another study do not fit."""
+        self.newest()
+        space, left = self.space, []
+        messages: list[JSON] = []
+        copies: list[int | None] = []  # numbers of the trials that are copied
+        for trial in trials:
+            number = trial.number if isinstance(trial, TrialView) else None
+            try:
+                if isinstance(trial, TrialView):
+                    check_fits(trial, space, self.goals)
+                messages.append(encode_new(space, self.goals, trial))
+                copies.append(number)
+            except InvalidRequest as e:
+                if number is None:
+                    raise
+                left.append(f"trial {number}, because {e}")
+        while True:
+            try:
+                return self.add(messages), left
+            except InvalidRequest as e:  # those before it are added, and are not added again
+                if e.index is None or copies[e.index] is None:
+                    raise
+                left.append(f"trial {copies.pop(e.index)}, because {e}")
+                del messages[e.index]
 
     def add(self, messages: Iterable[JSON]) -> list[int]:
         """Add trials in the form of the wire, and return their numbers."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 from . import _errors
 from ._codec import JSON, integer, number, plain
 from ._define import Series
-from ._domains import check_fits
 from ._errors import InvalidRequest, TrialPruned
 from ._goals import MARK, Reason, State
 from ._held import Held, Source
@@ -30,7 +29,6 @@ from ._views import (
     StudyStatus,
     Suggestion,
     TrialView,
-    encode_new,
 )
 
 if TYPE_CHECKING:
@@ -312,38 +310,15 @@ class Study:
         """
         if isinstance(trials, (Mapping, TrialView)):
             raise InvalidRequest("trials is one trial, give a list of trials")
-        self._source.newest()
-        space, left = self.space, []
-        messages: list[JSON] = []
-        copies: list[int | None] = []  # numbers of the trials that are copied
-        for trial in trials:
-            number = trial.number if isinstance(trial, TrialView) else None
-            try:
-                if isinstance(trial, TrialView):
-                    check_fits(trial, space, self._goals)
-                messages.append(encode_new(space, self._goals, trial))
-                copies.append(number)
-            except InvalidRequest as e:
-                if number is None:
-                    raise
-                left.append(f"trial {number}, because {e}")
-        while True:
-            try:
-                numbers = self._source.add(messages)
-                break
-            except InvalidRequest as e:  # those before it are added, and are not added again
-                if e.index is None or copies[e.index] is None:
-                    raise
-                left.append(f"trial {copies.pop(e.index)}, because {e}")
-                del messages[e.index]
+        numbers, left = self._source.add_new(trials)
         if left:
+            more = "; …" if len(left) > MOST_SAID else ""
             log.warning(
-                "study %s, %d trials are added and %d are not, %s%s",
+                "study %s, %d trials are added and %d are not, %s",
                 self.name,
                 len(numbers),
                 len(left),
-                "; ".join(left[:MOST_SAID]),
-                "; …" if len(left) > MOST_SAID else "",
+                "; ".join(left[:MOST_SAID]) + more,
             )
         return numbers
 

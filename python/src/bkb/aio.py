@@ -12,7 +12,7 @@ import functools
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _client, _errors, _optimize, _study
@@ -88,11 +88,21 @@ class Study:
 
     @overload
     async def ask(
-        self, count: None = None, *, worker: str = "", lease: float | None = None
+        self,
+        count: None = None,
+        *,
+        worker: str = "",
+        lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Trial: ...
     @overload
     async def ask(
-        self, count: int | Literal["auto"], *, worker: str = "", lease: float | None = None
+        self,
+        count: int | Literal["auto"],
+        *,
+        worker: str = "",
+        lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> list[Trial]: ...
     async def ask(
         self,
@@ -100,11 +110,13 @@ class Study:
         *,
         worker: str = "",
         lease: float | None = None,
+        fixed: Mapping[str, Any] | None = None,
     ) -> Trial | list[Trial]:
         """Get a trial to run, or a list of some."""
+        ask: Any = functools.partial(self.sync.ask, worker=worker, lease=lease, fixed=fixed)
         if count is None:
-            return Trial(await asyncio.to_thread(self.sync.ask, worker=worker, lease=lease))
-        asked = await asyncio.to_thread(self.sync.ask, count, worker=worker, lease=lease)
+            return Trial(await asyncio.to_thread(ask))
+        asked: list[_study.Trial] = await asyncio.to_thread(ask, count)
         return [Trial(t) for t in asked]
 
     async def tell(self, trial: Trial | int, value: Any = None, **options: Any) -> TrialView:
