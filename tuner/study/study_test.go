@@ -629,18 +629,24 @@ func TestExtend(t *testing.T) {
 		cmd    Extend
 		want   Raised
 	}{
-		"trials": {func(h *harness) {
-			h.ask(Ask{Count: 2})
-			h.must(Tell{Trial: 0, Outcome: loss(1)})
-			h.must(Tell{Trial: 1, Outcome: loss(1)})
+		"trials": {
+			func(h *harness) {
+				h.ask(Ask{Count: 2})
+				h.must(Tell{Trial: 0, Outcome: loss(1)})
+				h.must(Tell{Trial: 1, Outcome: loss(1)})
+			},
+			Extend{MaxTrials: 3, More: true},
+			Raised{5, time.Hour, 10},
 		},
-			Extend{MaxTrials: 3, More: true}, Raised{5, time.Hour, 10}},
-		"trials to": {func(h *harness) {
-			h.ask(Ask{Count: 2})
-			h.must(Tell{Trial: 0, Outcome: loss(1)})
-			h.must(Tell{Trial: 1, Outcome: loss(1)})
+		"trials to": {
+			func(h *harness) {
+				h.ask(Ask{Count: 2})
+				h.must(Tell{Trial: 0, Outcome: loss(1)})
+				h.must(Tell{Trial: 1, Outcome: loss(1)})
+			},
+			Extend{MaxTrials: 3},
+			Raised{3, time.Hour, 10},
 		},
-			Extend{MaxTrials: 3}, Raised{3, time.Hour, 10}},
 		"cost":    {func(h *harness) { h.ask(Ask{}); h.must(Tell{Trial: 0, Outcome: costly(12)}) }, Extend{MaxCost: 5, More: true}, Raised{2, time.Hour, 17}},
 		"cost to": {func(h *harness) { h.ask(Ask{}); h.must(Tell{Trial: 0, Outcome: costly(12)}) }, Extend{MaxCost: 20}, Raised{2, time.Hour, 20}},
 		"time":    {func(h *harness) { h.now = h.now.Add(3 * time.Hour); h.must(Finish{Reason: FinishedTime}) }, Extend{Timeout: time.Minute, More: true}, Raised{2, 3*time.Hour + time.Minute, 10}},
