@@ -21,7 +21,7 @@ var (
 		Doc: "the ridge λ, per sample",
 	}
 	centersParameter = Parameter{
-		Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n",
+		Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, and 2000 or more for learned length scales",
 		Doc: "the number of centres M",
 	}
 	samplerParameter = Parameter{
@@ -85,6 +85,16 @@ func SamplerNamed(name string) (s sketch.Sampler, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// centers returns M, or 0 for the default of the learner. Learned length scales have many centres,
+// because λ is learned for rows that are all centres, and a kernel with short ones needs them.
+func (r reader) centers(p Problem) int {
+	auto := 0
+	if rows := learnFits[len(learnFits)-1].rows; r.learns() && p.Rows > 0 {
+		auto = min(p.Rows, max(rows, int(10*math.Sqrt(float64(p.Rows)))))
+	}
+	return r.count("centers", auto)
 }
 
 func (r reader) sampler() sketch.Sampler {
@@ -162,7 +172,7 @@ they have large leverage scores (§5.3). With --loss huber or quantile it takes 
 			lambda = r.ridge(k, p)
 		}
 		return falkon.Params{
-			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),
+			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.centers(p),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Solver: r.solver(), Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
 			Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
@@ -220,7 +230,7 @@ step (Marteau-Ferey, Bach and Rudi, 2019).`,
 		k, err := r.kernel(p)
 		return falkon.LogisticParams{
 			Params: falkon.Params{
-				Kernel: k, Lambda: r.real("lambda", 0), Centers: r.count("centers", 0),
+				Kernel: k, Lambda: r.real("lambda", 0), Centers: r.centers(p),
 				Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 				Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0),
 				Factorization: r.factorization(), Epsilon: r.real("epsilon", 0), Precision: r.precision(), Distances: r.distances(),
@@ -276,7 +286,7 @@ which early stopping takes the place of λ.`,
 			lambda = r.ridge(k, p)
 		}
 		return nystrom.Params{
-			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.count("centers", 0),
+			Kernel: k, Lambda: r.real("lambda", lambda), Centers: r.centers(p),
 			Sampler: r.sampler(), SamplerLambda: r.real("sampler-lambda", 0),
 			Solver: solver, StepSize: r.real("step-size", 0), BatchSize: r.count("batch-size", 0),
 			Iterations: r.count("iterations", 0), Tolerance: r.real("tolerance", 0), Precision: r.precision(), Distances: r.distances(),

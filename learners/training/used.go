@@ -15,8 +15,8 @@ import (
 func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u := used{reader{a, a.Resolve(v)}, p}
 	u.lambda()
+	u.centers() // before the lengths, which are learned for these
 	u.lengths()
-	u.centers()
 	u.features(m)
 	u.setLoss()
 	switch a.Name {
@@ -85,6 +85,10 @@ func (u used) lambda() {
 func (u used) centers() {
 	n := u.p.Rows
 	if s := u.v["sampler"]; !u.auto("centers") || s != Auto && s != "uniform" && s != "rpcholesky" {
+		return
+	}
+	if m := u.reader.centers(u.p); m > 0 {
+		u.count("centers", m)
 		return
 	}
 	if u.a.Name == nystromAlgorithm.Name {
