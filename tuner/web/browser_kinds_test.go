@@ -410,3 +410,64 @@ func TestBrowserCopies(t *testing.T) {
 	}
 	b.clean(t, "copies")
 }
+
+// TestBrowserFilter filters the list of trials, reads why one failed, and compares the
+// hypervolume with counting cells of a grid.
+func TestBrowserFilter(t *testing.T) {
+	chromium(t)
+	s := allKinds(t)
+	r := start(t, s, server.Options{}, loopback)
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	all, _, err := s.Trials(t.Context(), "one", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := 0
+	for _, trial := range all {
+		if trial.Worker == "gpu-slow" && trial.Config.Number("lr") < 0.003 {
+			slow++
+		}
+	}
+	b.open(t, "/studies/one#trials", "table.trials td")
+	b.fill(t, "input[type=search]", "lr<0.003 gpu-slow")
+	b.until(t, fmt.Sprintf(`document.querySelector(".view .readout").textContent === "%d of %d trials"`, slow, len(all)))
+	b.fill(t, "input[type=search]", "rate<1")
+	b.until(t, `document.querySelector(".view .readout").textContent.includes("rate<1 names no column")`)
+	b.fill(t, "input[type=search]", "state=failed")
+	b.until(t, `document.querySelectorAll("table.trials [data-compare]").length === 1 && document.querySelector(".told").title.includes("CUDA out of memory")`)
+	const seed = 11
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for d := 2; d <= 4; d++ {
+		const cells = 8 // points lie on the grid, so counting is exact
+		var points [][]float64
+		for range 7 {
+			p := make([]float64, d)
+			for k := range p {
+				p[k] = float64(rng.IntN(cells)) / cells
+			}
+			points = append(points, p)
+		}
+		covered, total := 0, 1
+		for range d {
+			total *= cells
+		}
+		for c := range total {
+			if slices.ContainsFunc(points, func(p []float64) bool {
+				rest := c
+				for _, v := range p {
+					if float64(rest%cells)/cells < v {
+						return false
+					}
+					rest /= cells
+				}
+				return true
+			}) {
+				covered++
+			}
+		}
+		want := float64(covered) / float64(total)
+		b.until(t, fmt.Sprintf(`(() => { if (!window.front) import(document.querySelector("script[type=module]").src.replace("app.js", "front.js")).then((m) => (window.front = m)); return window.front !== undefined; })() && Math.abs(window.front.volume(%s) - %g) < 1e-12`, strings.ReplaceAll(fmt.Sprint(points), " ", ","), want))
+	}
+	b.clean(t, "filter")
+}
