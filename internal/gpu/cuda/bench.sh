@@ -19,7 +19,7 @@ step() {
 	at=$(($(date +%s) - began))
 	[ $at -lt 480 ] || { failed=1 && echo "$name: left out after 8 minutes" && return; }
 	echo "== $name, at $at s"
-	timeout -k 5 "$limit" "$@" >"$logs/$name.log" 2>&1 || { failed=1 && echo "$name: exit status $?"; }
+	timeout -k 5 "$limit" "$@" >"$logs/$name.log" 2>&1 || { echo "$name: exit status $?" && failed=1; }
 	grep -vE '^ *(=== |--- PASS|goos|goarch|pkg)' "$logs/$name.log" | cut -c1-300
 }
 timeout 60 ./tuner devices -f json | grep -q '"cuda:0"' || { echo "bench-cuda: there is no CUDA device; see docs/gpu.md"; exit 1; }
