@@ -246,7 +246,7 @@ func (t *trainer) compare(ctx context.Context) error {
 		if diverged := (*learners.DivergenceError)(nil); err != nil && !errors.As(err, &diverged) {
 			return false, err
 		}
-		if better = err == nil && a.err < with; better {
+		if better = err == nil && a.err < leastGain*with; better {
 			with = a.err
 		}
 		if better && a.err < best.err {
@@ -254,13 +254,18 @@ func (t *trainer) compare(ctx context.Context) error {
 		}
 		return better, nil
 	}
-	if _, err := learned(t.run.Values); err != nil {
+	// Learned length scales are better as they are, with their λ, than at the median distance.
+	values := maps.Clone(t.run.Values)
+	if _, given := values[lengthScaleName]; !given {
+		values[lengthScaleName] = Auto
+	}
+	if _, err := learned(values); err != nil {
 		return err
 	}
-	if lambda, ok := t.ridge(); ok {
+	if lambda, ok := t.ridge(values); ok {
 		for _, factor := range []float64{10, 0.1} {
 			for at := lambda * factor; at > leastWalked && at < 1; at *= factor {
-				v := maps.Clone(t.run.Values)
+				v := maps.Clone(values)
 				v["lambda"] = strconv.FormatFloat(at, 'g', 4, 64)
 				if better, err := learned(v); err != nil {
 					return err
@@ -284,9 +289,12 @@ func (t *trainer) compare(ctx context.Context) error {
 // leastWalked is the least λ that compare tries, in units of κ².
 const leastWalked = 1e-13
 
+// leastGain is the ratio of errors that makes another λ better, because few rows judge.
+const leastGain = 0.99
+
 // ridge returns λ of learned length scales, if it is to be chosen for centres.
-func (t *trainer) ridge() (float64, bool) {
-	r := reader{t.Algorithm, t.run.Values}
+func (t *trainer) ridge(v Values) (float64, bool) {
+	r := reader{t.Algorithm, v}
 	_, given := t.run.Values["lambda"]
 	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name {
 		return 0, false
