@@ -51,6 +51,7 @@ var loops = map[string]struct {
 	"learners/training/learn.go":     {2, "one random sum of outputs, and running variances"},
 	"learners/power.go":              {1, "one inner product in each iteration"},
 	"sketch/dense.go":                {1, "projections of sparse rows"},
+	"sketch/rpcholesky.go":           {1, "64 proposals, each accepted by what the ones before leave"},
 }
 
 // TestNoLoopsOfProducts searches for products that are written out as loops.
