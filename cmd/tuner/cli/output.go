@@ -223,7 +223,7 @@ func WriteList[T any](out io.Writer, form string, list []T, t *Table, row func(T
 // programs that it starts are not affected.
 func OutliveReaders(cmd *cobra.Command) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	if w := cmd.ErrOrStderr(); !isTerminal(w) {
+	if w := cmd.ErrOrStderr(); TerminalOf(w) == nil {
 		p := &patient{w: w, free: make(chan struct{}, 1)}
 		p.free <- struct{}{}
 		cmd.SetErr(p)

@@ -237,7 +237,7 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 	}
 	if due { // rather than at every ask
 		for _, text := range made.Warnings {
-			q.env.Logger.Warn(text, "study", q.name)
+			q.env.Logger.Info(text, "study", q.name) // the worker that asked has it too
 		}
 	}
 	return made, err

@@ -96,11 +96,13 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	if ctx.Err() != nil {
 		return p, ctx.Err()
 	}
-	g.env.Logger.Warn("no suggestion from the proposer, so the trial gets a random configuration; if it was late, set a longer --propose-timeout", "trial", v.Trials(), "error", err)
+	why := fmt.Sprintf("no suggestion from the proposer for trial %d, which gets a random configuration (%v); if it was late, set a longer --propose-timeout", v.Trials(), err)
+	g.env.Logger.Info(why)
 	p, err = g.fallback.Propose(ctx, v, n)
 	if err != nil {
 		return p, err
 	}
+	p.Warnings = append(p.Warnings, why)
 	for i := range p.Suggestions {
 		p.Suggestions[i].Phase = study.PhaseFallback
 	}
