@@ -22,6 +22,7 @@ type builder struct {
 	missing missingSet
 	single  bool   // numbers must fit float32
 	comma   bool   // numbers in texts have a decimal comma
+	open    bool   // which character is decimal was not asked
 	point   []byte // of the number that parse reads
 	prefer  dateOrder
 	store   cellStore
@@ -113,6 +114,9 @@ func (b *builder) token(c int, s []byte) error {
 	if col.model && col.kind == data.Numeric {
 		if v, ok := truth(s); ok {
 			return b.number(c, v)
+		}
+		if decoratedNumber.Match(s) {
+			return b.fault(c, b.unread(string(s)))
 		}
 		return b.fault(c, excerpt(s)+" is not a number, and the model has numbers in this column; name it in Missing if it stands for a missing value")
 	}

@@ -205,11 +205,8 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 	}
 	switch {
 	case c.texts > 0 && c.kind != data.Categorical && c.decorated(b) != "":
-		text, what := c.decorated(b), "sign"
-		if strings.Contains(text, ",") {
-			what = "comma"
-		}
-		reason := fmt.Sprintf("%q is no number for its %s; write numbers with a decimal point, nothing between thousands and no signs of currency or per cent, set Decimal if commas are decimal, or name the column in Categorical", text, what)
+		text := c.decorated(b)
+		reason := b.unread(text)
 		if text != c.levels[0] { // whose row is not known
 			return col, &FileError{File: b.file, Reason: fmt.Sprintf("column %q: %s", c.name, reason)}
 		}
@@ -225,11 +222,30 @@ func (c *columnBuilder) finish(b *builder) (Column, error) {
 }
 
 // decoratedNumber is a number, perhaps with a decimal comma, separators of thousands, a minus of
-// typesetters, or a sign of currency or per cent.
+// typesetters or behind it, or a sign of currency or per cent.
 var decoratedNumber = func() *regexp.Regexp {
 	const currency = `([$€£¥₹]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|Fr\.|kr\.?|zł)`
-	return regexp.MustCompile(`^[-+(−]?` + currency + `?\s?[-+−]?(\d+[.,]\d+|\d{1,3}([.,' ’\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)[\s\x{a0}\x{202f}]?(%|‰|` + currency + `)?\)?$`)
+	return regexp.MustCompile(`^[-+(−]?` + currency + `?\s?[-+−]?(\d+[.,]\d+|\d{1,3}([.,' ’\x{a0}\x{202f}]\d{3})*([.,]\d+)?|\d+)[\s\x{a0}\x{202f}]?(%|‰|` + currency + `)?[)−-]?$`)
 }()
+
+// unread says why a decorated number is not read, and how to write it.
+func (b *builder) unread(s string) string {
+	what, advice := "sign", "write numbers with a decimal point, nothing between thousands and no signs of currency or per cent"
+	if strings.Contains(s, ",") {
+		what = "comma"
+	}
+	if settable := b.open && commaNumber.MatchString(s); settable && commaThousands.MatchString(s) {
+		return fmt.Sprintf("%q could be %s with a decimal comma or %s with one between thousands; set Decimal if commas are decimal, or write numbers without commas", s, strings.Replace(s, ",", ".", 1), strings.Replace(s, ",", "", 1))
+	} else if settable {
+		advice += ", set Decimal if commas are decimal"
+	}
+	if !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.Is(unicode.Sc, r) || strings.ContainsRune("%‰()", r)
+	}) {
+		advice += ", or name the column in Categorical"
+	}
+	return fmt.Sprintf("%q is no number for its %s; %s", s, what, advice)
+}
 
 // decorated returns the first decorated number if all texts are numbers, and some are
 // decorated.

@@ -25,6 +25,7 @@ type csvReader struct {
 	first [][]byte // a record read ahead
 	line0 int      // its line
 	comma bool     // numbers have a decimal comma
+	open  bool     // as nothing was asked
 	// sample are the first records without the header.
 	sample  [][]string
 	missing missingSet
@@ -53,9 +54,9 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	} else if delim == 0 {
 		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
-	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ','}
+	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ',', open: o.Decimal == 0}
 	c.recs.next = skipped
-	if c.sample = sampleRecords(head, delim, sampleRows); o.Decimal == 0 && delim != ',' && decimalCommas(c.sample, c.missing) {
+	if c.sample = sampleRecords(head, delim, sampleRows); c.open && delim != ',' && decimalCommas(c.sample, c.missing) {
 		c.comma = true
 		rep.Notes = append(rep.Notes, "numbers have decimal commas")
 	}
@@ -164,7 +165,7 @@ func (c *csvReader) next(b *builder, col0 int) error {
 		}
 		line = c.recs.line
 	}
-	b.file, b.line, b.comma = c.file, line, c.comma
+	b.file, b.line, b.comma, b.open = c.file, line, c.comma, c.open
 	if len(fields) != c.width {
 		reason := fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)
 		if len(fields) > c.width && b.next() <= 3 {

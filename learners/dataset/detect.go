@@ -124,10 +124,12 @@ func sampleRecords(head []byte, delim byte, max int) [][]string {
 // detectDelimiter returns the delimiter that splits each of the first lines into the
 // same number of fields, at least two. If several do, the one with the most fields is
 // chosen. Of equals, a comma comes first and white space last. A comma is none if it is
-// decimal, which it also is where a semicolon cuts lines into numbers.
+// decimal, which it also is where another delimiter cuts lines into numbers.
 func detectDelimiter(head []byte, comma bool) (byte, string) {
 	best, most := byte(','), 1
-	comma = comma || sampleWidth(head, ';', 20) > 1 && allNumbers(sampleRecords(head, ';', 20))
+	comma = comma || slices.ContainsFunc([]byte(";\t|"), func(delim byte) bool {
+		return sampleWidth(head, delim, 20) > 1 && allNumbers(sampleRecords(head, delim, 20))
+	})
 	for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
 		fields := sampleWidth(head, delim, 20)
 		if comma && delim == ',' {
@@ -175,11 +177,16 @@ func allNumbers(recs [][]string) bool {
 	return true
 }
 
-// commaNumber is a number with a decimal comma.
-var commaNumber = regexp.MustCompile(`^[-+]?\d*,\d+([eE][-+]?\d+)?$`)
+// commaNumber is a number with a decimal comma, which in commaThousands may as well be one
+// between thousands.
+var (
+	commaNumber    = regexp.MustCompile(`^[-+]?\d*,\d+([eE][-+]?\d+)?$`)
+	commaThousands = regexp.MustCompile(`^[-+]?[1-9]\d{0,2},\d{3}$`)
+)
 
 // decimalCommas reports whether a column has numbers with decimal commas and nothing
-// else, and no column has fractions with a point.
+// else, some of which cannot have commas between thousands, and no column has fractions
+// with a point.
 func decimalCommas(recs [][]string, missing missingSet) bool {
 	commas, others := map[int]bool{}, map[int]bool{} // columns
 	for i, rec := range recs {
@@ -190,14 +197,14 @@ func decimalCommas(recs [][]string, missing missingSet) bool {
 			case err == nil && strings.Contains(s, "."):
 				return false
 			case commaNumber.MatchString(s):
-				commas[c] = true
+				commas[c] = commas[c] || !commaThousands.MatchString(s)
 			case err != nil:
 				others[c] = true
 			}
 		}
 	}
-	for c := range commas {
-		if !others[c] {
+	for c, sure := range commas {
+		if sure && !others[c] {
 			return true
 		}
 	}

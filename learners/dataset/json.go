@@ -144,7 +144,7 @@ func (j *jsonReader) next(b *builder, col0 int) error {
 	} else if err != nil {
 		return j.fault(err)
 	}
-	b.file, b.line, b.comma = j.file, 0, false
+	b.file, b.line, b.comma, b.open = j.file, 0, false, false
 	values := make(map[string]any, len(cells))
 	for _, c := range cells {
 		if !slices.Contains(j.names, c.name) {

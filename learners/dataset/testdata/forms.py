@@ -144,6 +144,8 @@ refused("thousands_point.csv", "city;price\nRom;6.776,88\nUlm;1.000,00\n", "line
 refused("thousands_swiss.csv", "city,price\nRom,6'776.88\nUlm,1'000.00\n", "line 2", '"price"', number)
 refused("currency.csv", "city,price\nRom,$6776.88\nUlm,$3.50\n", "line 2", '"price"', '"$6776.88"', number)
 refused("currency_euro.csv", "city;price\nRom;6776,88 €\nUlm;3,50 €\n", "line 2", '"price"', '"6776,88 €"', number)
+refused("thousands_comma.csv", "city;price\nRom;970\nUlm;1,067\nUlm;1,164\n", "row 2 (line 3)", '"price"', "could be 1.067", "or 1067", "without commas")
+refused("minus_behind.csv", "city,price\nRom,1058.96-\nUlm,12.50-\n", "line 2", '"price"', '"1058.96-"', number)
 refused("percent.csv", "city,share,price\nRom,12.5%,1\nUlm,3%,2\n", "line 2", '"share"', '"12.5%"', number)
 refused("parentheses.csv", "city,price\nRom,(1234.50)\nUlm,2\n", "line 2", '"price"', number)
 refused("total.csv", "id,price\n1,2.5\n2,3\nTotal,5.5\n", "line 4", '"id"', '"Total"', "remove the row if it sums up the others")
