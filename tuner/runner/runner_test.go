@@ -130,7 +130,7 @@ func TestLogIsNoLink(t *testing.T) {
 			}
 			svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 1 })
 			said := ""
-			if claim, err := runner.ClaimDir(dir, ""); err != nil {
+			if claim, err := runner.ClaimDir(dir, "s", ""); err != nil {
 				said = err.Error()
 			} else {
 				defer claim.Release()
@@ -521,18 +521,18 @@ func TestNothingStartsOnAMistake(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
-	first, err := runner.ClaimDir(dir, "")
+	first, err := runner.ClaimDir(dir, "s", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runner.ClaimDir(dir, ""); !errors.Is(err, runner.ErrClaimed) {
+	if _, err := runner.ClaimDir(dir, "s", ""); !errors.Is(err, runner.ErrClaimed) {
 		t.Errorf("claimed twice: %v", err)
 	}
 	name := first.Worker
 	if err := first.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := runner.ClaimDir(dir, "")
+	again, err := runner.ClaimDir(dir, "s", "")
 	if err != nil || again.Worker != name || name == "" {
 		t.Errorf("the name was %q and is %q, %v", name, again.Worker, err)
 	}

@@ -412,7 +412,7 @@ func limitText(s study.Spec) string {
 
 // work runs trials until the study has finished.
 func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study) (runner.Summary, error) {
-	claim, err := studies.ClaimLogs(g, cmd, a.logDir, a.study+".logs", "")
+	claim, err := studies.ClaimLogs(g, cmd, a.logDir, a.study, "")
 	if err != nil {
 		return runner.Summary{}, err
 	}

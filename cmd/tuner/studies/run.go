@@ -104,6 +104,7 @@ type running struct {
 	spec    specFlags
 	form    *string
 	demo    bool
+	claim   *runner.Claim
 }
 
 func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
@@ -199,6 +200,9 @@ func (r *running) ensure(ctx context.Context, g *cli.Globals, cmd *cobra.Command
 		if err := r.options.Check(spec); err != nil {
 			return err
 		}
+		if err := r.claimLogs(g, cmd); err != nil {
+			return err
+		}
 		if _, err := svc.CreateStudy(ctx, name, study.Create{Spec: spec}); err != nil {
 			return err
 		}
@@ -237,12 +241,11 @@ func raise[T int | time.Duration | float64](to, want *T, has T) {
 // run runs the trials and reports how it went.
 func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
 	o := &r.options
-	claim, err := ClaimLogs(g, cmd, o.LogDir, o.Study+".logs", o.Worker)
-	if err != nil {
+	if err := r.claimLogs(g, cmd); err != nil {
 		return err
 	}
-	defer claim.Release()
-	o.Worker, o.LogDir = claim.Worker, claim.Dir
+	defer r.claim.Release()
+	o.Worker, o.LogDir = r.claim.Worker, r.claim.Dir
 	kill, unlisten := secondSignal()
 	defer unlisten()
 	o.KillNow = kill
@@ -254,19 +257,27 @@ func (r *running) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, s
 	o.OnEvent, o.Env, o.Limited = p.Event, g.Environment(), propose.ConstrainedMetrics(view.Spec.Proposer)
 	summary, err := runner.Run(ctx, svc, *o)
 	p.End()
-	if err := r.conclude(g, cmd, claim, summary, err); err != nil || *r.form != "table" {
+	if err := r.conclude(g, cmd, summary, err); err != nil || *r.form != "table" {
 		return err
 	}
 	return trials.RemarkBest(ctx, g, cmd, svc, summary.Study, summary.Best)
 }
 
-// ClaimLogs claims the directory that --log-dir names, else the standard one. If that is in use
+// claimLogs claims the directory of logs, unless it did before it created the study.
+func (r *running) claimLogs(g *cli.Globals, cmd *cobra.Command) (err error) {
+	if r.claim == nil {
+		r.claim, err = ClaimLogs(g, cmd, r.options.LogDir, r.options.Study, r.options.Worker)
+	}
+	return err
+}
+
+// ClaimLogs claims the directory that --log-dir names, else the study's. If that is in use
 // and the worker has no name, it claims a free one in it.
-func ClaimLogs(g *cli.Globals, cmd *cobra.Command, dir, standard, worker string) (claim *runner.Claim, err error) {
+func ClaimLogs(g *cli.Globals, cmd *cobra.Command, dir, study, worker string) (claim *runner.Claim, err error) {
 	if dir == "" && worker == "" {
-		claim, err = runner.ClaimFree(standard)
+		claim, err = runner.ClaimFree(study+".logs", study)
 	} else {
-		claim, err = runner.ClaimDir(cmp.Or(dir, standard), worker)
+		claim, err = runner.ClaimDir(cmp.Or(dir, study+".logs"), study, worker)
 	}
 	switch {
 	case errors.Is(err, runner.ErrClaimed):
@@ -300,8 +311,8 @@ func secondSignal() (second <-chan struct{}, stop func()) {
 	return closed, func() { signal.Stop(signals); close(done) }
 }
 
-func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, claim *runner.Claim, s runner.Summary, err error) error {
-	if err := NoteRun(g, cmd, claim, s, err); err != nil {
+func (r *running) conclude(g *cli.Globals, cmd *cobra.Command, s runner.Summary, err error) error {
+	if err := NoteRun(g, cmd, r.claim, s, err); err != nil {
 		return err
 	}
 	if len(s.Best) == 0 {
