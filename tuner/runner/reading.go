@@ -270,6 +270,8 @@ var (
 	// numeral is all that may belong to a number, and spaced is one of spaces between thousands.
 	numeral = regexp.MustCompile(`^[-+]?\d[\d.,]*\d([eE][-+]?\d+)?`)
 	spaced  = regexp.MustCompile(`(?:^|[=:\s"'])[-+]?[1-9]\d{0,2}([\s\pZ]\d{3})+(?:[.,]\d+)?[,;"'}\])]*(?:[\s\pZ]|$)`)
+	// unitBehind is a unit of its own behind a number. A min before a number is a minimum.
+	unitBehind = regexp.MustCompile(`^(?:\s*(?:±|\+/?-)\s*[-+\d.eE]+)?\s+(?:(%|percent|ms|s|h)[.,;]*(?:\s|$)|(min)[.,;]*(?:\s+[^-+.\d\s]|\s*$))`)
 	// noValue is what Python and JSON write for no value.
 	noValue = regexp.MustCompile(`^["']?\s*[:=]\s*["']?(None|null)\b`)
 	// inName matches what comes before the end of a longer name.
@@ -289,6 +291,9 @@ func rewrite(name, before, after string, at []int) string {
 		behind = behind[:i]
 	}
 	unit := strings.TrimRight(behind, `"'})]`)
+	if m := unitBehind.FindStringSubmatch(after[at[7]:]); m != nil {
+		said, unit = said+" ", m[1]+m[2]
+	}
 	before = before[strings.LastIndexAny(before, " \t")+1:]
 	closing := "" // the quote behind a quoted number
 	if prefix := after[:at[6]]; prefix != "" && strings.ContainsAny(prefix[len(prefix)-1:], `"'`) && strings.HasPrefix(behind, prefix[len(prefix)-1:]) {
@@ -376,7 +381,7 @@ func (r *reading) parse(text string) said {
 		return parseObject([]byte(text))
 	}
 	var s said
-	words := strings.Fields(plusMinus.ReplaceAllString(text, "$1±$2"))
+	words, wanted := strings.Fields(plusMinus.ReplaceAllString(text, "$1±$2")), r.wanted()
 	for i, word := range words {
 		name, value, ok := strings.Cut(strings.TrimRight(word, ",;"), "=")
 		if !ok || !isName(name) && r.objective(name) < 0 {
@@ -387,6 +392,9 @@ func (r *reading) parse(text string) said {
 			continue
 		}
 		if i+1 < len(words) && spaced.MatchString(word+" "+words[i+1]) {
+			continue
+		}
+		if strings.HasSuffix(word, value) && slices.Contains(wanted, r.spelling(name)) && unitBehind.MatchString(" "+strings.Join(words[i+1:min(i+3, len(words))], " ")) {
 			continue
 		}
 		if m, err := metric.Parse([]string{name + "=" + value}, ""); err == nil {
