@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,66 @@ func TestServeWarnsOfEd25519(t *testing.T) {
 				t.Errorf("the log, which should warn %t:\n%s", c.warn, log.String())
 			}
 		})
+	}
+}
+
+// TestHealthTLS asks servers with and without TLS for their health by right and wrong flags. The
+// whole text is the reason and what to do, with no flag to leave out that was not given.
+func TestHealthTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, keyFile := writeCertificate(t, t.TempDir(), key)
+	other, _ := writeCertificate(t, t.TempDir(), key)
+	port := map[bool]string{}
+	for _, tls := range []bool{false, true} {
+		port[tls] = freePort(t)
+		args := []string{"serve", "--db", filepath.Join(t.TempDir(), "t.db"), "--listen", "127.0.0.1:" + port[tls]}
+		if tls {
+			args = append(args, "--cert", cert, "--key", keyFile)
+		}
+		defer startInProcess(t, args...).stop()
+	}
+	const (
+		near   = "127.0.0.1"
+		far    = "LOCALHOST" // a name that is not known to be this machine's
+		secret = `error reading server preface: (EOF|read tcp .*: connection reset by peer|write tcp .*: broken pipe); it may speak TLS, so `
+		plain  = "tls: first record does not look like a TLS handshake; it does not speak TLS, so "
+	)
+	for _, c := range []struct {
+		host   string
+		tls    bool
+		flags  []string
+		status int
+		says   string // without the beginning that names the address
+	}{
+		{near, true, nil, 20, secret + `name the CA certificate that signed its certificate \(--ca\)`},
+		{near, true, []string{"--insecure"}, 20, secret + `name the CA certificate that signed its certificate \(--ca\)`},
+		{near, true, []string{"--ca", cert}, 0, ""},
+		{near, true, []string{"--ca", other}, 20, `tls: failed to verify certificate: x509: certificate signed by unknown authority.*; name the CA certificate that signed the server's \(--ca\)`},
+		{near, true, []string{"--ca", cert, "--insecure"}, 2, "--insecure and --ca exclude each other, because a certificate needs TLS; leave one of them out"},
+		{near, false, nil, 0, ""},
+		{near, false, []string{"--ca", cert}, 20, plain + "leave --ca and --cert out"},
+		{far, true, []string{"--insecure"}, 20, secret + "leave --insecure out"},
+		{far, true, nil, 20, `tls: failed to verify certificate: x509: .*; .*`},
+		{far, false, nil, 20, plain + "use --insecure, without --ca and --cert, if others may listen"},
+		{far, false, []string{"--insecure"}, 0, ""},
+	} {
+		var stdout, stderr bytes.Buffer
+		at := c.host + ":" + port[c.tls]
+		status := run(t.Context(), append([]string{"--server", at, "health"}, c.flags...), strings.NewReader(""), &stdout, &stderr)
+		want := "tuner: "
+		if c.status == 20 {
+			want += "cannot reach " + at + ": "
+		}
+		want = "^" + want + c.says + "\n$"
+		if c.status == 0 {
+			want = "^$"
+		}
+		if status != c.status || !regexp.MustCompile(want).MatchString(stderr.String()) || (status == 0) != (stdout.String() == "SERVING\n") {
+			t.Errorf("%s, TLS %t, %q: it ends with %d, not %d, and says %q%q, not %q", c.host, c.tls, c.flags, status, c.status, stdout.String(), stderr.String(), want)
+		}
 	}
 }
 

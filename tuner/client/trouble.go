@@ -133,12 +133,18 @@ var remedies = []struct{ sign, remedy string }{
 	{"missing selected ALPN", httpPort},
 	{"tls: no application protocol", httpPort},
 	{"remote error: tls: ", "the server refuses the client certificate (--cert, --key)"},
-	{"server preface", "it may speak TLS, so name the CA certificate that signed its certificate (--ca), and leave --insecure out"},
-	{"does not look like a TLS handshake", "it does not speak TLS, so leave --ca and --cert out, or add --insecure if others may listen"},
+	{"server preface", "it may speak TLS, so name the CA certificate that signed its certificate (--ca)"},
+	{"does not look like a TLS handshake", "it does not speak TLS, so leave --ca and --cert out"},
 	{"connection refused", "does a server run there? (tuner serve)"},
 	{"no such file", "does a server run there? (tuner serve)"},
 	{"no such host", "check the name"},
 	{"produced zero addresses", "check the name"},
+}
+
+// farRemedies come first for a server on another machine, where only --insecure turns TLS off.
+var farRemedies = []struct{ sign, remedy string }{
+	{"server preface", "it may speak TLS, so leave --insecure out"},
+	{"does not look like a TLS handshake", "it does not speak TLS, so use --insecure, without --ca and --cert, if others may listen"},
 }
 
 // explain adds the address, the reason and a remedy to an answer that does not come from
@@ -151,7 +157,11 @@ func (c *Client) explain(a wire.Answer) string {
 		return a.Err.Message
 	}
 	text := "cannot reach " + c.address + ": " + reason(a.Err.Message)
-	for _, r := range remedies {
+	known := remedies
+	if !Local(c.address) {
+		known = slices.Concat(farRemedies, remedies)
+	}
+	for _, r := range known {
 		if strings.Contains(text, r.sign) {
 			return text + "; " + r.remedy
 		}

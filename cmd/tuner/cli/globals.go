@@ -282,6 +282,9 @@ func (g *Globals) Dial(cmd *cobra.Command, address string) (*client.Client, erro
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, Exit(ExitNotFound, fmt.Errorf("--%s %s: there is no such file", flag, path))
 		}
+		if g.Insecure && flag != "token-file" {
+			return nil, Usagef("--insecure and --%s exclude each other, because a certificate needs TLS; leave one of them out", flag)
+		}
 	}
 	o := client.Options{CAFile: g.Ca, CertFile: g.Cert, KeyFile: g.Key, TraceParent: os.Getenv("TRACEPARENT")}
 	if o.RetryFor = g.RetryFor; o.RetryFor <= 0 {
