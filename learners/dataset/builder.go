@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -22,6 +23,7 @@ type builder struct {
 	missing missingSet
 	single  bool   // numbers must fit float32
 	comma   bool   // numbers in texts have a decimal comma
+	toUTF8  string // advice for text that is not
 	open    bool   // which character is decimal was not asked
 	point   []byte // of the number that parse reads
 	prefer  dateOrder
@@ -70,6 +72,7 @@ func (b *builder) token(c int, s []byte) error {
 	col := &b.cols[c]
 	s = trim(s)
 	if b.hold(c, s); col.dropped {
+		col.last = append(col.last[:0], s...)
 		return nil
 	}
 	if b.missing.has(s) {
@@ -158,6 +161,9 @@ func (b *builder) text(c int, s []byte) error {
 		return b.fault(c, excerpt(s)+" is not a number, and weights of rows are numbers ≥ 0")
 	}
 	code, err := b.cols[c].addText(s, b.rows+1, b.line)
+	if err != nil && !utf8.Valid(s) {
+		err = fmt.Errorf("%w%s", err, b.toUTF8)
+	}
 	if err != nil {
 		return b.fault(c, err.Error())
 	}

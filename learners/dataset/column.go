@@ -61,6 +61,7 @@ type columnBuilder struct {
 	odd     bool               // labels that are no plain integers, or an integer written in two ways
 	written map[float64]string // of labels
 	dropped bool
+	last    []byte   // text of a dropped column
 	weights bool     // of rows
 	keep    bool     // the cells as texts
 	kept    []string // of the rows
@@ -69,7 +70,7 @@ type columnBuilder struct {
 	numbers, texts, missing              int
 	firstNumber, firstText, firstMissing place
 	text                                 string // the first one, for an error
-	min, max                             float64
+	min, max, sum                        float64
 	fraction                             bool
 	values                               [3]float64 // the first different numbers
 	different                            int
@@ -132,6 +133,7 @@ func (c *columnBuilder) addNumber(v float64, row, line int) {
 		c.firstNumber, c.min, c.max = place{row, line}, v, v
 	}
 	c.numbers++
+	c.sum += v
 	if v < c.min {
 		c.min = v
 	} else if v > c.max {
@@ -149,8 +151,6 @@ func (c *columnBuilder) addNumber(v float64, row, line int) {
 	}
 }
 
-const toUTF8 = "convert the file, for example by iconv -f latin1 -t utf-8"
-
 // addText returns the code of s.
 func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	if c.texts == 0 {
@@ -167,7 +167,7 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 		return 0, fmt.Errorf("a text of %d bytes, the limit is %d", len(s), MaxText)
 	}
 	if !utf8.Valid(s) {
-		return 0, fmt.Errorf("%s is not UTF-8; %s", excerpt(s), toUTF8)
+		return 0, fmt.Errorf("%s is not UTF-8", excerpt(s))
 	}
 	if len(c.levels) == MaxLevels {
 		c.overflow, c.codes, c.levels = true, nil, nil
@@ -277,6 +277,34 @@ func (c *columnBuilder) mixed(b *builder) error {
 	return c.fault(b, at, fmt.Sprintf("%s %s: %s; %s", value, what, counts, advice))
 }
 
+// totalWord is what people call a row that sums up the others.
+var totalWord = regexp.MustCompile(`(?i)^((grand|general)\s|sub-?)?(totals?|totale|sums?|summe|gesamt(summe)?|insgesamt|somme|suma|razem|итого)(\s(général|general|gesamt))?\s?:?$`)
+
+// checkTotal refuses a last row that a text calls a total and that has a sum of the rows above.
+func (b *builder) checkTotal() error {
+	var named *columnBuilder
+	text, sums := "", false
+	for c := range b.cols {
+		col, cell := &b.cols[c], string(b.cols[c].last)
+		if !col.dropped && !col.weights {
+			switch v := b.row[b.slot[c]]; {
+			case math.IsNaN(v) || col.overflow:
+			case col.texts == 0:
+				sums = sums || v != 0 && math.Abs(col.sum-2*v) <= 1e-3*math.Abs(v)
+			default:
+				cell = col.levels[int(v)]
+			}
+		}
+		if totalWord.MatchString(cell) {
+			named, text = col, cell
+		}
+	}
+	if named == nil || !sums || b.rows < 2 {
+		return nil
+	}
+	return named.fault(b, place{b.rows, b.line}, fmt.Sprintf("the row %q sums up the others; remove it", text))
+}
+
 // fault is the error of a cell of one of the files.
 func (c *columnBuilder) fault(b *builder, at place, reason string) error {
 	file, row := b.parts.at(at.row)
@@ -308,7 +336,7 @@ func checkNames(names []string) ([]string, error) {
 			return nil, fmt.Errorf("the name of column %d has %d bytes, the limit is %d", i+1, len(n), MaxName)
 		}
 		if !utf8.ValidString(n) {
-			return nil, fmt.Errorf("the name %q of column %d is not UTF-8; %s", n, i+1, toUTF8)
+			return nil, fmt.Errorf("the name %q of column %d is not UTF-8", n, i+1)
 		}
 		if strings.ContainsFunc(n, hidden) {
 			return nil, fmt.Errorf("the name %q of column %d has characters that cannot be shown", n, i+1)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -26,6 +28,7 @@ type csvReader struct {
 	line0 int      // its line
 	comma bool     // numbers have a decimal comma
 	open  bool     // as nothing was asked
+	utf8  string   // advice for text that is not
 	// sample are the first records without the header.
 	sample  [][]string
 	missing missingSet
@@ -41,7 +44,14 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 		}
 	}
 	if i := bytes.IndexByte(head, 0); i >= 0 {
-		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text of UTF-8; convert UTF-16 without a byte order mark, for example by iconv -f utf-16le -t utf-8", i)}
+		from := "utf-16"
+		if bytes.HasPrefix(head[i:], []byte("\x00\x00\x00")) {
+			from = "utf-32"
+		}
+		if from += "be"; i > 0 {
+			from = from[:6] + "le"
+		}
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("byte %d is zero, so it is not text of UTF-8; convert %s without a byte order mark, for example by iconv -f %s -t utf-8", i, strings.ToUpper(from[:6]), from)}
 	}
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
 		r = bufio.NewReaderSize(returns{r}, headBytes)
@@ -54,7 +64,7 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	} else if delim == 0 {
 		delim, why = detectDelimiter(head, o.Decimal == ',')
 	}
-	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ',', open: o.Decimal == 0}
+	c := &csvReader{file: file, recs: newRecords(r, delim), missing: o.missingSet(), comma: o.Decimal == ',', open: o.Decimal == 0, utf8: toUTF8(head)}
 	c.recs.next = skipped
 	if c.sample = sampleRecords(head, delim, sampleRows); c.open && delim != ',' && decimalCommas(c.sample, c.missing) {
 		c.comma = true
@@ -75,12 +85,25 @@ func openCSV(file string, r *bufio.Reader, o *Options, rep *Report) (*csvReader,
 	return c, c.readFirst(header)
 }
 
+// toUTF8 is the advice for text that is not UTF-8. Only Windows has letters from 0x80 to 0x9f.
+func toUTF8(head []byte) string {
+	from := "latin1"
+	for i, r := range string(head) {
+		if r == utf8.RuneError && head[i] < 0xa0 {
+			from = "windows-1252"
+		}
+	}
+	return "; convert the file, for example by iconv -f " + from + " -t utf-8"
+}
+
 // foreign are the first bytes of files that look like text to no one, with the remedies.
 var foreign = [][2]string{
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook or office document; save the sheet as CSV"},
 	{"BZh", "compressed by bzip2; decompress it, or compress it by gzip"},
 	{"\x28\xb5\x2f\xfd", "compressed by zstd; decompress it, or compress it by gzip"},
 	{"\xfd7zXZ", "compressed by xz; decompress it, or compress it by gzip"},
+	{"\xff\xfe\x00\x00", "text of UTF-32; convert it, for example by iconv -f utf-32 -t utf-8"},
+	{"\x00\x00\xfe\xff", "text of UTF-32; convert it, for example by iconv -f utf-32 -t utf-8"},
 	{"SQLite format 3", "an SQLite database; export a table as CSV"},
 	{"ARROW1", "an Arrow or Feather file; write it as Parquet"},
 	{"\x89HDF", "an HDF5 file; write its table as Parquet or .npz"},
@@ -96,8 +119,9 @@ var sepLine = regexp.MustCompile(`^sep=([,;\t|])\r?\n`)
 
 // asUTF8 decodes UTF-16 that starts with a byte order mark, and skips one of UTF-8.
 func asUTF8(r *bufio.Reader) *bufio.Reader {
-	head, _ := r.Peek(3)
+	head, _ := r.Peek(4)
 	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")): // UTF-32
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		r.Discard(3)
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
@@ -140,7 +164,11 @@ func (c *csvReader) readFirst(header bool) error {
 		names[i] = string(f)
 	}
 	if c.names, err = checkNames(names); err != nil {
-		return &FileError{File: c.file, Reason: "its header cannot be used", Err: fmt.Errorf("%w; correct the first line, or say that the file has no header", err)}
+		advice := "; correct the first line, or say that the file has no header"
+		if !utf8.ValidString(strings.Join(names, "")) {
+			advice = c.utf8
+		}
+		return &FileError{File: c.file, Reason: "its header cannot be used", Err: fmt.Errorf("%w%s", err, advice)}
 	}
 	return nil
 }
@@ -165,7 +193,7 @@ func (c *csvReader) next(b *builder, col0 int) error {
 		}
 		line = c.recs.line
 	}
-	b.file, b.line, b.comma, b.open = c.file, line, c.comma, c.open
+	b.file, b.line, b.comma, b.open, b.toUTF8 = c.file, line, c.comma, c.open, c.utf8
 	if len(fields) != c.width {
 		reason := fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)
 		if len(fields) > c.width && b.next() <= 3 {

@@ -84,6 +84,8 @@ func TestCSV(t *testing.T) {
 		{"decimal commas of three digits, one of two", "a;b\n1,067;1\n970;2\n1,16;3\n", Options{}, "a b", "b", [][]float64{{1.067, 1}, {970, 2}, {1.16, 3}}, ";", true},
 		{"decimal commas of three digits, one behind zero", "a;b\n1,067;1\n0,970;2\n", Options{}, "a b", "b", [][]float64{{1.067, 1}, {0.97, 2}}, ";", true},
 		{"decimal commas asked for", "a,b\n\"1,067\",1\n\"12,164\",2\n", Options{Decimal: ','}, "a b", "b", [][]float64{{1.067, 1}, {12.164, 2}}, ",", true},
+		{"a town called Total", "a,b\nTotal,1\nx,2\nTotal,4\n", Options{}, "a b", "b", [][]float64{{0, 1}, {1, 2}, {0, 4}}, ",", true},
+		{"a sum by chance", "a,b\nx,1\ny,2\nz,3\n", Options{}, "a b", "b", [][]float64{{0, 1}, {1, 2}, {2, 3}}, ",", true},
 		{"tabs", "1\t2\n3\t4\n", Options{}, "column 1 column 2", "column 2", [][]float64{{1, 2}, {3, 4}}, "\t", false},
 		{"semicolons with commas in text", "a;b\nx,y;2\nz,y;4\n", Options{}, "a b", "b", [][]float64{{0, 2}, {1, 4}}, ";", true},
 		{"bars", "1|2|3\n4|5|6\n", Options{}, "column 1 column 2 column 3", "column 3", [][]float64{{1, 2, 3}, {4, 5, 6}}, "|", false},

@@ -18,10 +18,16 @@ import (
 type jsonReader struct {
 	file  string
 	d     *json.Decoder
+	lines lineCounter
 	names []string
 	array bool
-	ahead [][]jsonCell // records read ahead
+	ahead []jsonRecord // read ahead
 	late  error        // that ended them
+}
+
+type jsonRecord struct {
+	line  int // of its start
+	cells []jsonCell
 }
 
 type jsonCell struct {
@@ -31,7 +37,8 @@ type jsonCell struct {
 
 func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 	r = asUTF8(r)
-	j := &jsonReader{file: file, d: json.NewDecoder(r)}
+	j := &jsonReader{file: file, lines: lineCounter{r: r}}
+	j.d = json.NewDecoder(&j.lines)
 	j.d.UseNumber()
 	if head := bytes.TrimLeft(headOf(r), " \t\r\n"); len(head) > 0 && head[0] == '[' {
 		j.array = true
@@ -40,9 +47,9 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 		}
 	}
 	for len(j.ahead) < sampleRows && j.late == nil {
-		cells, err := j.record()
+		record, err := j.record()
 		if j.late = err; err == nil {
-			j.ahead = append(j.ahead, cells)
+			j.ahead = append(j.ahead, record)
 		}
 	}
 	if len(j.ahead) == 0 && j.late == io.EOF {
@@ -51,7 +58,7 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 		return nil, j.fault(j.late)
 	}
 	var err error
-	for _, c := range j.ahead[0] {
+	for _, c := range j.ahead[0].cells {
 		j.names = append(j.names, c.name)
 	}
 	if len(j.names) > MaxColumns {
@@ -64,41 +71,67 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 }
 
 func (j *jsonReader) fault(err error) error {
-	return &FileError{File: j.file, Reason: fmt.Sprintf("it cannot be read as records of JSON, at byte %d", j.d.InputOffset()), Err: err}
+	return &FileError{File: j.file, Reason: fmt.Sprintf("it cannot be read as records of JSON, in line %d, at byte %d", j.lines.at(j.d.InputOffset()), j.d.InputOffset()), Err: err}
 }
 
-// record returns the cells of the next record, or io.EOF.
-func (j *jsonReader) record() ([]jsonCell, error) {
+// lineCounter tells the lines of places in what is read from it.
+type lineCounter struct {
+	r      io.Reader
+	read   int64
+	ends   []int64 // places of line feeds from the last place on
+	before int     // number of those before
+}
+
+func (l *lineCounter) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	for i, c := range p[:n] {
+		if c == '\n' {
+			l.ends = append(l.ends, l.read+int64(i))
+		}
+	}
+	l.read += int64(n)
+	return n, err
+}
+
+// at returns the line of a place that is not before the last one.
+func (l *lineCounter) at(place int64) int {
+	n, _ := slices.BinarySearch(l.ends, place)
+	l.ends, l.before = l.ends[n:], l.before+n
+	return l.before + 1
+}
+
+// record returns the next record, or io.EOF.
+func (j *jsonReader) record() (out jsonRecord, err error) {
 	if !j.d.More() {
 		if !j.array {
-			return nil, io.EOF
+			return out, io.EOF
 		}
 		if _, err := j.d.Token(); err != nil { // the end of the array
-			return nil, noEOF(err)
+			return out, noEOF(err)
 		}
-		return nil, io.EOF
+		return out, io.EOF
 	}
 	if t, err := j.d.Token(); err != nil {
-		return nil, noEOF(err)
+		return out, noEOF(err)
 	} else if t != json.Delim('{') {
-		return nil, fmt.Errorf("%v is not a record such as {\"x\": 1}", t)
+		return out, fmt.Errorf("%v is not a record such as {\"x\": 1}", t)
 	}
-	var out []jsonCell
+	out.line = j.lines.at(j.d.InputOffset())
 	for j.d.More() {
 		name, err := j.d.Token()
 		if err != nil {
-			return nil, noEOF(err)
+			return out, noEOF(err)
 		}
 		value, err := j.d.Token()
 		if err != nil {
-			return nil, noEOF(err)
+			return out, noEOF(err)
 		}
 		if _, nested := value.(json.Delim); nested {
-			return nil, fmt.Errorf("the value of %q is nested; only numbers, texts, true, false and null can be read", name)
+			return out, fmt.Errorf("the value of %q is nested; only numbers, texts, true, false and null can be read; pandas writes them by to_json(orient=\"records\")", name)
 		}
-		out = append(out, jsonCell{name.(string), value})
+		out.cells = append(out.cells, jsonCell{name.(string), value})
 	}
-	_, err := j.d.Token()
+	_, err = j.d.Token()
 	return out, noEOF(err)
 }
 
@@ -115,7 +148,7 @@ func (j *jsonReader) columns() ([]string, int) { return j.names, len(j.names) }
 func (j *jsonReader) describe(at int, _ *columnBuilder) (texts [][]byte) {
 	texts = [][]byte{}
 	for _, record := range j.ahead {
-		for _, c := range record {
+		for _, c := range record.cells {
 			if c.name == j.names[at] {
 				texts = append(texts, jsonText(c.value))
 			}
@@ -132,23 +165,23 @@ func jsonText(v any) []byte {
 }
 
 func (j *jsonReader) next(b *builder, col0 int) error {
-	var cells []jsonCell
+	var record jsonRecord
 	err := j.late
 	if len(j.ahead) > 0 {
-		cells, j.ahead, err = j.ahead[0], j.ahead[1:], nil
+		record, j.ahead, err = j.ahead[0], j.ahead[1:], nil
 	} else if err == nil {
-		cells, err = j.record()
+		record, err = j.record()
 	}
 	if err == io.EOF {
 		return err
 	} else if err != nil {
 		return j.fault(err)
 	}
-	b.file, b.line, b.comma, b.open = j.file, 0, false, false
-	values := make(map[string]any, len(cells))
-	for _, c := range cells {
+	b.file, b.line, b.comma, b.open = j.file, record.line, false, false
+	values := make(map[string]any, len(record.cells))
+	for _, c := range record.cells {
 		if !slices.Contains(j.names, c.name) {
-			return &data.CellError{File: j.file, Row: b.next(), Reason: fmt.Sprintf("the key %q is not in the first record", c.name)}
+			return &data.CellError{File: j.file, Row: b.next(), Line: record.line, Reason: fmt.Sprintf("the key %q is not in the first record", c.name)}
 		}
 		values[c.name] = c.value
 	}

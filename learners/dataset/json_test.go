@@ -23,11 +23,15 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"[{\"a\":1,\"b\":[1]}]":                     `value of "b" is nested`,
-		"{\"a\":1}\n{\"a\":2,\"z\":3}":              `row 2: the key "z" is not in the first record`,
-		"{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":":        "at byte",
-		"[{\"a\":1,\"b\":2},5]":                     "is not a record",
-		"[{\"a\":1,\"b\":2},{\"a\":\"w\",\"b\":2}]": `"w" is not a number`,
+		"[{\"a\":1,\"b\":[1]}]":                       `value of "b" is nested; only numbers, texts, true, false and null can be read; pandas writes them by to_json(orient="records")`,
+		"{\"a\":1}\n{\"a\":2,\"z\":3}":                `row 2 (line 2): the key "z" is not in the first record`,
+		"{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":":          "at byte",
+		"[{\"a\":1,\"b\":2},5]":                       "is not a record",
+		"{\"a\":{\"0\":1,\"1\":2}}":                   `pandas writes them by to_json(orient="records")`,
+		"{\"a\":1}\n\n{\"a\":3}\nnope\n":              "in line 4, at byte 17",
+		"[{\"a\":1},\n {\"a\":3},\n 5]":               "in line 3, at byte",
+		"[\n{\"a\":1},\n{\"a\":2},\n{\n\"a\":\"w\"}]": `row 3 (line 4), column "a": "w" is not a number`,
+		"[{\"a\":1,\"b\":2},{\"a\":\"w\",\"b\":2}]":   `"w" is not a number`,
 		"{}": "column",
 	} {
 		_, err := Open(background, Options{}, file(t, "x.json", text))

@@ -343,6 +343,10 @@ func (t *Table) finish(o *Options, b *builder) error {
 		}
 		t.columns = append(t.columns, col)
 	}
+	if err := b.checkTotal(); err != nil {
+		b.store.abort()
+		return err
+	}
 	for i, c := range t.targets {
 		t.targets[i] = b.slot[c]
 	}
