@@ -230,7 +230,11 @@ var decoratedNumber = func() *regexp.Regexp {
 
 // unread says why a decorated number is not read, and how to write it.
 func (b *builder) unread(s string) string {
-	what, advice := "sign", "write numbers with a decimal point, nothing between thousands and no signs of currency or per cent"
+	what, mark := "sign", "point"
+	if b.comma {
+		mark = "comma"
+	}
+	advice := "write numbers with a decimal " + mark + ", nothing between thousands and no signs of currency or per cent"
 	if strings.Contains(s, ",") {
 		what = "comma"
 	}
