@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -107,13 +108,17 @@ func newResult(g *cli.Globals, cmd *cobra.Command, formats ...string) *result {
 // check takes the format from the ending of the file, and refuses a file that cannot be
 // written or is an input.
 func (r *result) check(cmd *cobra.Command, inputs ...string) error {
+	if r.path == "-" {
+		r.path = ""
+	}
 	if r.path == "" {
 		return nil
 	}
 	if !cmd.Flag("format").Changed {
 		r.form = strings.TrimPrefix(filepath.Ext(r.path), ".")
-		if !slices.Contains(r.formats, r.form) {
-			return cli.Usagef("--out %s: its ending must be one of .%s; correct it, or name the format with --format", r.path, strings.Join(r.formats, ", ."))
+		endings := slices.DeleteFunc(slices.Clone(r.formats), func(form string) bool { return form == "table" })
+		if !slices.Contains(endings, r.form) {
+			return cli.Usagef("--out %s: its ending must be one of .%s; correct it, or name the format with --format", r.path, strings.Join(endings, ", ."))
 		}
 	}
 	return checkOut(r.path, "result", "", inputs)
@@ -327,6 +332,13 @@ logarithmic loss, the Brier score and the expected calibration error.`,
 	data.addIgnoreExtra(cmd)
 	data.addWeights(cmd, cli.Group{Title: "Data"})
 	to := newResult(g, cmd, "table", "json", "jsonl", "csv")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && slices.Contains([]string{"keep", "scores"}, unknown.GetSpecifiedName()) {
+			return cli.Usagef("unknown flag --%s; evaluate writes no rows, use it with tuner predict", unknown.GetSpecifiedName())
+		}
+		return cli.FlagError(cmd, err)
+	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := to.check(cmd, append(slices.Clone(data.paths), model, data.options.TargetPath)...); err != nil {
 			return err

@@ -41,6 +41,9 @@ func parseTarget(args []string, epoch int) (t target, err error) {
 		return t, cli.Usagef("there is no trial; give its number after the study, as in %s 3", args[0])
 	}
 	n, err := strconv.Atoi(args[1])
+	if _, no := strconv.Atoi(args[0]); err != nil && no == nil {
+		return t, cli.Usagef("the study is missing; name it before trial %s, as in STUDY %[1]s", args[0])
+	}
 	if err != nil || n < 0 {
 		return t, cli.Usagef("trial %q: must be a whole number of at least 0", args[1])
 	}
