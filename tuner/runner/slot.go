@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -137,15 +136,12 @@ func (r *run) ask(ctx context.Context, name string) (study.Trial, []float64, err
 	return asked.Trials[0], asked.Noise, nil
 }
 
+var number = regexp.MustCompile(`\b\d+\b`) // top5 is a name
+
 // warn passes on warnings, each once. Warnings that differ in numbers only are the same.
 func (r *run) warn(warnings []string) {
 	for _, text := range warnings {
-		kind := strings.Map(func(c rune) rune {
-			if unicode.IsDigit(c) {
-				return -1
-			}
-			return c
-		}, text)
+		kind := number.ReplaceAllString(text, "")
 		if _, again := r.warned.LoadOrStore(kind, true); !again {
 			r.event(Event{Kind: Warning, Err: errors.New(text)})
 		}
