@@ -20,19 +20,15 @@ func (r *run) attend(ctx context.Context, t study.Trial, reading *reading, over 
 	for {
 		var err error
 		var v tuner.Verdict
-		last := false
 		select {
 		case <-beat.C:
 			v, err = r.heartbeat(ctx, t)
 		case <-reading.fresh:
 			v, err = r.report(ctx, t, reading)
 		case <-over:
-			last = true
-			v, err = r.report(ctx, t, reading)
-		case <-ctx.Done():
+			_, _ = r.report(ctx, t, reading)
 			return
-		}
-		if last {
+		case <-ctx.Done():
 			return
 		}
 		if v, ok := r.judge(ctx, t, v, err); ok {

@@ -51,15 +51,13 @@ func (r *run) start(t study.Trial, reading *reading) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	read := reading.line
 	if r.options.Result != "" {
 		// A file from before the start of this trial is not its result.
 		if err := os.Remove(r.resultFile(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			log.Close()
 			return nil, err
 		}
-	}
-	read := reading.line
-	if r.options.Result != "" {
 		read = func(text string) { // intermediate values still come from stdout
 			if s := reading.parse(plain(text)); s.hasStep || s.infeasible != nil {
 				reading.line(text)
