@@ -248,6 +248,11 @@ func (b *browser) sound(t testing.TB, name string) {
 	if len(odd) > 0 {
 		t.Errorf("%s: the page says %q", name, odd)
 	}
+	var narrow []string
+	b.do(t, chromedp.Evaluate(`[...document.querySelectorAll("main .table-frame tbody th")].filter(e => e.offsetHeight > 1.2 * e.offsetWidth).map(e => e.textContent)`, &narrow))
+	if len(narrow) > 0 {
+		t.Errorf("%s: the names of rows are broken into few letters a line: %q", name, narrow)
+	}
 	b.shoot(t, name)
 	b.clean(t, name)
 	b.accessible(t, name)
@@ -468,6 +473,10 @@ func TestBrowserFilter(t *testing.T) {
 		}
 		want := float64(covered) / float64(total)
 		b.until(t, fmt.Sprintf(`(() => { if (!window.front) import(document.querySelector("script[type=module]").src.replace("app.js", "front.js")).then((m) => (window.front = m)); return window.front !== undefined; })() && Math.abs(window.front.volume(%s) - %g) < 1e-12`, strings.ReplaceAll(fmt.Sprint(points), " ", ","), want))
+	}
+	// A duration never has 60 of its smaller unit.
+	for s, want := range map[float64]string{0.9999: "1 s", 59.4: "59 s", 59.6: "1 min", 1439.7: "24 min", 3599.7: "1 h", 7170: "2 h", 15420: "4 h 17 min", 172700: "2 d"} {
+		b.until(t, fmt.Sprintf(`(() => { if (!window.dom) import(document.querySelector("script[type=module]").src.replace("app.js", "dom.js")).then((m) => (window.dom = m)); return window.dom !== undefined; })() && window.dom.duration(%g) === %q`, s, want))
 	}
 	b.clean(t, "filter")
 }

@@ -51,14 +51,18 @@ export const percent = (/** @type {number} */ x) => (x > 0 && x < 0.001 ? "< 0.1
 export function duration(/** @type {number} */ s) {
   if (!Number.isFinite(s)) return "–";
   s = Math.max(0, s);
-  if (s < 1) return `${Math.round(s * 1000)} ms`;
-  if (s < 60) return `${Math.round(s)} s`;
+  if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
+  s = Math.round(s);
+  if (s < 60) return `${s} s`;
   const two = (/** @type {number} */ size, /** @type {string} */ unit, /** @type {number} */ small, /** @type {string} */ smaller) => {
-    const rest = Math.round((s % size) / small);
-    return `${Math.floor(s / size)} ${unit}${rest ? ` ${rest} ${smaller}` : ""}`;
+    const [n, each] = [Math.round(s / small), size / small];
+    return `${Math.floor(n / each)} ${unit}${n % each ? ` ${n % each} ${smaller}` : ""}`;
   };
   return s < 3600 ? two(60, "min", 1, "s") : s < 86400 ? two(3600, "h", 60, "min") : two(86400, "d", 3600, "h");
 }
+
+/** ago writes how long ago a time in seconds was, in one unit. */
+export const ago = (/** @type {number} */ s) => `${duration(s).split(" ", 2).join(" ")} ago`;
 
 /** studyURL and trialURL are addresses within the page. A file with a study has no page for each trial. */
 export const studyURL = (/** @type {string} */ name) => `/studies/${encodeURIComponent(name)}`;

@@ -4,7 +4,7 @@
 import { APIError, caller, serverNow, watchStudies } from "./api.js";
 import { backupButton } from "./actions.js";
 import { compareURL, mostStudies } from "./compare.js";
-import { command, count, duration, h, number, studyID, studyURL } from "./dom.js";
+import { ago, command, count, duration, h, number, studyID, studyURL } from "./dom.js";
 import { failure, left, skeleton, studyState } from "./states.js";
 import { listStudies } from "./workers.js";
 
@@ -34,7 +34,7 @@ export function studies(/** @type {HTMLElement} */ main, /** @type {AbortSignal}
     { key: "eta", title: "time left", value: (s) => left(s), num: true, wide: true, cell: (s) => (Number.isFinite(left(s)) ? duration(left(s)) : "–") },
     { key: "running", title: "running", value: (s) => Number(s.running ?? 0), num: true, cell: (s) => count(Number(s.running ?? 0)), wide: true },
     { key: "failed", title: "failed", value: (s) => s.failedShare, num: true, wide: true, cell: (s) => (s.failedShare ? `${Math.max(1, Math.round(100 * s.failedShare))} %` : "–") },
-    { key: "last", title: "last result", value: (s) => -Date.parse(s.lastToldTime ?? s.createTime), num: true, wide: true, cell: (s) => (s.lastToldTime ? `${duration((serverNow() - Date.parse(s.lastToldTime)) / 1000)} ago` : "–") },
+    { key: "last", title: "last result", value: (s) => -Date.parse(s.lastToldTime ?? s.createTime), num: true, wide: true, cell: (s) => (s.lastToldTime ? ago((serverNow() - Date.parse(s.lastToldTime)) / 1000) : "–") },
   ]);
 
   function progress(/** @type {any} */ s) {

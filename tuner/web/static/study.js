@@ -3,7 +3,7 @@
 
 import { APIError, call, follow, loadColumns, offline, serverNow } from "./api.js";
 import { column, exact, limited, merge, objectives, parameters, ranks } from "./columns.js";
-import { command, count, duration, h, number, quote, trialStateNames, valueOf } from "./dom.js";
+import { ago, command, count, h, number, quote, trialStateNames, valueOf } from "./dom.js";
 import { actions } from "./actions.js";
 import { answer, failures } from "./answer.js";
 import { cost } from "./cost.js";
@@ -272,7 +272,7 @@ export async function study(/** @type {HTMLElement} */ main, /** @type {string} 
     if (n("queued")) items.push(["queued", count(n("queued"))]);
     for (const k of ["failed", "infeasible", "pruned"]) if (n(k)) items.push([k, count(n(k))]);
     if (i.cost) items.push(["cost", number(i.cost, 4)]);
-    if (i.lastToldTime) items.push(["last result", `${duration((serverNow() - Date.parse(i.lastToldTime)) / 1000)} ago`]);
+    if (i.lastToldTime) items.push(["last result", ago((serverNow() - Date.parse(i.lastToldTime)) / 1000)]);
     const choose = i.spec.objectives.length > 1 && h("label", {}, "objective ", h("select", { onchange: (/** @type {any} */ e) => {
       s.chosen = e.target.selectedIndex;
       asked.position = -1;
