@@ -3,11 +3,15 @@ package web_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,19 +131,24 @@ parameters:
 		return rows
 	}
 	const cells = `[...document.querySelectorAll(%q)].map(r => [...r.cells].map(c => c.textContent.replace(/[↓↑]/, "").trim())).filter(r => r.length > 1)`
-	saved := func(figure string) [][]string {
+	download := func(label, form string) (text string) {
 		t.Helper()
 		b.do(t, chromedp.Evaluate(fmt.Sprintf(`(() => { window.saved = ""; URL.createObjectURL = (b) => { b.text().then((t) => (window.saved = t)); return "#saved"; };
-			[...document.querySelectorAll("[aria-labelledby='figure-s-%s'] button")].find((x) => x.textContent === "CSV").click(); })()`, figure), nil))
+			[...document.querySelectorAll("[aria-labelledby='figure-%s'] button")].find((x) => x.textContent === %q).click(); })()`, label, form), nil))
 		b.until(t, `window.saved !== ""`)
-		var text string
 		b.do(t, chromedp.Evaluate(`window.saved`, &text))
+		return text
+	}
+	saved := func(figure string) [][]string {
+		t.Helper()
+		text := download("s-"+figure, "CSV")
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rows
 	}
+	origin := b.origin
 	for _, place := range []struct{ name, origin, path string }{{"page", b.origin, "/studies/s"}, {"file", "file://", path}} {
 		b.origin = place.origin
 		b.open(t, place.path, ".parallel canvas")
@@ -165,6 +174,80 @@ parameters:
 		same(place.name+", download of the trials", saved("trials"))
 		b.clean(t, place.name)
 	}
+
+	// The JSON of a study with replicates, an infinity and failures says what tuner trials does.
+	for i, o := range []study.Outcome{
+		{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{0.1, 0.2, 0.7}}, {Name: "size", Values: []float64{1e300}}, {Name: "speed", Values: []float64{3}, StdErr: 0.1, HasStdErr: true}}, Cost: 2.5},
+		{State: study.Failed, Reason: study.FailedNaN, Message: "loss was NaN\n", Attributes: study.Attributes{"host": "a,b"}},
+		study.Measured("loss", math.Inf(1)),
+	} {
+		if i == 0 {
+			if _, err := s.CreateStudy(t.Context(), "j", study.Create{Spec: spec}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked, err := s.Ask(t.Context(), "j", study.Ask{Worker: "w", New: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Tell(t.Context(), "j", study.Tell{Trial: i, Epoch: asked.Trials[0].Epoch, Outcome: o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command = exec.CommandContext(t.Context(), "go", "run", "../../cmd/tuner", "trials", "j", "-f", "json", "--server", r.grpc)
+	command.Stderr = os.Stderr
+	if out, err = command.Output(); err != nil {
+		t.Fatal(err)
+	}
+	records := func(text []byte) (list []map[string]any) {
+		t.Helper()
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&list); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return list
+	}
+	b.origin = origin
+	b.open(t, "/studies/j#trials", "table.trials td")
+	got, all := records([]byte(download("j-trials", "JSON"))), records(out)
+	if len(got) != len(all) {
+		t.Fatalf("%d of %d trials", len(got), len(all))
+	}
+	slices.SortFunc(got, func(a, b map[string]any) int { return strings.Compare(fmt.Sprint(a["trial"]), fmt.Sprint(b["trial"])) })
+	for i, want := range all {
+		for _, key := range []string{"trial", "state", "reason", "message", "config", "values", "stderr", "cost", "attributes", "worker", "started", "ended"} {
+			if got, want := flat(got[i][key]), flat(want[key]); !slices.EqualFunc(got, want, sameValue) {
+				t.Errorf("trial %d: %s is %q in the download, and tuner trials has %q", i, key, got, want)
+			}
+			delete(got[i], key)
+		}
+		if len(got[i]) > 0 {
+			t.Errorf("trial %d: the download has %v, which tuner trials has not", i, got[i])
+		}
+	}
+	b.clean(t, "JSON")
+}
+
+// flat lists what a value of JSON holds, in order. A time loses zeros at its end.
+func flat(v any) (out []string) {
+	switch v := v.(type) {
+	case nil:
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(append(out, k), flat(v[k])...)
+		}
+	case []any:
+		for _, x := range v {
+			out = append(out, flat(x)...)
+		}
+	default:
+		if at, err := time.Parse(time.RFC3339, fmt.Sprint(v)); err == nil {
+			v = at.UTC()
+		}
+		out = []string{fmt.Sprint(v)}
+	}
+	return out
 }
 
 // sameValue tells whether two cells hold the same value. Go and JavaScript write a float

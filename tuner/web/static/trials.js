@@ -13,8 +13,14 @@ const mostTrials = 8;
 const pageSize = 1000; // trials of one answer, for downloads
 const unhappy = ["failed", "infeasible", "pruned"]; // states with a message
 
-/** exactJSON writes an integer that a number cannot hold, where the browser can. */
-const exactJSON = (/** @type {string} */ _, /** @type {any} */ v) => (typeof v === "bigint" ? /** @type {any} */ (JSON).rawJSON?.(String(v)) ?? String(v) : v);
+/** exactJSON writes what a number of JSON cannot hold as tuner trials does, a large integer only where the browser can. */
+function exactJSON(/** @type {string} */ _, /** @type {any} */ v) {
+  if (typeof v === "bigint") return /** @type {any} */ (JSON).rawJSON?.(String(v)) ?? String(v);
+  return typeof v !== "number" || Number.isFinite(v) ? v : v !== v ? "nan" : v > 0 ? "inf" : "-inf";
+}
+
+/** mean is the mean of a metric's values. */
+const mean = (/** @type {any} */ v) => (Array.isArray(v) ? v.reduce((a, b) => a + b, 0) / v.length : v);
 
 /** tests are the comparisons that a filter may make. */
 const tests = /** @type {Record<string, (a: any, b: any) => boolean>} */ ({ "=": (a, b) => String(a) === String(b) || Number(a) === Number(b), "<": (a, b) => Number(a) < Number(b), ">": (a, b) => Number(a) > Number(b), "<=": (a, b) => Number(a) <= Number(b), ">=": (a, b) => Number(a) >= Number(b) });
@@ -169,12 +175,14 @@ export function trials(s, selection) {
     });
   });
 
-  /** records lists the trials in the table with all that is known of them. */
+  /** records lists the trials in the table as tuner trials does in JSON. A file knows less of them. */
   async function records() {
     const wanted = new Set(order);
     if (offline) return Promise.all([...order].map(async (i) => {
       const t = await s.trial(i);
-      return { trial: i, state: t.state, config: Object.fromEntries(t.config), values: Object.fromEntries(s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => [o.name, t.values[k]])), metrics: Object.fromEntries(t.others), worker: t.worker, seconds: t.seconds, message: "" };
+      const values = [...s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => [o.name, t.values[k]]), ...t.others].filter(([, v]) => v === v);
+      const time = (/** @type {string} */ k) => (column(s.table, k)[i] > 0 ? new Date(1000 * column(s.table, k)[i]).toISOString() : undefined);
+      return { trial: i, state: t.state, config: Object.fromEntries(t.config), values: Object.fromEntries(values), worker: t.worker || undefined, started: time("started"), ended: time("ended") };
     }));
     const out = [];
     let pageToken = "";
@@ -183,20 +191,23 @@ export function trials(s, selection) {
       for (const t of page.trials ?? []) {
         const i = Number(t.number ?? 0);
         if (!wanted.has(i)) continue;
-        const all = Object.entries(t.outcome?.metrics ?? {}).map(([k, m]) => /** @type {[string, number]} */ ([k, m.values.reduce((/** @type {number} */ a, /** @type {any} */ v) => a + Number(v), 0) / m.values.length]));
-        const own = (/** @type {string} */ k) => s.info.spec.objectives.some((/** @type {any} */ o) => o.name === k);
-        out.push({ trial: i, state: t.state.replace("TRIAL_STATE_", "").toLowerCase(), config: Object.fromEntries(Object.entries(t.config ?? {}).sort().map(([k, v]) => [k, valueOf(v)])), values: Object.fromEntries(all.filter(([k]) => own(k))), metrics: Object.fromEntries(all.filter(([k]) => !own(k))),
-          worker: t.worker ?? "", seconds: t.startTime && t.endTime ? (Date.parse(t.endTime) - Date.parse(t.startTime)) / 1000 : NaN, message: t.outcome?.message ?? "" });
+        const o = t.outcome ?? {};
+        const metrics = /** @type {[string, any][]} */ (Object.entries(o.metrics ?? {}));
+        const errors = metrics.filter(([, m]) => m.stdErr !== undefined).map(([k, m]) => [k, Number(m.stdErr)]);
+        out.push({ trial: i, state: t.state.replace("TRIAL_STATE_", "").toLowerCase(), reason: o.reason?.replace("FAIL_REASON_", "").toLowerCase(), message: o.message || undefined,
+          config: Object.fromEntries(Object.entries(t.config ?? {}).sort().map(([k, v]) => [k, valueOf(v)])), values: Object.fromEntries(metrics.map(([k, m]) => [k, m.values.length === 1 ? Number(m.values[0]) : m.values.map(Number)])),
+          stderr: errors.length ? Object.fromEntries(errors) : undefined, cost: Number(o.cost ?? 0) || undefined, attributes: t.attributes, worker: t.worker || undefined, started: t.startTime, ended: t.endTime });
       }
       pageToken = page.nextPageToken ?? "";
     } while (pageToken);
     return out;
   }
   async function rows() {
-    const all = await records();
-    const keys = (/** @type {string} */ part) => [...new Set(all.flatMap((r) => Object.keys(/** @type {any} */ (r)[part])))];
-    const parts = ["config", "values", "metrics"].flatMap((part) => keys(part).map((k) => [part, k]));
-    return [["trial", "state", ...parts.map(([, k]) => k), "worker", "seconds", "message"], ...all.map((/** @type {any} */ r) => [r.trial, r.state, ...parts.map(([part, k]) => r[part][k] ?? ""), r.worker, r.seconds, r.message])];
+    const all = /** @type {any[]} */ (await records());
+    const keys = (/** @type {string} */ part) => [...new Set(all.flatMap((r) => Object.keys(r[part])))];
+    const own = s.info.spec.objectives.map((/** @type {any} */ o) => o.name);
+    const parts = [...keys("config").map((k) => ["config", k]), ...[...new Set([...own, ...keys("values")])].map((k) => ["values", k])];
+    return [["trial", "state", ...parts.map(([, k]) => k), "worker", "seconds", "message"], ...all.map((r) => [r.trial, r.state, ...parts.map(([part, k]) => mean(r[part][k]) ?? ""), r.worker ?? "", (Date.parse(r.ended) - Date.parse(r.started)) / 1000, r.message ?? ""])];
   }
 
   const element = figure({
