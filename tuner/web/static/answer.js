@@ -112,7 +112,7 @@ function worth(/** @type {import("./study.js").Study} */ s) {
   if (s.info.state === "STUDY_STATE_FINISHED") word = "It has finished.";
   else if (Number.isFinite(gap) && gap <= Number(d.noise ?? 0)) word = "Hardly.";
   else if (done >= 20 && since > done / 2) word = "Perhaps not.";
-  text.push(since === 0 ? "The last result is the best one." : `The best is ${count(since)} ${since === 1 ? "result" : "results"} old, of ${count(done)}.`);
+  text.push(since === 0 ? "The last result measured best." : `The best measured one is ${count(since)} ${since === 1 ? "result" : "results"} old, of ${count(done)}.`);
   if (Number.isFinite(gap)) text.push(`By the model nothing is better by more than ${number(gap, 2)}.`);
   const max = Number(s.info.spec.maxTrials ?? 0);
   const more = max - (s.table.n - Number(s.info.added ?? 0));

@@ -113,7 +113,7 @@ export function cost(s, signal) {
     for (const p of list) [low, high] = [Math.min(low, p.from), Math.max(high, p.to)];
     const span = Math.max(1, high - low);
     const marks = [0, 0.25, 0.5, 0.75, 1].map((u) => ({ u, label: new Date((low + u * span) * 1000).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false, ...(span > 86400 && { month: "short", day: "numeric" }) }) }));
-    const f = frame(canvas, { width: time.clientWidth, height: 56 + 26 * names.length, x: { title: "", ticks: marks }, y: { title: "", ticks: names.map((label, k) => ({ label, u: 1 - (k + 0.5) / names.length })) } });
+    const f = frame(canvas, { width: time.clientWidth, height: 56 + 26 * names.length, x: { title: "", ticks: marks, whole: true }, y: { title: "", ticks: names.map((label, k) => ({ label, u: 1 - (k + 0.5) / names.length })) } });
     const row = new Map(names.map((n, k) => [n, f.Y(1 - (k + 0.5) / names.length)]));
     const X = (/** @type {number} */ v) => f.X((v - low) / span);
     const at = new Map(list.map((p) => [p.i, p]));

@@ -118,7 +118,7 @@ export function history(s, signal) {
       width: box.clientWidth, height: box.clientHeight,
       scales: { x: { time: Boolean(time), range: (/** @type {any} */ _, /** @type {number} */ a, /** @type {number} */ b) => (a === bestX[0] && b === last ? [first - side, last + side] : [a, b]) }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
       axes: [{ ...axis, ...titled(time ? "end of the trial" : "trial"), size: time ? 44 : 30, ...(!time && { incrs: wholes }), values: time ? undefined : (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : "")) },
-        { ...axis, ...titled(s.objective().name), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
+        { ...axis, ...titled(s.objective().name, box.clientHeight - 60), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       cursor: { points: { show: false }, y: false },
       legend: { show: false },
       hooks: { drawAxes: [raster] },

@@ -7,8 +7,12 @@ import { scale, ticks } from "./columns.js";
 /** wholes are the distances of marks on an axis of whole numbers. */
 export const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6, 1e7, 1e8];
 
-/** titled is the title of an axis of uPlot. */
-export const titled = (/** @type {string} */ label) => (label ? { label, labelFont: "12px system-ui, sans-serif", labelSize: 20, labelGap: 0 } : {});
+/** titled is the title of an axis of uPlot, shortened in its middle to the pixels there are. */
+export const titled = (/** @type {string} */ text, room = Infinity) => {
+  const most = Math.floor(room / 7);
+  const label = text.length <= most ? text : `${text.slice(0, most >> 1)}…${text.slice(1 - ((most + 1) >> 1))}`;
+  return label ? { label, labelFont: "12px system-ui, sans-serif", labelSize: 20, labelGap: 0 } : {};
+};
 
 /**
  * @typedef {{name: string, href?: string, x: number[], y: number[], colour: string, width?: number, dash?: number[], stepped?: boolean}} Line
@@ -49,6 +53,7 @@ export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} *
     box.replaceChildren();
     const sorted = Float64Array.from(lines.flatMap((l) => l.y.filter(Number.isFinite))).sort();
     const sc = scale(sorted, how.maximize, how.log);
+    readout.hidden = !sorted.length;
     if (!box.isConnected || !sorted.length) return sc;
     const pad = sc.log ? 0 : 0.03 * (sc.high - sc.low);
     const [low, high] = sc.log ? [sc.low * 0.95, sc.high * 1.05] : [sc.low - pad, sc.high + pad];
@@ -58,8 +63,8 @@ export function lineChart(/** @type {string} */ label, /** @type {AbortSignal} *
       width: box.clientWidth, height, legend: { show: false }, focus: { alpha: 0.25 },
       cursor: { y: false, focus: { prox: 24 }, points: { show: false } },
       scales: { x: { time: false }, y: { distr: sc.log ? 3 : 1, range: () => [low, high] } },
-      axes: [{ ...axis, ...titled(how.x), size: 30, space: 70, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
-        { ...axis, ...titled(how.y ?? ""), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
+      axes: [{ ...axis, ...titled(how.x, box.clientWidth - 80), size: 30, space: 70, ...(how.whole && { incrs: wholes }), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (Number.isInteger(x) ? count(x) : number(x, 3))) },
+        { ...axis, ...titled(how.y ?? "", height - 40), size: 56, splits: () => ticks(low, high, sc.log), values: (/** @type {any} */ _, /** @type {number[]} */ v) => v.map((x) => (x === null ? "" : number(x, 3))) }],
       hooks: { setSeries: [(/** @type {any} */ u, /** @type {number|null} */ i) => {
         if (!i) return;
         near = i - 1;

@@ -179,7 +179,10 @@ export function parallel(s, signal, selected) {
         text(g, cut(g, t.label, gap - 24), x + 6, Math.max(7, Math.min(height - 7, y)), colours);
       }
     });
-    names.replaceChildren(...shown.map((a, k) => h("span", { class: a.axis ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap}px`, width: `${k === shown.length - 1 ? margin.right + 10 : gap - 6}px` } }, a.name)));
+    // The last name ends at the edge, and may take some of the room before it.
+    const last = shown.length - 1;
+    const lent = Math.min(0.4 * gap, Math.max(0, g.measureText(shown[last]?.name ?? "").width * 1.4 - margin.right));
+    names.replaceChildren(...shown.map((a, k) => h("span", { class: a.axis ? "" : "objective", title: a.name, style: { left: `${margin.left + k * gap - (k === last ? lent : 0)}px`, width: `${k === last ? margin.right + lent : gap - 6 - (k === last - 1 ? lent : 0)}px`, "text-align": k === last && lent ? "right" : "left" } }, a.name)));
   }
 
   // Brushes by pointer.

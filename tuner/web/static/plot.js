@@ -11,7 +11,8 @@ const shownParameters = 12;
  * frame draws the axes of a chart. Coordinates are in [0, 1].
  * @param {HTMLCanvasElement} canvas
  * @param {{width: number, height: number, x: Axis, y: Axis, small?: boolean}} f
- * @typedef {{title: string, ticks: {u: number, label: string}[]}} Axis
+ * @typedef {{title: string, ticks: {u: number, label: string}[], whole?: boolean}} Axis
+ *   whole labels are left out rather than cut
  */
 export function frame(canvas, { width, height, x, y, small }) {
   const [, g] = sized(canvas, width, height);
@@ -37,7 +38,7 @@ export function frame(canvas, { width, height, x, y, small }) {
   for (const t of x.ticks) {
     const at = Math.round(X(t.u)) + 0.5;
     line(g, [[at, m.top], [at, m.top + hh]]);
-    const label = cut(g, t.label, Math.max(each, 34));
+    const label = x.whole ? t.label : cut(g, t.label, Math.max(each, 34));
     const half = g.measureText(label).width / 2;
     const middle = Math.max(half, Math.min(width - half - 1, at));
     if (middle - half < end + 5) continue;

@@ -126,7 +126,7 @@ function curve(/** @type {string} */ study, /** @type {any} */ t, /** @type {num
       return steps.map((x) => at.get(x) ?? null);
     });
     const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
-    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, ...titled("step"), size: 30, incrs: wholes }, { ...axis, ...titled(names.length === 1 ? names[0] : "value"), size: 60 }], legend: { show: false }, cursor: { y: false },
+    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, ...titled("step"), size: 30, incrs: wholes }, { ...axis, ...titled(names.length === 1 ? names[0] : "value", 200), size: 60 }], legend: { show: false }, cursor: { y: false },
       series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
     for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
   }
