@@ -3,7 +3,7 @@
 // through the recommended configuration, and the band two standard deviations around it.
 
 import { APIError, call, offline } from "./api.js";
-import { css, h, onScheme, onWidth, quote, rgb } from "./dom.js";
+import { count, css, h, onScheme, onWidth, quote, rgb } from "./dom.js";
 import { at, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 import { lineChart } from "./lines.js";
@@ -11,6 +11,9 @@ import { frame, line, tips } from "./plot.js";
 
 const height = 190;
 const fewest = 12; // parameters that are drawn unasked
+
+/** through names the configuration that the model is cut through. */
+const through = (/** @type {import("./study.js").Study} */ s) => (s.info.spec.objectives.length > 1 ? `trial ${count(s.recommended)}, the first of the front by the model` : "the recommended configuration");
 
 /**
  * @typedef {{name: string, u: number[], mean: number[], sd: number[], at: number}} Slice
@@ -50,7 +53,7 @@ export function slices(s, signal) {
     for (const cell of cells) one(cell, width);
     const withModel = cells.some(({ c }) => s.slices.has(c.name));
     note.replaceChildren(h("span", { class: "key dot" }), "trials", ...(s.broken() ? [h("span", { class: "key dot broken" }), "trials that break a constraint"] : []),
-      ...(withModel ? [h("span", { class: "key line" }), "mean of the model ± 2 sd through the recommended configuration, which the dashed line marks"] : [` · ${s.noModel()}`]));
+      ...(withModel ? [h("span", { class: "key line" }), `mean of the model ± 2 sd through ${through(s)}, which the dashed line marks`] : [` · ${s.noModel()}`]));
   }
 
   function one(/** @type {any} */ cell, /** @type {number} */ width) {
@@ -181,7 +184,7 @@ export function contour(s, signal) {
       const [from, to] = [sign * cut(share), k + 1 < classes.length ? sign * cut(classes[k + 1][1]) : -Infinity];
       for (let i = 0; i < values.length; i++) if (values[i] === values[i] && (share === 1 || sign * values[i] <= from) && sign * values[i] > to) put(ua[i] / TOP, ub[i] / TOP);
     }, sorted.length, colour));
-    note.replaceChildren(...classes.flatMap(([text, , colour]) => [h("span", { class: "key dot", style: { "background-color": `var(${colour})` } }), text]), known ? " · the darker, the better by the mean of the model, with all other parameters as recommended" : ` · ${s.modelled() ? "no prediction" : s.noModel()}`);
+    note.replaceChildren(...classes.flatMap(([text, , colour]) => [h("span", { class: "key dot", style: { "background-color": `var(${colour})` } }), text]), known ? ` · the darker, the better by the mean of the model, with all other parameters as in ${through(s)}` : ` · ${s.modelled() ? "no prediction" : s.noModel()}`);
   }
 
   /** surface shades cells by their mean, and draws lines of equal means. */
