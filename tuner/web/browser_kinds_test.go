@@ -30,7 +30,6 @@ type kind struct {
 	trials      int
 	running     int // trials that run at the end
 	steps       int // reports of a trial
-	seconds     float64
 	worker      func(k int) string
 	outcome     func(k int, c space.Config, r *rand.Rand) study.Outcome
 	end         string // state of the study at the end
