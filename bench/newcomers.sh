@@ -8,7 +8,7 @@ set -eu
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 program=$(readlink -f "$1")
-mkdir -p "$root/bin" "$root/dev" "$root/proc" "$root/tmp" "$root/work" "$root/etc"
+mkdir -p "$root/bin" "$root/dev" "$root/proc" "$root/tmp" "$root/home" "$root/etc"
 echo '127.0.0.1 localhost head' >"$root/etc/hosts"
 for tool in sh awk cat chmod cp date env grep head kill ls mkdir openssl rm sed sleep sort wc; do
 	path=$(command -v $tool) && [ -x "$path" ] || path=/bin/$tool
@@ -25,14 +25,14 @@ unshare --mount --pid --net --ipc --uts --fork sh -euc '
 	ip link set lo up
 	mount --rbind /dev "$0/dev"
 	mount -t proc proc "$0/proc"
-	exec chroot "$0" /bin/env -i PATH=/bin HOME=/work /bin/sh -eu /paths.sh' "$root"
+	exec chroot "$0" /bin/env -i PATH=/bin HOME=/home /bin/sh -eu /paths.sh' "$root"
 exit
 
 # The paths.
 now() { date +%s%N; }
 path() { # NAME begins a path in a folder of its own
 	name=$1 begun=$(now) useful='' steps=0
-	mkdir "/work/$2" && cd "/work/$2"
+	mkdir "$HOME/$2" && cd "$HOME/$2"
 }
 run() { # COMMAND runs what a newcomer types
 	steps=$((steps + 1))
@@ -112,8 +112,8 @@ serve() {
 serve
 result SERVING
 admin="tuner --server localhost:7070 --ca server.pem --token-file admin.token"
-run $admin create-study digits --space /work/hpc/space.yaml --minimize loss --max-trials 20
-run tuner --server localhost:7070 --ca server.pem --token-file worker.token run digits --parallel 2 -- sh /work/hpc/train.sh '{lr}' '{batch}'
+run $admin create-study digits --space "$HOME"/hpc/space.yaml --minimize loss --max-trials 20
+run tuner --server localhost:7070 --ca server.pem --token-file worker.token run digits --parallel 2 -- sh "$HOME"/hpc/train.sh '{lr}' '{batch}'
 kill -9 $server
 wait $server 2>/dev/null || :
 serve

@@ -166,7 +166,7 @@ def decode_time(text: str | None) -> datetime | None:
 
 
 def encode_attributes(attributes: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return attributes as texts. A text stands for itself, but for one that JSON reads."""
+    """Return each attribute as JSON, but a text that is no JSON as it is."""
     return {
         str(k): v
         if isinstance(v, str) and decode_attribute(v) == v
