@@ -29,55 +29,26 @@ func newErrorID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// chain returns the interceptors as options. See unaryChain.
-func (s *Server) chain() []grpc.ServerOption {
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.unaryChain()...),
-		grpc.ChainStreamInterceptor(
-			s.recoverStream,
-			s.observeStream,
-			s.recoverStream,
-			s.admitStream,
-		),
-	}
-}
-
-// unaryChain returns the interceptors of calls with one answer, in order. Recovery comes
-// twice. The outer one catches panics of the interceptors. The inner one catches panics of
-// the service, so that they are logged and counted.
-func (s *Server) unaryChain() []grpc.UnaryServerInterceptor {
-	return []grpc.UnaryServerInterceptor{
-		s.recoverUnary,
-		s.observeUnary,
-		s.recoverUnary,
-		s.admitUnary,
-		s.deadlineUnary,
-	}
-}
-
-func (s *Server) recoverUnary(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+// unary is the interceptor of calls with one answer. It recovers twice. The outer time is for
+// panics of the interceptor. The inner one is for those of the service, so that they are logged
+// and counted.
+func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
 	defer s.rescue(ctx, &err)
-	return next(ctx, request)
-}
-
-func (s *Server) recoverStream(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-	defer s.rescue(stream.Context(), &err)
-	return next(service, stream)
-}
-
-func (s *Server) observeUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	done := s.begin(ctx, info.FullMethod)
 	defer s.bytes.release(request)
-	answer, err := next(ctx, request)
+	answer, err = s.admitUnary(ctx, request, info, next)
 	err = done(ctx, request, err)
 	s.audit(ctx, info.FullMethod, request, answer, err)
 	return answer, err
 }
 
-func (s *Server) observeStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	done := s.begin(stream.Context(), info.FullMethod)
-	err := done(stream.Context(), nil, next(service, stream))
-	s.audit(stream.Context(), info.FullMethod, nil, nil, err)
+// stream is the interceptor of calls with a stream of answers. It recovers as unary does.
+func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	ctx := stream.Context()
+	defer s.rescue(ctx, &err)
+	done := s.begin(ctx, info.FullMethod)
+	err = done(ctx, nil, s.admitStream(service, stream, info, next))
+	s.audit(ctx, info.FullMethod, nil, nil, err)
 	return err
 }
 
@@ -180,7 +151,8 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	return nil
 }
 
-func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+	defer s.rescue(ctx, &err)
 	if err := s.admit(ctx, info.FullMethod, request); err != nil {
 		return nil, err
 	}
@@ -204,10 +176,20 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	if s.methods[info.FullMethod].Need >= wire.NeedWork {
 		ctx = s.withCaller(ctx)
 	}
+	if _, ok := ctx.Deadline(); !ok {
+		limit := s.options.Limits.CallTimeout
+		if info.FullMethod == pb.Tuner_Ask_FullMethodName {
+			limit = s.options.Limits.AskTimeout
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	return next(ctx, request)
 }
 
-func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer s.rescue(stream.Context(), &err)
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
@@ -309,18 +291,4 @@ func (a *admittedStream) recheck() error {
 		return id.scope.denied(need, a.request)
 	}
 	return nil
-}
-
-// deadlineUnary sets a deadline for calls without one.
-func (s *Server) deadlineUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if _, ok := ctx.Deadline(); ok {
-		return next(ctx, request)
-	}
-	limit := s.options.Limits.CallTimeout
-	if info.FullMethod == pb.Tuner_Ask_FullMethodName {
-		limit = s.options.Limits.AskTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return next(ctx, request)
 }

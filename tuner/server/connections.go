@@ -70,6 +70,7 @@ type connection struct {
 	// calls counts those that run.
 	calls atomic.Int32
 	known atomic.Bool
+	heard atomic.Bool // something has arrived
 
 	// Guarded by of.mu.
 	holder string // the token or certificate; empty for strangers, admins and servers
@@ -84,6 +85,15 @@ type connectionAddr struct {
 
 // RemoteAddr implements [net.Conn].
 func (c *connection) RemoteAddr() net.Addr { return connectionAddr{c.Conn.RemoteAddr(), c} }
+
+// Read implements [net.Conn].
+func (c *connection) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	return n, err
+}
 
 // Close implements [net.Conn].
 func (c *connection) Close() error {
@@ -199,6 +209,19 @@ func (s *connections) displaceIdle(limit, host string, spare *connection) bool {
 func (s *connections) cut(c *connection) {
 	s.drop(c)
 	c.Conn.Close()
+}
+
+// cutSilent closes the connections on which nothing has arrived, or all. Before gRPC stops, it
+// waits for connections in a handshake, and a silent one would take until Limits.ConnectTimeout.
+// It takes the lock.
+func (s *connections) cutSilent(all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.all {
+		if all || !c.heard.Load() {
+			s.cut(c)
+		}
+	}
 }
 
 // drop removes a connection from the counts.

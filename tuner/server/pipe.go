@@ -1,58 +1,43 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
-	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // Pipe leads into the server from within the process, for faces in other protocols such as
-// package web. The calls on it have the permissions, limits, log lines and metrics of
-// calls over gRPC.
-//
-// Calls with one answer run on the caller's goroutine, see direct. Streams end at a gRPC
-// server of the pipe's own, with the same handlers and interceptors, so that limits of one
-// connection do not limit all its callers together. The gate of both is [Pipe.Admit], which
-// the face calls before it reads a body. Admit gives each call a number, which travels in
-// the metadata and leads to the caller's identity, address and certificate. The gRPC server
-// of the network does not read that number.
+// package web. A call runs on the caller's goroutine. It passes the same interceptors and
+// handlers as a call over gRPC, so it has the same permissions, limits, log lines and metrics.
+// Its gate is [Pipe.Admit], which the face calls before it reads a body.
 type Pipe struct {
-	server   *Server
-	grpc     *grpc.Server
-	listener *bufconn.Listener
-	conn     *grpc.ClientConn
-	direct   *direct
-	last     atomic.Uint64
-	admitted sync.Map // of admission, by number
-}
+	server  *Server
+	unary   map[string]grpc.MethodHandler // by full name
+	streams map[string]grpc.StreamHandler
+	ended   context.Context
+	end     context.CancelFunc // ends the calls that run
 
-// admission is a call that passed the gate.
-type admission struct {
-	peer    *peer.Peer
-	headers metadata.MD
-	id      identity
-}
-
-// let adds to the context of a call what the gate and all behind it go by.
-func (a admission) let(ctx context.Context) context.Context {
-	return context.WithValue(metadata.NewIncomingContext(peer.NewContext(ctx, a.peer), a.headers), identityKey{}, a.id)
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
 }
 
 // Caller is what a face knows of a caller.
@@ -63,11 +48,6 @@ type Caller struct {
 	TraceParent   []string             // the headers of this name
 }
 
-const (
-	admissionKey = "tuner-admission"
-	pipeBytes    = 256 << 10 // one direction's buffer
-)
-
 // Pipe returns the server's pipe, which works while the server serves. It must be called
 // before [Server.Serve].
 func (s *Server) Pipe() (*Pipe, error) {
@@ -77,91 +57,175 @@ func (s *Server) Pipe() (*Pipe, error) {
 	if s.served.Load() {
 		return nil, errors.New("the pipe must be made before the server serves")
 	}
-	p := &Pipe{server: s, listener: bufconn.Listen(pipeBytes)}
-	conn, err := grpc.NewClient("passthrough:///pipe",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.listener.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.options.Limits.MaxSendBytes)),
-		grpc.WithIdleTimeout(0),
-		grpc.WithDisableServiceConfig(),
-	)
-	if err != nil {
-		return nil, err
+	p := &Pipe{server: s, unary: make(map[string]grpc.MethodHandler), streams: make(map[string]grpc.StreamHandler)}
+	p.ended, p.end = context.WithCancel(context.Background())
+	desc := s.handlers.desc()
+	for _, m := range desc.Methods {
+		p.unary["/"+desc.ServiceName+"/"+m.MethodName] = m.Handler
 	}
-	p.conn, p.direct = conn, newDirect(p)
-	p.grpc = s.newGRPC(append(s.callOptions(), grpc.InTapHandle(p.gate)))
+	for _, m := range desc.Streams {
+		p.streams["/"+desc.ServiceName+"/"+m.StreamName] = m.Handler
+	}
 	s.pipe = p
 	return p, nil
 }
 
-// Conn is the connection for calls with a context of [Pipe.Admit].
-func (p *Pipe) Conn() grpc.ClientConnInterface { return p.direct }
-
 // Admit passes a call through the gate and returns the context for it. The context that
 // it is given must end with the call.
 func (p *Pipe) Admit(ctx context.Context, c Caller, method string) (context.Context, error) {
-	a := admission{peer: &peer.Peer{Addr: c.Addr}, headers: metadata.MD{"authorization": c.Authorization, wire.TraceHeader: c.TraceParent}}
+	from := &peer.Peer{Addr: c.Addr}
 	if c.TLS != nil {
-		a.peer.AuthInfo = credentials.TLSInfo{State: *c.TLS}
+		from.AuthInfo = credentials.TLSInfo{State: *c.TLS}
 	}
-	gated, err := p.server.gate(a.let(ctx), &tap.Info{FullMethodName: method})
-	if err != nil {
-		return nil, err
-	}
-	a.id, _ = identityOf(gated)
-	number := strconv.FormatUint(p.last.Add(1), 10)
-	p.admitted.Store(number, a)
-	context.AfterFunc(ctx, func() { p.admitted.Delete(number) })
-	return metadata.NewOutgoingContext(ctx, metadata.Pairs(admissionKey, number)), nil
+	headers := metadata.MD{"authorization": c.Authorization, wire.TraceHeader: c.TraceParent}
+	return p.server.gate(metadata.NewIncomingContext(peer.NewContext(ctx, from), headers), &tap.Info{FullMethodName: method})
 }
 
 // Reserve reserves memory for a request of so many bytes, or refuses its call, which
-// [Pipe.Admit] must have admitted with ctx. A face decodes a request before gRPC counts
-// it. The memory is reserved until leave is called.
+// [Pipe.Admit] must have admitted with ctx. A face decodes a request before it is counted.
+// The memory is reserved until leave is called.
 func (p *Pipe) Reserve(ctx context.Context, bytes int64) (leave func(), err error) {
 	if bytes <= smallRequest {
 		return func() {}, nil
 	}
-	ctx, err = p.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
 	return p.server.enterMemory(ctx, inflated(bytes, p.server.options.Memory))
 }
 
-// enter turns the context of a caller into that of its call in the server.
-func (p *Pipe) enter(ctx context.Context) (context.Context, error) {
-	out, _ := metadata.FromOutgoingContext(ctx)
-	return p.let(ctx, out.Get(admissionKey))
-}
-
-// gate lets in the calls that [Pipe.Admit] admitted.
-func (p *Pipe) gate(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	return p.let(ctx, metadata.ValueFromIncomingContext(ctx, admissionKey))
-}
-
-// let adds what is known of a call with these numbers to its context.
-func (p *Pipe) let(ctx context.Context, numbers []string) (context.Context, error) {
-	for _, number := range numbers {
-		if a, ok := p.admitted.Load(number); ok {
-			return a.(admission).let(ctx), nil
-		}
+// Call makes a call with one answer, with a context of [Pipe.Admit]. use gets the answer, while
+// the call still has its place within the limits. So a face can take long to write it in its own
+// form.
+func (p *Pipe) Call(ctx context.Context, method string, request proto.Message, use func(proto.Message) error) error {
+	handler, ok := p.unary[method]
+	if !ok {
+		return unknownMethod(method)
 	}
-	return nil, status.Error(codes.Canceled, "the call ended before it began")
+	ctx, end, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	used := func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		return p.server.unary(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+			answer, err := next(ctx, request)
+			if err == nil {
+				err = p.checkAnswer(answer)
+			}
+			if err == nil {
+				err = use(answer.(proto.Message))
+			}
+			return answer, err
+		})
+	}
+	_, err = handler(p.server.handlers, ctx, func(into any) error { return p.pass(request, into) }, used)
+	return err
+}
+
+// Streams tells whether a method has a stream of answers.
+func (p *Pipe) Streams(method string) bool { return p.streams[method] != nil }
+
+// Stream makes a call with a stream of answers. send gets each of them. Before the first one,
+// it gets nil once the server has accepted the call.
+func (p *Pipe) Stream(ctx context.Context, method string, request proto.Message, send func(proto.Message) error) error {
+	handler, ok := p.streams[method]
+	if !ok {
+		return unknownMethod(method)
+	}
+	ctx, end, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	begin := sync.OnceValue(func() error { return send(nil) })
+	return p.server.stream(p.server.handlers, &pipeStream{ctx, p, request, begin, send}, &grpc.StreamServerInfo{FullMethod: method, IsServerStream: true}, handler)
+}
+
+func unknownMethod(method string) error {
+	return status.Errorf(codes.Unimplemented, "unknown method %.100q", method)
+}
+
+// pass hands a request over to a handler.
+func (p *Pipe) pass(request proto.Message, into any) error {
+	size, most := proto.Size(request), p.server.options.Limits.MaxRecvBytes
+	if size > most {
+		return tooLong("request", size, most, "send it in parts")
+	}
+	if p.server.bytes.take(into, size) { // or else the chain refuses it
+		proto.Merge(into.(proto.Message), request)
+	}
+	return nil
+}
+
+// checkAnswer refuses an answer that is too long.
+func (p *Pipe) checkAnswer(answer any) error {
+	size, most := proto.Size(answer.(proto.Message)), p.server.options.Limits.MaxSendBytes
+	if size > most {
+		return tooLong("answer", size, most, "ask for a part")
+	}
+	return nil
+}
+
+// tooLong refuses a message as gRPC would.
+func tooLong(what string, size, most int, remedy string) error {
+	return wire.Exhausted(fmt.Sprintf("the %s has %d bytes, more than the limit of %d bytes, so %s", what, size, most, remedy), 0).Err()
+}
+
+// pipeStream is the server's end of a stream of answers.
+type pipeStream struct {
+	ctx     context.Context
+	pipe    *Pipe
+	request proto.Message // nil once it is received
+	begin   func() error
+	send    func(proto.Message) error
+}
+
+func (s *pipeStream) Context() context.Context     { return s.ctx }
+func (s *pipeStream) SetHeader(metadata.MD) error  { return nil }
+func (s *pipeStream) SendHeader(metadata.MD) error { return s.begin() }
+func (s *pipeStream) SetTrailer(metadata.MD)       {}
+
+// RecvMsg implements [grpc.ServerStream].
+func (s *pipeStream) RecvMsg(into any) error {
+	if s.request == nil {
+		return io.EOF
+	}
+	request := s.request
+	s.request = nil
+	return s.pipe.pass(request, into)
+}
+
+// SendMsg implements [grpc.ServerStream].
+func (s *pipeStream) SendMsg(answer any) error {
+	if err := cmp.Or(s.begin(), s.pipe.checkAnswer(answer), s.ctx.Err()); err != nil {
+		return err
+	}
+	return s.send(answer.(proto.Message))
+}
+
+// begin counts a call that runs until end is called, or refuses it if the server stops.
+func (p *Pipe) begin(ctx context.Context) (in context.Context, end func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, wire.NewStatus(codes.Unavailable, tuner.Unavailable, errStopping.Error()).Err()
+	}
+	p.running.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.ended, cancel)
+	return ctx, func() { stop(); cancel(); p.running.Done() }, nil
 }
 
 // GracefulStop refuses new calls and waits for those that run.
 func (p *Pipe) GracefulStop() {
-	p.direct.close()
-	p.grpc.GracefulStop()
-	p.direct.running.Wait()
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.running.Wait()
 }
 
 // Stop ends the calls that run.
 func (p *Pipe) Stop() {
-	p.direct.close()
-	p.direct.stop()
-	p.grpc.Stop()
+	p.end()
+	p.GracefulStop()
 }
 
 // Guard returns a listener for a face. It has the limits on connections and the
@@ -175,7 +239,7 @@ func (p *Pipe) Guard(l net.Listener) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l = s.held.over(&limitedListener{l, s.connections})
+	l = &limitedListener{l, s.connections}
 	if config != nil {
 		l = tls.NewListener(l, config)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -49,7 +50,6 @@ type Server struct {
 	connections   *connections
 	notices       notices
 
-	held      hangUp
 	auditFile slog.Handler // nil for none, and set before serving
 	grpc      *grpc.Server
 	handlers  *handlers
@@ -95,7 +95,9 @@ func New(service tuner.Service, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.handlers = &handlers{service: service, server: s}
-	s.grpc = s.newGRPC(append(options, grpc.InTapHandle(s.gate)))
+	s.grpc = grpc.NewServer(options...)
+	s.grpc.RegisterService(s.handlers.desc(), s.handlers)
+	healthpb.RegisterHealthServer(s.grpc, s.health)
 	if o.Reflection {
 		reflection.Register(s.grpc)
 	}
@@ -106,14 +108,6 @@ func New(service tuner.Service, o Options) (*Server, error) {
 	return s, nil
 }
 
-// newGRPC makes a gRPC server with our services.
-func (s *Server) newGRPC(options []grpc.ServerOption) *grpc.Server {
-	g := grpc.NewServer(options...)
-	g.RegisterService(s.handlers.desc(), s.handlers)
-	healthpb.RegisterHealthServer(g, s.health)
-	return g
-}
-
 // Options returns the server's options with the defaults filled in.
 func (s *Server) Options() Options { return s.options }
 
@@ -121,15 +115,18 @@ func (s *Server) Options() Options { return s.options }
 func (s *Server) Registry() *prometheus.Registry { return s.options.Registry }
 
 func (s *Server) grpcOptions() ([]grpc.ServerOption, error) {
-	options := append(s.options.Limits.connectionOptions(), s.callOptions()...)
-	creds, err := s.transportCredentials()
-	if err != nil {
-		return nil, err
+	options := append(s.options.Limits.connectionOptions(),
+		grpc.InTapHandle(s.gate),
+		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+		grpc.ForceServerCodecV2(newCodec(s.bytes)),
+		grpc.MaxRecvMsgSize(s.options.Limits.MaxRecvBytes),
+		grpc.MaxSendMsgSize(s.options.Limits.MaxSendBytes),
+	)
+	config, err := s.tlsConfig()
+	if config != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(config)))
 	}
-	if creds != nil {
-		options = append(options, grpc.Creds(creds))
-	}
-	return options, nil
+	return options, err
 }
 
 // connectionOptions are the limits of connections over the network.
@@ -146,16 +143,6 @@ func (l Limits) connectionOptions() []grpc.ServerOption {
 	if l.MaxStreams >= 0 {
 		options = append(options, grpc.MaxConcurrentStreams(uint32(l.MaxStreams)))
 	}
-	return options
-}
-
-// callOptions are the options of calls, the same for all connections.
-func (s *Server) callOptions() []grpc.ServerOption {
-	options := append(s.chain(),
-		grpc.ForceServerCodecV2(newCodec(s.bytes)),
-		grpc.MaxRecvMsgSize(s.options.Limits.MaxRecvBytes),
-		grpc.MaxSendMsgSize(s.options.Limits.MaxSendBytes),
-	)
 	return options
 }
 
@@ -209,18 +196,13 @@ func (s *Server) serve(ctx context.Context, listeners []net.Listener, o *Opened)
 
 func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
-	ended := make(chan error, len(listeners)+2)
+	ended := make(chan error, len(listeners)+1)
 	running := len(listeners)
 	for _, l := range listeners {
 		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Bytes())
-		go func() { ended <- s.grpc.Serve(s.held.over(&limitedListener{l, s.connections})) }()
+		go func() { ended <- s.grpc.Serve(&limitedListener{l, s.connections}) }()
 	}
 	go s.connections.reap(s.stopping)
-	if s.pipe != nil {
-		running++
-		defer s.pipe.conn.Close()
-		go func() { ended <- s.pipe.grpc.Serve(s.pipe.listener) }()
-	}
 	if metrics != nil {
 		running++
 		s.log.Info("serving metrics", "address", metrics.Addr().String())
@@ -299,7 +281,7 @@ func (s *Server) shutDown() {
 		defer close(done)
 		s.each(stopper.GracefulStop)
 	}()
-	s.held.silent()
+	s.connections.cutSilent(false)
 	s.stop()
 	late := time.NewTimer(s.options.StopTimeout)
 	defer late.Stop()
@@ -307,7 +289,7 @@ func (s *Server) shutDown() {
 	case <-done:
 	case <-late.C:
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
-		s.held.all()
+		s.connections.cutSilent(true)
 		s.each(stopper.Stop)
 		late.Reset(s.options.StopTimeout)
 		select {

@@ -6,20 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"google.golang.org/grpc/credentials"
-
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
-
-// transportCredentials returns the server's TLS credentials for gRPC, or nil if TLS is
-// off.
-func (s *Server) transportCredentials() (credentials.TransportCredentials, error) {
-	config, err := s.tlsConfig()
-	if config == nil || err != nil {
-		return nil, err
-	}
-	return credentials.NewTLS(config), nil
-}
 
 // tlsConfig uses the present certificates, and is nil if TLS is off.
 func (s *Server) tlsConfig() (*tls.Config, error) {

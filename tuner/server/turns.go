@@ -65,13 +65,11 @@ func (t *turns) take(ctx context.Context, who string, admin bool) (leave func(),
 	return func() { <-t.all; <-own.free; left() }, nil
 }
 
-type turnKey struct{}
-
-// turn waits until a call that reads much may run. A call that has a turn, also at the server
-// that forwarded it, waits for none. GetBest waits for the proposer instead.
+// turn waits until a call that reads much may run. A call that had a turn at the server that
+// forwarded it waits for none. GetBest waits for the proposer instead.
 func (s *Server) turn(ctx context.Context, method string, request any) (leave func(), err error) {
 	id, _ := identityOf(ctx)
-	if s.memoryFor(method, request) != memoryOfList || method == pb.Tuner_GetBest_FullMethodName || id.forwarded || ctx.Value(turnKey{}) != nil {
+	if s.memoryFor(method, request) != memoryOfList || method == pb.Tuner_GetBest_FullMethodName || id.forwarded {
 		return func() {}, nil
 	}
 	who := id.name
@@ -83,15 +81,4 @@ func (s *Server) turn(ctx context.Context, method string, request any) (leave fu
 		return nil, status.FromContextError(err).Err()
 	}
 	return leave, nil
-}
-
-// Turn is for a face that takes long to write the answer of a call in its own form. The call
-// is made with the context that it returns, and the answer is written before leave is called.
-func (p *Pipe) Turn(ctx context.Context, method string, request any) (in context.Context, leave func(), err error) {
-	entered, err := p.enter(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	leave, err = p.server.turn(entered, method, request)
-	return context.WithValue(ctx, turnKey{}, true), leave, err
 }

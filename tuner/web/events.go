@@ -94,13 +94,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) {
 
 // lookAt asks for a study as the caller. So a token that was revoked ends the events.
 func (f *Face) lookAt(ctx context.Context, r *http.Request) (*pb.Study, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.limits.CallTimeout)
-	defer cancel()
-	admitted, err := f.pipe.Admit(ctx, callerOf(r), pb.Tuner_GetStudy_FullMethodName)
-	if err != nil {
-		return nil, err
-	}
-	return pb.NewTunerClient(f.pipe.Conn()).GetStudy(admitted, &pb.GetStudyRequest{Name: "studies/" + r.PathValue("study")})
+	return ask[*pb.Study](ctx, f, callerOf(r), pb.Tuner_GetStudy_FullMethodName, &pb.GetStudyRequest{Name: "studies/" + r.PathValue("study")})
 }
 
 // last sends the error that ends the events.

@@ -29,15 +29,6 @@ func Panicking(text string, value any) func(*Face) {
 // HTTPStatus is the table of statuses.
 func HTTPStatus() map[codes.Code]int { return httpStatus }
 
-// Methods are the names of the methods that the face knows.
-func Methods() (names []string) {
-	all, _ := tunerMethods()
-	for name := range all {
-		names = append(names, name)
-	}
-	return names
-}
-
 // WithKey gives a face a key.
 func WithKey(key string) func(*Face) { return func(f *Face) { f.key = key } }
 

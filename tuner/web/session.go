@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
@@ -192,25 +191,17 @@ func (f *Face) login(w http.ResponseWriter, r *http.Request) {
 
 // nameOf returns the caller's name with an authorization, as the audit has it.
 func (f *Face) nameOf(r *http.Request, authorization string) (string, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), f.limits.CallTimeout)
-	defer cancel()
 	c := callerOf(r)
 	c.Authorization = nil
 	if authorization != "" {
 		c.Authorization = []string{authorization}
 	}
-	admitted, err := f.pipe.Admit(ctx, c, pb.Tuner_GetCaller_FullMethodName)
-	if err == nil {
-		var who *pb.Caller
-		if who, err = pb.NewTunerClient(f.pipe.Conn()).GetCaller(admitted, &pb.GetCallerRequest{}); err == nil {
-			return who.GetName(), nil
-		}
-	}
+	who, err := ask[*pb.Caller](r.Context(), f, c, pb.Tuner_GetCaller_FullMethodName, &pb.GetCallerRequest{})
 	if status.Code(err) == codes.Unauthenticated {
 		err = wire.NewStatus(codes.Unauthenticated, tuner.Denied,
 			"the server does not know this token, or it has expired or was revoked; an admin makes one with tuner token add").Err()
 	}
-	return "", err
+	return who.GetName(), err
 }
 
 // logout ends the session of a browser.

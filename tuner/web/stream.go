@@ -1,38 +1,38 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
 
 // stream answers a call with a line for each message.
-func (f *Face) stream(w http.ResponseWriter, r *http.Request, path string, m method, request proto.Message) {
+func (f *Face) stream(w http.ResponseWriter, r *http.Request, path string, request proto.Message) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	s, err := f.open(ctx, path, request)
-	if err != nil {
-		f.fail(w, r, err)
-		return
-	}
 	next := make(chan received)
-	go receive(ctx, s, m, next)
+	go f.receive(ctx, path, request, next)
 	var got received
-	arrived := true
 	select {
 	case got = <-next:
-		if got.err != nil && !errors.Is(got.err, io.EOF) {
-			f.fail(w, r, got.err) // with the status of HTTP for it
+	case <-ctx.Done(): // the caller left
+		return
+	}
+	if got == (received{}) { // a message or an error may follow at once
+		select {
+		case got = <-next:
+		case <-time.After(firstWait):
+		case <-ctx.Done():
 			return
 		}
-	case <-time.After(firstWait):
-		arrived = false
-	case <-ctx.Done(): // the caller left
+	}
+	if got.err != nil && !errors.Is(got.err, io.EOF) {
+		f.fail(w, r, got.err) // with the status of HTTP for it
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -42,24 +42,22 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, path string, m met
 	defer quiet.Stop()
 	for {
 		switch {
-		case !arrived:
 		case errors.Is(got.err, io.EOF):
 			return
 		case got.err != nil:
 			out.write(`{"error":`, statusJSON(f.statusOf(r, got.err)), "}\n")
 			return
-		default:
-			out.write(`{"result":`, got.message, "}\n")
+		case got.message != nil:
+			out.write(`{"result":`, *got.message, "}\n")
 		}
 		if out.flush(); out.err != nil {
 			return
 		}
 		select {
 		case got = <-next:
-			arrived = true
 			quiet.Reset(f.silence)
 		case <-quiet.C:
-			arrived = false
+			got = received{}
 			out.write("", nil, "\n")
 		case <-ctx.Done():
 			return
@@ -67,45 +65,34 @@ func (f *Face) stream(w http.ResponseWriter, r *http.Request, path string, m met
 	}
 }
 
-// open begins a stream. It returns when the server has accepted or refused it.
-func (f *Face) open(ctx context.Context, path string, request proto.Message) (grpc.ClientStream, error) {
-	s, err := f.pipe.Conn().NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, path)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if err := s.CloseSend(); err != nil {
-		return nil, err
-	}
-	_, err = s.Header() // nil without an error if there is none: RecvMsg says why
-	return s, err
-}
-
-// received is a message in JSON, or the end of a stream.
+// received is a message in JSON, or the end of a stream. Without either, the server has accepted
+// the call.
 type received struct {
-	message []byte
+	message *[]byte
 	err     error
 }
 
 // receive hands on what a stream brings, up to its end or that of ctx.
-func receive(ctx context.Context, s grpc.ClientStream, m method, to chan<- received) {
-	for {
-		var got received
-		message := m.answer.New().Interface()
-		if got.err = s.RecvMsg(message); got.err == nil {
-			got.message, got.err = encode(message)
-		}
+func (f *Face) receive(ctx context.Context, path string, request proto.Message, to chan<- received) {
+	hand := func(got received) error {
 		select {
 		case to <- got:
+			return nil
 		case <-ctx.Done():
-			return
-		}
-		if got.err != nil {
-			return
+			return ctx.Err()
 		}
 	}
+	err := f.pipe.Stream(ctx, path, request, func(m proto.Message) error {
+		if m == nil {
+			return hand(received{})
+		}
+		data, err := encode(m)
+		if err != nil {
+			return err
+		}
+		return hand(received{message: &data})
+	})
+	_ = hand(received{err: cmp.Or(err, io.EOF)})
 }
 
 // lines writes lines until one fails.

@@ -45,7 +45,6 @@ type Face struct {
 	limits  server.Limits
 	log     *slog.Logger
 	version string
-	methods map[string]method
 	page    *page // nil if the face serves the calls alone
 	key     string
 
@@ -82,10 +81,6 @@ func New(s *server.Server, options Options) (*Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	methods, err := tunerMethods()
-	if err != nil {
-		return nil, err
-	}
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tuner_http_requests_total", Help: "Requests over HTTP, by status. Calls among them count in tuner_requests_total too, once they passed the gate.",
 	}, []string{"code"})
@@ -94,7 +89,7 @@ func New(s *server.Server, options Options) (*Face, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := s.Options()
-	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, methods: methods, key: options.Key, components: options.Components, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, key: options.Key, components: options.Components, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
 	if options.Page {
 		if f.page, err = newPage(options.Connection); err != nil {
 			return nil, err
