@@ -6,18 +6,17 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from . import _errors
 from ._errors import InvalidRequest
-from ._goals import MARK, Direction, Goals, Names
+from ._goals import MARK, Goals
+from ._options import MAX_RETRIES, SPEC, Path, SpecOptions, spelled
 from ._server import EmbeddedServer
 from ._service import AnyState, Service, of_file, of_server
 from ._space import SpaceLike
 from ._spec import (
-    MAX_RETRIES,
-    Component,
     check_same,
     differences,
     larger_limits,
@@ -28,7 +27,21 @@ from ._study import Study
 from ._transport import Transport
 from ._views import StudyRecord, StudyStatus
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 log = logging.getLogger("bkb")
+
+
+class StudyOptions(SpecOptions, total=False):
+    """Arguments of `bkb.create_study`, which describes them."""
+
+    from_: str | Study | None
+    exist_ok: bool
+    warn: bool
+
+
+STUDY: StudyOptions = {**SPEC, "from_": None, "exist_ok": False, "warn": True}
 
 
 def drawn_seed() -> int:
@@ -68,56 +81,23 @@ class Client:
         """The embedded server, or None if another one runs the studies."""
         return self._service.server
 
+    @spelled(StudyOptions, STUDY)
     def create_study(
-        self,
-        name: str,
-        space: SpaceLike | None = None,
-        *,
-        minimize: Names | None = None,
-        maximize: Names | None = None,
-        objectives: Mapping[str, Direction] | None = None,
-        directions: Sequence[Direction] | None = None,
-        max_trials: int = 0,
-        timeout: float | None = None,
-        max_cost: float = 0.0,
-        patience: int = 0,
-        target: float | None = None,
-        lease: float | None = None,
-        max_retries: int = MAX_RETRIES,
-        seed: int | None = None,
-        proposer: Component | None = None,
-        pruner: Component | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        constraints: Sequence[str] = (),
-        from_: str | Study | None = None,
-        exist_ok: bool = False,
-        warn: bool = True,
+        self, name: str, space: SpaceLike | None = None, **options: Unpack[StudyOptions]
     ) -> Study:
         """Make a study. The parameters are those of `bkb.create_study`."""
+        o: StudyOptions = {**STUDY, **options}
+        from_, warn = o["from_"], o["warn"]
         source = self.load_study(from_) if isinstance(from_, str) else from_
-        named = any(x is not None for x in (minimize, maximize, objectives, directions))
-        if source is not None and not named:
+        ways = (o["minimize"], o["maximize"], o["objectives"], o["directions"])
+        if source is not None and all(way is None for way in ways):
             goals = source._goals
         else:
-            goals = Goals.given(minimize, maximize, objectives, directions)
+            goals = Goals.given(*ways)
         if source is not None:
             space = source.space if space is None else space
-        spec = study_spec(
-            space,
-            goals,
-            max_trials=max_trials,
-            timeout=timeout,
-            max_cost=max_cost,
-            patience=patience,
-            target=target,
-            lease=lease,
-            max_retries=max_retries,
-            seed=drawn_seed() if seed is None else seed,
-            proposer=proposer,
-            pruner=pruner,
-            attributes=attributes,
-            constraints=constraints,
-        )
+        seed = drawn_seed() if o["seed"] is None else o["seed"]
+        spec = study_spec(space, goals, o, seed)
         if source is not None:
             spec = taken_over(spec, {**source.spec(), "maxTrials": str(source.status.max_trials)})
         try:
@@ -127,7 +107,7 @@ class Client:
                 e.args = (re.sub("^line 1: ", "", str(e), flags=re.MULTILINE),)
             raise
         except _errors.StudyExists as e:
-            if not exist_ok:
+            if not o["exist_ok"]:
                 e.args = (f"{e}, continue it with exist_ok=True, or take another name",)
                 raise
             record = StudyRecord.of(self._service.get(name))
@@ -139,7 +119,8 @@ class Client:
                     study._source.extend(more, more=False)
                     spec = {k: v for k, v in spec.items() if k not in more}
             if warn and space is not None:
-                defaults = {"seed": seed is None, "maxRetries": max_retries == MAX_RETRIES}
+                usual = o["max_retries"] == MAX_RETRIES
+                defaults = {"seed": o["seed"] is None, "maxRetries": usual}
                 given = {k: v for k, v in spec.items() if not defaults.get(k)}
                 differ = ", ".join(differences(record.spec, given))
                 if differ:
@@ -178,9 +159,9 @@ def connect(
     server: str | None = None,
     *,
     token: str | None = None,
-    ca: str | os.PathLike[str] | None = None,
-    cert: str | os.PathLike[str] | None = None,
-    key: str | os.PathLike[str] | None = None,
+    ca: Path | None = None,
+    cert: Path | None = None,
+    key: Path | None = None,
     retry_for: float = 60.0,
 ) -> Client:
     """Connect to the address of ``tuner serve --http``.
@@ -210,7 +191,7 @@ def connect(
     return Client(of_server(server, token=token, retry_for=retry_for, ca=ca, cert=cert, key=key))
 
 
-def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60.0) -> Client:
+def open_file(db: Path | None = None, *, retry_for: float = 60.0) -> Client:
     """Open a file of studies, with a server that starts at the first call.
 
     Parameters
@@ -232,9 +213,7 @@ def open_file(db: str | os.PathLike[str] | None = None, *, retry_for: float = 60
     return Client(of_file(db, retry_for=retry_for))
 
 
-def client_of(
-    db: str | os.PathLike[str] | None, server: str | None, *, make: bool = False
-) -> Client:
+def client_of(db: Path | None, server: str | None, *, make: bool = False) -> Client:
     """Return the client of a server or a file. An argument wins over the environment.
 
     Without make the file must be there.
@@ -253,31 +232,14 @@ def client_of(
     return client
 
 
+@spelled(StudyOptions, STUDY)
 def create_study(
     name: str,
     space: SpaceLike | None = None,
     *,
-    minimize: Names | None = None,
-    maximize: Names | None = None,
-    objectives: Mapping[str, Direction] | None = None,
-    directions: Sequence[Direction] | None = None,
-    max_trials: int = 0,
-    timeout: float | None = None,
-    max_cost: float = 0.0,
-    patience: int = 0,
-    target: float | None = None,
-    lease: float | None = None,
-    max_retries: int = MAX_RETRIES,
-    seed: int | None = None,
-    proposer: Component | None = None,
-    pruner: Component | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    constraints: Sequence[str] = (),
-    from_: str | Study | None = None,
-    exist_ok: bool = False,
-    warn: bool = True,
-    db: str | os.PathLike[str] | None = None,
+    db: Path | None = None,
     server: str | None = None,
+    **options: Unpack[StudyOptions],
 ) -> Study:
     """Make a study in a file or on a server.
 
@@ -358,34 +320,10 @@ def create_study(
     StudyStatus('made', active, 5 completed)
 
     """
-    return client_of(db, server, make=True).create_study(
-        name,
-        space,
-        minimize=minimize,
-        maximize=maximize,
-        objectives=objectives,
-        directions=directions,
-        max_trials=max_trials,
-        timeout=timeout,
-        max_cost=max_cost,
-        patience=patience,
-        target=target,
-        lease=lease,
-        max_retries=max_retries,
-        seed=seed,
-        proposer=proposer,
-        pruner=pruner,
-        attributes=attributes,
-        constraints=constraints,
-        from_=from_,
-        exist_ok=exist_ok,
-        warn=warn,
-    )
+    return client_of(db, server, make=True).create_study(name, space, **options)
 
 
-def load_study(
-    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> Study:
+def load_study(name: str, *, db: Path | None = None, server: str | None = None) -> Study:
     """Return the study of this name. See `create_study` for ``db`` and ``server``.
 
     Raises
@@ -403,9 +341,7 @@ def load_study(
     return client_of(db, server).load_study(name)
 
 
-def delete_study(
-    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> None:
+def delete_study(name: str, *, db: Path | None = None, server: str | None = None) -> None:
     """Delete a study with all its trials, for good. See `load_study`.
 
     Examples
@@ -417,9 +353,7 @@ def delete_study(
     client_of(db, server).delete_study(name)
 
 
-def studies(
-    *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> Iterator[StudyStatus]:
+def studies(*, db: Path | None = None, server: str | None = None) -> Iterator[StudyStatus]:
     """Yield all studies in order of name. See `load_study`.
 
     Examples

@@ -171,7 +171,7 @@ def _scalar(value: Any) -> Any:
 
 def _simple(value: Any) -> bool:
     """Tell whether JSON has a value."""
-    return type(value) in (str, bool, int, float)
+    return type(value) in (str, bool, int) or type(value) is float and math.isfinite(value)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -229,6 +229,17 @@ class Ordinal(_Choice):
     def to_json(self) -> JSON:
         """Return the parameter in the form of a space file."""
         return self._fields("ordinal")
+
+
+def of_list(values: Sequence[Any], name: str) -> Categorical | Ordinal:
+    """Return the parameter of a list of other libraries, which is ordinal for three numbers."""
+    if not values:
+        raise InvalidRequest(f"parameter {name!r} of space is an empty list, give values")
+    numbers = [plain(v) for v in values]
+    if len(values) < 3 or not all(type(v) in (int, float) and _simple(v) for v in numbers):
+        return Categorical(values)
+    up = sorted(numbers)
+    return Ordinal(numbers if numbers in (up, up[::-1]) else up)
 
 
 @dataclass(frozen=True)

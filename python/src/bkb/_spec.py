@@ -22,12 +22,9 @@ from ._codec import (
 )
 from ._errors import InvalidRequest
 from ._goals import MARK, Goals
+from ._options import MAX_RETRIES, Component, SpecOptions
 from ._space import Constant, Space, SpaceLike, same, space_text
 from ._views import StudyRecord
-
-Component = str | tuple[str, Mapping[str, Any]]
-
-MAX_RETRIES = 3  # as on the command line
 
 # Settings of a study by their names on the wire.
 SETTINGS = {
@@ -46,43 +43,27 @@ SETTINGS = {
 _LIMIT = re.compile(r"\s*(\S(?:.*\S)?)\s*(<=|>=)\s*(\S+)\s*")
 
 
-def study_spec(
-    space: SpaceLike | None,
-    goals: Goals,
-    *,
-    max_trials: int,
-    timeout: float | None,
-    max_cost: float,
-    patience: int,
-    target: float | None,
-    lease: float | None,
-    max_retries: int,
-    seed: int,
-    proposer: Component | None,
-    pruner: Component | None,
-    attributes: Mapping[str, Any] | None,
-    constraints: Sequence[str],
-) -> JSON:
+def study_spec(space: SpaceLike | None, goals: Goals, o: SpecOptions, seed: int) -> JSON:
     """Return the form of the wire. A study without a space is the first of a series."""
     spec: JSON = {
         "space": "" if space is None else space_text(space),
         "objectives": goals.encode(),
-        **encode_limits(max_trials, timeout, max_cost),
-        "patience": encode_int(integer(patience, "patience", 0, 2**63 - 1)),
-        "maxRetries": integer(max_retries, "max_retries", 0, 2**31 - 1),
+        **encode_limits(o["max_trials"], o["timeout"], o["max_cost"]),
+        "patience": encode_int(integer(o["patience"], "patience", 0, 2**63 - 1)),
+        "maxRetries": integer(o["max_retries"], "max_retries", 0, 2**31 - 1),
         "seed": encode_int(integer(seed, "seed", 0, 2**64 - 1)),
-        "attributes": {**encode_attributes(attributes), **goals.note},
+        "attributes": {**encode_attributes(o["attributes"]), **goals.note},
     }
-    if target is not None:
-        spec["target"] = encode_float(number(target, "target"))
-    if lease is not None:
-        spec["lease"] = encode_duration(lease, "lease")
-    if constraints:
-        proposer = _constrain(proposer, constraints)
-    if proposer is not None:
-        spec["proposer"] = _encode_component(proposer, "proposer")
-    if pruner is not None:
-        spec["pruner"] = _encode_component(pruner, "pruner")
+    if o["target"] is not None:
+        spec["target"] = encode_float(number(o["target"], "target"))
+    if o["lease"] is not None:
+        spec["lease"] = encode_duration(o["lease"], "lease")
+    proposer = o["proposer"]
+    if o["constraints"]:
+        proposer = _constrain(proposer, o["constraints"])
+    for what, component in (("proposer", proposer), ("pruner", o["pruner"])):
+        if component is not None:
+            spec[what] = _encode_component(component, what)
     if space is None:
         kept = {"proposer": spec.pop("proposer", None)}
         spec["space"] = json.dumps(Space({MARK: Constant(MARK)}).to_json())

@@ -13,10 +13,11 @@ from . import _errors
 from ._codec import JSON, integer, number, plain
 from ._define import Series
 from ._errors import InvalidRequest, TrialPruned
-from ._goals import MARK, Reason, State
+from ._goals import MARK
 from ._held import Held, Source
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, Run
+from ._options import OUTCOME, OutcomeOptions, spelled
 from ._plot import Plots
 from ._service import AnyState, Service
 from ._space import Categorical, Float, Int, Parameter, Space, SpaceLike, check
@@ -33,6 +34,7 @@ from ._views import (
 
 if TYPE_CHECKING:
     import optuna
+    from typing_extensions import Unpack
 
 log = logging.getLogger("bkb")
 
@@ -241,17 +243,9 @@ class Study:
         trials = [Trial(self, Held(self._source, at, view), lease) for view in views]
         return trials[0] if count is None else trials
 
+    @spelled(OutcomeOptions, OUTCOME)
     def tell(
-        self,
-        trial: Trial | int,
-        value: Any = None,
-        *,
-        state: State | None = None,
-        reason: Reason | None = None,
-        message: str = "",
-        std_err: Any = None,
-        cost: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
+        self, trial: Trial | int, value: Any = None, **options: Unpack[OutcomeOptions]
     ) -> TrialView:
         """Tell the outcome of a trial.
 
@@ -276,15 +270,7 @@ class Study:
             Notes.
 
         """
-        outcome = self._goals.outcome(
-            value,
-            state=state,
-            reason=reason,
-            message=message,
-            std_err=std_err,
-            cost=cost,
-            attributes=attributes,
-        )
+        outcome = self._goals.outcome(value, **options)
         if isinstance(trial, Trial):
             return trial._held.tell(outcome)
         return self._source.tell(trial, outcome)
@@ -667,28 +653,10 @@ class Trial:
         """
         self._held.renew(lease)
 
-    def tell(
-        self,
-        value: Any = None,
-        *,
-        state: State | None = None,
-        reason: Reason | None = None,
-        message: str = "",
-        std_err: Any = None,
-        cost: float | None = None,
-        attributes: Mapping[str, Any] | None = None,
-    ) -> TrialView:
+    @spelled(OutcomeOptions, OUTCOME)
+    def tell(self, value: Any = None, **options: Unpack[OutcomeOptions]) -> TrialView:
         """Tell the outcome of the trial. See `Study.tell`."""
-        return self.study.tell(
-            self,
-            value,
-            state=state,
-            reason=reason,
-            message=message,
-            std_err=std_err,
-            cost=cost,
-            attributes=attributes,
-        )
+        return self.study.tell(self, value, **options)
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes of the trial. An empty text removes one."""

@@ -10,17 +10,22 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _client, _errors, _optimize, _study
 from ._codec import integer
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, exceptions
+from ._options import OutcomeOptions, Path, ServerOptions
 from ._space import SpaceLike
 from ._views import Event, StudyStatus, TrialView
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._client import StudyOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -119,7 +124,9 @@ class Study:
         asked: list[_study.Trial] = await asyncio.to_thread(ask, count)
         return [Trial(t) for t in asked]
 
-    async def tell(self, trial: Trial | int, value: Any = None, **options: Any) -> TrialView:
+    async def tell(
+        self, trial: Trial | int, value: Any = None, **options: Unpack[OutcomeOptions]
+    ) -> TrialView:
         """Tell the outcome of a trial. The options are those of `bkb.Study.tell`."""
         which = trial.sync if isinstance(trial, Trial) else trial
         return await asyncio.to_thread(lambda: self.sync.tell(which, value, **options))
@@ -252,7 +259,9 @@ class Client:
     def __init__(self, client: _client.Client) -> None:
         self.sync = client
 
-    async def create_study(self, name: str, space: SpaceLike, **options: Any) -> Study:
+    async def create_study(
+        self, name: str, space: SpaceLike, **options: Unpack[StudyOptions]
+    ) -> Study:
         """Make a study. The options are those of `bkb.Client.create_study`."""
         make = self.sync.create_study
         return Study(await asyncio.to_thread(lambda: make(name, space, **options)))
@@ -268,12 +277,12 @@ class Client:
         return _steps(self.sync.studies())
 
 
-def connect(server: str | None = None, **options: Any) -> Client:
+def connect(server: str | None = None, **options: Unpack[ServerOptions]) -> Client:
     """Connect to a server. The options are those of `bkb.connect`."""
     return Client(_client.connect(server, **options))
 
 
-def open_file(db: str | os.PathLike[str] | None = None) -> Client:
+def open_file(db: Path | None = None) -> Client:
     """Open a file of studies."""
     return Client(_client.open_file(db))
 
@@ -282,9 +291,9 @@ async def create_study(
     name: str,
     space: SpaceLike,
     *,
-    db: str | os.PathLike[str] | None = None,
+    db: Path | None = None,
     server: str | None = None,
-    **options: Any,
+    **options: Unpack[StudyOptions],
 ) -> Study:
     """Make a study. The options are those of `bkb.create_study`."""
     return await Client(_client.client_of(db, server, make=True)).create_study(
@@ -292,22 +301,16 @@ async def create_study(
     )
 
 
-async def load_study(
-    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> Study:
+async def load_study(name: str, *, db: Path | None = None, server: str | None = None) -> Study:
     """Return the study of this name."""
     return await Client(_client.client_of(db, server)).load_study(name)
 
 
-async def delete_study(
-    name: str, *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> None:
+async def delete_study(name: str, *, db: Path | None = None, server: str | None = None) -> None:
     """Delete a study with all its trials, for good."""
     await Client(_client.client_of(db, server)).delete_study(name)
 
 
-def studies(
-    *, db: str | os.PathLike[str] | None = None, server: str | None = None
-) -> AsyncIterator[StudyStatus]:
+def studies(*, db: Path | None = None, server: str | None = None) -> AsyncIterator[StudyStatus]:
     """Yield all studies in order of name."""
     return Client(_client.client_of(db, server)).studies()

@@ -46,10 +46,10 @@ from ._client import Client
 from ._codec import ParamValue, encode_float
 from ._errors import InvalidRequest
 from ._goals import Direction
+from ._options import Component
 from ._presence import MOST_VALUES, Condition, Presence, Value
 from ._scratch import scratch_client
 from ._space import MOST_CHOICES, Categorical, Float, Int, Parameter
-from ._spec import Component
 from ._study import Study, Trial
 
 __all__ = ["BKBSampler"]

@@ -34,11 +34,10 @@ except ImportError as e:
     raise ImportError("bkb.ray needs Ray Tune, run pip install 'bkb-tuner[ray]'") from e
 
 from . import _errors
-from ._choices import Choices
 from ._client import Client, connect, open_file
 from ._errors import InvalidRequest
 from ._lease import LEASE, heartbeats
-from ._space import Float, Int, Parameter
+from ._space import Float, Int, Parameter, of_list
 from ._study import Study, Trial
 
 log = logging.getLogger("bkb")
@@ -106,7 +105,6 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
         self._client: Client = connect(server) if server is not None else open_file(db)
         self._study: Study | None = None
         self._decode: dict[str, Callable[[Any], Any]] = {}
-        self._encode: dict[str, Callable[[Any], Any]] = {}
         self._trials: dict[str, Trial] = {}
         if space is not None and mode is not None:
             self._begin(space)
@@ -122,8 +120,8 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
 
     def _begin(self, space: Mapping[str, Any]) -> None:
         parameters = {}
-        for name, (p, decode, encode) in _convert(space).items():
-            parameters[name], self._decode[name], self._encode[name] = p, decode, encode
+        for name, (p, decode) in _convert(space).items():
+            parameters[name], self._decode[name] = p, decode
         if not parameters:
             raise InvalidRequest(
                 "the space has nothing to search, give a domain such as tune.uniform(0, 1)"
@@ -140,8 +138,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
         )
         for point in self._points:
             flat = flatten_dict(dict(point), prevent_delimiter=True)
-            config = {n: self._encode[n](v) for n, v in flat.items() if n in self._encode}
-            self._study.enqueue(config)
+            self._study.enqueue({n: v for n, v in flat.items() if n in parameters})
         self._points = []
         if self._max_t is None:
             log.warning(
@@ -224,7 +221,7 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
             heartbeats.add(trial._held, LEASE, now=True)
 
 
-Converted = tuple[Parameter, Callable[[Any], Any], Callable[[Any], Any]]
+Converted = tuple[Parameter, Callable[[Any], Any]]
 
 
 class _Grid:
@@ -258,8 +255,7 @@ def _parameter(name: str, domain: Any) -> Converted:
     if isinstance(sampler, Quantized):
         sampler, q = sampler.get_sampler(), sampler.q
     if isinstance(domain, RayCategorical) and isinstance(sampler, Uniform) and q is None:
-        choices = Choices(list(domain.categories), name)
-        return choices.parameter, choices.decode, choices.encode
+        return of_list(list(domain.categories), name), _same
     if not isinstance(domain, (RayFloat, RayInteger)) or not isinstance(
         sampler, (Uniform, LogUniform)
     ):
@@ -276,5 +272,5 @@ def _parameter(name: str, domain: Any) -> Converted:
     step = None if q is None or logarithmic else q
     decode = _Grid(q, domain.cast) if q is not None and logarithmic else _same
     if isinstance(domain, RayInteger):
-        return Int(int(low), int(high), step=step, log=logarithmic), decode, _same
-    return Float(float(low), float(high), step=step, log=logarithmic), decode, _same
+        return Int(int(low), int(high), step=step, log=logarithmic), decode
+    return Float(float(low), float(high), step=step, log=logarithmic), decode

@@ -20,8 +20,8 @@ from sklearn.utils import check_random_state
 
 from .. import _errors
 from .._client import open_file
+from .._options import Component
 from .._scratch import scratch_client
-from .._spec import Component
 from .._study import Study, Trial
 from ._space import candidate, check_count, read_space, size, study_space
 
@@ -240,7 +240,7 @@ class _Search:
             max_retries=0,
             pruner=owner.pruner,
             exist_ok=True,
-            warn=False,  # the space has the indices of the values
+            warn=False,  # another seed is meant
         )
         try:
             yield study, self._stored(study)

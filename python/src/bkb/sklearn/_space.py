@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._choices import Choices
 from .._codec import plain
 from .._errors import InvalidRequest
-from .._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space
+from .._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space, of_list
 
 TAIL = 0.001  # probability that is cut off where a distribution has no bound
 SUBSPACE = "subspace"  # name of the parameter that chooses one dict of a list
@@ -84,8 +83,7 @@ def _read(param: str, name: str, given: Any) -> Dimension:
         step = given.step if given.step > 1 else None
         return Dimension(name, param, Int(given[0], given[-1], step=step))
     if isinstance(given, (list, range, np.ndarray)):
-        choices = Choices(list(given), param)
-        return Dimension(name, param, choices.parameter, choices.decode, choices.encode)
+        return Dimension(name, param, of_list(list(given), param))
     if all(hasattr(given, a) for a in ("rvs", "ppf", "support")):
         return _distribution(param, name, given)
     raise InvalidRequest(
