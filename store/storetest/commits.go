@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"strings"
@@ -73,9 +74,7 @@ func testCommitInvalid(t *testing.T, f *fixture) {
 func testKinds(t *testing.T, f *fixture) {
 	want := Examples()
 	info, err := f.Create(t.Context(), "mnist", want[:1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "the call", err)
 	for i := 1; i < len(want); i++ {
 		f.commit(t, info.ID, study.Position(i), want[i])
 	}
@@ -153,15 +152,13 @@ func testReadReentrant(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 4)
 	head := info.Head
 	for r, err := range f.Read(t.Context(), info.ID, 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, "the call", err)
 		if r.Position > 5 {
 			continue
 		}
 		f.commit(t, info.ID, head, marked("%d", head+1))
 		head++
-		f.create(t, "n"+mark(marked("%d", r.Position)), 0)
+		f.create(t, fmt.Sprint("n", r.Position), 0)
 	}
 	if got := f.read(t, info.ID, 1); len(got) != 10 {
 		t.Errorf("got %d events, want 10", len(got))
@@ -179,9 +176,7 @@ func testUnshared(t *testing.T, f *fixture) {
 	}
 	f.commit(t, info.ID, 1, events...)
 	data := []byte("summary")
-	if err := f.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: 3, Data: data}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "SaveSummaries", f.SaveSummaries(t.Context(), []store.Summary{{Study: info.ID, Position: 3, Data: data}}))
 	scribble := func(model []byte, values []float64, attributes study.Attributes, data []byte) {
 		clear(model)
 		clear(values)
@@ -281,11 +276,7 @@ func testSummaries(t *testing.T, f *fixture) {
 		return f.Commit(t.Context(), id, expected, []study.Event{marked("x"), marked("y")}, data)
 	}
 	long := strings.Repeat("l", store.MaxSummaryBytes)
-	for _, err := range []error{commit(a, 2, []byte("one")), commit(b, 2, []byte(long)), commit(c, 2, []byte{})} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	ok(t, "commit", errors.Join(commit(a, 2, []byte("one")), commit(b, 2, []byte(long)), commit(c, 2, []byte{})))
 	want("commits with summaries", map[store.StudyID]string{a: "one", b: long, c: ""})
 	wantError[*store.ConflictError](t, "a late commit", commit(a, 2, []byte("late")))
 	wantError[*store.LimitError](t, "a long summary", commit(a, 4, []byte(long+"l")))
@@ -293,14 +284,10 @@ func testSummaries(t *testing.T, f *fixture) {
 		t.Errorf("a refused commit moved the head to %d", head)
 	}
 	want("refused commits", map[store.StudyID]string{a: "one", b: long, c: ""})
-	if err := commit(a, 4, []byte("two")); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "commit", commit(a, 4, []byte("two")))
 	f.commit(t, b, 4, marked("z"))
 	want("a commit without a summary", map[store.StudyID]string{a: "two", c: ""})
-	if err := f.Delete(t.Context(), a); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "Delete", f.Delete(t.Context(), a))
 	want("a deleted study", map[store.StudyID]string{c: ""})
 	list, err := f.Summaries(t.Context(), []store.StudyID{c, c})
 	if err != nil || len(list) != 2 {
@@ -315,19 +302,15 @@ func testSummaries(t *testing.T, f *fixture) {
 func testSavedSummaries(t *testing.T, f *fixture) {
 	a, b := f.create(t, "a", 1).ID, f.create(t, "b", 1).ID
 	save := func(list ...store.Summary) error { return f.SaveSummaries(t.Context(), list) }
-	if err := errors.Join(save(), save(
+	ok(t, "SaveSummaries", errors.Join(save(), save(
 		store.Summary{Study: b, Position: 2, Data: []byte("b")}, store.Summary{Study: a, Position: 1, Data: []byte("old")},
 		store.Summary{Study: b + 7, Position: 2, Data: []byte("none")}, store.Summary{Study: a, Position: 3, Data: []byte("new")},
-	)); err != nil {
-		t.Fatal(err)
-	}
+	)))
 	if got := f.summaries(t, a, b); !maps.Equal(got, map[store.StudyID]string{b: "b"}) {
 		t.Errorf("the summaries are %v", got)
 	}
 	wantError[*store.LimitError](t, "a long summary", save(store.Summary{Study: a, Position: 2, Data: make([]byte, store.MaxSummaryBytes+1)}))
-	if err := save(store.Summary{Study: a, Position: 2, Data: []byte("a")}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "save", save(store.Summary{Study: a, Position: 2, Data: []byte("a")}))
 	f.commit(t, b, 2, marked("x"))
 	if got := f.summaries(t, a, b); !maps.Equal(got, map[store.StudyID]string{a: "a"}) {
 		t.Errorf("the summaries are %v", got)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"pgregory.net/rapid"
 )
 
-// fixture is a store with helpers for the tests. A call that cannot fail in a correct
-// store fails the test.
+// fixture is a store with helpers for the tests.
 type fixture struct {
 	store.Store
 	reopen func(t *testing.T) store.Store
@@ -35,9 +35,6 @@ func marked(format string, args ...any) study.Event {
 	return study.Event{Time: instant, Request: study.Request{ID: fmt.Sprintf(format, args...)}, Body: study.Paused{}}
 }
 
-// mark returns the text given to marked.
-func mark(e study.Event) string { return e.Request.ID }
-
 // create makes a study of 1+n events, which are Created, then marked 2, 3, ….
 func (f *fixture) create(t *testing.T, name string, n int) store.Info {
 	t.Helper()
@@ -46,25 +43,19 @@ func (f *fixture) create(t *testing.T, name string, n int) store.Info {
 		events = append(events, marked("%d", i+2))
 	}
 	info, err := f.Create(t.Context(), name, events)
-	if err != nil {
-		t.Fatalf("Create(%q): %v", name, err)
-	}
+	ok(t, "Create", err)
 	return info
 }
 
 func (f *fixture) commit(t *testing.T, id store.StudyID, expected study.Position, events ...study.Event) {
 	t.Helper()
-	if err := f.Commit(t.Context(), id, expected, events, nil); err != nil {
-		t.Fatalf("Commit(%d, %d): %v", id, expected, err)
-	}
+	ok(t, "Commit", f.Commit(t.Context(), id, expected, events, nil))
 }
 
 func (f *fixture) head(t *testing.T, id store.StudyID) study.Position {
 	t.Helper()
 	info, err := f.Stat(t.Context(), id)
-	if err != nil {
-		t.Fatalf("Stat(%d): %v", id, err)
-	}
+	ok(t, "Stat", err)
 	return info.Head
 }
 
@@ -72,9 +63,7 @@ func (f *fixture) head(t *testing.T, id store.StudyID) study.Position {
 func (f *fixture) read(t *testing.T, id store.StudyID, from study.Position) []study.Event {
 	t.Helper()
 	events, err := collect(t.Context(), f, id, from)
-	if err != nil {
-		t.Fatalf("Read(%d, %d): %v", id, from, err)
-	}
+	ok(t, "Read", err)
 	return events
 }
 
@@ -98,12 +87,18 @@ func (f *fixture) list(t *testing.T, after string) []store.Info {
 	t.Helper()
 	var infos []store.Info
 	for info, err := range f.List(t.Context(), after) {
-		if err != nil {
-			t.Fatalf("List(%q): %v", after, err)
-		}
+		ok(t, "List", err)
 		infos = append(infos, info)
 	}
 	return infos
+}
+
+// ok ends a test with the error of a call that cannot fail in a correct store.
+func ok(t rapid.TB, call string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", call, err)
+	}
 }
 
 // wantError checks that err is or wraps an E, and returns it.

@@ -17,36 +17,28 @@ import (
 // quadratic bowl.
 func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 	b.Helper()
-	var parameters []space.Parameter
-	for i := range d {
-		parameters = append(parameters, space.NewFloat(fmt.Sprintf("parameter-%d", i), 0, 1))
+	parameters := make([]space.Parameter, d)
+	for i := range parameters {
+		parameters[i] = space.NewFloat(fmt.Sprintf("parameter-%d", i), 0, 1)
 	}
-	sp, err := space.New(parameters...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	sp := must(space.New(parameters...))
 	var s study.Study
+	var pending []study.Event
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Proposer: study.Component{Name: proposer}}
-	do := func(c study.Command) []study.Event {
+	do := func(c study.Command) {
 		now = now.Add(time.Second)
 		_, events, err := s.Decide(now, c)
-		if err != nil {
-			b.Fatal(err)
-		}
+		ok(b, "Decide", err)
 		for _, e := range events {
-			if err := s.Apply(e); err != nil {
-				b.Fatal(err)
-			}
+			ok(b, "Apply", s.Apply(e))
 		}
-		return events
+		pending = append(pending, events...)
 	}
-	info, err := st.Create(b.Context(), name, do(study.Create{Spec: spec}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	do(study.Create{Spec: study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Proposer: study.Component{Name: proposer}}})
+	info, err := st.Create(b.Context(), name, pending)
+	ok(b, "Create", err)
+	pending = pending[:0]
 	u, rng := make([]float64, sp.Dim()), rand.New(rand.NewPCG(1, 1))
-	var pending []study.Event
 	for i := range n {
 		bowl := 0.0
 		for j := range u {
@@ -54,19 +46,15 @@ func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 			bowl += (u[j] - 0.3) * (u[j] - 0.3)
 		}
 		config, err := sp.Decode(u)
-		if err != nil {
-			b.Fatal(err)
-		}
+		ok(b, "Decode", err)
 		id := fmt.Sprintf("%032d", i)
-		pending = append(pending, do(study.Start{
+		do(study.Start{
 			Ask: study.Ask{RequestID: "a" + id, Count: 1, Worker: fmt.Sprint("worker-", i%64)}, Trial: i, Answer: 1,
 			Suggestion: study.Suggestion{Config: config, Phase: "start", Seed: uint64(i), Seen: s.Position()},
-		})...)
-		pending = append(pending, do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{bowl}}}}})...)
+		})
+		do(study.Tell{RequestID: "t" + id, Trial: i, Outcome: study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{bowl}}}}})
 		if len(pending) > 2000 || i == n-1 {
-			if err := st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending, nil); err != nil {
-				b.Fatal(err)
-			}
+			ok(b, "Commit", st.Commit(b.Context(), info.ID, s.Position()-study.Position(len(pending)), pending, nil))
 			pending = pending[:0]
 		}
 	}

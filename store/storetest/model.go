@@ -108,7 +108,7 @@ func (m *machine) delete(t *rapid.T) {
 		failed[*store.NotFoundError](t, err)
 		return
 	}
-	passed(t, err)
+	ok(t, "the call", err)
 	delete(m.model.studies, id)
 }
 
@@ -123,14 +123,14 @@ func (m *machine) commit(t *rapid.T) {
 	if len(summary) == 0 {
 		summary = nil
 	}
-	passed(t, m.Commit(m.t.Context(), id, study.Position(len(s.events)), events, summary))
+	ok(t, "the call", m.Commit(m.t.Context(), id, study.Position(len(s.events)), events, summary))
 	s.events, s.summary = append(s.events, events...), summary
 }
 
 func (m *machine) summarize(t *rapid.T) {
 	id, s := m.pick(t)
 	position := study.Position(rapid.IntRange(1, 12).Draw(t, "position"))
-	passed(t, m.SaveSummaries(m.t.Context(), []store.Summary{{Study: id, Position: position, Data: []byte("saved")}}))
+	ok(t, "the call", m.SaveSummaries(m.t.Context(), []store.Summary{{Study: id, Position: position, Data: []byte("saved")}}))
 	if s != nil && int(position) == len(s.events) {
 		s.summary = []byte("saved")
 	}
@@ -139,7 +139,7 @@ func (m *machine) summarize(t *rapid.T) {
 // checkSummary compares the summary of a study.
 func (m *machine) checkSummary(t *rapid.T, id store.StudyID, s *modelStudy) {
 	list, err := m.Summaries(m.t.Context(), []store.StudyID{id})
-	passed(t, err)
+	ok(t, "the call", err)
 	if (s.summary != nil) != (len(list) == 1) || len(list) == 1 && !bytes.Equal(list[0].Data, s.summary) {
 		t.Fatalf("study %d has the summaries %+v, want %q", id, list, s.summary)
 	}
@@ -168,7 +168,7 @@ func (m *machine) read(t *rapid.T) {
 		failed[*store.NotFoundError](t, err)
 		return
 	}
-	passed(t, err)
+	ok(t, "the call", err)
 	want := s.events[min(max(from-1, 0), len(s.events)):]
 	if !slices.EqualFunc(want, got, sameEvent) {
 		t.Fatalf("read from %d: %d events that differ from the %d written", from, len(got), len(want))
@@ -186,7 +186,7 @@ func (m *machine) list(t *rapid.T) {
 	after := rapid.SampledFrom([]string{"", "a", "a.b", "b", "bb", "c_1"}).Draw(t, "after")
 	var got []string
 	for info, err := range m.List(m.t.Context(), after) {
-		passed(t, err)
+		ok(t, "the call", err)
 		got = append(got, info.Name)
 	}
 	var want []string
@@ -212,13 +212,6 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("Lookup = %+v, %v; want %+v", got, err, want)
 		}
 		m.checkSummary(t, id, s)
-	}
-}
-
-func passed(t *rapid.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -27,7 +27,7 @@ func commitsPerWriter() int {
 func testWinners(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	var mu sync.Mutex
-	won := map[study.Position]string{1: mark(created())}
+	won := map[study.Position]string{1: created().Request.ID}
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
@@ -50,8 +50,8 @@ func testWinners(t *testing.T, f *fixture) {
 		t.Errorf("the log has %d events, the winners remember %d", len(events), len(won))
 	}
 	for i, e := range events {
-		if pos := study.Position(i + 1); won[pos] != mark(e) {
-			t.Errorf("position %d holds %s, but %s won it", pos, mark(e), won[pos])
+		if pos := study.Position(i + 1); won[pos] != e.Request.ID {
+			t.Errorf("position %d holds %s, but %s won it", pos, e.Request.ID, won[pos])
 		}
 	}
 }
@@ -78,7 +78,7 @@ func compete(ctx context.Context, s store.Store, id store.StudyID, writer int, w
 		}
 		for _, e := range events {
 			head++
-			win(head, mark(e))
+			win(head, e.Request.ID)
 		}
 		c++
 	}
@@ -120,9 +120,7 @@ func testReaders(t *testing.T, f *fixture) {
 	close(done)
 	readers.Wait()
 	all, err := readWhole(t.Context(), f, info.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "the call", err)
 	for _, prefix := range prefixes {
 		for i, m := range prefix {
 			if all[i] != m {
@@ -148,7 +146,7 @@ func readWhole(ctx context.Context, s store.Store, id store.StudyID) ([]string, 
 	}
 	marks := make([]string, len(events))
 	for i, e := range events {
-		marks[i] = mark(e)
+		marks[i] = e.Request.ID
 	}
 	if last := marks[len(marks)-1]; len(marks) > 1 && last[len(last)-2:] != "/0" {
 		return nil, fmt.Errorf("the log ends in the middle of a commit, with %s", last)

@@ -103,12 +103,8 @@ func testCreateRace(t *testing.T, f *fixture) {
 
 func testDelete(t *testing.T, f *fixture) {
 	old, other := f.create(t, "mnist", 3), f.create(t, "other", 1)
-	if err := f.SaveSummaries(t.Context(), []store.Summary{{Study: old.ID, Position: 4, Data: []byte("old")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Delete(t.Context(), old.ID); err != nil {
-		t.Fatalf("Delete: %v", err)
-	}
+	ok(t, "SaveSummaries", f.SaveSummaries(t.Context(), []store.Summary{{Study: old.ID, Position: 4, Data: []byte("old")}}))
+	ok(t, "Delete", f.Delete(t.Context(), old.ID))
 	wantGone(t, f, old)
 	fresh := f.create(t, "mnist", 0)
 	if fresh.ID <= old.ID {
@@ -144,9 +140,7 @@ func testIDs(t *testing.T, f *fixture) {
 			t.Fatalf("id %d after id %d", info.ID, last)
 		}
 		last = info.ID
-		if err := f.Delete(t.Context(), last); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, "Delete", f.Delete(t.Context(), last))
 		if f.reopen != nil && i%3 == 0 { // while the store is empty
 			f.Store = f.reopen(t)
 		}
@@ -161,9 +155,7 @@ func testList(t *testing.T, f *fixture) {
 	for i, name := range []string{"b", "a", "b.1", "b-1", "a0", "z", "b0", "0"} {
 		want = append(want, f.create(t, name, i))
 	}
-	if err := f.Delete(t.Context(), want[5].ID); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "Delete", f.Delete(t.Context(), want[5].ID))
 	want = slices.Delete(want, 5, 6)
 	slices.SortFunc(want, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
 	if got := f.list(t, ""); !slices.Equal(want, got) {
@@ -178,12 +170,8 @@ func testList(t *testing.T, f *fixture) {
 		t.Errorf("List after %q = %+v, want %+v", "b/", got, want[6:])
 	}
 	for info, err := range f.List(t.Context(), "") { // the loop may change the store
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Delete(t.Context(), info.ID); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, "the call", err)
+		ok(t, "Delete", f.Delete(t.Context(), info.ID))
 	}
 	if got := f.list(t, ""); len(got) != 0 {
 		t.Errorf("%+v are left", got)
@@ -193,9 +181,7 @@ func testList(t *testing.T, f *fixture) {
 func testClosed(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	for range 2 {
-		if err := f.Close(); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
+		ok(t, "Close", f.Close())
 	}
 	for call, err := range f.allCalls(t.Context(), info) {
 		wantIs(t, call+" of a closed store", err, store.ErrClosed)
@@ -209,9 +195,7 @@ func testSurvives(t *testing.T, f *fixture) {
 	a, b := f.create(t, "a", 0), f.create(t, "b", 5)
 	f.commit(t, a.ID, 1, Examples()[1:]...)
 	gone := f.create(t, "gone", 1)
-	if err := f.Delete(t.Context(), gone.ID); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, "Delete", f.Delete(t.Context(), gone.ID))
 	before := f.list(t, "")
 	f.Store = f.reopen(t)
 	if after := f.list(t, ""); !slices.Equal(before, after) {
