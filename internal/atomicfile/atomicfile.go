@@ -5,10 +5,12 @@ import (
 	"bufio"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 )
 
 // Write replaces the file at path by what write writes, with a mode. If it fails, the file
@@ -42,12 +44,23 @@ func WriteIn(folder *os.Root, name string, mode os.FileMode, write func(io.Write
 	if err := folder.Rename(temp, name); err != nil {
 		return err
 	}
-	dir, err := folder.Open(".")
+	_ = SyncDir(filepath.Join(folder.Name(), name)) // which some systems cannot, and the file itself is on disk
+	return nil
+}
+
+// SyncDir makes the names in the directory of path survive a loss of power.
+func SyncDir(path string) error {
+	if runtime.GOOS == "windows" { // which has no such call and does not need it
+		return nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	_ = dir.Sync() // which some systems cannot, and the file itself is on disk
-	return dir.Close()
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("syncing the directory of %s: %w", path, err)
+	}
+	return nil
 }
 
 // ending is that of the names of files under construction.

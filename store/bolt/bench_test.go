@@ -73,7 +73,14 @@ func preload(b *testing.B, path string, stored int) {
 	for i := 0; i*10_000 < stored; i++ {
 		fill(b, s, fmt.Sprint("stored-", i), 10_000)
 	}
-	if err := errors.Join(s.Close(), syncFile(path)); err != nil {
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -40,69 +40,48 @@ func Check(ctx context.Context, path string, o *verify.Options) (*Report, error)
 
 // checkBroken lists the flaws of a file that cannot be opened.
 func checkBroken(ctx context.Context, path string, refusal error) (*Report, error) {
-	report := &Report{}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	report.FileBytes = info.Size()
-	seen, err := inspect(path, f, info.Size())
-	if err == nil {
-		report.Identity = seen.identity
-		reader := pageReader{r: f, metaPage: seen.meta.metaPage}
-		if report.Pages, err = walk(ctx, reader, report.flawed); err != nil {
-			return report, err
-		}
+	report := &Report{FileBytes: info.Size()}
+	seen, err := inspect(ctx, path, f, report.flawed)
+	if ctx.Err() != nil {
+		return nil, err
 	}
+	report.Identity, report.Pages = seen.identity, seen.pages
 	if report.OK() {
 		report.Add(verify.Problem{Err: refusal})
 	}
 	return report, nil
 }
 
-func (r *Report) flawed(f flaw) bool {
-	r.Add(verify.Problem{Study: f.study, Err: f})
-	return true
-}
+func (r *Report) flawed(f flaw) { r.Add(verify.Problem{Study: f.study, Err: f}) }
 
 // Check checks an open store. Reading and writing continue meanwhile.
 func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
 	report := &Report{Identity: *s.identity.Load()}
-	if err := s.checkPages(ctx, report); err != nil || !report.OK() {
-		return report, err
-	}
-	studies, err := s.checkNames(ctx, report)
-	if err != nil {
-		return report, err
-	}
-	return report, report.Report.Check(ctx, s, studies, o)
-}
-
-// checkPages checks the structure as one transaction sees it.
-func (s *Store) checkPages(ctx context.Context, report *Report) error {
-	return s.view(ctx, func(tx *bbolt.Tx) (err error) {
+	err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
 		size := s.db.Info().PageSize
 		report.FileBytes = tx.Size()
-		m := metaPage{
-			pageSize: size, root: uint64(tx.Cursor().Bucket().Root()), freelist: noFreelist,
-			pages: uint64(tx.Size()) / uint64(size),
-		}
-		report.Pages, err = walk(ctx, pageReader{r: s.file, metaPage: m}, report.flawed)
+		report.Pages, _, err = walk(ctx, s.file, metaPage{
+			pageSize: size, root: uint64(tx.Cursor().Bucket().Root()), freelist: noFreelist, pages: uint64(tx.Size()) / uint64(size),
+		}, report.flawed)
 		return err
 	})
-}
-
-// checkNames compares the buckets and lists all studies, also damaged ones.
-func (s *Store) checkNames(ctx context.Context, report *Report) (studies []store.Info, err error) {
+	if err != nil || !report.OK() {
+		return report, err
+	}
+	var studies []store.Info // also damaged ones
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		if _, err := loadIndex(tx); err != nil {
 			f, _ := err.(flaw)
-			report.Add(verify.Problem{Study: f.study, Err: err})
+			report.flawed(f)
 		}
 		return tx.Bucket(bucketStudies).ForEach(func(key, row []byte) error {
 			name, _ := nameOf(tx, keyID(key))
@@ -110,5 +89,8 @@ func (s *Store) checkNames(ctx context.Context, report *Report) (studies []store
 			return nil
 		})
 	})
-	return studies, err
+	if err != nil {
+		return report, err
+	}
+	return report, report.Report.Check(ctx, s, studies, o)
 }

@@ -3,6 +3,9 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
 
 	"github.com/bkbtuner/bkb/store"
 )
@@ -38,8 +41,10 @@ type FileError struct {
 	Remedy string // what the user can do
 	PID    int    // for [ErrInUse], the process that has the file open, 0 if unknown
 	Name   string // the name of this process
+}
 
-	cause error // error of the system besides Reason, may be nil
+func fileError(path string, reason error, detail, remedy string) *FileError {
+	return &FileError{Path: path, Reason: reason, Detail: detail, Remedy: remedy}
 }
 
 func (e *FileError) Error() string {
@@ -50,15 +55,56 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s (%s)", text, e.Remedy)
 }
 
-func (e *FileError) Unwrap() []error {
-	if e.cause == nil {
-		return []error{e.Reason}
+func (e *FileError) Unwrap() error { return e.Reason }
+
+// Process names the process that has the file open, for [ErrInUse].
+func (e *FileError) Process() string {
+	if e.PID == 0 {
+		return "another process"
 	}
-	return []error{e.Reason, e.cause}
+	return fmt.Sprintf("process %d (%s)", e.PID, e.Name)
 }
 
-const remedyDamaged = "restore the latest backup and keep a copy of this file, because an expert can read most of it"
-
 func damaged(path, format string, args ...any) *FileError {
-	return &FileError{Path: path, Reason: ErrDamaged, Detail: fmt.Sprintf(format, args...), Remedy: remedyDamaged}
+	return fileError(path, ErrDamaged, fmt.Sprintf(format, args...), "restore the latest backup and keep a copy of this file, because an expert can read most of it")
+}
+
+// damagedBy returns the error about a flaw. If the flaw is inside a study,
+// [errors.AsType] finds a [store.CorruptError] in it.
+func damagedBy(path string, f flaw) error {
+	e := damaged(path, "%v", f)
+	if f.study != 0 {
+		e.Reason = fmt.Errorf("%w: %w", ErrDamaged, &store.CorruptError{Study: f.study, Reason: f.err.Error()})
+		e.Detail = ""
+	}
+	return e
+}
+
+// statFile refuses a path that is not a regular file.
+func statFile(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, explainOpen(path, err)
+	case info.IsDir():
+		return nil, fileError(path, ErrNotFile, "it is a directory", "give the path of a file")
+	case !info.Mode().IsRegular():
+		return nil, fileError(path, ErrNotFile, "it is a device, pipe or socket", "give the path of a file")
+	}
+	return info, nil
+}
+
+// explainOpen turns errors of the operating system into a [FileError].
+func explainOpen(path string, err error) error {
+	switch {
+	case os.IsNotExist(err):
+		return fileError(path, ErrMissing, "", "check the path, or create the store first")
+	case os.IsPermission(err):
+		return fileError(path, fs.ErrPermission, err.Error(), "run as the owner of the file, or give yourself permission to read and write it")
+	case errors.Is(err, syscall.ENOMEM):
+		return fileError(path, fmt.Errorf("%w: %w", ErrNoMemory, err), "",
+			"raise the limit on address space (ulimit -v), because the whole file is mapped, or delete studies and compact the file on a machine with more memory")
+	default:
+		return fmt.Errorf("opening the study store %s: %w", path, err)
+	}
 }

@@ -82,6 +82,14 @@ func TestRefusals(t *testing.T) {
 				return errors.Join(err, b.Put([]byte("version"), []byte("3")))
 			})
 		}, ErrForeign, []string{"another program"}},
+		{"another program's buckets", func(t *testing.T, path string) {
+			update(t, path, func(tx *bbolt.Tx) error {
+				b, err := tx.CreateBucket([]byte("meta"))
+				_, nested := b.CreateBucket([]byte("identity"))
+				logs, err2 := tx.CreateBucket([]byte("logs"))
+				return errors.Join(err, nested, err2, logs.Put([]byte("version"), []byte("3")))
+			})
+		}, ErrForeign, []string{"another program"}},
 		{"newer", func(t *testing.T, path string) {
 			writeFile(t, path, whole)
 			identify(t, path, Identity{Format: Format + 1, Store: strings.Repeat("ab", storeIDBytes), Writer: "tuner v9.1"})

@@ -5,12 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/atomicfile"
+	"go.etcd.io/bbolt"
 )
+
+// Backup writes a copy of the store at one moment to w.
+// You can open the copy as a store. Reading and writing continue meanwhile, but the
+// space that they free is not reused until the copy is done. The file therefore grows
+// if w is slow.
+func (s *Store) Backup(ctx context.Context, w io.Writer) error {
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		_, err := tx.WriteTo(contextWriter{ctx, w})
+		return err
+	})
+	if errors.Is(err, io.EOF) {
+		err = damaged(s.path, "it was truncated while in use")
+	}
+	if err != nil {
+		return fmt.Errorf("copying the study store %s: %w", s.path, err)
+	}
+	return nil
+}
 
 // RestoreOptions holds the settings of [Restore].
 type RestoreOptions struct {
@@ -44,9 +64,7 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored
 		return restored, err
 	}
 	if !report.OK() {
-		return restored, &FileError{
-			Path: from, Reason: ErrDamaged, Detail: report.Problems[0].String(), Remedy: "choose an earlier backup",
-		}
+		return restored, fileError(from, ErrDamaged, report.Problems[0].String(), "choose an earlier backup")
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -65,29 +83,28 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored
 	if err != nil {
 		return restored, err
 	}
-	defer f.Close()
 	temp := f.Name()
-	defer func() { err = errors.Join(err, remove(temp)) }()
-	if err := copyFile(ctx, from, f); err != nil {
-		return restored, err
+	defer os.Remove(temp) // fails if all went well
+	if err := errors.Join(copyFile(ctx, from, f), f.Close()); err != nil {
+		return restored, fmt.Errorf("copying %s: %w", from, err)
 	}
 	copied, err := Check(ctx, temp, nil)
 	if err != nil {
 		return restored, err
 	}
 	if !copied.OK() || copied.Events != report.Events || copied.Studies != report.Studies {
-		return restored, &FileError{Path: from, Reason: ErrDamaged, Detail: "the copy differs from the backup", Remedy: "check the disk and try again"}
+		return restored, fileError(from, ErrDamaged, "the copy differs from the backup", "check the disk and try again")
 	}
 	if restored.Replaces {
 		restored.Kept = path + ".replaced-" + time.Now().UTC().Format("20060102T150405.000Z")
-		if err := os.Link(path, restored.Kept); err != nil {
-			return restored, err
-		}
+		err = errors.Join(os.Link(path, restored.Kept), os.Rename(temp, path))
+	} else {
+		err = renameError(path, renameNew(temp, path))
 	}
-	if err := errors.Join(f.Close(), rename(temp, path, restored.Replaces)); err != nil {
+	if err != nil {
 		return restored, err
 	}
-	return restored, syncDir(path)
+	return restored, atomicfile.SyncDir(path)
 }
 
 // claim refuses a path that must not be written to. It returns the file there, locked, also
@@ -97,23 +114,15 @@ func claim(from, path string, o RestoreOptions) (*os.File, error) {
 	if err != nil {
 		return nil, explainOpen(from, err)
 	}
-	info, err := statFile(path)
+	if there, err := os.Stat(path); err == nil && os.SameFile(source, there) {
+		return nil, fileError(path, ErrAlreadyExists, "it is the backup itself", "choose another path to restore to")
+	}
+	f, err := lockFile(path, true, o.LockTimeout)
 	switch {
 	case errors.Is(err, ErrMissing):
 		return nil, nil
-	case err != nil:
-		return nil, err
-	case os.SameFile(source, info):
-		return nil, &FileError{Path: path, Reason: ErrAlreadyExists, Detail: "it is the backup itself", Remedy: "choose another path to restore to"}
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, explainOpen(path, err)
-	}
-	if err = lock(f, true, o.LockTimeout); errors.Is(err, errLocked) {
-		err = (&opening{path: path, options: Options{LockTimeout: o.LockTimeout}}).inUse(f)
-	} else if err == nil && !o.Force && !o.DryRun {
-		err = &FileError{Path: path, Reason: ErrAlreadyExists, Remedy: "--force replaces it and keeps it under another name"}
+	case err == nil && !o.Force && !o.DryRun:
+		err = fileError(path, ErrAlreadyExists, "", "--force replaces it and keeps it under another name")
 	}
 	return f, err
 }
@@ -124,12 +133,17 @@ func copyFile(ctx context.Context, from string, to *os.File) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
-	if _, err = io.Copy(contextWriter{ctx, to}, in); err == nil {
-		err = to.Sync()
+	defer in.Close()
+	if _, err = io.Copy(contextWriter{ctx, to}, in); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("copying %s: %w", from, err)
+	return to.Sync()
+}
+
+// renameError explains that a file is in the way.
+func renameError(path string, err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return fileError(path, ErrAlreadyExists, "", "choose another path or move that file away")
 	}
-	return nil
+	return err
 }

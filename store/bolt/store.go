@@ -45,15 +45,15 @@ type Store struct {
 	close   func() error  // runs shut once
 }
 
-func newStore(p *opening, db *bbolt.DB) *Store {
-	s := &Store{path: p.path, options: p.options, db: db, file: p.file}
-	s.place, _ = filepath.Abs(p.path)
-	s.failed, s.faulted = make(chan struct{}), make(chan struct{})
-	s.leaving, s.watched = make(chan struct{}), make(chan struct{})
-	s.metaLost = p.inspection.meta.lost
-	s.identity.Store(&p.inspection.identity)
-	s.committer.store, s.committer.queue, s.committer.done = s, make(chan *write), make(chan struct{})
-	s.reaper = store.NewReaper()
+func newStore(path string, o Options, file *os.File, db *bbolt.DB, seen inspection) *Store {
+	s := &Store{
+		path: path, options: o, db: db, file: file, metaLost: seen.meta.lost, reaper: store.NewReaper(),
+		failed: make(chan struct{}), faulted: make(chan struct{}), leaving: make(chan struct{}), watched: make(chan struct{}),
+	}
+	s.place, _ = filepath.Abs(path)
+	s.identity.Store(&seen.identity)
+	s.largest.Store(seen.meta.bytes())
+	s.committer = committer{store: s, queue: make(chan *write), done: make(chan struct{})}
 	s.close = sync.OnceValue(s.shut)
 	return s
 }

@@ -3,22 +3,20 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
+	"io"
 
 	"github.com/bkbtuner/bkb/store"
 )
 
-const (
-	maxDepth  = 64   // of nested pages, in all buckets together
-	walkCheck = 1024 // pages between two checks of the context
-)
+const maxDepth = 64 // of nested pages, in all buckets together
 
 // flaw is a defect in the structure of the file.
 type flaw struct {
 	bucket string        // top-level bucket, empty at the root
 	study  store.StudyID // study whose data it affects, 0 if it is not one study
 	err    error
+	place  bool // a bucket is in the place of a value, or the reverse, as in files of other programs
 }
 
 func (f flaw) Error() string {
@@ -35,87 +33,51 @@ func (f flaw) Error() string {
 // walker visits every page that can be reached from the root and checks the properties
 // that bbolt relies on. Each page says its own number, is of a known kind and is
 // reached once. Its elements lie within it, in ascending order, between the keys of its
-// parents. This is the check of bbolt itself, except that no file can make it
-// crash.
+// parents. Bbolt's own check is the same, but it maps the file and trusts it, and a
+// damaged one ends the process, partly in goroutines where a panic cannot be caught.
 type walker struct {
-	pageReader
-	ctx   context.Context
-	found func(flaw) bool // returns false to end the walk
-	seen  []uint64        // one bit for each page
-	bufs  [maxDepth + 1][]byte
-	where flaw // err is not set
-	pages int
-	stop  error
+	metaPage
+	ctx      context.Context
+	r        io.ReaderAt
+	found    func(flaw)
+	seen     []uint64 // one bit for each page
+	bufs     [maxDepth][]byte
+	where    flaw   // err is not set
+	visited  int    // pages in use
+	identity []byte // row of the identity
 }
 
-// place is the kind of entries of a tree.
-type place int
+// level is the kind of entries of a tree.
+type level int
 
 const (
-	atRoot  place = iota // buckets only
+	atRoot  level = iota // buckets only
 	rows                 // values only
 	byStudy              // buckets of rows whose keys are study ids
 )
 
-// walk checks the structure. It returns the first flaw for which found returns false,
-// or the error of the context.
-func walk(ctx context.Context, r pageReader, found func(flaw) bool) (pages int, err error) {
-	w := &walker{pageReader: r, ctx: ctx, found: found, seen: make([]uint64, r.pages/64+1)}
-	w.tree(atRoot, r.root, nil, nil, 0)
-	if r.freelist != noFreelist && w.stop == nil {
-		w.where = flaw{}
+// walk checks the structure, and returns the number of pages in use and the row of the
+// identity, which is nil if there is none. The error is that of the context.
+func walk(ctx context.Context, r io.ReaderAt, m metaPage, found func(flaw)) (pages int, identity []byte, err error) {
+	w := &walker{metaPage: m, ctx: ctx, r: r, found: found, seen: make([]uint64, m.pages/64+1)}
+	w.tree(atRoot, m.root, nil, nil, 0)
+	if m.freelist != noFreelist {
 		w.checkFreelist()
 	}
-	return w.pages, w.stop
+	return w.visited, w.identity, ctx.Err()
 }
 
-func (w *walker) fault(err error) {
+func (w *walker) fault(format string, args ...any) {
 	f := w.where
-	f.err = err
-	if w.stop == nil && !w.found(f) {
-		w.stop = f
-	}
-}
-
-// tree checks a page and all below it. Keys must be at least low and, unless high is
-// nil, below high.
-func (w *walker) tree(in place, id uint64, low, high []byte, depth int) {
-	if w.stop != nil || !w.visit(id, depth) {
-		return
-	}
-	p, err := w.read(id, &w.bufs[depth])
-	if err != nil {
-		w.fault(err)
-		return
-	}
-	if !w.claim(id, p.extent) {
-		return
-	}
-	if p.count == 0 && (!p.leaf || low != nil) {
-		w.fault(fmt.Errorf("page %d is empty", id))
-		return
-	}
-	w.page(in, &p, low, high, depth)
-}
-
-// visit counts a page and refuses a depth that no sound file has.
-func (w *walker) visit(id uint64, depth int) bool {
-	if w.pages++; w.pages%walkCheck == 0 && w.ctx.Err() != nil {
-		w.stop = w.ctx.Err()
-		return false
-	}
-	if depth >= maxDepth {
-		w.fault(fmt.Errorf("page %d: the tree is too deep", id))
-		return false
-	}
-	return true
+	f.err = fmt.Errorf(format, args...)
+	w.found(f)
 }
 
 // claim marks pages as visited.
 func (w *walker) claim(id, extent uint64) bool {
 	for ; extent > 0; id, extent = id+1, extent-1 {
 		if w.seen[id/64]&(1<<(id%64)) != 0 {
-			w.fault(fmt.Errorf("page %d is used twice", id))
+			w.fault("page %d is used twice", id)
 			return false
 		}
 		w.seen[id/64] |= 1 << (id % 64)
@@ -123,57 +85,78 @@ func (w *walker) claim(id, extent uint64) bool {
 	return true
 }
 
-// page checks the elements of one page.
-func (w *walker) page(in place, p *page, low, high []byte, depth int) {
-	var previous element
-	for i := range p.count {
-		e, err := p.element(i)
-		if err == nil {
-			err = w.ordered(p, i, previous.key, e.key, low, high)
-		}
-		if err != nil {
-			w.fault(err)
-			return
-		}
-		if !p.leaf && i > 0 {
-			w.tree(in, previous.child, previous.key, e.key, depth+1)
-		}
-		if p.leaf {
-			w.leaf(in, p, e, depth)
-		}
-		if w.stop != nil {
-			return
-		}
-		previous = e
+// tree checks a page and all below it. Keys must be at least low and, unless high is
+// nil, below high.
+func (w *walker) tree(in level, id uint64, low, high []byte, depth int) {
+	if w.ctx.Err() != nil {
+		return
 	}
-	if !p.leaf {
-		w.tree(in, previous.child, previous.key, high, depth+1)
+	if depth >= maxDepth {
+		w.fault("page %d: the tree is too deep", id)
+		return
+	}
+	w.visited++
+	p, extent, err := w.readPage(id, &w.bufs[depth])
+	switch {
+	case err != nil:
+		w.fault("%w", err)
+	case !w.claim(id, extent):
+	case p.count == 0 && (!p.leaf || low != nil):
+		w.fault("page %d is empty", id)
+	default:
+		w.page(in, p, low, high, depth)
 	}
 }
 
-func (w *walker) ordered(p *page, i int, previous, key, low, high []byte) error {
-	if i > 0 && bytes.Compare(previous, key) >= 0 || bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
-		return fmt.Errorf("page %d: the key of element %d is out of order", p.id, i)
+// page checks the elements of one page.
+func (w *walker) page(in level, p page, low, high []byte, depth int) {
+	for i := range p.count {
+		e, err := p.element(i)
+		if err != nil {
+			w.fault("%w", err)
+			return
+		}
+		end := high // of the keys below this one
+		if i+1 < p.count {
+			next, err := p.element(i + 1)
+			if err != nil {
+				w.fault("%w", err)
+				return
+			}
+			end = next.key
+		}
+		if bytes.Compare(e.key, low) < 0 || end != nil && bytes.Compare(e.key, end) >= 0 {
+			w.fault("page %d: the key of element %d is out of order", p.id, i)
+			return
+		}
+		if p.leaf {
+			w.leaf(in, p, e, depth)
+		} else {
+			w.tree(in, e.child, e.key, end, depth+1)
+		}
 	}
-	return nil
 }
 
 // leaf checks that an entry is of the kind that belongs here, and checks the contents
 // of a bucket.
-func (w *walker) leaf(in place, p *page, e element, depth int) {
-	if e.bucket != (in != rows) {
-		w.fault(fmt.Errorf("page %d: a bucket is in the place of a value, or the reverse", p.id))
-		return
-	}
-	if !e.bucket {
-		return
-	}
+func (w *walker) leaf(in level, p page, e element, depth int) {
 	outer := w.where
 	defer func() { w.where = outer }()
+	if e.bucket != (in != rows) {
+		w.where.place = true
+		w.fault("page %d: a bucket is in the place of a value, or the reverse", p.id)
+		return
+	}
 	inner := rows
 	switch {
+	case !e.bucket:
+		if w.where.bucket == string(bucketMeta) && string(e.key) == string(keyIdentity) {
+			w.identity = bytes.Clone(e.value)
+		}
+		return
 	case in == byStudy && len(e.key) != idBytes:
-		w.fault(fmt.Errorf("page %d: a key of %d bytes is not a study id", p.id, len(e.key)))
+		w.where.place = true
+		w.fault("page %d: a key of %d bytes is not a study id", p.id, len(e.key))
 		return
 	case in == byStudy:
 		w.where.study = keyID(e.key)
@@ -183,71 +166,55 @@ func (w *walker) leaf(in place, p *page, e element, depth int) {
 			inner = byStudy
 		}
 	}
-	w.bucket(inner, p, e, depth)
+	if len(e.value) < bucketHead || len(e.value) > maxBucketBytes {
+		w.fault("page %d: a bucket has %d bytes", p.id, len(e.value))
+		return
+	}
+	if root := order.Uint64(e.value); root != 0 {
+		w.tree(inner, root, nil, nil, depth+1)
+		return
+	}
+	switch q, err := parse(0, e.value[bucketHead:]); {
+	case err != nil:
+		w.fault("%w", err)
+	case !q.leaf:
+		w.fault("an inline bucket has branches")
+	case inner == byStudy && q.count > 0:
+		w.where.place = true
+		w.fault("page %d: an inline bucket contains buckets", p.id)
+	default:
+		w.page(inner, q, nil, nil, depth+1)
+	}
 }
 
-func (w *walker) bucket(in place, p *page, e element, depth int) {
-	value, root, err := w.openBucket(p, e)
-	if err != nil {
-		w.fault(err)
-		return
-	}
-	if root != 0 {
-		w.tree(in, root, nil, nil, depth+1)
-		return
-	}
-	inner, err := inline(value)
-	if err != nil {
-		w.fault(err)
-		return
-	}
-	if in == byStudy && inner.count > 0 {
-		w.fault(fmt.Errorf("page %d: an inline bucket contains buckets", p.id))
-		return
-	}
-	w.page(in, &inner, nil, nil, depth+1)
-}
-
-// checkFreelist checks the list of free pages in a file that has one. This package
-// writes none, but bbolt's own tools do.
+// checkFreelist checks that the free pages exist and are not in use, in a file that lists
+// them. This package writes no list, but bbolt's own tools do.
 func (w *walker) checkFreelist() {
-	if w.freelist < 2 || w.freelist >= w.pageReader.pages {
-		w.fault(fmt.Errorf("the free list is at page %d, which does not exist", w.freelist))
+	w.where = flaw{}
+	p, extent, err := w.readPage(w.freelist, new([]byte))
+	if err != nil {
+		w.fault("the free list: %w", err)
 		return
 	}
-	var head [pageHeadBytes + 8]byte
-	start := int64(w.freelist) * int64(w.pageSize)
-	if _, err := w.r.ReadAt(head[:], start); err != nil {
-		w.fault(fmt.Errorf("the free list: %w", err))
+	if order.Uint16(p.b[8:]) != flagFreelist {
+		w.fault("page %d is not the free list", p.id)
 		return
 	}
-	order := binary.NativeEndian
-	count, at := uint64(order.Uint16(head[10:])), int64(pageHeadBytes)
+	count, list := uint64(order.Uint16(p.b[10:])), p.b[pageHeadBytes:]
 	if count == 0xFFFF {
-		count, at = order.Uint64(head[pageHeadBytes:]), pageHeadBytes+8
+		count, list = order.Uint64(list), list[8:]
 	}
-	extent := uint64(order.Uint32(head[12:])) + 1
-	switch {
-	case order.Uint64(head[:]) != w.freelist || order.Uint16(head[8:]) != flagFreelist:
-		w.fault(fmt.Errorf("page %d is not the free list", w.freelist))
-	case w.freelist+extent > w.pageReader.pages || count > (extent*uint64(w.pageSize)-uint64(at))/8:
-		w.fault(fmt.Errorf("the free list is larger than its pages"))
-	case w.claim(w.freelist, extent):
-		w.checkFree(start+at, count)
-	}
-}
-
-// checkFree checks that free pages exist and are not in use.
-func (w *walker) checkFree(from int64, count uint64) {
-	b := make([]byte, 8*count)
-	if _, err := w.r.ReadAt(b, from); err != nil {
-		w.fault(fmt.Errorf("the free list: %w", err))
+	if count > uint64(len(list)/8) {
+		w.fault("the free list is larger than its pages")
 		return
 	}
-	for ; len(b) > 0; b = b[8:] {
-		id := binary.NativeEndian.Uint64(b)
-		if id < 2 || id >= w.pageReader.pages {
-			w.fault(fmt.Errorf("the free list names page %d, which does not exist", id))
+	if !w.claim(p.id, extent) {
+		return
+	}
+	for list = list[:8*count]; len(list) > 0; list = list[8:] {
+		id := order.Uint64(list)
+		if id < 2 || id >= w.pages {
+			w.fault("the free list names page %d, which does not exist", id)
 			return
 		}
 		if !w.claim(id, 1) {

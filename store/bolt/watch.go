@@ -58,7 +58,7 @@ func (s *Store) moved() error {
 		return nil
 	}
 	if there, detail := at(s.place, info); !there {
-		return &FileError{Path: s.place, Reason: ErrMoved, Detail: detail, Remedy: "the store has stopped; put the file back or restore a backup, and start again"}
+		return fileError(s.place, ErrMoved, detail, "the store has stopped; put the file back or restore a backup, and start again")
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func (k *Keeper) Once(ctx context.Context) (b Backup, err error) {
 	if err := errors.Join(f.Close(), os.Rename(temp, b.Path)); err != nil {
 		return Backup{}, err
 	}
-	if err := syncDir(k.Dir); err != nil {
+	if err := atomicfile.SyncDir(b.Path); err != nil {
 		return Backup{}, err
 	}
 	return b, k.rotate(prefix, filepath.Base(b.Path))
@@ -283,12 +283,4 @@ func (k *Keeper) room() error {
 		return fmt.Errorf("the disk of %s has %d bytes free, a copy needs about %d", k.Dir, free, need)
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
