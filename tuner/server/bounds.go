@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -13,31 +14,40 @@ import (
 // bound describes a limit that refuses callers, for logs, errors and metrics.
 type bound struct {
 	flag   string // of tuner serve, empty for none
-	most   func(Limits) any
+	field  string // of Limits
 	rule   string // what the limit counts
 	remedy string // for the caller
 }
 
 // bounds holds the limits by their names in the metric tuner_limited_total.
 var bounds = map[string]bound{
-	"connections":                {"--max-connections", func(l Limits) any { return l.MaxConnections }, "open connections, a tenth of which are kept for admins", ""},
-	"connections-per-address":    {"--max-connections-per-address", func(l Limits) any { return l.MaxConnectionsPerAddress }, "open connections from one address, a tenth of which are kept for admins", ""},
-	"strangers":                  {"--max-strangers", func(l Limits) any { return l.MaxStrangers }, "open connections without a call that shows a token", ""},
-	"strangers-per-address":      {"--max-strangers-per-address", func(l Limits) any { return l.MaxStrangersPerAddress }, "open connections from one address without a call that shows a token", ""},
-	"health-watches":             {"--max-health-watches", func(l Limits) any { return l.MaxHealthWatches }, "health watches at once", "use Health/Check, or try again later"},
-	"health-watches-per-address": {"--max-health-watches-per-address", func(l Limits) any { return l.MaxHealthWatchesPerAddress }, "health watches at once from one address", "use Health/Check, or end other watches"},
-	"rate":                       {"--rate", func(l Limits) any { return l.Rate }, "calls a second with one token", "send fewer, or several reports in one"},
-	"write-rate":                 {"--write-rate", func(l Limits) any { return l.WriteRate }, "bytes a second of changes with one token", "report less often, or fewer metrics"},
-	"calls":                      {"--max-calls", func(l Limits) any { return l.MaxInFlight }, "calls at once, a tenth of which are kept for admins", "try again later"},
-	"calls-per-token":            {"--max-calls-per-token", func(l Limits) any { return l.MaxInFlightPerToken }, "calls at once with one token", "end other calls of this token first"},
-	"calls-per-study":            {"--max-calls-per-study", func(l Limits) any { return l.MaxInFlightPerStudy }, "calls at once to one study", "try again later"},
-	"watches":                    {"--max-watches", func(l Limits) any { return l.MaxWatches }, "watches at once, a tenth of which are kept for admins", "try again later"},
-	"watches-per-token":          {"--max-watches-per-token", func(l Limits) any { return l.MaxWatchesPerToken }, "watches at once with one token", "end other watches of this token first"},
-	"watches-per-study":          {"--max-watches-per-study", func(l Limits) any { return l.MaxWatchesPerStudy }, "watches at once of one study", "end other watches of this study first"},
-	"backups":                    {"", func(l Limits) any { return l.MaxBackups }, "backups at once", "try again later"},
-	"bytes":                      {"", func(l Limits) any { return l.MaxInFlightBytes }, "bytes of requests at once", "try again later"},
-	"memory":                     {"--max-memory", func(l Limits) any { return l.maxMemory }, "bytes of memory", "try again later"},
-	"authentication":             {"", func(l Limits) any { return l.AuthFailureRate }, "failed authentications a second from one address", "show a valid token"},
+	"connections":                {"--max-connections", "MaxConnections", "open connections, a tenth of which are kept for admins", ""},
+	"connections-per-address":    {"--max-connections-per-address", "MaxConnectionsPerAddress", "open connections from one address, a tenth of which are kept for admins", ""},
+	"strangers":                  {"--max-strangers", "MaxStrangers", "open connections without a call that shows a token", ""},
+	"strangers-per-address":      {"--max-strangers-per-address", "MaxStrangersPerAddress", "open connections from one address without a call that shows a token", ""},
+	"health-watches":             {"--max-health-watches", "MaxHealthWatches", "health watches at once", "use Health/Check, or try again later"},
+	"health-watches-per-address": {"--max-health-watches-per-address", "MaxHealthWatchesPerAddress", "health watches at once from one address", "use Health/Check, or end other watches"},
+	"rate":                       {"--rate", "Rate", "calls a second with one token", "send fewer, or several reports in one"},
+	"write-rate":                 {"--write-rate", "WriteRate", "bytes a second of changes with one token", "report less often, or fewer metrics"},
+	"calls":                      {"--max-calls", "MaxInFlight", "calls at once, a tenth of which are kept for admins", "try again later"},
+	"calls-per-token":            {"--max-calls-per-token", "MaxInFlightPerToken", "calls at once with one token", "end other calls of this token first"},
+	"calls-per-study":            {"--max-calls-per-study", "MaxInFlightPerStudy", "calls at once to one study", "try again later"},
+	"watches":                    {"--max-watches", "MaxWatches", "watches at once, a tenth of which are kept for admins", "try again later"},
+	"watches-per-token":          {"--max-watches-per-token", "MaxWatchesPerToken", "watches at once with one token", "end other watches of this token first"},
+	"watches-per-study":          {"--max-watches-per-study", "MaxWatchesPerStudy", "watches at once of one study", "end other watches of this study first"},
+	"backups":                    {"", "MaxBackups", "backups at once", "try again later"},
+	"bytes":                      {"", "MaxInFlightBytes", "bytes of requests at once", "try again later"},
+	"memory":                     {"--max-memory", "maxMemory", "bytes of memory", "try again later"},
+	"authentication":             {"", "AuthFailureRate", "failed authentications a second from one address", "show a valid token"},
+}
+
+// most is the value of the limit.
+func (b bound) most(l Limits) any {
+	v := reflect.ValueOf(l).FieldByName(b.field)
+	if v.CanInterface() {
+		return v.Interface()
+	}
+	return v.Int()
 }
 
 // refused counts and logs a refusal by a limit, and returns the error for the caller.

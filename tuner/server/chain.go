@@ -130,12 +130,17 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 	if !ok { // the gate identifies every caller
 		return wire.Denied(false, "the caller is unknown; send a token or a client certificate").Err()
 	}
-	if limit := s.bytes.refused(request); limit != "" {
-		return s.refuse(ctx, limit, retryBytes(limit))
+	got := s.bytes.get(request)
+	switch got.limit {
+	case "":
+	case "memory":
+		return s.refuse(ctx, got.limit, retryMemory)
+	default:
+		return s.refuse(ctx, got.limit, retryBusy)
 	}
-	if err := s.bytes.spoiled(request); err != nil {
+	if got.bad != nil {
 		errorID := newErrorID()
-		s.log.Warn("unreadable request", "error_id", errorID, "method", method, "caller", id.name, "peer", hostOf(ctx), "error", err)
+		s.log.Warn("unreadable request", "error_id", errorID, "method", method, "caller", id.name, "peer", hostOf(ctx), "error", got.bad)
 		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the request is not a message of the method's type; use a client of this version, "+
 			"and UTF-8 for text (error id "+errorID+")").Err()
 	}
@@ -144,7 +149,7 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 		return id.scope.denied(s.methods[method].Need, request)
 	}
 	if id.rate != "" && s.methods[method].Need >= wire.NeedWork {
-		if wait := s.writes.takeN(id.rate, s.bytes.size(request)); wait > 0 {
+		if wait := s.writes.takeN(id.rate, got.bytes); wait > 0 {
 			return s.refuse(ctx, "write-rate", wait)
 		}
 	}
@@ -201,8 +206,7 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 	return next(service, a)
 }
 
-// watchHealth serves a health stream. These streams need no permission, and their
-// number is limited by address and in total.
+// watchHealth serves a health stream, which needs no permission. Their number is limited.
 func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
 	l, host := s.options.Limits, hostOf(stream.ctx)
 	leave, met := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)

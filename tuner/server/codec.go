@@ -20,13 +20,13 @@ type bytesInFlight struct {
 	mu    sync.Mutex
 	total int
 	of    map[any]taken // by message
-	bad   map[any]error
 }
 
-// taken is the memory counted for one message.
+// taken is what is known of one message.
 type taken struct {
 	bytes  int
 	limit  string // why it was not decoded, or empty
+	bad    error  // why it could not be decoded, or nil
 	forget func() // frees its room in memory, or nil
 }
 
@@ -39,7 +39,7 @@ const (
 )
 
 func newBytesInFlight(limit int, memory *memlimit.Limit, gauge func(float64)) *bytesInFlight {
-	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken), bad: make(map[any]error)}
+	return &bytesInFlight{limit: limit, memory: memory, gauge: gauge, of: make(map[any]taken)}
 }
 
 // inflated is the memory that a request of so many bytes reserves. It is at most an
@@ -71,32 +71,11 @@ func (b *bytesInFlight) take(message any, bytes int) bool {
 	return true
 }
 
-// size returns the bytes of a message, or 0 if it is not counted.
-func (b *bytesInFlight) size(message any) int {
+// get returns what is known of a message, which is nothing if it is not counted.
+func (b *bytesInFlight) get(message any) taken {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.of[message].bytes
-}
-
-// refused returns the limit for which a message was not decoded, or "".
-func (b *bytesInFlight) refused(message any) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.of[message].limit
-}
-
-// spoil marks a message that could not be decoded.
-func (b *bytesInFlight) spoil(message any, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.bad[message] = err
-}
-
-// spoiled returns why decoding a message failed, or nil.
-func (b *bytesInFlight) spoiled(message any) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bad[message]
+	return b.of[message]
 }
 
 // release removes a message from the count. Calling it again has no effect.
@@ -109,7 +88,6 @@ func (b *bytesInFlight) release(message any) {
 		m.forget()
 	}
 	delete(b.of, message)
-	delete(b.bad, message)
 	b.gauge(float64(b.total))
 }
 
@@ -119,9 +97,7 @@ type codec struct {
 	bytes *bytesInFlight
 }
 
-func newCodec(bytes *bytesInFlight) codec {
-	return codec{encoding.GetCodecV2(proto.Name), bytes}
-}
+func newCodec(bytes *bytesInFlight) codec { return codec{encoding.GetCodecV2(proto.Name), bytes} }
 
 // Unmarshal returns nil even if it does not decode a message, and the chain refuses the
 // message. For an error here, gRPC would answer INTERNAL.
@@ -130,7 +106,11 @@ func (c codec) Unmarshal(data mem.BufferSlice, message any) error {
 		return nil
 	}
 	if err := c.CodecV2.Unmarshal(data, message); err != nil {
-		c.bytes.spoil(message, err)
+		c.bytes.mu.Lock()
+		defer c.bytes.mu.Unlock()
+		m := c.bytes.of[message]
+		m.bad = err
+		c.bytes.of[message] = m
 	}
 	return nil
 }

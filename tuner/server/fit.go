@@ -41,18 +41,18 @@ func part(name string, t study.Trial, room int) (*pb.Trial, error) {
 		return nil, err
 	}
 	trim(m, room)
-	if room -= proto.Size(m); exceed(t.Reports, room) {
-		m.Omitted = append(m.Omitted, wire.OmittedReports)
-		return m, nil
+	return m, addReports(m, t.Reports, room)
+}
+
+// addReports adds reports to a trial, or says that they do not fit into room.
+func addReports(m *pb.Trial, reports []study.Report, room int) (err error) {
+	if room -= proto.Size(m); !exceed(reports, room) {
+		m.Reports, err = fitting(slices.All(reports), room)
 	}
-	reports, err := take(t.Reports, room)
-	if err != nil {
-		return nil, err
-	}
-	if m.Reports = reports; len(reports) < len(t.Reports) {
+	if len(m.Reports) < len(reports) {
 		m.Reports, m.Omitted = nil, append(m.Omitted, wire.OmittedReports)
 	}
-	return m, nil
+	return err
 }
 
 // trim removes the parts of a trial that a worker can make large until it fits into
@@ -109,19 +109,7 @@ func exceed(reports []study.Report, room int) bool {
 	return false
 }
 
-// take encodes as many of the first reports as fit into room. It encodes at most one
-// more than that.
-func take(reports []study.Report, room int) ([]*pb.IntermediateValues, error) {
-	return fitting(slices.All(reports), room)
-}
-
-// takeLast is take for the last reports.
-func takeLast(reports []study.Report, room int) ([]*pb.IntermediateValues, error) {
-	out, err := fitting(slices.Backward(reports), room)
-	slices.Reverse(out)
-	return out, err
-}
-
+// fitting encodes as many reports as fit into room. It encodes at most one more than that.
 func fitting(reports iter.Seq2[int, study.Report], room int) (out []*pb.IntermediateValues, err error) {
 	for _, r := range reports {
 		m, err := sent(wire.EncodeReports([]study.Report{r}))
@@ -148,7 +136,8 @@ func happened(name string, h tuner.Event, room int) (*pb.WatchResponse, error) {
 		return m, err
 	}
 	trim(m.Trial, room)
-	m.Trial.Reports, err = takeLast(reports, room-proto.Size(m))
+	m.Trial.Reports, err = fitting(slices.Backward(reports), room-proto.Size(m))
+	slices.Reverse(m.Trial.Reports)
 	if len(m.Trial.Reports) < len(reports) {
 		m.Trial.Omitted = append(m.Trial.Omitted, wire.OmittedReports)
 	}

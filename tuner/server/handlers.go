@@ -73,17 +73,29 @@ func sent[M any](m M, err error) (M, error) {
 	return m, err
 }
 
+// answer decodes a request about a study, serves it and encodes the answer.
+func answer[Q, C, R, A any](ctx context.Context, m Q, decode func(Q) (string, C, error), serve func(context.Context, string, C) (R, error), encode func(string, R) (A, error)) (out A, err error) {
+	name, command, err := decode(m)
+	if err != nil {
+		return out, err
+	}
+	result, err := serve(ctx, name, command)
+	if err != nil {
+		return out, err
+	}
+	return encode(name, result)
+}
+
 func (h *handlers) CreateStudy(ctx context.Context, m *pb.CreateStudyRequest) (*pb.Study, error) {
-	name, c, remarks, err := wire.DecodeCreate(m)
-	if err != nil {
-		return nil, err
+	var remarks []space.Warning
+	decode := func(m *pb.CreateStudyRequest) (name string, c study.Create, err error) {
+		name, c, remarks, err = wire.DecodeCreate(m)
+		return name, c, err
 	}
-	created, err := h.service.CreateStudy(ctx, name, c)
-	if err != nil {
-		return nil, err
-	}
-	created.Warnings = mergeWarnings(remarks, created.Warnings)
-	return sent(wire.EncodeCreated(created))
+	return answer(ctx, m, decode, h.service.CreateStudy, func(_ string, created tuner.Created) (*pb.Study, error) {
+		created.Warnings = mergeWarnings(remarks, created.Warnings)
+		return sent(wire.EncodeCreated(created))
+	})
 }
 
 // mergeWarnings adds the service's warnings to those about the text, which have line
@@ -175,76 +187,45 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 }
 
 func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
-	name, c, err := wire.DecodeTell(m)
-	if err != nil {
-		return nil, err
-	}
-	told, err := h.service.Tell(ctx, name, c)
-	if err != nil {
-		return nil, err
-	}
-	trial, err := part(name, told.Trial.WithoutReports(), h.room())
-	return &pb.TellResponse{Trial: trial, Late: told.Late}, err
+	return answer(ctx, m, wire.DecodeTell, h.service.Tell, func(name string, told tuner.Told) (*pb.TellResponse, error) {
+		trial, err := h.trial(name, told.Trial)
+		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
+	})
 }
 
 func (h *handlers) EnqueueTrial(ctx context.Context, m *pb.EnqueueTrialRequest) (*pb.Trial, error) {
-	name, c, err := wire.DecodeEnqueue(m)
-	if err != nil {
-		return nil, err
-	}
-	t, err := h.service.Enqueue(ctx, name, c)
-	return h.answerTrial(name, t, err)
+	return answer(ctx, m, wire.DecodeEnqueue, h.service.Enqueue, h.trial)
 }
 
 func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
-	name, c, err := wire.DecodeAdd(m)
-	if err != nil {
-		return nil, err
-	}
-	t, err := h.service.Add(ctx, name, c)
-	return h.answerTrial(name, t, err)
+	return answer(ctx, m, wire.DecodeAdd, h.service.Add, h.trial)
 }
 
 func (h *handlers) AddTrials(ctx context.Context, m *pb.AddTrialsRequest) (*pb.AddTrialsResponse, error) {
-	name, commands, err := wire.DecodeAddAll(m)
-	if err != nil {
-		return nil, err
-	}
-	numbers, err := h.service.AddAll(ctx, name, commands)
-	if err != nil {
-		return nil, err
-	}
-	return wire.EncodeAdded(numbers), nil
+	return answer(ctx, m, wire.DecodeAddAll, h.service.AddAll, func(_ string, numbers []int) (*pb.AddTrialsResponse, error) {
+		return wire.EncodeAdded(numbers), nil
+	})
 }
 
 func (h *handlers) GetTrial(ctx context.Context, m *pb.GetTrialRequest) (*pb.Trial, error) {
-	name, number, err := wire.ParseTrialName(m.GetName())
+	out, err := answer(ctx, m.GetName(), wire.ParseTrialName, h.service.Trial, h.trial)
+	if err != nil || !wire.DecodeView(m.GetView()) {
+		return out, err
+	}
+	name, number, _ := wire.ParseTrialName(m.GetName())
+	reports, more, err := h.service.Reports(ctx, name, number, 0, 0)
 	if err != nil {
 		return nil, err
 	}
-	t, err := h.service.Trial(ctx, name, number)
-	answer, err := h.answerTrial(name, t, err)
-	if err != nil || !wire.DecodeView(m.GetView()) {
-		return answer, err
+	if more {
+		out.Omitted = append(out.Omitted, wire.OmittedReports)
+		return out, nil
 	}
-	room, more := h.room()-proto.Size(answer), false
-	if t.Reports, more, err = h.service.Reports(ctx, name, number, 0, 0); err != nil {
-		return nil, err
-	}
-	if answer.Reports, err = take(t.Reports, room); err != nil {
-		return nil, err
-	}
-	if more || len(answer.Reports) < len(t.Reports) {
-		answer.Reports, answer.Omitted = nil, append(answer.Omitted, wire.OmittedReports)
-	}
-	return answer, nil
+	return out, addReports(out, reports, h.room())
 }
 
-// answerTrial encodes a trial without its reports.
-func (h *handlers) answerTrial(name string, t study.Trial, err error) (*pb.Trial, error) {
-	if err != nil {
-		return nil, err
-	}
+// trial encodes a trial without its reports.
+func (h *handlers) trial(name string, t study.Trial) (*pb.Trial, error) {
 	return part(name, t.WithoutReports(), h.room())
 }
 
@@ -258,7 +239,7 @@ func (h *handlers) ListReports(ctx context.Context, m *pb.ListReportsRequest) (*
 		return nil, err
 	}
 	page := &pb.ListReportsResponse{}
-	if page.Reports, err = take(reports, h.room()); err != nil {
+	if page.Reports, err = fitting(slices.All(reports), h.room()); err != nil {
 		return nil, err
 	}
 	if more || len(page.Reports) < len(reports) {
@@ -298,7 +279,7 @@ func (h *handlers) GetBest(ctx context.Context, m *pb.GetBestRequest) (*pb.GetBe
 	}
 	best = slices.DeleteFunc(slices.Clone(best), func(t study.Trial) bool { return t.Number < first })
 	page := &pb.GetBestResponse{}
-	page.Trials, err = paged(h, best, func(t study.Trial) (*pb.Trial, error) { return h.answerTrial(name, t, nil) })
+	page.Trials, err = paged(h, best, func(t study.Trial) (*pb.Trial, error) { return h.trial(name, t) })
 	if err == nil && len(page.Trials) < len(best) {
 		page.NextPageToken = wire.PageToken(best[len(page.Trials)].Number)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
@@ -12,14 +11,6 @@ import (
 
 // retryMemory is how long a caller should wait that was refused for lack of memory.
 const retryMemory = time.Second
-
-// retryBytes is how long a caller should wait whose request was not decoded.
-func retryBytes(limit string) time.Duration {
-	if limit == "memory" {
-		return retryMemory
-	}
-	return retryBusy
-}
 
 // Room that calls reserve in memory while they run, in bytes.
 const (
@@ -36,7 +27,7 @@ func (s *Server) memoryFor(method string, request any) int64 {
 	}
 	switch s.methods[method].Room {
 	case wire.RoomChange:
-		return memoryOfChange + 4*int64(s.bytes.size(request))
+		return memoryOfChange + 4*int64(s.bytes.get(request).bytes)
 	case wire.RoomList:
 		return memoryOfList
 	default:
@@ -70,30 +61,21 @@ func (s *Server) unread(ctx context.Context) (read func()) {
 	if s.options.Memory == nil {
 		return func() {}
 	}
-	var timer *time.Timer
-	var mu sync.Mutex
-	over := false
-	look := func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if over {
-			return
+	over := make(chan struct{})
+	go func() {
+		for wait := unreadTimeout; ; wait = time.Second {
+			select {
+			case <-over:
+				return
+			case <-time.After(wait):
+			}
+			if c := connectionOf(ctx); c != nil && s.options.Memory.Short() {
+				id, _ := identityOf(ctx)
+				s.notice("memory", hostOf(ctx), id.name)
+				c.Close()
+				return
+			}
 		}
-		if c := connectionOf(ctx); c != nil && s.options.Memory.Short() {
-			id, _ := identityOf(ctx)
-			s.notice("memory", hostOf(ctx), id.name)
-			c.Close()
-			return
-		}
-		timer.Reset(time.Second)
-	}
-	mu.Lock()
-	timer = time.AfterFunc(unreadTimeout, look)
-	mu.Unlock()
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		over = true
-		timer.Stop()
-	}
+	}()
+	return func() { close(over) }
 }

@@ -142,8 +142,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// defaultLimits are the defaults of [Limits].
-var defaultLimits = Limits{
+// DefaultLimits are the defaults of [Limits].
+var DefaultLimits = Limits{
 	MaxRecvBytes: 1 << 20, MaxSendBytes: 16 << 20, MaxHeaderBytes: 16 << 10, MaxInFlightBytes: 32 << 20,
 	MaxConnections: 4096, MaxConnectionsPerAddress: 2560, MaxStrangers: 1024, MaxStrangersPerAddress: 512, StrangerIdle: time.Minute,
 	MaxHealthWatches: 256, MaxHealthWatchesPerAddress: 32,
@@ -156,7 +156,7 @@ var defaultLimits = Limits{
 }
 
 func (l Limits) withDefaults() Limits {
-	v, d := reflect.ValueOf(&l).Elem(), reflect.ValueOf(defaultLimits)
+	v, d := reflect.ValueOf(&l).Elem(), reflect.ValueOf(DefaultLimits)
 	for i := range v.NumField() {
 		if f := v.Field(i); f.CanSet() && f.IsZero() {
 			f.Set(d.Field(i))
@@ -194,10 +194,10 @@ func (o Options) Validate() error {
 	}
 	add(o.StopTimeout < 0, "StopTimeout %s: must not be negative", o.StopTimeout)
 	add(o.DrainDelay < 0, "DrainDelay %s: must not be negative", o.DrainDelay)
-	if len(faults) == 0 {
-		return nil
+	if err := errors.Join(faults...); err != nil {
+		return &OptionError{err}
 	}
-	return &OptionError{errors.Join(faults...)}
+	return nil
 }
 
 // OptionError refuses [Options]. It names their fields, so that a command
@@ -215,15 +215,13 @@ func (e *OptionError) Unwrap() error { return e.err }
 // maxCertificateName is the most bytes of a certificate's name. Events store the name.
 const maxCertificateName = 256
 
-// faults names the limits that must not be negative and are.
+// faults names the limits that are negative although only a count or a rate may be.
 func (l Limits) faults() (faults []error) {
 	v := reflect.ValueOf(l)
-	for _, name := range []string{
-		"MaxRecvBytes", "MaxSendBytes", "MaxHeaderBytes", "ConnectTimeout", "CallTimeout", "AskTimeout",
-		"MinPingInterval", "PingInterval", "PingTimeout", "MaxIdle", "MaxAge", "MaxAgeGrace", "StrangerIdle",
-	} {
-		if v.FieldByName(name).Int() < 0 {
-			faults = append(faults, fmt.Errorf("%s must not be negative", "Limits."+name))
+	for i := range v.NumField() {
+		name, isTime := v.Type().Field(i).Name, v.Field(i).Type() == reflect.TypeFor[time.Duration]()
+		if (isTime || slices.Contains([]string{"MaxRecvBytes", "MaxSendBytes", "MaxHeaderBytes"}, name)) && v.Field(i).Int() < 0 {
+			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", name))
 		}
 	}
 	return faults

@@ -16,76 +16,62 @@ import (
 // ServiceMetrics are metrics of an engine and its store. Give the engine the Observer,
 // and register them when the server has its registry.
 type ServiceMetrics struct {
-	suggestions *prometheus.CounterVec // by phase
-	events      *prometheus.CounterVec // by kind
-	fallbacks   prometheus.Counter
-	expiries    prometheus.Counter
-	prepared    prometheus.Counter
-	propose     prometheus.Histogram
-	refit       prometheus.Histogram
-	inducing    prometheus.Histogram
-	commit      prometheus.Histogram
-	batch       prometheus.Histogram
+	// Observer is for the options of an Engine.
+	Observer tuner.Observer
 
+	all     []prometheus.Collector
 	byStudy bool
 }
 
 // NewServiceMetrics returns metrics that have counted nothing. With byStudy there are also
 // metrics that have the names of studies as labels, for [maxLabelled] studies.
 func NewServiceMetrics(byStudy bool) *ServiceMetrics {
-	m := &ServiceMetrics{
-		byStudy:     byStudy,
-		suggestions: counters("tuner_suggestions_total", "Suggestions handed out, by phase.", "phase"),
-		events:      counters("tuner_trials_total", "Stored events of studies and trials, by event.", "event"),
-		fallbacks:   counter("tuner_fallbacks_total", "Suggestions that are random because the proposer failed or was late."),
-		expiries:    counter("tuner_lease_expiries_total", "Leases that ended because the worker did not call."),
-		prepared:    counter("tuner_prepared_used_total", "Asks that got a suggestion made in advance."),
-		propose:     histogram("tuner_propose_seconds", "How long asks waited for new suggestions.", secondBuckets),
-		refit:       histogram("tuner_model_refit_seconds", "How long making a model event took.", secondBuckets),
-		inducing:    histogram("tuner_inducing_points", "Inducing points of the first objective in new model events.", prometheus.ExponentialBuckets(4, 2, 10)),
-		commit:      histogram("tuner_commit_seconds", "How long commits to the store took.", secondBuckets),
-		batch:       histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7)),
-	}
+	suggestions := counters("tuner_suggestions_total", "Suggestions handed out, by phase.", "phase")
+	events := counters("tuner_trials_total", "Stored events of studies and trials, by event.", "event")
+	fallbacks := counter("tuner_fallbacks_total", "Suggestions that are random because the proposer failed or was late.")
+	expiries := counter("tuner_lease_expiries_total", "Leases that ended because the worker did not call.")
+	prepared := counter("tuner_prepared_used_total", "Asks that got a suggestion made in advance.")
+	propose := histogram("tuner_propose_seconds", "How long asks waited for new suggestions.", secondBuckets)
+	refit := histogram("tuner_model_refit_seconds", "How long making a model event took.", secondBuckets)
+	inducing := histogram("tuner_inducing_points", "Inducing points of the first objective in new model events.", prometheus.ExponentialBuckets(4, 2, 10))
+	commit := histogram("tuner_commit_seconds", "How long commits to the store took.", secondBuckets)
+	batch := histogram("tuner_commit_batch", "Events in one commit of a study.", prometheus.ExponentialBuckets(1, 4, 7))
 	// A scrape has these series from the start, so that rates over the first events are right.
 	for _, phase := range []string{study.PhaseStart, study.PhaseModel, study.PhaseExploit, study.PhaseExplore, study.PhaseRepeat, study.PhaseEvolve, study.PhaseFallback} {
-		m.suggestions.WithLabelValues(phase)
+		suggestions.WithLabelValues(phase)
 	}
 	for _, kind := range []string{"created", "started", "told", "expired"} {
-		m.events.WithLabelValues(kind)
+		events.WithLabelValues(kind)
 	}
-	return m
-}
-
-// Observer returns the observer for the options of an Engine.
-func (m *ServiceMetrics) Observer() tuner.Observer {
-	return tuner.Observer{
+	observer := tuner.Observer{
 		Stored: func(kind, phase string) {
-			m.events.WithLabelValues(kind).Inc()
+			events.WithLabelValues(kind).Inc()
 			switch {
 			case kind == "expired":
-				m.expiries.Inc()
+				expiries.Inc()
 			case phase != "":
-				m.suggestions.WithLabelValues(phase).Inc()
+				suggestions.WithLabelValues(phase).Inc()
 			}
 			if phase == study.PhaseFallback {
-				m.fallbacks.Inc()
+				fallbacks.Inc()
 			}
 		},
-		Proposed: func(took time.Duration, prepared bool) {
-			m.propose.Observe(took.Seconds())
-			if prepared {
-				m.prepared.Inc()
+		Proposed: func(took time.Duration, wasPrepared bool) {
+			propose.Observe(took.Seconds())
+			if wasPrepared {
+				prepared.Inc()
 			}
 		},
 		Refitted: func(took time.Duration, inducingPoints int) {
-			m.refit.Observe(took.Seconds())
-			m.inducing.Observe(float64(inducingPoints))
+			refit.Observe(took.Seconds())
+			inducing.Observe(float64(inducingPoints))
 		},
-		Committed: func(took time.Duration, events int) {
-			m.commit.Observe(took.Seconds())
-			m.batch.Observe(float64(events))
+		Committed: func(took time.Duration, n int) {
+			commit.Observe(took.Seconds())
+			batch.Observe(float64(n))
 		},
 	}
+	return &ServiceMetrics{observer, []prometheus.Collector{suggestions, events, fallbacks, expiries, prepared, propose, refit, inducing, commit, batch}, byStudy}
 }
 
 // StoreBytes are sizes of a store. A negative limit means none.
@@ -99,8 +85,7 @@ func (m *ServiceMetrics) Register(r prometheus.Registerer, loaded func() []tuner
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	return register(r, m.suggestions, m.events, m.fallbacks, m.expiries, m.prepared, m.propose, m.refit, m.inducing, m.commit, m.batch, build,
-		&gauges{loaded, store, m.byStudy})
+	return register(r, append(m.all, build, &gauges{loaded, store, m.byStudy})...)
 }
 
 // gauges are read when they are scraped.

@@ -25,7 +25,7 @@ import (
 func TestServiceMetrics(t *testing.T) {
 	m := server.NewServiceMetrics(false)
 	now := time.Unix(1_800_000_000, 0)
-	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer(), Now: func() time.Time { return now }})
+	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer, Now: func() time.Time { return now }})
 	defer tn.Close()
 	r := prometheus.NewRegistry()
 	if err := m.Register(r, tn.Loaded, func() (server.StoreBytes, error) { return server.StoreBytes{Used: 5, Free: 7, Limit: -1}, nil }, "v1"); err != nil {
@@ -90,7 +90,7 @@ func TestServiceMetrics(t *testing.T) {
 // TestStudyMetrics has more studies than have metrics of their own.
 func TestStudyMetrics(t *testing.T) {
 	m := server.NewServiceMetrics(true)
-	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer()})
+	tn := engine.Open(memory.New(), engine.Options{Observer: m.Observer})
 	defer tn.Close()
 	r := prometheus.NewRegistry()
 	if err := m.Register(r, tn.Loaded, nil, "v1"); err != nil {

@@ -51,10 +51,10 @@ func Strangers(ctx context.Context, l Limits, log *slog.Logger) (options []grpc.
 	}
 	admit := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		defer bytes.release(request)
-		if bytes.refused(request) != "" {
+		if bytes.get(request).limit != "" {
 			return nil, refused(ctx, "bytes")
 		}
-		if bytes.spoiled(request) != nil {
+		if bytes.get(request).bad != nil {
 			return nil, status.Error(codes.InvalidArgument, "the request is not a message of the method's type")
 		}
 		return next(ctx, request)

@@ -269,29 +269,29 @@ func (s *serving) logger(g *cli.Globals, cmd *cobra.Command) *slog.Logger {
 
 // limitFlags adds a flag for each limit of a server.
 func limitFlags(fs *pflag.FlagSet, l *server.Limits) {
-	fs.Float64Var(&l.Rate, "rate", 0, "calls/s with one token (default 200)")
+	d := server.DefaultLimits
+	fs.Float64Var(&l.Rate, "rate", 0, fmt.Sprintf("calls/s with one token (default %.0f)", d.Rate))
 	for _, f := range []struct {
-		to    *int
-		name  string
-		most  int
-		usage string
+		to          *int
+		most        int
+		name, usage string
 	}{
-		{&l.MaxConnections, "max-connections", 4096, "open connections"},
-		{&l.MaxConnectionsPerAddress, "max-connections-per-address", 2560, "of one IP address"},
-		{&l.MaxStrangers, "max-strangers", 1024, "of these without a token"},
-		{&l.MaxStrangersPerAddress, "max-strangers-per-address", 512, "of one IP address"},
-		{&l.MaxHealthWatches, "max-health-watches", 256, "health watches"},
-		{&l.MaxHealthWatchesPerAddress, "max-health-watches-per-address", 32, "of one IP address"},
-		{&l.MaxInFlight, "max-calls", 4096, "calls at once"},
-		{&l.MaxInFlightPerToken, "max-calls-per-token", 1024, "with one token"},
-		{&l.MaxInFlightPerStudy, "max-calls-per-study", 2048, "to one study"},
-		{&l.MaxWatches, "max-watches", 1000, "watches at once"},
-		{&l.MaxWatchesPerToken, "max-watches-per-token", 200, "with one token"},
-		{&l.MaxWatchesPerStudy, "max-watches-per-study", 500, "of one study"},
+		{&l.MaxConnections, d.MaxConnections, "max-connections", "open connections"},
+		{&l.MaxConnectionsPerAddress, d.MaxConnectionsPerAddress, "max-connections-per-address", "of one IP address"},
+		{&l.MaxStrangers, d.MaxStrangers, "max-strangers", "of these without a token"},
+		{&l.MaxStrangersPerAddress, d.MaxStrangersPerAddress, "max-strangers-per-address", "of one IP address"},
+		{&l.MaxHealthWatches, d.MaxHealthWatches, "max-health-watches", "health watches"},
+		{&l.MaxHealthWatchesPerAddress, d.MaxHealthWatchesPerAddress, "max-health-watches-per-address", "of one IP address"},
+		{&l.MaxInFlight, d.MaxInFlight, "max-calls", "calls at once"},
+		{&l.MaxInFlightPerToken, d.MaxInFlightPerToken, "max-calls-per-token", "with one token"},
+		{&l.MaxInFlightPerStudy, d.MaxInFlightPerStudy, "max-calls-per-study", "to one study"},
+		{&l.MaxWatches, d.MaxWatches, "max-watches", "watches at once"},
+		{&l.MaxWatchesPerToken, d.MaxWatchesPerToken, "max-watches-per-token", "with one token"},
+		{&l.MaxWatchesPerStudy, d.MaxWatchesPerStudy, "max-watches-per-study", "of one study"},
 	} {
 		fs.IntVar(f.to, f.name, 0, fmt.Sprintf("%s (default %d)", f.usage, f.most))
 	}
-	fs.Float64Var(&l.WriteRate, "write-rate", 0, "bytes/s of changes with one token (default 2097152)")
+	fs.Float64Var(&l.WriteRate, "write-rate", 0, fmt.Sprintf("bytes/s of changes with one token (default %.0f)", d.WriteRate))
 }
 
 // leastMemory is the least that --max-memory can be. A server needs 30 MB without studies.

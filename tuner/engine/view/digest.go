@@ -89,14 +89,14 @@ func (d *Digest) show(v *tuner.Study, now time.Time) {
 // recent counts outcomes by minute for one hour.
 type recent struct {
 	minute int64 // since the epoch, of the newest count
-	counts [60]int
+	counts [60]uint32
 }
 
 func (r *recent) add(t time.Time) {
 	m := t.Unix() / 60
 	for ; r.minute < m; r.minute++ { // forget the minutes in between
 		if m-r.minute > int64(len(r.counts)) {
-			r.minute, r.counts = m, [60]int{}
+			r.minute, r.counts = m, [60]uint32{}
 			break
 		}
 		r.counts[(r.minute+1)%60] = 0
@@ -110,7 +110,7 @@ func (r *recent) add(t time.Time) {
 func (r *recent) lastHour(now time.Time) (n int) {
 	last := now.Unix() / 60
 	for m := max(last-59, r.minute-59); m <= min(last, r.minute); m++ {
-		n += r.counts[m%60]
+		n += int(r.counts[m%60])
 	}
 	return n
 }

@@ -3,10 +3,8 @@ package view
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
-	"maps"
-	"math"
-	"slices"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -17,168 +15,90 @@ import (
 
 // summaryVersion begins the data of a summary. A summary of another version counts as
 // missing.
-const summaryVersion = 2
+const summaryVersion = 3
+
+// summary is what a list shows of a study and the first event of its log does not tell, except for
+// texts.
+type summary struct {
+	Version, Status, Reason        uint8
+	Trials, Added, Counted         uint32
+	Counts                         [study.Pruned + 1]uint32
+	Cost, MaxCost                  float64
+	MaxTrials, Timeout             int64
+	HasBest                        bool
+	Best                           float64
+	BestTrial                      uint32
+	ToldSeconds, ToldNanos, Minute int64
+	Recent                         [60]uint32
+}
+
+// summaryTexts follow a summary in JSON, unless they are empty.
+type summaryTexts struct {
+	Detail     string           `json:",omitempty"`
+	Attributes study.Attributes `json:",omitempty"`
+}
 
 // Summarize returns the data of a [store.Summary], from which with the first event of the
 // log a list shows the study. It is nil for a study whose attributes do not fit. The same
 // log always gives the same data.
 func Summarize(s *study.Study, d *Digest) []byte {
 	status, how := s.Status()
-	b := []byte{summaryVersion, byte(status), byte(how.Reason)}
-	b = appendText(b, how.Detail)
-	b = binary.AppendUvarint(b, uint64(s.Trials()))
-	b = binary.AppendUvarint(b, uint64(s.Added()))
-	b = binary.AppendUvarint(b, uint64(s.Counted()))
-	for state := study.Queued; state <= study.Pruned; state++ {
-		b = binary.AppendUvarint(b, uint64(s.Count(state)))
+	spec := s.Spec()
+	m := summary{
+		Version: summaryVersion, Status: uint8(status), Reason: uint8(how.Reason),
+		Trials: uint32(s.Trials()), Added: uint32(s.Added()), Counted: uint32(s.Counted()), Cost: s.Cost(),
+		MaxTrials: int64(spec.MaxTrials), Timeout: int64(spec.Timeout), MaxCost: spec.MaxCost,
+		HasBest: d.best.Values != nil, BestTrial: uint32(d.best.Trial),
+		ToldSeconds: d.told.Unix(), ToldNanos: int64(d.told.Nanosecond()), Minute: d.recent.minute, Recent: d.recent.counts,
 	}
-	b = appendNumber(b, s.Cost())
-	b = binary.AppendUvarint(b, uint64(s.Spec().MaxTrials))
-	b = binary.AppendUvarint(b, uint64(s.Spec().Timeout))
-	b = appendNumber(b, s.Spec().MaxCost)
-	attributes := s.Attributes()
-	b = binary.AppendUvarint(b, uint64(len(attributes)))
-	for _, key := range slices.Sorted(maps.Keys(attributes)) {
-		b = appendText(appendText(b, key), attributes[key])
-		if len(b) > store.MaxSummaryBytes {
-			return nil
-		}
+	for state := range m.Counts {
+		m.Counts[state] = uint32(s.Count(study.TrialState(state)))
 	}
-	b = binary.AppendUvarint(b, uint64(len(d.best.Values)))
-	b = binary.AppendUvarint(b, uint64(d.best.Trial))
-	for _, v := range d.best.Values {
-		b = appendNumber(b, v)
+	if m.HasBest {
+		m.Best = d.best.Values[0]
 	}
-	b = appendTime(b, d.told)
-	b = binary.AppendVarint(b, d.recent.minute)
-	for i, n := range d.recent.counts {
-		if n > 0 {
-			b = append(b, byte(i))
-			b = binary.AppendUvarint(b, uint64(n))
-		}
+	data, err := binary.Append(nil, binary.LittleEndian, &m)
+	if attributes := s.Attributes(); how.Detail != "" || len(attributes) > 0 {
+		text, bad := json.Marshal(summaryTexts{how.Detail, attributes})
+		data, err = append(data, text...), errors.Join(err, bad)
 	}
-	if len(b) > store.MaxSummaryBytes {
+	if err != nil || len(data) > store.MaxSummaryBytes {
 		return nil
 	}
-	return b
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-func appendNumber(b []byte, v float64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-}
-
-// noTime marks the zero time, as in a record.
-const noTime = math.MinInt64
-
-func appendTime(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return binary.AppendVarint(b, noTime)
-	}
-	return binary.AppendVarint(b, t.UnixNano())
-}
-
-// summaryReader reads the data of a summary from its beginning.
-type summaryReader struct {
-	rest []byte
-	bad  bool // the data end too early
-}
-
-// take returns the next n bytes, or zeros if there are fewer.
-func (r *summaryReader) take(n uint64) []byte {
-	if n > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return make([]byte, min(n, 8))
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *summaryReader) uint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	r.skip(n)
-	return v
-}
-
-func (r *summaryReader) int() int64 {
-	v, n := binary.Varint(r.rest)
-	r.skip(n)
-	return v
-}
-
-// skip passes over a number of n bytes. n is 0 or less if there is none.
-func (r *summaryReader) skip(n int) {
-	r.bad = r.bad || n <= 0
-	r.rest = r.rest[max(n, 0):]
-}
-
-func (r *summaryReader) count() int { return int(min(r.uint(), math.MaxInt32)) }
-
-func (r *summaryReader) text() string { return string(r.take(r.uint())) }
-
-func (r *summaryReader) number() float64 {
-	return math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
-}
-
-func (r *summaryReader) time() time.Time {
-	if ns := r.int(); ns != noTime {
-		return time.Unix(0, ns).UTC()
-	}
-	return time.Time{}
+	return data
 }
 
 // FromSummary returns the study of a summary. ok is false if another version of this program
 // made the summary.
 func FromSummary(sum store.Summary) (g Listed, ok bool) {
 	created, isCreated := sum.Created.Body.(study.Created)
-	if !isCreated || len(sum.Data) < 3 || sum.Data[0] != summaryVersion {
+	var m summary
+	var texts summaryTexts
+	n, err := binary.Decode(sum.Data, binary.LittleEndian, &m)
+	if err == nil && n < len(sum.Data) {
+		err = json.Unmarshal(sum.Data[n:], &texts)
+	}
+	if !isCreated || err != nil || m.Version != summaryVersion {
 		return Listed{}, false
 	}
 	var d Digest
 	d.Observe(sum.Created)
+	if m.HasBest {
+		d.best.Values = []float64{m.Best}
+	}
+	d.best.Trial, d.told, d.recent = int(m.BestTrial), time.Unix(m.ToldSeconds, m.ToldNanos).UTC(), recent{m.Minute, m.Recent}
 	v := tuner.Study{
-		ID: sum.Study, Spec: created.Spec, Status: study.Status(sum.Data[1]), Created: sum.Created.Time, Position: sum.Position,
-		Counts: make(map[study.TrialState]int),
+		ID: sum.Study, Spec: created.Spec, Status: study.Status(m.Status), Finished: study.Finished{Reason: study.FinishReason(m.Reason), Detail: texts.Detail},
+		Created: sum.Created.Time, Position: sum.Position, Counts: make(map[study.TrialState]int),
+		Trials: int(m.Trials), Added: int(m.Added), Counted: int(m.Counted), Cost: m.Cost, Attributes: texts.Attributes,
 	}
-	r := &summaryReader{rest: sum.Data[3:]}
-	v.Finished = study.Finished{Reason: study.FinishReason(sum.Data[2]), Detail: r.text()}
-	v.Trials, v.Added, v.Counted = r.count(), r.count(), r.count()
-	for state := study.Queued; state <= study.Pruned; state++ {
-		if n := r.count(); n > 0 {
-			v.Counts[state] = n
+	for state, n := range m.Counts {
+		if n > 0 {
+			v.Counts[study.TrialState(state)] = int(n)
 		}
 	}
-	v.Cost = r.number()
-	v.Spec.MaxTrials, v.Spec.Timeout, v.Spec.MaxCost = r.count(), time.Duration(r.uint()), r.number()
-	for range r.count() {
-		if r.bad {
-			break
-		}
-		if v.Attributes == nil {
-			v.Attributes = make(study.Attributes)
-		}
-		key := r.text()
-		v.Attributes[key] = r.text()
-	}
-	n := r.count()
-	d.best.Trial = r.count()
-	for range n {
-		if r.bad {
-			break
-		}
-		d.best.Values = append(d.best.Values, r.number())
-	}
-	d.told, d.recent.minute = r.time(), r.int()
-	for len(r.rest) > 0 {
-		i := int(r.take(1)[0])
-		r.bad = r.bad || i >= len(d.recent.counts)
-		d.recent.counts[i%len(d.recent.counts)] = r.count()
-	}
-	return Listed{v, d}, !r.bad
+	v.Spec.MaxTrials, v.Spec.Timeout, v.Spec.MaxCost = int(m.MaxTrials), time.Duration(m.Timeout), m.MaxCost
+	return Listed{v, d}, true
 }
 
 // CheckSummary returns a new [verify.Summarizer], for the check of a store.
