@@ -174,7 +174,7 @@ const climbedFor = 60
 // best returns the input with the largest UCB that the search finds at a step.
 func (p *Continuous) best(step int, b float64) ([]float64, error) {
 	search := Search{
-		Surface: ucb{p.bkb.post, b, p.cfg.Kernel}, Domain: &p.box,
+		Surface: ucb{p.bkb.post, b}, Domain: &p.box,
 		Wide: p.cfg.Candidates, Seed: p.seed(step),
 		Near: p.cfg.Local, Refine: p.cfg.Local / 8,
 		Starts: p.cfg.Refine, Budget: climbedFor * p.cfg.Refine,
@@ -199,8 +199,7 @@ func (p *Continuous) best(step int, b float64) ([]float64, error) {
 // ucb is μ + b·σ of a posterior.
 type ucb struct {
 	*gp.Sparse
-	b      float64
-	kernel kernel.Kernel
+	b float64
 }
 
 // Score implements [Surface].
@@ -215,9 +214,6 @@ func (u ucb) Score(x *kernel.Points[float64]) (Scores, error) {
 
 // Probe implements [Surface].
 func (u ucb) Probe() *Probe {
-	if _, ok := kernel.AsDifferentiable(u.kernel); !ok {
-		return nil
-	}
 	return &Probe{u.Sparse.Probe(), u.b}
 }
 

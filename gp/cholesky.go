@@ -136,36 +136,6 @@ func (c *cholesky) inverseTrace() float64 {
 	return square(root.Data)
 }
 
-// grown returns the factor of the bordered matrix
-//
-//	A  Bᵀ
-//	B  C
-//
-// where B is q×n, row-major and overwritten by BL⁻ᵀ, and C is q×q, of which the lower
-// triangle is read and overwritten. It reports false if that matrix is not positive
-// definite. The old factor stays valid but must not grow again, because the two share
-// memory. It costs q·n² + q²n.
-func (c *cholesky) grown(b, corner []float64, q int) (*cholesky, bool) {
-	n := c.n
-	if q == 1 { // packing L would cost more than the solution
-		c.solveL(b[:n])
-	} else {
-		c.solveRowsL(b, q)
-	}
-	blocked.Syrk(1, false, blocked.New(q, n, b[:q*n]), -1, 1, blocked.New(q, q, corner))
-	schur := &cholesky{n: q, stride: q, data: corner}
-	if blocked.Cholesky(1, schur.matrix()) < q {
-		return nil, false
-	}
-	g := c.reserve(n + q)
-	for i := range q {
-		row := g.data[(n+i)*g.stride:]
-		copy(row, b[i*n:(i+1)*n])
-		copy(row[n:], schur.row(i))
-	}
-	return g, true
-}
-
 // reserve returns a factor of order n whose first rows are those of c. It uses the
 // memory of c where that is enough.
 func (c *cholesky) reserve(n int) *cholesky {

@@ -12,7 +12,7 @@
 //	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
 //	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x),  Λ = diag(ξ² + own noise)
 //
-// by a Cholesky factor that is bordered for new observations.
+// by a Cholesky factor.
 //
 // # The sparse posterior
 //
@@ -79,7 +79,7 @@
 // The symbols are n points (u different inputs), m inducing points, A arms and d
 // coordinates. Costs are in operations, and an O(1) kernel evaluation counts as d.
 //
-//	Exact     new n³/3; append n²; predict n² a row; LeaveOneOut n³; memory n²
+//	Exact     new n³/3; predict n² a row; LeaveOneOut n³; memory n²
 //	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
 //	          Resparsify |D|m² + um² + Am²; Extend m² + wm + Am, w points in the
 //	          window; Fork m² + wm at its first change; memory (A + u)m

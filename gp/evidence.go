@@ -32,7 +32,9 @@ func (g *Exact) LogEvidence() float64 {
 //	∂/∂θ = ½ tr((ααᵀ − A⁻¹) ∂A/∂θ),  α = A⁻¹(y − m)
 //
 // (Rasmussen and Williams, (5.9)). It costs O(n³ + n²p).
-func (g *Exact) Evidence() Evidence {
+func (g *Exact) Evidence() Evidence { return g.evidence(new(workspace)) }
+
+func (g *Exact) evidence(memory *workspace) Evidence {
 	e := Evidence{Value: g.LogEvidence()}
 	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)
 	n := g.obs.len()
@@ -42,7 +44,7 @@ func (g *Exact) Evidence() Evidence {
 		}
 		return e
 	}
-	w := g.chol.inverse(g.memory())
+	w := g.chol.inverse(memory)
 	for i, a := range g.alpha {
 		row := w[i*n:][:i+1]
 		for j, v := range row {

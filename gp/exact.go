@@ -24,7 +24,7 @@ type Options struct {
 // Exact is the exact posterior of a Gaussian process given n observations with Gaussian
 // noise, (6.3) and (6.4) of Carratino (2020), as the package comment says.
 //
-// Several goroutines may read at once, but not during an Append.
+// It does not change, so that several goroutines may read at once.
 type Exact struct {
 	k    kernel.Kernel
 	opts Options
@@ -32,11 +32,9 @@ type Exact struct {
 	obs    *observations
 	chol   *cholesky       // of K + Λ
 	jitter float64         // added to the diagonal of K + Λ, usually 0
-	prep   kernel.Prepared // of obs.x, nil when empty
+	prep   kernel.Prepared // of obs.x, nil when empty or in a fit
 	resid  []float64       // ȳ − m
 	alpha  []float64       // (K + Λ)⁻¹(ȳ − m)
-
-	work *workspace // nil for a factor that stays valid
 }
 
 // NewExact returns the posterior of a process with kernel k given data. If data is the
@@ -56,71 +54,22 @@ func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	if err := checkMean(opts.Mean); err != nil {
 		return nil, err
 	}
-	g := &Exact{k: k, opts: opts, obs: &observations{}, chol: &cholesky{}}
-	if err := g.Append(data); err != nil {
+	g := &Exact{k: k, opts: opts, obs: new(observations), chol: new(cholesky)}
+	if err := data.check(k, nil, 0); err != nil || data.len() == 0 {
+		return g, err
+	}
+	g.obs = newObservations(data, false)
+	if err := g.refactor(new(workspace)); err != nil {
 		return nil, err
 	}
+	g.prep = kernel.Prepare(k, g.obs.x)
+	g.solve()
 	return g, nil
 }
 
-// Append adds observations. After an error the posterior is unchanged. It costs O(n²)
-// for each, by bordering the Cholesky factor, and O(n³) where the border needs more
-// jitter. Its errors are those of [NewExact].
-func (g *Exact) Append(data Data) error {
-	if err := data.check(g.k, g.obs.x, 0); err != nil {
-		return err
-	}
-	if data.len() == 0 {
-		return nil
-	}
-	before, grown := g.obs.len(), false
-	next := *g
-	var err error
-	if next.obs, err = g.obs.with(data); err != nil {
-		return err
-	}
-	if before > 0 {
-		if grown, err = next.border(before); err != nil {
-			return err
-		}
-	}
-	if !grown {
-		if err := next.refactor(); err != nil {
-			return err
-		}
-	}
-	next.prep = kernel.Prepare(g.k, next.obs.x)
-	next.solve()
-	*g = next
-	return nil
-}
-
-// border grows the factor by the points from before on.
-func (g *Exact) border(before int) (bool, error) {
-	all := g.obs.x
-	fresh := all.Slice(before, all.Len())
-	cross, err := kernel.Matrix(g.k, fresh, all.Slice(0, before))
-	if err != nil {
-		return false, err
-	}
-	corner, err := kernel.Gramian(g.k, fresh)
-	if err != nil {
-		return false, err
-	}
-	q := fresh.Len()
-	for i := range q {
-		corner[i*q+i] += g.obs.noise(before+i, g.opts.NoiseVariance) + g.jitter
-	}
-	chol, ok := g.chol.grown(cross, corner, q)
-	if ok {
-		g.chol = chol
-	}
-	return ok, nil
-}
-
-// refactor computes the factor from the kernel.
-func (g *Exact) refactor() error {
-	n, w := g.obs.len(), g.memory()
+// refactor computes the factor from the kernel, in memory of w.
+func (g *Exact) refactor(w *workspace) error {
+	n := g.obs.len()
 	a := simd.Sized(&w.gram, n*n)
 	err := kernel.GramianTo(a, g.k, g.obs.x)
 	if err != nil {
@@ -137,14 +86,6 @@ func (g *Exact) refactor() error {
 // pages took a third of the time. A factor in it is valid until the next one.
 type workspace struct{ gram, factor, inverse []float64 }
 
-// memory returns memory for matrices, which is fresh unless a fit keeps it.
-func (g *Exact) memory() *workspace {
-	if g.work == nil {
-		return new(workspace)
-	}
-	return g.work
-}
-
 // solve computes the residuals and α. It costs O(n²).
 func (g *Exact) solve() {
 	g.resid = append([]float64(nil), g.obs.mean...)
@@ -155,9 +96,6 @@ func (g *Exact) solve() {
 	g.chol.solveL(g.alpha)
 	g.chol.solveLT(g.alpha)
 }
-
-// Len returns the number of observations.
-func (g *Exact) Len() int { return g.obs.len() }
 
 // LogDet returns log det(I + Λ^−½KΛ^−½), twice the information that the observations
 // have about the function. Its maximum is γ in §6.4 of Carratino (2020).

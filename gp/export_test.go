@@ -30,6 +30,7 @@ func (s *Sparse) PredictSlope(x kernel.Rows, i int) (Slope, error) {
 	if err != nil {
 		return Slope{}, err
 	}
+	sd := t.sd
 	dMean, dSD := t.Gradient()
-	return Slope{Mean: mean, SD: t.sd, MeanGradient: dMean, SDGradient: dSD}, nil
+	return Slope{Mean: mean, SD: sd, MeanGradient: dMean, SDGradient: dSD}, nil
 }

@@ -94,16 +94,6 @@ type FitResult struct {
 	Starts       []FitTrace
 }
 
-// FitTrace describes the run from one start.
-type FitTrace struct {
-	End          []float64 // log parameters, then log noise
-	LogPosterior float64   // at the end, or −Inf if it could not be computed at the start
-	Values       []float64 // after every iteration
-	Iterations   int
-	Evaluations  int
-	Converged    bool // a stationary point up to rounding or Tolerance, not the iteration limit
-}
-
 // Standardise returns (y − Shift)/Scale.
 func (r *FitResult) Standardise(y []float64) []float64 {
 	out := make([]float64, len(y))
@@ -141,12 +131,9 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 			break
 		}
 		d := minimise(ctx, f.objective, x0, f.lo, f.hi, f.opts.MaxIterations, f.opts.Tolerance)
-		for j := range d.values {
-			d.values[j] = -d.values[j]
-		}
-		f.result.Starts = append(f.result.Starts, FitTrace{d.x, -d.value, d.values, d.iterations, d.evaluations, d.converged})
-		if -d.value > f.result.LogPosterior {
-			f.result.LogPosterior, f.result.Best, best, found = -d.value, i, d.x, true
+		f.result.Starts = append(f.result.Starts, d)
+		if -d.Value > f.result.LogPosterior {
+			f.result.LogPosterior, f.result.Best, best, found = -d.Value, i, d.End, true
 		}
 	}
 	if !found {
@@ -187,7 +174,7 @@ func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
 	for i := range std.Noise {
 		std.Noise[i] = min(std.Noise[i]/f.result.Scale/f.result.Scale, maxTarget)
 	}
-	f.obs = merged(std)
+	f.obs = newObservations(std, true)
 	f.spread = spread(f.obs.x)
 	return f, f.bounds()
 }
@@ -326,7 +313,7 @@ func (f *fitting) objective(x, grad []float64) float64 {
 		f.lastErr = err
 		return math.Inf(1)
 	}
-	evidence := g.Evidence()
+	evidence := g.evidence(&f.work)
 	prior, slopes := f.prior(x)
 	for i := range grad {
 		s := slopes[i]
@@ -375,11 +362,8 @@ func (f *fitting) prior(x []float64) (value float64, slopes []float64) {
 
 // model returns the exact process at given hyper-parameters.
 func (f *fitting) model(k kernel.Kernel, noise float64) (*Exact, error) {
-	g := &Exact{
-		k: k, obs: f.obs,
-		opts: Options{NoiseVariance: noise, Workers: f.opts.Workers}, work: &f.work,
-	}
-	if err := g.refactor(); err != nil {
+	g := &Exact{k: k, obs: f.obs, opts: Options{NoiseVariance: noise, Workers: f.opts.Workers}}
+	if err := g.refactor(&f.work); err != nil {
 		return nil, err
 	}
 	g.solve()

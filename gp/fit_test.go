@@ -58,7 +58,7 @@ func TestFitFindsWhatWasDrawn(t *testing.T) {
 		if noise < 0.02 || noise > 0.12 {
 			t.Errorf("%s: noise %g, drawn with 0.04", name, noise)
 		}
-		if tr := r.Starts[r.Best]; !tr.Converged || tr.LogPosterior != r.LogPosterior || len(r.Starts) != 4 {
+		if tr := r.Starts[r.Best]; !tr.Converged || -tr.Value != r.LogPosterior || len(r.Starts) != 4 {
 			t.Errorf("%s: best start %+v", name, tr)
 		}
 		g := must(gp.NewExact(k, gp.Data{X: x, Y: y}, gp.Options{NoiseVariance: noise, Mean: r.Shift}))
@@ -98,11 +98,11 @@ func TestFitIsAMaximum(t *testing.T) {
 		near1(t, "posterior density", r.LogPosterior, density(best), 1e-8)
 		near(t, "slope at the maximum", differences(density, best, 1e-4), make([]float64, 3), 2e-2)
 		for i, tr := range r.Starts {
-			if tr.LogPosterior > r.LogPosterior {
+			if -tr.Value > r.LogPosterior {
 				t.Errorf("start %d ends higher", i)
 			}
 			for j := 1; j < len(tr.Values); j++ {
-				if tr.Values[j] < tr.Values[j-1] {
+				if tr.Values[j] > tr.Values[j-1] {
 					t.Errorf("start %d falls at iteration %d", i, j)
 				}
 			}

@@ -9,14 +9,14 @@ import (
 // x is out of bounds.
 type objective func(x, grad []float64) float64
 
-// descent is one run of minimise.
-type descent struct {
-	x           []float64
-	value       float64   // +Inf if f is not finite at the start
-	values      []float64 // after every iteration
-	iterations  int
-	evaluations int
-	converged   bool
+// FitTrace is one run of minimise, from one start of a [Fit].
+type FitTrace struct {
+	End         []float64 // log parameters, then log noise
+	Value       float64   // minus the log posterior at End, +Inf if it is not finite at the start
+	Values      []float64 // after every iteration
+	Iterations  int
+	Evaluations int
+	Converged   bool // a stationary point up to rounding or Tolerance, not the iteration limit
 }
 
 // These are the settings of minimise, in the units of log likelihoods and log
@@ -36,12 +36,12 @@ const (
 // methods, 1982, with the memory of Nocedal 1980). Values that are not finite count as
 // too large a step. Two iterations in a row that lower f by less than tolerance, or only
 // by rounding, end it.
-func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int, tolerance float64) descent {
+func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int, tolerance float64) FitTrace {
 	p := len(x0)
-	r := descent{x: project(append([]float64(nil), x0...), lo, hi)}
+	r := FitTrace{End: project(append([]float64(nil), x0...), lo, hi)}
 	grad := make([]float64, p)
 	eval := func(x, g []float64) float64 {
-		r.evaluations++
+		r.Evaluations++
 		v := f(x, g)
 		for _, s := range g {
 			v += 0 * s // NaN if a slope is not finite
@@ -51,35 +51,35 @@ func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterati
 		}
 		return v
 	}
-	if r.value = eval(r.x, grad); math.IsInf(r.value, 1) {
+	if r.Value = eval(r.End, grad); math.IsInf(r.Value, 1) {
 		return r
 	}
 	var mem memory
 	small := 0
-	for r.iterations < maxIterations && ctx.Err() == nil {
-		free := freeCoordinates(r.x, grad, lo, hi)
+	for r.Iterations < maxIterations && ctx.Err() == nil {
+		free := freeCoordinates(r.End, grad, lo, hi)
 		if largest(grad, free) < gradTolerance {
-			r.converged = true
+			r.Converged = true
 			return r
 		}
-		x, g, v, ok := step(eval, r.x, grad, r.value, mem.direction(grad, free), lo, hi)
+		x, g, v, ok := step(eval, r.End, grad, r.Value, mem.direction(grad, free), lo, hi)
 		if !ok && len(mem.pairs) > 0 {
 			mem.pairs = nil
 			continue
 		}
 		if !ok { // no smaller value along the gradient, because of rounding
-			r.converged = true
+			r.Converged = true
 			return r
 		}
-		mem.add(r.x, x, grad, g)
-		if small++; r.value-v > max(tolerance, valueTolerance*(1+math.Abs(v))) {
+		mem.add(r.End, x, grad, g)
+		if small++; r.Value-v > max(tolerance, valueTolerance*(1+math.Abs(v))) {
 			small = 0
 		}
-		r.x, grad, r.value = x, g, v
-		r.iterations++
-		r.values = append(r.values, v)
+		r.End, grad, r.Value = x, g, v
+		r.Iterations++
+		r.Values = append(r.Values, v)
 		if small >= 2 {
-			r.converged = true
+			r.Converged = true
 			return r
 		}
 	}

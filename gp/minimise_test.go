@@ -19,12 +19,12 @@ func TestMinimiseOnABox(t *testing.T) {
 		r := minimise(context.Background(), f, x0, lo, hi, 100, 0)
 		want := []float64{1, -0.9, 0}
 		for i, w := range want {
-			if math.Abs(r.x[i]-w) > 1e-4 {
-				t.Errorf("from %v: %v, want %v", x0, r.x, want)
+			if math.Abs(r.End[i]-w) > 1e-4 {
+				t.Errorf("from %v: %v, want %v", x0, r.End, want)
 				break
 			}
 		}
-		if !r.converged || r.evaluations > 60 {
+		if !r.Converged || r.Evaluations > 60 {
 			t.Errorf("from %v: %+v", x0, r)
 		}
 	}
@@ -39,14 +39,14 @@ func TestMinimiseAvoidsWhatIsNotFinite(t *testing.T) {
 	}
 	lo, hi := []float64{-10}, []float64{10}
 	r := minimise(context.Background(), f, []float64{9}, lo, hi, 100, 0)
-	if math.Abs(r.x[0]-1) > 1e-3 || !r.converged {
+	if math.Abs(r.End[0]-1) > 1e-3 || !r.Converged {
 		t.Errorf("%+v", r)
 	}
-	if r := minimise(context.Background(), f, []float64{-1}, lo, hi, 100, 0); !math.IsInf(r.value, 1) {
+	if r := minimise(context.Background(), f, []float64{-1}, lo, hi, 100, 0); !math.IsInf(r.Value, 1) {
 		t.Errorf("%+v", r)
 	}
 	nan := func(x, g []float64) float64 { g[0] = math.NaN(); return 0 }
-	if r := minimise(context.Background(), nan, []float64{0}, lo, hi, 100, 0); !math.IsInf(r.value, 1) {
+	if r := minimise(context.Background(), nan, []float64{0}, lo, hi, 100, 0); !math.IsInf(r.Value, 1) {
 		t.Errorf("%+v", r)
 	}
 }

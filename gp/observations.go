@@ -1,9 +1,7 @@
 package gp
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -90,29 +88,15 @@ type observations struct {
 // len returns the number of points u.
 func (o *observations) len() int { return len(o.count) }
 
-// with returns a copy with further observations, each a point of its own.
-func (o *observations) with(d Data) (*observations, error) {
-	x := o.x
-	if x == nil {
-		x = d.X.Slice(0, 0)
-	}
-	x, err := x.Concat(d.X)
-	if err != nil {
-		return nil, fmt.Errorf("gp: x: %w", err)
-	}
-	next := &observations{x, slices.Clone(o.count), slices.Clone(o.mean), slices.Clone(o.scatter), slices.Clone(o.extra)}
-	for i, y := range d.Y {
-		next.observe(next.add(d.own(i)), y)
-	}
-	return next, nil
-}
-
-// merged takes equal inputs as one point, unless a target has noise of its own.
-func merged(d Data) *observations {
+// newObservations copies d. With merge, equal inputs are one point, unless a target has noise of
+// its own.
+func newObservations(d Data, merge bool) *observations {
 	o, known, fresh := new(observations), map[string]int{}, []int(nil)
 	for i, y := range d.Y {
-		key, merges := kernel.RowKey(d.X, i)
-		merges = merges && d.own(i) == 0
+		key, merges := "", false
+		if merge && d.own(i) == 0 {
+			key, merges = kernel.RowKey(d.X, i)
+		}
 		p, found := known[key]
 		if !merges || !found {
 			p, fresh = o.add(d.own(i)), append(fresh, i)

@@ -74,13 +74,18 @@ func (t *Probe) at(x kernel.Rows) (mean, variance float64, err error) {
 
 // Gradient returns ∇μ̃ and ∇σ̃ at the last input, which it forgets. So call Value again
 // before another Gradient. The slices are overwritten by the next call. With
-// α = L_D⁻ᵀw, q = L_D⁻ᵀ(z − V⁻¹z) and J = ∂k_D/∂u,
+// α = L_D⁻ᵀw, q = L_D⁻ᵀ(z − V⁻¹z) and J = ∂k_D/∂u, a [kernel.Radial] has
 //
-//	∇μ̃ = Jᵀα,  ∇σ̃ = (½∇k(u, u) − Jᵀq)/σ̃,
+//	∇μ̃ = Jᵀα,  ∇σ̃ = −Jᵀq/σ̃,
 //
-// where the first term of ∇σ̃, and z in q, are missing for SoR. The kernel must be
-// differentiable, see [kernel.AsDifferentiable]. Otherwise both are 0.
+// where z in q is missing for SoR. Other kernels take 2d more values.
 func (t *Probe) Gradient() (mean, sd []float64) {
+	clear(t.dMean)
+	clear(t.dSD)
+	if t.u == nil {
+		t.differences()
+		return t.dMean, t.dSD
+	}
 	s := t.s
 	if t.alpha == nil {
 		t.alpha = append([]float64{}, s.reg.w...)
@@ -94,13 +99,7 @@ func (t *Probe) Gradient() (mean, sd []float64) {
 		t.h[i] = v - t.h[i]
 	}
 	s.emb.l.backward(t.h)
-	clear(t.dMean)
-	clear(t.dSD)
-	if t.u != nil {
-		t.radial()
-	} else if k, ok := kernel.AsDifferentiable(s.k); ok {
-		t.general(k)
-	}
+	t.radial()
 	return t.dMean, t.dSD
 }
 
@@ -125,22 +124,24 @@ func (t *Probe) radial() {
 	}
 }
 
-// general adds up the gradients of any kernel.
-func (t *Probe) general(k kernel.Differentiable) {
-	rows := t.s.emb.rows
-	for j, a := range t.alpha {
-		k.AddInputGrad(t.dMean, a, t.x, 0, rows, j)
-	}
-	if t.flat {
-		return
-	}
-	if t.s.opts.Approximation != SoR { // d k(u, u)/du is twice the gradient in the first input
-		k.AddInputGrad(t.dSD, 1, t.x, 0, t.x, 0)
-	}
-	for j, q := range t.h {
-		k.AddInputGrad(t.dSD, -q, t.x, 0, rows, j)
-	}
-	for c := range t.dSD {
-		t.dSD[c] /= t.sd
+// differences computes the gradients of any other kernel by central differences.
+func (t *Probe) differences() {
+	flat, u := t.flat, append([]float64(nil), t.x.(*kernel.Points[float64]).Row(0)...)
+	for c, v := range u {
+		h := 6e-6 * max(1, math.Abs(v)) // the root of rounding that balances both errors
+		var mean, sd [2]float64
+		for side, at := range [2]float64{v + h, v - h} {
+			u[c] = at
+			var err error
+			if mean[side], sd[side], err = t.Value(u); err != nil {
+				clear(t.dMean)
+				clear(t.dSD)
+				return
+			}
+		}
+		u[c] = v
+		if t.dMean[c] = (mean[0] - mean[1]) / (2 * h); !flat {
+			t.dSD[c] = (sd[0] - sd[1]) / (2 * h)
+		}
 	}
 }

@@ -9,9 +9,8 @@ import (
 )
 
 var (
-	_ Preparer       = (*Base)(nil)
-	_ Differentiable = (*Base)(nil)
-	_ Tunable        = (*Base)(nil)
+	_ Preparer = (*Base)(nil)
+	_ Tunable  = (*Base)(nil)
 )
 
 // Base is a built-in kernel that is not made of others. It is k(x, y) = φ(s(x, y)) for
@@ -178,23 +177,6 @@ func (k *Base) mapRow(s []float64, xx float64, yy []float64) {
 		for j, v := range s {
 			s[j] = k.phi.at(v)
 		}
-	}
-}
-
-// AddInputGrad implements [Differentiable].
-func (k *Base) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	a, b := asNumeric(x).row(i), asNumeric(y).row(j)
-	ds, dxx, _ := k.slopes(k.statistics(a, b))
-	for w := walk(a, b); ; {
-		c, u, v, ok := w.next()
-		if !ok {
-			return
-		}
-		g := ds * k.st.kind.slope(u, v)
-		if dxx != 0 {
-			g += dxx * 2 * u
-		}
-		dst[c] += scale * g * k.st.weights[c%len(k.st.weights)]
 	}
 }
 

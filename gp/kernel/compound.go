@@ -6,10 +6,8 @@ import (
 )
 
 var (
-	_ Preparer       = (*combined)(nil)
-	_ Differentiable = (*combined)(nil)
-	_ Tunable        = (*combined)(nil)
-	_ compound       = (*combined)(nil)
+	_ Preparer = (*combined)(nil)
+	_ Tunable  = (*combined)(nil)
 )
 
 // combined is the sum or the product of kernels.
@@ -42,8 +40,6 @@ func (k *combined) name() string {
 	}
 	return "sum"
 }
-
-func (k *combined) parts() []Kernel { return k.list }
 
 // fold combines a number of each part.
 func (k *combined) fold(of func(part Kernel) float64) float64 {
@@ -95,13 +91,6 @@ func (k *combined) factor(p int, scale float64, x Rows, i int, y Rows, j int) fl
 		}
 	}
 	return scale
-}
-
-// AddInputGrad implements [Differentiable].
-func (k *combined) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	for p, part := range k.list {
-		part.(Differentiable).AddInputGrad(dst, k.factor(p, scale, x, i, y, j), x, i, y, j)
-	}
 }
 
 // AddLogGrad implements [Tunable].

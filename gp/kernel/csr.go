@@ -143,23 +143,6 @@ func (m *CSR[T]) row(i int) vector {
 	return v
 }
 
-// gather returns dense points, because a few coordinates of a sparse row are rarely
-// sparse.
-func (m *CSR[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
-	out := s.points(i1-i0, len(coords))
-	for i := i0; i < i1; i++ {
-		col, val := m.Row(i)
-		dst := out.Row(i - i0)
-		for k, c := range coords {
-			dst[k] = 0
-			if at, ok := slices.BinarySearch(col, int32(c)); ok {
-				dst[k] = float64(val[at])
-			}
-		}
-	}
-	return out
-}
-
 func (m *CSR[T]) nonFinite() (row, col int, value float64, found bool) {
 	for i := range m.n {
 		cols, vals := m.Row(i)

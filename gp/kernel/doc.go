@@ -24,18 +24,17 @@
 //	NewLinear              Σ_c x_c y_c/ℓ_c²
 //	NewPolynomial          (Σ_c x_c y_c/ℓ_c² + offset)^degree
 //	NewArcCosine           order 1, the kernel of random ReLU features
-//	NewSpline              periodic, Σ_{k≥1} 2cos(2πk(x−z))/k^q
 //	NewHamming             exp(−Σ_c [x_c ≠ y_c]/ℓ_c), for categories
 //	NewOverlap             share of equal coordinates
-//	NewSum, NewProduct, NewScaled, NewRestricted
+//	NewSum, NewProduct, NewScaled
 //	Pairwise               any function of any two inputs
 //
 // The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. The source is
 // Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.
 //
 // Kernels can have optional interfaces beyond single pairs. These are gradients with
-// respect to an input ([Differentiable]) and to the logarithms of the hyper-parameters
-// ([Tunable]), and faster blocks ([Preparer]). [New] builds a kernel from its [Spec].
+// respect to the logarithms of the hyper-parameters ([Tunable]) and to an input
+// ([Radial]), and faster blocks ([Preparer]). [New] builds a kernel from its [Spec].
 //
 // # Products
 //

@@ -68,10 +68,8 @@ func ExamplePairwise() {
 
 func ExampleNew() {
 	gaussian, _ := kernel.NewGaussian(0.5, 2)
-	labels, _ := kernel.NewHamming(1)
-	numbers, _ := kernel.NewRestricted(gaussian, 0, 1)
-	category, _ := kernel.NewRestricted(labels, 2)
-	k, _ := kernel.NewProduct(numbers, category)
+	linear, _ := kernel.NewLinear(10)
+	k, _ := kernel.NewSum(gaussian, linear)
 
 	data, err := json.Marshal(k.Spec())
 	if err != nil {
@@ -88,7 +86,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	x := kernel.NewPoints(2, 3, []float64{0, 1, 7, 0.5, 1, 7})
+	x := kernel.NewPoints(2, 2, []float64{0, 1, 0.5, 1})
 	fmt.Printf("%.4f %.4f\n", k.Eval(x, 0, x, 1), again.Eval(x, 0, x, 1))
-	// Output: 0.6065 0.6065
+	// Output: 0.6165 0.6165
 }

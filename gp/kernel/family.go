@@ -27,7 +27,7 @@ type Family struct {
 func Families() []Family {
 	return []Family{
 		gaussianFamily, laplaceFamily, matern12Family, matern32Family, matern52Family, rationalQuadraticFamily,
-		linearFamily, polynomialFamily, arcCosineFamily, splineFamily, hammingFamily, overlapFamily,
+		linearFamily, polynomialFamily, arcCosineFamily, hammingFamily, overlapFamily,
 	}
 }
 

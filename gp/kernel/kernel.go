@@ -22,7 +22,7 @@ type Kernel interface {
 	Spec() Spec
 }
 
-// The interfaces below are optional. [Prepare], [AsDifferentiable] and [AsTunable]
+// The interfaces below are optional. [Prepare], [AsRadial] and [AsTunable]
 // discover them, so that callers never need concrete types.
 
 // Preparer is a Kernel with its own way to evaluate many pairs at once.
@@ -31,16 +31,6 @@ type Preparer interface {
 	// Prepare packs the centres y, which Check has accepted, for [Prepared].Fill.
 	// It may keep y.
 	Prepare(y Rows) Prepared
-}
-
-// Differentiable is a Kernel with a gradient with respect to its first input,
-// for rows of numbers.
-type Differentiable interface {
-	Kernel
-	// AddInputGrad adds scale·∂k(x_i, y_j)/∂x_i to dst, which has length d. Where k has
-	// a kink (x_i = y_j for Laplace and Matérn-½, x_i = 0 for arc-cosine), each partial
-	// derivative is the mean of its two sides.
-	AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int)
 }
 
 // Tunable is a Kernel with positive continuous hyper-parameters θ_1 … θ_p.
@@ -69,24 +59,6 @@ func checkTheta(k Tunable, logTheta []float64) error {
 type Parameter struct {
 	Name  string
 	Value float64
-}
-
-// compound is a kernel made of others. It has an optional interface only if all its
-// parts have it.
-type compound interface{ parts() []Kernel }
-
-// AsDifferentiable returns k as a Differentiable if it and all its parts have an input
-// gradient.
-func AsDifferentiable(k Kernel) (Differentiable, bool) {
-	if c, ok := k.(compound); ok {
-		for _, part := range c.parts() {
-			if _, ok := AsDifferentiable(part); !ok {
-				return nil, false
-			}
-		}
-	}
-	d, ok := k.(Differentiable)
-	return d, ok
 }
 
 // AsTunable returns k as a Tunable if it is one. In a compound kernel, parts

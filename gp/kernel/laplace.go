@@ -23,8 +23,7 @@ func NewLaplace(lengthScales ...float64) (*Base, error) {
 }
 
 // NewHamming returns k(x, y) = exp(−Σ_c [x_c ≠ y_c]/ℓ_c) for categories coded as
-// numbers. A large ℓ_c means that the categories of coordinate c behave alike. κ² = 1. Its
-// input gradient is 0.
+// numbers. A large ℓ_c means that the categories of coordinate c behave alike. κ² = 1.
 func NewHamming(lengthScales ...float64) (*Base, error) {
 	return newBase("hamming", mismatches, lengthScales, exponential)
 }

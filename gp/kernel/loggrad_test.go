@@ -63,7 +63,6 @@ func TestAddLogGrads(t *testing.T) {
 		"laplace ARD":        {must(kernel.NewLaplace(ard...)), false},
 		"rational quadratic": {must(kernel.NewRationalQuadratic(1.5, ard...)), false},
 		"linear ARD":         {must(kernel.NewLinear(ard...)), false},
-		"restricted":         {must(kernel.NewRestricted(must(kernel.NewGaussian(1)), 1)), false},
 		"scaled laplace":     {must(kernel.NewScaled(2.5, must(kernel.NewLaplace(ard...)))), false},
 		"sum":                {must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLaplace(2)))), false},
 	} {

@@ -16,8 +16,9 @@ import (
 // unless [Mixed.WithConstant] sets it, is the prior variance of the process' mean. Pairs, rows
 // and gradients need no allocation.
 type Mixed struct {
-	composed         Kernel // without the constant
 	ordered, nominal []int  // coordinates
+	smooth, differ   *Base  // the kernels of these, or nil
+	steps            Kernel // of the fidelity, or nil
 	factor           float64
 	lengths          []float64 // ℓ of ordered, then of nominal coordinates, one for each or one for each kind
 	inverse          []float64 // 1/ℓ² of every ordered coordinate, 1/ℓ of every nominal one
@@ -27,10 +28,9 @@ type Mixed struct {
 }
 
 var (
-	_ Tunable        = (*Mixed)(nil)
-	_ Differentiable = (*Mixed)(nil)
-	_ Preparer       = (*Mixed)(nil)
-	_ Radial         = (*Mixed)(nil)
+	_ Tunable  = (*Mixed)(nil)
+	_ Preparer = (*Mixed)(nil)
+	_ Radial   = (*Mixed)(nil)
 )
 
 // NewMixed returns the kernel with hyper-parameters theta. They are the factor a > 0,
@@ -49,34 +49,19 @@ func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 			return nil, &SpecError{Name: "mixed", Reason: fmt.Sprintf("coordinate %d is missing, or another occurs twice", c)}
 		}
 	}
-	k.factor, k.lengths = theta[0], append([]float64(nil), theta[1:]...)
-	var parts []Kernel
+	k.factor, k.lengths = theta[0], slices.Clone(theta[1:])
+	if !(k.factor > 0) || math.IsInf(k.factor, 1) {
+		return nil, parameterError("mixed", "factor", k.factor, "> 0 and finite")
+	}
 	if len(ordered) > 0 {
-		m, err := NewMatern52(theta[1:split]...)
-		if err != nil {
+		if k.smooth, err = NewMatern52(theta[1:split]...); err != nil {
 			return nil, err
 		}
-		parts = append(parts, m)
 	}
 	if len(nominal) > 0 {
-		h, err := NewHamming(theta[split:]...)
-		if err != nil {
+		if k.differ, err = NewHamming(theta[split:]...); err != nil {
 			return nil, err
 		}
-		parts = append(parts, h)
-	}
-	if len(parts) == 2 {
-		for i, coordinates := range [][]int{ordered, nominal} {
-			if parts[i], err = NewRestricted(parts[i], coordinates...); err != nil {
-				return nil, err
-			}
-		}
-		if parts[0], err = NewProduct(parts...); err != nil {
-			return nil, err
-		}
-	}
-	if k.composed, err = NewScaled(k.factor, parts[0]); err != nil {
-		return nil, err
 	}
 	k.invert(split - 1)
 	return k, nil
@@ -96,32 +81,12 @@ func (k *Mixed) WithFidelity(length float64) (*Mixed, error) {
 	if length == 0 {
 		return k, nil
 	}
-	if k.decay > 0 {
-		plain, err := k.WithTheta(k.Theta())
-		if err != nil {
-			return nil, err
-		}
-		return plain.WithFidelity(length)
-	}
-	q, d := *k, len(k.inverse)
 	steps, err := NewMatern12(length)
 	if err != nil {
 		return nil, err
 	}
-	configuration := make([]int, d)
-	for c := range configuration {
-		configuration[c] = c
-	}
-	parts := []Kernel{k.composed, steps}
-	for i, coordinates := range [][]int{configuration, {d}} {
-		if parts[i], err = NewRestricted(parts[i], coordinates...); err != nil {
-			return nil, err
-		}
-	}
-	q.decay = 1 / length
-	if q.composed, err = NewProduct(parts...); err != nil {
-		return nil, err
-	}
+	q := *k
+	q.steps, q.decay = steps, 1/length
 	return &q, nil
 }
 
@@ -214,15 +179,84 @@ func (k *Mixed) Diag(Rows, int) float64 { return k.constant + k.factor }
 
 // Prepare implements [Preparer].
 func (k *Mixed) Prepare(y Rows) Prepared {
-	p := Prepare(k.composed, y)
-	if k.constant == 0 {
-		return p
-	}
-	return &mappedPrepared{p, y.Len(), func(row []float64) {
-		for j := range row {
-			row[j] += k.constant
+	points, p := y.(*Points[float64]), &mixedPrepared{m: y.Len(), constant: k.constant}
+	add := func(inner Kernel, coords []int, factor float64) {
+		at := points
+		if len(coords) < points.d {
+			at = gather(nil, points, 0, points.n, coords)
 		}
-	}}
+		p.parts = append(p.parts, mixedPart{Prepare(inner, at), coords, factor})
+	}
+	switch {
+	case k.differ == nil:
+		add(&Scaled{k.factor, k.smooth}, k.ordered, 1)
+	case k.smooth == nil:
+		add(&Scaled{k.factor, k.differ}, k.nominal, 1)
+	default:
+		add(k.smooth, k.ordered, 1)
+		add(k.differ, k.nominal, k.factor)
+	}
+	if k.steps != nil {
+		add(k.steps, []int{len(k.inverse)}, 1)
+	}
+	if len(p.parts) == 1 && k.constant == 0 {
+		return p.parts[0].Prepared
+	}
+	return p
+}
+
+// mixedPrepared multiplies blocks of its parts, and adds the constant.
+type mixedPrepared struct {
+	parts    []mixedPart
+	m        int
+	constant float64
+}
+
+// mixedPart is the kernel of some coordinates. Its product with the parts before is multiplied by
+// the factor.
+type mixedPart struct {
+	Prepared
+	coords []int
+	factor float64
+}
+
+func (p *mixedPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch) {
+	defer s.Release(s.Mark())
+	points, block := x.(*Points[float64]), s.Floats((i1-i0)*p.m)
+	for n, part := range p.parts {
+		at, from, to := points, i0, i1
+		if len(part.coords) < points.d {
+			at, from, to = gather(s, points, i0, i1, part.coords), 0, i1-i0
+		}
+		if n == 0 {
+			part.Fill(dst, ld, at, from, to, s)
+			continue
+		}
+		part.Fill(block, p.m, at, from, to, s)
+		for i := range i1 - i0 {
+			row := dst[i*ld:][:p.m]
+			for j, v := range block[i*p.m:][:p.m] {
+				row[j] = row[j] * v * part.factor
+			}
+		}
+	}
+	for i := range i1 - i0 {
+		for j := range p.m {
+			dst[i*ld+j] += p.constant
+		}
+	}
+}
+
+// gather copies coordinates of rows i0 ≤ i < i1, into memory of s unless it is nil.
+func gather(s *Scratch, x *Points[float64], i0, i1 int, coords []int) *Points[float64] {
+	out := s.points(i1-i0, len(coords))
+	for i := range out.n {
+		src, dst := x.Row(i0+i), out.Row(i)
+		for j, c := range coords {
+			dst[j] = src[c]
+		}
+	}
+	return out
 }
 
 // Parameters implements [Tunable].
@@ -292,28 +326,6 @@ func (k *Mixed) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, 
 	}
 }
 
-// AddInputGrad implements [Differentiable].
-func (k *Mixed) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	k.addGradient(dst, scale, dense(x, i), dense(y, j))
-}
-
-// addGradient adds scale·∂k(u, v)/∂u_c for ordered coordinates.
-func (k *Mixed) addGradient(dst []float64, scale float64, u, v []float64) {
-	s, h := k.terms(u, v)
-	a := math.Sqrt(5 * s)
-	slope := -scale * k.factor * math.Exp(-a-h) * 5 / 3 * (1 + a)
-	for _, c := range k.ordered {
-		dst[c] += slope * (u[c] - v[c]) * k.inverse[c]
-	}
-}
-
-// nearness is k(u, v)/a, 1 for equal points.
-func (k *Mixed) nearness(u, v []float64) float64 {
-	s, h := k.terms(u, v)
-	a := math.Sqrt(5 * s)
-	return matern52Polynomial(a) * math.Exp(-a-h)
-}
-
 // SlopeWeights implements [Radial]. It is 1/ℓ² in ordered coordinates, 0 elsewhere.
 func (k *Mixed) SlopeWeights(d int) []float64 {
 	w := make([]float64, d)
@@ -326,59 +338,23 @@ func (k *Mixed) SlopeWeights(d int) []float64 {
 // FillRow implements [Radial].
 func (k *Mixed) FillRow(values, u, y []float64) {
 	d := len(u)
-	if k.smooth() {
-		k.fillSquared(values, u, y)
-		for j, s := range values {
-			a := math.Sqrt(5 * s)
-			values[j] = k.constant + k.factor*(matern52Polynomial(a)*math.Exp(-a))
-		}
-		return
-	}
 	for j := range values {
-		values[j] = k.constant + k.factor*k.nearness(u, y[j*d:][:d])
+		s, h := k.terms(u, y[j*d:][:d])
+		a := math.Sqrt(5 * s)
+		values[j] = k.constant + k.factor*(matern52Polynomial(a)*math.Exp(-a-h))
 	}
 }
 
 // FillSlopes implements [Radial].
 func (k *Mixed) FillSlopes(values, slopes, u, y []float64) {
-	if k.smooth() {
-		k.fillSquared(values, u, y)
-		for j, s := range values {
-			values[j], slopes[j] = k.valueSlope(s, 0)
-		}
-		return
-	}
 	d := len(u)
 	for j := range values {
-		values[j], slopes[j] = k.valueSlope(k.terms(u, y[j*d:][:d]))
+		s, h := k.terms(u, y[j*d:][:d])
+		a := math.Sqrt(5 * s)
+		e := k.factor * math.Exp(-a-h)
+		values[j], slopes[j] = k.constant+e*matern52Polynomial(a), -e*5/3*(1+a)
 	}
 }
-
-// valueSlope returns k and 2·∂k/∂(r²) for r² and the exponent h of the others.
-func (k *Mixed) valueSlope(squared, h float64) (value, slope float64) {
-	a := math.Sqrt(5 * squared)
-	e := k.factor * math.Exp(-a-h)
-	return k.constant + e*matern52Polynomial(a), -e * 5 / 3 * (1 + a)
-}
-
-// smooth tells whether all coordinates are ordered and there is no fidelity.
-func (k *Mixed) smooth() bool { return len(k.nominal) == 0 && k.decay == 0 }
-
-// fillSquared sets dst[j] to r² of u and row j of y, for a smooth kernel.
-func (k *Mixed) fillSquared(dst, u, y []float64) {
-	d := len(u)
-	for j := range dst {
-		row, sum := y[j*d:][:d], 0.0
-		for c, w := range k.inverse {
-			diff := u[c] - row[c]
-			sum += diff * diff * w
-		}
-		dst[j] = sum
-	}
-}
-
-// Factor returns a, the variance of the process around its mean.
-func (k *Mixed) Factor() float64 { return k.factor }
 
 // LengthScale returns ℓ of coordinate c. It is in the units of the inputs for an
 // ordered coordinate, and in numbers of differing coordinates for a nominal one.
@@ -415,14 +391,11 @@ func (k *Mixed) Check(x Rows) error {
 	return nil
 }
 
-// Spec implements [Kernel]. It is the Spec of the product that fills blocks, and of the
-// constant, as a polynomial with lengths at which its inner product rounds to 0.
+// Spec implements [Kernel]. Only a [Resolver] can build the kernel from it.
 func (k *Mixed) Spec() Spec {
-	if k.constant == 0 {
-		return k.composed.Spec()
-	}
-	constant := Spec{Name: "polynomial", LengthScales: []float64{1e150}, Params: map[string]float64{"degree": 1, "offset": k.constant}}
-	return Spec{Name: "sum", Parts: []Spec{k.composed.Spec(), constant}}
+	return Spec{Name: "mixed", LengthScales: slices.Clone(k.lengths), Params: map[string]float64{
+		"factor": k.factor, "constant": k.constant, "ordered": float64(len(k.ordered)), FidelityLength: k.FidelityLength(),
+	}}
 }
 
 // WithTheta returns the kernel of the same coordinates, without a fidelity, with other

@@ -24,8 +24,7 @@ func BenchmarkMixed(b *testing.B) {
 		}
 	}
 	numbers, categories := must(kernel.NewMatern52(1, 2, 3, 2)), must(kernel.NewHamming(1, 2, 1.5))
-	k := must(kernel.NewScaled(1.5, must(kernel.NewProduct(
-		must(kernel.NewRestricted(numbers, 0, 1, 2, 3)), must(kernel.NewRestricted(categories, 4, 5, 6))))))
+	k := must(kernel.NewMixed([]int{0, 1, 2, 3}, []int{4, 5, 6}, []float64{1.5, 1, 2, 3, 2, 1, 2, 1.5}))
 	var s kernel.Scratch
 	prepared, dst := kernel.Prepare(k, y), make([]float64, n*m)
 	lx, ly := columnsOf(x, 0, 4), columnsOf(y, 0, 4)

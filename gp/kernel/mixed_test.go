@@ -49,29 +49,25 @@ func TestMixed(t *testing.T) {
 			k := randomMixed(t, rng, fidelity)
 			d := k.Dim()
 			x := NewPoints(2, d, append(mixedPoint(rng, k), mixedPoint(rng, k)...))
-			near("k", k.Eval(x, 0, x, 1), k.constant+k.composed.Eval(x, 0, x, 1), 1e-13)
-			spelt, err := New(k.Spec(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			near("k by its Spec", spelt.Eval(x, 0, x, 1), k.Eval(x, 0, x, 1), 1e-13)
+			near("k", k.Eval(x, 0, x, 1), product(t, k, x), 1e-13)
 			near("κ²", k.Bound(), k.Diag(x, 0), 0)
-			inner, _ := AsTunable(k.composed)
-			parameters := len(k.Parameters())
-			own, composed := make([]float64, parameters), make([]float64, parameters)
-			k.AddLogGrad(own, 1.5, x, 0, x, 1)
-			inner.AddLogGrad(composed, 1.5, x, 0, x, 1)
-			for i := range own {
-				near("∂k/∂log θ", own[i], composed[i], 1e-12)
+			theta, grad := make([]float64, len(k.Parameters())), make([]float64, len(k.Parameters()))
+			for i, p := range k.Parameters() {
+				theta[i] = math.Log(p.Value)
 			}
-			grad := make([]float64, d)
-			k.AddInputGrad(grad, 1, x, 0, x, 1)
-			for _, c := range k.ordered {
+			k.AddLogGrad(grad, 1.5, x, 0, x, 1)
+			for i := range theta {
 				const h = 1e-6
-				up, down := slices.Clone(x.Data()), slices.Clone(x.Data())
-				up[c], down[c] = up[c]+h, down[c]-h
-				u, v := NewPoints(2, d, up), NewPoints(2, d, down)
-				near("∂k/∂u", grad[c], (k.Eval(u, 0, u, 1)-k.Eval(v, 0, v, 1))/(2*h), 1e-6)
+				at := func(step float64) float64 {
+					moved := slices.Clone(theta)
+					moved[i] += step
+					q, err := k.WithLogParameters(moved)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return q.Eval(x, 0, x, 1)
+				}
+				near("∂k/∂log θ", grad[i], 1.5*(at(h)-at(-h))/(2*h), 1e-6)
 			}
 			radialRows(t, k, x, near)
 		}
@@ -89,6 +85,28 @@ func TestMixed(t *testing.T) {
 	}
 }
 
+// product is k of the two rows of x, as the constant and the product of kernels of its parts.
+func product(t *testing.T, k *Mixed, x *Points[float64]) float64 {
+	t.Helper()
+	value := k.factor
+	for _, part := range []struct {
+		k      func(lengthScales ...float64) (*Base, error)
+		scales []float64
+		coords []int
+	}{{NewMatern52, k.lengths[:2], k.ordered}, {NewHamming, k.lengths[2:], k.nominal}, {NewMatern12, []float64{k.FidelityLength()}, []int{3}}} {
+		if part.coords[0] >= x.Dim() {
+			continue
+		}
+		inner, err := part.k(part.scales...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := gather(nil, x, 0, 2, part.coords)
+		value *= inner.Eval(at, 0, at, 1)
+	}
+	return k.constant + value
+}
+
 // radialRows compares FillRow and FillSlopes with pairs and gradients.
 func radialRows(t *testing.T, k Kernel, x *Points[float64], near func(what string, got, want, tolerance float64)) {
 	t.Helper()
@@ -104,11 +122,12 @@ func radialRows(t *testing.T, k Kernel, x *Points[float64], near func(what strin
 	for j := range n {
 		near("FillRow", values[j], k.Eval(x, 0, x, j), 1e-13)
 		near("FillSlopes", again[j], k.Eval(x, 0, x, j), 1e-13)
-		grad := make([]float64, d)
-		k.(Differentiable).AddInputGrad(grad, 1, x, 0, x, j)
 		for c, w := range weights {
-			if w > 0 {
-				near("slope", slopes[j]*w*(x.Row(0)[c]-x.Row(j)[c]), grad[c], 1e-11)
+			const h = 1e-6
+			up, down := slices.Clone(x.Row(0)), slices.Clone(x.Row(0))
+			up[c], down[c] = up[c]+h, down[c]-h
+			if u := NewPoints(2, d, append(up, down...)); w > 0 {
+				near("slope", slopes[j]*w*(x.Row(0)[c]-x.Row(j)[c]), (k.Eval(u, 0, x, j)-k.Eval(u, 1, x, j))/(2*h), 1e-6)
 			}
 		}
 	}
@@ -180,7 +199,8 @@ func TestMixedFidelity(t *testing.T) {
 		for i := range n {
 			for j := range n {
 				u, v := x.Row(i), x.Row(j)
-				want := plain.constant + plain.factor*plain.nearness(u[:3], v[:3])*math.Exp(-math.Abs(u[3]-v[3])/length)
+				p := NewPoints(2, 3, append(slices.Clone(u[:3]), v[:3]...))
+				want := plain.constant + (plain.Eval(p, 0, p, 1)-plain.constant)*math.Exp(-math.Abs(u[3]-v[3])/length)
 				if got := k.Eval(x, i, x, j); !close2(got, want, 1e-13) || !close2(block[i*n+j], want, 1e-12) {
 					t.Fatalf("k = %v, in a block %v, want %v", got, block[i*n+j], want)
 				}

@@ -12,7 +12,7 @@ var overlapFamily = Family{
 
 // NewOverlap returns k(x, y) = (1/d) Σ_c [x_c = y_c], the share of equal
 // coordinates, for d ≥ 1 categories coded as numbers. κ² = 1. It has no
-// parameters to tune, and its input gradient is 0.
+// parameters to tune.
 func NewOverlap(d int) (*Base, error) {
 	if d < 1 {
 		return nil, parameterError("overlap", "dim", float64(d), "≥ 1")

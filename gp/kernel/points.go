@@ -140,17 +140,6 @@ func denseVector[T Float](x []T) vector {
 	panic("unreachable")
 }
 
-func (p *Points[T]) gather(s *Scratch, i0, i1 int, coords []int) Rows {
-	out := s.points(i1-i0, len(coords))
-	for i := i0; i < i1; i++ {
-		src, dst := p.Row(i), out.Row(i-i0)
-		for k, c := range coords {
-			dst[k] = float64(src[c])
-		}
-	}
-	return out
-}
-
 func (p *Points[T]) nonFinite() (row, col int, value float64, found bool) {
 	for i := range p.n {
 		for c, v := range p.Row(i) {

@@ -36,9 +36,6 @@ type numeric interface {
 	Rows
 	// row returns a view of row i.
 	row(i int) vector
-	// gather copies the given coordinates of rows i0 ≤ i < i1, into memory
-	// of s when s is not nil.
-	gather(s *Scratch, i0, i1 int, coords []int) Rows
 	// nonFinite finds the first NaN or infinity.
 	nonFinite() (row, col int, value float64, found bool)
 }

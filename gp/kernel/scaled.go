@@ -3,10 +3,8 @@ package kernel
 import "math"
 
 var (
-	_ Preparer       = (*Scaled)(nil)
-	_ Differentiable = (*Scaled)(nil)
-	_ Tunable        = (*Scaled)(nil)
-	_ compound       = (*Scaled)(nil)
+	_ Preparer = (*Scaled)(nil)
+	_ Tunable  = (*Scaled)(nil)
 )
 
 // Scaled is a·k(x, y) with a factor a > 0, the signal variance, in the square of the
@@ -23,8 +21,6 @@ func NewScaled(factor float64, k Kernel) (*Scaled, error) {
 	}
 	return &Scaled{factor, k}, nil
 }
-
-func (k *Scaled) parts() []Kernel { return []Kernel{k.k} }
 
 // Eval returns a·k(x_i, y_j).
 func (k *Scaled) Eval(x Rows, i int, y Rows, j int) float64 {
@@ -57,11 +53,6 @@ func (k *Scaled) prepared(inner Prepared, m int) Prepared {
 	}}
 }
 
-// AddInputGrad adds scale·a·∂k(x_i, y_j)/∂x_i to dst.
-func (k *Scaled) AddInputGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
-	k.k.(Differentiable).AddInputGrad(dst, scale*k.factor, x, i, y, j)
-}
-
 // Parameters returns "factor", then those of the scaled kernel.
 func (k *Scaled) Parameters() []Parameter {
 	return append([]Parameter{{"factor", k.factor}}, prefixed("", k.k)...)
@@ -92,5 +83,5 @@ func (k *Scaled) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows,
 
 // Spec describes the scaled kernel.
 func (k *Scaled) Spec() Spec {
-	return Spec{Name: "scaled", Params: map[string]float64{"factor": k.factor}, Parts: specs(k.parts())}
+	return Spec{Name: "scaled", Params: map[string]float64{"factor": k.factor}, Parts: []Spec{k.k.Spec()}}
 }

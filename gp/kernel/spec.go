@@ -8,13 +8,11 @@ import (
 // Spec describes a kernel by name and parameters. It is a plain value that can be
 // stored as JSON. [New] builds an equal kernel from it. JSON keeps numbers to the bit.
 //
-// Built-in names are those of [Families]. Kernels made of others are sum, product, scaled
-// and restricted.
+// Built-in names are those of [Families]. Kernels made of others are sum, product and scaled.
 type Spec struct {
 	Name         string             `json:"name"`
 	LengthScales []float64          `json:"length_scales,omitempty"`
 	Params       map[string]float64 `json:"params,omitempty"`
-	Coordinates  []int              `json:"coordinates,omitempty"` // for restricted
 	Parts        []Spec             `json:"parts,omitempty"`
 }
 
@@ -36,7 +34,7 @@ func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 		return nil, &SpecError{Name: spec.Name, Reason: "nested too deeply"}
 	}
 	switch spec.Name {
-	case "sum", "product", "scaled", "restricted":
+	case "sum", "product", "scaled":
 		return buildCompound(spec, resolve, depth)
 	}
 	if f, ok := FamilyNamed(spec.Name); ok {
@@ -102,9 +100,6 @@ func buildCompound(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 	}
 	if len(parts) != 1 {
 		return nil, &SpecError{Name: spec.Name, Reason: fmt.Sprintf("it has %d parts, want 1", len(parts))}
-	}
-	if spec.Name == "restricted" {
-		return orNil(NewRestricted(parts[0], spec.Coordinates...))
 	}
 	p := params{spec: spec}
 	factor := p.number("factor")

@@ -77,21 +77,6 @@ func (k statisticKind) term(x, y float64) float64 {
 	return 0
 }
 
-// slope returns the derivative of term with respect to x.
-func (k statisticKind) slope(x, y float64) float64 {
-	switch {
-	case k == squaredDistance:
-		return 2 * (x - y)
-	case k == manhattan && x > y:
-		return 1
-	case k == manhattan && x < y:
-		return -1
-	case k == innerProduct:
-		return y
-	}
-	return 0
-}
-
 // isDistance tells whether the statistic is 0 for equal numbers and grows with their difference.
 func (k statisticKind) isDistance() bool { return k == squaredDistance || k == manhattan }
 

@@ -37,8 +37,9 @@ func Run(t *testing.T, name string, k kernel.Kernel, gen Gen, resolve ...kernel.
 		t.Run("blocks", rapid.MakeCheck(s.blocks))
 		t.Run("products", rapid.MakeCheck(s.products))
 		t.Run("spec", func(t *testing.T) { s.spec(t, resolve) })
-		if d, ok := kernel.AsDifferentiable(k); ok {
-			t.Run("input gradient", rapid.MakeCheck(func(t *rapid.T) { s.inputGradient(t, d) }))
+		_, dense := gen(rand.New(rand.NewPCG(1, 2)), 1).(*kernel.Points[float64])
+		if r, ok := kernel.AsRadial(k); ok && dense {
+			t.Run("slopes", rapid.MakeCheck(func(t *rapid.T) { s.slopes(t, r) }))
 		}
 		if h, ok := kernel.AsTunable(k); ok {
 			t.Run("hyper-parameter gradient", rapid.MakeCheck(func(t *rapid.T) { s.logGradient(t, h) }))
@@ -266,43 +267,36 @@ func derivative(f func(h float64) float64) (float64, bool) {
 	return (4*narrow - wide) / 3, math.Abs(wide-narrow) < gradTol*max(1, math.Abs(narrow))
 }
 
-func (s suite) inputGradient(t *rapid.T, k kernel.Differentiable) {
-	stored := s.rows(t, "x", 2, 2)
-	x := dense(stored)
-	d := x.Dim()
-	const before, scale = 0.5, -2
-	grad := make([]float64, d)
-	for c := range grad {
-		grad[c] = before
+// slopes compares the rows of a radial kernel with pairs, and its slopes with differences.
+func (s suite) slopes(t *rapid.T, k kernel.Radial) {
+	stored := s.rows(t, "x", 1, 8).(*kernel.Points[float64])
+	n, d := stored.Len(), stored.Dim()
+	x := stored.Select(make([]int, 1)).(*kernel.Points[float64])
+	y := kernel.NewPoints[float64](n, d, nil)
+	for j := range n {
+		copy(y.Row(j), stored.Row(j))
 	}
-	k.AddInputGrad(grad, scale, stored, 0, stored, 1)
-	for c := range d {
-		at := x.Row(0)[c]
-		want, smooth := derivative(func(h float64) float64 {
-			y := x.Select([]int{0}).(*kernel.Points[float64])
-			y.Row(0)[c] = at + h
-			return k.Eval(y, 0, stored, 1)
-		})
-		got := (grad[c] - before) / scale
-		if smooth && math.Abs(got-want) > gradTol*max(1, math.Abs(want), s.magnitude(x, x)) {
-			t.Fatalf("∂k/∂x_%d = %v at x = %v, y = %v; differences give %v", c, got, x.Row(0), x.Row(1), want)
+	values, again, slopes := make([]float64, n), make([]float64, n), make([]float64, n)
+	k.FillRow(values, x.Row(0), y.Data())
+	k.FillSlopes(again, slopes, x.Row(0), y.Data())
+	scale := s.magnitude(x, y)
+	for j := range n {
+		if want := k.Eval(x, 0, y, j); math.Abs(values[j]-want) > tol*scale || math.Abs(again[j]-want) > tol*scale {
+			t.Fatalf("FillRow %v, FillSlopes %v, Eval %v at %d", values[j], again[j], want, j)
+		}
+		for c, w := range k.SlopeWeights(d) {
+			at := x.Row(0)[c]
+			got := slopes[j] * w * (at - y.Row(j)[c])
+			want, smooth := derivative(func(h float64) float64 {
+				x.Row(0)[c] = at + h
+				return k.Eval(x, 0, y, j)
+			})
+			x.Row(0)[c] = at
+			if smooth && w != 0 && math.Abs(got-want) > gradTol*max(1, math.Abs(want), scale) {
+				t.Fatalf("∂k/∂x_%d = %v at x = %v, y = %v; differences give %v", c, got, x.Row(0), y.Row(j), want)
+			}
 		}
 	}
-}
-
-// dense returns numeric rows as points of float64.
-func dense(x kernel.Rows) *kernel.Points[float64] {
-	switch x := x.(type) {
-	case *kernel.Points[float64]:
-		return x
-	case *kernel.Points[float32]:
-		return kernel.ConvertPoints[float64](x)
-	case *kernel.CSR[float64]:
-		return kernel.Dense(x)
-	case *kernel.CSR[float32]:
-		return kernel.ConvertPoints[float64](kernel.Dense(x))
-	}
-	panic("kerneltest: a kernel with an input gradient on rows without coordinates")
 }
 
 func (s suite) logGradient(t *rapid.T, k kernel.Tunable) {

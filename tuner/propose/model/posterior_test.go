@@ -81,9 +81,13 @@ func TestPosteriorIsExact(t *testing.T) {
 			pulls := [][]float64{randomPoint(rng), randomPoint(rng), samples[0].x}
 			for _, x := range pulls {
 				q.pull(x)
-				if err := exact.Append(gp.Data{X: kernel.NewPoints(1, 3, x), Y: []float64{0}, Noise: []float64{0}}); err != nil {
+				if data.X, err = data.X.Concat(kernel.NewPoints(1, 3, x)); err != nil {
 					t.Fatal(err)
 				}
+				data.Y, data.Noise = append(data.Y, 0), append(data.Noise, 0)
+			}
+			if exact, err = gp.NewExact(k, data, gp.Options{NoiseVariance: noise, Mean: mean}); err != nil {
+				t.Fatal(err)
 			}
 			comparePosteriors(t, rng, q, func(x kernel.Rows) ([]float64, []float64, error) {
 				mean, _ := p.predict(x.(*kernel.Points[float64]))
