@@ -253,10 +253,15 @@ func (e *Encoding) InputNames() []string {
 	return names
 }
 
-// Knows tells whether an input or a target has this name.
-func (e *Encoding) Knows(name string) bool {
-	return slices.ContainsFunc(e.Inputs, func(in Input) bool { return in.Name == name }) ||
-		slices.ContainsFunc(e.Targets, func(t Target) bool { return t.Name == name })
+// ColumnNames returns the names of the inputs and the targets.
+func (e *Encoding) ColumnNames() (names []string) {
+	for i := range e.Inputs {
+		names = append(names, e.Inputs[i].Name)
+	}
+	for _, t := range e.Targets {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // OutputNames returns the names of the c outputs, which are targets or classes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -22,31 +23,33 @@ import (
 // [*data.CellError] for missing cells and unknown categories. A source that is not in
 // memory returns the latter while it is read.
 func (t *Table) Encode(ctx context.Context, e *data.Encoding) (data.Source, error) {
-	p, err := newPlan(e, t, true)
-	if err != nil {
-		return nil, err
-	}
-	return p.apply(ctx)
+	return t.encode(ctx, e, true)
 }
 
 // EncodeInputs is Encode without targets, which may be missing.
 func (t *Table) EncodeInputs(ctx context.Context, e *data.Encoding) (data.Source, error) {
-	p, err := newPlan(e, t, false)
+	return t.encode(ctx, e, false)
+}
+
+func (t *Table) encode(ctx context.Context, e *data.Encoding, labelled bool) (data.Source, error) {
+	p, err := newPlan(e, t, labelled)
 	if err != nil {
 		return nil, err
 	}
-	return p.apply(ctx)
-}
-
-func (p *plan) apply(ctx context.Context) (data.Source, error) {
-	if p.t.sparse != nil {
-		return p.applySparse(ctx)
+	_, resident := t.cells.(kernel.Resident)
+	switch m := t.sparse.(type) {
+	case *kernel.CSR[float32]:
+		return scaled(ctx, p, m)
+	case *kernel.CSR[float64]:
+		return scaled(ctx, p, m)
 	}
-	src := &encoded{p}
-	if _, resident := p.t.cells.(kernel.Resident); !resident {
-		return src, nil
+	switch {
+	case !resident:
+		return &encoded{p}, nil
+	case t.single:
+		return materialise[float32](ctx, p)
 	}
-	return p.materialise(ctx)
+	return materialise[float64](ctx, p)
 }
 
 // plan is an encoding bound to the columns of a table.
@@ -74,13 +77,12 @@ type planTarget struct {
 
 // newPlan finds the columns of the encoding in t, and those of targets only if wanted.
 func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
-	if (e.Sparse != nil) != (t.sparse != nil) {
-		return nil, &ColumnsError{Reason: map[bool]string{
-			true:  "the model takes sparse rows, these are dense",
-			false: "the model takes dense columns, these rows are sparse",
-		}[e.Sparse != nil]}
-	}
-	if t.sparse != nil && t.sparse.Dim() > e.Sparse.Dim {
+	switch {
+	case e.Sparse != nil && t.sparse == nil:
+		return nil, &ColumnsError{Reason: "the model takes sparse rows, these are dense"}
+	case e.Sparse == nil && t.sparse != nil:
+		return nil, &ColumnsError{Reason: "the model takes dense columns, these rows are sparse"}
+	case t.sparse != nil && t.sparse.Dim() > e.Sparse.Dim:
 		return nil, &ColumnsError{Reason: fmt.Sprintf("feature %d is beyond the %d of the model", t.sparse.Dim(), e.Sparse.Dim)}
 	}
 	inputs, targets, err := t.locate(e)
@@ -90,10 +92,13 @@ func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 	p := &plan{e: e, t: t, d: e.Dim()}
 	at := 0
 	for i := range e.Inputs {
-		in := planInput{Input: &e.Inputs[i], column: inputs[i], at: at}
+		in, col := planInput{Input: &e.Inputs[i], column: inputs[i], at: at}, &t.columns[inputs[i]]
 		at += in.Width()
-		if err := in.bind(&t.columns[in.column]); err != nil {
-			return nil, err
+		if col.Kind != in.Kind && col.Values > 0 && !(truthful(col.Kind) && truthful(in.Kind)) {
+			return nil, kindError(col, in.Kind)
+		}
+		if in.Kind == data.Categorical {
+			in.level = codes(col.Levels, in.Levels)
 		}
 		p.inputs = append(p.inputs, in)
 	}
@@ -114,13 +119,13 @@ func newPlan(e *data.Encoding, t *Table, labelled bool) (*plan, error) {
 // locate returns the columns of t that are the inputs and the targets. targets is nil
 // if t lacks some of them.
 func (t *Table) locate(e *data.Encoding) (inputs, targets []int, err error) {
-	if e.Sparse != nil {
-		if len(t.targets) > 0 && len(e.Targets) > 0 {
-			targets = []int{0}
-		}
-		return nil, targets, nil
+	if e.Sparse == nil {
+		return locate(e, t.names(), t.named)
 	}
-	return locate(e, t.names(), t.named)
+	if len(t.targets) > 0 && len(e.Targets) > 0 {
+		targets = []int{0}
+	}
+	return nil, targets, nil
 }
 
 // locate returns the columns that are the dense inputs and the targets of e.
@@ -137,7 +142,8 @@ func locate(e *data.Encoding, names []string, named bool) (inputs, targets []int
 }
 
 func locateByPosition(e *data.Encoding, n int) (inputs, targets []int, err error) {
-	if n != e.Columns && n != len(e.Inputs) {
+	whole := n == e.Columns
+	if !whole && n != len(e.Inputs) {
 		want := fmt.Sprint(e.Columns)
 		if len(e.Inputs) < e.Columns {
 			want += fmt.Sprintf(", or %d without targets", len(e.Inputs))
@@ -145,12 +151,12 @@ func locateByPosition(e *data.Encoding, n int) (inputs, targets []int, err error
 		return nil, nil, &ColumnsError{Reason: fmt.Sprintf("there are %d columns, the model takes %s", n, want)}
 	}
 	for i := range e.Inputs {
-		if inputs = append(inputs, i); n == e.Columns {
+		if inputs = append(inputs, i); whole {
 			inputs[i] = e.Inputs[i].Position
 		}
 	}
-	if n == e.Columns {
-		for i := range e.Targets {
+	for i := range e.Targets {
+		if whole {
 			targets = append(targets, e.Targets[i].Position)
 		}
 	}
@@ -167,28 +173,24 @@ func locateByName(e *data.Encoding, names []string) (inputs, targets []int, err 
 	for c, name := range names {
 		at[name] = c
 	}
-	for _, name := range e.Dropped {
-		known[name] = true
-	}
 	var bad ColumnsError
 	for i := range e.Inputs {
-		name := e.Inputs[i].Name
-		known[name] = true
-		c, ok := at[name]
+		c, ok := at[e.Inputs[i].Name]
 		if !ok {
-			bad.Missing = append(bad.Missing, name)
+			bad.Missing = append(bad.Missing, e.Inputs[i].Name)
 		}
 		inputs = append(inputs, c)
 	}
 	for i := range e.Targets {
-		name := e.Targets[i].Name
-		known[name] = true
-		if c, ok := at[name]; ok {
+		if c, ok := at[e.Targets[i].Name]; ok {
 			targets = append(targets, c)
 		}
 	}
 	if len(targets) < len(e.Targets) {
 		targets = nil
+	}
+	for _, name := range slices.Concat(e.Dropped, e.ColumnNames()) {
+		known[name] = true
 	}
 	for _, name := range names {
 		if !known[name] && !e.IgnoreExtra {
@@ -199,17 +201,6 @@ func locateByName(e *data.Encoding, names []string) (inputs, targets []int, err 
 		return nil, nil, &bad
 	}
 	return inputs, targets, nil
-}
-
-// bind relates the levels of a table's column to those of the input.
-func (in *planInput) bind(col *Column) error {
-	if col.Kind != in.Kind && col.Values > 0 && !(truthful(col.Kind) && truthful(in.Kind)) {
-		return kindError(col, in.Kind)
-	}
-	if in.Kind == data.Categorical {
-		in.level = codes(col.Levels, in.Levels)
-	}
-	return nil
 }
 
 // truthful reports whether columns of a kind can hold truth values as 0 and 1.
@@ -240,39 +231,30 @@ func codes(have, want []string) []int {
 }
 
 func (g *planTarget) bind(e *data.Encoding, col *Column) error {
-	if e.Task != data.Classification {
-		if !col.Kind.IsNumber() {
-			return kindError(col, data.Numeric)
-		}
+	switch {
+	case col.Kind.IsNumber() && e.Task != data.Classification:
+		return nil
+	case !col.Kind.IsNumber() && (e.Task != data.Classification || e.ClassNumbers != nil):
+		return kindError(col, data.Numeric)
+	case !col.Kind.IsNumber():
+		g.class = codes(col.Levels, e.Classes)
 		return nil
 	}
-	class, number := map[string]int{}, map[float64]int{}
+	g.number = map[float64]int{}
 	for k, text := range e.Classes {
-		class[text] = k
 		v, err := parseNumber([]byte(text))
 		if e.ClassNumbers != nil {
 			v, err = e.ClassNumbers[k], nil
 		}
-		if _, twice := number[v]; err == nil && !twice {
-			number[v] = k
-		} else if err == nil {
-			number[v] = -1 // two labels such as 7 and 07
+		if _, twice := g.number[v]; twice {
+			k = -1 // two labels such as 7 and 07
+		}
+		if err == nil {
+			g.number[v] = k
 		}
 	}
-	switch {
-	case col.Kind.IsNumber() && len(number) == 0 && col.Values > 0:
+	if len(g.number) == 0 && col.Values > 0 {
 		return kindError(col, data.Categorical)
-	case col.Kind.IsNumber():
-		g.number = number
-	case e.ClassNumbers != nil:
-		return kindError(col, data.Numeric)
-	}
-	for _, text := range col.Levels {
-		k, ok := class[text]
-		if !ok {
-			k = -1
-		}
-		g.class = append(g.class, k)
 	}
 	return nil
 }
@@ -293,17 +275,16 @@ func (p *plan) row(row int, cells, x, y []float64) error {
 }
 
 func (p *plan) input(row int, in *planInput, cells, x []float64) error {
+	v := cells[in.column]
+	missing := v != v
 	if in.Dropped {
 		return nil
+	} else if missing && in.Fill == nil {
+		return p.t.missingError(row, in.column, untrained)
+	} else if missing {
+		v = *in.Fill
 	}
-	v := cells[in.column]
 	if in.Kind.IsNumber() {
-		if v != v {
-			if in.Fill == nil {
-				return p.t.missingError(row, in.column, untrained)
-			}
-			v = *in.Fill
-		}
 		v = (v - in.Center) / in.Scale
 		if v-v != 0 || p.t.single && math.Abs(v) > math.MaxFloat32 {
 			return p.t.cellError(row, in.column, "the value is too far from those of the training rows")
@@ -311,14 +292,9 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 		x[in.at] = v
 		return nil
 	}
-	level := -1
-	switch {
-	case v == v:
-		level = in.level[int(v)]
-	case in.Fill != nil:
-		level = int(*in.Fill)
-	default:
-		return p.t.missingError(row, in.column, untrained)
+	level := int(v)
+	if !missing {
+		level = in.level[level]
 	}
 	if level < 0 && p.e.Unknown == data.UnknownError {
 		return p.t.cellError(row, in.column, fmt.Sprintf("%q is not among the levels that the model knows, %s",
@@ -331,6 +307,39 @@ func (p *plan) input(row int, in *planInput, cells, x []float64) error {
 	return nil
 }
 
+func (p *plan) target(row, i int, cells, y []float64) error {
+	g := &p.targets[i]
+	v := cells[g.column]
+	if v != v {
+		return p.t.missingError(row, g.column, untargeted)
+	}
+	if p.e.Task != data.Classification {
+		y[i] = (v - g.Center) / g.Scale
+		if y[i]-y[i] != 0 {
+			return p.t.cellError(row, g.column, "the target is too far from those of the training rows")
+		}
+		return nil
+	}
+	k, known := g.number[v]
+	text := formatNumber(v)
+	if g.number == nil {
+		k, known = g.class[int(v)], true
+		text = p.t.columns[g.column].Levels[int(v)]
+	}
+	if !known || k < 0 {
+		return p.t.cellError(row, g.column, fmt.Sprintf("%q is not among the classes of the model, %s", text, quoted(p.e.Classes, 8, ", ")))
+	}
+	if len(y) == 1 {
+		y[0] = float64(2*k - 1)
+		return nil
+	}
+	for j := range y {
+		y[j] = -1
+	}
+	y[k] = 1
+	return nil
+}
+
 // Unseen returns a note for each input with categories that the training rows of a model
 // lacked, with the number of rows, and for each with ambiguous dates, unless the model has
 // their order. It reads the cells once if there are such categories.
@@ -339,13 +348,13 @@ func (t *Table) Unseen(ctx context.Context, e *data.Encoding) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	var inputs []*planInput
 	var notes []string
-	for i := range p.inputs {
-		if col := &t.columns[p.inputs[i].column]; !p.inputs[i].Dropped && col.DatesWhy == ambiguous {
+	var inputs []planInput
+	for _, in := range p.inputs {
+		if col := &t.columns[in.column]; !in.Dropped && col.DatesWhy == ambiguous {
 			notes = append(notes, datesNote(col))
 		}
-		if in := &p.inputs[i]; !in.Dropped && slices.Contains(in.level, -1) {
+		if !in.Dropped && slices.Contains(in.level, -1) {
 			inputs = append(inputs, in)
 		}
 	}
@@ -375,44 +384,119 @@ func (t *Table) cellError(row, c int, reason string) error {
 	return &data.CellError{File: file, Row: within, Column: t.columns[c].Name, Reason: reason}
 }
 
-func (p *plan) target(row, i int, cells, y []float64) error {
-	g := &p.targets[i]
-	v := cells[g.column]
-	if v != v {
-		return p.t.missingError(row, g.column, untargeted)
-	}
-	if p.e.Task != data.Classification {
-		y[i] = (v - g.Center) / g.Scale
-		if y[i]-y[i] != 0 {
-			return p.t.cellError(row, g.column, "the target is too far from those of the training rows")
+// materialise encodes all rows into memory.
+func materialise[T kernel.Float](ctx context.Context, p *plan) (*data.Memory, error) {
+	x := kernel.NewPoints[T](p.t.rows, p.d, nil)
+	y := make([]float64, p.t.rows*p.c)
+	buf := make([]float64, p.d)
+	err := p.t.scan(ctx, nil, func(i int, cells []float64) error {
+		err := p.row(i, cells, buf, y[i*p.c:(i+1)*p.c])
+		for k, v := range buf {
+			x.Row(i)[k] = T(v)
 		}
-		return nil
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	k, known := 0, true
-	if g.number != nil {
-		k, known = g.number[v]
-	} else {
-		k = g.class[int(v)]
-	}
-	if !known || k < 0 {
-		text := formatNumber(v)
-		if g.number == nil {
-			text = p.t.columns[g.column].Levels[int(v)]
-		}
-		return p.t.cellError(row, g.column, fmt.Sprintf("%q is not among the classes of the model, %s", text, quoted(p.e.Classes, 8, ", ")))
-	}
-	writeClass(y, k)
-	return nil
+	return data.NewMemory(x, y, p.c)
 }
 
-// writeClass codes class k as ±1.
-func writeClass(y []float64, k int) {
-	if len(y) == 1 {
-		y[0] = float64(2*k - 1)
-		return
+// scaled divides the columns of sparse rows by their scales. The result has as many columns
+// as the model.
+func scaled[T kernel.Float](ctx context.Context, p *plan, m *kernel.CSR[T]) (data.Source, error) {
+	in := p.e.Sparse
+	scales := make(map[int32]float64, len(in.Columns))
+	for k, c := range in.Columns {
+		scales[c] = in.Scales[k]
 	}
-	for j := range y {
-		y[j] = -1
+	ptr := []int{0}
+	cols, vals := make([]int32, 0, p.t.report.Stored), make([]T, 0, p.t.report.Stored)
+	for i := range m.Len() {
+		col, val := m.Row(i)
+		for k, c := range col {
+			v := val[k]
+			if s, scaled := scales[c]; scaled {
+				v = T(float64(v) / s)
+			}
+			if v-v != 0 {
+				return nil, &data.CellError{Row: i + 1, Column: positional(int(c)), Reason: "the value is too large beside those of the training rows"}
+			}
+			cols, vals = append(cols, c), append(vals, v)
+		}
+		ptr = append(ptr, len(cols))
 	}
-	y[k] = 1
+	x, err := kernel.NewCSR(m.Len(), in.Dim, ptr, cols, vals)
+	if err != nil {
+		return nil, err
+	}
+	y := make([]float64, p.t.rows*p.c)
+	if p.c > 0 {
+		err = p.t.scan(ctx, nil, func(i int, cells []float64) error {
+			return p.row(i, cells, nil, y[i*p.c:(i+1)*p.c])
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data.NewMemory(x, y, p.c)
+}
+
+// encoded is a Source that encodes the rows of a table as they are read.
+type encoded struct{ p *plan }
+
+// Len returns n.
+func (s *encoded) Len() int { return s.p.t.rows }
+
+// Dim returns d.
+func (s *encoded) Dim() int { return s.p.d }
+
+// Outputs returns c.
+func (s *encoded) Outputs() int { return s.p.c }
+
+// Open starts a pass over the inputs.
+func (s *encoded) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, s) }
+
+// OpenPairs starts a pass.
+func (s *encoded) OpenPairs(ctx context.Context) (data.PairCursor, error) {
+	cells, err := s.p.t.cells.OpenPairs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &encodedCursor{PairCursor: cells, p: s.p, row: make([]float64, len(s.p.t.columns)), x: make([]float64, s.p.d)}, nil
+}
+
+type encodedCursor struct {
+	data.PairCursor // of the cells
+	p               *plan
+	raw             *data.Block // the last block of cells, for reuse
+	row, x          []float64
+	at              int
+}
+
+// Next returns the next rows. A table that is not in memory has single precision.
+func (c *encodedCursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
+	raw, err := c.PairCursor.Next(ctx, max, c.raw)
+	if err == io.EOF {
+		return nil, err
+	} else if err != nil {
+		return nil, &kernel.SourceError{Row: c.at, Err: err}
+	}
+	c.raw = raw
+	n, outputs := raw.X.Len(), c.p.c
+	reuse = cmp.Or(reuse, &data.Block{})
+	x := data.ReusePoints[float32](n, c.p.d, reuse.X)
+	y := slices.Grow(reuse.Y[:0], n*outputs)[:n*outputs]
+	for i := range n {
+		kernel.CopyRow(c.row, raw.X, i)
+		if err := c.p.row(c.at+i, c.row, c.x, y[i*outputs:(i+1)*outputs]); err != nil {
+			return nil, &kernel.SourceError{Row: c.at + i, Err: err}
+		}
+		for k, v := range c.x {
+			x.Row(i)[k] = float32(v)
+		}
+	}
+	c.at += n
+	reuse.X, reuse.Y = x, y
+	return reuse, nil
 }

@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -18,96 +20,90 @@ import (
 )
 
 // A chunk file holds the cells of a dense table as float64, for data that do not fit
-// into memory. Numbers are little-endian.
-//
-//	offset 0   header, 64 bytes
-//	             0  magic "BKBCELLS"
-//	             8  version, uint32: 1
-//	            12  columns p, uint32
-//	            16  rows of a chunk c, uint32
-//	            20  zero, uint32
-//	            24  rows n, uint64
-//	            32  offset of the description, uint64
-//	            40  its length in bytes, uint32
-//	            44  its CRC-32C, uint32
-//	            48  zero, 12 bytes
-//	            60  CRC-32C of the 60 bytes before
-//	offset 64  ⌈n/c⌉ chunks: c rows (the last: what is left) of p cells,
-//	           then the CRC-32C of these bytes, uint32
-//	           description: JSON, names and kinds of columns and the targets
-//
-// The header is written last, and the file is renamed after it is synced. A file with
-// this name is therefore complete.
+// into memory. It has a [chunkHeader], chunks of rows, each with the CRC-32C of its bytes, and
+// a [description] as JSON. Numbers are little-endian. A chunk of p columns has
+// max(1, 2²⁰/8p) rows. The header is written last, and the file is renamed after it is synced.
+// A file with this name is therefore complete.
 const (
-	chunkMagic      = "BKBCELLS"
-	chunkVersion    = 1
-	chunkHeaderSize = 64
-	chunkBytes      = 1 << 20 // about the size of a chunk
-	maxChunkCells   = 1 << 21 // largest chunk that is read, in cells
-	maxDescription  = 1 << 30
+	chunkMagic     = "BKBCELLS"
+	chunkVersion   = 1
+	chunkBytes     = 1 << 20 // about the size of a chunk
+	maxDescription = 1 << 30
 )
 
-// checksum is the CRC-32C of b.
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+// chunkHeader is the start of a chunk file.
+type chunkHeader struct {
+	Magic   [8]byte
+	Text    int64  // offset of the description
+	Length  uint32 // of the description
+	TextSum uint32 // CRC-32C of the description
+}
+
+var chunkHeaderSize = int64(binary.Size(chunkHeader{}))
 
 // description is the JSON at the end of a chunk file.
 type description struct {
+	Version int      `json:"version"`
+	Rows    int      `json:"rows"`
 	Columns []Column `json:"columns"`
 	Targets []int    `json:"targets"`
 	Named   bool     `json:"named"`
 	From    []string `json:"from"`
 }
 
+// checksum is the CRC-32C of b.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// chunkRows returns the number of rows of a chunk.
+func chunkRows(width int) int { return max(1, chunkBytes/(8*width)) }
+
+// chunkOffset returns the place of a row that starts a chunk, or the end of the last chunk.
+func chunkOffset(row, width int) int64 {
+	chunks := (row + chunkRows(width) - 1) / chunkRows(width)
+	return chunkHeaderSize + 8*int64(row)*int64(width) + 4*int64(chunks)
+}
+
 // chunkWriter is the cellStore of a chunk file.
 type chunkWriter struct {
 	path  string
 	tmp   *os.File
-	w     *bufio.Writer
+	w     *bufio.Writer // which keeps the first error
 	width int
-	rows  int // rows in a chunk
 	chunk []byte
-	at    int64
 }
-
-func chunkRowsFor(width int) int { return max(1, chunkBytes/(8*width)) }
 
 func createChunks(path string, width int) (*chunkWriter, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".chunks-*")
 	if err != nil {
 		return nil, &FileError{File: path, Reason: "it cannot be created", Err: err}
 	}
-	w := &chunkWriter{path: path, tmp: tmp, w: bufio.NewWriterSize(tmp, 64<<10), width: width, rows: chunkRowsFor(width)}
-	w.chunk = make([]byte, 0, 8*width*w.rows+4)
-	w.write(make([]byte, chunkHeaderSize))
+	w := &chunkWriter{path: path, tmp: tmp, w: bufio.NewWriterSize(tmp, 64<<10), width: width}
+	w.chunk = make([]byte, 0, 8*width*chunkRows(width)+4)
+	w.w.Write(make([]byte, chunkHeaderSize))
 	return w, nil
-}
-
-// write writes b and keeps the first error in w.w.
-func (w *chunkWriter) write(b []byte) {
-	n, _ := w.w.Write(b)
-	w.at += int64(n)
 }
 
 func (w *chunkWriter) add(row []float64) error {
 	for _, v := range row {
 		w.chunk = binary.LittleEndian.AppendUint64(w.chunk, math.Float64bits(v))
 	}
-	if len(w.chunk) == 8*w.width*w.rows {
-		w.flush()
-	}
-	if _, err := w.w.Write(nil); err != nil {
-		return w.failed(err)
+	if len(w.chunk) == 8*w.width*chunkRows(w.width) {
+		return w.flush()
 	}
 	return nil
 }
 
-func (w *chunkWriter) flush() {
+func (w *chunkWriter) flush() error {
 	w.chunk = binary.LittleEndian.AppendUint32(w.chunk, checksum(w.chunk))
-	w.write(w.chunk)
+	_, err := w.w.Write(w.chunk)
 	w.chunk = w.chunk[:0]
+	return w.failed(err)
 }
 
 func (w *chunkWriter) failed(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &FileError{File: w.path, Reason: "it cannot be written", Err: err}
 }
 
@@ -120,12 +116,7 @@ func (w *chunkWriter) finish(t *Table) error {
 	if err != nil {
 		return &FileError{File: w.path, Reason: "it cannot be opened", Err: err}
 	}
-	c, _, err := readChunkHeader(w.path, f)
-	if err != nil {
-		f.Close()
-		return err
-	}
-	t.cells, t.close = c, f.Close
+	t.cells, t.close = &chunkCells{path: w.path, r: f, rows: t.rows, columns: t.columns}, f.Close
 	t.report.Duplicates = -1
 	t.report.Notes = append(t.report.Notes, fmt.Sprintf("the cells are in %s", w.path))
 	return nil
@@ -133,24 +124,24 @@ func (w *chunkWriter) finish(t *Table) error {
 
 func (w *chunkWriter) complete(t *Table) error {
 	if len(w.chunk) > 0 {
-		w.flush()
+		if err := w.flush(); err != nil {
+			return err
+		}
 	}
-	text, err := json.Marshal(description{t.columns, t.targets, t.named, t.report.Files})
+	text, err := json.Marshal(description{chunkVersion, t.rows, t.columns, t.targets, t.named, t.report.Files})
 	if err != nil {
 		return err
 	}
-	h := chunkHeader{columns: w.width, chunkRows: w.rows, rows: t.rows, textAt: w.at, text: len(text), textCRC: checksum(text)}
-	w.write(text)
+	w.w.Write(text)
 	if err := w.w.Flush(); err != nil {
 		return err
 	}
-	if _, err := w.tmp.WriteAt(h.encode(), 0); err != nil {
+	h := chunkHeader{Text: chunkOffset(t.rows, w.width), Length: uint32(len(text)), TextSum: checksum(text)}
+	copy(h.Magic[:], chunkMagic)
+	if err := binary.Write(io.NewOffsetWriter(w.tmp, 0), binary.LittleEndian, h); err != nil {
 		return err
 	}
-	if err := w.tmp.Sync(); err != nil {
-		return err
-	}
-	if err := w.tmp.Close(); err != nil {
+	if err := errors.Join(w.tmp.Sync(), w.tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(w.tmp.Name(), w.path)
@@ -161,111 +152,35 @@ func (w *chunkWriter) abort() {
 	os.Remove(w.tmp.Name())
 }
 
-// chunkHeader is the header of a chunk file.
-type chunkHeader struct {
-	columns, chunkRows, rows int
-	textAt                   int64
-	text                     int
-	textCRC                  uint32
-}
-
-func (h *chunkHeader) encode() []byte {
-	b := make([]byte, chunkHeaderSize)
-	copy(b, chunkMagic)
-	le := binary.LittleEndian
-	le.PutUint32(b[8:], chunkVersion)
-	le.PutUint32(b[12:], uint32(h.columns))
-	le.PutUint32(b[16:], uint32(h.chunkRows))
-	le.PutUint64(b[24:], uint64(h.rows))
-	le.PutUint64(b[32:], uint64(h.textAt))
-	le.PutUint32(b[40:], uint32(h.text))
-	le.PutUint32(b[44:], h.textCRC)
-	le.PutUint32(b[60:], checksum(b[:60]))
-	return b
-}
-
-func (h *chunkHeader) decode(b []byte) error {
-	le := binary.LittleEndian
-	switch {
-	case string(b[:8]) != chunkMagic:
-		return errors.New("it does not start as a chunk file")
-	case le.Uint32(b[60:]) != checksum(b[:60]):
-		return errors.New("its header is damaged")
-	case le.Uint32(b[8:]) != chunkVersion:
-		return fmt.Errorf("its version is %d, this program reads %d", le.Uint32(b[8:]), chunkVersion)
+// readDescription reads and checks the header and the description.
+func readDescription(path string, r io.ReaderAt) (*description, error) {
+	var h chunkHeader
+	if err := binary.Read(io.NewSectionReader(r, 0, chunkHeaderSize), binary.LittleEndian, &h); err != nil {
+		return nil, &FileError{File: path, Reason: "it ends in its header"}
 	}
-	rows, textAt := le.Uint64(b[24:]), le.Uint64(b[32:])
-	h.columns, h.chunkRows = int(le.Uint32(b[12:])), int(le.Uint32(b[16:]))
-	h.text, h.textCRC = int(le.Uint32(b[40:])), le.Uint32(b[44:])
-	if h.columns < 1 || h.columns > MaxColumns || h.chunkRows < 1 || h.chunkRows > max(1, maxChunkCells/h.columns) ||
-		rows < 1 || rows > 1<<48/uint64(8*h.columns+4) || h.text > maxDescription {
-		return errors.New("its header has impossible numbers")
+	if string(h.Magic[:]) != chunkMagic || h.Text < chunkHeaderSize || h.Length > maxDescription {
+		return nil, &FileError{File: path, Reason: "it does not start as a chunk file"}
 	}
-	h.rows, h.textAt = int(rows), int64(textAt)
-	if want := chunkHeaderSize + h.offset(h.rows); textAt != uint64(want) {
-		return errors.New("its header contradicts itself")
-	}
-	return nil
-}
-
-// offset returns the number of bytes of the chunks of the first rows.
-func (h *chunkHeader) offset(rows int) int64 {
-	chunks := (rows + h.chunkRows - 1) / h.chunkRows
-	return int64(rows)*int64(h.columns)*8 + 4*int64(chunks)
-}
-
-// chunkCells are the cells of a chunk file.
-type chunkCells struct {
-	path  string
-	r     io.ReaderAt
-	h     chunkHeader
-	codes []int // the number of levels of each column, or −1 for numbers
-}
-
-// readChunkHeader reads and checks the header and the description.
-func readChunkHeader(path string, r io.ReaderAt) (*chunkCells, *description, error) {
-	c := &chunkCells{path: path, r: r}
-	b := make([]byte, chunkHeaderSize)
-	if _, err := r.ReadAt(b, 0); err != nil {
-		return nil, nil, &FileError{File: path, Reason: "it ends in its header"}
-	}
-	if err := c.h.decode(b); err != nil {
-		return nil, nil, &FileError{File: path, Reason: "it cannot be read as a chunk file", Err: err}
-	}
-	text, err := io.ReadAll(io.NewSectionReader(r, c.h.textAt, int64(c.h.text)))
-	if err != nil || len(text) != c.h.text || checksum(text) != c.h.textCRC {
-		return nil, nil, &FileError{File: path, Reason: "its description is damaged or cut off", Err: err}
+	text, err := io.ReadAll(io.NewSectionReader(r, h.Text, int64(h.Length)))
+	if err != nil || len(text) != int(h.Length) || checksum(text) != h.TextSum {
+		return nil, &FileError{File: path, Reason: "its header or its description is damaged or cut off", Err: err}
 	}
 	var d description
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, nil, &FileError{File: path, Reason: "its description cannot be read", Err: err}
+		return nil, &FileError{File: path, Reason: "its description cannot be read", Err: err}
 	}
-	if err := d.check(path, c.h.columns); err != nil {
-		return nil, nil, err
+	switch n := len(d.Columns); {
+	case d.Version != chunkVersion:
+		return nil, &FileError{File: path, Reason: fmt.Sprintf("its version is %d, this program reads %d", d.Version, chunkVersion)}
+	case n < 1 || n > MaxColumns || d.Rows < 1 || d.Rows > 1<<48/(8*n+4) || h.Text != chunkOffset(d.Rows, n):
+		return nil, &FileError{File: path, Reason: fmt.Sprintf("%d rows of %d columns are not what it holds", d.Rows, n)}
 	}
-	for i := range d.Columns {
-		c.codes = append(c.codes, d.Columns[i].codes())
-	}
-	return c, &d, nil
+	return &d, d.check(path)
 }
 
-// codes returns the number of different codes in the cells of the column, or −1 if the
-// cells are numbers.
-func (c *Column) codes() int {
-	switch {
-	case c.Kind == data.Categorical:
-		return len(c.Levels)
-	case c.Kind.IsNumber() && c.Values == 0:
-		return 0 // all are missing
-	}
-	return -1
-}
-
-func (d *description) check(path string, columns int) error {
-	if len(d.Columns) != columns {
-		return &FileError{File: path, Reason: fmt.Sprintf("it describes %d of %d columns", len(d.Columns), columns)}
-	}
-	names := make([]string, columns)
+// check verifies the columns and the targets.
+func (d *description) check(path string) error {
+	names := make([]string, len(d.Columns))
 	for i, c := range d.Columns {
 		names[i] = c.Name
 		if !c.Kind.IsNumber() && c.Kind != data.Categorical && c.Kind != data.Text {
@@ -277,7 +192,7 @@ func (d *description) check(path string, columns int) error {
 	}
 	seen := map[int]bool{}
 	for _, c := range d.Targets {
-		if c < 0 || c >= columns || seen[c] {
+		if c < 0 || c >= len(names) || seen[c] {
 			return &FileError{File: path, Reason: "its targets are not columns"}
 		}
 		seen[c] = true
@@ -293,122 +208,125 @@ func (t *Table) openChunks(o *Options, in *input, paths []string) error {
 	if in.file == nil || in.compressed {
 		return &FileError{File: in.path, Reason: "a chunk file must be a file and not compressed"}
 	}
-	c, d, err := readChunkHeader(in.path, in.file)
+	d, err := readDescription(in.path, in.file)
 	if err != nil {
 		return err
 	}
-	t.rows, t.columns, t.targets, t.named, t.single = c.h.rows, d.Columns, d.Targets, d.Named, true
-	t.cells = c
+	t.rows, t.columns, t.targets, t.named, t.single = d.Rows, d.Columns, d.Targets, d.Named, true
+	t.cells = &chunkCells{path: in.path, r: in.file, rows: d.Rows, columns: d.Columns}
 	t.report.TargetWhy = "as when it was written"
-	if err := t.retarget(o); err != nil {
-		return err
-	}
-	t.report.Duplicates = -1
-	t.fillReport()
-	t.close, in.file = in.file.Close, nil
-	return nil
-}
-
-// retarget replaces the targets by those in the options.
-func (t *Table) retarget(o *Options) error {
-	if o.NoTarget {
+	if o.NoTarget || len(o.Target) > 0 {
 		t.targets, t.report.TargetWhy = nil, "as asked"
-		return nil
-	}
-	if len(o.Target) == 0 {
-		return nil
-	}
-	names := t.names()
-	b := newBuilder(o, names)
-	t.targets, t.report.TargetWhy = nil, "as asked"
-	if err := t.mark(o, b, names); err != nil {
-		return err
+		if err := t.mark(o, newBuilder(o, t.names()), t.names()); err != nil {
+			return err
+		}
 	}
 	if len(t.targets) == len(t.columns) {
 		return errors.New("dataset: there is no column left for inputs")
 	}
+	t.report.Duplicates = -1
+	t.fillReport()
+	t.close, in.end = in.file.Close, nil
 	return nil
 }
 
+// chunkCells are the cells of a chunk file, a source without targets.
+type chunkCells struct {
+	path    string
+	r       io.ReaderAt
+	rows    int
+	columns []Column
+}
+
 // Len returns the number of rows.
-func (c *chunkCells) Len() int { return c.h.rows }
+func (c *chunkCells) Len() int { return c.rows }
 
 // Dim returns the number of columns.
-func (c *chunkCells) Dim() int { return c.h.columns }
+func (c *chunkCells) Dim() int { return len(c.columns) }
+
+// Outputs returns 0.
+func (c *chunkCells) Outputs() int { return 0 }
 
 // Open starts a pass.
-func (c *chunkCells) Open(context.Context) (kernel.Cursor, error) {
+func (c *chunkCells) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, c) }
+
+// OpenPairs starts a pass.
+func (c *chunkCells) OpenPairs(context.Context) (data.PairCursor, error) {
 	return &chunkCursor{chunkCells: c}, nil
 }
 
 // chunkCursor reads and checks one chunk after the other.
 type chunkCursor struct {
 	*chunkCells
-	at    int    // next row
-	bytes []byte // of the chunk of row at
-	first int    // its first row
-	last  int    // the row after it, 0 before the first chunk is read
+	at    int       // rows given
+	read  int       // rows read
+	cells []float64 // of the last chunk
+	left  []float64 // of them
+	buf   []byte
 }
 
 // Next returns the next rows as *kernel.Points[float64].
-func (c *chunkCursor) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {
-	n := min(max, c.h.rows-c.at)
+func (c *chunkCursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
+	n, d := min(max, c.rows-c.at), c.Dim()
 	if n == 0 {
 		return nil, io.EOF
 	}
-	d := c.h.columns
-	p := data.ReusePoints[float64](n, d, reuse)
-	out := p.Data()[:0]
-	for len(out) < n*d {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if c.at >= c.last {
+	reuse = cmp.Or(reuse, &data.Block{})
+	p := data.ReusePoints[float64](n, d, reuse.X)
+	for out := p.Data()[:n*d]; len(out) > 0; {
+		if len(c.left) == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			if err := c.load(); err != nil {
 				return nil, err
 			}
 		}
-		take := min(n-len(out)/d, c.last-c.at)
-		from := c.bytes[(c.at-c.first)*d*8:]
-		for i := range take * d {
-			out = append(out, math.Float64frombits(binary.LittleEndian.Uint64(from[8*i:])))
-		}
-		c.at += take
+		k := copy(out, c.left)
+		out, c.left = out[k:], c.left[k:]
 	}
-	return p, nil
+	c.at += n
+	reuse.X = p
+	return reuse, nil
 }
 
-// load reads the chunk that starts at row c.at.
+// load reads the next chunk. Its numbers must be finite or missing, and its codes have a level.
 func (c *chunkCursor) load() error {
-	c.first, c.last = c.at, min(c.at+c.h.chunkRows, c.h.rows)
-	size := (c.last-c.first)*c.h.columns*8 + 4
-	if cap(c.bytes) < size {
-		c.bytes = make([]byte, size)
+	d := c.Dim()
+	first, last := c.read, min(c.read+chunkRows(d), c.rows)
+	size := (last - first) * d * 8
+	if c.buf == nil {
+		c.buf, c.cells = make([]byte, size+4), make([]float64, size/8)
 	}
-	c.bytes = c.bytes[:size]
-	if _, err := c.r.ReadAt(c.bytes, chunkHeaderSize+c.h.offset(c.first)); err != nil {
-		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d cannot be read", c.first+1, c.last), Err: err}
+	if _, err := c.r.ReadAt(c.buf[:size+4], chunkOffset(first, d)); err != nil {
+		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d cannot be read", first+1, last), Err: err}
 	}
-	cells := c.bytes[:size-4]
-	if checksum(cells) != binary.LittleEndian.Uint32(c.bytes[size-4:]) {
-		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d are damaged", c.first+1, c.last)}
+	if checksum(c.buf[:size]) != binary.LittleEndian.Uint32(c.buf[size:]) {
+		return &FileError{File: c.path, Reason: fmt.Sprintf("rows %d to %d are damaged", first+1, last)}
 	}
-	return c.checkCells(cells)
-}
-
-// checkCells verifies that numbers are finite or missing and that codes have a level.
-func (c *chunkCursor) checkCells(cells []byte) error {
-	for i := 0; len(cells) > 0; i++ {
-		for col, codes := range c.codes {
-			v := math.Float64frombits(binary.LittleEndian.Uint64(cells))
-			cells = cells[8:]
-			if v-v == 0 && (codes < 0 || v >= 0 && v < float64(codes) && v == float64(int(v))) || v != v {
-				continue
-			}
-			return &data.CellError{File: c.path, Row: c.first + i + 1, Column: positional(col), Reason: fmt.Sprintf("a cell of %v is impossible", v)}
+	c.read, c.left = last, c.cells[:size/8]
+	if err := binary.Read(bytes.NewReader(c.buf[:size]), binary.LittleEndian, c.left); err != nil {
+		return err
+	}
+	for i, v := range c.left {
+		if !c.columns[i%d].possible(v) {
+			return &data.CellError{File: c.path, Row: first + i/d + 1, Column: positional(i % d), Reason: fmt.Sprintf("a cell of %v is impossible", v)}
 		}
 	}
 	return nil
+}
+
+// possible reports whether v can be a cell of the column.
+func (c *Column) possible(v float64) bool {
+	switch {
+	case v != v:
+		return true
+	case c.Kind == data.Categorical:
+		return v >= 0 && v < float64(len(c.Levels)) && v == math.Trunc(v)
+	case c.Kind.IsNumber() && c.Values == 0: // all are missing
+		return false
+	}
+	return v-v == 0
 }
 
 // Close ends the pass.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -14,10 +15,9 @@ import (
 
 // FitEncoding returns the encoding of the table fitted to the training rows. rows are
 // indices that increase, and nil means all rows. All statistics use the weights of the
-// rows. It reads the cells once, and up to four times
-// more for medians. It returns a [*data.CellError] for a missing cell. It
-// also returns errors for targets of one class or one value, and for inputs without
-// variation.
+// rows. It reads the cells once, and up to four times more for medians. It returns a
+// [*data.CellError] for a missing cell, and errors for targets of one class or one value and
+// for inputs without variation.
 func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error) {
 	if err := data.CheckRows(rows, t.rows); err != nil {
 		return nil, err
@@ -36,10 +36,16 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOpti
 		Version: data.EncodingVersion, Task: f.task, TaskWhy: f.why, Named: t.named,
 		Columns: len(t.columns), Unknown: o.Unknown, IgnoreExtra: o.IgnoreExtra, Weights: t.weigher, Dropped: t.dropped, Missing: o.Missing,
 	}
-	if t.sparse != nil {
-		e.Columns = 0
-		e.Sparse = f.sparseInputs()
-	} else if err := f.inputs(ctx, e); err != nil {
+	var err error
+	switch m := t.sparse.(type) {
+	case *kernel.CSR[float64]:
+		e.Columns, e.Sparse = 0, sparseInputs(f, m)
+	case *kernel.CSR[float32]:
+		e.Columns, e.Sparse = 0, sparseInputs(f, m)
+	default:
+		err = f.inputs(ctx, e)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := f.targets(e); err != nil {
@@ -50,16 +56,31 @@ func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOpti
 
 // fitter collects the statistics that an encoding needs.
 type fitter struct {
-	t    *Table
-	rows []int
-	o    data.EncodingOptions
-	task data.Task
-	why  string
+	t     *Table
+	rows  []int
+	o     data.EncodingOptions
+	task  data.Task
+	why   string
+	found []found // of the columns
+}
 
-	moments []moments             // of numeric columns
-	counts  [][]float64           // of the levels of categorical columns
-	numbers []map[float64]float64 // of columns whose values are counted
-	missing []int
+// found are the statistics of a column.
+type found struct {
+	target  bool
+	moments moments             // of numbers
+	levels  []float64           // weights by code of a categorical column
+	numbers map[float64]float64 // weights of values where they are counted
+}
+
+// texts returns the levels that occur in the training rows, sorted.
+func (f *fitter) texts(c int) (out []string) {
+	for code, n := range f.found[c].levels {
+		if n > 0 {
+			out = append(out, f.t.columns[c].Levels[code])
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (f *fitter) decideTask() error {
@@ -108,26 +129,20 @@ func (t *Table) guessTask() (data.Task, string) {
 
 // scan reads the training rows once.
 func (f *fitter) scan(ctx context.Context) error {
-	t := f.t
-	n := len(t.columns)
-	f.moments, f.counts = make([]moments, n), make([][]float64, n)
-	f.numbers, f.missing = make([]map[float64]float64, n), make([]int, n)
-	isTarget := make([]bool, n)
-	for _, c := range t.targets {
-		isTarget[c] = true
-	}
-	for c := range t.columns {
-		col := &t.columns[c]
+	f.found = make([]found, len(f.t.columns))
+	for c := range f.found {
+		s, col := &f.found[c], &f.t.columns[c]
+		s.target = slices.Contains(f.t.targets, c)
 		switch {
 		case col.Kind == data.Categorical:
-			f.counts[c] = make([]float64, len(col.Levels))
-		case isTarget[c] && f.task == data.Classification, !isTarget[c] && f.o.Missing == data.FillMostFrequent:
-			f.numbers[c] = map[float64]float64{}
+			s.levels = make([]float64, len(col.Levels))
+		case s.target && f.task == data.Classification, !s.target && f.o.Missing == data.FillMostFrequent:
+			s.numbers = map[float64]float64{}
 		}
 	}
-	return t.scan(ctx, f.rows, func(row int, cells []float64) error {
+	return f.t.scan(ctx, f.rows, func(row int, cells []float64) error {
 		for c, v := range cells {
-			if err := f.add(row, c, v, isTarget[c]); err != nil {
+			if err := f.add(row, c, v); err != nil {
 				return err
 			}
 		}
@@ -143,22 +158,20 @@ func (f *fitter) weight(row int) float64 {
 	return f.t.weights[row]
 }
 
-func (f *fitter) add(row, c int, v float64, isTarget bool) error {
+func (f *fitter) add(row, c int, v float64) error {
+	s := &f.found[c]
 	switch {
+	case v != v && s.target && f.task != data.Unlabelled:
+		return f.t.missingError(row, c, untargeted)
+	case v != v && !s.target && f.o.Missing == data.MissingError:
+		return f.t.missingError(row, c, unfilled)
 	case v != v:
-		f.missing[c]++
-		if isTarget && f.task != data.Unlabelled || !isTarget && f.o.Missing == data.MissingError {
-			if isTarget {
-				return f.t.missingError(row, c, untargeted)
-			}
-			return f.t.missingError(row, c, unfilled)
-		}
-	case f.counts[c] != nil:
-		f.counts[c][int(v)] += f.weight(row)
+	case s.levels != nil:
+		s.levels[int(v)] += f.weight(row)
 	default:
-		f.moments[c].add(v, f.weight(row))
-		if f.numbers[c] != nil {
-			return f.addCounted(c, v, f.weight(row), isTarget)
+		s.moments.add(v, f.weight(row))
+		if s.numbers != nil {
+			return f.count(c, v, f.weight(row))
 		}
 	}
 	return nil
@@ -168,16 +181,16 @@ func (f *fitter) add(row, c int, v float64, isTarget bool) error {
 // frequent is searched.
 const maxCountedValues = 100_000
 
-func (f *fitter) addCounted(c int, v, w float64, isTarget bool) error {
-	f.numbers[c][v+0] += w
-	name, n := f.t.columns[c].Name, len(f.numbers[c])
-	switch {
-	case isTarget && n > MaxClasses:
-		return fmt.Errorf("dataset: the target %q has more than %d different values; is this a regression?", name, MaxClasses)
-	case n > maxCountedValues && f.t.columns[c].Missing == 0:
-		f.numbers[c] = nil // and the model has no rule for the column
+func (f *fitter) count(c int, v, w float64) error {
+	s, col := &f.found[c], &f.t.columns[c]
+	s.numbers[v+0] += w
+	switch n := len(s.numbers); {
+	case s.target && n > MaxClasses:
+		return fmt.Errorf("dataset: the target %q has more than %d different values; is this a regression?", col.Name, MaxClasses)
+	case n > maxCountedValues && col.Missing == 0:
+		s.numbers = nil // and the model has no rule for the column
 	case n > maxCountedValues:
-		return fmt.Errorf("dataset: the column %q has more than %d different values; fill missing ones with the mean or the median", name, maxCountedValues)
+		return fmt.Errorf("dataset: the column %q has more than %d different values; fill missing ones with the mean or the median", col.Name, maxCountedValues)
 	}
 	return nil
 }
@@ -221,7 +234,7 @@ func (f *fitter) inputs(ctx context.Context, e *data.Encoding) error {
 			if first := dateNumber(col.Min); first != "" && in.Kind == data.Numeric && dateNumber(col.Max) != "" {
 				e.Notes = append(e.Notes, fmt.Sprintf("input %q has numbers such as %.f, which count as numbers; for dates write %s", in.Name, col.Min, first))
 			}
-			if m := &f.moments[c]; f.o.KeepInputs && f.t.single && !in.Dropped && m.scale() < singleSteps*math.Abs(m.center()) {
+			if m := &f.found[c].moments; f.o.KeepInputs && f.t.single && !in.Dropped && m.scale() < singleSteps*math.Abs(m.center()) {
 				return fmt.Errorf("dataset: input %q varies by about %.3g around %.9g, which single precision cannot tell apart: leave Float32 and the chunk file out, or let inputs be scaled", in.Name, m.scale(), m.center())
 			}
 		}
@@ -253,7 +266,7 @@ func (f *fitter) trainingRows() string {
 const suspectLevels = 20
 
 func (f *fitter) numeric(c int, in *data.Input) {
-	m := &f.moments[c]
+	m := &f.found[c].moments
 	in.Dropped = m.constant()
 	in.Scale = 1
 	if !in.Dropped && !f.o.KeepInputs {
@@ -262,12 +275,7 @@ func (f *fitter) numeric(c int, in *data.Input) {
 }
 
 func (f *fitter) categorical(c int, e *data.Encoding, in *data.Input) {
-	for code, n := range f.counts[c] {
-		if n > 0 {
-			in.Levels = append(in.Levels, f.t.columns[c].Levels[code])
-		}
-	}
-	slices.Sort(in.Levels)
+	in.Levels = f.texts(c)
 	in.Dropped = len(in.Levels) < 2
 	remedy, dates := "drop the column if it identifies rows", !slices.ContainsFunc(in.Levels, func(s string) bool { return !dateText.MatchString(s) })
 	if dates {
@@ -284,45 +292,34 @@ func (f *fitter) fill(ctx context.Context, e *data.Encoding) error {
 	if f.o.Missing == data.MissingError {
 		return nil
 	}
-	var medians []int // inputs
+	var medians []*data.Input
 	for i := range e.Inputs {
 		in := &e.Inputs[i]
-		c := in.Position
+		s := &f.found[in.Position]
 		switch {
 		case in.Dropped:
-			continue
 		case in.Kind == data.Categorical:
-			in.Fill = f.frequentLevel(c, in.Levels)
+			weights := map[string]float64{}
+			for code, n := range s.levels {
+				weights[f.t.columns[in.Position].Levels[code]] = n
+			}
+			level, _ := slices.BinarySearch(in.Levels, frequent(weights))
+			in.Fill = new(float64(level))
 		case f.o.Missing == data.FillMean:
-			v := f.moments[c].center()
-			in.Fill = &v
-		case f.o.Missing == data.FillMostFrequent && f.numbers[c] != nil:
-			v := frequentNumber(f.numbers[c])
-			in.Fill = &v
+			in.Fill = new(s.moments.center())
+		case f.o.Missing == data.FillMostFrequent && s.numbers != nil:
+			in.Fill = new(frequent(s.numbers))
 		case f.o.Missing == data.FillMedian:
-			medians = append(medians, i)
+			medians = append(medians, in)
 		}
 	}
-	return f.medians(ctx, e, medians)
+	return f.medians(ctx, medians)
 }
 
-func (f *fitter) frequentLevel(c int, levels []string) *float64 {
-	best, most := "", 0.0
-	for code, n := range f.counts[c] {
-		level := f.t.columns[c].Levels[code]
-		if n > most || n == most && level < best {
-			best, most = level, n
-		}
-	}
-	i, _ := slices.BinarySearch(levels, best)
-	v := float64(i)
-	return &v
-}
-
-// frequentNumber returns the most frequent number, the smallest if several are.
-func frequentNumber(counts map[float64]float64) float64 {
-	best, most := math.Inf(1), 0.0
-	for v, n := range counts {
+// frequent returns the value with the most weight, the smallest if several have it.
+func frequent[T cmp.Ordered](weights map[T]float64) (best T) {
+	most := 0.0
+	for v, n := range weights {
 		if n > most || n == most && v < best {
 			best, most = v, n
 		}
@@ -341,7 +338,7 @@ func (f *fitter) targets(e *data.Encoding) error {
 			e.Targets = append(e.Targets, target)
 			return f.classes(e, c)
 		}
-		m := &f.moments[c]
+		m := &f.found[c].moments
 		if m.constant() {
 			return fmt.Errorf("dataset: the target %q has the one value %v over the training rows: there is nothing to learn", target.Name, m.min)
 		}
@@ -356,17 +353,9 @@ func (f *fitter) targets(e *data.Encoding) error {
 func (f *fitter) classes(e *data.Encoding, c int) error {
 	col := &f.t.columns[c]
 	if col.Kind == data.Categorical {
-		for code, n := range f.counts[c] {
-			if n > 0 {
-				e.Classes = append(e.Classes, col.Levels[code])
-			}
-		}
-		slices.Sort(e.Classes)
+		e.Classes = f.texts(c)
 	} else {
-		for v := range f.numbers[c] {
-			e.ClassNumbers = append(e.ClassNumbers, v)
-		}
-		slices.SortFunc(e.ClassNumbers, cmp.Compare[float64])
+		e.ClassNumbers = slices.Sorted(maps.Keys(f.found[c].numbers))
 		for _, v := range e.ClassNumbers {
 			name := formatNumber(v)
 			if col.Kind == data.Boolean {
@@ -386,57 +375,37 @@ func (f *fitter) classes(e *data.Encoding, c int) error {
 
 // sparseInputs fits sparse inputs. Its memory grows with the features that occur, not
 // with d.
-func (f *fitter) sparseInputs() *data.SparseInputs {
-	out := &data.SparseInputs{Dim: f.t.sparse.Dim(), Columns: []int32{}, Scales: []float64{}}
+func sparseInputs[T kernel.Float](f *fitter, m *kernel.CSR[T]) *data.SparseInputs {
+	out := &data.SparseInputs{Dim: m.Dim(), Columns: []int32{}, Scales: []float64{}}
 	if f.o.KeepInputs {
 		return out
 	}
-	ms := map[int32]*moments{}
-	n, w := 0.0, 0.0 // the sum of the weights, and that of the row
-	visit := func(col []int32, at func(k int) float64) {
-		for k, c := range col {
-			m := ms[c]
-			if m == nil {
-				m = &moments{}
-				ms[c] = m
+	found, sum := map[int32]*moments{}, 0.0
+	add := func(row int) {
+		w := f.weight(row)
+		sum += w
+		columns, values := m.Row(row)
+		for k, c := range columns {
+			if found[c] == nil {
+				found[c] = &moments{}
 			}
-			m.add(at(k), w)
+			found[c].add(float64(values[k]), w)
 		}
-	}
-	each := func(i int) {
-		w = f.weight(i)
-		n += w
-		sparseRow(f.t.sparse, i, visit)
 	}
 	if f.rows == nil {
-		for i := range f.t.rows {
-			each(i)
+		for row := range f.t.rows {
+			add(row)
 		}
 	}
-	for _, i := range f.rows {
-		each(i)
+	for _, row := range f.rows {
+		add(row)
 	}
-	for c, m := range ms {
-		m.addZeros(n - m.n)
-		if !m.constant() {
-			out.Columns = append(out.Columns, c)
+	for _, c := range slices.Sorted(maps.Keys(found)) {
+		s := found[c]
+		s.addZeros(sum - s.n)
+		if !s.constant() {
+			out.Columns, out.Scales = append(out.Columns, c), append(out.Scales, s.scale())
 		}
-	}
-	slices.Sort(out.Columns)
-	for _, c := range out.Columns {
-		out.Scales = append(out.Scales, ms[c].scale())
 	}
 	return out
-}
-
-// sparseRow calls visit with the columns and values of row i.
-func sparseRow(rows kernel.Rows, i int, visit func(col []int32, at func(k int) float64)) {
-	switch m := rows.(type) {
-	case *kernel.CSR[float64]:
-		col, val := m.Row(i)
-		visit(col, func(k int) float64 { return val[k] })
-	case *kernel.CSR[float32]:
-		col, val := m.Row(i)
-		visit(col, func(k int) float64 { return float64(val[k]) })
-	}
 }

@@ -17,7 +17,8 @@ type input struct {
 	path       string
 	r          *bufio.Reader
 	compressed bool
-	file       *os.File // nil for standard input
+	file       *os.File  // nil for standard input
+	end        io.Closer // of the file or of standard input
 }
 
 // headBytes is the size of the start of a file that detects formats and headers.
@@ -27,7 +28,8 @@ func openFile(ctx context.Context, path string) (*input, error) {
 	in := &input{path: path}
 	var raw io.Reader
 	if path == "-" {
-		raw = newInterruptible(ctx, os.Stdin)
+		stdin := newInterruptible(ctx, os.Stdin)
+		raw, in.end = stdin, stdin
 	} else {
 		if scheme, _, ok := strings.Cut(path, "://"); ok {
 			return nil, &FileError{File: path, Reason: fmt.Sprintf("files are read from disks alone; download the %s address, or pipe it into -", scheme)}
@@ -40,7 +42,7 @@ func openFile(ctx context.Context, path string) (*input, error) {
 			f.Close()
 			return nil, &FileError{File: path, Reason: "it is a directory"}
 		}
-		raw, in.file = f, f
+		raw, in.file, in.end = f, f, f
 	}
 	if err := in.decompress(raw); err != nil {
 		in.close()
@@ -66,9 +68,21 @@ func (in *input) decompress(raw io.Reader) error {
 func (in *input) head() []byte { return headOf(in.r) }
 
 func (in *input) close() {
-	if in.file != nil {
-		in.file.Close()
+	if in.end != nil {
+		in.end.Close()
 	}
+}
+
+// newInterruptible returns a reader of r that ends with ctx, even while a terminal or a pipe
+// blocks. A blocked Read of r then continues in its own goroutine, and its result is lost.
+func newInterruptible(ctx context.Context, r io.Reader) *io.PipeReader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+	}()
+	return out
 }
 
 // randomAccess returns the contents for formats that are read out of order. It is the

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -59,20 +60,16 @@ func (s *selection) step() {
 
 // medians sets Fill of the given inputs to their medians over the training
 // rows, the lower one where there are two.
-func (f *fitter) medians(ctx context.Context, e *data.Encoding, inputs []int) error {
-	// 64 MiB of counts limit the number of columns at once.
-	for len(inputs) > 0 {
-		some := inputs[:min(128, len(inputs))]
-		inputs = inputs[len(some):]
+func (f *fitter) medians(ctx context.Context, inputs []*data.Input) error {
+	for some := range slices.Chunk(inputs, 128) { // whose counts take 64 MiB
 		found := make([]selection, len(some))
-		for i, k := range some {
-			c := e.Inputs[k].Position
-			found[i] = selection{sum: f.moments[c].n / 2, counts: make([]float64, 1<<16)}
+		for i, in := range some {
+			found[i] = selection{sum: f.found[in.Position].moments.n / 2, counts: make([]float64, 1<<16)}
 		}
 		for range 4 {
 			err := f.t.scan(ctx, f.rows, func(row int, cells []float64) error {
-				for i, k := range some {
-					if v := cells[e.Inputs[k].Position]; v == v {
+				for i, in := range some {
+					if v := cells[in.Position]; v == v {
 						found[i].add(v, f.weight(row))
 					}
 				}
@@ -85,9 +82,8 @@ func (f *fitter) medians(ctx context.Context, e *data.Encoding, inputs []int) er
 				found[i].step()
 			}
 		}
-		for i, k := range some {
-			v := unordered(found[i].prefix)
-			e.Inputs[k].Fill = &v
+		for i, in := range some {
+			in.Fill = new(unordered(found[i].prefix))
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // maxCounted is the number of rows up to which duplicates are counted.
@@ -35,7 +36,7 @@ func (s *memoryStore) add(row []float64) error {
 func (s *memoryStore) finish(t *Table) error {
 	p := kernel.NewPoints(t.rows, s.width, slices.Concat(s.blocks...))
 	s.blocks = nil
-	t.cells = kernel.FromRows(p)
+	t.cells, _ = data.NewMemory(p, nil, 0)
 	t.report.Duplicates = -1
 	if t.rows <= maxCounted {
 		t.report.Duplicates = duplicates(p)

@@ -377,7 +377,7 @@ func (t *Table) follow(e *data.Encoding, b *builder, names []string) error {
 	var at []int
 	for c, name := range names {
 		col := &b.cols[c]
-		apart := col.keep && (t.named && !e.Knows(name) || !t.named && len(names) != e.Columns && len(names) != len(e.Inputs))
+		apart := col.keep && (t.named && !slices.Contains(e.ColumnNames(), name) || !t.named && len(names) != e.Columns && len(names) != len(e.Inputs))
 		if !col.weights && !col.dropped && !apart {
 			others, at = append(others, name), append(at, c)
 		}

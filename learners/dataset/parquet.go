@@ -7,11 +7,11 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/bkbtuner/bkb/learners/data"
@@ -19,13 +19,12 @@ import (
 
 // parquetReader is the rowReader of flat Parquet files. Null is missing.
 type parquetReader struct {
-	file   string
-	names  []string
-	cols   []parquetColumn
-	groups []parquet.RowGroup
-	rows   parquet.Rows // of the current group
-	buf    []parquet.Row
-	ready  []parquet.Row
+	file  string
+	names []string
+	cols  []parquetColumn
+	rows  parquet.Rows
+	buf   []parquet.Row
+	ready []parquet.Row
 }
 
 // parquetColumn adds the values of a column to a builder.
@@ -40,27 +39,24 @@ func openParquet(in *input, o *Options) (r rowReader, err error) {
 	if err != nil {
 		return nil, err
 	}
+	defer recoverParquet(in.path, &err)
 	if err := checkParquetFooter(at, size); err != nil {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
-	defer recoverParquet(in.path, &err)
 	f, err := parquet.OpenFile(at, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, &FileError{File: in.path, Reason: "it cannot be read as Parquet", Err: err}
 	}
-	groups := slices.DeleteFunc(f.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
-	p := &parquetReader{file: in.path, groups: groups, buf: make([]parquet.Row, sampleRows)}
-	schema := f.Metadata().Schema[1:] // without the root
-	for i := range schema {
-		s := &schema[i]
-		if s.NumChildren.V > 0 || s.RepetitionType.V == format.Repeated {
-			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is nested; only flat columns can be read", s.Name)}
+	p := &parquetReader{file: in.path, rows: parquet.MultiRowGroup(f.RowGroups()...).Rows(), buf: make([]parquet.Row, sampleRows)}
+	for i, c := range f.Root().Columns() {
+		if !c.Leaf() || c.Repeated() {
+			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is nested; only flat columns can be read", c.Name())}
 		}
-		col, err := newParquetColumn(s)
+		col, err := newParquetColumn(&f.Metadata().Schema[1+i], c.Type())
 		if err != nil {
-			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is of the type %v, which cannot be read; write it as numbers, texts or times", s.Name, err)}
+			return nil, &FileError{File: in.path, Reason: fmt.Sprintf("the column %q is of the type %v, which cannot be read; write it as numbers, texts or times", c.Name(), err)}
 		}
-		p.names, p.cols = append(p.names, s.Name), append(p.cols, col)
+		p.names, p.cols = append(p.names, c.Name()), append(p.cols, col)
 	}
 	if p.names, err = checkNames(p.names); err != nil {
 		return nil, &FileError{File: in.path, Reason: "its columns cannot be used", Err: err}
@@ -69,6 +65,49 @@ func openParquet(in *input, o *Options) (r rowReader, err error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// checkParquetFooter verifies that the description at the end of a Parquet file lies within
+// the file. The library makes lists of the claimed length before it reads them, and a process
+// out of memory cannot recover, so lists that do not fit into the description are refused.
+func checkParquetFooter(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < 12 {
+		return errors.New("it is too short")
+	}
+	if _, err := r.ReadAt(end[:], size-8); err != nil && err != io.EOF {
+		return err
+	}
+	length := int64(binary.LittleEndian.Uint32(end[:]))
+	if string(end[4:]) != "PAR1" {
+		return errors.New("it does not end in PAR1: it is cut off or encrypted")
+	}
+	if length > size-12 || length > maxDescription {
+		return fmt.Errorf("its description of %d bytes is longer than the file", length)
+	}
+	footer := make([]byte, length)
+	if _, err := r.ReadAt(footer, size-8-length); err != nil && err != io.EOF {
+		return err
+	}
+	var p thrift.CompactProtocol
+	if err := thrift.NewDecoder(fittingLists{p.NewReaderFromBytes(footer), len(footer)}).Decode(new(format.FileMetaData)); err != nil {
+		return fmt.Errorf("its description is damaged: %w", err)
+	}
+	return nil
+}
+
+// fittingLists reads Thrift of some bytes, in which an element of a list has one at least.
+type fittingLists struct {
+	thrift.BytesReader
+	bytes int
+}
+
+func (r fittingLists) ReadList() (thrift.List, error) {
+	l, err := r.BytesReader.ReadList()
+	if err == nil && int(l.Size) > r.bytes-r.BytesRead() {
+		err = fmt.Errorf("a list of %d elements ends beyond it", l.Size)
+	}
+	return l, err
 }
 
 // recoverParquet turns a panic of the reader on a broken file into an error.
@@ -99,10 +138,11 @@ func (p *parquetReader) describe(c int, col *columnBuilder) (texts [][]byte) {
 
 func (p *parquetReader) next(b *builder, col0 int) error {
 	b.file, b.line = p.file, 0
-	row, err := p.row()
-	if err != nil {
+	if err := p.fill(); err != nil {
 		return err
 	}
+	row := p.ready[0]
+	p.ready = p.ready[1:]
 	if len(row) != len(p.names) {
 		return &data.CellError{File: p.file, Row: b.next(), Reason: fmt.Sprintf("it has %s of %d", count(len(row), "cell"), len(p.names))}
 	}
@@ -122,60 +162,33 @@ func (p *parquetReader) next(b *builder, col0 int) error {
 	return nil
 }
 
-// row returns the next row, or io.EOF.
-func (p *parquetReader) row() (parquet.Row, error) {
-	if err := p.fill(); err != nil {
-		return nil, err
-	}
-	row := p.ready[0]
-	p.ready = p.ready[1:]
-	return row, nil
-}
-
 // fill reads rows if none is ready. It returns io.EOF at the end.
 func (p *parquetReader) fill() (err error) {
 	defer recoverParquet(p.file, &err)
-	for len(p.ready) == 0 {
-		if p.rows == nil {
-			if len(p.groups) == 0 {
-				return io.EOF
-			}
-			p.rows, p.groups = p.groups[0].Rows(), p.groups[1:]
-		}
-		n, err := p.rows.ReadRows(p.buf)
-		p.ready = p.buf[:n]
-		if errors.Is(err, io.EOF) || err == nil && n == 0 {
-			p.rows.Close()
-			p.rows = nil
-		} else if err != nil {
-			return &FileError{File: p.file, Reason: "it cannot be read", Err: err}
-		}
+	if len(p.ready) > 0 {
+		return nil
+	}
+	n, err := p.rows.ReadRows(p.buf)
+	switch p.ready = p.buf[:n]; {
+	case err != nil && !errors.Is(err, io.EOF):
+		return &FileError{File: p.file, Reason: "it cannot be read", Err: err}
+	case n == 0:
+		return io.EOF
 	}
 	return nil
 }
 
-// logicalTypes are the logical types that older files state as converted types.
-var logicalTypes = map[deprecated.ConvertedType]format.LogicalTypeValue{
-	deprecated.UTF8: &format.StringType{}, deprecated.Enum: &format.EnumType{},
-	deprecated.Date: &format.DateType{}, deprecated.Json: &format.JsonType{}, deprecated.Bson: &format.BsonType{},
-	deprecated.TimeMillis:      &format.TimeType{Unit: format.TimeUnit{Value: &format.MilliSeconds{}}},
-	deprecated.TimeMicros:      &format.TimeType{Unit: format.TimeUnit{Value: &format.MicroSeconds{}}},
-	deprecated.TimestampMillis: &format.TimestampType{Unit: format.TimeUnit{Value: &format.MilliSeconds{}}},
-	deprecated.TimestampMicros: &format.TimestampType{Unit: format.TimeUnit{Value: &format.MicroSeconds{}}},
-	deprecated.Uint8:           &format.IntType{BitWidth: 8}, deprecated.Uint16: &format.IntType{BitWidth: 16},
-	deprecated.Uint32: &format.IntType{BitWidth: 32}, deprecated.Uint64: &format.IntType{BitWidth: 64},
-	deprecated.Int8: &format.IntType{BitWidth: 8, IsSigned: true}, deprecated.Int16: &format.IntType{BitWidth: 16, IsSigned: true},
-	deprecated.Int32: &format.IntType{BitWidth: 32, IsSigned: true}, deprecated.Int64: &format.IntType{BitWidth: 64, IsSigned: true},
-}
-
 // newParquetColumn returns the reader of a column, by its logical and its physical type.
 // The error names a type that has none (Apache Parquet, LogicalTypes.md).
-func newParquetColumn(s *format.SchemaElement) (parquetColumn, error) {
+// Older files have converted types in place of logical ones.
+func newParquetColumn(s *format.SchemaElement, typ parquet.Type) (parquetColumn, error) {
 	logical := s.LogicalType.Value
 	if logical == nil && s.ConvertedType.Valid {
 		if s.ConvertedType.V == deprecated.Decimal {
 			logical = &format.DecimalType{Scale: s.Scale.V, Precision: s.Precision.V}
-		} else if logical = logicalTypes[s.ConvertedType.V]; logical == nil {
+		} else if l := typ.LogicalType(); l != nil {
+			logical = l.Value
+		} else {
 			return parquetColumn{}, errors.New("INTERVAL") // the only other one of a flat column
 		}
 	}

@@ -41,64 +41,61 @@ var delimiterNames = map[string]string{",": "comma", "\t": "tab", ";": "semicolo
 // String returns the report as text.
 func (r *Report) String() string {
 	var b strings.Builder
-	gz := ""
-	if r.Compressed {
-		gz = ", compressed by gzip"
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s "+format+"\n", append([]any{name}, args...)...)
 	}
-	fmt.Fprintf(&b, "files      %s\nformat     %s%s: %s\n", strings.Join(r.Files, ", "), r.Format, gz, r.FormatWhy)
+	line("files", "%s", strings.Join(r.Files, ", "))
+	if r.Compressed {
+		line("format", "%s, compressed by gzip: %s", r.Format, r.FormatWhy)
+	} else {
+		line("format", "%s: %s", r.Format, r.FormatWhy)
+	}
 	if r.Delimiter != "" {
-		name := delimiterNames[r.Delimiter]
-		if name == "" {
-			name = fmt.Sprintf("%q", r.Delimiter)
-		}
-		fmt.Fprintf(&b, "delimiter  %s: %s\n", name, r.DelimiterWhy)
+		line("delimiter", "%s: %s", cmp.Or(delimiterNames[r.Delimiter], strconv.Quote(r.Delimiter)), r.DelimiterWhy)
 	}
 	if r.HeaderWhy != "" {
-		fmt.Fprintf(&b, "header     %s: %s\n", map[bool]string{true: "yes", false: "no"}[r.Header], r.HeaderWhy)
+		line("header", "%s: %s", map[bool]string{true: "yes", false: "no"}[r.Header], r.HeaderWhy)
 	}
-	fmt.Fprintf(&b, "rows       %d\ninputs     %d\n", r.Rows, r.Inputs)
+	line("rows", "%d", r.Rows)
+	line("inputs", "%d", r.Inputs)
 	if r.Stored > 0 {
-		fmt.Fprintf(&b, "stored     %d values, sparse\n", r.Stored)
+		line("stored", "%d values, sparse", r.Stored)
 	}
-	target := "none"
-	if len(r.Target) > 0 {
-		target = strings.Join(r.Target, ", ")
-	}
-	fmt.Fprintf(&b, "target     %s: %s\n", target, r.TargetWhy)
+	line("target", "%s: %s", cmp.Or(strings.Join(r.Target, ", "), "none"), r.TargetWhy)
 	if r.Duplicates > 0 {
-		fmt.Fprintf(&b, "duplicates %d\n", r.Duplicates)
+		line("duplicates", "%d", r.Duplicates)
 	}
 	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note       %s\n", n)
+		line("note", "%s", n)
 	}
 	for _, c := range r.Columns {
-		fmt.Fprintf(&b, "           %s: %s\n", c.Name, c.describe())
+		line("", "%s: %s", c.Name, c.describe())
 	}
 	return b.String()
 }
 
 // Summary says in five lines what was read and how e encodes it.
 func (r *Report) Summary(e *data.Encoding) []string {
-	kinds, missing := map[data.Kind]int{}, map[string]int{}
-	for i := range r.Columns {
-		missing[r.Columns[i].Name] = r.Columns[i].Missing
+	missing := map[string]int{}
+	for _, c := range r.Columns {
+		missing[c.Name] = c.Missing
 	}
-	rules := map[data.Missing][]string{}
-	values := map[data.Missing]int{}
+	kinds, values := map[data.Kind]int{}, map[data.Missing]int{}
+	filled := map[data.Missing][]string{}
 	var dropped, constant []string
 	if len(r.Dropped) > 0 {
 		dropped = append(dropped, quoted(r.Dropped, 8, ", "))
 	}
-	for i := range e.Inputs {
-		in := &e.Inputs[i]
-		if kinds[in.Kind]++; in.Dropped {
+	for _, in := range e.Inputs {
+		kinds[in.Kind]++
+		rule := e.Missing
+		if in.Kind == data.Categorical {
+			rule = data.FillMostFrequent
+		}
+		if in.Dropped {
 			constant = append(constant, in.Name)
 		} else if n := missing[in.Name]; n > 0 {
-			rule := e.Missing
-			if in.Kind == data.Categorical {
-				rule = data.FillMostFrequent
-			}
-			rules[rule], values[rule] = append(rules[rule], in.Name), values[rule]+n
+			filled[rule], values[rule] = append(filled[rule], in.Name), values[rule]+n
 		}
 	}
 	if len(constant) > 0 {
@@ -114,7 +111,7 @@ func (r *Report) Summary(e *data.Encoding) []string {
 		columns = append(columns, "weights in "+strconv.Quote(e.Weights))
 	}
 	var imputed []string
-	for rule, names := range rules {
+	for rule, names := range filled {
 		what := string(rule)
 		if rule == data.FillMostFrequent {
 			what += " value"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Table is raw data as it was read. It has columns of numbers or of categories, with
@@ -13,10 +14,10 @@ import (
 // and safe for concurrent reading.
 type Table struct {
 	rows    int
-	columns []Column // dense ones, targets included
-	targets []int    // indices into columns, in the order asked for
-	named   bool     // the names come from the file
-	cells   kernel.Source
+	columns []Column    // dense ones, targets included
+	targets []int       // indices into columns, in the order asked for
+	named   bool        // the names come from the file
+	cells   data.Source // without targets
 	sparse  kernel.Rows // inputs of sparse tables, *kernel.CSR[float32 or float64]
 	single  bool        // inputs are float32
 	weights []float64   // of the rows, or nil
@@ -99,12 +100,12 @@ const scanBlock = 1024
 // scan calls visit for every row of the dense cells. If rows is not nil, it calls visit
 // only for those rows, which must increase. The cells are valid during the call.
 func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells []float64) error) error {
-	cursor, err := t.cells.Open(ctx)
+	cursor, err := t.cells.OpenPairs(ctx)
 	if err != nil {
 		return err
 	}
 	defer cursor.Close()
-	var block kernel.Rows
+	var block *data.Block
 	buf := make([]float64, len(t.columns))
 	for at := 0; at < t.rows; {
 		if err := ctx.Err(); err != nil {
@@ -116,7 +117,7 @@ func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells 
 		} else if err != nil {
 			return err
 		}
-		for i := range block.Len() {
+		for i := range block.X.Len() {
 			if rows != nil {
 				if len(rows) == 0 {
 					return nil
@@ -126,12 +127,12 @@ func (t *Table) scan(ctx context.Context, rows []int, visit func(row int, cells 
 				}
 				rows = rows[1:]
 			}
-			kernel.CopyRow(buf, block, i)
+			kernel.CopyRow(buf, block.X, i)
 			if err := visit(at+i, buf); err != nil {
 				return err
 			}
 		}
-		at += block.Len()
+		at += block.X.Len()
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
@@ -69,12 +68,7 @@ func (t *Table) keep(ctx context.Context, others, none string, wanted func(row i
 	for i := range out.kept {
 		out.kept[i].Cells = data.Pick(t.kept[i].Cells, kept)
 	}
-	if in, ok := t.cells.(kernel.Resident); ok {
-		out.cells = kernel.FromRows(in.Rows().Select(kept))
-	} else {
-		out.cells, err = keptRows(t.cells, kept)
-	}
-	if err != nil {
+	if out.cells, err = data.Subset(t.cells, kept); err != nil {
 		return nil, err
 	}
 	out.columns = slices.Clone(t.columns)
@@ -106,33 +100,4 @@ func (t *Table) place(row int) (file string, within int) {
 		return "", t.number(row)
 	}
 	return t.parts.at(t.number(row))
-}
-
-// keptRows returns some rows of cells that are not in memory.
-func keptRows(cells kernel.Source, rows []int) (kernel.Source, error) {
-	return data.Subset(withoutTargets{cells}, rows)
-}
-
-// withoutTargets is a source of rows as one of pairs.
-type withoutTargets struct{ kernel.Source }
-
-// Outputs returns 0.
-func (s withoutTargets) Outputs() int { return 0 }
-
-// OpenPairs starts a pass.
-func (s withoutTargets) OpenPairs(ctx context.Context) (data.PairCursor, error) {
-	c, err := s.Open(ctx)
-	return &rowsCursor{c}, err
-}
-
-type rowsCursor struct{ kernel.Cursor }
-
-// Next returns the next rows.
-func (c *rowsCursor) Next(ctx context.Context, max int, reuse *data.Block) (*data.Block, error) {
-	if reuse == nil {
-		reuse = &data.Block{}
-	}
-	var err error
-	reuse.X, err = c.Cursor.Next(ctx, max, reuse.X)
-	return reuse, err
 }
