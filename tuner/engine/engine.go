@@ -66,8 +66,11 @@ const (
 	DefaultIdleTimeout    = 10 * time.Minute
 )
 
-// Engine is the [tuner.Service] in the process, over a store.
+// Engine is the [tuner.Service] in the process, over a store. Its Relay finds the actor of a
+// call's study and passes the call on.
 type Engine struct {
+	tuner.Relay
+
 	store   store.Store
 	options Options
 	ctx     context.Context // for all background work
@@ -99,6 +102,9 @@ func Open(s store.Store, o Options) *Engine {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	t := &Engine{store: s, options: o, inUse: make(map[string]*held), leaving: make(map[string]*held), recalled: make(map[store.StudyID]view.Listed)}
+	t.Pass = func(ctx context.Context, c tuner.Passed, f func(context.Context, tuner.Service) error) error {
+		return t.with(ctx, c.Study, func(a *actor.Actor) error { return f(ctx, a) })
+	}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.env = actor.Environment{
 		Store: s, Processors: actor.NewProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,

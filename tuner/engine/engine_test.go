@@ -99,7 +99,13 @@ func open(t testing.TB, st store.Store, o Options, change func(*study.Spec)) *En
 // snapshot returns the stored study "s".
 func snapshot(t testing.TB, tn *Engine) *study.View {
 	t.Helper()
-	v, err := call(t.Context(), tn, "s", func(a *actor.Actor) (*study.View, error) { return a.Snapshot(t.Context()) })
+	var v *study.View
+	err := tn.with(t.Context(), "s", func(a *actor.Actor) (err error) {
+		if _, err = a.Study(t.Context(), "s"); err == nil { // waits until all is stored
+			v, _, _, err = a.Since(t.Context(), 0)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

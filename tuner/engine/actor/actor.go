@@ -90,7 +90,12 @@ type Environment struct {
 // A call enters this line at one of the three and passes through the rest of it. An actor
 // loads its study once. It retires when the study is dropped from memory, and the next
 // call makes a new one.
+//
+// It implements the calls of a [tuner.Service] about its own study, for which it does not look at
+// the name. The engine answers the others.
 type Actor struct {
+	tuner.Service // nil
+
 	name string
 	env  *Environment
 

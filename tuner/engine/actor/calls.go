@@ -16,8 +16,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
-// Study returns the study as it stands.
-func (a *Actor) Study(ctx context.Context) (v tuner.Study, err error) {
+// Study implements [tuner.Service].
+func (a *Actor) Study(ctx context.Context, _ string) (v tuner.Study, err error) {
 	err = a.log.read(ctx, func(l *state) { v = l.view(a.name, a.id, a.env.Now()) })
 	return v, err
 }
@@ -30,8 +30,8 @@ func (v *state) view(name string, id store.StudyID, now time.Time) tuner.Study {
 // Do decides a command and waits until it is stored.
 func (a *Actor) Do(ctx context.Context, c study.Command) error { return a.log.do(ctx, c) }
 
-// Change decides a command and returns the study as the command left it.
-func (a *Actor) Change(ctx context.Context, c study.Command) (v tuner.Study, err error) {
+// change decides a command and returns the study as the command left it.
+func (a *Actor) change(ctx context.Context, c study.Command) (v tuner.Study, err error) {
 	err = a.log.update(ctx, func(l *state) error {
 		_, err := a.log.decide(ctx, c)
 		if err == nil {
@@ -42,16 +42,42 @@ func (a *Actor) Change(ctx context.Context, c study.Command) (v tuner.Study, err
 	return v, err
 }
 
-// Ask hands out trials.
-func (a *Actor) Ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
+// Pause implements [tuner.Service].
+func (a *Actor) Pause(ctx context.Context, _ string, c study.Pause) (tuner.Study, error) {
+	return a.change(ctx, c)
+}
+
+// Resume implements [tuner.Service].
+func (a *Actor) Resume(ctx context.Context, _ string, c study.Resume) (tuner.Study, error) {
+	return a.change(ctx, c)
+}
+
+// Finish implements [tuner.Service].
+func (a *Actor) Finish(ctx context.Context, _ string, c study.Finish) (tuner.Study, error) {
+	c.Reason = study.FinishedUser
+	return a.change(ctx, c)
+}
+
+// Extend implements [tuner.Service].
+func (a *Actor) Extend(ctx context.Context, _ string, c study.Extend) (tuner.Study, error) {
+	return a.change(ctx, c)
+}
+
+// SetAttributes implements [tuner.Service].
+func (a *Actor) SetAttributes(ctx context.Context, _ string, c study.SetAttributes) error {
+	return a.Do(ctx, c)
+}
+
+// Ask implements [tuner.Service].
+func (a *Actor) Ask(ctx context.Context, _ string, c study.Ask) (tuner.Asked, error) {
 	if c.Count == 0 {
 		c.Count = 1
 	}
 	return a.queue.ask(ctx, c)
 }
 
-// Tell gives a trial its outcome.
-func (a *Actor) Tell(ctx context.Context, c study.Tell) (told tuner.Told, err error) {
+// Tell implements [tuner.Service].
+func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.Told, err error) {
 	err = a.log.update(ctx, func(v *state) error {
 		reply, err := a.queue.decideForWorker(ctx, c)
 		if err != nil {
@@ -67,15 +93,14 @@ func (a *Actor) Tell(ctx context.Context, c study.Tell) (told tuner.Told, err er
 	return told, err
 }
 
-// Report adds intermediate values and says whether to stop the trial.
-func (a *Actor) Report(ctx context.Context, c study.ReportValues) (tuner.Verdict, error) {
+// Report implements [tuner.Service].
+func (a *Actor) Report(ctx context.Context, _ string, c study.ReportValues) (tuner.Verdict, error) {
 	return a.judged(ctx, c, c.Trial, a.log.update)
 }
 
-// Heartbeat renews a lease and says whether to stop the trial. A long-lived service renews
-// the lease in memory at once and in the store with the next commit, because leases begin
+// Heartbeat implements [tuner.Service]. A long-lived service renews the lease in memory at once and in the store with the next commit, because leases begin
 // anew after a restart.
-func (a *Actor) Heartbeat(ctx context.Context, c study.Heartbeat) (tuner.Verdict, error) {
+func (a *Actor) Heartbeat(ctx context.Context, _ string, c study.Heartbeat) (tuner.Verdict, error) {
 	if a.env.LongLived {
 		return a.judged(ctx, c, c.Trial, a.log.updateLater)
 	}
@@ -97,8 +122,13 @@ func (a *Actor) judged(ctx context.Context, c study.Command, trial int, update f
 	return verdict, err
 }
 
-// Make makes a trial by a study.Enqueue or study.Add.
-func (a *Actor) Make(ctx context.Context, c study.Command) (study.Trial, error) {
+// Enqueue implements [tuner.Service].
+func (a *Actor) Enqueue(ctx context.Context, _ string, c study.Enqueue) (study.Trial, error) {
+	return a.queue.make(ctx, c)
+}
+
+// Add implements [tuner.Service].
+func (a *Actor) Add(ctx context.Context, _ string, c study.Add) (study.Trial, error) {
 	return a.queue.make(ctx, c)
 }
 
@@ -108,8 +138,21 @@ func (a *Actor) MakeAll(ctx context.Context, commands []study.Command) (numbers 
 	return a.queue.makeAll(ctx, commands)
 }
 
-// Trial returns a trial including its reports.
-func (a *Actor) Trial(ctx context.Context, number int) (trial study.Trial, err error) {
+// Trial implements [tuner.Service].
+func (a *Actor) Trial(ctx context.Context, _ string, number int) (study.Trial, error) {
+	trial, err := a.trial(ctx, number)
+	return trial.WithoutReports(), err
+}
+
+// Reports implements [tuner.Service].
+func (a *Actor) Reports(ctx context.Context, _ string, number, first, limit int) (reports []study.Report, more bool, err error) {
+	trial, err := a.trial(ctx, number)
+	reports, more = view.Reports(trial, first, limit)
+	return reports, more, err
+}
+
+// trial returns a trial including its reports.
+func (a *Actor) trial(ctx context.Context, number int) (trial study.Trial, err error) {
 	var missing error
 	err = a.log.read(ctx, func(v *state) {
 		var ok bool
@@ -120,8 +163,15 @@ func (a *Actor) Trial(ctx context.Context, number int) (trial study.Trial, err e
 	return trial, errors.Join(err, missing)
 }
 
-// Snapshot returns the stored study.
-func (a *Actor) Snapshot(ctx context.Context) (*study.View, error) { return a.log.snapshot(ctx) }
+// Trials implements [tuner.Service].
+func (a *Actor) Trials(ctx context.Context, _ string, f tuner.Filter) (trials []study.Trial, more bool, err error) {
+	v, err := a.log.snapshot(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	trials, more = view.Trials(v, f)
+	return trials, more, nil
+}
 
 // Since returns the stored study if it is ahead of a position. Otherwise it returns nil and
 // a channel that is closed when that may have changed. end is the position of the study.
@@ -129,8 +179,8 @@ func (a *Actor) Since(ctx context.Context, after study.Position) (v *study.View,
 	return a.log.since(ctx, after)
 }
 
-// Columns returns numbers of trials.
-func (a *Actor) Columns(ctx context.Context, q tuner.ColumnQuery) (out tuner.Columns, err error) {
+// Columns implements [tuner.Service].
+func (a *Actor) Columns(ctx context.Context, _ string, q tuner.ColumnQuery) (out tuner.Columns, err error) {
 	v, err := a.log.snapshot(ctx)
 	if err != nil {
 		return out, err
@@ -172,8 +222,8 @@ func (a *Actor) changedAfter(after study.Position, v *study.View) (rows []int, s
 	return rows, true
 }
 
-// Best recommends trials.
-func (a *Actor) Best(ctx context.Context) (trials []study.Trial, err error) {
+// Best implements [tuner.Service].
+func (a *Actor) Best(ctx context.Context, _ string) (trials []study.Trial, err error) {
 	v, recommended, err := a.queue.recommend(ctx)
 	if err != nil {
 		return nil, err
@@ -191,8 +241,8 @@ func (a *Actor) Best(ctx context.Context) (trials []study.Trial, err error) {
 	return trials, nil
 }
 
-// Diagnose describes the model of the study's proposer.
-func (a *Actor) Diagnose(ctx context.Context) (d surrogate.Diagnosis, err error) {
+// Diagnose implements [tuner.Service].
+func (a *Actor) Diagnose(ctx context.Context, _ string) (d surrogate.Diagnosis, err error) {
 	err = a.queue.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
 		m, can := p.(propose.Diagnoser)
 		if !can {
@@ -208,13 +258,13 @@ func noModel(v *study.View) error {
 	return fmt.Errorf("a model of the proposer %s: %w", v.Spec().Proposer.Name, tuner.ErrUnsupported)
 }
 
-// Predict returns what the model of the study's proposer predicts.
-func (a *Actor) Predict(ctx context.Context, q tuner.PredictQuery) (tuner.Predictions, error) {
+// Predict implements [tuner.Service].
+func (a *Actor) Predict(ctx context.Context, _ string, q tuner.PredictQuery) (tuner.Predictions, error) {
 	m, v, out, err := a.freeze(ctx)
 	if err != nil {
 		return out, err
 	}
-	return view.Predict(ctx, m, v, q, out, a.Best)
+	return view.Predict(ctx, m, v, q, out, func(ctx context.Context) ([]study.Trial, error) { return a.Best(ctx, a.name) })
 }
 
 // freeze returns the model of the study, which is nil if there is none, the study as it
@@ -237,8 +287,8 @@ func (a *Actor) freeze(ctx context.Context) (m *propose.Frozen, v *study.View, o
 	return m, v, out, err
 }
 
-// Importance says how much each parameter matters, by the model and by the data.
-func (a *Actor) Importance(ctx context.Context, q tuner.ImportanceQuery) (tuner.Importance, error) {
+// Importance implements [tuner.Service].
+func (a *Actor) Importance(ctx context.Context, _ string, q tuner.ImportanceQuery) (tuner.Importance, error) {
 	v, err := a.log.snapshot(ctx)
 	if err != nil {
 		return tuner.Importance{}, err

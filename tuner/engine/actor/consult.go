@@ -60,12 +60,6 @@ func resultsOf(p propose.Proposer, v *study.View) results {
 // are none if the proposer cannot recommend any. The proposer is consulted once for the
 // same results, and suggestions are made while the trials are compared.
 func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, err error) {
-	if view, err = q.log.snapshot(ctx); err != nil {
-		return nil, nil, err
-	}
-	if trials, known := q.known(view); known {
-		return view, trials, nil
-	}
 	select { // one call at a time, because the next one needs no more than this one
 	case q.recommending <- struct{}{}:
 		defer func() { <-q.recommending }()
@@ -75,41 +69,30 @@ func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, 
 	if view, err = q.log.snapshot(ctx); err != nil {
 		return nil, nil, err
 	}
-	if trials, known := q.known(view); known {
-		return view, trials, nil
+	if last := q.recommended; last.of == resultsOf(q.log.suggester().proposer, view) {
+		return view, last.trials, nil
 	}
-	var refused error
 	var of results
 	choose := func() []int { return nil }
-	err = q.consult(ctx, func(r propose.Proposer, v *study.View) error {
-		view, of = v, resultsOf(r, v)
-		if recommender, ok := r.(propose.Recommender); ok {
-			choose, refused = recommender.Recommend(ctx, v)
+	err = q.consult(ctx, func(p propose.Proposer, v *study.View) (err error) {
+		view, of = v, resultsOf(p, v)
+		if recommender, ok := p.(propose.Recommender); ok {
+			choose, err = recommender.Recommend(ctx, v)
 		}
-		return nil
+		return err
 	})
-	if err == nil && refused == nil {
-		if trials, refused = chosen(choose); refused == nil {
-			q.recommended.Store(&recommendation{of, trials})
-		}
+	if err == nil {
+		trials, err = chosen(choose)
 	}
-	if view != nil && err != nil && ctx.Err() == nil {
-		refused, err = err, nil // it panicked
+	switch {
+	case err == nil:
+		q.recommended = recommendation{of, trials}
+	case of.proposer == nil || ctx.Err() != nil:
+		return nil, nil, err
+	default:
+		q.env.Logger.Info("the proposer gave no recommendation, so the best measured trials are recommended", "study", q.name, "error", err)
 	}
-	if refused != nil && err == nil {
-		q.env.Logger.Info("the proposer gave no recommendation, so the best measured trials are recommended", "study", q.name, "error", refused)
-		trials = nil
-	}
-	return view, trials, err
-}
-
-// known returns what the proposer recommended for the results of a view, if it did last.
-func (q *queue) known(v *study.View) (trials []int, ok bool) {
-	last := q.recommended.Load()
-	if last == nil || last.of != resultsOf(q.log.suggester().proposer, v) {
-		return nil, false
-	}
-	return last.trials, true
+	return view, trials, nil
 }
 
 // chosen calls choose.

@@ -31,8 +31,8 @@ type queue struct {
 	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
 	consulting atomic.Int32
 
-	recommended  atomic.Pointer[recommendation] // the last one
-	recommending chan struct{}                  // holds a token while trials are compared for the next
+	recommending chan struct{}  // holds a token while a call compares trials
+	recommended  recommendation // the last one, guarded by the token
 }
 
 // errPart explains why a refused ask may have had an effect. The lock is not held while
