@@ -2,22 +2,42 @@ package figure
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
-// extent is the range of an axis, and where its ends are on paper.
+// extent is the range of an axis, the largest value on it, and where its ends are on paper.
 type extent struct {
-	low, high float64
-	log       bool
-	from, to  float64
+	low, high, last float64
+	log             bool
+	from, to        float64
 }
 
-// take widens the range so that it has a value.
-func (e *extent) take(v float64) { e.low, e.high = min(e.low, v), max(e.high, v) }
+// newExtent returns a range that has the marks of an axis, or nothing.
+func newExtent(a Axis) extent {
+	e := extent{low: math.Inf(1), high: math.Inf(-1), log: a.Log}
+	if a.Min < a.Max {
+		e.take(a.Min, a.Max)
+	}
+	for _, m := range a.Marks {
+		e.take(m.At)
+	}
+	return e
+}
+
+// take widens the range so that it has values, of which some may be NaN.
+func (e *extent) take(values ...float64) {
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			e.low, e.high = min(e.low, v), max(e.high, v)
+		}
+	}
+}
 
 // pad makes a range on which all points coincide drawable, and keeps data off the frame.
 func (e *extent) pad() {
 	const share = 0.03
+	e.last = e.high
 	switch {
 	case e.low < e.high:
 	case e.log:
@@ -46,15 +66,18 @@ func (e *extent) share(v float64) float64 {
 // at is where a value is on paper.
 func (e *extent) at(v float64) float64 { return e.from + e.share(v)*(e.to-e.from) }
 
-// has tells whether a value is on the axis, up to rounding.
-func (e *extent) has(v float64) bool { s := e.share(v); return s > -1e-9 && s < 1+1e-9 }
-
-// ticks are the marks of an axis. Those of minor ones have no text.
-func (e *extent) ticks() []Mark {
-	if e.log {
-		return logTicks(e.low, e.high)
+// marks are the ticks of an axis that are within its range, up to rounding. Those of minor
+// ones have no text.
+func (e *extent) marks(a Axis) []Mark {
+	all := slices.Clone(a.Marks)
+	switch {
+	case a.Marks != nil:
+	case e.log:
+		all = logTicks(e.low, e.high)
+	default:
+		all = linearTicks(e.low, e.high)
 	}
-	return linearTicks(e.low, e.high)
+	return slices.DeleteFunc(all, func(m Mark) bool { share := e.share(m.At); return share < -1e-9 || share > 1+1e-9 })
 }
 
 // linearTicks marks about four round numbers, with as many decimals as they need.

@@ -13,21 +13,27 @@ const (
 	outerMargin             = 8
 	titleSize, labelSize    = 12, 10
 	tickSize, smallSize     = 9, 7
-	legendSize, legendRow   = 10, 15
+	least                   = 4.0 // size of a label
+	legendRow               = 15
 	legendGap, legendSample = 14, 18
 	lineWidth, markRadius   = 1.2, 2.5
+	barWidth                = 12
 	tickLength              = 4
 )
 
-// colors are those of the series, in turn.
-var colors = []color.NRGBA{{238, 46, 47, 255}, {0, 140, 72, 255}, {24, 90, 169, 255}, {244, 125, 35, 255}, {102, 44, 145, 255}, {162, 29, 33, 255}, {180, 56, 148, 255}}
+// The colors of the web page for most trials, the best, those that do not count, and others.
+var (
+	Accent = color.NRGBA{0x05, 0x50, 0xae, 255}
+	Best   = color.NRGBA{0xb3, 0x26, 0x1e, 255}
+	Muted  = color.NRGBA{0x57, 0x60, 0x6a, 255}
+	Third  = color.NRGBA{0x1a, 0x7f, 0x37, 255}
+)
 
 var (
+	palette   = []color.NRGBA{{238, 46, 47, 255}, {0, 140, 72, 255}, {24, 90, 169, 255}, {244, 125, 35, 255}, {102, 44, 145, 255}, {162, 29, 33, 255}, {180, 56, 148, 255}}
 	black     = color.NRGBA{A: 255}
 	white     = color.NRGBA{255, 255, 255, 255}
 	gridColor = pale(black)
-	bestColor = color.NRGBA{200, 30, 45, 255} // of the best trials
-	manyColor = color.NRGBA{90, 125, 175, 255}
 )
 
 // pale is a color to be seen through.
@@ -37,14 +43,17 @@ func pale(c color.NRGBA) color.NRGBA { return color.NRGBA{c.R, c.G, c.B, 60} }
 type sheet struct {
 	paper
 	x, y   extent
+	xs, ys []Mark
+	rows   int       // of texts below the x axis
 	letter font.Face // of 100 points, to measure texts
-	legend []entry
+	legend []int     // series
 }
 
-// entry is a series in the legend, with what draws a sample of it around a point.
-type entry struct {
-	name   string
-	sample func(at point)
+// text writes a text that is not empty.
+func (s *sheet) text(at point, text string, size, anchor float64, turned bool) {
+	if text != "" {
+		s.paper.text(at, text, size, anchor, turned)
+	}
 }
 
 // width is that of a text.
@@ -52,26 +61,35 @@ func (s *sheet) width(text string, size float64) float64 {
 	return float64(font.MeasureString(s.letter, text)) / 64 * size / 100
 }
 
-// fitting shortens a text to a width.
+// fitting shortens a text in its middle to a width, because names often differ at their ends.
 func (s *sheet) fitting(text string, size, most float64) string {
-	if s.width(text, size) <= most+1e-9 {
-		return text
-	}
 	letters := []rune(text)
-	for len(letters) > 1 && s.width(string(letters)+"…", size) > most {
-		letters = letters[:len(letters)-1]
+	short := text
+	for n := len(letters) - 1; n > 0 && s.width(short, size) > most+1e-9; n-- {
+		short = string(letters[:(n+1)/2]) + "…" + string(letters[len(letters)-n/2:])
 	}
-	return string(letters) + "…"
+	return short
 }
 
-// at is where a point of the plot is on paper.
-func (s *sheet) at(p point) point { return point{s.x.at(p.X), s.y.at(p.Y)} }
+// label writes a text around a point, smaller if it is wider than most.
+func (s *sheet) label(at point, text string, most float64, turned bool) {
+	size := min(labelSize, max(least, labelSize*most/max(1, s.width(text, labelSize))))
+	s.text(at, s.fitting(text, size, most), size, 0.5, turned)
+}
+
+// widest is the width of the widest text of an axis.
+func (s *sheet) widest(marks []Mark) (w float64) {
+	for _, m := range marks {
+		w = max(w, s.width(m.Text, tickSize))
+	}
+	return w
+}
 
 // through is where points of the plot are on paper.
 func (s *sheet) through(points []point) []point {
 	out := make([]point, len(points))
 	for i, p := range points {
-		out[i] = s.at(p)
+		out[i] = point{s.x.at(p.X), s.y.at(p.Y)}
 	}
 	return out
 }
@@ -84,16 +102,11 @@ func (p *Plot) draw(on paper) error {
 	}
 	s.fill([]point{{0, 0}, {paperWidth, 0}, {paperWidth, paperHeight}, {0, paperHeight}}, white)
 	p.frame(s)
-	p.bars(s)
-	for _, top := range []bool{false, true} {
-		for i, series := range p.Series {
-			if top == (series.Style == Best) {
-				p.series(s, i, series)
-			}
-		}
+	for i := range p.Series {
+		p.series(s, i)
 	}
-	p.upright(s)
-	s.drawLegend()
+	p.texts(s)
+	p.drawLegend(s)
 	return nil
 }
 
@@ -106,116 +119,74 @@ func (p *Plot) layOut(on paper) (*sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sheet{paper: on, letter: letter}
-	s.x = extent{low: math.Inf(1), high: math.Inf(-1), log: p.X.Log}
-	s.y = extent{low: math.Inf(1), high: math.Inf(-1), log: p.Y.Log}
-	for _, series := range p.Series {
+	s := &sheet{paper: on, letter: letter, x: newExtent(p.X), y: newExtent(p.Y), rows: 1}
+	for i, series := range p.Series {
 		d := p.drawable(series)
-		for i, at := range d.at {
+		for k, at := range d.at {
 			s.x.take(at.X)
 			s.y.take(at.Y)
 			if d.low != nil {
-				s.y.take(d.low[i])
-				s.y.take(d.high[i])
+				s.y.take(d.low[k], d.high[k])
 			}
 		}
 		for _, line := range series.Lines {
-			s.x.take(0)
-			s.x.take(float64(len(line) - 1))
-			for _, y := range line {
-				if !math.IsNaN(y) {
-					s.y.take(y)
-				}
-			}
+			s.x.take(0, float64(len(line)-1))
+			s.y.take(line...)
 		}
-	}
-	for _, m := range p.X.Marks {
-		s.x.take(m.At)
-	}
-	for _, m := range p.Y.Marks {
-		s.y.take(m.At)
+		if series.Name != "" && p.visible(series) {
+			s.legend = append(s.legend, i)
+		}
 	}
 	s.x.pad()
 	s.y.pad()
-	s.x.from, s.x.to = outerMargin, paperWidth-outerMargin
+	s.xs, s.ys = s.x.marks(p.X), s.y.marks(p.Y)
+	s.x.from, s.x.to = outerMargin, paperWidth-outerMargin-6 // half a text of a tick
 	s.y.from, s.y.to = paperHeight-outerMargin, outerMargin
 	if p.Title != "" {
 		s.y.to += titleSize + 8
 	}
-	if len(p.Bars) > 0 {
-		s.x.low, s.x.high, s.y.low, s.y.high = 0, 1e-9, -0.6, float64(len(p.Bars))-0.4
-		for _, b := range p.Bars {
-			s.x.high = max(s.x.high, 1.05*b.Value, 1.05*(b.Value+b.Err))
-		}
+	if p.Subtitle != "" {
+		s.y.to += labelSize + 2
 	}
-	if len(p.Ticks) > 0 { // room for the texts
-		s.y.low, s.y.high = min(s.y.low, -0.03), max(s.y.high, 1.03)
-		s.x.high += 0.35
-	}
-	for i, series := range p.Series {
-		if series.Name != "" && (len(series.Lines) > 0 || len(p.drawable(series).at) > 0) {
-			s.legend = append(s.legend, entry{series.Name, p.sample(s, i, series)})
-		}
-	}
-	if rows := len(s.rows()); rows > 0 {
+	if rows := len(p.legendRows(s)); rows > 0 {
 		s.y.from -= legendRow*float64(rows) + legendRow/3.0
 	}
 	if p.X.Label != "" {
 		s.y.from -= labelSize + 4
 	}
-	s.y.from -= tickSize + tickLength + 4
-	if len(p.Names) > 0 {
-		s.y.from -= tickSize // the names stand in two rows
-	}
 	if p.Y.Label != "" {
 		s.x.from += labelSize + 6
 	}
-	if room := 0.0; len(p.Ticks) == 0 {
-		for _, t := range p.marks(s, &p.Y, &s.y) {
-			room = max(room, s.width(t.Text, tickSize))
-		}
+	if room := s.widest(s.ys); room > 0 {
 		s.x.from += min(room, paperWidth/3) + tickLength + 4
 	}
-	s.x.to -= 6 // half a text of a tick
+	last := 0.0
+	for _, t := range p.Texts {
+		if t.X == s.x.last {
+			last = max(last, s.width(t.Text, smallSize))
+		}
+	}
+	s.x.to -= last
+	if p.X.Marks != nil && s.widest(s.xs)*float64(len(s.xs)) > s.x.to-s.x.from {
+		s.rows = 2
+	}
+	s.y.from -= tickSize*float64(s.rows) + tickLength + 4
 	return s, nil
 }
 
-// marks are those of an axis that are within it.
-func (p *Plot) marks(s *sheet, a *Axis, e *extent) (out []Mark) {
-	var all []Mark
-	switch {
-	case a == &p.Y && len(p.Bars) > 0:
-		for i, b := range p.Bars {
-			all = append(all, Mark{float64(len(p.Bars) - 1 - i), b.Name}) // from the top
-		}
-	case a == &p.X && len(p.Names) > 0:
-		for i, name := range p.Names {
-			all = append(all, Mark{float64(i), name})
-		}
-	case len(a.Marks) > 0:
-		all = a.Marks
-	default:
-		all = e.ticks()
-	}
-	for _, m := range all {
-		if e.has(m.At) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// frame draws the title, the grid, and the axes with their texts. A text that would cover the
-// one before is left out, but names stand in two rows.
+// frame draws the titles, the grid, and the axes with their texts. A text that would cover the
+// one before is left out, and names stand in two rows where one has no room for them.
 func (p *Plot) frame(s *sheet) {
 	left, right, bottom, top := s.x.from, s.x.to, s.y.from, s.y.to
-	s.text(point{paperWidth / 2, outerMargin + titleSize/2}, s.fitting(p.Title, titleSize, paperWidth-2*outerMargin), titleSize, 0.5, false)
+	const whole = paperWidth - 2*outerMargin
+	s.text(point{paperWidth / 2, outerMargin + titleSize/2}, s.fitting(p.Title, titleSize, whole), titleSize, 0.5, false)
+	s.label(point{paperWidth / 2, outerMargin + titleSize + 4 + labelSize/2}, p.Subtitle, whole, false)
+
 	below := bottom + tickLength + 2 + tickSize/2.0
-	xs := p.marks(s, &p.X, &s.x)
 	ends := [2]float64{math.Inf(-1), math.Inf(-1)} // of the texts in each row
-	for i, m := range xs {
-		x, row := s.x.at(m.At), 0
-		if m.Text != "" && len(p.Names) == 0 {
+	for i, m := range s.xs {
+		x, row := s.x.at(m.At), i%s.rows
+		if m.Text != "" && p.X.Marks == nil {
 			s.line([]point{{x, bottom}, {x, top}}, 0.5, 0, gridColor)
 		}
 		s.line([]point{{x, bottom}, {x, bottom + m.length()}}, 0.5, 0, black)
@@ -223,37 +194,29 @@ func (p *Plot) frame(s *sheet) {
 		if text == "" {
 			continue
 		}
-		if len(p.Names) > 0 {
-			row = i % 2
-			text = s.fitting(text, tickSize, 2*(right-left)/float64(len(p.Names))-4)
+		if p.X.Marks != nil {
+			share := float64(s.rows)*(right-left)/float64(len(s.xs)) - 4
+			edge := min(x, paperWidth-x) - outerMargin
+			text = s.fitting(text, tickSize, min(share, max(2*edge, share/2)))
 		}
 		half := s.width(text, tickSize) / 2
-		middle := max(half+outerMargin, min(x, paperWidth-outerMargin-half))
-		if middle-half < ends[row]+4 {
-			continue
+		if middle := max(half+outerMargin, min(x, paperWidth-outerMargin-half)); middle-half >= ends[row]+4 {
+			ends[row] = middle + half
+			s.text(point{middle, below + float64(row)*tickSize}, text, tickSize, 0.5, false)
 		}
-		ends[row] = middle + half
-		s.text(point{middle, below + float64(row)*tickSize}, text, tickSize, 0.5, false)
 	}
-	if p.X.Label != "" {
-		below += tickSize/2.0 + 3 + labelSize/2.0
-		if len(p.Names) > 0 {
-			below += tickSize
-		}
-		s.text(point{(left + right) / 2, below}, s.fitting(p.X.Label, labelSize, paperWidth-2*outerMargin), labelSize, 0.5, false)
-	}
+	below += float64(s.rows)*tickSize - tickSize/2.0 + 3 + labelSize/2.0
+	s.label(point{(left + right) / 2, below}, p.X.Label, whole, false)
 	s.line([]point{{left, bottom}, {right, bottom}}, 0.5, 0, black)
-	if p.Y.Label != "" {
-		s.text(point{outerMargin + labelSize/2, (top + bottom) / 2}, s.fitting(p.Y.Label, labelSize, paperHeight-2*outerMargin), labelSize, 0.5, true)
-	}
-	if len(p.Ticks) > 0 {
+	s.label(point{outerMargin + labelSize/2, (top + bottom) / 2}, p.Y.Label, bottom-top, true)
+	if p.Y.Marks != nil && len(s.ys) == 0 {
 		return
 	}
 	s.line([]point{{left, bottom}, {left, top}}, 0.5, 0, black)
 	end := math.Inf(1)
-	for _, m := range p.marks(s, &p.Y, &s.y) {
+	for _, m := range s.ys {
 		y := s.y.at(m.At)
-		if m.Text != "" && len(p.Bars) == 0 {
+		if m.Text != "" && p.Y.Marks == nil {
 			s.line([]point{{left, y}, {right, y}}, 0.5, 0, gridColor)
 		}
 		s.line([]point{{left - m.length(), y}, {left, y}}, 0.5, 0, black)
@@ -264,81 +227,56 @@ func (p *Plot) frame(s *sheet) {
 	}
 }
 
-// bars draws the bars, and their errors as lines.
-func (p *Plot) bars(s *sheet) {
-	half := min(9, 0.3*(s.y.from-s.y.to)/float64(max(1, len(p.Bars))))
-	for i, b := range p.Bars {
-		if math.IsNaN(b.Value) {
-			continue
-		}
-		y := s.y.at(float64(len(p.Bars) - 1 - i))
-		end := s.x.at(b.Value)
-		s.fill([]point{{s.x.from, y - half}, {end, y - half}, {end, y + half}, {s.x.from, y + half}}, colors[2])
-		if b.Err > 0 {
-			low, high := s.x.at(max(0, b.Value-b.Err)), s.x.at(b.Value+b.Err)
-			s.line([]point{{low, y}, {high, y}}, 0.8, 0, black)
-			for _, x := range []float64{low, high} {
-				s.line([]point{{x, y - 3}, {x, y + 3}}, 0.8, 0, black)
-			}
-		}
-	}
-}
-
-// upright draws vertical axes at the names, with the texts of the ticks beside them. A text
-// that would cover another is left out.
-func (p *Plot) upright(s *sheet) {
-	if len(p.Ticks) == 0 {
-		return
-	}
-	for i := range p.Names {
-		s.line(s.through([]point{{float64(i), 0}, {float64(i), 1}}), 0.8, 0, black)
-	}
+// texts writes those beside points.
+func (p *Plot) texts(s *sheet) {
 	var written []point
-	for _, t := range p.Ticks {
-		at := s.at(point{t.X, t.Y})
+	for _, t := range p.Texts {
+		at := s.through([]point{{t.X, t.Y}})[0]
 		free := true
 		for _, other := range written {
 			free = free && (other.X != at.X || math.Abs(other.Y-at.Y) > smallSize)
 		}
 		if free {
 			written = append(written, at)
+			right := at.X + 4 + s.width(t.Text, smallSize)
+			s.fill([]point{{at.X + 2, at.Y - 4}, {right, at.Y - 4}, {right, at.Y + 4}, {at.X + 2, at.Y + 4}}, color.NRGBA{255, 255, 255, 200})
 			s.text(point{at.X + 3, at.Y}, t.Text, smallSize, 0, false)
 		}
 	}
 }
 
-// rows are the entries of the legend in rows that fit.
-func (s *sheet) rows() (rows [][]entry) {
+// legendRows are the series of the legend in rows that fit.
+func (p *Plot) legendRows(s *sheet) (rows [][]int) {
 	used := math.Inf(1)
-	for _, e := range s.legend {
-		w := s.entryWidth(e)
+	for _, i := range s.legend {
+		w := p.entryWidth(s, i)
 		if used+w > paperWidth-2*outerMargin {
 			rows, used = append(rows, nil), 0
 		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], e)
+		rows[len(rows)-1] = append(rows[len(rows)-1], i)
 		used += w + legendGap
 	}
 	return rows
 }
 
-func (s *sheet) entryWidth(e entry) float64 {
-	return min(legendSample+4+s.width(e.name, legendSize), paperWidth-2*outerMargin)
+func (p *Plot) entryWidth(s *sheet, i int) float64 {
+	return min(legendSample+4+s.width(p.Series[i].Name, labelSize), paperWidth-2*outerMargin)
 }
 
 // drawLegend draws the legend below the axes.
-func (s *sheet) drawLegend() {
-	rows := s.rows()
-	for i, row := range rows {
-		y := paperHeight - outerMargin - legendRow*(float64(len(rows)-i)-0.5)
+func (p *Plot) drawLegend(s *sheet) {
+	rows := p.legendRows(s)
+	for k, row := range rows {
+		y := paperHeight - outerMargin - legendRow*(float64(len(rows)-k)-0.5)
 		width := -float64(legendGap)
-		for _, e := range row {
-			width += s.entryWidth(e) + legendGap
+		for _, i := range row {
+			width += p.entryWidth(s, i) + legendGap
 		}
 		x := (paperWidth - width) / 2
-		for _, e := range row {
-			e.sample(point{x + legendSample/2, y})
-			s.text(point{x + legendSample + 4, y}, s.fitting(e.name, legendSize, s.entryWidth(e)-legendSample-4), legendSize, 0, false)
-			x += s.entryWidth(e) + legendGap
+		for _, i := range row {
+			p.sample(s, i, point{x + legendSample/2, y})
+			s.text(point{x + legendSample + 4, y}, s.fitting(p.Series[i].Name, labelSize, p.entryWidth(s, i)-legendSample-4), labelSize, 0, false)
+			x += p.entryWidth(s, i) + legendGap
 		}
 	}
 }

@@ -7,7 +7,17 @@
 //	files, err := plots.WritePNGFiles("sample", "folder")
 package figure
 
-import "fmt"
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bkbtuner/bkb/internal/atomicfile"
+)
 
 // Plots are the plots of one result.
 type Plots []*Plot
@@ -19,28 +29,16 @@ func (l *Plots) Plot(name, title string, x, y Axis) *Plot {
 	return p
 }
 
-// Plot is a plot of results.
+// Plot is a plot of results. The subtitle is written smaller, in a size in which all of it fits.
 type Plot struct {
-	Name, Title string
-	X, Y        Axis
-	Series      []Series
-	// Names, if there are any, stand along the x axis at 0, 1, 2, ….
-	Names []string
-	// Bars, if there are any, are drawn from left to right below each other, with the
-	// first at the top. The plot then has no series.
-	Bars []Bar
-	// Ticks, if there are any, are drawn beside points of the plot.
-	Ticks []Tick
+	Name, Title, Subtitle string
+	X, Y                  Axis
+	Series                []Series
+	Texts                 []Text
 }
 
-// Bar is a number with its name, and a standard error or 0.
-type Bar struct {
-	Name       string
-	Value, Err float64
-}
-
-// Tick is a text beside the point of a vertical axis in the plot.
-type Tick struct {
+// Text stands beside a point of the plot, unless it would cover one before.
+type Text struct {
 	X, Y float64
 	Text string
 }
@@ -51,7 +49,7 @@ type Axis struct {
 	Log   bool
 	// Min and Max, if Min < Max, are the ends of the axis. Points beyond lie at its edge.
 	Min, Max float64
-	// Marks, if there are any, are the only ticks. A linear axis of coordinates has them.
+	// Marks are the only ticks if they are not nil, as for names and coordinates.
 	Marks []Mark
 }
 
@@ -63,6 +61,11 @@ func (a Axis) Within(v float64) float64 {
 	return v
 }
 
+// shows tells whether the axis can show a value.
+func (a Axis) shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
 // Mark is a place on an axis with its text.
 type Mark struct {
 	At   float64
@@ -72,16 +75,18 @@ type Mark struct {
 // Style is how a series is drawn.
 type Style int
 
-// The styles are a line with marks, a line alone, marks alone, a shaded band from Low to
-// High, a broken line, and large marks on top of all others. Bundle has many lines, each
-// through the values of Lines at 0, 1, 2, …. A second Bundle is that of the best.
+// The styles are a line with marks, a line alone, one with steps, a broken one, marks alone,
+// crosses, a shaded band from Low to High, and thick lines. Bundle has many lines, each
+// through the values of Lines at 0, 1, 2, ….
 const (
 	LinePoints Style = iota
 	Line
-	Points
-	Band
+	Stepped
 	Dashed
-	Best
+	Points
+	Crosses
+	Band
+	Bar
 	Bundle
 )
 
@@ -94,8 +99,8 @@ type Series struct {
 	// band.
 	Low, High []float64
 	Style     Style
-	// Color, from 1 on, is that of the series. 0 means the next one.
-	Color int
+	// Color is that of the series. Without one it has the next of a palette.
+	Color color.NRGBA
 	// Lines are those of a Bundle, with NaN for a gap.
 	Lines [][]float64
 }
@@ -112,4 +117,55 @@ func (p *Plot) Add(s Series) *Plot {
 	}
 	p.Series = append(p.Series, s)
 	return p
+}
+
+// Empty tells whether the plot has no point that its axes can show.
+func (p *Plot) Empty() bool {
+	for _, s := range p.Series {
+		if p.visible(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Plot) visible(s Series) bool { return len(s.Lines) > 0 || len(p.drawable(s).at) > 0 }
+
+// WritePNGFiles writes every plot that has points as folder/name-plot.png, with a number after
+// a name that another plot has. It creates the folder. It returns the files written.
+func (l Plots) WritePNGFiles(name, folder string) ([]string, error) {
+	return l.write(name, folder, ".png", (*Plot).WritePNG)
+}
+
+// WriteSVGFiles is [Plots.WritePNGFiles] for SVG.
+func (l Plots) WriteSVGFiles(name, folder string) ([]string, error) {
+	return l.write(name, folder, ".svg", (*Plot).WriteSVG)
+}
+
+func (l Plots) write(name, folder, ending string, draw func(*Plot, io.Writer) error) (files []string, err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	taken := make(map[string]bool) // in lower case, as some systems compare names
+	for _, p := range l {
+		if p.Empty() {
+			continue
+		}
+		text := name + "-" + p.Name
+		for k := 2; taken[strings.ToLower(text)]; k++ {
+			text = fmt.Sprintf("%s-%s~%d", name, p.Name, k)
+		}
+		taken[strings.ToLower(text)] = true
+		file := atomicfile.Name(text) + ending
+		if err := atomicfile.WriteIn(root, file, 0o644, func(out io.Writer) error { return draw(p, out) }); err != nil {
+			return files, err
+		}
+		files = append(files, filepath.Join(folder, file))
+	}
+	return files, nil
 }

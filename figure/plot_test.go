@@ -16,11 +16,11 @@ import (
 func cloud(n int) *Plot {
 	rng := rand.New(rand.NewPCG(3, 1))
 	p := &Plot{Name: "cloud", Title: "Cloud", X: Axis{Label: "x", Marks: []Mark{{0, "low"}, {1, "high"}}}, Y: Axis{Label: "y"}}
-	s := Series{Name: "all", Style: Points, Color: 3}
+	s := Series{Name: "all", Style: Points, Color: Accent}
 	for range n {
 		s.X, s.Y = append(s.X, rng.Float64()), append(s.Y, rng.NormFloat64())
 	}
-	return p.Add(Series{Name: "best", Style: Best, X: []float64{0.5}, Y: []float64{0}}).Add(s)
+	return p.Add(s).Add(Series{Name: "best", Style: Points, Color: Best, X: []float64{0.5}, Y: []float64{0}})
 }
 
 func svgOf(t *testing.T, p *Plot) string {
@@ -36,13 +36,13 @@ func svgOf(t *testing.T, p *Plot) string {
 // marks of their own. The best point is drawn last and in its color.
 func TestManyPoints(t *testing.T) {
 	few, many := svgOf(t, cloud(manyPoints)), svgOf(t, cloud(100_000))
-	if strings.Contains(few, "<image") || strings.Count(few, "<path") < manyPoints {
-		t.Errorf("%d points: %d paths", manyPoints, strings.Count(few, "<path"))
+	if strings.Contains(few, "<image") || strings.Count(few, "<circle") < manyPoints {
+		t.Errorf("%d points: %d circles", manyPoints, strings.Count(few, "<circle"))
 	}
 	if strings.Count(many, "<image") != 1 || len(many) > 1<<20 {
 		t.Errorf("100,000 points: %d bytes, %d images", len(many), strings.Count(many, "<image"))
 	}
-	if strings.LastIndex(many, "C81E2D") < strings.LastIndex(many, "<image") || !strings.Contains(many, ">low<") || !strings.Contains(many, "sans-serif") {
+	if strings.LastIndex(many, "B3261E") < strings.LastIndex(many, "<image") || !strings.Contains(many, ">low<") || !strings.Contains(many, "sans-serif") {
 		t.Error("the best point is under the others, or a tick or the typeface is missing")
 	}
 	var b bytes.Buffer
@@ -59,7 +59,7 @@ func TestManyPoints(t *testing.T) {
 	red := 0
 	for y := range img.Bounds().Dy() {
 		for x := range img.Bounds().Dx() {
-			if r, g, bl, _ := img.At(x, y).RGBA(); r>>8 == 200 && g>>8 == 30 && bl>>8 == 45 {
+			if r, g, bl, _ := img.At(x, y).RGBA(); r>>8 == 0xb3 && g>>8 == 0x26 && bl>>8 == 0x1e {
 				red++
 			}
 		}
@@ -72,9 +72,9 @@ func TestManyPoints(t *testing.T) {
 // TestBundle draws lines, few and many, with gaps.
 func TestBundle(t *testing.T) {
 	lines := func(n int) *Plot {
-		p := &Plot{Name: "lines", Names: []string{"a", "b", "c"}, Ticks: []Tick{{0, 0, "bottom"}, {2, 1, "top"}}}
+		p := &Plot{Name: "lines", X: Axis{Marks: []Mark{{0, "a"}, {1, "b"}, {2, "c"}}}, Texts: []Text{{0, 0, "bottom"}, {2, 1, "top"}}}
 		var s Series
-		s.Name, s.Style = "all", Bundle
+		s.Name, s.Style, s.Color = "all", Bundle, Accent
 		for k := range n {
 			u := float64(k) / float64(n)
 			s.Lines = append(s.Lines, []float64{u, math.NaN(), 1 - u}, []float64{u, u, u})
@@ -167,13 +167,43 @@ func TestLegendBelow(t *testing.T) {
 	}
 }
 
-// TestBars draws bars with errors.
+// TestBars draws bars, each beside its name.
 func TestBars(t *testing.T) {
-	p := &Plot{Name: "bars", Bars: []Bar{{"first", 0.75, 0.125}, {"second", 0.25, 0}}}
-	if text := svgOf(t, p); !strings.Contains(text, ">first<") || !strings.Contains(text, ">second<") {
-		t.Error("a name is missing")
+	p := &Plot{Name: "bars", Y: Axis{Marks: []Mark{{0, "first"}, {1, "second"}}}}
+	p.Add(Series{Style: Bar, X: []float64{0, 0.75}, Y: []float64{0, 0}}).Add(Series{Style: Bar, X: []float64{0, 0.25}, Y: []float64{1, 1}})
+	if text := svgOf(t, p); !strings.Contains(text, ">first<") || !strings.Contains(text, ">second<") || strings.Count(text, `stroke-width="12"`) != 2 {
+		t.Error("a name or a bar is missing")
 	}
-	if !(&Plot{Bars: []Bar{{"none", math.NaN(), 0}}}).Empty() {
-		t.Error("a bar of no length is drawn")
+}
+
+// TestLongNames checks that the whole subtitle is written, and that names of an axis do not
+// cover each other and keep their ends.
+func TestLongNames(t *testing.T) {
+	name := strings.Repeat("a-long-name-", 10) + "the-end"
+	p := &Plot{Name: "names", Title: "Best so far", Subtitle: name, Y: Axis{Marks: []Mark{}}}
+	for i := range 9 {
+		p.X.Marks = append(p.X.Marks, Mark{float64(i), fmt.Sprintf("model.encoder.layers.%d", i)})
+	}
+	text := svgOf(t, p.Add(Series{Style: Line, X: []float64{0, 8}, Y: []float64{0, 1}}))
+	if !strings.Contains(text, ">"+name+"<") {
+		t.Error("the subtitle is cut")
+	}
+	letter, err := face(100, 72)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sheet{letter: letter}
+	ends := map[string]float64{} // by height
+	for i := range 9 {
+		m := regexp.MustCompile(fmt.Sprintf(`<text x="([-\d.]+)" y="([-\d.]+)"[^>]*>([^<]*%d)<`, i)).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("the name of mark %d is missing", i)
+		}
+		x, err := strconv.ParseFloat(m[1], 64)
+		half := s.width(m[3], tickSize) / 2
+		if last, ok := ends[m[2]]; err != nil || ok && x-half < last || x-half < 0 || x+half > paperWidth {
+			t.Errorf("%q at %g covers the one before, or the margin", m[3], x)
+		}
+		ends[m[2]] = x + half
 	}
 }

@@ -1,8 +1,17 @@
 package figure
 
 import (
+	"image"
 	"image/color"
 	"math"
+)
+
+// manyPoints and manyLines are the numbers from which on points and lines are drawn as an
+// image of their density. Marks would cover each other, and an SVG would have a node for
+// each.
+const (
+	manyPoints = 5000
+	manyLines  = 200
 )
 
 // look is how a series is drawn.
@@ -13,92 +22,88 @@ type look struct {
 	shape       int // of marks
 }
 
-func (p *Plot) look(i int, s Series, points int) look {
-	if s.Style == Bundle {
-		of := manyColor
-		if i > 0 {
-			of = bestColor
-		}
-		return look{color: of, line: true, width: 0.6}
+// look returns how series i is drawn, which has some points.
+func (p *Plot) look(i, points int) look {
+	s := p.Series[i]
+	l := look{color: s.Color, shape: i % 4, width: lineWidth}
+	if l.color.A == 0 {
+		l.color = palette[i%len(palette)]
+		l.dash = []float64{0, 6, 9, 12}[min(i/len(palette), 3)]
+	} else {
+		l.shape = 0
 	}
-	if s.Color > 0 {
-		i = s.Color - 1
+	switch s.Style {
+	case Points, Crosses:
+		l.marks = true
+	case LinePoints:
+		l.line, l.marks = true, true
+	case Dashed:
+		l.line, l.dash = true, 3
+	case Bar:
+		l.line, l.width = true, barWidth
+	case Bundle:
+		l.line, l.width = true, 0.6
+	default:
+		l.line, l.marks = true, points == 1 // a line of one point is not to be seen
 	}
-	l := look{color: colors[i%len(colors)], shape: i, width: lineWidth}
-	l.line = s.Style == LinePoints || s.Style == Line || s.Style == Dashed
-	l.marks = s.Style == LinePoints || s.Style == Points || points == 1 // a line of one point is not to be seen
-	if round := i / len(colors); round > 0 {
-		l.dash = 3 * float64(1+round)
-	}
-	if s.Style == Dashed {
-		l.dash = 3
+	if s.Style == Crosses {
+		l.shape = 4
 	}
 	return l
 }
 
 // mark draws a mark on paper. Its shape goes with the series.
 func (s *sheet) mark(at point, l look) {
-	switch l.shape % 4 {
+	switch l.shape {
 	case 0:
 		s.disc(at, markRadius, l.color)
 	case 1:
 		s.fill(regular(at, 1.25*markRadius, 4, math.Pi/4), l.color)
 	case 2:
 		s.fill(regular(at, 1.35*markRadius, 3, -math.Pi/2), l.color)
-	default:
+	case 3:
 		s.fill(regular(at, 1.3*markRadius, 4, 0), l.color)
+	default:
+		const r = 2.5
+		s.line([]point{{at.X - r, at.Y - r}, {at.X + r, at.Y + r}}, lineWidth, 0, l.color)
+		s.line([]point{{at.X - r, at.Y + r}, {at.X + r, at.Y - r}}, lineWidth, 0, l.color)
 	}
 }
 
-// sample draws a sample of a series for the legend.
-func (p *Plot) sample(s *sheet, i int, series Series) func(at point) {
-	l := p.look(i, series, len(series.X))
-	return func(at point) {
-		left, right := at.X-legendSample/2, at.X+legendSample/2
-		switch {
-		case series.Style == Best:
-			s.disc(at, 3.8, bestColor)
-		case series.Style == Band:
-			s.fill([]point{{left, at.Y - 5}, {right, at.Y - 5}, {right, at.Y + 5}, {left, at.Y + 5}}, pale(l.color))
-		default:
-			if l.line {
-				s.line([]point{{left, at.Y}, {right, at.Y}}, lineWidth, l.dash, l.color)
-			}
-			if l.marks {
-				s.mark(at, l)
-			}
-		}
+// sample draws a sample of a series around a point.
+func (p *Plot) sample(s *sheet, i int, at point) {
+	l := p.look(i, len(p.Series[i].X))
+	left, right := at.X-legendSample/2, at.X+legendSample/2
+	if p.Series[i].Style == Band {
+		s.fill([]point{{left, at.Y - 5}, {right, at.Y - 5}, {right, at.Y + 5}, {left, at.Y + 5}}, pale(l.color))
+		return
+	}
+	if l.line {
+		s.line([]point{{left, at.Y}, {right, at.Y}}, max(l.width, lineWidth), l.dash, l.color)
+	}
+	if l.marks {
+		s.mark(at, l)
 	}
 }
 
-// series draws one series.
-func (p *Plot) series(s *sheet, i int, series Series) {
+// series draws series i.
+func (p *Plot) series(s *sheet, i int) {
+	series := p.Series[i]
 	d := p.drawable(series)
-	l := p.look(i, series, len(d.at))
+	l := p.look(i, len(d.at))
+	on := s.through(d.at)
 	switch {
-	case len(series.Lines) > manyLines || series.Style == Points && len(d.at) > manyPoints:
-		s.density(d.at, series.Lines, l.color)
-		return
-	case series.Style == Bundle:
-		for _, line := range series.Lines {
-			for _, part := range unbroken(line) {
-				s.line(s.through(part), l.width, 0, l.color)
-			}
-		}
-		return
-	case len(d.at) == 0:
+	case len(series.Lines) > manyLines || !l.line && len(on) > manyPoints:
+		s.density(on, series.Lines, l.color)
 		return
 	case series.Style == Band:
 		s.fill(s.through(d.outline()), pale(l.color))
 		return
 	}
-	on := s.through(d.at)
-	if series.Style == Best { // with a white rim
-		for _, at := range on {
-			s.disc(at, 5.2, white)
-			s.disc(at, 3.8, bestColor)
+	for _, line := range series.Lines {
+		for _, part := range unbroken(line) {
+			s.line(s.through(part), l.width, 0, l.color)
 		}
-		return
 	}
 	if l.line && len(on) > 1 {
 		s.line(on, l.width, l.dash, l.color)
@@ -140,21 +145,22 @@ type drawn struct {
 
 // drawable returns the points of a series that the axes can show.
 func (p *Plot) drawable(s Series) (d drawn) {
-	shows := func(a Axis, v float64) bool {
-		return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
-	}
 	for i, x := range s.X {
 		y := s.Y[i]
-		if !shows(p.X, x) || !shows(p.Y, y) {
+		if !p.X.shows(x) || !p.Y.shows(y) {
 			continue
 		}
 		if s.Low != nil {
-			if !shows(p.Y, s.Low[i]) || !shows(p.Y, s.High[i]) {
+			if !p.Y.shows(s.Low[i]) || !p.Y.shows(s.High[i]) {
 				continue
 			}
 			d.low, d.high = append(d.low, p.Y.Within(s.Low[i])), append(d.high, p.Y.Within(s.High[i]))
 		}
-		d.at = append(d.at, point{p.X.Within(x), p.Y.Within(y)})
+		at := point{p.X.Within(x), p.Y.Within(y)}
+		if n := len(d.at); s.Style == Stepped && n > 0 {
+			d.at = append(d.at, point{at.X, d.at[n-1].Y})
+		}
+		d.at = append(d.at, at)
 	}
 	return d
 }
@@ -170,17 +176,62 @@ func (d drawn) outline() (out []point) {
 	return out
 }
 
-// Empty tells whether the plot has no point that its axes can show.
-func (p *Plot) Empty() bool {
-	for _, b := range p.Bars {
-		if !math.IsNaN(b.Value) {
-			return false
+// density draws points on paper, or lines with values at 0, 1, … and NaN for a gap, as the
+// density of what covers each pixel.
+func (s *sheet) density(points []point, lines [][]float64, of color.NRGBA) {
+	k := s.scale()
+	w, h := int((s.x.to-s.x.from)*k), int((s.y.from-s.y.to)*k)
+	if w < 1 || h < 1 {
+		return
+	}
+	counts := make([]float64, w*h)
+	add := func(x, y int) {
+		if x >= 0 && x < w && y >= 0 && y < h {
+			counts[y*w+x]++
 		}
 	}
-	for _, s := range p.Series {
-		if len(s.Lines) > 0 || len(p.drawable(s).at) > 0 {
-			return false
+	for _, at := range points {
+		x, y := int(math.Round((at.X-s.x.from)*k)), int(math.Round((at.Y-s.y.to)*k))
+		for d := range 4 {
+			add(x+d%2, y+d/2)
 		}
 	}
-	return true
+	for _, line := range lines {
+		for i := range len(line) - 1 {
+			x0, x1 := (s.x.at(float64(i))-s.x.from)*k, (s.x.at(float64(i+1))-s.x.from)*k
+			y0, y1 := (s.y.at(line[i])-s.y.to)*k, (s.y.at(line[i+1])-s.y.to)*k
+			if math.IsNaN(y0) || math.IsNaN(y1) {
+				continue
+			}
+			steep := max(math.Abs(y1-y0)/(x1-x0), 1) // a steep line covers several rows of a column
+			for x := math.Ceil(x0); x < x1; x++ {
+				y := y0 + (y1-y0)*(x-x0)/(x1-x0)
+				for dy := -steep / 2; dy < steep/2; dy++ {
+					add(int(x), int(math.Round(y+dy)))
+				}
+			}
+		}
+	}
+	s.image(point{s.x.from, s.y.to}, shades(counts, w, h, of))
+}
+
+// shades shows the logarithm of counts as opacity in 48 steps, which compress well.
+func shades(counts []float64, w, h int, of color.NRGBA) image.Image {
+	const steps, least = 48, 0.16
+	most := 0.0
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	tones := color.Palette{color.NRGBA{}}
+	for k := 1; k <= steps; k++ {
+		alpha := least + (0.95-least)*float64(k)/steps
+		tones = append(tones, color.NRGBA{of.R, of.G, of.B, uint8(255 * alpha)})
+	}
+	img := image.NewPaletted(image.Rect(0, 0, w, h), tones)
+	for i, n := range counts {
+		if n > 0 {
+			img.Pix[i] = uint8(1 + int(math.Round((steps-1)*math.Log1p(n)/math.Log1p(most))))
+		}
+	}
+	return img
 }

@@ -57,7 +57,7 @@ func TestPlots(t *testing.T) {
 	if got := p.drawable(p.Series[2]); len(got.at) != 2 {
 		t.Errorf("%d points of a band with a 0 on a logarithmic axis, want 2", len(got.at))
 	}
-	one := (&Plot{Name: "one", Names: []string{"a"}}).Add(Series{X: []float64{0}, Y: []float64{3}, Style: Points})
+	one := (&Plot{Name: "one", X: Axis{Marks: []Mark{{0, "a"}}}}).Add(Series{X: []float64{0}, Y: []float64{3}, Style: Points})
 	if same(whole, decode(one)) {
 		t.Error("a point alone is drawn like the rest")
 	}

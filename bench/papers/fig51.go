@@ -178,7 +178,7 @@ func boxPlot(r *report.Result, t *report.Table, name, title string) {
 	x := make([]float64, len(t.Rows))
 	for i, row := range t.Rows {
 		x[i] = float64(i)
-		p.Names = append(p.Names, row[0].(string))
+		p.X.Marks = append(p.X.Marks, figure.Mark{At: float64(len(p.X.Marks)), Text: row[0].(string)})
 	}
 	p.Add(figure.Series{Name: "mean, 5 … 95 %", X: x, Y: t.Float("mean"), Low: t.Float("5 %"), High: t.Float("95 %"), Style: figure.Points})
 	p.Add(figure.Series{Name: "median, quartiles", X: x, Y: t.Float("median"), Low: t.Float("25 %"), High: t.Float("75 %"), Style: figure.Points})

@@ -20,38 +20,62 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// studyPlots draws a study with the colours and words of the web page.
 type studyPlots struct {
-	svc     tuner.Service
-	view    tuner.Study
-	columns tuner.Columns
-	best    []study.Trial // recommended
-	keeping bool          // a completed trial keeps the constraints
-	drawn   figure.Plots
+	svc        tuner.Service
+	view       tuner.Study
+	columns    tuner.Columns
+	objectives []study.Objective
+	// Of each objective, the values of completed trials, and the finite ones of those that may
+	// be the best, by trial. Others are NaN. Trials that break a constraint count only if no
+	// trial keeps them.
+	values, results [][]float64
+	drawn           figure.Plots
 }
 
 // newStudyPlots reads what the plots of a study need.
 func newStudyPlots(ctx context.Context, svc tuner.Service, view tuner.Study) (*studyPlots, error) {
-	p := &studyPlots{svc: svc, view: view}
+	p := &studyPlots{svc: svc, view: view, objectives: view.Spec.Objectives}
 	var err error
-	if p.best, err = svc.Best(ctx, view.Name); err != nil {
-		return nil, err
-	}
 	p.columns, err = svc.Columns(ctx, view.Name, tuner.ColumnQuery{Names: []string{"state", "feasible", "value/", "report/", "mean/", "parameter/"}})
 	if err != nil {
 		return nil, err
 	}
+	keeping := false
 	for i := range p.columns.Rows {
-		p.keeping = p.keeping || p.feasible(i)
+		keeping = keeping || p.feasible(i)
+	}
+	for _, o := range p.objectives {
+		column := p.columns.Find("value/" + o.Name)
+		values, results := make([]float64, p.columns.Rows), make([]float64, p.columns.Rows)
+		for i := range values {
+			values[i] = math.NaN()
+			if p.state(i) == study.Completed {
+				values[i] = column.At(i)
+			}
+			results[i] = values[i]
+			if keeping && !p.feasible(i) || math.IsInf(values[i], 0) {
+				results[i] = math.NaN()
+			}
+		}
+		p.values, p.results = append(p.values, values), append(p.results, results)
 	}
 	return p, nil
 }
 
-// The most characters of a study in a title, and of a mark among the lines.
-const titleName, markText = 32, 14
+// state is that of a trial.
+func (p *studyPlots) state(i int) study.TrialState {
+	return study.TrialState(p.columns.Find("state").At(i))
+}
 
-// plot adds a plot, with the study in its title.
+// feasible reports whether a trial completed and keeps the constraints.
+func (p *studyPlots) feasible(i int) bool { return p.columns.Find("feasible").At(i) == 1 }
+
+// plot adds a plot with the name of the study.
 func (p *studyPlots) plot(name, title string, x, y figure.Axis) *figure.Plot {
-	return p.drawn.Plot(name, title+" · "+cli.Middle(p.view.Name, titleName), x, y)
+	plot := p.drawn.Plot(name, title, x, y)
+	plot.Subtitle = p.view.Name
+	return plot
 }
 
 // plotKinds are the kinds of plots, in their order.
@@ -70,7 +94,7 @@ func (p *studyPlots) draw(ctx context.Context, kind string) error {
 	case "front":
 		p.front()
 	}
-	for j := range p.view.Spec.Objectives {
+	for j := range p.objectives {
 		switch kind {
 		case "history":
 			p.history(j)
@@ -81,50 +105,12 @@ func (p *studyPlots) draw(ctx context.Context, kind string) error {
 	return nil
 }
 
-// value returns the objective of a completed trial, or the last report of a pruned one. It
-// is NaN for others.
-func (p *studyPlots) value(objective, i int) (v float64, s study.TrialState) {
-	name := p.view.Spec.Objectives[objective].Name
-	switch s = study.TrialState(p.columns.Find("state").At(i)); s {
-	case study.Completed:
-		return p.columns.Find("value/" + name).At(i), s
-	case study.Pruned:
-		return p.columns.Find("report/" + name).At(i), s
-	default:
-		return math.NaN(), s
-	}
-}
-
-// feasible reports whether a trial completed and keeps the constraints.
-func (p *studyPlots) feasible(i int) bool { return p.columns.Find("feasible").At(i) == 1 }
-
-// result returns the objective of a trial that may be the best, or NaN. Trials that break a
-// constraint count only if no trial keeps them.
-func (p *studyPlots) result(objective, i int) float64 {
-	v, s := p.value(objective, i)
-	if s != study.Completed || p.keeping && !p.feasible(i) || math.IsInf(v, 0) {
-		return math.NaN()
-	}
-	return v
-}
-
 // name is that of a plot of an objective. The first objective needs no mention.
 func (p *studyPlots) name(kind string, objective int) string {
 	if objective == 0 {
 		return kind
 	}
-	return kind + "-" + p.view.Spec.Objectives[objective].Name
-}
-
-// axis is that of an objective, for the values of completed trials.
-func (p *studyPlots) axis(objective int) figure.Axis {
-	var values []float64
-	for i := range p.columns.Rows {
-		if v, s := p.value(objective, i); s == study.Completed {
-			values = append(values, v)
-		}
-	}
-	return axisOf(p.view.Spec.Objectives[objective], values)
+	return kind + "-" + p.objectives[objective].Name
 }
 
 // axisOf is an axis for values of an objective, by the rule of the page. It is logarithmic if
@@ -143,110 +129,120 @@ func axisOf(o study.Objective, values []float64) figure.Axis {
 	if axis.Log || n <= 20 {
 		return axis
 	}
-	edge, quantile := "upper", values[int(0.98*float64(n-1))]
+	quantile := values[int(0.98*float64(n-1))]
 	far, near := high-quantile, quantile-low
 	if o.Direction == study.Maximize {
-		edge, quantile = "lower", values[int(0.02*float64(n))]
+		quantile = values[int(0.02*float64(n))]
 		far, near = quantile-low, high-quantile
 	}
 	if far <= 2*near || near <= 0 {
 		return axis
 	}
-	if o.Direction == study.Maximize {
-		low = quantile - 0.1*near
-	} else {
-		high = quantile + 0.1*near
+	return upTo(axis, o.Direction, values, quantile, 0.1*near)
+}
+
+// upTo ends an axis some way on the worse side of a value. Its label counts the values beyond.
+func upTo(axis figure.Axis, d study.Direction, sorted []float64, worst, way float64) figure.Axis {
+	low, high, edge := sorted[0], min(worst+way, sorted[len(sorted)-1]), "upper"
+	if d == study.Maximize {
+		low, high, edge = max(worst-way, sorted[0]), sorted[len(sorted)-1], "lower"
 	}
 	beyond := 0
-	for _, v := range values {
+	for _, v := range sorted {
 		if v < low || v > high {
 			beyond++
 		}
 	}
-	axis.Min, axis.Max = low, high
-	axis.Label = fmt.Sprintf("%s (%d far values at the %s edge)", o.Name, beyond, edge)
+	if beyond > 0 {
+		axis.Min, axis.Max = low, high
+		axis.Label = fmt.Sprintf("%s (%s at the %s edge)", axis.Label, cli.CountText(beyond, "far value"), edge)
+	}
 	return axis
 }
 
-// points returns completed and pruned trials at abscissas, and the recommended ones. at
-// returns NaN for a trial that has none.
-func (p *studyPlots) points(objective int, at func(i int) float64) []figure.Series {
-	completed := figure.Series{Name: "completed", Style: figure.Points, Color: 3}
-	breaking := figure.Series{Name: "breaks a constraint", Style: figure.Points, Color: 2}
-	pruned := figure.Series{Name: "pruned, last report", Style: figure.Points}
-	best := figure.Series{Name: "best", Style: figure.Best}
-	for i := range p.columns.Rows {
-		v, s := p.value(objective, i)
-		x := at(i)
-		switch {
-		case math.IsNaN(v) || math.IsNaN(x):
-			continue
-		case s == study.Completed && !p.feasible(i):
-			breaking.X, breaking.Y = append(breaking.X, x), append(breaking.Y, v)
-		case s == study.Completed:
-			completed.X, completed.Y = append(completed.X, x), append(completed.Y, v)
-		default:
-			pruned.X, pruned.Y = append(pruned.X, x), append(pruned.Y, v)
+// points adds the trials to a plot, at abscissas. at returns NaN for a trial that has none.
+func (p *studyPlots) points(plot *figure.Plot, objective int, at func(i int) float64) {
+	breaking := figure.Series{Name: "it breaks a constraint", Style: figure.Points, Color: figure.Muted}
+	completed := figure.Series{Name: "a trial", Style: figure.Points, Color: figure.Accent}
+	for i, v := range p.values[objective] {
+		s := &completed
+		if !p.feasible(i) {
+			s = &breaking
 		}
-		if slices.ContainsFunc(p.best, func(t study.Trial) bool { return t.Number == i }) {
-			best.X, best.Y = append(best.X, x), append(best.Y, v)
+		if x := at(i); !math.IsNaN(v) && !math.IsNaN(x) {
+			s.X, s.Y = append(s.X, x), append(s.Y, v)
 		}
 	}
-	return []figure.Series{completed, breaking, pruned, best}
+	plot.Add(breaking).Add(completed)
 }
 
-// history draws the result of each trial and the best until then.
+// history draws the result of each trial and the best until then. Pruned trials lie at their
+// last report, and failed ones at the lower edge.
 func (p *studyPlots) history(objective int) {
-	plot := p.plot(p.name("history", objective), "Results of the trials", figure.Axis{Label: "trial"}, p.axis(objective))
-	soFar := figure.Series{Name: "best so far", Style: figure.Line, Color: 4}
-	direction := p.view.Spec.Objectives[objective].Direction
-	last := math.NaN()
-	for i := range p.columns.Rows {
-		v := p.result(objective, i)
-		if math.IsNaN(v) || direction.Compare(v, last) >= 0 {
-			continue
+	o := p.objectives[objective]
+	values := p.values[objective]
+	plot := p.plot(p.name("history", objective), "Best so far", figure.Axis{Label: "trial"}, axisOf(o, values))
+	p.points(plot, objective, func(i int) float64 { return float64(i) })
+	best := figure.Series{Name: "best so far", Style: figure.Stepped, Color: figure.Best}
+	pruned := figure.Series{Name: "pruned, at its last report", Style: figure.Crosses, Color: figure.Muted}
+	failed := figure.Series{Name: "failed", Style: figure.Crosses, Color: figure.Best}
+	reported, least, last := p.columns.Find("report/"+o.Name), math.Inf(1), math.NaN()
+	for i, v := range values {
+		x := float64(i)
+		if !math.IsInf(v, 0) && v < least {
+			least = v
 		}
-		if len(soFar.X) > 0 { // a step
-			soFar.X, soFar.Y = append(soFar.X, float64(i)), append(soFar.Y, last)
+		if r := p.results[objective][i]; !math.IsNaN(r) && o.Direction.Compare(r, last) < 0 {
+			best.X, best.Y, last = append(best.X, x), append(best.Y, r), r
 		}
-		soFar.X, soFar.Y, last = append(soFar.X, float64(i)), append(soFar.Y, v), v
+		switch p.state(i) {
+		case study.Pruned:
+			pruned.X, pruned.Y = append(pruned.X, x), append(pruned.Y, reported.At(i))
+		case study.Failed, study.Infeasible:
+			failed.X = append(failed.X, x)
+		}
 	}
-	if len(soFar.X) > 0 {
-		soFar.X, soFar.Y = append(soFar.X, float64(p.columns.Rows-1)), append(soFar.Y, last)
+	if len(best.X) > 0 {
+		best.X, best.Y = append(best.X, float64(len(values)-1)), append(best.Y, last)
+		failed.Y = slices.Repeat([]float64{least}, len(failed.X))
+		plot.Add(failed)
 	}
-	for _, s := range p.points(objective, func(i int) float64 { return float64(i) }) {
-		plot.Add(s)
-	}
-	plot.Add(soFar)
+	plot.Add(pruned).Add(best)
 }
 
 // coordinate is a parameter as an axis of a plot.
 type coordinate struct {
+	space.Axis
 	column *tuner.Column
 	spread float64 // of equal values, to both sides
 }
 
 func (p *studyPlots) coordinate(a space.Axis) coordinate {
-	c := coordinate{column: p.columns.Find("parameter/" + a.Parameter)}
+	c := coordinate{Axis: a, column: p.columns.Find("parameter/" + a.Parameter)}
 	if q, _ := p.view.Spec.Space.Lookup(a.Parameter); a.Levels > 0 && a.Levels <= 32 && (q.Type == space.TypeCategorical || q.Type == space.TypeOrdinal) {
 		c.spread = 0.3 / float64(a.Levels)
 	}
 	return c
 }
 
-// at returns the coordinate of a trial, NaN if the parameter is inactive. Values without
-// numbers are spread a little, so that trials do not hide each other.
+// at returns the coordinate of a trial, NaN if the parameter is inactive.
 func (c coordinate) at(i int) float64 {
 	u := c.column.At(i)
 	if u == tuner.InactiveCoordinate {
 		return math.NaN()
 	}
-	golden := math.Mod(float64(i)*0.6180339887498949, 1)
-	return u/tuner.LargestCoordinate + c.spread*(2*golden-1)
+	return u / tuner.LargestCoordinate
+}
+
+// spreadAt is at, with values without numbers spread a little, so that trials do not hide each
+// other.
+func (c coordinate) spreadAt(i int) float64 {
+	return c.at(i) + c.spread*(2*math.Mod(float64(i)*0.6180339887498949, 1)-1)
 }
 
 // marks are the ticks of an axis of coordinates.
-func (c coordinate) marks() (out []figure.Mark) {
+func (c coordinate) marks() []figure.Mark {
+	out := []figure.Mark{}
 	for _, t := range c.column.Ticks {
 		text := t.Value.String()
 		if x, ok := t.Value.AsFloat(); ok {
@@ -264,34 +260,32 @@ func (p *studyPlots) slices(ctx context.Context) error {
 	if err != nil && tuner.CodeOf(err) != tuner.Unsupported {
 		return err
 	}
-	y, least := p.axis(0), math.Inf(-1) // of a band
+	through := "the recommended configuration"
+	if len(p.objectives) > 1 {
+		through = fmt.Sprintf("trial %d, the first of the front by the model", predicted.Trial)
+	}
+	values := p.values[0]
+	y, least := axisOf(p.objectives[0], values), math.Inf(-1) // of a band
 	if y.Log {
-		least = math.Inf(1)
-		for i := range p.columns.Rows {
-			if v, s := p.value(0, i); s == study.Completed && v < least {
-				least = v
-			}
-		}
+		least = slices.Min(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 	}
 	for _, a := range p.view.Spec.Space.Axes() {
 		c := p.coordinate(a)
-		plot := p.plot("slice-"+a.Parameter, "The objective over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, y)
-		for _, s := range p.points(0, c.at) {
-			plot.Add(s)
-		}
+		plot := p.plot("slice-"+a.Parameter, p.objectives[0].Name+" over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, y)
+		p.points(plot, 0, c.spreadAt)
 		for _, s := range predicted.Slices {
 			if s.Parameter != a.Parameter {
 				continue
 			}
-			band := figure.Series{Name: "mean ± 2 sd through the best", Style: figure.Band}
-			mean := figure.Series{Name: "", Style: figure.Line}
+			band := figure.Series{Name: "mean of the model ± 2 sd through " + through, Style: figure.Band, Color: figure.Best}
+			mean := figure.Series{Style: figure.Line, Color: figure.Best}
 			for k, x := range s.At {
 				m, sd := s.Predictions[k].Mean[0], s.Predictions[k].StdDev[0]
 				band.X, band.Low, band.High = append(band.X, x), append(band.Low, max(m-2*sd, least)), append(band.High, max(m+2*sd, least))
 				mean.X, mean.Y = append(mean.X, x), append(mean.Y, m)
 			}
 			if !a.Ordered { // categories are apart
-				band.Style, band.Y, band.Color = figure.Points, mean.Y, 5
+				band.Style, band.Y = figure.Points, mean.Y
 				plot.Add(band)
 				continue
 			}
@@ -305,101 +299,153 @@ func (p *studyPlots) slices(ctx context.Context) error {
 // is inactive.
 const inactiveStrip = 0.09
 
+// markText is the most characters of a value beside an axis.
+const markText = 14
+
 // bestShare is how many of n trials are the best, as on the page.
 func bestShare(n int) int {
 	return min(n, max((n+99)/100, min(10, (n+3)/4)))
 }
 
-// parallel draws each completed trial as a line through its coordinates and its objective,
-// and the best of them on top.
+// parallel draws each completed trial as a line through its coordinates and its objectives,
+// and the best of them, or the front, on top.
 func (p *studyPlots) parallel() {
-	plot := p.plot("parallel", "Completed trials, best in red", figure.Axis{}, figure.Axis{})
-	var axes []coordinate
-	var bases []float64 // of the axes, above the strip for inactive parameters
-	for i, a := range p.view.Spec.Space.Axes() {
-		c := coordinate{column: p.columns.Find("parameter/" + a.Parameter)}
-		axes, plot.Names = append(axes, c), append(plot.Names, a.Parameter)
-		base := 0.0
+	plot := p.plot("parallel", "Parallel coordinates", figure.Axis{Marks: []figure.Mark{}}, figure.Axis{Marks: []figure.Mark{}})
+	var axes []func(i int) float64
+	axis := func(name string, at func(i int) float64) {
+		x := float64(len(axes))
+		axes = append(axes, at)
+		plot.X.Marks = append(plot.X.Marks, figure.Mark{At: x, Text: name})
+		plot.Add(figure.Series{Style: figure.Line, Color: figure.Muted, X: []float64{x, x}, Y: []float64{0, 1}})
+	}
+	text := func(y float64, s string) {
+		plot.Texts = append(plot.Texts, figure.Text{X: float64(len(axes) - 1), Y: y, Text: cli.Middle(s, markText)})
+	}
+	for _, a := range p.view.Spec.Space.Axes() {
+		c, base := p.coordinate(a), 0.0
 		if a.Conditional {
 			base = inactiveStrip
-			plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Text: "inactive"})
 		}
-		bases = append(bases, base)
+		axis(a.Parameter, func(i int) float64 {
+			if u := c.at(i); !math.IsNaN(u) {
+				return base + (1-base)*u
+			}
+			return 0
+		})
+		if a.Conditional {
+			text(0, "inactive")
+		}
 		for k, m := range c.marks() {
 			if len(c.column.Ticks) <= 6 || k%2 == 0 {
-				plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(i), Y: base + (1-base)*m.At, Text: cli.Middle(m.Text, markText)})
+				text(base+(1-base)*m.At, m.Text)
 			}
 		}
 	}
-	objective := p.axis(0)
-	scale := func(v float64) float64 {
-		if objective.Log {
-			return math.Log(v)
+	for j, o := range p.objectives {
+		values := p.values[j]
+		scale := axisOf(o, values)
+		f, inverse := scale.Within, func(u float64) float64 { return u }
+		if scale.Log {
+			f, inverse = math.Log, math.Exp
 		}
-		return objective.Within(v)
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, v := range values {
+			if u := f(v); !math.IsNaN(u) && !math.IsInf(u, 0) {
+				low, high = min(low, u), max(high, u)
+			}
+		}
+		width := max(high-low, 1e-300)
+		axis(scale.Label, func(i int) float64 { return (f(values[i]) - low) / width })
+		for k := range 5 {
+			text(float64(k)/4, fmt.Sprintf("%.3g", inverse(low+width*float64(k)/4)))
+		}
 	}
-	type trial struct {
-		line  []float64
-		value float64
-		may   bool // be one of the best
-	}
-	var trials []trial
-	low, high := math.Inf(1), math.Inf(-1)
-	for i := range p.columns.Rows {
-		v, s := p.value(0, i)
-		if s != study.Completed || math.IsNaN(v) || math.IsInf(v, 0) {
+	all := figure.Series{Name: "all trials", Style: figure.Bundle, Color: figure.Accent}
+	best, chosen := p.best()
+	top := figure.Series{Name: chosen, Style: figure.Bundle, Color: figure.Best}
+	for i, v := range p.values[0] {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			continue
 		}
-		t := trial{value: v, may: !math.IsNaN(p.result(0, i))}
-		for k, c := range axes {
-			u := c.at(i)
-			if math.IsNaN(u) {
-				u = 0
-			} else {
-				u = bases[k] + (1-bases[k])*u
-			}
-			t.line = append(t.line, u)
+		line := make([]float64, len(axes))
+		for k, at := range axes {
+			line[k] = at(i)
 		}
-		trials = append(trials, t)
-		low, high = min(low, scale(v)), max(high, scale(v))
+		all.Lines = append(all.Lines, line)
+		if best[i] {
+			top.Lines = append(top.Lines, line)
+		}
 	}
-	if len(trials) == 0 {
+	if len(all.Lines) == 0 {
+		p.drawn = p.drawn[:len(p.drawn)-1]
 		return
 	}
-	width := max(high-low, 1e-300)
-	plot.Names = append(plot.Names, p.view.Spec.Objectives[0].Name)
-	if objective.Min < objective.Max {
-		plot.X.Label = objective.Label
-	}
-	for k := range 5 {
-		v := low + width*float64(k)/4
-		if objective.Log {
-			v = math.Exp(v)
+	plot.Add(all).Add(top)
+}
+
+// best returns the trials in red among all and what they are, as on the page.
+func (p *studyPlots) best() (map[int]bool, string) {
+	best := make(map[int]bool)
+	if len(p.objectives) > 1 {
+		for _, i := range p.measuredFront() {
+			best[i] = true
 		}
-		plot.Ticks = append(plot.Ticks, figure.Tick{X: float64(len(axes)), Y: float64(k) / 4, Text: fmt.Sprintf("%.3g", v)})
+		return best, "the trials of the front"
 	}
-	direction := p.view.Spec.Objectives[0].Direction
-	slices.SortStableFunc(trials, func(a, b trial) int {
-		switch {
-		case a.may == b.may:
-			return direction.Compare(a.value, b.value)
-		case a.may:
-			return -1
-		default:
-			return 1
-		}
-	})
-	may := 0
-	all := figure.Series{Name: "all", Style: figure.Bundle}
-	for _, t := range trials {
-		all.Lines = append(all.Lines, append(t.line, (scale(t.value)-low)/width))
-		if t.may {
-			may++
+	var order []int
+	for i := range p.columns.Rows {
+		if !math.IsNaN(p.results[0][i]) {
+			order = append(order, i)
 		}
 	}
-	top := bestShare(may)
-	best := figure.Series{Name: fmt.Sprintf("best %d", top), Style: figure.Bundle, Lines: all.Lines[:top]}
-	plot.Add(all).Add(best)
+	slices.SortStableFunc(order, func(a, b int) int { return p.objectives[0].Direction.Compare(p.results[0][a], p.results[0][b]) })
+	n := bestShare(len(order))
+	for _, i := range order[:n] {
+		best[i] = true
+	}
+	return best, fmt.Sprintf("the best %d", n)
+}
+
+// measuredFront lists the trials that no other one beats by measured values, by the first
+// objective.
+func (p *studyPlots) measuredFront() (front []int) {
+	better := func(a, b int) (c int) { // by the first objective in which they differ
+		for j, o := range p.objectives {
+			c = cmp.Or(c, o.Direction.Compare(p.results[j][a], p.results[j][b]))
+		}
+		return c
+	}
+	var order []int
+	for i := range p.columns.Rows {
+		if !p.lacking(i) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, better)
+	for _, i := range order {
+		beaten := slices.ContainsFunc(front, func(k int) bool {
+			for j, o := range p.objectives {
+				if o.Direction.Compare(p.results[j][k], p.results[j][i]) > 0 {
+					return false
+				}
+			}
+			return better(k, i) < 0
+		})
+		if !beaten {
+			front = append(front, i)
+		}
+	}
+	return front
+}
+
+// lacking tells whether a trial has no value of an objective that counts.
+func (p *studyPlots) lacking(i int) bool {
+	for j := range p.objectives {
+		if math.IsNaN(p.results[j][i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // importance draws the importance of the parameters, by the model if there is one.
@@ -408,83 +454,110 @@ func (p *studyPlots) importance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plot := p.plot("importance", "Which parameters matter", figure.Axis{}, figure.Axis{})
-	byModel := slices.ContainsFunc(i.Parameters, func(q tuner.ParameterImportance) bool { return !math.IsNaN(q.Total) })
-	plot.X.Label = "share of the best trials' shift"
-	if byModel {
-		plot.X.Label = "share of the variance of the model's mean, ± its standard error"
+	label, of := "best trials: share by the places of the best tenth", func(q tuner.ParameterImportance) (x, se float64) { return q.Data, 0 }
+	if slices.ContainsFunc(i.Parameters, func(q tuner.ParameterImportance) bool { return !math.IsNaN(q.Total) }) {
+		label, of = "total: share of the variance of the model's mean", func(q tuner.ParameterImportance) (x, se float64) { return q.Total, q.TotalError }
 	}
-	for _, q := range i.Parameters {
-		b := figure.Bar{Name: q.Parameter, Value: q.Data}
-		if byModel {
-			b.Value, b.Err = q.Total, q.TotalError
-		}
-		if !math.IsNaN(b.Value) {
-			plot.Bars = append(plot.Bars, b)
-		}
+	list := slices.DeleteFunc(slices.Clone(i.Parameters), func(q tuner.ParameterImportance) bool { x, _ := of(q); return math.IsNaN(x) })
+	slices.SortStableFunc(list, func(a, b tuner.ParameterImportance) int {
+		x, _ := of(a)
+		y, _ := of(b)
+		return cmp.Compare(x, y)
+	})
+	plot := p.plot("importance", "Which parameters matter", figure.Axis{Label: label}, figure.Axis{Min: -0.5, Max: float64(len(list)) - 0.5, Marks: []figure.Mark{}})
+	for k, q := range list { // the most important on top
+		x, se := of(q)
+		y := float64(k)
+		plot.Y.Marks = append(plot.Y.Marks, figure.Mark{At: y, Text: q.Parameter})
+		plot.Add(figure.Series{Style: figure.Bar, Color: figure.Accent, X: []float64{0, x}, Y: []float64{y, y}})
+		plot.Add(figure.Series{Style: figure.Line, Color: figure.Muted, X: []float64{max(0, x-se), x + se}, Y: []float64{y, y}})
 	}
-	slices.SortStableFunc(plot.Bars, func(a, b figure.Bar) int { return cmp.Compare(b.Value, a.Value) })
 	return nil
 }
 
-// front draws each pair of objectives, with the recommended trials.
+// front draws each pair of objectives, with the trials that no other one beats. Values far on
+// the worse side of the front lie at the edge.
 func (p *studyPlots) front() {
-	objectives := p.view.Spec.Objectives
-	for j := range objectives {
-		for k := j + 1; k < len(objectives); k++ {
-			plot := p.plot("front-"+objectives[j].Name+"-"+objectives[k].Name, "Trade-off of the objectives", p.axis(j), p.axis(k))
-			for _, s := range p.points(k, func(i int) float64 {
-				v, _ := p.value(j, i)
-				return v
-			}) {
-				if s.Style == figure.Best {
-					s.Name = "Pareto front"
-				}
-				plot.Add(s)
+	if len(p.objectives) < 2 {
+		return
+	}
+	front := p.measuredFront()
+	axis := func(j int) figure.Axis {
+		o := p.objectives[j]
+		better := "less"
+		if o.Direction == study.Maximize {
+			better = "more"
+		}
+		out := figure.Axis{Label: fmt.Sprintf("%s, %s is better", o.Name, better)}
+		sorted := slices.DeleteFunc(slices.Clone(p.values[j]), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+		if len(front) == 0 || len(sorted) == 0 {
+			return out
+		}
+		slices.Sort(sorted)
+		out.Log = sorted[0] > 0 && sorted[len(sorted)-1] > 10*sorted[0]
+		best, worst := p.values[j][front[0]], sorted[len(sorted)/2]
+		for _, i := range front {
+			if v := p.values[j][i]; o.Direction.Compare(v, best) < 0 {
+				best = v
+			} else if o.Direction.Compare(v, worst) > 0 {
+				worst = v
 			}
+		}
+		return upTo(out, o.Direction, sorted, worst, 2*math.Abs(worst-best))
+	}
+	for j, a := range p.objectives {
+		for k, b := range p.objectives[j+1:] {
+			k += j + 1
+			plot := p.plot("front-"+a.Name+"-"+b.Name, "Pareto front", axis(j), axis(k))
+			p.points(plot, k, func(i int) float64 { return p.values[j][i] })
+			best := figure.Series{Name: "the trials of the front", Style: figure.Points, Color: figure.Best}
+			for _, i := range front {
+				best.X, best.Y = append(best.X, p.values[j][i]), append(best.Y, p.values[k][i])
+			}
+			plot.Add(best)
 		}
 	}
 }
 
-// mostCurves is the largest number of curves of each kind.
-const mostCurves = 20
+// mostBest and mostOthers are the largest numbers of curves of each kind.
+const mostBest, mostOthers = 20, 10
 
 // curves draws the reports of running, of the best completed, and of pruned trials.
 func (p *studyPlots) curves(ctx context.Context) error {
-	objective := p.view.Spec.Objectives[0]
-	last := p.columns.Find("report/" + objective.Name)
+	o := p.objectives[0]
+	last := p.columns.Find("report/" + o.Name)
 	byState := make(map[study.TrialState][]int)
-	for i := range p.columns.Rows {
-		if !math.IsNaN(last.At(i)) {
-			s := study.TrialState(p.columns.Find("state").At(i))
+	for i := p.columns.Rows - 1; i >= 0; i-- { // the last first
+		if s := p.state(i); !math.IsNaN(last.At(i)) && (s != study.Completed || !math.IsNaN(p.results[0][i])) {
 			byState[s] = append(byState[s], i)
 		}
 	}
-	value := func(i int) float64 { return p.result(0, i) }
-	byState[study.Completed] = slices.DeleteFunc(byState[study.Completed], func(i int) bool { return math.IsNaN(value(i)) })
-	slices.SortStableFunc(byState[study.Completed], func(a, b int) int { return objective.Direction.Compare(value(a), value(b)) })
-	slices.Reverse(byState[study.Pruned])
-	plot := p.plot("curves", "Reports of the trials", figure.Axis{Label: "step"}, figure.Axis{Label: objective.Name})
+	slices.SortStableFunc(byState[study.Completed], func(a, b int) int {
+		return cmp.Or(o.Direction.Compare(p.results[0][a], p.results[0][b]), cmp.Compare(a, b))
+	})
+	plot := p.plot("curves", "Reported values", figure.Axis{Label: "step"}, figure.Axis{})
 	var values []float64
 	for _, kind := range []struct {
-		state study.TrialState
-		name  string
-		style figure.Style
-		color int
-	}{{study.Pruned, "pruned, latest", figure.Dashed, 1}, {study.Completed, "completed, best", figure.Line, 2}, {study.Running, "running", figure.LinePoints, 0}} {
+		state      study.TrialState
+		from, most int
+		series     figure.Series
+	}{
+		{study.Pruned, 0, mostOthers, figure.Series{Name: "pruned last", Style: figure.Dashed, Color: figure.Muted}},
+		{study.Completed, 1, mostBest, figure.Series{Name: "the next best", Style: figure.Line, Color: figure.Accent}},
+		{study.Completed, 0, 1, figure.Series{Name: "the best trial", Style: figure.Line, Color: figure.Best}},
+		{study.Running, 0, mostOthers, figure.Series{Name: "running", Style: figure.LinePoints, Color: figure.Third}},
+	} {
 		list := byState[kind.state]
-		for k, n := range list[:min(mostCurves, len(list))] {
-			s := figure.Series{Style: kind.style, Color: kind.color + 1}
-			if k == 0 {
-				s.Name = kind.name
-			}
+		for _, n := range list[min(kind.from, len(list)):min(kind.most, len(list))] {
+			s := kind.series
+			kind.series.Name = "" // of the others
 			reports, _, err := p.svc.Reports(ctx, p.view.Name, n, 0, 0)
 			if err != nil {
 				return err
 			}
 			for _, r := range reports {
 				for _, v := range r.Values {
-					if v.Name == objective.Name && r.Epoch == reports[len(reports)-1].Epoch {
+					if v.Name == o.Name && r.Epoch == reports[len(reports)-1].Epoch {
 						s.X, s.Y = append(s.X, float64(r.Step)), append(s.Y, v.Value)
 					}
 				}
@@ -493,31 +566,27 @@ func (p *studyPlots) curves(ctx context.Context) error {
 			plot.Add(s)
 		}
 	}
-	plot.Y = axisOf(objective, values)
+	plot.Y = axisOf(o, values)
 	return nil
 }
 
 // model draws what the model predicted when it suggested a trial against what came out.
 func (p *studyPlots) model(objective int) {
-	name := p.view.Spec.Objectives[objective].Name
-	s := figure.Series{Name: "suggested trials", Style: figure.Points, Color: 3}
+	name := p.objectives[objective].Name
+	s := figure.Series{Name: "suggested trials", Style: figure.Points, Color: figure.Accent}
 	low, high := math.Inf(1), math.Inf(-1)
-	for i := range p.columns.Rows {
-		m := p.columns.Find("mean/" + name).At(i)
-		if v, state := p.value(objective, i); state == study.Completed && !math.IsNaN(m) && !math.IsInf(v, 0) {
+	for i, v := range p.values[objective] {
+		if m := p.columns.Find("mean/" + name).At(i); !math.IsNaN(v) && !math.IsNaN(m) && !math.IsInf(v, 0) {
 			s.X, s.Y = append(s.X, m), append(s.Y, v)
 			low, high = min(low, v), max(high, v)
 		}
 	}
-	measured := axisOf(p.view.Spec.Objectives[objective], s.Y)
+	measured := axisOf(p.objectives[objective], s.Y)
 	predicted := measured
 	predicted.Label, measured.Label = "predicted "+name, "measured "+measured.Label
-	if beyond := len(slices.DeleteFunc(slices.Clone(s.X), func(m float64) bool { return predicted.Within(m) == m })); beyond > 0 {
-		predicted.Label += fmt.Sprintf(" (%d far values at the edges)", beyond)
-	}
 	plot := p.plot(p.name("model", objective), "Predicted before and measured", predicted, measured)
 	if len(s.X) > 0 {
-		plot.Add(s).Add(figure.Series{Name: "as predicted", Style: figure.Line, X: []float64{low, high}, Y: []float64{low, high}})
+		plot.Add(s).Add(figure.Series{Name: "as predicted", Style: figure.Line, Color: figure.Best, X: []float64{low, high}, Y: []float64{low, high}})
 	}
 }
 
@@ -611,15 +680,10 @@ func DrawStudy(ctx context.Context, svc tuner.Service, view tuner.Study, g *cli.
 			return err
 		}
 	}
-	return p.write(g, cmd, png, svg)
-}
-
-// write writes the plots as PNG and SVG into folders, where a name is given.
-func (p *studyPlots) write(g *cli.Globals, cmd *cobra.Command, png, svg string) error {
 	var files []string
-	study := p.view.Name
-	if slices.ContainsFunc(plotKinds, func(kind string) bool { return strings.Contains(study, "-"+strings.TrimSuffix(kind, "s")) }) {
-		study = strings.ReplaceAll(study, "-", "~") // else a-history and its plots could have files of study a
+	name := view.Name
+	if slices.ContainsFunc(plotKinds, func(kind string) bool { return strings.Contains(name, "-"+strings.TrimSuffix(kind, "s")) }) {
+		name = strings.ReplaceAll(name, "-", "~") // else a-history and its plots could have files of study a
 	}
 	for _, form := range []struct {
 		folder string
@@ -628,7 +692,7 @@ func (p *studyPlots) write(g *cli.Globals, cmd *cobra.Command, png, svg string) 
 		if form.folder == "" {
 			continue
 		}
-		written, err := form.write(study, form.folder)
+		written, err := form.write(name, form.folder)
 		files = append(files, written...)
 		if err != nil {
 			return err
@@ -638,7 +702,7 @@ func (p *studyPlots) write(g *cli.Globals, cmd *cobra.Command, png, svg string) 
 		g.Note(cmd, "Wrote %s.", f)
 	}
 	if len(files) == 0 {
-		g.Note(cmd, "Study %s has nothing to draw yet.", p.view.Name)
+		g.Note(cmd, "Study %s has nothing to draw yet.", view.Name)
 	}
 	return nil
 }

@@ -82,25 +82,25 @@ func TestPlotsKeepConstraints(t *testing.T) {
 	}
 	all := []study.Outcome{sized(5, 0), sized(1, 3), other(study.Pruned), other(study.Failed), other(study.Infeasible), sized(4, 1), sized(0.5, 2)}
 	p := plotsOf(t, all, "history")
-	if got, want := fmt.Sprint(seriesOf(t, p, "best so far").Y), "[5 5 4 4]"; got != want {
+	if got, want := fmt.Sprint(seriesOf(t, p, "best so far").Y), "[5 4 4]"; got != want {
 		t.Errorf("best so far: %s, want %s", got, want)
 	}
-	if got := seriesOf(t, p, "breaks a constraint").Y; fmt.Sprint(got) != "[1 0.5]" {
+	if got := seriesOf(t, p, "it breaks a constraint").Y; fmt.Sprint(got) != "[1 0.5]" {
 		t.Errorf("trials that break a constraint: %v", got)
 	}
-	if got := seriesOf(t, p, "completed").Y; fmt.Sprint(got) != "[5 4]" {
+	if got := seriesOf(t, p, "a trial").Y; fmt.Sprint(got) != "[5 4]" {
 		t.Errorf("completed: %v", got)
 	}
 	p = plotsOf(t, all, "parallel")
-	best := seriesOf(t, p, "best 1").Lines
+	best := seriesOf(t, p, "the best 1").Lines
 	if len(best) != 1 || math.Abs(best[0][0]-5.0/7) > 1e-4 {
 		t.Errorf("best lines: %v, want that of trial 5", best)
 	}
-	if n := len(seriesOf(t, p, "all").Lines); n != 4 {
+	if n := len(seriesOf(t, p, "all trials").Lines); n != 4 {
 		t.Errorf("%d lines, want those of 4 completed trials", n)
 	}
 	p = plotsOf(t, []study.Outcome{sized(1, 3), sized(0.5, 2)}, "history")
-	if got := seriesOf(t, p, "best so far").Y; fmt.Sprint(got) != "[1 1 0.5 0.5]" {
+	if got := seriesOf(t, p, "best so far").Y; fmt.Sprint(got) != "[1 0.5 0.5]" {
 		t.Errorf("best so far where all break a constraint: %v", got)
 	}
 }
@@ -154,13 +154,13 @@ func TestPlotsFarValues(t *testing.T) {
 // parameter.
 func TestPlotsInactive(t *testing.T) {
 	p := plotsOf(t, []study.Outcome{sized(5, 0), sized(4, 0)}, "parallel")
-	for _, line := range seriesOf(t, p, "all").Lines {
+	for _, line := range seriesOf(t, p, "all trials").Lines {
 		if len(line) != 4 || line[2] != 0 {
 			t.Errorf("the line is %v, want 0 at the inactive parameter", line)
 		}
 	}
 	low := math.Inf(1)
-	for _, tick := range p.drawn[0].Ticks {
+	for _, tick := range p.drawn[0].Texts {
 		if tick.X == 2 && tick.Text != "inactive" {
 			low = min(low, tick.Y)
 		}
