@@ -105,12 +105,11 @@ bench-ui: ## measure the web page with Chromium at 100,000 and a million trials,
 	BKB_OPTUNA_DASHBOARD=$(UIPEER)/bin/python go test -count 1 -run 'BrowserPeer$$' -v ./tuner/web | grep -v '^==='
 
 # A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
-vendor-ui: ## fetch the foreign files of the web page and of its tests from npm, and check them
-	set -e; for dir in tuner/web/static/vendor tuner/web/testdata; do \
-	  work=$$(mktemp -d); package=$$(awk '$$1 == "package" {print $$2}' $$dir/vendor.sum); \
-	  (cd $$work && npm pack --silent $$package >/dev/null && tar xzf *.tgz); \
-	  echo "sha512-$$(openssl dgst -sha512 -binary $$work/*.tgz | base64 -w0)" | grep -qxF "$$(awk '$$1 == "package" {print $$3}' $$dir/vendor.sum)"; \
-	  awk '$$1 == "file" {print $$4, $$2}' $$dir/vendor.sum | while read -r from to; do cp $$work/package/$$from $$dir/$$to; done; rm -rf $$work; done
+vendor-ui: ## fetch the foreign files of the tests of the web page from npm, and check them
+	set -e; dir=tuner/web/testdata; work=$$(mktemp -d); package=$$(awk '$$1 == "package" {print $$2}' $$dir/vendor.sum); \
+	(cd $$work && npm pack --silent $$package >/dev/null && tar xzf *.tgz); \
+	echo "sha512-$$(openssl dgst -sha512 -binary $$work/*.tgz | base64 -w0)" | grep -qxF "$$(awk '$$1 == "package" {print $$3}' $$dir/vendor.sum)"; \
+	awk '$$1 == "file" {print $$4, $$2}' $$dir/vendor.sum | while read -r from to; do cp $$work/package/$$from $$dir/$$to; done; rm -rf $$work
 	go test -count=1 -run TestVendor ./tuner/web
 
 # Thirteen kinds of studies at 1280, 768 and 390 pixels, in both schemes.

@@ -47,6 +47,52 @@ func unworthy(t testing.TB, s tuner.Service, name string, objectives ...string) 
 	}
 }
 
+// TestBrowserFar opens a study with two objectives and one trial that is far worse than the
+// others. The front takes most of its chart all the same.
+func TestBrowserFar(t *testing.T) {
+	chromium(t)
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
+	defer s.Close()
+	spec := study.Spec{Space: studySpace(t), Seed: 1, Proposer: study.Component{Name: "random"}, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}, {Name: "score", Direction: study.Maximize}}}
+	if _, err := s.CreateStudy(t.Context(), "far", study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		asked, err := s.Ask(t.Context(), "far", study.Ask{New: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := []float64{float64(i) - 5, float64(i)}
+		if i == 11 {
+			values = []float64{1e6, -1e6}
+		}
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: values[:1]}, {Name: "score", Values: values[1:]}}}
+		if _, err := s.Tell(t.Context(), "far", study.Tell{Trial: asked.Trials[0].Number, Outcome: o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, s, server.Options{}, loopback)
+	defer r.stop()
+	b := openBrowser(t, r)
+	b.look(t, 1280, 900, "light")
+	b.open(t, "/studies/far", ".pairs canvas")
+	if text := b.text(t, ".view .readout"); text != "11 of 12 completed trials are on the front, 1 far value of loss at the edge, 1 far value of score at the edge" {
+		t.Errorf("the front is %q", text)
+	}
+	var red struct{ Width, Height float64 } // of the front, as shares of the canvas
+	b.do(t, chromedp.Evaluate(`(() => {
+		const c = document.querySelector(".pairs canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+		const best = getComputedStyle(document.documentElement).getPropertyValue("--best").trim(), n = parseInt(best.slice(1), 16);
+		const xs = [], ys = [];
+		for (let i = 0; i < d.length; i += 4) if (d[i] === n >> 16 && d[i + 1] === ((n >> 8) & 255) && d[i + 2] === (n & 255)) { xs.push((i / 4) % c.width); ys.push(Math.floor(i / 4 / c.width)); }
+		return {width: (Math.max(...xs) - Math.min(...xs)) / c.width, height: (Math.max(...ys) - Math.min(...ys)) / c.height};
+	})()`, &red))
+	if red.Width < 0.25 || red.Height < 0.2 {
+		t.Errorf("the front takes %.2f × %.2f of its chart", red.Width, red.Height)
+	}
+	b.shoot(t, "far-1280-light")
+}
+
 // TestBrowserBest opens a study whose best trial is not the one with the least told value.
 func TestBrowserBest(t *testing.T) {
 	chromium(t)

@@ -208,22 +208,35 @@ parameters:
 		}
 		return list
 	}
-	b.origin = origin
-	b.open(t, "/studies/j#trials", "table.trials td")
-	got, all := records([]byte(download("j-trials", "JSON"))), records(out)
-	if len(got) != len(all) {
-		t.Fatalf("%d of %d trials", len(got), len(all))
+	file.Reset()
+	if err := web.WriteFile(t.Context(), s, "j", "", time.Now(), &file); err != nil {
+		t.Fatal(err)
 	}
-	slices.SortFunc(got, func(a, b map[string]any) int { return strings.Compare(fmt.Sprint(a["trial"]), fmt.Sprint(b["trial"])) })
-	for i, want := range all {
-		for _, key := range []string{"trial", "state", "reason", "message", "config", "values", "stderr", "cost", "attributes", "worker", "started", "ended"} {
-			if got, want := flat(got[i][key]), flat(want[key]); !slices.EqualFunc(got, want, sameValue) {
-				t.Errorf("trial %d: %s is %q in the download, and tuner trials has %q", i, key, got, want)
-			}
-			delete(got[i], key)
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := records(out)
+	for _, place := range []struct{ origin, path string }{{origin, "/studies/j"}, {"file://", path}} {
+		b.origin = place.origin
+		b.open(t, place.path, ".failures section")
+		if text := b.text(t, ".failures"); !strings.Contains(text, "1 × nan") || !strings.Contains(text, "loss was NaN") {
+			t.Errorf("%s: the failures are %q", place.path, text)
 		}
-		if len(got[i]) > 0 {
-			t.Errorf("trial %d: the download has %v, which tuner trials has not", i, got[i])
+		b.open(t, place.path+"#trials", "table.trials td")
+		got := records([]byte(download("j-trials", "JSON")))
+		if len(got) != len(all) {
+			t.Fatalf("%s: %d of %d trials", place.path, len(got), len(all))
+		}
+		for i, want := range all {
+			for _, key := range []string{"trial", "state", "reason", "message", "config", "values", "stderr", "cost", "attributes", "worker", "started", "ended"} {
+				if got, want := flat(got[i][key]), flat(want[key]); !slices.EqualFunc(got, want, sameValue) {
+					t.Errorf("%s, trial %d: %s is %q in the download, and tuner trials has %q", place.path, i, key, got, want)
+				}
+				delete(got[i], key)
+			}
+			if len(got[i]) > 0 {
+				t.Errorf("%s, trial %d: the download has %v, which tuner trials has not", place.path, i, got[i])
+			}
 		}
 	}
 	b.clean(t, "JSON")

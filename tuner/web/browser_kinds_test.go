@@ -252,6 +252,11 @@ func (b *browser) sound(t testing.TB, name string) {
 	if len(narrow) > 0 {
 		t.Errorf("%s: the names of rows are broken into few letters a line: %q", name, narrow)
 	}
+	var cut []string
+	b.do(t, chromedp.Evaluate(`innerWidth > 600 ? [] : [...document.querySelectorAll(".running .worker")].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)`, &cut))
+	if len(cut) > 0 {
+		t.Errorf("%s: the names of workers are cut: %q", name, cut)
+	}
 	b.shoot(t, name)
 	b.clean(t, name)
 	b.accessible(t, name)
@@ -283,6 +288,7 @@ func TestBrowserQuestions(t *testing.T) {
 		{"which worker is slow?", []string{`a[href="/studies/one"]`, `.tabs a[href="#cost"]`}, "[aria-labelledby='figure-one-workers']", []string{"gpu-slow takes 1."}},
 		{"is it worth going on?", []string{`a[href="/studies/one"]`}, ".verdicts", []string{"Is it worth going on?", "By the model nothing is better by more than", "57 trials are left"}},
 		{"what did the two objectives trade?", []string{`a[href="/studies/two"]`}, ".view", []string{fmt.Sprintf("%d of 50 completed trials are on the front", front), "the best accuracy, to", "the best seconds: accuracy 0."}},
+		{"does the best keep the limit?", []string{`a[href="/studies/limits"]`}, ".answer", []string{"latency", ", at most 9"}},
 		{"why is there no result?", []string{`a[href="/studies/broken"]`}, ".view", []string{"All 12 trials failed", "8 × crash", "No module named 'torch'", "4 × crash"}},
 	} {
 		b.open(t, "/", "table.studies")

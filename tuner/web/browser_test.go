@@ -563,11 +563,11 @@ func measureBrowser(t *testing.T, n int) (m measures) {
 		if text := strings.ToLower(b.text(t, ".view")); !strings.Contains(text, "next ask") || strings.Contains(text, "too few") {
 			t.Errorf("without an ask the model is %q", text)
 		}
-		b.do(t, chromedp.Evaluate(`location.hash = "#overview"`, nil), chromedp.WaitVisible(".u-over", chromedp.ByQuery))
+		b.do(t, chromedp.Evaluate(`location.hash = "#overview"`, nil), chromedp.WaitVisible(".history canvas", chromedp.ByQuery))
 		b.settle(t)
 	}
 
-	place(".u-over")
+	place(".history canvas")
 	b.do(t, chromedp.MouseEvent("mouseMoved", box.X+0.3*box.Width, box.Y+50))
 	b.settle(t)
 	b.do(t, chromedp.MouseEvent("mousePressed", box.X+0.3*box.Width, box.Y+50, chromedp.ButtonLeft), chromedp.MouseEvent("mouseMoved", box.X+0.5*box.Width, box.Y+52, chromedp.ButtonLeft))

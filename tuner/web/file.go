@@ -32,6 +32,10 @@ const (
 	filePruned  = 10
 )
 
+// fileTrials is the most trials that a file has in full, with messages, replicates and notes.
+// Of the others it has the columns.
+const fileTrials = 5000
+
 // WriteFile writes the page of a study with its data in one document, which a browser opens
 // without a server. The document cannot change the study. connection has the flags with
 // which the commands that it shows reach the study.
@@ -105,7 +109,16 @@ func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.
 	if err != nil {
 		return nil, err
 	}
-	list, err := wire.EncodeTrials(s.Name, running)
+	full, err := firstTrials(ctx, svc, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range running {
+		if !slices.ContainsFunc(full, func(f study.Trial) bool { return f.Number == t.Number }) {
+			full = append(full, t)
+		}
+	}
+	list, err := wire.EncodeTrials(s.Name, full)
 	if err := add("ListTrials", &pb.ListTrialsResponse{Trials: list}, err); err != nil {
 		return nil, err
 	}
@@ -129,6 +142,18 @@ func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.
 		}
 	}
 	return out, nil
+}
+
+// firstTrials are those that a file has in full.
+func firstTrials(ctx context.Context, svc tuner.Service, name string) (all []study.Trial, err error) {
+	for more := true; more && len(all) < fileTrials; {
+		var page []study.Trial
+		if page, more, err = svc.Trials(ctx, name, tuner.Filter{First: len(all)}); err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+	}
+	return all, nil
 }
 
 // reporting lists trials with reports, the best of each objective, the running ones and
@@ -167,18 +192,9 @@ func writeDocument(w io.Writer, name, connection string, data, columns []byte) e
 	if err != nil {
 		return err
 	}
-	chart, err := static.ReadFile("static/vendor/uPlot.iife.min.js")
+	style, err := static.ReadFile("static/style.css")
 	if err != nil {
 		return err
-	}
-	script = append(append(chart, '\n'), script...)
-	var style []byte
-	for _, file := range []string{"static/vendor/uPlot.min.css", "static/style.css"} {
-		text, err := static.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		style = append(style, text...)
 	}
 	for _, text := range [][]byte{script, style} {
 		if bytes.Contains(text, []byte("</s")) || bytes.Contains(text, []byte("<!--")) {

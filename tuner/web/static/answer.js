@@ -47,7 +47,7 @@ export function answer(s) {
       h("div", { class: "result" }, h("div", { class: "muted" }, s.objective().name), h("div", { class: "value" }, number(t.values[0], 6)),
         number(t.values[0], 6) !== exactly(t.values[0]).replace("-", "−") && h("div", { class: "muted exact" }, exactly(t.values[0])),
         h("div", {}, h("a", { href: trialURL(s.name, t.n) }, `trial ${count(t.n)}`), t.worker ? [" by ", h("span", { class: "name" }, t.worker)] : ""), h("div", { class: "muted" }, t.seconds >= 0 ? `took ${duration(t.seconds)}` : "added, not run here"),
-        t.others.map(([k, v]) => h("div", { class: "muted" }, `${k} ${number(v)}`))),
+        t.others.map(([k, v]) => h("div", { class: "muted" }, `${k} ${number(v)}${s.limits()[k] ? `, ${s.limits()[k]}` : ""}`))),
       h("div", { class: "configuration" }, choice, text === undefined
         ? h("table", { class: "config" }, h("caption", { class: "sr" }, "Best configuration"), h("tbody", {}, t.config.map(([k, v]) => h("tr", {}, h("th", { scope: "row", title: k }, k), h("td", {}, exactly(v))))))
         : h("div", { class: "copied" }, h("pre", { tabindex: "0", role: "region", "aria-label": `Configuration as ${shape}` }, text), copy(text, `Copy the configuration as ${shape}`))),

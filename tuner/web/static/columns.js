@@ -118,8 +118,8 @@ export function jittered(/** @type {Column} */ c, /** @type {number} */ n) {
 
 /**
  * Scale maps the values of an objective to [0, 1], upwards. It is logarithmic where that
- * shows more. A linear one leaves far values out, and counts them.
- * @typedef {{log: boolean, low: number, high: number, left: number, u: (v: number) => number, v: (u: number) => number, ticks: {u: number, label: string}[]}} Scale
+ * shows more. A linear one leaves far values out, and counts them. edge maps them to the ends.
+ * @typedef {{log: boolean, low: number, high: number, left: number, u: (v: number) => number, v: (u: number) => number, edge: (v: number) => number, ticks: {u: number, label: string}[]}} Scale
  */
 
 /** quantiles sorts the finite values. */
@@ -138,13 +138,13 @@ export function ranks(/** @type {Float64Array} */ values, /** @type {boolean} */
 }
 
 /** scale chooses the scale for sorted values. @returns {Scale} */
-export function scale(/** @type {Float64Array} */ s, /** @type {boolean} */ maximize, /** @type {boolean|undefined} */ log = undefined) {
+export function scale(/** @type {Float64Array} */ s, /** @type {boolean} */ maximize, /** @type {boolean|undefined} */ log = undefined, all = false) {
   const n = s.length;
   let low = n ? s[0] : 0;
   let high = n ? s[n - 1] : 1;
   log = low > 0 && (log ?? high / low > 10);
   let left = 0;
-  if (!log && n > 20) {
+  if (!log && !all && n > 20) {
     const q = maximize ? s[Math.floor(0.02 * n)] : s[Math.floor(0.98 * (n - 1))];
     const far = maximize ? q - low : high - q;
     const near = maximize ? high - q : q - low;
@@ -165,11 +165,18 @@ export function scale(/** @type {Float64Array} */ s, /** @type {boolean} */ maxi
   const k = 1 / (f(high) - a);
   const u = (/** @type {number} */ v) => (f(v) - a) * k;
   const v = (/** @type {number} */ x) => (log ? 10 ** (a + x / k) : a + x / k);
-  return { log, low, high, left, u, v, ticks: ticks(low, high, log).map((x) => ({ u: u(x), label: short(x) })) };
+  const edge = (/** @type {number} */ x) => Math.max(0, Math.min(1, u(log ? Math.max(x, low * 1e-3) : x)));
+  return { log, low, high, left, u, v, edge, ticks: marks(ticks(low, high, log)).map((m) => ({ u: u(m.x), label: m.label })) };
 }
 
-function short(/** @type {number} */ x) {
-  return Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(0).replace("e+", "e").replace("-", "−") : String(Number(x.toPrecision(3))).replace("-", "−");
+/** marks writes round numbers with the digits by which they differ. */
+export function marks(/** @type {number[]} */ all) {
+  const step = all.length > 1 ? Math.abs(all[1] - all[0]) : Infinity;
+  return all.map((x) => {
+    const rounded = Number(x.toPrecision(Math.max(3, Math.min(15, Math.ceil(Math.log10(Math.abs(x) / step)) + 1 || 3))));
+    const text = Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? rounded.toExponential().replace("e+", "e") : String(rounded);
+    return { x, label: text.replaceAll("-", "−") };
+  });
 }
 
 /** ticks lists about five round numbers. */

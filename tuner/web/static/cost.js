@@ -2,11 +2,11 @@
 // How long trials took and what they cost.
 
 import { serverNow } from "./api.js";
-import { count, css, duration, h, number, onScheme, onWidth, percent, quote, trialStateNames } from "./dom.js";
+import { count, css, duration, h, number, percent, quote, trialStateNames } from "./dom.js";
 import { column } from "./columns.js";
 import { figure } from "./figure.js";
 import { bestSoFar, lineChart } from "./lines.js";
-import { frame, tips } from "./plot.js";
+import { board, frame, moments, tips } from "./plot.js";
 
 const mostWorkers = 50;
 const fewTrials = 3; // of a worker, below which its median says little
@@ -24,13 +24,10 @@ export function cost(s, signal) {
   const workers = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Time and cost by worker" });
 
   const slow = h("p", {});
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": "When each worker had which trial" }));
-  const time = h("div", { class: "chart" }, canvas);
+  const { box: time, canvas, draw: drawTimes } = board("When each worker had which trial", paintTimes, signal);
   const timed = h("span", {}, [["--accent", "completed"], ["--third", "running"], ["--best", "failed"], ["--muted", "pruned"]].flatMap(([c, t]) => [h("span", { class: "key line", style: { "background-color": `var(${c})` } }), t]));
   let spot = (/** @type {number} */ _i, /** @type {number} */ _x) => /** @type {number[]|null} */ (null);
   tips(time, s, (i, x) => spot(i, x));
-  onScheme(drawTimes, signal);
-  onWidth(time, drawTimes, signal);
 
   /** spent is what a trial took, NaN if that is unknown. */
   function spent() {
@@ -79,6 +76,7 @@ export function cost(s, signal) {
     whose.toggleAttribute("hidden", !of.length);
     slow.textContent = slowest(of.filter((w) => w.measured >= fewTrials));
     draw();
+    when.toggleAttribute("hidden", !spans().length);
     drawTimes();
   }
 
@@ -103,19 +101,16 @@ export function cost(s, signal) {
     return out;
   }
 
-  /** drawTimes draws each trial as a bar in the row of its worker. */
-  function drawTimes() {
+  /** paintTimes draws each trial as a bar in the row of its worker. */
+  function paintTimes(/** @type {number} */ width) {
     const list = spans();
-    when.toggleAttribute("hidden", !list.length);
-    if (!list.length || time.clientWidth < 50) return;
     const names = [...new Set(list.map((p) => p.name))].sort().slice(0, mostWorkers);
     let [low, high] = [Infinity, -Infinity];
     for (const p of list) [low, high] = [Math.min(low, p.from), Math.max(high, p.to)];
-    const span = Math.max(1, high - low);
-    const marks = [0, 0.25, 0.5, 0.75, 1].map((u) => ({ u, label: new Date((low + u * span) * 1000).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false, ...(span > 86400 && { month: "short", day: "numeric" }) }) }));
-    const f = frame(canvas, { width: time.clientWidth, height: 56 + 26 * names.length, x: { title: "", ticks: marks, whole: true }, y: { title: "", ticks: names.map((label, k) => ({ label, u: 1 - (k + 0.5) / names.length })) } });
+    const axis = moments(low, Math.max(high, low + 1));
+    const f = frame(canvas, { width, height: 56 + 26 * names.length, x: { title: "", ticks: axis.ticks, whole: true }, y: { title: "", ticks: names.map((label, k) => ({ label, u: 1 - (k + 0.5) / names.length })) } });
     const row = new Map(names.map((n, k) => [n, f.Y(1 - (k + 0.5) / names.length)]));
-    const X = (/** @type {number} */ v) => f.X((v - low) / span);
+    const X = (/** @type {number} */ v) => f.X(axis.u(v));
     const at = new Map(list.map((p) => [p.i, p]));
     const colours = /** @type {Record<string, string>} */ ({ completed: css("--accent"), running: css("--third"), failed: css("--best"), infeasible: css("--best"), pruned: css("--muted") });
     for (const p of list) {

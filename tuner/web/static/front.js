@@ -2,11 +2,11 @@
 // Several objectives: each pair with the trials that no other one beats, how much of the
 // range they cover as trials come, what they trade, and a table of them.
 
-import { count, css, exactly, h, number, onScheme, onWidth, quote, trialURL } from "./dom.js";
+import { count, css, exactly, h, number, quote, trialURL } from "./dom.js";
 import { exact, parameters, ranks, scale } from "./columns.js";
 import { figure } from "./figure.js";
 import { lineChart } from "./lines.js";
-import { frame, line, tips } from "./plot.js";
+import { board, frame, line, tips } from "./plot.js";
 
 const shownRows = 60;
 const [mostLooks, mostOnFront] = [60, 400]; // of the share that the front covers
@@ -65,34 +65,44 @@ export function front(s, signal) {
   const status = h("p", { class: "readout", role: "status" });
   const trade = h("p", {});
   const cells = pairs.map(([a, b]) => {
-    const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": `${b.name} over ${a.name}` }));
-    const cell = { a, b, canvas, box: h("div", { class: "chart" }, canvas), place: (/** @type {number} */ _) => /** @type {number[]|null} */ (null) };
-    tips(cell.box, s, (i) => cell.place(i));
-    return cell;
+    let place = (/** @type {number} */ _) => /** @type {number[]|null} */ (null);
+    const chart = board(`${b.name} over ${a.name}`, (width) => (place = pair(chart.canvas, width, a, b)), signal);
+    tips(chart.box, s, (i) => place(i));
+    return chart;
   });
   const high = cells.length > 1 ? 260 : 320;
   const covered = lineChart("Hypervolume", signal, high - 30);
   const matrix = h("div", { class: "pairs" }, cells.map((c) => c.box), covered.element);
 
   function draw() {
-    if (!matrix.isConnected || matrix.clientWidth < 50) return;
-    for (const c of cells) pair(c);
+    for (const c of cells) c.draw();
     const list = best();
     const n = s.values().reduce((m, v) => m + (v === v ? 1 : 0), 0);
-    status.textContent = `${count(list.length)} of ${count(n)} completed trials are on the front${s.broken() ? `, and ${count(s.broken())} ${s.broken() === 1 ? "breaks" : "break"} a constraint` : ""}`;
+    const far = all.map((/** @type {any} */ o) => [o.name, scaleOf(o).left]).filter(([, k]) => k).map(([k, far]) => `${count(far)} far ${far === 1 ? "value" : "values"} of ${k} at the edge`);
+    status.textContent = [`${count(list.length)} of ${count(n)} completed trials are on the front`, ...far, ...(s.broken() ? [`and ${count(s.broken())} ${s.broken() === 1 ? "breaks" : "break"} a constraint`] : [])].join(", ");
     trade.replaceChildren(...trades(list).flatMap((t) => [...t, h("br")]));
     grow();
   }
 
-  function pair(/** @type {typeof cells[0]} */ c) {
-    const [a, b] = [s.values(c.a.k), s.values(c.b.k)];
-    const [sx, sy] = [scale(ranks(a, c.a.sign < 0).sorted, c.a.sign < 0), scale(ranks(b, c.b.sign < 0).sorted, c.b.sign < 0)];
+  /** scaleOf shows the whole front and the better trials. Worse ones, if far, would squeeze them, and lie at the edge. @returns {import("./columns.js").Scale} */
+  const scaleOf = (/** @type {any} */ o) => s.once(`front ${o.k}`, () => {
+    const { sorted } = ranks(s.values(o.k), o.sign < 0);
+    const on = best().map((n) => o.sign * s.values(o.k)[n]);
+    const [least, most] = [Math.min(...on), Math.max(...on)];
+    const middle = o.sign * sorted[sorted.length >> 1];
+    const end = Math.max(most, middle) + 2 * (Math.max(most, middle) - least);
+    const kept = sorted.filter((v) => o.sign * v <= end || !on.length);
+    return { ...scale(kept, o.sign < 0, undefined, true), left: sorted.length - kept.length };
+  });
+
+  /** pair draws a pair of objectives. It returns where trials are. */
+  function pair(/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ width, /** @type {any} */ oa, /** @type {any} */ ob) {
+    const [a, b, sx, sy] = [s.values(oa.k), s.values(ob.k), scaleOf(oa), scaleOf(ob)];
     const better = (/** @type {any} */ o) => `${o.name} (${o.sign < 0 ? "more" : "less"} is better)`;
-    const f = frame(c.canvas, { width: c.box.clientWidth, height: high, x: { title: better(c.a), ticks: sx.ticks }, y: { title: better(c.b), ticks: sy.ticks } });
-    c.place = (i) => (a[i] === a[i] && b[i] === b[i] ? [f.X(sx.u(a[i])), f.Y(sy.u(b[i]))] : null);
+    const f = frame(canvas, { width, height: high, x: { title: better(oa), ticks: sx.ticks }, y: { title: better(ob), ticks: sy.ticks } });
     for (const broken of s.broken() ? [true, false] : [false]) {
       f.dots((put) => {
-        for (let n = 0; n < a.length; n++) if (a[n] === a[n] && s.breaks(n) === broken) put(sx.u(a[n]), sy.u(b[n]));
+        for (let n = 0; n < a.length; n++) if (a[n] === a[n] && s.breaks(n) === broken) put(sx.edge(a[n]), sy.edge(b[n]));
       }, broken ? s.broken() : s.ranked().sorted.length, broken ? "--muted" : "--accent");
     }
     const g = f.g;
@@ -106,6 +116,7 @@ export function front(s, signal) {
       g.arc(at(n)[0], at(n)[1], 4, 0, 2 * Math.PI);
       g.fill();
     }
+    return (/** @type {number} */ i) => (a[i] === a[i] && b[i] === b[i] ? [f.X(sx.edge(a[i])), f.Y(sy.edge(b[i]))] : null);
   }
 
   /** trades says what the ends of the front give up for each other. */
@@ -120,17 +131,17 @@ export function front(s, signal) {
     });
   }
 
-  /** shares are the parts of the range between the best and the worst of each objective that the front covered after some trials. */
+  /** shares are the parts of the ranges of the objectives, as they are drawn, that the front covered after some trials. */
   function shares() {
     return s.once("shares", () => {
       const columns = all.map((/** @type {any} */ o) => s.contending(o.k).map((v) => o.sign * v));
-      const ends = columns.map((c) => ranks(c, false).sorted).map((c) => [c[0], c[c.length - 1]]);
+      const ends = all.map((/** @type {any} */ o) => [scaleOf(o).low, scaleOf(o).high].map((v) => o.sign * v).sort((a, b) => a - b));
       const [x, y] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
       const every = Math.max(1, Math.floor(s.table.n / mostLooks));
       let points = /** @type {number[][]} */ ([]);
       for (let i = 0; i < s.table.n; i++) {
         const p = columns.map((c, k) => (c[i] - ends[k][0]) / (ends[k][1] - ends[k][0] || 1));
-        if (p.every((v) => v === v)) points = joined(points, p);
+        if (p.every((v) => v < 1)) points = joined(points, p);
         if (points.length > mostOnFront) return { x: [], y: [] };
         if (!points.length || ((i + 1) % every && i < s.table.n - 1)) continue;
         x.push(i);
@@ -157,8 +168,6 @@ export function front(s, signal) {
     return { head: ["trial", ...all.map((/** @type {any} */ o) => o.name), ...parameters(s.table).map((c) => c.name)], rows: /** @type {any[][]} */ (best().map((/** @type {number} */ n) => [n, ...all.map((/** @type {any} */ o) => s.values(o.k)[n]), ...read.map((f) => f(n))])) };
   };
 
-  onScheme(draw, signal);
-  onWidth(matrix, draw, signal);
   const cli = `tuner trials ${quote(s.name)} -f csv`;
   const rows = async () => {
     await s.need(["config/"]);
@@ -168,7 +177,7 @@ export function front(s, signal) {
   const elements = [
     figure({
       title: "Pareto front", name: `${s.name}-front`, wide: true, cli, canvas: () => cells[0].canvas, rows,
-      hint: "A trial is on the front if no other one is better in one objective and not worse in the others. The hypervolume is the share that the front covers of the range between the worst and the best of each objective." + (s.modelled() ? " Measured values count here. tuner best compares what the model predicts, so its list may differ." : ""),
+      hint: "A trial is on the front if no other one is better in one objective and not worse in the others. The hypervolume is the share of the drawn ranges that the front covers." + (s.modelled() ? " Measured values count here. tuner best compares what the model predicts, so its list may differ." : ""),
       body: h("div", {}, status, matrix, trade),
     }),
     figure({ title: "Trials of the front", name: `${s.name}-front-table`, wide: true, cli, rows, body: table }),

@@ -24,6 +24,10 @@ export const serverNow = () => data.time;
 
 /** call answers from the file. */
 export async function call(/** @type {string} */ method, /** @type {any} */ body) {
+  const trials = data.answers.ListTrials?.trials ?? [];
+  if (method === "ListTrials") return { trials: trials.filter((/** @type {any} */ t) => !body.states || body.states.includes(t.state)) };
+  const trial = method === "GetTrial" && trials.find((/** @type {any} */ t) => t.name === body.name);
+  if (trial) return trial;
   const answer = body.configs ? data.answers[`${method} best`] : data.answers[method] ?? data.answers[`${method} ${body.objective ?? body.parent}`];
   if (answer) return answer;
   if (method === "ListReports") return {};

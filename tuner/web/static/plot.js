@@ -2,10 +2,43 @@
 // Charts on a canvas: points as counts for each pixel, axes with titles, and the trial under
 // the pointer.
 
-import { css, duration, exactly, h, number, rgb, trialURL } from "./dom.js";
+import { count, css, duration, exactly, h, number, onScheme, onWidth, rgb, trialURL } from "./dom.js";
+import { marks, ticks } from "./columns.js";
 
 const reach = 24; // pixels from the pointer within which a trial is under it
 const shownParameters = 12;
+
+/**
+ * board is a canvas in a box. It is drawn at each width and in each scheme, until the signal.
+ * @param {string} label
+ * @param {(width: number, height: number) => void} paint
+ * @param {AbortSignal} signal
+ * @param {Record<string, any>} props of the box
+ * @param {boolean} tall also at each height
+ */
+export function board(label, paint, signal, props = {}, tall = false) {
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", props.role ? { "aria-hidden": "true" } : { role: "img", "aria-label": label }));
+  const box = /** @type {HTMLElement} */ (h("div", { class: "chart", ...props }, canvas));
+  const draw = () => box.isConnected && box.clientWidth >= 50 && paint(box.clientWidth, box.clientHeight);
+  onScheme(draw, signal);
+  onWidth(box, draw, signal, tall);
+  return { box, canvas, draw };
+}
+
+/** span is the scale of an axis to the right, with marks at whole numbers alone where others mean nothing. */
+export function span(/** @type {number} */ low, /** @type {number} */ high, whole = false) {
+  if (!(high > low)) [low, high] = [low - 0.5, low + 0.5];
+  const u = (/** @type {number} */ v) => (v - low) / (high - low);
+  const all = marks(ticks(low, high, false).filter((x) => !whole || Number.isInteger(x)));
+  return { low, high, u, v: (/** @type {number} */ x) => low + x * (high - low), ticks: all.map((m) => ({ u: u(m.x), label: whole ? count(m.x) : m.label })) };
+}
+
+/** moments is a span of times in seconds since 1970. */
+export function moments(/** @type {number} */ low, /** @type {number} */ high) {
+  const s = span(low, high);
+  const form = /** @type {any} */ ({ hour: "2-digit", minute: "2-digit", hour12: false, ...(high - low > 86400 && { month: "short", day: "numeric" }) });
+  return { ...s, ticks: [0, 0.25, 0.5, 0.75, 1].map((u) => ({ u, label: new Date(s.v(u) * 1000).toLocaleTimeString("en", form) })) };
+}
 
 /**
  * frame draws the axes of a chart. Coordinates are in [0, 1].
@@ -63,7 +96,16 @@ export function frame(canvas, { width, height, x, y, small }) {
     }), n, colour, r);
     g.restore();
   };
-  return { g, X, Y, w, hh, dots };
+  /** within draws what ends at the frame. */
+  const within = (/** @type {() => void} */ paint) => {
+    g.save();
+    g.beginPath();
+    g.rect(m.left - 2, m.top - 3, w + 4, hh + 6);
+    g.clip();
+    paint();
+    g.restore();
+  };
+  return { g, X, Y, U: (/** @type {number} */ x) => (x - m.left) / w, w, hh, dots, within };
 }
 
 /** cut shortens a label to a width, in its middle, because names often differ at the end. */

@@ -7,7 +7,7 @@ import { count, css, h, onScheme, onWidth, quote, rgb } from "./dom.js";
 import { at, INACTIVE, jittered, parameters, scale, TOP } from "./columns.js";
 import { figure } from "./figure.js";
 import { lineChart } from "./lines.js";
-import { frame, line, tips } from "./plot.js";
+import { board, frame, line, tips } from "./plot.js";
 
 const height = 190;
 const fewest = 12; // parameters that are drawn unasked
@@ -61,12 +61,12 @@ export function slices(s, signal) {
     const values = s.values();
     const f = frame(canvas, { width, height, small: true, x: { title: "", ticks: c.axis.labels ? c.axis.labels.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks }, y: { title: "", ticks: sc.ticks } });
     const { g, X } = f;
-    const V = (/** @type {number} */ v) => f.Y(Math.max(-0.02, Math.min(1.02, sc.u(sc.log ? Math.max(v, sc.low * 1e-3) : v))));
+    const V = (/** @type {number} */ v) => f.Y(sc.edge(v));
     cell.place = (/** @type {number} */ i) => (values[i] === values[i] && drawn[i] !== INACTIVE ? [X(drawn[i] / TOP), V(values[i])] : null);
     for (const broken of s.broken() ? [true, false] : [false]) {
       f.dots((put) => {
         for (let i = 0; i < values.length; i++) {
-          if (values[i] === values[i] && drawn[i] !== INACTIVE && s.breaks(i) === broken) put(drawn[i] / TOP, sc.u(values[i]));
+          if (values[i] === values[i] && drawn[i] !== INACTIVE && s.breaks(i) === broken) put(drawn[i] / TOP, sc.edge(values[i]));
         }
       }, broken ? s.broken() : s.ranked().sorted.length, broken ? "--muted" : "--accent");
     }
@@ -117,8 +117,7 @@ const [cellsEach, levels] = [25, 8];
  * @param {AbortSignal} signal
  */
 export function contour(s, signal) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": "The objective over two parameters" }));
-  const box = h("div", { class: "chart" }, canvas);
+  const { box, canvas, draw } = board("The objective over two parameters", paint, signal);
   const note = h("p", { class: "hint" });
   const choice = (/** @type {string} */ label) => h("select", { "aria-label": label, onchange: () => update() });
   const [horizontal, vertical] = [choice("Parameter to the right"), choice("Parameter upwards")];
@@ -166,11 +165,11 @@ export function contour(s, signal) {
     draw();
   }
 
-  function draw() {
+  function paint(/** @type {number} */ width) {
     const [a, b] = [find(horizontal.value), find(vertical.value)];
-    if (!box.isConnected || box.clientWidth < 50 || !a || !b) return;
+    if (!a || !b) return;
     const ticks = (/** @type {any} */ c) => (c.axis.labels ? c.axis.labels.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks);
-    const f = frame(canvas, { width: box.clientWidth, height: 360, x: { title: a.name, ticks: ticks(a) }, y: { title: b.name, ticks: ticks(b) } });
+    const f = frame(canvas, { width, height: 360, x: { title: a.name, ticks: ticks(a) }, y: { title: b.name, ticks: ticks(b) } });
     const known = mean?.length === steps(a) * steps(b) ? mean : null;
     const sign = s.maximize() ? -1 : 1;
     if (known) surface(f, known, a, b, sign);
@@ -207,8 +206,6 @@ export function contour(s, signal) {
     }
   }
 
-  onScheme(draw, signal);
-  onWidth(box, draw, signal);
   const element = figure({
     title: "Two parameters", name: `${s.name}-contour`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: () => canvas,
     tools: [h("label", {}, "→ ", horizontal), h("label", {}, "↑ ", vertical)], body: h("div", {}, box, note),

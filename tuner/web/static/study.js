@@ -97,16 +97,18 @@ export class Study {
     asked.catch(() => this.trials.delete(n));
     return asked;
   }
-  /** ask reads a trial from the columns of a file, which has all of them, or from the server. */
+  /** ask asks for a trial. A file has the first ones in full, and all as columns. */
   async ask(/** @type {number} */ n) {
     const names = this.info.spec.objectives.map((/** @type {any} */ o) => o.name);
     const state = this.stateOf(n);
-    if (offline) {
+    const t = await call("GetTrial", { name: `studies/${this.name}/trials/${n}` }).catch((e) => {
+      if (!offline) throw e;
+    });
+    if (!t) {
       const [started, ended, worker] = [column(this.table, "started"), column(this.table, "ended"), this.table.columns.find((c) => c.name === "worker")];
       return { n, state, config: parameters(this.table).map((c) => /** @type {[string, any]} */ ([c.name, exact(this.table, c)(n)])).filter(([, v]) => v !== "").sort(), values: objectives(this.table).map((c) => c.data[n]), others: limited(this.table).map((c) => /** @type {[string, number]} */ ([c.name, c.data[n]])), times: 1,
         worker: worker?.labels?.[worker.data[n]] ?? "", seconds: ended[n] - started[n], message: "" };
     }
-    const t = await call("GetTrial", { name: `studies/${this.name}/trials/${n}` });
     const of = (/** @type {string} */ k) => (t.outcome?.metrics?.[k]?.values ?? []).map(Number);
     const mean = (/** @type {number[]} */ v) => (v.length ? v.reduce((a, b) => a + b, 0) / v.length : NaN);
     return { n, state, config: Object.entries(t.config ?? {}).map(([k, v]) => /** @type {[string, any]} */ ([k, valueOf(v)])).sort(), values: names.map((/** @type {string} */ k) => mean(of(k))), others: Object.keys(t.outcome?.metrics ?? {}).filter((k) => !names.includes(k)).map((k) => /** @type {[string, number]} */ ([k, mean(of(k))])), times: of(names[0]).length,
@@ -154,16 +156,28 @@ export class Study {
       return feasible?.includes(1) ? values.map((v, i) => (feasible[i] ? v : NaN)) : values;
     });
   }
+  /** breaking marks the completed trials that break a constraint. @returns {{marks: Uint8Array, n: number}} */
+  get breaking() {
+    return this.once("breaking", () => {
+      const [states, feasible] = [column(this.table, "state"), column(this.table, "feasible")];
+      const marks = Uint8Array.from(states, (k, i) => (k === COMPLETED && feasible[i] === 0 ? 1 : 0));
+      return { marks, n: marks.reduce((a, b) => a + b, 0) };
+    });
+  }
   /** breaks tells whether a completed trial breaks a constraint. */
   breaks(/** @type {number} */ i) {
-    return column(this.table, "state")[i] === COMPLETED && column(this.table, "feasible")?.[i] === 0; // an older server has no such column
+    return this.breaking.marks[i] === 1;
   }
-  /** broken is the number of such trials. @returns {number} */
+  /** broken is the number of such trials. */
   broken() {
-    return this.once("broken", () => {
-      let n = 0;
-      for (let i = 0; i < this.table.n; i++) if (this.breaks(i)) n++;
-      return n;
+    return this.breaking.n;
+  }
+  /** limits are those of metrics, as words. @returns {Record<string, string>} */
+  limits() {
+    return this.once("limits", () => {
+      const all = Object.entries(JSON.parse(this.info.spec.proposer?.options || "{}").constraints ?? {});
+      const word = (/** @type {any} */ l) => [["max", "at most"], ["min", "at least"]].filter(([k]) => l[k] !== undefined).map(([k, text]) => `${text} ${number(l[k])}`).join(", ");
+      return Object.fromEntries(all.map(([k, l]) => [k, word(l)]));
     });
   }
   /** ranked has the values of all completed trials in order, and says which of those that can be the best are good. */

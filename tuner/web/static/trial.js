@@ -3,10 +3,10 @@
 
 import { APIError, call, follow, loadColumns, serverNow } from "./api.js";
 import { coordinate, parameters } from "./columns.js";
-import { css, duration, exactly, h, number, onScheme, onWidth, quote, state, trialURL, valueOf } from "./dom.js";
+import { duration, exactly, h, number, quote, state, trialURL, valueOf } from "./dom.js";
 import { again, notes, stopButton, stopNote } from "./actions.js";
 import { figure } from "./figure.js";
-import { titled, wholes } from "./lines.js";
+import { lineChart } from "./lines.js";
 import { loadReports, thin } from "./running.js";
 import { failure, skeleton } from "./states.js";
 
@@ -111,32 +111,17 @@ const colours = ["--accent", "--best", "--third", "--muted"];
 
 /** curve draws what a trial reported since it began last. */
 function curve(/** @type {string} */ study, /** @type {any} */ t, /** @type {number} */ n, /** @type {Map<string, {epoch: number, step: number, value: number}[]>} */ curves, /** @type {AbortSignal} */ signal) {
-  const box = h("div", { class: "chart" });
+  const chart = lineChart("Reports", signal, 240);
   const names = [...curves.keys()].slice(0, colours.length);
-  const lines = names.map((k) => (curves.get(k) ?? []).filter((p) => p.epoch === (t.epoch ?? 0)));
-  const earlier = [...curves.values()].some((c) => c.some((p) => p.epoch !== (t.epoch ?? 0)));
-  let plot = /** @type {any} */ (null);
-  function draw() {
-    plot?.destroy();
-    box.replaceChildren();
-    if (!box.isConnected) return;
-    const steps = [...new Set(lines.flatMap((c) => thin(c).map((p) => p.step)))].sort((a, b) => a - b);
-    const series = lines.map((c) => {
-      const at = new Map(c.map((p) => [p.step, p.value]));
-      return steps.map((x) => at.get(x) ?? null);
-    });
-    const axis = { stroke: css("--muted"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
-    plot = new uPlot({ width: box.clientWidth, height: 240, scales: { x: { time: false } }, axes: [{ ...axis, ...titled("step"), size: 30, incrs: wholes }, { ...axis, ...titled(names.length === 1 ? names[0] : "value", 200), size: 60 }], legend: { show: false }, cursor: { y: false },
-      series: [{}, ...names.map((k, i) => ({ label: k, stroke: css(colours[i]), width: 2, spanGaps: true, points: { show: steps.length < 60 } }))] }, [steps, ...series], box);
-    for (const c of box.querySelectorAll("canvas")) c.setAttribute("aria-hidden", "true");
-  }
-  onScheme(draw, signal);
-  onWidth(box, draw, signal);
-  signal.addEventListener("abort", () => plot?.destroy());
-  const element = figure({
-    title: "Reports", name: `${study}-${n}-reports`, wide: true, canvas: () => box.querySelector("canvas"),
-    hint: h("span", {}, names.map((k, i) => h("span", { class: "legend" }, h("span", { class: "key line", style: { "background-color": `var(${colours[i]})` } }), k)), curves.size > names.length ? ` · ${curves.size - names.length} more metrics are in the table` : "", earlier ? ` · the lines begin with epoch ${t.epoch}, and the table has earlier epochs` : ""),
-    body: box, rows: () => [["metric", "epoch", "step", "value"], ...[...curves].flatMap(([k, c]) => c.map((p) => [k, p.epoch, p.step, p.value]))],
+  const lines = names.map((name, i) => {
+    const points = thin((curves.get(name) ?? []).filter((p) => p.epoch === (t.epoch ?? 0)));
+    return { name, x: points.map((p) => p.step), y: points.map((p) => p.value), colour: colours[i], width: 2 };
   });
-  return { element, draw };
+  const earlier = [...curves.values()].some((c) => c.some((p) => p.epoch !== (t.epoch ?? 0)));
+  const element = figure({
+    title: "Reports", name: `${study}-${n}-reports`, wide: true, canvas: chart.canvas,
+    hint: h("span", {}, names.map((k, i) => h("span", { class: "legend" }, h("span", { class: "key line", style: { "background-color": `var(${colours[i]})` } }), k)), curves.size > names.length ? ` · ${curves.size - names.length} more metrics are in the table` : "", earlier ? ` · the lines begin with epoch ${t.epoch}, and the table has earlier epochs` : ""),
+    body: chart.element, rows: () => [["metric", "epoch", "step", "value"], ...[...curves].flatMap(([k, c]) => c.map((p) => [k, p.epoch, p.step, p.value]))],
+  });
+  return { element, draw: () => chart.draw(lines.filter((l) => l.x.length), { maximize: false, x: "step", y: names.length === 1 ? names[0] : "value", whole: true }) };
 }

@@ -2,7 +2,7 @@
 // All trials as a table, of which only the rows in view are elements, and some of them beside
 // each other.
 
-import { APIError, call, offline } from "./api.js";
+import { APIError, call } from "./api.js";
 import { count, csv, duration, exactly, h, number, quote, save, trialState, trialStateNames, trialURL, valueOf } from "./dom.js";
 import { column, exact, INACTIVE, limited, objectives, parameters } from "./columns.js";
 import { figure } from "./figure.js";
@@ -71,7 +71,7 @@ export function trials(s, selection) {
       ...limited(t).map((c) => of("m", c)),
       { key: "took", title: "duration", value: (i) => ended[i] - started[i], text: (i) => (ended[i] >= started[i] ? duration(ended[i] - started[i]) : "–") },
       ...(worker ? [{ key: "worker", title: "worker", value: (/** @type {number} */ i) => worker.data[i], text: (/** @type {number} */ i) => worker.labels?.[worker.data[i]] ?? "" }] : []),
-      ...(offline ? [] : [{ key: "told", title: "message, metrics", value: (/** @type {number} */ i) => states[i], text: () => "", cell: (/** @type {number} */ i) => h("span", { class: "told", "data-told": states[i] ? i : "" }) }]),
+      { key: "told", title: "message, metrics", value: (i) => states[i], text: () => "", cell: (i) => h("span", { class: "told", "data-told": states[i] ? i : "" }) },
       ...parameters(t).map((c) => {
         const read = exact(t, c);
         return { key: `p:${c.name}`, title: c.name, value: (/** @type {number} */ i) => (c.data[i] === INACTIVE ? NaN : c.axis.levels ? c.data[i] : read(i)), text: (/** @type {number} */ i) => exactly(read(i)) };
@@ -175,16 +175,18 @@ export function trials(s, selection) {
     });
   });
 
-  /** records lists the trials in the table as tuner trials does in JSON. A file knows less of them. */
+  /** brief is what the columns know of a trial. */
+  async function brief(/** @type {number} */ i) {
+    const t = await s.trial(i);
+    const values = [...s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => [o.name, t.values[k]]), ...t.others].filter(([, v]) => v === v);
+    const time = (/** @type {string} */ k) => (column(s.table, k)[i] > 0 ? new Date(1000 * column(s.table, k)[i]).toISOString() : undefined);
+    return { trial: i, state: t.state, config: Object.fromEntries(t.config), values: Object.fromEntries(values), worker: t.worker || undefined, started: time("started"), ended: time("ended") };
+  }
+
+  /** records lists the trials in the table as tuner trials does in JSON. A file has the first ones in full. */
   async function records() {
     const wanted = new Set(order);
-    if (offline) return Promise.all([...order].map(async (i) => {
-      const t = await s.trial(i);
-      const values = [...s.info.spec.objectives.map((/** @type {any} */ o, /** @type {number} */ k) => [o.name, t.values[k]]), ...t.others].filter(([, v]) => v === v);
-      const time = (/** @type {string} */ k) => (column(s.table, k)[i] > 0 ? new Date(1000 * column(s.table, k)[i]).toISOString() : undefined);
-      return { trial: i, state: t.state, config: Object.fromEntries(t.config), values: Object.fromEntries(values), worker: t.worker || undefined, started: time("started"), ended: time("ended") };
-    }));
-    const out = [];
+    const full = new Map();
     let pageToken = "";
     do {
       const page = await call("ListTrials", { parent: `studies/${s.name}`, pageSize, pageToken });
@@ -194,13 +196,13 @@ export function trials(s, selection) {
         const o = t.outcome ?? {};
         const metrics = /** @type {[string, any][]} */ (Object.entries(o.metrics ?? {}));
         const errors = metrics.filter(([, m]) => m.stdErr !== undefined).map(([k, m]) => [k, Number(m.stdErr)]);
-        out.push({ trial: i, state: t.state.replace("TRIAL_STATE_", "").toLowerCase(), reason: o.reason?.replace("FAIL_REASON_", "").toLowerCase(), message: o.message || undefined,
+        full.set(i, { trial: i, state: t.state.replace("TRIAL_STATE_", "").toLowerCase(), reason: o.reason?.replace("FAIL_REASON_", "").toLowerCase(), message: o.message || undefined,
           config: Object.fromEntries(Object.entries(t.config ?? {}).sort().map(([k, v]) => [k, valueOf(v)])), values: Object.fromEntries(metrics.map(([k, m]) => [k, m.values.length === 1 ? Number(m.values[0]) : m.values.map(Number)])),
           stderr: errors.length ? Object.fromEntries(errors) : undefined, cost: Number(o.cost ?? 0) || undefined, attributes: t.attributes, worker: t.worker || undefined, started: t.startTime, ended: t.endTime });
       }
       pageToken = page.nextPageToken ?? "";
     } while (pageToken);
-    return out;
+    return Promise.all([...order].sort((a, b) => a - b).map((i) => full.get(i) ?? brief(i)));
   }
   async function rows() {
     const all = /** @type {any[]} */ (await records());
