@@ -71,16 +71,3 @@ func TestSimilar(t *testing.T) {
 		}
 	}
 }
-
-func TestFoldCommand(t *testing.T) {
-	const text = `tuner auto --data 'a -b' --set 'it'\''s -c=1' --range x=1..2`
-	for width, want := range map[int]string{
-		80: text,
-		31: "tuner auto --data 'a -b' \\\n    --set 'it'\\''s -c=1' \\\n    --range x=1..2",
-		1:  "tuner auto \\\n    --data 'a -b' \\\n    --set 'it'\\''s -c=1' \\\n    --range x=1..2",
-	} {
-		if got := FoldCommand(text, width); got != want {
-			t.Errorf("in %d columns: %s\nwant %s", width, got, want)
-		}
-	}
-}

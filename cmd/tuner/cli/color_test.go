@@ -28,7 +28,7 @@ func TestUseColor(t *testing.T) {
 	}
 }
 
-// The header is bold and states have colours. Without a painter the table is the same
+// The header is bold and states have colours. Without colours the table is the same
 // without escape sequences.
 func TestTableColors(t *testing.T) {
 	write := func(out io.Writer) {
@@ -42,7 +42,7 @@ func TestTableColors(t *testing.T) {
 		}
 	}
 	var painted, text bytes.Buffer
-	write(&painter{&painted, &painted})
+	write(&stream{Writer: &painted, colors: true})
 	write(&text)
 	const want = "\x1b[1mSTUDY\x1b[0m  \x1b[1mSTATE\x1b[0m          \x1b[1mN\x1b[0m\n" +
 		"a      \x1b[31mfailed(crash)\x1b[0m  1\n" +

@@ -171,15 +171,12 @@ func (t *Table) cut(widths []int) {
 }
 
 func (t *Table) line(cells []string, widths []int, color func(column int, cell string) string) error {
-	p, painted := t.out.(*painter)
-	last := 0
-	for i, n := range widths {
-		if n >= 0 {
-			last = i
-		}
+	out, colors := t.out, false
+	if s, ok := out.(*stream); ok && s.colors {
+		out, colors = s.Writer, true
 	}
 	var b strings.Builder
-	for i, cell := range cells[:last+1] {
+	for i, cell := range cells {
 		if widths[i] < 0 {
 			continue
 		}
@@ -187,22 +184,13 @@ func (t *Table) line(cells []string, widths []int, color func(column int, cell s
 		if i == 0 { // a name
 			text = Middle(cell, widths[i])
 		}
-		escape := ""
-		if painted {
-			escape = color(i, cell)
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap)
+		if escape := color(i, cell); colors && escape != "" {
+			text = escape + text + plain
 		}
-		if escape != "" {
-			if err := p.paint(&b, escape, text); err != nil {
-				return err
-			}
-		} else {
-			b.WriteString(text)
-		}
-		if i < last {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap))
-		}
+		b.WriteString(text + pad)
 	}
-	_, err := fmt.Fprintln(t.out, b.String())
+	_, err := fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
 	return err
 }
 

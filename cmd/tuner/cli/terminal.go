@@ -66,19 +66,28 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// stream is an output. On a terminal it strips hostile characters. Tables on one with colours
+// write to the terminal itself, because their cells are clean.
+type stream struct {
+	io.Writer
+	terminal *os.File // nil if it is none
+	colors   bool
+}
+
 // CleanOnTerminal returns w, or a writer that strips hostile characters if w is a
 // terminal.
 func CleanOnTerminal(w io.Writer) io.Writer {
 	if !isTerminal(w) {
 		return w
 	}
-	return &cleanWriter{w.(*os.File)}
+	return &stream{Writer: w, terminal: w.(*os.File)}
 }
 
-type cleanWriter struct{ terminal *os.File }
-
-func (w *cleanWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.terminal, strip(string(p))); err != nil {
+func (s *stream) Write(p []byte) (int, error) {
+	if s.terminal == nil {
+		return s.Writer.Write(p)
+	}
+	if _, err := io.WriteString(s.terminal, strip(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -105,11 +114,8 @@ func TableWidth(w io.Writer) int {
 
 // TerminalOf returns the terminal behind a stream of run, or nil.
 func TerminalOf(w io.Writer) *os.File {
-	if p, ok := w.(*painter); ok {
-		w = p.Writer
-	}
 	switch w := w.(type) {
-	case *cleanWriter:
+	case *stream:
 		return w.terminal
 	case *os.File:
 		if isTerminal(w) {
@@ -142,38 +148,16 @@ const (
 func (g *Globals) SetColor(cmd *cobra.Command) {
 	out := cmd.Root().OutOrStdout()
 	terminal := TerminalOf(out)
-	if !useColor(g.color, terminal != nil, os.Getenv) {
-		return
+	if useColor(g.color, terminal != nil, os.Getenv) {
+		if terminal != nil {
+			out = terminal
+		}
+		cmd.Root().SetOut(&stream{out, terminal, true})
 	}
-	raw := out
-	if terminal != nil {
-		raw = terminal
-	}
-	cmd.Root().SetOut(&painter{out, raw})
 }
 
 func useColor(mode string, terminal bool, env func(string) string) bool {
 	return mode == colorAlways || mode == colorAuto && terminal && env("NO_COLOR") == "" && env("TERM") != "dumb"
-}
-
-// painter is an output that shows colours.
-type painter struct {
-	io.Writer           // text, cleaned on a terminal
-	raw       io.Writer // escape sequences
-}
-
-// paint writes the text before, and then a coloured text.
-func (p *painter) paint(before *strings.Builder, escape, text string) error {
-	for _, w := range []struct {
-		to   io.Writer
-		text string
-	}{{p.Writer, before.String()}, {p.raw, escape}, {p.Writer, text}, {p.raw, plain}} {
-		if _, err := io.WriteString(w.to, w.text); err != nil {
-			return err
-		}
-	}
-	before.Reset()
-	return nil
 }
 
 // StatusLine is a line on a terminal that shows progress. Elsewhere it shows nothing.

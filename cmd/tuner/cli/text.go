@@ -50,44 +50,9 @@ func CountText(n int, what string) string {
 // NoteCommands writes commands to stderr, each with its purpose.
 func (g *Globals) NoteCommands(cmd *cobra.Command, commands [][2]string) {
 	g.Note(cmd, "Next:")
-	width := OutputWidth(cmd.ErrOrStderr())
 	for _, c := range commands {
-		g.Note(cmd, "  # %s\n  %s", c[0], FoldCommand(ProgramName()+" "+c[1], width))
+		g.Note(cmd, "  # %s\n  %s %s", c[0], ProgramName(), c[1])
 	}
-}
-
-// FoldCommand breaks the line of a shell command, which stands two columns to the right,
-// so that it fits a width. A flag and its value stay together.
-func FoldCommand(text string, width int) string {
-	var groups []string
-	start, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' && !quoted:
-			i++
-		case c == '\'':
-			quoted = !quoted
-		case c == ' ' && !quoted && strings.HasPrefix(text[i+1:], "-"):
-			groups, start = append(groups, text[start:i]), i+1
-		}
-	}
-	var b strings.Builder
-	column := 2
-	for i, g := range append(groups, text[start:]) {
-		n := utf8.RuneCountInString(g)
-		switch {
-		case i == 0:
-		case column+1+n+len(" \\") > width:
-			b.WriteString(" \\\n    ")
-			column = 4
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(g)
-		column += n
-	}
-	return b.String()
 }
 
 // ProgramName is the command that starts this program. With go run there is no file.

@@ -680,7 +680,7 @@ func (a *autoRun) wider(g *cli.Globals, cmd *cobra.Command, spec study.Spec) fun
 		for _, name := range slices.Sorted(maps.Keys(ranges)) {
 			words = append(words, "--range", ranges[name])
 		}
-		return "To continue in a wider range, run\n\n  " + cli.FoldCommand(strings.Join(words, " "), cli.OutputWidth(cmd.ErrOrStderr()))
+		return "To continue in a wider range, run\n\n  " + strings.Join(words, " ")
 	}
 }
 

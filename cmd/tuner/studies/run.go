@@ -52,9 +52,6 @@ wait for --grace. The same command line continues later with the trials that wer
 				return err
 			}
 			r.options.Lease = r.spec.Lease
-			if r.options.RetryFor > 0 {
-				cmd.Flag("patience").Changed = false // of the study
-			}
 			if cmd.Flags().Changed("retry-for") {
 				r.options.RetryFor = max(g.RetryFor, 1)
 			}
@@ -129,25 +126,9 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args, none"
 	cli.Assign(cmd.Flag("format"), cli.Group{Title: "Run"})
 	r.spec.add(g, cmd)
-	cmd.Flag("patience").Value = patience{cmd.Flag("patience").Value, &o.RetryFor}
 	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"
 	cli.Register(cmd, "cost", g.Costs)
 	cli.Register(cmd, "log-dir", cli.Folders)
-}
-
-// patience is that of a study. A time, such as 10m, is one of retries instead, which
-// --retry-for gives too.
-type patience struct {
-	pflag.Value
-	retryFor *time.Duration
-}
-
-func (p patience) Set(text string) error {
-	if d, err := time.ParseDuration(text); err == nil && d != 0 {
-		*p.retryFor = d
-		return nil
-	}
-	return p.Value.Set(text)
 }
 
 // ParseCommand takes the study and the command of its trials from the arguments.

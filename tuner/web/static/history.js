@@ -63,11 +63,12 @@ export function history(s, signal) {
     const x = time ? moments(low, high) : span(low, high, true);
     const f = frame(chart.canvas, { width, height: Math.max(least, height), x: { title: time ? "end of the trial" : "trial", ticks: x.ticks, whole: true }, y: { title: s.objective().name, ticks: sc.ticks } });
     across = (at) => x.v(f.U(at));
-    const broken = s.broken();
-    for (const which of broken ? [true, false] : [false]) {
+    const { marks, n: broken } = s.breaking;
+    const [from, to] = time ? [0, n] : [Math.max(0, Math.floor(low)), Math.min(n, Math.ceil(high) + 1)];
+    for (const which of broken ? [1, 0] : [0]) {
       f.dots((put) => {
-        for (let i = 0; i < n; i++) if (values[i] === values[i] && s.breaks(i) === which) put(x.u(X(i)), sc.edge(values[i]));
-      }, Math.min(time ? n : high - low, which ? broken : sorted.length), which ? "--muted" : "--accent");
+        for (let i = from; i < to; i++) if (values[i] === values[i] && marks[i] === which) put(x.u(X(i)), sc.edge(values[i]));
+      }, Math.min(to - from, which ? broken : sorted.length), which ? "--muted" : "--accent");
     }
     // Trials that ended without a result: pruned ones at their last report, others at the edge.
     const reported = column(s.table, `report/${s.objective().name}`);
