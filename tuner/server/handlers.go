@@ -158,7 +158,7 @@ func (h *handlers) DeleteStudy(ctx context.Context, m *pb.DeleteStudyRequest) (*
 }
 
 func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, error) {
-	name, c, err := wire.DecodeAsk(m)
+	name, c, err := wire.Ask.Decode(m)
 	if err != nil {
 		return nil, err
 	}
@@ -187,18 +187,18 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 }
 
 func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
-	return answer(ctx, m, wire.DecodeTell, h.service.Tell, func(name string, told tuner.Told) (*pb.TellResponse, error) {
+	return answer(ctx, m, wire.Tell.Decode, h.service.Tell, func(name string, told tuner.Told) (*pb.TellResponse, error) {
 		trial, err := h.trial(name, told.Trial)
 		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
 	})
 }
 
 func (h *handlers) EnqueueTrial(ctx context.Context, m *pb.EnqueueTrialRequest) (*pb.Trial, error) {
-	return answer(ctx, m, wire.DecodeEnqueue, h.service.Enqueue, h.trial)
+	return answer(ctx, m, wire.EnqueueTrial.Decode, h.service.Enqueue, h.trial)
 }
 
 func (h *handlers) AddTrial(ctx context.Context, m *pb.AddTrialRequest) (*pb.Trial, error) {
-	return answer(ctx, m, wire.DecodeAdd, h.service.Add, h.trial)
+	return answer(ctx, m, wire.AddTrial.Decode, h.service.Add, h.trial)
 }
 
 func (h *handlers) AddTrials(ctx context.Context, m *pb.AddTrialsRequest) (*pb.AddTrialsResponse, error) {

@@ -113,7 +113,7 @@ func withStudies(t testing.TB) *wiretest.Service {
 		if _, err := service.CreateStudy(context.Background(), name, c); err != nil {
 			t.Fatal(err)
 		}
-		_, ask, _ := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/" + name, Worker: "w"})
+		_, ask, _ := wire.Ask.Decode(&pb.AskRequest{Parent: "studies/" + name, Worker: "w"})
 		if _, err := service.Ask(context.Background(), name, ask); err != nil {
 			t.Fatal(err)
 		}

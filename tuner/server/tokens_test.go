@@ -246,7 +246,7 @@ func TestWatchEndsWithItsToken(t *testing.T) {
 			}
 			c.end(t, path, info)
 			if c.event {
-				_, ask, _ := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/mine", Worker: "v"})
+				_, ask, _ := wire.Ask.Decode(&pb.AskRequest{Parent: "studies/mine", Worker: "v"})
 				if _, err := service.Ask(t.Context(), "mine", ask); err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // Need is the permission that a method needs.
@@ -56,6 +57,8 @@ func (m Method) FullName() string { return "/" + pb.Tuner_ServiceDesc.ServiceNam
 type Call[C, R any, Q, A proto.Message] struct {
 	Method
 	Encode       func(study string, command C) (Q, error)
+	Decode       func(Q) (study string, command C, err error)
+	EncodeAnswer func(R) (A, error) // nil if the server has code of its own
 	DecodeAnswer func(A) (R, error)
 }
 
@@ -65,19 +68,29 @@ func New[M proto.Message]() M {
 	return none.ProtoReflect().New().Interface().(M)
 }
 
-// call returns a method that the server answers with code of its own.
-func call[C, R any, Q, A proto.Message](m Method, encode func(string, C) (Q, error), decodeAnswer func(A) (R, error)) Call[C, R, Q, A] {
-	return Call[C, R, Q, A]{Method: m, Encode: encode, DecodeAnswer: decodeAnswer}
+// call returns a method that the server answers with code of its own. finish, if not nil,
+// completes a read command.
+func call[C, R any, Q, A proto.Message](m Method, finish func(Q, *C) error, decodeAnswer func(A) (R, error)) Call[C, R, Q, A] {
+	c := Call[C, R, Q, A]{Method: m, DecodeAnswer: decodeAnswer}
+	c.Encode, c.Decode = request(finish)
+	return c
 }
 
-// served returns a method that the server answers by one call of the service.
-func served[C, R any, Q, A proto.Message](
-	m Method, encode func(string, C) (Q, error), decode func(Q) (string, C, error),
-	serve func(tuner.Service, context.Context, string, C) (R, error), encodeAnswer func(R) (A, error), decodeAnswer func(A) (R, error),
-) Call[C, R, Q, A] {
-	m.NewRequest = func() proto.Message { return New[Q]() }
-	m.Serve = func(ctx context.Context, s tuner.Service, request proto.Message) (proto.Message, error) {
-		study, command, err := decode(request.(Q))
+// form has the encoder and decoder of an answer.
+type form[R any, A proto.Message] struct {
+	encode func(R) (A, error)
+	decode func(A) (R, error)
+}
+
+// served returns a method that the server answers by one call of the service. Without a
+// form, an answer has that of the table.
+func served[Q, A proto.Message, C, R any](m Method, serve func(tuner.Service, context.Context, string, C) (R, error), forms ...form[R, A]) Call[C, R, Q, A] {
+	answer := append(forms, form[R, A]{encode[A, R], decode[R, A]})[0]
+	c := call[C, R, Q](m, nil, answer.decode)
+	c.EncodeAnswer = answer.encode
+	c.NewRequest = func() proto.Message { return New[Q]() }
+	c.Serve = func(ctx context.Context, s tuner.Service, request proto.Message) (proto.Message, error) {
+		study, command, err := c.Decode(request.(Q))
 		if err != nil {
 			return nil, err
 		}
@@ -85,13 +98,13 @@ func served[C, R any, Q, A proto.Message](
 		if err != nil {
 			return nil, err
 		}
-		answer, err := encodeAnswer(result)
+		message, err := c.EncodeAnswer(result)
 		if err != nil {
 			return nil, fmt.Errorf("encoding the answer: %v", err) // internal, whatever it wraps
 		}
-		return answer, nil
+		return message, nil
 	}
-	return call(m, encode, decodeAnswer)
+	return c
 }
 
 // none stands for a command or an answer without content.
@@ -104,62 +117,38 @@ func plain[R any](serve func(tuner.Service, context.Context, string) (R, error))
 	}
 }
 
-// silent makes the method of a service that returns only an error one with an answer.
-func silent[C any](serve func(tuner.Service, context.Context, string, C) error) func(tuner.Service, context.Context, string, C) (none, error) {
-	return func(s tuner.Service, ctx context.Context, study string, c C) (none, error) {
-		return none{}, serve(s, ctx, study, c)
-	}
-}
-
-// sure makes an encoder that cannot fail one that could.
-func sure[R any, A proto.Message](encode func(R) A) func(R) (A, error) {
-	return func(r R) (A, error) { return encode(r), nil }
-}
-
-// nothing encodes and decodes an empty answer.
-func nothing[A proto.Message]() (encode func(none) (A, error), decode func(A) (none, error)) {
-	return func(none) (A, error) { return New[A](), nil }, func(A) (none, error) { return none{}, nil }
-}
-
-// onlyStudy encodes and decodes the request of a method that takes only a study. get returns
-// its name, and set sets it.
-func onlyStudy[Q proto.Message](get func(Q) string, set func(resource string) Q) (encode func(string, none) (Q, error), decode func(Q) (string, none, error)) {
-	encode = func(study string, _ none) (Q, error) {
-		resource, err := StudyName(study)
-		return set(resource), err
-	}
-	return encode, func(q Q) (string, none, error) {
-		study, err := ParseStudyName(get(q))
-		return study, none{}, err
-	}
+// setAttributes is the method of a service with an answer.
+func setAttributes(s tuner.Service, ctx context.Context, name string, c study.SetAttributes) (none, error) {
+	return none{}, s.SetAttributes(ctx, name, c)
 }
 
 var (
-	encodeGet, decodeGet           = onlyStudy((*pb.GetStudyRequest).GetName, func(r string) *pb.GetStudyRequest { return &pb.GetStudyRequest{Name: r} })
-	encodeDiagnose, decodeDiagnose = onlyStudy((*pb.GetDiagnosisRequest).GetParent, func(r string) *pb.GetDiagnosisRequest { return &pb.GetDiagnosisRequest{Parent: r} })
-	encodeSet, decodeSet           = nothing[*pb.SetAttributesResponse]()
+	studyForm       = form[tuner.Study, *pb.Study]{EncodeStudy, DecodeStudy}
+	predictionsForm = form[tuner.Predictions, *pb.PredictResponse]{
+		func(p tuner.Predictions) (*pb.PredictResponse, error) { return EncodePredictions(p), nil }, decodePredictions,
+	}
 )
 
 // The methods about one study with one request and one answer.
 var (
-	CreateStudy   = call(Method{Name: "CreateStudy", Need: NeedAdmin, Audited: true, Room: RoomChange}, EncodeCreate, DecodeCreated)
-	GetStudy      = served(Method{Name: "GetStudy", Need: NeedRead}, encodeGet, decodeGet, plain(tuner.Service.Study), EncodeStudy, DecodeStudy)
-	PauseStudy    = served(Method{Name: "PauseStudy", Need: NeedAdmin, Audited: true}, EncodePause, DecodePause, tuner.Service.Pause, EncodeStudy, DecodeStudy)
-	ResumeStudy   = served(Method{Name: "ResumeStudy", Need: NeedAdmin, Audited: true}, EncodeResume, DecodeResume, tuner.Service.Resume, EncodeStudy, DecodeStudy)
-	FinishStudy   = served(Method{Name: "FinishStudy", Need: NeedAdmin, Audited: true}, EncodeFinish, DecodeFinish, tuner.Service.Finish, EncodeStudy, DecodeStudy)
-	ExtendStudy   = served(Method{Name: "ExtendStudy", Need: NeedAdmin, Audited: true}, EncodeExtend, DecodeExtend, tuner.Service.Extend, EncodeStudy, DecodeStudy)
-	SetAttributes = served(Method{Name: "SetAttributes", Need: NeedWorkTrials, Audited: true, Room: RoomChange}, EncodeSetAttributes, DecodeSetAttributes, silent(tuner.Service.SetAttributes), encodeSet, decodeSet)
-	Ask           = call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeAsk, DecodeAsked)
-	Tell          = call(Method{Name: "Tell", Need: NeedWork, Audited: true}, EncodeTell, DecodeTold)
-	Report        = served(Method{Name: "Report", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeReport, DecodeReport, tuner.Service.Report, sure(EncodeReported), DecodeVerdict[*pb.ReportResponse])
+	CreateStudy   = Call[study.Create, tuner.Created, *pb.CreateStudyRequest, *pb.Study]{Method: Method{Name: "CreateStudy", Need: NeedAdmin, Audited: true, Room: RoomChange}, Encode: EncodeCreate, DecodeAnswer: DecodeCreated}
+	GetStudy      = served[*pb.GetStudyRequest](Method{Name: "GetStudy", Need: NeedRead}, plain(tuner.Service.Study), studyForm)
+	PauseStudy    = served[*pb.PauseStudyRequest](Method{Name: "PauseStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Pause, studyForm)
+	ResumeStudy   = served[*pb.ResumeStudyRequest](Method{Name: "ResumeStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Resume, studyForm)
+	FinishStudy   = served[*pb.FinishStudyRequest](Method{Name: "FinishStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Finish, studyForm)
+	ExtendStudy   = served[*pb.ExtendStudyRequest](Method{Name: "ExtendStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Extend, studyForm)
+	SetAttributes = served[*pb.SetAttributesRequest, *pb.SetAttributesResponse](Method{Name: "SetAttributes", Need: NeedWorkTrials, Audited: true, Room: RoomChange}, setAttributes)
+	Ask           = encodeAuto(call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, finishAsk, DecodeAsked))
+	Tell          = call[study.Tell, tuner.Told, *pb.TellRequest](Method{Name: "Tell", Need: NeedWork, Audited: true}, nil, DecodeTold)
+	Report        = served[*pb.ReportRequest, *pb.ReportResponse](Method{Name: "Report", Need: NeedWork, Audited: true, Room: RoomChange}, tuner.Service.Report)
 	// Heartbeats are not audited, because they come every few seconds and change only when
 	// a lease ends.
-	Heartbeat     = served(Method{Name: "Heartbeat", Need: NeedWork}, EncodeHeartbeat, DecodeHeartbeat, tuner.Service.Heartbeat, sure(EncodeBeaten), DecodeVerdict[*pb.HeartbeatResponse])
-	EnqueueTrial  = call(Method{Name: "EnqueueTrial", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeEnqueue, DecodeTrial)
-	AddTrial      = call(Method{Name: "AddTrial", Need: NeedWork, Audited: true, Room: RoomChange}, EncodeAdd, DecodeTrial)
-	GetDiagnosis  = served(Method{Name: "GetDiagnosis", Need: NeedRead, Room: RoomChange}, encodeDiagnose, decodeDiagnose, plain(tuner.Service.Diagnose), sure(EncodeDiagnosis), DecodeDiagnosis)
-	Predict       = served(Method{Name: "Predict", Need: NeedRead, Room: RoomChange}, EncodePredictQuery, DecodePredictQuery, tuner.Service.Predict, sure(EncodePredictions), DecodePredictions)
-	GetImportance = served(Method{Name: "GetImportance", Need: NeedRead, Room: RoomChange}, EncodeImportanceQuery, DecodeImportanceQuery, tuner.Service.Importance, sure(EncodeImportance), DecodeImportance)
+	Heartbeat     = served[*pb.HeartbeatRequest, *pb.HeartbeatResponse](Method{Name: "Heartbeat", Need: NeedWork}, tuner.Service.Heartbeat)
+	EnqueueTrial  = call[study.Enqueue, study.Trial, *pb.EnqueueTrialRequest](Method{Name: "EnqueueTrial", Need: NeedWork, Audited: true, Room: RoomChange}, nil, DecodeTrial)
+	AddTrial      = call[study.Add, study.Trial, *pb.AddTrialRequest](Method{Name: "AddTrial", Need: NeedWork, Audited: true, Room: RoomChange}, nil, DecodeTrial)
+	GetDiagnosis  = served[*pb.GetDiagnosisRequest, *pb.Diagnosis](Method{Name: "GetDiagnosis", Need: NeedRead, Room: RoomChange}, plain(tuner.Service.Diagnose))
+	Predict       = served[*pb.PredictRequest](Method{Name: "Predict", Need: NeedRead, Room: RoomChange}, tuner.Service.Predict, predictionsForm)
+	GetImportance = served[*pb.GetImportanceRequest, *pb.Importance](Method{Name: "GetImportance", Need: NeedRead, Room: RoomChange}, tuner.Service.Importance)
 )
 
 // Methods are all methods of the service. A server refuses one that is not in the list.

@@ -3,7 +3,8 @@
 //
 // # Messages
 //
-// EncodeX encodes the message and DecodeX reads it. For every value that a service takes or
+// Fields of the same names are copied by a table (package protostruct), which lists those
+// whose names differ. EncodeX encodes the message and DecodeX reads it. For every value that a service takes or
 // returns, DecodeX(EncodeX(v)) is v. NaN and ±Inf are preserved, times become UTC and lose
 // their monotonic part, the zero time is a message that is left out, and empty slices and
 // maps become nil. Metrics and intermediate values are maps on the wire and come back in

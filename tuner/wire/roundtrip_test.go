@@ -272,44 +272,44 @@ func sure[V, M any](encode func(V) M) func(V) (M, error) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	checkCommand(t, "pause", func(t *rapid.T) study.Pause { return study.Pause{RequestID: texts.Draw(t, "id")} }, wire.EncodePause, wire.DecodePause)
+	checkCommand(t, "pause", func(t *rapid.T) study.Pause { return study.Pause{RequestID: texts.Draw(t, "id")} }, wire.PauseStudy.Encode, wire.PauseStudy.Decode)
 	checkCommand(t, "extend", func(t *rapid.T) study.Extend {
 		return study.Extend{
 			RequestID: texts.Draw(t, "id"), MaxTrials: rapid.Int().Draw(t, "trials"), Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")),
 			MaxCost: rapid.Float64().Draw(t, "cost"), More: rapid.Bool().Draw(t, "more"),
 		}
-	}, wire.EncodeExtend, wire.DecodeExtend)
-	checkCommand(t, "resume", func(t *rapid.T) study.Resume { return study.Resume{RequestID: texts.Draw(t, "id")} }, wire.EncodeResume, wire.DecodeResume)
+	}, wire.ExtendStudy.Encode, wire.ExtendStudy.Decode)
+	checkCommand(t, "resume", func(t *rapid.T) study.Resume { return study.Resume{RequestID: texts.Draw(t, "id")} }, wire.ResumeStudy.Encode, wire.ResumeStudy.Decode)
 	checkCommand(t, "finish", func(t *rapid.T) study.Finish {
-		return study.Finish{RequestID: texts.Draw(t, "id"), Reason: study.FinishedUser, Detail: texts.Draw(t, "detail")}
-	}, wire.EncodeFinish, wire.DecodeFinish)
+		return study.Finish{RequestID: texts.Draw(t, "id"), Detail: texts.Draw(t, "detail")}
+	}, wire.FinishStudy.Encode, wire.FinishStudy.Decode)
 	checkCommand(t, "attributes", func(t *rapid.T) study.SetAttributes {
 		return study.SetAttributes{RequestID: texts.Draw(t, "id"), Trial: rapid.IntRange(study.OfStudy, 1<<40).Draw(t, "trial"), Attributes: attributes.Draw(t, "attributes")}
-	}, wire.EncodeSetAttributes, wire.DecodeSetAttributes)
+	}, wire.SetAttributes.Encode, wire.SetAttributes.Decode)
 	checkCommand(t, "ask", func(t *rapid.T) study.Ask {
 		return study.Ask{
 			RequestID: texts.Draw(t, "id"), Count: rapid.IntRange(tuner.AutoCount, math.MaxInt32).Draw(t, "count"), Worker: texts.Draw(t, "worker"),
 			Lease: durations.Draw(t, "lease"), New: rapid.Bool().Draw(t, "new"),
 		}
-	}, wire.EncodeAsk, wire.DecodeAsk)
+	}, wire.Ask.Encode, wire.Ask.Decode)
 	checkCommand(t, "tell", func(t *rapid.T) study.Tell {
 		return study.Tell{RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Outcome: outcomes.Draw(t, "outcome")}
-	}, wire.EncodeTell, wire.DecodeTell)
+	}, wire.Tell.Encode, wire.Tell.Decode)
 	checkCommand(t, "report", func(t *rapid.T) study.ReportValues {
 		return study.ReportValues{RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Reports: reports(t, false)}
-	}, wire.EncodeReport, wire.DecodeReport)
+	}, wire.Report.Encode, wire.Report.Decode)
 	checkCommand(t, "heartbeat", func(t *rapid.T) study.Heartbeat {
 		return study.Heartbeat{Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Lease: durations.Draw(t, "lease")}
-	}, wire.EncodeHeartbeat, wire.DecodeHeartbeat)
+	}, wire.Heartbeat.Encode, wire.Heartbeat.Decode)
 	checkCommand(t, "enqueue", func(t *rapid.T) study.Enqueue {
 		return study.Enqueue{RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Attributes: attributes.Draw(t, "attributes")}
-	}, wire.EncodeEnqueue, wire.DecodeEnqueue)
+	}, wire.EnqueueTrial.Encode, wire.EnqueueTrial.Decode)
 	checkCommand(t, "add", func(t *rapid.T) study.Add {
 		return study.Add{
 			RequestID: texts.Draw(t, "id"), Config: configs.Draw(t, "config"), Reports: reports(t, false), Outcome: outcomes.Draw(t, "outcome"),
 			Attributes: attributes.Draw(t, "attributes"),
 		}
-	}, wire.EncodeAdd, wire.DecodeAdd)
+	}, wire.AddTrial.Encode, wire.AddTrial.Decode)
 	checkCommand(t, "many", func(t *rapid.T) (many []study.Command) {
 		for i := range rapid.IntRange(0, 5).Draw(t, "trials") {
 			if rapid.Bool().Draw(t, "enqueue") {
@@ -365,8 +365,8 @@ func TestRoundTrip(t *testing.T) {
 		trial, err := wire.EncodeTrial(name, told.Trial)
 		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
 	}), wire.DecodeTold)
-	checkAnswer(t, "reported", verdict, sure(wire.EncodeReported), wire.DecodeVerdict[*pb.ReportResponse])
-	checkAnswer(t, "beaten", verdict, sure(wire.EncodeBeaten), wire.DecodeVerdict[*pb.HeartbeatResponse])
+	checkAnswer(t, "reported", verdict, wire.Report.EncodeAnswer, wire.Report.DecodeAnswer)
+	checkAnswer(t, "beaten", verdict, wire.Heartbeat.EncodeAnswer, wire.Heartbeat.DecodeAnswer)
 	checkAnswer(t, "event", func(t *rapid.T) tuner.Event {
 		h := tuner.Event{
 			Position: study.Position(rapid.Uint64().Draw(t, "position")), Time: times.Draw(t, "time"), Kind: texts.Draw(t, "kind"),
@@ -418,18 +418,18 @@ func TestEnumNumbers(t *testing.T) {
 // or a value, never a panic.
 func TestHostileMessages(t *testing.T) {
 	for name, decode := range map[string]func() error{
-		"nothing":        func() error { _, _, err := wire.DecodeTell(nil); return err },
+		"nothing":        func() error { _, _, err := wire.Tell.Decode(nil); return err },
 		"unknown state":  func() error { _, err := wire.DecodeOutcome(&pb.Outcome{State: 99}); return err },
 		"negative state": func() error { _, err := wire.DecodeOutcome(&pb.Outcome{State: -1}); return err },
 		"bad duration": func() error {
-			_, _, err := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/s", Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}})
+			_, _, err := wire.Ask.Decode(&pb.AskRequest{Parent: "studies/s", Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}})
 			return err
 		},
 		"count and auto count": func() error {
-			_, _, err := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/s", Count: 2, AutoCount: true})
+			_, _, err := wire.Ask.Decode(&pb.AskRequest{Parent: "studies/s", Count: 2, AutoCount: true})
 			return err
 		},
-		"count of -1": func() error { _, _, err := wire.DecodeAsk(&pb.AskRequest{Parent: "studies/s", Count: -1}); return err },
+		"count of -1": func() error { _, _, err := wire.Ask.Decode(&pb.AskRequest{Parent: "studies/s", Count: -1}); return err },
 		"page token": func() error {
 			_, _, err := wire.DecodeFilter(&pb.ListTrialsRequest{Parent: "studies/s", PageToken: "x"})
 			return err
@@ -454,7 +454,7 @@ func TestHostileMessages(t *testing.T) {
 		"study as trial": func() error { _, _, err := wire.ParseTrialName("studies/s"); return err },
 		"path":           func() error { _, err := wire.ParseStudyName("studies/../x"); return err },
 		"attributes of -1": func() error {
-			_, _, err := wire.DecodeSetAttributes(&pb.SetAttributesRequest{Name: "studies/s/trials/-1"})
+			_, _, err := wire.SetAttributes.Decode(&pb.SetAttributesRequest{Name: "studies/s/trials/-1"})
 			return err
 		},
 	} {
@@ -490,11 +490,11 @@ func TestHostileTrials(t *testing.T) {
 // Values that a map cannot hold are refused before they are sent.
 func TestTwins(t *testing.T) {
 	twice := []study.Metric{{Name: "m", Values: []float64{1}}, {Name: "m", Values: []float64{2}}}
-	_, err := wire.EncodeTell("s", study.Tell{Outcome: study.Outcome{State: study.Completed, Metrics: twice}})
+	_, err := wire.Tell.Encode("s", study.Tell{Outcome: study.Outcome{State: study.Completed, Metrics: twice}})
 	if tuner.CodeOf(err) != tuner.Invalid {
 		t.Errorf("two metrics of one name: %v", err)
 	}
-	_, err = wire.EncodeReport("s", study.ReportValues{Reports: []study.Report{{Values: []study.NamedValue{{Name: "m", Value: 1}, {Name: "m", Value: 2}}}}})
+	_, err = wire.Report.Encode("s", study.ReportValues{Reports: []study.Report{{Values: []study.NamedValue{{Name: "m", Value: 1}, {Name: "m", Value: 2}}}}})
 	if tuner.CodeOf(err) != tuner.Invalid {
 		t.Errorf("two values of one name: %v", err)
 	}
@@ -505,7 +505,7 @@ func TestTwins(t *testing.T) {
 
 // A number that is too large for the wire stays too large.
 func TestSaturation(t *testing.T) {
-	m, err := wire.EncodeAsk("s", study.Ask{Count: 1<<32 + 1})
+	m, err := wire.Ask.Encode("s", study.Ask{Count: 1<<32 + 1})
 	if err != nil || m.GetCount() != math.MaxInt32 {
 		t.Errorf("asked for %d, %v", m.GetCount(), err)
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -19,113 +20,75 @@ func EncodeTrial(name string, t study.Trial) (*pb.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := EncodeReports(t.Reports)
+	m, err := encode[*pb.Trial](t)
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := EncodeOutcome(t.Outcome)
-	if err != nil {
-		return nil, err
+	m.Name = resource
+	if t.Origin == study.OriginSuggested {
+		m.Suggestion, err = encode[*pb.Suggestion](t.Suggestion)
 	}
-	out := &pb.Trial{
-		Name:          resource,
-		Number:        int64(t.Number),
-		State:         pb.TrialState(t.State),
-		Config:        EncodeConfig(t.Config),
-		Origin:        pb.Origin(t.Origin),
-		Suggestion:    encodeSuggestion(t),
-		Epoch:         int64(t.Epoch),
-		Worker:        t.Worker,
-		LeaseDeadline: encodeTime(t.Deadline),
-		Reports:       reports,
-		Outcome:       outcome,
-		Attributes:    t.Attributes,
-		CreateTime:    encodeTime(t.Created),
-		StartTime:     encodeTime(t.Started),
-		EndTime:       encodeTime(t.Ended),
-		Expiries:      int32Of(t.Expiries),
-		ToldEpoch:     int64(t.ToldEpoch),
-		LastSeenTime:  encodeTime(t.Seen),
-	}
-	for _, l := range t.Late {
-		outcome, err := EncodeOutcome(l.Outcome)
-		if err != nil {
-			return nil, err
-		}
-		out.LateResults = append(out.LateResults, &pb.LateResult{Epoch: int64(l.Epoch), Time: encodeTime(l.Time), Outcome: outcome})
-	}
-	return out, nil
-}
-
-// encodeSuggestion leaves out the configuration, which the trial has.
-func encodeSuggestion(t study.Trial) *pb.Suggestion {
-	if t.Origin != study.OriginSuggested {
-		return nil
-	}
-	g := t.Suggestion
-	return &pb.Suggestion{Phase: g.Phase, Seed: g.Seed, Seen: uint64(g.Seen), Mean: g.Mean, StdDev: g.StdDev, Bound: g.Bound, Beta: g.Beta}
+	return m, err
 }
 
 // DecodeTrial reads a trial.
 func DecodeTrial(m *pb.Trial) (study.Trial, error) {
-	var d decoder
-	t := d.trial(m)
-	return t, d.err
-}
-
-func (d *decoder) trial(m *pb.Trial) study.Trial {
-	t := study.Trial{
-		Number:     number[int](d, "trial.number", m.GetNumber()),
-		State:      enum(d, "trial.state", m.GetState(), study.Pruned),
-		Config:     DecodeConfig(m.GetConfig()),
-		Origin:     enum(d, "trial.origin", m.GetOrigin(), study.OriginAdded),
-		Epoch:      number[int](d, "trial.epoch", m.GetEpoch()),
-		Expiries:   int(m.GetExpiries()),
-		Worker:     m.GetWorker(),
-		Deadline:   d.time("trial.lease_deadline", m.GetLeaseDeadline()),
-		Reports:    d.reports(m.GetReports()),
-		Outcome:    d.outcome(m.GetOutcome()),
-		ToldEpoch:  number[int](d, "trial.told_epoch", m.GetToldEpoch()),
-		Attributes: orNil(study.Attributes(m.GetAttributes())),
-		Created:    d.time("trial.create_time", m.GetCreateTime()),
-		Started:    d.time("trial.start_time", m.GetStartTime()),
-		Ended:      d.time("trial.end_time", m.GetEndTime()),
-		Seen:       d.time("trial.last_seen_time", m.GetLastSeenTime()),
+	t, err := decode[study.Trial](m)
+	if g := m.GetSuggestion(); err == nil && g != nil {
+		t.Suggestion, err = decode[study.Suggestion](g)
+		t.Suggestion.Config = t.Config
 	}
-	if g := m.GetSuggestion(); g != nil {
-		t.Suggestion = study.Suggestion{
-			Config: t.Config, Seed: g.GetSeed(), Seen: study.Position(g.GetSeen()),
-			Phase: g.GetPhase(), Mean: g.GetMean(), StdDev: g.GetStdDev(), Bound: g.GetBound(), Beta: g.GetBeta(),
-		}
-	}
-	for _, l := range m.GetLateResults() {
-		t.Late = append(t.Late, study.LateResult{
-			Epoch: number[int](d, "late_results.epoch", l.GetEpoch()),
-			Time:  d.time("late_results.time", l.GetTime()), Outcome: d.outcome(l.GetOutcome()),
-		})
-	}
-	return t
+	return t, err
 }
 
 // EncodeTrials encodes trials of the named study.
 func EncodeTrials(name string, trials []study.Trial) ([]*pb.Trial, error) {
-	out := make([]*pb.Trial, 0, len(trials))
-	for _, t := range trials {
-		m, err := EncodeTrial(name, t)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
-	}
-	return out, nil
+	return each(trials, func(t study.Trial) (*pb.Trial, error) { return EncodeTrial(name, t) })
 }
 
 // DecodeTrials reads trials. Without trials it returns nil.
-func DecodeTrials(in []*pb.Trial) ([]study.Trial, error) {
-	var d decoder
-	var out []study.Trial
-	for _, m := range in {
-		out = append(out, d.trial(m))
+func DecodeTrials(in []*pb.Trial) ([]study.Trial, error) { return each(in, DecodeTrial) }
+
+// EncodeAsked encodes the answer to an ask.
+func EncodeAsked(name string, a tuner.Asked) (*pb.AskResponse, error) {
+	m, err := encode[*pb.AskResponse](a)
+	if err == nil {
+		m.Trials, err = EncodeTrials(name, a.Trials)
 	}
-	return out, d.err
+	return m, err
+}
+
+// DecodeAsked reads the answer to an ask.
+func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
+	a, err := decode[tuner.Asked](m)
+	if err == nil {
+		a.Trials, err = DecodeTrials(m.GetTrials())
+	}
+	return a, err
+}
+
+// DecodeTold reads the answer to a tell.
+func DecodeTold(m *pb.TellResponse) (tuner.Told, error) {
+	trial, err := DecodeTrial(m.GetTrial())
+	return tuner.Told{Trial: trial, Late: m.GetLate()}, err
+}
+
+// EncodeEvent encodes an event of the named study.
+func EncodeEvent(name string, h tuner.Event) (*pb.WatchResponse, error) {
+	m, err := encode[*pb.WatchResponse](h)
+	if err == nil && h.Trial != nil {
+		m.Trial, err = EncodeTrial(name, *h.Trial)
+	}
+	return m, err
+}
+
+// DecodeEvent reads an event.
+func DecodeEvent(m *pb.WatchResponse) (tuner.Event, error) {
+	h, err := decode[tuner.Event](m)
+	if err == nil && m.GetTrial() != nil {
+		var t study.Trial
+		t, err = DecodeTrial(m.GetTrial())
+		h.Trial = &t
+	}
+	return h, err
 }
