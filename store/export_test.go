@@ -23,7 +23,7 @@ func (d *Decoder) DecodeByReflection(b []byte) (study.Event, error) {
 	if proto.Size(&m) != len(b) {
 		return study.Event{}, errRedundant
 	}
-	return d.payload.event(&m)
+	return d.event(&m)
 }
 
 // Seal appends the checksum to a forged record or summary.

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"reflect"
 
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"google.golang.org/protobuf/proto"
 )
@@ -81,12 +83,14 @@ func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]
 type Decoder struct {
 	id      StudyID
 	message recordpb.Event // reused
-	payload payloadDecoder
+	names   interner
+	entries []space.Assignment             // reused
+	bodies  map[reflect.Type]reflect.Value // reused
 }
 
 // NewDecoder returns a Decoder for the records of the given study.
 func NewDecoder(id StudyID) *Decoder {
-	return &Decoder{id: id, payload: payloadDecoder{names: make(interner)}}
+	return &Decoder{id: id, names: make(interner), bodies: make(map[reflect.Type]reflect.Value)}
 }
 
 // Decode returns the event in the record at the given position. The event shares no
@@ -128,7 +132,7 @@ func (d *Decoder) decodePayload(b []byte) (study.Event, error) {
 	if proto.Size(&d.message) != len(b) {
 		return study.Event{}, errRedundant
 	}
-	return d.payload.event(&d.message)
+	return d.event(&d.message)
 }
 
 func (d *Decoder) corrupt(pos study.Position, reason string) error {
