@@ -1,12 +1,11 @@
 package client
 
 import (
-	"net/url"
-	"slices"
 	"strings"
-	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 )
 
 // Addresses splits the address of [Dial] into those of its servers.
@@ -21,77 +20,16 @@ func Addresses(address string) []string {
 	return list
 }
 
-// several resolves the names of several servers into one list of addresses, in their order.
-// gRPC connects to the first that can be reached, and again when that connection breaks. It
-// implements [resolver.Builder].
-type several []string
-
-func (several) Scheme() string { return "several" }
-
-// OverrideAuthority is the authority of all calls. Certificates are checked against the
-// names of their servers.
-func (s several) OverrideAuthority(resolver.Target) string { return s[0] }
-
-func (s several) Build(_ resolver.Target, cc resolver.ClientConn, o resolver.BuildOptions) (resolver.Resolver, error) {
-	l := &list{cc: cc, found: make([][]resolver.Endpoint, len(s))}
-	for i, name := range s {
-		target := resolver.Target{URL: url.URL{Scheme: "dns", Path: "/" + name}}
-		r, err := resolver.Get("dns").Build(target, item{cc, l, i, name}, o)
-		if err != nil {
-			l.Close()
-			return nil, err
-		}
-		l.names = append(l.names, r)
+// several returns the target of several servers. gRPC connects to the first that can be
+// reached, and again when that connection breaks. Connecting looks up the names. The
+// certificate of each server is checked against its own name.
+func several(servers []string) (target string, option grpc.DialOption) {
+	const scheme = "several"
+	state := resolver.State{}
+	for _, name := range servers {
+		state.Addresses = append(state.Addresses, resolver.Address{Addr: name, ServerName: name})
 	}
-	return l, nil
-}
-
-// list is the resolver of several names. It implements [resolver.Resolver].
-type list struct {
-	cc    resolver.ClientConn
-	names []resolver.Resolver
-
-	mu    sync.Mutex
-	found [][]resolver.Endpoint // of each name
-}
-
-func (l *list) ResolveNow(o resolver.ResolveNowOptions) {
-	for _, r := range l.names {
-		r.ResolveNow(o)
-	}
-}
-
-func (l *list) Close() {
-	for _, r := range l.names {
-		r.Close()
-	}
-}
-
-// item is what the resolver of one name reports to.
-type item struct {
-	resolver.ClientConn
-	list *list
-	i    int
-	name string
-}
-
-func (e item) UpdateState(s resolver.State) error {
-	for _, end := range s.Endpoints {
-		for i := range end.Addresses {
-			end.Addresses[i].ServerName = e.name
-		}
-	}
-	e.list.mu.Lock()
-	defer e.list.mu.Unlock()
-	e.list.found[e.i] = s.Endpoints
-	return e.list.cc.UpdateState(resolver.State{Endpoints: slices.Concat(e.list.found...)})
-}
-
-// ReportError passes an error on while no name has an address.
-func (e item) ReportError(err error) {
-	e.list.mu.Lock()
-	defer e.list.mu.Unlock()
-	if len(slices.Concat(e.list.found...)) == 0 {
-		e.list.cc.ReportError(err)
-	}
+	list := manual.NewBuilderWithScheme(scheme)
+	list.InitialState(state)
+	return scheme + ":///" + servers[0], grpc.WithResolvers(list)
 }

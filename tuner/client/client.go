@@ -52,10 +52,11 @@ func Dial(address string, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, servers := address, Addresses(address)
-	if len(servers) > 1 {
-		target = "several:///"
-		dial = append(dial, grpc.WithResolvers(several(servers)))
+	target := address
+	if servers := Addresses(address); len(servers) > 1 {
+		var option grpc.DialOption
+		target, option = several(servers)
+		dial = append(dial, option)
 	}
 	conn, err := grpc.NewClient(target, dial...)
 	if err != nil {
