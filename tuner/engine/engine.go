@@ -432,12 +432,12 @@ func (t *Engine) Studies(ctx context.Context, after string, limit int) (studies 
 	if limit <= 0 || limit > tuner.MaxPage {
 		limit = tuner.MaxPage
 	}
-	for begun := time.Now(); ; {
+	for until := time.Now().Add(patience); ; {
 		infos, more, err := t.page(ctx, after, limit)
 		if err != nil || len(infos) == 0 {
 			return nil, false, err
 		}
-		studies, late, err := t.list(ctx, infos, begun)
+		studies, late, err := t.list(ctx, infos, until)
 		if err != nil || len(studies) > 0 || !more {
 			return studies, more || late, err
 		}
@@ -445,36 +445,49 @@ func (t *Engine) Studies(ctx context.Context, after string, limit int) (studies 
 	}
 }
 
-// list returns the studies among infos that still exist. late says that time was short, so
-// that the last ones are missing.
-func (t *Engine) list(ctx context.Context, infos []store.Info, begun time.Time) (studies []tuner.Study, late bool, err error) {
+// patience is how long a page of studies may wait for room in memory.
+const patience = 5 * time.Second
+
+// list returns the studies among infos that still exist. Those that cannot be read say so. late
+// says that time was short, so that the last ones are missing.
+func (t *Engine) list(ctx context.Context, infos []store.Info, until time.Time) (studies []tuner.Study, late bool, err error) {
 	known, err := t.recall(ctx, infos)
 	if err != nil {
 		return nil, false, err
 	}
-	var missing []store.Summary
-	defer func() { t.saveSummaries(ctx, missing) }()
+	var missing []store.Summary // of studies whose logs had to be read, for the next list
+	defer func() {
+		if len(missing) == 0 {
+			return
+		}
+		if err := t.store.SaveSummaries(ctx, missing); err != nil {
+			t.checkFatal(err)
+			t.options.Logger.Debug("summaries of studies were not stored, so the next list reads the studies again", "error", err)
+		}
+	}()
 	for _, info := range infos {
-		s, sum, err := t.listed(ctx, info, known)
+		s, sum, err := t.lookAt(ctx, info, known)
 		if sum.Data != nil {
 			missing = append(missing, sum)
 		}
-		if large := (*tuner.MemoryError)(nil); errors.As(err, &large) {
-			s, err = t.unread(info, large), nil
-			if time.Since(begun) > patience {
-				return append(studies, s), true, nil
-			}
-			if err := t.options.Memory.Settle(ctx); err != nil {
-				return nil, false, err
-			}
-		}
+		tooLarge := errors.As(err, new(*tuner.MemoryError))
 		switch {
+		case tooLarge, errors.As(err, new(*store.CorruptError)), errors.As(err, new(*store.NewerFormatError)):
+			s = t.unread(info, err)
 		case tuner.CodeOf(err) == tuner.NotFound:
 			continue // deleted in the meantime
 		case err != nil:
 			return nil, false, err
 		}
 		studies = append(studies, s)
+		if tooLarge && time.Now().After(until) {
+			return studies, true, nil
+		}
+		if tooLarge {
+			if err := t.options.Memory.Settle(ctx); err != nil {
+				return nil, false, err
+			}
+		}
 	}
 	return studies, false, nil
 }
@@ -492,22 +505,6 @@ func (t *Engine) page(ctx context.Context, after string, limit int) (infos []sto
 	}
 	return infos, false, nil
 }
-
-// listed returns a study for a list. One that is damaged or of a newer format says so. If
-// its log had to be read, missing is its summary.
-func (t *Engine) listed(ctx context.Context, info store.Info, known map[store.StudyID]view.Listed) (s tuner.Study, missing store.Summary, err error) {
-	s, missing, err = t.lookAt(ctx, info, known)
-	if damaged := (*store.CorruptError)(nil); errors.As(err, &damaged) {
-		return t.unread(info, damaged), missing, nil
-	}
-	if newer := (*store.NewerFormatError)(nil); errors.As(err, &newer) {
-		return t.unread(info, newer), missing, nil
-	}
-	return s, missing, err
-}
-
-// patience is how long a page of studies may wait for room in memory.
-const patience = 5 * time.Second
 
 // unread is a study that cannot be read. The log has one line about such studies every
 // ten seconds.
@@ -625,18 +622,6 @@ func (t *Engine) recall(ctx context.Context, infos []store.Info) (map[store.Stud
 		}
 	}
 	return known, nil
-}
-
-// saveSummaries stores the summaries of studies that a list had to read, so that the next
-// list need not read them.
-func (t *Engine) saveSummaries(ctx context.Context, list []store.Summary) {
-	if len(list) == 0 {
-		return
-	}
-	if err := t.store.SaveSummaries(ctx, list); err != nil {
-		t.checkFatal(err)
-		t.options.Logger.Debug("summaries of studies were not stored, so the next list reads the studies again", "error", err)
-	}
 }
 
 // Loaded returns the studies in memory in no order. Studies with running trials are in memory

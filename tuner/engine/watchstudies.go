@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // newsPause is the shortest time between two yields of changed studies.
@@ -63,12 +65,8 @@ func (n *notices) leave(w *studyWatch) {
 func (n *notices) take(w *studyWatch) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	names := make([]string, 0, len(w.names))
-	for name := range w.names {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(w.names))
 	clear(w.names)
-	slices.Sort(names)
 	return names
 }
 
@@ -170,59 +168,33 @@ func (t *Engine) moved(ctx context.Context, known map[string]store.Info) (names 
 
 // changes returns the studies with these names, and those known before that are gone.
 func (t *Engine) changes(ctx context.Context, names []string, known map[string]store.Info) (news tuner.StudyNews, err error) {
-	infos := make(map[string]store.Info)
-	for _, name := range names {
-		info, err := t.store.Lookup(ctx, name)
-		if err == nil {
-			infos[name] = info
-		} else if tuner.CodeOf(err) != tuner.NotFound {
-			return news, err
-		}
-	}
-	var missing []store.Summary
-	defer func() { t.saveSummaries(ctx, missing) }()
+	heads := make(map[string]study.Position)
 	for part := range slices.Chunk(names, tuner.MaxPage) {
-		if err := t.changesOf(ctx, part, infos, known, &news, &missing); err != nil {
+		var infos []store.Info
+		for _, name := range part {
+			info, err := t.store.Lookup(ctx, name)
+			if err == nil {
+				infos, heads[name] = append(infos, info), info.Head
+			} else if tuner.CodeOf(err) != tuner.NotFound {
+				return news, err
+			}
+		}
+		studies, _, err := t.list(ctx, infos, time.Now().Add(time.Hour)) // each of them
+		if err != nil {
 			return news, err
 		}
+		news.Studies = append(news.Studies, studies...)
 	}
-	return news, nil
-}
-
-// changesOf adds the studies with these names to the news. infos has those that exist.
-func (t *Engine) changesOf(ctx context.Context, names []string, infos, known map[string]store.Info, news *tuner.StudyNews, missing *[]store.Summary) error {
-	var present []store.Info
-	for _, name := range names {
-		if info, ok := infos[name]; ok {
-			present = append(present, info)
-		}
-	}
-	recalled, err := t.recall(ctx, present)
-	if err != nil {
-		return err
+	now := make(map[string]store.Info)
+	for _, s := range news.Studies {
+		now[s.Name] = store.Info{ID: s.ID, Name: s.Name, Head: max(heads[s.Name], s.Position)}
 	}
 	for _, name := range names {
-		before, had := known[name]
-		info, exists := infos[name]
-		var s tuner.Study
-		if exists {
-			var sum store.Summary
-			s, sum, err = t.listed(ctx, info, recalled)
-			if sum.Data != nil {
-				*missing = append(*missing, sum)
-			}
-			if exists = tuner.CodeOf(err) != tuner.NotFound; err != nil && exists {
-				return err
-			}
-		}
-		if had && (!exists || s.ID != before.ID) {
+		if before, had := known[name]; had && now[name].ID != before.ID {
 			news.Deleted = append(news.Deleted, before.ID)
 			delete(known, name)
 		}
-		if exists {
-			known[name] = store.Info{ID: s.ID, Name: name, Head: max(info.Head, s.Position)}
-			news.Studies = append(news.Studies, s)
-		}
 	}
-	return nil
+	maps.Copy(known, now)
+	return news, nil
 }

@@ -152,11 +152,9 @@ func (r *run) stop(j *job) {
 	}
 	j.asked.Store(true)
 	j.group.terminate()
-	timer := time.NewTimer(r.options.Grace)
-	defer timer.Stop()
 	select {
 	case <-j.done:
-	case <-timer.C:
+	case <-time.After(r.options.Grace):
 	case <-r.options.KillNow:
 	}
 	j.group.kill()

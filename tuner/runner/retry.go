@@ -34,13 +34,10 @@ func (r *run) retry(ctx context.Context, f func() error) error {
 
 // sleep waits. It returns early if wake is closed, and false if ctx ended.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-wake:
 	case <-ctx.Done():
-		return false
 	}
 	return ctx.Err() == nil
 }

@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -184,12 +186,7 @@ func Run(ctx context.Context, svc tuner.Service, o Options) (Summary, error) {
 // prepare checks everything that can be checked before the start.
 func prepare(ctx context.Context, svc tuner.Service, o Options) (*run, error) {
 	o.Parallel = max(o.Parallel, 1)
-	if o.Grace == 0 {
-		o.Grace = DefaultGrace
-	}
-	if o.RetryFor == 0 {
-		o.RetryFor = DefaultRetryFor
-	}
+	o.Grace, o.RetryFor = cmp.Or(o.Grace, DefaultGrace), cmp.Or(o.RetryFor, DefaultRetryFor)
 	if o.Worker == "" {
 		return nil, errors.New("runner: Options.Worker is empty")
 	}
@@ -263,25 +260,26 @@ func (o Options) parse(spec study.Spec) (command, result *Command, err error) {
 // findNames lists the names of the run's workers, first those that hold trials of
 // an earlier run.
 func (r *run) findNames(ctx context.Context) error {
-	seen := make(map[string]bool)
-	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
-			r.names = append(r.names, name)
-		}
+	err := r.own(ctx, func(t study.Trial) { r.names = append(r.names, t.Worker) })
+	for i := range r.options.Parallel {
+		r.names = append(r.names, fmt.Sprintf("%s/%d", r.options.Worker, i))
 	}
-	err := r.each(ctx, study.Running, func(t study.Trial) {
+	seen := make(map[string]bool)
+	r.names = slices.DeleteFunc(r.names, func(name string) bool {
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
+	return err
+}
+
+// own calls f with the running trials of this run's names.
+func (r *run) own(ctx context.Context, f func(study.Trial)) error {
+	return r.each(ctx, study.Running, func(t study.Trial) {
 		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
-			add(t.Worker)
+			f(t)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	for i := range r.options.Parallel {
-		add(fmt.Sprintf("%s/%d", r.options.Worker, i))
-	}
-	return nil
 }
 
 // each calls f with the trials in a state.
@@ -317,11 +315,7 @@ func (r *run) summary(ctx context.Context) (Summary, error) {
 	if s.Best, err = r.svc.Best(ctx, r.options.Study); err != nil {
 		return s, err
 	}
-	err = r.each(ctx, study.Running, func(t study.Trial) {
-		if strings.HasPrefix(t.Worker, r.options.Worker+"/") {
-			s.Left = append(s.Left, t.Number)
-		}
-	})
+	err = r.own(ctx, func(t study.Trial) { s.Left = append(s.Left, t.Number) })
 	return s, err
 }
 

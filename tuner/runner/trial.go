@@ -40,7 +40,7 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		return study.Trial{}, err
 	}
 	if err != nil {
-		return r.tell(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error())})
+		return r.tell(ctx, t, crash(err.Error()))
 	}
 	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
@@ -53,12 +53,11 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	}()
 	var timeout <-chan time.Time
 	if r.options.Timeout > 0 {
-		timer := time.NewTimer(r.options.Timeout)
-		defer timer.Stop()
-		timeout = timer.C
+		timeout = time.After(r.options.Timeout)
 	}
 	var v verdict
-	ended, timedOut, interrupted := false, false, false
+	var o study.Outcome // of a command that was ended
+	interrupted := false
 	select {
 	case <-job.done:
 		interrupted = job.signalled() && endsWithin(ctx, settling)
@@ -67,11 +66,11 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 			v = verdict{}
 			break
 		}
-		ended = true
 		r.stop(job)
+		o = v.outcome()
 	case <-timeout:
-		timedOut = true
 		r.stop(job)
+		o = crash(fmt.Sprintf("ended because it ran longer than %s", r.options.Timeout))
 	case <-ctx.Done():
 		interrupted = !job.over() || job.signalled()
 	}
@@ -85,31 +84,19 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 	}
 	close(over)
 	r.await(ctx, attended, leave)
-	if v.lost {
-		r.event(Event{Kind: Lost, Trial: t, Err: errors.New(v.reason)})
-		return study.Trial{}, nil
-	}
-	var o study.Outcome
 	silent := false // it ended well without a result
-	switch {
-	case ended:
-		o = v.outcome()
-	case timedOut:
-		o = study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: fmt.Sprintf("ended because it ran longer than %s", r.options.Timeout)}
-	default:
+	if o.State == 0 {
 		var unclear bool
-		o, unclear = r.outcome(t, job, reading)
-		if !unclear {
-			break
+		if o, unclear = r.outcome(t, job, reading); unclear {
+			var ended bool
+			if v, ended = r.verdict(ctx, t); ended {
+				o = v.outcome()
+			}
+			silent = !ended && o.State == study.Failed
 		}
-		if v, ended = r.verdict(ctx, t); v.lost {
-			r.event(Event{Kind: Lost, Trial: t, Err: errors.New(v.reason)})
-			return study.Trial{}, nil
-		}
-		if ended {
-			o = v.outcome()
-		}
-		silent = !ended && o.State == study.Failed
+	}
+	if v.lost {
+		return r.lost(t, errors.New(v.reason))
 	}
 	o.Cost = r.cost(o, time.Since(began))
 	told, err := r.tell(ctx, t, o)
@@ -117,6 +104,16 @@ func (r *run) trial(ctx context.Context, t study.Trial) (study.Trial, error) {
 		err = errors.Join(err, r.stopSilent(ctx, told))
 	}
 	return told, err
+}
+
+// lost says that a trial is not told.
+func (r *run) lost(t study.Trial, why error) (study.Trial, error) {
+	r.event(Event{Kind: Lost, Trial: t, Err: why})
+	return study.Trial{}, nil
+}
+
+func crash(text string) study.Outcome {
+	return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(text)}
 }
 
 // stopSilent ends the run after a command that ended well without a result, unless another
@@ -146,12 +143,9 @@ func endsWithin(ctx context.Context, limit time.Duration) bool { return !sleep(c
 
 // endsBy waits for a job to end by itself, and tells whether it did.
 func (r *run) endsBy(ctx context.Context, j *job, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-j.done:
-		return true
-	case <-timer.C:
+	case <-time.After(limit):
 	case <-ctx.Done():
 	case <-r.options.KillNow:
 	}
@@ -174,9 +168,6 @@ func (r *run) await(ctx context.Context, attended <-chan struct{}, leave func())
 // may have ended because the service told it to stop. Then it says so with its exit code,
 // or it succeeded without a result.
 func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcome, unclear bool) {
-	crash := func(text string) study.Outcome {
-		return study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(text)}
-	}
 	if r.options.Result != "" {
 		if err := r.readResult(t, reading); err != nil && job.err == nil {
 			return crash(err.Error()), true
@@ -277,17 +268,17 @@ func (r *run) cost(o study.Outcome, ran time.Duration) float64 {
 func (r *run) tell(ctx context.Context, t study.Trial, o study.Outcome) (study.Trial, error) {
 	told, err := r.tellOnce(ctx, t, o)
 	if tuner.CodeOf(err) == tuner.Invalid && o.State != study.Failed {
-		told, err = r.tellOnce(ctx, t, study.Outcome{State: study.Failed, Reason: study.FailedCrash, Message: message(err.Error()), Cost: o.Cost})
+		failed := crash(err.Error())
+		failed.Cost = o.Cost
+		told, err = r.tellOnce(ctx, t, failed)
 	}
 	switch code := tuner.CodeOf(err); {
 	case code == tuner.LeaseLost || code == tuner.AlreadyTold || code == tuner.TrialState:
-		r.event(Event{Kind: Lost, Trial: t, Err: err})
-		return study.Trial{}, nil
+		return r.lost(t, err)
 	case err != nil:
 		return study.Trial{}, fmt.Errorf("trial %d ended as %s, which could not be told: %w", t.Number, o, err)
 	case told.Late:
-		r.event(Event{Kind: Lost, Trial: t, Err: errors.New("another worker has the trial, so the outcome is kept beside it as a late result")})
-		return study.Trial{}, nil
+		return r.lost(t, errors.New("another worker has the trial, so the outcome is kept beside it as a late result"))
 	}
 	return told.Trial, nil
 }

@@ -120,12 +120,10 @@ func (c *Config) open(ctx context.Context) (listening *server.Opened, st *opened
 func (c *Config) close(svc tuner.Service) error {
 	done := make(chan error, 1)
 	go func() { done <- svc.Close() }()
-	limit := time.NewTimer(max(c.Server.StopTimeout, 10*time.Second))
-	defer limit.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-limit.C:
+	case <-time.After(max(c.Server.StopTimeout, 10*time.Second)):
 		return errors.New("closing the file took too long; all acknowledged changes are stored")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -35,13 +34,11 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 		slog.String("who", id.name), slog.String("what", method[strings.LastIndexByte(method, '/')+1:]),
 		slog.String("on", subjects(request, answer)), slog.String("from", hostOf(ctx)),
 	}
-	if r, ok := request.(interface{ GetWorker() string }); ok && r.GetWorker() != "" {
-		attrs = append(attrs, slog.String("worker", r.GetWorker()))
+	worker := ""
+	if r, ok := request.(interface{ GetWorker() string }); ok {
+		worker = r.GetWorker()
 	}
-	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
-		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
-	}
-	attrs = traced(ctx, attrs...)
+	attrs = traced(ctx, filled(attrs, "worker", worker, "request_id", requestID(request))...)
 	attrs = append(attrs, slog.String("code", code.String()))
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 	if s.auditFile == nil {
@@ -85,13 +82,4 @@ func subjects(request, answer any) string {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, " ")
-}
-
-// openAudit opens the audit file for appending whole lines.
-func openAudit(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the audit file: %w", err)
-	}
-	return f, nil
 }

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,12 +125,11 @@ func (a *authenticator) named(f tokenFile, name string) (id identity, ok bool) {
 // byCertificate uses the first alternative name that has a scope. TLS has verified the
 // certificate.
 func (a *authenticator) byCertificate(ctx context.Context) (identity, *refusal) {
-	p, _ := peer.FromContext(ctx)
-	if p == nil {
-		return identity{}, &refusal{"none", "the call has no token or client certificate; send one"}
+	var info credentials.TLSInfo
+	if p, ok := peer.FromContext(ctx); ok {
+		info, _ = p.AuthInfo.(credentials.TLSInfo)
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	if len(info.State.VerifiedChains) == 0 {
 		return identity{}, &refusal{"none", "the call has no token or client certificate; send one"}
 	}
 	for _, name := range alternativeNames(info.State.VerifiedChains[0][0]) {
@@ -140,7 +141,7 @@ func (a *authenticator) byCertificate(ctx context.Context) (identity, *refusal) 
 }
 
 func alternativeNames(c *x509.Certificate) []string {
-	names := append(append([]string(nil), c.DNSNames...), c.EmailAddresses...)
+	names := slices.Concat(c.DNSNames, c.EmailAddresses)
 	for _, u := range c.URIs {
 		names = append(names, u.String())
 	}
@@ -149,14 +150,11 @@ func alternativeNames(c *x509.Certificate) []string {
 
 // hostOf returns the caller's address without its port, or "local" if there is none.
 func hostOf(ctx context.Context) string {
-	p, ok := peer.FromContext(ctx)
-	if !ok || p.Addr == nil {
-		return "local"
+	host := ""
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		host = addressOf(p.Addr)
 	}
-	if host := addressOf(p.Addr); host != "" {
-		return host
-	}
-	return "local"
+	return cmp.Or(host, "local")
 }
 
 // identify returns the caller of a call at the gate.

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,7 +78,7 @@ const noticeInterval = 10 * time.Second
 // notices holds when each limit was last logged, and the number of refusals since.
 type notices struct {
 	mu sync.Mutex
-	of map[string]*notice
+	of map[string]notice
 }
 
 type notice struct {
@@ -86,72 +88,60 @@ type notice struct {
 
 // due counts a refusal. It returns whether to log it, and how many have not been
 // logged.
-func (n *notices) due(limit string, now time.Time) (missed int, due bool) {
+func (n *notices) due(limit string) (missed int, due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.of == nil {
-		n.of = make(map[string]*notice)
+		n.of = make(map[string]notice)
 	}
-	at := n.of[limit]
-	if at == nil {
-		at = new(notice)
-		n.of[limit] = at
-	}
-	if !at.logged.IsZero() && now.Sub(at.logged) < noticeInterval {
-		at.since++
+	at, now := n.of[limit], time.Now()
+	if now.Sub(at.logged) < noticeInterval {
+		n.of[limit] = notice{at.logged, at.since + 1}
 		return 0, false
 	}
-	missed, at.since, at.logged = at.since, 0, now
-	return missed, true
+	n.of[limit] = notice{logged: now}
+	return at.since, true
 }
 
 // notice counts a refusal by a limit, and logs it unless it was logged recently.
 func (s *Server) notice(limit, peer, caller string) {
-	s.metrics.limited.WithLabelValues(limit).Inc()
-	missed, due := s.notices.due(limit, time.Now())
-	if !due {
-		return
-	}
 	b := bounds[limit]
-	attrs := []any{"limit", limit, "most", b.most(s.options.Limits), "of", b.rule}
-	for _, a := range []struct{ key, value string }{{"flag", b.flag}, {"peer", peer}, {"caller", caller}} {
-		if a.value != "" {
-			attrs = append(attrs, a.key, a.value)
-		}
-	}
-	if missed > 0 {
-		attrs = append(attrs, "not_logged", missed)
-	}
-	s.log.Warn("limit reached, caller refused", attrs...)
+	attrs := []slog.Attr{slog.Any("most", b.most(s.options.Limits)), slog.String("of", b.rule)}
+	s.limitReached(limit, "caller refused", filled(attrs, "flag", b.flag, "peer", peer, "caller", caller))
 }
 
 // full counts and logs a full study, as notice does.
 func (s *Server) full(q *tuner.QuotaError) {
-	limit := "study-" + q.What
+	s.limitReached("study-"+q.What, "study full", []slog.Attr{slog.Int64("most", q.Most), slog.String("flag", q.Option)})
+}
+
+func (s *Server) limitReached(limit, what string, attrs []slog.Attr) {
 	s.metrics.limited.WithLabelValues(limit).Inc()
-	if missed, due := s.notices.due(limit, time.Now()); due {
-		s.log.Warn("limit reached, study full", "limit", limit, "most", q.Most, "flag", q.Option, "not_logged", missed)
+	if missed, due := s.notices.due(limit); due {
+		attrs = slices.Concat([]slog.Attr{slog.String("limit", limit)}, attrs, []slog.Attr{slog.Int("not_logged", missed)})
+		s.log.LogAttrs(context.Background(), slog.LevelWarn, "limit reached, "+what, attrs...)
 	}
 }
 
 // tally counts running work, in total and by key.
 type tally struct {
+	each, all string // names of the limits by key and in total
+
 	mu    sync.Mutex
 	total int
 	of    map[string]int
 }
 
-// enter counts one more, unless that exceeds most in total or each for its key. A
-// negative limit means none. met is 1 if the limit for the key was reached, and 2 for
-// the total.
-func (t *tally) enter(who string, each, most int) (leave func(), met int) {
+// enter counts one more until leave is called. If it exceeds a limit, it returns the limit's name
+// instead. A negative limit is none, and so is the limit of the empty key.
+func (t *tally) enter(who string, each, most int) (leave func(), limit string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case who != "" && over(t.of[who], each):
-		return nil, 1
+		return nil, t.each
 	case over(t.total, most):
-		return nil, 2
+		return nil, t.all
 	}
 	if t.of == nil {
 		t.of = make(map[string]int)
@@ -165,7 +155,7 @@ func (t *tally) enter(who string, each, most int) (leave func(), met int) {
 		if t.of[who]--; t.of[who] == 0 {
 			delete(t.of, who)
 		}
-	}), 0
+	}), ""
 }
 
 // count returns the number for a key.

@@ -111,13 +111,7 @@ func (s *Server) logCall(ctx context.Context, method string, request any, spent 
 		slog.String("method", method), slog.String("caller", id.name), slog.String("peer", hostOf(ctx)),
 		slog.Duration("took", spent), slog.String("code", status.Code(err).String()),
 	}
-	if resource := resourceOf(request); resource != "" {
-		attrs = append(attrs, slog.String("resource", resource))
-	}
-	if r, ok := request.(interface{ GetRequestId() string }); ok && r.GetRequestId() != "" {
-		attrs = append(attrs, slog.String("request_id", r.GetRequestId()))
-	}
-	attrs = traced(ctx, attrs...)
+	attrs = traced(ctx, filled(attrs, "resource", resourceOf(request), "request_id", requestID(request))...)
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
 	}
@@ -172,9 +166,9 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	}
 	defer leave()
 	if study, ok := wire.StudyOf(resourceOf(request)); ok {
-		leave, met := s.studies.enter(study, s.options.Limits.MaxInFlightPerStudy, -1)
-		if met != 0 {
-			return nil, s.refuse(ctx, "calls-per-study", retryBusy)
+		leave, limit := s.studies.enter(study, s.options.Limits.MaxInFlightPerStudy, -1)
+		if limit != "" {
+			return nil, s.refuse(ctx, limit, retryBusy)
 		}
 		defer leave()
 	}
@@ -209,12 +203,9 @@ func (s *Server) admitStream(service any, stream grpc.ServerStream, info *grpc.S
 // watchHealth serves a health stream, which needs no permission. Their number is limited.
 func (s *Server) watchHealth(service any, stream *admittedStream, next grpc.StreamHandler) error {
 	l, host := s.options.Limits, hostOf(stream.ctx)
-	leave, met := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)
-	switch met {
-	case 1:
-		return s.refused("health-watches-per-address", host, "", retryBusy)
-	case 2:
-		return s.refused("health-watches", host, "", retryBusy)
+	leave, limit := s.healthWatches.enter(host, l.MaxHealthWatchesPerAddress, l.MaxHealthWatches)
+	if limit != "" {
+		return s.refused(limit, host, "", retryBusy)
 	}
 	defer leave()
 	return next(service, stream)

@@ -314,33 +314,32 @@ func (h *handlers) GetColumns(m *pb.GetColumnsRequest, stream grpc.ServerStreami
 
 // enterWatch counts a watch or refuses it.
 func (s *Server) enterWatch(ctx context.Context, study string) (leave func(), err error) {
+	var left []func()
+	leave = func() {
+		for _, f := range slices.Backward(left) {
+			f()
+		}
+	}
 	l := s.options.Limits
 	id, _ := identityOf(ctx)
-	byToken, met := s.watches.enter(id.rate, l.MaxWatchesPerToken, id.scope.share(l.MaxWatches))
-	switch met {
-	case 1:
-		return nil, s.refuse(ctx, "watches-per-token", retryBusy)
-	case 2:
-		return nil, s.refuse(ctx, "watches", retryBusy)
+	one, limit := s.watches.enter(id.rate, l.MaxWatchesPerToken, id.scope.share(l.MaxWatches))
+	if limit == "" {
+		left = append(left, one)
+		one, limit = s.watched.enter(study, l.MaxWatchesPerStudy, -1)
 	}
-	ofStudy, met := s.watched.enter(study, l.MaxWatchesPerStudy, -1)
-	if met != 0 {
-		byToken()
-		return nil, s.refuse(ctx, "watches-per-study", retryBusy)
+	if limit != "" {
+		leave()
+		return nil, s.refuse(ctx, limit, retryBusy)
 	}
+	left = append(left, one)
 	room, err := s.enterMemory(ctx, memoryOfWatch)
 	if err != nil {
-		ofStudy()
-		byToken()
+		leave()
 		return nil, err
 	}
 	s.metrics.watches.Inc()
-	return func() {
-		s.metrics.watches.Dec()
-		room()
-		ofStudy()
-		byToken()
-	}, nil
+	left = append(left, room, s.metrics.watches.Dec)
+	return leave, nil
 }
 
 func (h *handlers) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServer[pb.WatchResponse]) error {
@@ -437,9 +436,9 @@ func (s *Server) endOfStream(ctx context.Context, err error) error {
 
 func (h *handlers) Backup(_ *pb.BackupRequest, stream grpc.ServerStreamingServer[pb.BackupResponse]) error {
 	s := h.server
-	leave, met := s.backups.enter("", -1, s.options.Limits.MaxBackups)
-	if met != 0 {
-		return s.refuse(stream.Context(), "backups", retryBusy)
+	leave, limit := s.backups.enter("", -1, s.options.Limits.MaxBackups)
+	if limit != "" {
+		return s.refuse(stream.Context(), limit, retryBusy)
 	}
 	defer leave()
 	room, err := s.enterMemory(stream.Context(), memoryOfBackup)

@@ -168,9 +168,11 @@ func (s *Server) openRest(o *Opened) (err error) {
 		return err
 	}
 	if s.options.AuditFile != "" {
-		o.audit, err = openAudit(s.options.AuditFile)
+		if o.audit, err = os.OpenFile(s.options.AuditFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+			return fmt.Errorf("the audit file: %w", err)
+		}
 	}
-	return err
+	return nil
 }
 
 // Listen listens on Options.Address. It refuses to do so if other machines could reach

@@ -23,7 +23,7 @@ func TestWorkerNames(t *testing.T) {
 	path := tokenPath(t)
 	worker := server.Scope{Role: server.RoleWorker}
 	bind := func(names ...string) wire.Token {
-		token, _, err := server.AddWorkerToken(path, worker, names, "", time.Time{})
+		token, _, err := server.AddToken(path, worker, "", time.Time{}, names...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestWorkerNamesRefused(t *testing.T) {
 		"empty":       {server.RoleWorker, []string{""}},
 		"many":        {server.RoleWorker, make([]string, 1000)},
 	} {
-		if _, _, err := server.AddWorkerToken(tokenPath(t), server.Scope{Role: test.role}, test.names, "", time.Time{}); err == nil {
+		if _, _, err := server.AddToken(tokenPath(t), server.Scope{Role: test.role}, "", time.Time{}, test.names...); err == nil {
 			t.Errorf("names %s were taken", what)
 		}
 	}

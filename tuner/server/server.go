@@ -72,7 +72,11 @@ func New(service tuner.Service, o Options) (*Server, error) {
 		return nil, fmt.Errorf("options of the server: %w", err)
 	}
 	o = o.withDefaults()
-	s := &Server{options: o, log: o.Logger, methods: methods(), recheck: recheckInterval, health: health.NewServer()}
+	s := &Server{
+		options: o, log: o.Logger, methods: methods(), recheck: recheckInterval, health: health.NewServer(),
+		studies: tally{each: "calls-per-study"}, watches: tally{each: "watches-per-token", all: "watches"}, watched: tally{each: "watches-per-study"},
+		backups: tally{all: "backups"}, healthWatches: tally{each: "health-watches-per-address", all: "health-watches"},
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	var err error
 	if s.metrics, err = newMetrics(o.Registry, s.methods); err != nil {
@@ -283,18 +287,15 @@ func (s *Server) shutDown() {
 	}()
 	s.connections.cutSilent(false)
 	s.stop()
-	late := time.NewTimer(s.options.StopTimeout)
-	defer late.Stop()
 	select {
 	case <-done:
-	case <-late.C:
+	case <-time.After(s.options.StopTimeout):
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
 		s.connections.cutSilent(true)
 		s.each(stopper.Stop)
-		late.Reset(s.options.StopTimeout)
 		select {
 		case <-done:
-		case <-late.C:
+		case <-time.After(s.options.StopTimeout):
 			s.log.Error("calls do not end though their time is up; going without them", "calls", s.inFlight.Load())
 		}
 	}

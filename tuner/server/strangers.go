@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -25,7 +24,7 @@ func Strangers(ctx context.Context, l Limits, log *slog.Logger) (options []grpc.
 	l = l.withDefaults()
 	var logged notices
 	notice := func(limit, peer, _ string) {
-		if missed, due := logged.due(limit, time.Now()); due {
+		if missed, due := logged.due(limit); due {
 			log.Warn("limit reached, caller refused", "limit", limit, "most", bounds[limit].most(l), "of", bounds[limit].rule, "peer", peer, "not_logged", missed)
 		}
 	}
@@ -35,14 +34,14 @@ func Strangers(ctx context.Context, l Limits, log *slog.Logger) (options []grpc.
 	}
 	all, bytes := newConnections(l, prometheus.NewGauge(prometheus.GaugeOpts{}), notice), newBytesInFlight(l.MaxInFlightBytes, nil, func(float64) {})
 	go all.reap(ctx)
-	var calls tally
+	calls := tally{each: "calls", all: "calls"}
 	gate := func(ctx context.Context, info *tap.Info) (context.Context, error) {
 		if info.FullMethodName == healthpb.Health_Watch_FullMethodName {
 			return nil, status.Error(codes.Unimplemented, "health watches are not served here; use Health/Check")
 		}
-		leave, met := calls.enter(hostOf(ctx), l.MaxInFlight/4, l.MaxInFlight)
-		if met != 0 {
-			return nil, refused(ctx, "calls")
+		leave, limit := calls.enter(hostOf(ctx), l.MaxInFlight/4, l.MaxInFlight)
+		if limit != "" {
+			return nil, refused(ctx, limit)
 		}
 		all.used(ctx, anonymous)
 		end := call(ctx)

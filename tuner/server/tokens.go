@@ -61,15 +61,9 @@ type storedToken struct {
 }
 
 // AddToken makes a token and adds it to a file, which it creates if needed. The token
-// is returned here only. A zero time means no expiry. A running server accepts the
-// token at once.
-func AddToken(path string, scope Scope, label string, expires time.Time) (wire.Token, TokenInfo, error) {
-	return AddWorkerToken(path, scope, nil, label, expires)
-}
-
-// AddWorkerToken is [AddToken] for a worker with bound names. The token works under
-// these names only, and callers without the token cannot use them.
-func AddWorkerToken(path string, scope Scope, workers []string, label string, expires time.Time) (wire.Token, TokenInfo, error) {
+// is returned here only. A zero time means no expiry. A token for workers works under their names
+// only, and callers without the token cannot use these. A running server accepts the token at once.
+func AddToken(path string, scope Scope, label string, expires time.Time, workers ...string) (wire.Token, TokenInfo, error) {
 	if err := checkWorkers(scope, workers); err != nil {
 		return wire.Token{}, TokenInfo{}, err
 	}

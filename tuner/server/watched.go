@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -52,16 +53,10 @@ func (w *watched[T]) look() []os.FileInfo {
 }
 
 func same(a, b []os.FileInfo) bool {
-	for i := range a {
-		if a[i] == nil || b[i] == nil {
-			if a[i] != b[i] {
-				return false
-			}
-			continue
+	return slices.EqualFunc(a, b, func(a, b os.FileInfo) bool {
+		if a == nil || b == nil {
+			return a == b
 		}
-		if !os.SameFile(a[i], b[i]) || a[i].Size() != b[i].Size() || !a[i].ModTime().Equal(b[i].ModTime()) || a[i].Mode() != b[i].Mode() {
-			return false
-		}
-	}
-	return true
+		return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+	})
 }

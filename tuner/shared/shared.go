@@ -86,15 +86,12 @@ func (s *Service) acquire(ctx context.Context) (tuner.Service, error) {
 
 // sleep waits for a time, or until wake is closed.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-wake:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
-	return nil
+	return ctx.Err()
 }
 
 // try returns the service, or how long to wait before the next try.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type paceKey struct{}
 // paced answers requests at the pace of their connection.
 func paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := &answered{ResponseWriter: w}
+		a := &answer{ResponseWriter: w}
 		next.ServeHTTP(a, r)
 		p, _ := r.Context().Value(paceKey{}).(*pace)
 		if p == nil || a.code < http.StatusBadRequest && strings.HasPrefix(r.URL.Path, servicePath) {
@@ -35,7 +36,7 @@ func paced(next http.Handler) http.Handler {
 		if p.due = p.due.Add(paceEvery); !p.due.After(now) {
 			return
 		}
-		a.Flush()
+		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-time.After(p.due.Sub(now)):
 		case <-r.Context().Done():
@@ -43,19 +44,21 @@ func paced(next http.Handler) http.Handler {
 	})
 }
 
-// answered remembers the status of an answer.
-type answered struct {
+// answer notes whether an answer has begun, and with which status.
+type answer struct {
 	http.ResponseWriter
 	code int
 }
 
-func (a *answered) WriteHeader(code int) {
+func (a *answer) WriteHeader(code int) {
 	a.code = code
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Flush implements [http.Flusher].
-func (a *answered) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+func (a *answer) Write(p []byte) (int, error) {
+	a.code = cmp.Or(a.code, http.StatusOK)
+	return a.ResponseWriter.Write(p)
+}
 
 // Unwrap is for [http.ResponseController].
-func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -46,17 +47,13 @@ type session struct {
 func (s *sessions) add(authorization string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	if s.all == nil {
 		s.all = make(map[string]session)
 	}
+	s.expire()
 	var first, firstOfToken string
 	ofToken := 0
 	for id, v := range s.all {
-		if now.After(v.until) {
-			delete(s.all, id)
-			continue
-		}
 		if first == "" || v.until.Before(s.all[first].until) {
 			first = id
 		}
@@ -74,7 +71,7 @@ func (s *sessions) add(authorization string) string {
 		delete(s.all, first)
 	}
 	id := rand.Text()
-	s.all[id] = session{authorization, now.Add(sessionLife)}
+	s.all[id] = session{authorization, time.Now().Add(sessionLife)}
 	return id
 }
 
@@ -90,16 +87,17 @@ func (s *sessions) get(id string) (session, bool) {
 }
 
 // count is the number of sessions that have not ended.
-func (s *sessions) count() (n int) {
+func (s *sessions) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.expire()
+	return len(s.all)
+}
+
+// expire removes the sessions that have ended. The lock is held.
+func (s *sessions) expire() {
 	now := time.Now()
-	for _, v := range s.all {
-		if !now.After(v.until) {
-			n++
-		}
-	}
-	return n
+	maps.DeleteFunc(s.all, func(_ string, v session) bool { return now.After(v.until) })
 }
 
 func (s *sessions) remove(id string) {

@@ -184,7 +184,7 @@ func (f *Face) recovered(next http.Handler) http.Handler {
 				panic(p)
 			default:
 				err := f.pipe.Panicked(p)
-				if a.begun {
+				if a.code != 0 {
 					panic(http.ErrAbortHandler)
 				}
 				f.fail(w, r, err)
@@ -193,25 +193,6 @@ func (f *Face) recovered(next http.Handler) http.Handler {
 		next.ServeHTTP(a, r)
 	})
 }
-
-// answer notes whether an answer has begun.
-type answer struct {
-	http.ResponseWriter
-	begun bool
-}
-
-func (a *answer) WriteHeader(code int) {
-	a.begun = true
-	a.ResponseWriter.WriteHeader(code)
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	a.begun = true
-	return a.ResponseWriter.Write(p)
-}
-
-// Unwrap is for [http.ResponseController].
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // unread limits the wait for a body that next does not read. Go's server reads a little
 // of it before it answers. If next reads the body, it sets a time of its own.

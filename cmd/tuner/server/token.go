@@ -62,7 +62,7 @@ under these names, and cannot report or tell trials that run under them. Admins 
 			} else if expires > 0 {
 				end = time.Now().Add(expires)
 			}
-			token, info, err := server.AddWorkerToken(path(), scope, workers, label, end)
+			token, info, err := server.AddToken(path(), scope, label, end, workers...)
 			if err != nil {
 				return err
 			}

@@ -3,9 +3,9 @@
 //
 // # How a call works
 //
-//	Ask, Enqueue, Add ──► queue ──► clock ──► log ──► store
-//	Tell, Report, Heartbeat, reads ─────────► log ──► store
-//	every second (long-lived) ────► clock ──► log ──► store
+//	Ask, Enqueue, Add ──► queue ──► log ──► store
+//	Tell, Report, Heartbeat, reads ► log ──► store
+//	every second (long-lived), clock ► log ──► store
 //
 // The log holds the study (package study), which is ahead of the store. It decides every
 // call under one lock, in microseconds. Its goroutine commits the decided events in order
@@ -29,7 +29,7 @@
 // # Locks
 //
 // The log's lock guards the study, the state kept beside it, the queue of batches, and
-// those fields of the queue and the clock whose comments say so. It is not held while the
+// those fields of the queue whose comments say so. It is not held while the
 // store or the proposer works. Suggestions, preparations and consultations (Best, Diagnose
 // and the forecast for a pruner) take turns with the token of the study's suggester.
 //
@@ -82,13 +82,12 @@ type Environment struct {
 	Observer        tuner.Observer
 }
 
-// Actor is a study in use. Its log, queue and clock decide the calls, and the actor opens
-// and ends the three.
+// Actor is a study in use. Its queue and log decide the calls, and the actor opens and ends
+// both.
 //
-//	call ──► queue ──► clock ──► log ──► backing (the actor, over the store)
+//	call ──► queue ──► log ──► backing (the actor, over the store)
 //
-// A call enters this line at one of the three and passes through the rest of it. An actor
-// loads its study once. It retires when the study is dropped from memory, and the next
+// An actor loads its study once. It retires when the study is dropped from memory, and the next
 // call makes a new one.
 //
 // It implements the calls of a [tuner.Service] about its own study, for which it does not look at
@@ -107,7 +106,6 @@ type Actor struct {
 	retire  context.CancelFunc
 
 	log         *eventLog
-	clock       *clock
 	queue       *queue
 	columns     view.Columns
 	importances view.Importances
@@ -118,8 +116,7 @@ func NewActor(ctx context.Context, env *Environment, name string) *Actor {
 	a := &Actor{name: name, env: env, all: ctx, loaded: make(chan struct{})}
 	a.ctx, a.retire = context.WithCancel(ctx)
 	a.log = newLog(a.ctx, name, a, env)
-	a.clock = newClock(name, env)
-	a.queue = newQueue(a.ctx, name, a.log, a.clock, env)
+	a.queue = newQueue(a.log, env)
 	return a
 }
 
@@ -139,7 +136,7 @@ func (a *Actor) Err() error { return a.loadErr }
 func (a *Actor) Retire() { a.retire() }
 
 // Waits reports whether the clock has a lease or a timeout to end later.
-func (a *Actor) Waits() bool { return a.clock.waits.Load() }
+func (a *Actor) Waits() bool { return a.log.waits.Load() }
 
 // Run loads the study and commits until the actor retires and everything is stored.
 func (a *Actor) Run() {
@@ -215,7 +212,7 @@ func (a *Actor) Tick() {
 		return
 	}
 	if a.loadErr == nil {
-		a.clock.tick(a.log)
+		a.log.tick()
 	}
 }
 

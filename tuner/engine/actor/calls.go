@@ -86,7 +86,7 @@ func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.To
 		told.Late = reply.Late
 		told.Trial, _ = v.study.Trial(c.Trial)
 		told.Trial = told.Trial.WithoutReports()
-		a.clock.stop(context.Background(), a.log, v)
+		a.log.stop(v)
 		a.queue.prepare() // while the store writes
 		return nil
 	})

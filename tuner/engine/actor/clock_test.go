@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -10,32 +9,19 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// pretend is a ledger without a store, whose times the test sets, with its clock.
+// pretend is a log that stores nothing, whose times the test sets.
 type pretend struct {
+	*eventLog
 	*state
 	t               *testing.T
-	clock           *clock
 	wall, monotonic time.Time
-	broken          error
-}
-
-func (p *pretend) current() (*state, error) { return p.state, p.broken }
-
-func (p *pretend) decide(_ context.Context, cmd study.Command) (study.Reply, error) {
-	reply, events, err := p.study.Decide(p.wall, cmd)
-	for _, e := range events {
-		if err := p.apply(e, p.monotonic); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	return reply, err
 }
 
 // pass advances both clocks second by second, and settles after each.
 func (p *pretend) pass(d time.Duration) {
 	for range d / time.Second {
 		p.wall, p.monotonic = p.wall.Add(time.Second), p.monotonic.Add(time.Second)
-		p.clock.settle(p)
+		p.settle()
 	}
 }
 
@@ -46,13 +32,13 @@ func (p *pretend) want(when string, state study.TrialState) {
 	}
 }
 
-// newPretend returns a ledger with a study of one running trial. The trial has a lease
+// newPretend returns a log with a study of one running trial. The trial has a lease
 // of a minute and one retry left.
 func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend {
 	t.Helper()
 	p := &pretend{state: &state{study: new(study.Study), leases: make(leases)}, t: t, wall: time.Unix(1e9, 0).UTC(), monotonic: time.Unix(5e8, 0)}
-	p.clock = newClock("s", &Environment{LongLived: longLived, Now: func() time.Time { return p.wall }, Logger: slog.New(slog.DiscardHandler)})
-	p.clock.monotonic = func() time.Time { return p.monotonic }
+	p.eventLog = newLog(t.Context(), "s", nil, &Environment{LongLived: longLived, Now: func() time.Time { return p.wall }, Logger: slog.New(slog.DiscardHandler)})
+	p.eventLog.monotonic, p.eventLog.state = func() time.Time { return p.monotonic }, p.state
 	spec := testSpec(t, func(s *study.Spec) {
 		if s.Lease = time.Minute; change != nil {
 			change(s)
@@ -67,7 +53,7 @@ func newPretend(t *testing.T, longLived bool, change func(*study.Spec)) *pretend
 			t.Fatal(err)
 		}
 	}
-	p.clock.settle(p)
+	p.settle()
 	p.want("started", study.Running)
 	return p
 }
@@ -82,12 +68,12 @@ func TestClockEndsLeases(t *testing.T) {
 		}
 		p.pass(59 * time.Second)
 		p.want("before the deadline", study.Running)
-		if !p.waits() {
+		if !p.state.waits() {
 			t.Error("the clock does not wait for a lease")
 		}
 		p.pass(time.Second)
 		p.want("at the deadline", study.Queued)
-		if p.waits() {
+		if p.state.waits() {
 			t.Error("the clock waits for nothing")
 		}
 	}
@@ -125,8 +111,8 @@ func TestClockEndsTheStudy(t *testing.T) {
 	for _, longLived := range []bool{false, true} {
 		p := newPretend(t, longLived, func(s *study.Spec) { s.Lease, s.Timeout = time.Hour, time.Minute })
 		p.pass(59 * time.Second)
-		if status, _ := p.study.Status(); status != study.StatusActive || !p.waits() {
-			t.Errorf("before the timeout: %v, waits %v", status, p.waits())
+		if status, _ := p.study.Status(); status != study.StatusActive || !p.state.waits() {
+			t.Errorf("before the timeout: %v, waits %v", status, p.state.waits())
 		}
 		p.pass(2 * time.Second)
 		if status, how := p.study.Status(); status != study.StatusFinished || how.Reason != study.FinishedTime {

@@ -90,7 +90,7 @@ func (q *queue) recommend(ctx context.Context) (view *study.View, trials []int, 
 	case of.proposer == nil || ctx.Err() != nil:
 		return nil, nil, err
 	default:
-		q.env.Logger.Info("the proposer gave no recommendation, so the best measured trials are recommended", "study", q.name, "error", err)
+		q.env.Logger.Info("the proposer gave no recommendation, so the best measured trials are recommended", "study", q.log.name, "error", err)
 	}
 	return view, trials, nil
 }
@@ -135,7 +135,7 @@ func (q *queue) foretell(ctx context.Context, n int, v *tuner.Verdict) {
 		}
 		return err
 	})
-	if err != nil && q.ctx.Err() == nil {
-		q.env.Logger.Info("no forecast from the model, so the trial continues", "study", q.name, "trial", n, "error", err)
+	if err != nil && q.log.ctx.Err() == nil {
+		q.env.Logger.Info("no forecast from the model, so the trial continues", "study", q.log.name, "trial", n, "error", err)
 	}
 }

@@ -1,11 +1,12 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -50,14 +51,13 @@ type backing interface {
 // during decisions, but not while the store or a proposer works. Only run's goroutine
 // replaces state, committed and advanced.
 type eventLog struct {
-	ctx      context.Context // ends when the study is dropped from memory
-	name     string
-	backing  backing
-	now      func() time.Time // the wall clock
-	logger   *slog.Logger
-	quota    quota
-	observer *tuner.Observer
-	wake     chan struct{} // holds a token if there may be something to commit
+	ctx       context.Context // ends when the study is dropped from memory
+	name      string
+	backing   backing
+	env       *Environment
+	monotonic func() time.Time
+	wake      chan struct{} // holds a token if there may be something to commit
+	waits     atomic.Bool   // whether a lease or timeout is still to end
 
 	mu        sync.Mutex
 	state     *state
@@ -65,6 +65,7 @@ type eventLog struct {
 	queue     []*batch      // not stored yet, though the first may be on its way to the store
 	broken    error         // why the log decides nothing more, or nil
 	advanced  chan struct{} // closed when committed grows or the log ends
+	looked    time.Time     // when settle last read the monotonic clock
 }
 
 // batch holds events that are stored together.
@@ -92,8 +93,7 @@ func (b *batch) stored() bool {
 // newLog returns a log that has not been loaded.
 func newLog(ctx context.Context, name string, b backing, env *Environment) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, now: env.Now, logger: env.Logger, quota: quota{env.MaxStudyBytes, env.MaxStudyReports}, observer: &env.Observer,
-		wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		ctx: ctx, name: name, backing: b, env: env, monotonic: time.Now, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
 
@@ -150,16 +150,16 @@ func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, 
 	if err := permit(by, l.name, v.study, cmd); err != nil {
 		return study.Reply{}, err
 	}
-	reply, events, err := v.study.Decide(l.now(), settled(v.study.Spec(), cmd))
+	reply, events, err := v.study.Decide(l.env.Now(), settled(v.study.Spec(), cmd))
 	Sign(by, events)
 	if err == nil {
-		err = l.quota.refuse(v.held, cmd, reply, events)
+		err = quota{l.env.MaxStudyBytes, l.env.MaxStudyReports}.refuse(v.held, cmd, reply, events)
 	}
 	if err != nil {
 		return reply, err
 	}
 	for _, e := range events {
-		if err := v.apply(e, time.Now()); err != nil {
+		if err := v.apply(e, l.monotonic()); err != nil {
 			l.broken = fmt.Errorf("study %s: applying a decided event: %w", l.name, err)
 			return study.Reply{}, l.broken
 		}
@@ -265,10 +265,7 @@ func (l *eventLog) updateLater(ctx context.Context, f func(v *state) error) erro
 func (l *eventLog) release(ctx context.Context, err error) error {
 	b := l.barrier()
 	l.mu.Unlock()
-	if refused := l.wait(ctx, b); refused != nil {
-		return refused
-	}
-	return err
+	return cmp.Or(l.wait(ctx, b), err)
 }
 
 // do decides a command and waits until it is stored.
@@ -282,16 +279,12 @@ func (l *eventLog) do(ctx context.Context, cmd study.Command) error {
 // read calls f with the live study under the lock, and waits until everything that f
 // saw is stored. It does not call f after the log has ended.
 func (l *eventLog) read(ctx context.Context, f func(v *state)) error {
-	l.mu.Lock()
-	v, err := l.current()
-	if err != nil {
-		l.mu.Unlock()
-		return err
-	}
-	f(v)
-	b := l.barrier()
-	l.mu.Unlock()
-	return l.wait(ctx, b)
+	return l.update(ctx, func(v *state) error {
+		if l.broken == nil {
+			f(v)
+		}
+		return l.broken
+	})
 }
 
 // snapshot returns the stored study.
@@ -346,7 +339,7 @@ func (l *eventLog) commit() {
 		begun := time.Now()
 		err := l.backing.commit(expected, b.events, summary)
 		if err == nil {
-			ObserveCommit(l.observer, b.events, time.Since(begun))
+			ObserveCommit(&l.env.Observer, b.events, time.Since(begun))
 		}
 		l.mu.Lock()
 		done := l.queue[:1]
@@ -382,11 +375,11 @@ func (l *eventLog) recover(err error) {
 	fenced := (*store.FencedError)(nil)
 	switch {
 	case errors.As(err, &fenced):
-		l.logger.Info("another server has the study", "study", l.name, "server", fenced.Server.Address)
+		l.env.Logger.Info("another server has the study", "study", l.name, "server", fenced.Server.Address)
 		l.retire(err)
 		return
 	case errors.Is(err, store.ErrUnknownOutcome) && !Fatal(err):
-		l.logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
+		l.env.Logger.Error("the outcome of a write to one study is unknown; the study is read again", "study", l.name, "error", err)
 		l.retire(err)
 		return
 	case errors.Is(err, store.ErrUnknownOutcome):
@@ -395,19 +388,19 @@ func (l *eventLog) recover(err error) {
 	}
 	switch conflict := (*store.ConflictError)(nil); {
 	case errors.As(err, &conflict) && conflict.Actual < conflict.Expected:
-		l.logger.Error("the log is shorter than acknowledged; the store lost events, as a database does that fails over to a standby that lagged",
+		l.env.Logger.Error("the log is shorter than acknowledged; the store lost events, as a database does that fails over to a standby that lagged",
 			"study", l.name, "acknowledged", conflict.Expected, "stored", conflict.Actual)
 	case conflict != nil:
-		l.logger.Info("another writer was first; the study is read again", "study", l.name)
+		l.env.Logger.Info("another writer was first; the study is read again", "study", l.name)
 	default:
-		l.logger.Info("commit refused", "study", l.name, "error", err)
+		l.env.Logger.Info("commit refused", "study", l.name, "error", err)
 	}
 	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
 		l.backing.lost(err) // the study was deleted
 		return
 	}
 	if readErr := l.load(); readErr != nil {
-		l.logger.Error("reading the study again failed", "study", l.name, "error", readErr)
+		l.env.Logger.Error("reading the study again failed", "study", l.name, "error", readErr)
 		l.backing.lost(readErr)
 		return
 	}

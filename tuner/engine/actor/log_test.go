@@ -141,7 +141,7 @@ func TestLogGoneBack(t *testing.T) {
 				l, end := runLog(t, s)
 				defer end()
 				var log strings.Builder
-				l.logger = slog.New(slog.NewTextHandler(&log, nil))
+				l.env.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				for i := range 2 {
 					if err := l.do(t.Context(), mark(i)); err != nil {
 						t.Fatal(err)

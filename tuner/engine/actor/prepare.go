@@ -30,7 +30,7 @@ func (q *queue) prepare() {
 		if q.log.suggester().stuck.Load() {
 			return
 		}
-		done, ok := q.env.Processors.Prepare(q.ctx)
+		done, ok := q.env.Processors.Prepare(q.log.ctx)
 		if !ok {
 			return
 		}
@@ -39,10 +39,10 @@ func (q *queue) prepare() {
 		if view == nil {
 			return
 		}
-		if err := g.prepare(q.ctx, view, q.wanted); err != nil && q.ctx.Err() == nil {
-			q.env.Logger.Debug("no suggestion was prepared", "study", q.name, "error", err)
+		if err := g.prepare(q.log.ctx, view, q.wanted); err != nil && q.log.ctx.Err() == nil {
+			q.env.Logger.Debug("no suggestion was prepared", "study", q.log.name, "error", err)
 		}
-		g.rest(q.ctx)
+		g.rest(q.log.ctx)
 	})
 }
 
@@ -72,15 +72,13 @@ const maxRest = time.Minute
 
 // rest waits until the proposer is idle or stuck.
 func (g *suggester) rest(ctx context.Context) {
-	timer := time.NewTimer(maxRest)
-	defer timer.Stop()
 	select {
 	case g.busy <- struct{}{}:
 		g.free()
 		return
 	case <-ctx.Done():
 		return
-	case <-timer.C:
+	case <-time.After(maxRest):
 	}
 	g.stuck.Store(true)
 	select { // it may have just become idle

@@ -122,14 +122,12 @@ func (p *Processors) take(ctx context.Context, of *share, limit time.Duration) (
 	}
 	p.waiting = append(p.waiting, t)
 	p.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-t.granted:
 		return p.done(t), nil
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-timer.C:
+	case <-time.After(limit):
 		err = fmt.Errorf("asks of other studies kept the processors busy for %s", limit)
 	}
 	p.mu.Lock()

@@ -16,13 +16,10 @@ import (
 // another, so that the number of a suggestion's trial is known in advance. A long-lived
 // engine also prepares the next suggestion in the background.
 //
-// The queue decides on the log and lets the clock settle it, and neither calls back.
+// The queue decides on the log, which does not call back.
 // The log's lock guards worked. It is not held while the study's [suggester] works.
 type queue struct {
-	ctx   context.Context // ends when the study is dropped from memory
-	name  string
 	log   *eventLog
-	clock *clock
 	share share // of the processors
 	env   *Environment
 
@@ -39,11 +36,8 @@ type queue struct {
 // the proposer works, so the trials handed out before may have been stored.
 var errPart = errors.New("a part of the trials has been handed out")
 
-func newQueue(ctx context.Context, name string, l *eventLog, c *clock, env *Environment) *queue {
-	return &queue{
-		ctx: ctx, name: name, log: l, clock: c, env: env,
-		asks: make(chan func(), 4096), recommending: make(chan struct{}, 1),
-	}
+func newQueue(l *eventLog, env *Environment) *queue {
+	return &queue{log: l, env: env, asks: make(chan func(), 4096), recommending: make(chan struct{}, 1)}
 }
 
 // run serves the asks, one at a time, until the study is dropped from memory.
@@ -52,7 +46,7 @@ func (q *queue) run() {
 		select {
 		case ask := <-q.asks:
 			ask()
-		case <-q.ctx.Done():
+		case <-q.log.ctx.Done():
 			return
 		}
 	}
@@ -85,7 +79,7 @@ func (q *queue) inTurn(ctx context.Context, f func()) error {
 			return ctx.Err()
 		}
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
-	case <-q.ctx.Done():
+	case <-q.log.ctx.Done():
 		if taken.CompareAndSwap(false, true) {
 			return ErrRetired
 		}
@@ -153,7 +147,7 @@ func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, er
 // handOut fills an answer with queued trials and then with new suggestions. The log's
 // lock is held, except while the proposer works.
 func (q *queue) handOut(ctx context.Context, c study.Ask, a *answer) error {
-	q.clock.settle(q.log)
+	q.log.settle()
 	s := q.log.state.study
 	before := s.Position()
 	reply, err := q.decideForWorker(ctx, c)
@@ -226,7 +220,7 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 	}
 	if modelErr == nil && due {
 		anchor.Effective = s.Position() + 1
-		if _, err := q.log.decide(q.ctx, anchor); err != nil {
+		if _, err := q.log.decide(q.log.ctx, anchor); err != nil {
 			return made, err
 		}
 		view = s.Snapshot()
@@ -237,7 +231,7 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 	}
 	if due { // rather than at every ask
 		for _, text := range made.Warnings {
-			q.env.Logger.Info(text, "study", q.name) // the worker that asked has it too
+			q.env.Logger.Info(text, "study", q.log.name) // the worker that asked has it too
 		}
 	}
 	return made, err
@@ -279,7 +273,7 @@ func (q *queue) exhausted(reply study.Reply) error {
 
 // finish finishes the study and returns the error for the ask. The log's lock is held.
 func (q *queue) finish(c study.Finish) error {
-	if _, err := q.log.decide(q.ctx, c); err != nil {
+	if _, err := q.log.decide(q.log.ctx, c); err != nil {
 		return err
 	}
 	_, how := q.log.state.study.Status()

@@ -103,7 +103,7 @@ func serveForwarded(t testing.TB, _ tuner.Service, o server.Options) string {
 // the token and its names.
 func TestPassedOn(t *testing.T) {
 	path, admin := tokenFile(t, server.Scope{Role: server.RoleAdmin})
-	token, info, err := server.AddWorkerToken(path, server.Scope{Role: server.RoleWorker, Studies: []string{"s", "t"}}, []string{"gpu-1"}, "", time.Time{})
+	token, info, err := server.AddToken(path, server.Scope{Role: server.RoleWorker, Studies: []string{"s", "t"}}, "", time.Time{}, "gpu-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestPassedOn(t *testing.T) {
 	for i := range long {
 		long[i] = strings.Repeat("x", 100) + string(rune('a'+i%26)) + string(rune('a'+i/26))
 	}
-	many, _, err := server.AddWorkerToken(path, server.Scope{Role: server.RoleWorker}, long, "", time.Time{})
+	many, _, err := server.AddToken(path, server.Scope{Role: server.RoleWorker}, "", time.Time{}, long...)
 	if err != nil {
 		t.Fatal(err)
 	}
