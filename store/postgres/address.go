@@ -6,9 +6,11 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -39,22 +41,16 @@ type target struct {
 	warnings []string // about the connection
 }
 
-// maxName is the length of the longest name in PostgreSQL.
-const maxName = 63
+// quoted is the schema as an identifier of SQL.
+func (t target) quoted() string { return pgx.Identifier{t.schema}.Sanitize() }
 
-// isName tells whether a schema has a name that needs no quotes.
-func isName(s string) bool {
-	digitFirst := s != "" && s[0] <= '9'
-	return s != "" && len(s) <= maxName && !digitFirst && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
-}
+// nameWithoutQuotes is that of a schema, which has at most 63 bytes in PostgreSQL.
+var nameWithoutQuotes = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
 // parse reads an address. Its errors name no part of the address that may be a password.
 func parse(address string) (target, error) {
 	wrong := func(format string, args ...any) error {
-		return &Error{
-			Reason: ErrURL, Detail: fmt.Sprintf(format, args...),
-			Remedy: "write it as postgres://USER@HOST:PORT/DATABASE, with the password in the file that PGPASSFILE names",
-		}
+		return refuse("", ErrURL, fmt.Sprintf(format, args...), "write it as postgres://USER@HOST:PORT/DATABASE, with the password in the file that PGPASSFILE names")
 	}
 	if !IsAddress(address) {
 		return target{}, wrong("it does not begin with postgres://")
@@ -78,27 +74,25 @@ func parse(address string) (target, error) {
 		t.schema = q.Get("schema")
 		q.Del("schema")
 	}
-	if !isName(t.schema) {
+	if !nameWithoutQuotes.MatchString(t.schema) {
 		return target{}, wrong("the schema %q must have at most 63 lower-case letters, digits and '_', and no digit in front", t.schema)
 	}
-	tls := q.Has("sslmode") || os.Getenv("PGSSLMODE") != "" || q.Has("service") || os.Getenv("PGSERVICE") != ""
 	u.RawQuery = q.Encode()
 	config, err := pgxpool.ParseConfig(u.String())
 	if err != nil {
 		return target{}, wrong("%s", reason(err))
 	}
 	hosts := hostsOf(&config.ConnConfig.Config)
-	if !tls && anyRemote(hosts) {
+	named := func(parameter, variable string) bool { return q.Has(parameter) || os.Getenv(variable) != "" }
+	if anyRemote(hosts) && !named("sslmode", "PGSSLMODE") && !named("service", "PGSERVICE") {
 		q.Set("sslmode", "verify-full")
-	}
-	if len(hosts) > 1 && !q.Has("target_session_attrs") && os.Getenv("PGTARGETSESSIONATTRS") == "" {
-		q.Set("target_session_attrs", "read-write")
-	}
-	if q.Encode() != u.RawQuery {
 		u.RawQuery = q.Encode()
 		if config, err = pgxpool.ParseConfig(u.String()); err != nil {
 			return target{}, wrong("%s", reason(err))
 		}
+	}
+	if len(hosts) > 1 && !named("target_session_attrs", "PGTARGETSESSIONATTRS") {
+		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if anyRemote(hosts) && !verified(&config.ConnConfig.Config) {
 		t.warnings = append(t.warnings, "the connection to the database is not protected against interception; use sslmode=verify-full")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -44,11 +45,11 @@ type write struct {
 
 // Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
-	return s.commit(ctx, store.Claim{Study: id}, expected, events, summary)
+	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events, summary)
 }
 
-// commit appends to a log under a claim, or without one if the claim has no server.
-func (s *Store) commit(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
+// CommitAs implements [store.Shared]. A claim without a server is none.
+func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
 	id := c.Study
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -130,21 +131,10 @@ func (s *Store) outcome(ctx context.Context, w *write) error {
 // stored tells whether the log has the records of a write at their positions. Then an
 // earlier try was done.
 func (s *Store) stored(ctx context.Context, w *write) (bool, error) {
-	var stored [][]byte
-	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
-		rows, _ := conn.Query(ctx, s.sql.records, int64(w.id), int64(w.expected), len(w.records))
-		stored, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
-		return err
-	})
-	if err != nil || len(stored) != len(w.records) {
-		return false, err
-	}
-	for i := range stored {
-		if !bytes.Equal(stored[i], w.records[i]) {
-			return false, nil
-		}
-	}
-	return true, nil
+	type row struct{ Record []byte }
+	found, err := rows[row](ctx, s, 0, `SELECT record FROM @.event WHERE study = $1 AND position > $2 ORDER BY position LIMIT $3`,
+		int64(w.id), int64(w.expected), len(w.records))
+	return slices.EqualFunc(found, w.records, func(r row, own []byte) bool { return bytes.Equal(r.Record, own) }), err
 }
 
 // write takes the requests that wait, puts them into one statement, and answers all of
@@ -233,42 +223,50 @@ func (s *Store) settle(batch []*write) {
 	}
 }
 
+// appendBatch moves the heads of the studies that have the expected one, and appends their
+// records. The rows are locked in the order of their ids, so that two batches never wait
+// for each other. Their heads are those after the wait.
+const appendBatch = `
+	WITH wanted AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $7::bigint[], $8::bigint[], $9::bytea[]) w(id, expected, n, owner, epoch, summary)),
+	locked AS MATERIALIZED (SELECT s.id, s.head, s.owner, s.epoch FROM @.study s WHERE s.id = ANY($1) ORDER BY s.id FOR UPDATE),
+	moved AS (UPDATE @.study s SET head = s.head + w.n, summary = w.summary FROM wanted w, locked l
+		WHERE s.id = w.id AND l.id = s.id AND s.head = w.expected AND s.owner = w.owner AND (w.epoch < 0 OR s.epoch = w.epoch) RETURNING s.id),
+	stored AS (INSERT INTO @.event (study, position, record) SELECT r.id, r.position, r.record
+		FROM unnest($4::bigint[], $5::bigint[], $6::bytea[]) r(id, position, record) JOIN moved USING (id))
+	SELECT l.id, l.head, l.owner, l.epoch, m.id IS NOT NULL FROM locked l LEFT JOIN moved m USING (id)`
+
 // append sends one statement with all requests of a batch.
 func (s *Store) append(batch []*write) error {
-	ids, expected, counts := make([]int64, len(batch)), make([]int64, len(batch)), make([]int64, len(batch))
-	owners, epochs := make([]int64, len(batch)), make([]int64, len(batch))
-	var of, positions []int64
-	var records [][]byte
-	summaries := make([][]byte, len(batch))
+	var ids, expected, counts, owners, epochs, of, positions []int64
+	var records, summaries [][]byte
 	byID := make(map[store.StudyID]*write, len(batch))
 	size := 0
-	for i, w := range batch {
-		ids[i], expected[i], counts[i] = int64(w.id), int64(w.expected), int64(len(w.records))
-		owners[i], epochs[i], summaries[i] = w.owner, w.epoch, w.summary
+	for _, w := range batch {
+		id := int64(w.id)
+		ids, expected, counts = append(ids, id), append(expected, int64(w.expected)), append(counts, int64(len(w.records)))
+		owners, epochs, summaries = append(owners, w.owner), append(epochs, w.epoch), append(summaries, w.summary)
+		for j, r := range w.records {
+			of, positions, records = append(of, id), append(positions, int64(w.expected)+1+int64(j)), append(records, r)
+		}
 		byID[w.id] = w
 		size += w.bytes
-		for j, r := range w.records {
-			of, positions, records = append(of, ids[i]), append(positions, expected[i]+1+int64(j)), append(records, r)
-		}
 	}
-	return s.try(context.Background(), size, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, s.sql.commit, ids, expected, counts, of, positions, records, owners, epochs, summaries)
+	return s.try(context.Background(), size, func(ctx context.Context, conn session) error {
 		type row struct {
-			id           store.StudyID
-			head         study.Position
-			owner, epoch int64
-			moved        bool
+			ID           store.StudyID
+			Head         study.Position
+			Owner, Epoch int64
+			Moved        bool
 		}
-		answer, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (x row, err error) {
-			return x, r.Scan(&x.id, &x.head, &x.owner, &x.epoch, &x.moved)
-		})
-		if err := errors.Join(err, sure(conn)); err != nil {
+		rows, _ := conn.Query(ctx, appendBatch, ids, expected, counts, of, positions, records, owners, epochs, summaries)
+		answer, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+		if err := conn.sure(err); err != nil {
 			return err
 		}
 		for _, x := range answer {
-			w := byID[x.id]
-			w.found, w.head, w.moved = true, x.head, x.moved
-			w.void = x.owner != w.owner || w.epoch != anyEpoch && x.epoch != w.epoch
+			w := byID[x.ID]
+			w.found, w.head, w.moved = true, x.Head, x.Moved
+			w.void = x.Owner != w.owner || w.epoch != anyEpoch && x.Epoch != w.epoch
 		}
 		return nil
 	})

@@ -11,7 +11,6 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/jackc/pgx/v5"
 )
 
 // TestCheck finds each kind of damage that a database can have and still answer.
@@ -50,7 +49,7 @@ func TestCheck(t *testing.T) {
 // count returns the number that a query of the schema gives.
 func count(t *testing.T, s *Store, sql string) (n int) {
 	t.Helper()
-	err := s.read(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.read(t.Context(), 0, func(ctx context.Context, conn session) error {
 		return conn.QueryRow(ctx, sql).Scan(&n)
 	})
 	if err != nil {
@@ -84,9 +83,7 @@ func TestReap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, address, Options{tuning: tuning{slice: 7}})
-	_, events, _ := strings.Cut(s.sql.records, "SELECT record")
-	events, _, _ = strings.Cut(events, "WHERE")
-	for begun := time.Now(); count(t, s, "SELECT count(*)"+events) > 1; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); count(t, s, "SELECT count(*) FROM @.event") > 1; time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("the logs of deleted studies are still there")
 		}
@@ -115,8 +112,8 @@ func TestNotCreatedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := -1
-	err = s.try(t.Context(), 0, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.create, int64(info.ID), "a", len(records), records).Scan(&made)
+	err = s.try(t.Context(), 0, func(ctx context.Context, conn session) error {
+		return conn.QueryRow(ctx, createStudy, int64(info.ID), "a", len(records), records).Scan(&made)
 	})
 	if err != nil || made != 0 {
 		t.Errorf("the statement made %d studies, %v", made, err)

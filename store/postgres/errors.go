@@ -32,6 +32,14 @@ type Error struct {
 	Remedy   string // what the user can do
 }
 
+func refuse(database string, reason error, detail, remedy string) *Error {
+	return &Error{Database: database, Reason: reason, Detail: detail, Remedy: remedy}
+}
+
+func missing(database string) error {
+	return refuse(database, ErrMissing, "", "create it with tuner store init, or correct the address")
+}
+
 func (e *Error) Error() string {
 	text := e.Reason.Error()
 	if e.Database != "" {
@@ -95,53 +103,52 @@ func code(err error) string {
 // refusal turns an error of the server that refused a statement into one of package
 // store.
 func (s *Store) refusal(err error) error {
-	if own, ok := errors.AsType[*Error](err); ok {
+	if own := ownError(s.database, err); own != nil {
 		return own
-	}
-	if err := poolerError(s.database, err); err != nil {
-		return err
 	}
 	switch c := code(err); {
 	case c == "53100" || c == "53200" || c == "54000": // disk, memory, a limit of the program
 		return fmt.Errorf("%w: %s: %w", store.ErrFull, s.database, err)
 	case c == "42501":
-		return &Error{
-			Database: s.database, Reason: fmt.Errorf("%w: %w", store.ErrReadOnly, ErrDenied), Detail: err.Error(),
-			Remedy: "grant the role of the address its rights with tuner store init --grant ROLE",
-		}
+		return refuse(s.database, fmt.Errorf("%w: %w", store.ErrReadOnly, ErrDenied), err.Error(), "grant the role of the address its rights with tuner store init --grant ROLE")
 	case c == "42P01" || c == "3F000": // no such table or schema
-		return s.missing()
+		return missing(s.database)
 	default:
 		return fmt.Errorf("%s refused a statement: %w", s.database, err)
 	}
 }
 
-// poolerError is the error for a pooler that needs another setting, or nil if err has
-// another cause. Nothing was written.
-func poolerError(database string, err error) error {
-	e := &Error{Database: database, Reason: ErrPooler}
+// connectError is the error of a connection that could not be made.
+func connectError(database string, err error) error {
+	if own := ownError(database, err); own != nil {
+		return own
+	}
+	switch c := code(err); {
+	case strings.HasPrefix(c, "28"):
+		return refuse(database, ErrDenied, last(err), "check the user of the address, and the password in the file that PGPASSFILE names")
+	case c == "3D000":
+		return refuse(database, ErrMissing, last(err), "create the database with createdb, or correct the address")
+	}
+	return refuse(database, store.ErrUnavailable, last(err), "check that the database runs and that its address and TLS settings are right")
+}
+
+// ownError is err if it is an [Error], or the one for a pooler that needs another setting,
+// or nil. Nothing was written.
+func ownError(database string, err error) error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
 	switch c := code(err); {
 	case c == "26000" || c == "42P05": // a prepared statement of another session is there, or ours is not
-		e.Remedy = "add default_query_exec_mode=exec to the address, or set max_prepared_statements in PgBouncer 1.21 or later"
+		return refuse(database, ErrPooler, last(err), "add default_query_exec_mode=exec to the address, or set max_prepared_statements in PgBouncer 1.21 or later")
 	case c == "08P01" && strings.Contains(last(err), "statement pooling mode"):
-		e.Remedy = "set pool_mode to transaction or session in PgBouncer"
-	default:
-		return nil
+		return refuse(database, ErrPooler, last(err), "set pool_mode to transaction or session in PgBouncer")
 	}
-	e.Detail = last(err)
-	return e
+	return nil
 }
 
-// away is the error of a call for which the database could not be reached in time.
-func (s *Store) away(err error) error {
-	return fmt.Errorf("%w: %s did not answer for %v: %w", store.ErrUnavailable, s.database, s.options.Settle, err)
-}
-
-// unknown is the error of a write about which the database could not be asked in time.
-func (s *Store) unknown(id store.StudyID, err error) error {
-	return &store.UnknownError{Study: id, Err: fmt.Errorf("%s did not say for %v: %w", s.database, s.options.Settle, err)}
-}
-
-func (s *Store) missing() error {
-	return &Error{Database: s.database, Reason: ErrMissing, Remedy: "create it with tuner store init, or correct the address"}
+// last returns the text of the last of the attempts to connect.
+func last(err error) string {
+	text := strings.TrimSpace(err.Error())
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -41,20 +42,12 @@ type tuning struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Settle == 0 {
-		o.Settle = DefaultSettle
-	}
+	o.Settle = cmp.Or(o.Settle, DefaultSettle)
+	o.tuning.batch = cmp.Or(o.tuning.batch, maxBatch)
+	o.tuning.writers = cmp.Or(o.tuning.writers, maxWriters)
+	o.tuning.slice = cmp.Or(o.tuning.slice, reapSlice)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.tuning.batch == 0 {
-		o.tuning.batch = maxBatch
-	}
-	if o.tuning.writers == 0 {
-		o.tuning.writers = maxWriters
-	}
-	if o.tuning.slice == 0 {
-		o.tuning.slice = reapSlice
 	}
 	return o
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bkbtuner/bkb/store"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -94,94 +93,32 @@ type InitOptions struct {
 // Init creates the tables of a store. Its role needs the right to create a schema. It
 // returns the store that is there if it was created before, and made says which.
 func Init(ctx context.Context, address string, o InitOptions) (id Identity, made bool, err error) {
-	err = migrate(ctx, address, o, func(tx pgx.Tx, m migration) (err error) {
-		if m.found {
-			id = m.identity
-			return m.exact()
-		}
-		made = true
-		if _, err := tx.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+m.schema); err != nil {
-			return err
-		}
-		id, err = m.apply(ctx, tx, o)
-		return err
-	})
-	return id, made, err
+	id, from, err := migrate(ctx, address, o, false)
+	return id, from == 0 && err == nil, err
 }
 
 // Upgrade brings the tables of a store to the format of this program. from is the format
 // that they had. Stop older programs first, because they refuse the new format.
 func Upgrade(ctx context.Context, address string, o InitOptions) (id Identity, from int, err error) {
-	err = migrate(ctx, address, o, func(tx pgx.Tx, m migration) (err error) {
-		if !m.found {
-			return m.missing
-		}
-		id, from = m.identity, m.identity.Format
-		switch {
-		case from >= m.newest:
-			err = m.exact()
-		case o.DryRun:
-			id.Format = m.newest
-		default:
-			id, err = m.apply(ctx, tx, o)
-		}
-		return err
-	})
-	return id, from, err
+	return migrate(ctx, address, o, true)
 }
 
-// migration is the state of the tables before they are changed.
-type migration struct {
-	target   target
-	schema   string // quoted
-	found    bool
-	identity Identity // if found
-	newest   int      // format to reach
-	steps    []string
-	missing  error
-}
-
-// exact refuses a format that this program does not write.
-func (m migration) exact() error { return checkFormat(m.target.database, m.identity, m.newest) }
-
-// apply runs the steps from the format that there is.
-func (m migration) apply(ctx context.Context, tx pgx.Tx, o InitOptions) (Identity, error) {
-	for _, step := range m.steps[m.identity.Format:] {
-		if _, err := tx.Exec(ctx, strings.ReplaceAll(step, "@", m.schema)); err != nil {
-			return Identity{}, err
-		}
-	}
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	id := m.identity
-	id.Format, id.Writer = m.newest, o.Program
-	if !m.found {
-		id.Store = hex.EncodeToString(random[:])
-	}
-	err := tx.QueryRow(ctx, `INSERT INTO `+m.schema+`.meta AS m (magic, format, store, created, writer) VALUES ($1, $2, $3, now(), $4)
-		ON CONFLICT (one) DO UPDATE SET format = excluded.format, writer = excluded.writer RETURNING created`,
-		magic, id.Format, id.Store, id.Writer).Scan(&id.Created)
-	return id, err
-}
-
-// migrate calls f in a transaction that excludes other changes of the tables, and grants
-// the rights.
-func migrate(ctx context.Context, address string, o InitOptions, f func(tx pgx.Tx, m migration) error) error {
+// migrate makes the tables, or upgrades those that there are, in a transaction that
+// excludes other changes of them. from is the format that they had, or 0.
+func migrate(ctx context.Context, address string, o InitOptions, upgrade bool) (id Identity, from int, err error) {
 	t, err := parse(address)
 	if err != nil {
-		return err
+		return id, 0, err
 	}
 	conn, err := pgx.ConnectConfig(ctx, t.pool.ConnConfig)
 	if err != nil {
-		return connectError(t.database, err)
+		return id, 0, connectError(t.database, err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	m := migration{target: t, schema: pgx.Identifier{t.schema}.Sanitize(), steps: o.migrations}
-	m.missing = (&Store{database: t.database}).missing()
-	if m.steps == nil {
-		m.steps = migrations
+	steps := o.migrations
+	if steps == nil {
+		steps = migrations
 	}
-	m.newest = len(m.steps)
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(schemaLock)); err != nil {
 			return err
@@ -191,32 +128,58 @@ func migrate(ctx context.Context, address string, o InitOptions, f func(tx pgx.T
 			return err
 		}
 		if exists {
-			if m.identity, err = readIdentity(ctx, tx, t); err != nil {
+			if id, err = readIdentity(ctx, tx, t); err != nil {
 				return err
 			}
-			m.found = true
+			from = id.Format
 		}
-		if err := f(tx, m); err != nil {
+		switch {
+		case upgrade && !exists:
+			return missing(t.database)
+		case exists && (!upgrade || from >= len(steps)):
+			err = checkFormat(t.database, id, len(steps))
+		case o.DryRun:
+			id.Format = len(steps)
+		default:
+			err = apply(ctx, tx, t.quoted(), steps, o.Program, &id)
+		}
+		if err != nil || o.DryRun {
 			return err
 		}
-		if o.DryRun {
-			return nil
-		}
-		return grant(ctx, tx, m.schema, o.Grant)
+		return grant(ctx, tx, t.quoted(), o.Grant)
 	})
-	if pooler := poolerError(t.database, err); pooler != nil {
-		return pooler
-	}
-	switch {
-	case err == nil, errors.As(err, new(*Error)):
-		return err
+	switch own := ownError(t.database, err); {
+	case err == nil || own != nil:
+		return id, from, own
 	case code(err) == "42501":
-		return &Error{Database: t.database, Reason: ErrDenied, Detail: err.Error(), Remedy: "use the role that owns the database, or grant this role CREATE on the database"}
+		return id, from, refuse(t.database, ErrDenied, err.Error(), "use the role that owns the database, or grant this role CREATE on the database")
 	case code(err) == "42704" && o.Grant != "":
-		return &Error{Database: t.database, Reason: ErrDenied, Detail: fmt.Sprintf("there is no role %q", o.Grant), Remedy: "create the role first with CREATE ROLE … LOGIN"}
+		return id, from, refuse(t.database, ErrDenied, fmt.Sprintf("there is no role %q", o.Grant), "create the role first with CREATE ROLE … LOGIN")
 	default:
-		return fmt.Errorf("changing the tables in %s: %w", t.database, err)
+		return id, from, fmt.Errorf("changing the tables in %s: %w", t.database, err)
 	}
+}
+
+// apply runs the steps from the format that there is.
+func apply(ctx context.Context, tx pgx.Tx, schema string, steps []string, program string, id *Identity) error {
+	newest := len(steps)
+	if id.Store == "" {
+		var random [16]byte
+		_, _ = rand.Read(random[:]) // never fails
+		id.Store = hex.EncodeToString(random[:])
+		steps = append([]string{"CREATE SCHEMA IF NOT EXISTS @"}, steps...)
+	} else {
+		steps = steps[id.Format:]
+	}
+	for _, step := range steps {
+		if _, err := tx.Exec(ctx, strings.ReplaceAll(step, "@", schema)); err != nil {
+			return err
+		}
+	}
+	id.Writer = program
+	return tx.QueryRow(ctx, `INSERT INTO `+schema+`.meta AS m (magic, format, store, created, writer) VALUES ($1, $2, $3, now(), $4)
+		ON CONFLICT (one) DO UPDATE SET format = excluded.format, writer = excluded.writer RETURNING format, created`,
+		magic, newest, id.Store, id.Writer).Scan(&id.Format, &id.Created)
 }
 
 // grant lets a role read and write studies.
@@ -237,74 +200,38 @@ func grant(ctx context.Context, tx pgx.Tx, schema, role string) error {
 	return nil
 }
 
-// querier is a connection, a pool or a transaction.
-type querier interface {
+// readIdentity reads which store the tables belong to. q is a connection or a transaction.
+func readIdentity(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// readIdentity reads which store the tables belong to.
-func readIdentity(ctx context.Context, q querier, t target) (id Identity, err error) {
+}, t target,
+) (id Identity, err error) {
 	var mark string
-	err = q.QueryRow(ctx, "SELECT magic, format, store, created, writer FROM "+pgx.Identifier{t.schema}.Sanitize()+".meta").
+	err = q.QueryRow(ctx, "SELECT magic, format, store, created, writer FROM "+t.quoted()+".meta").
 		Scan(&mark, &id.Format, &id.Store, &id.Created, &id.Writer)
-	foreign := func(detail string) error {
-		return &Error{Database: t.database, Reason: ErrForeign, Detail: detail, Remedy: "name another schema in the address, such as ?schema=studies"}
-	}
+	detail := ""
 	switch c := code(err); {
 	case c == "42P01" || c == "42703": // no such table or column
-		return id, foreign("the table meta is another program's or missing")
+		detail = "the table meta is another program's or missing"
 	case errors.Is(err, pgx.ErrNoRows):
-		return id, foreign("the table meta is empty")
+		detail = "the table meta is empty"
 	case err != nil:
 		return id, err
 	case mark != magic:
-		return id, foreign("the table meta is another program's")
+		detail = "the table meta is another program's"
+	default:
+		return id, nil
 	}
-	return id, nil
+	return id, refuse(t.database, ErrForeign, detail, "name another schema in the address, such as ?schema=studies")
 }
 
 // checkFormat refuses a format other than the newest.
 func checkFormat(database string, id Identity, newest int) error {
+	detail := fmt.Sprintf("%s wrote format %d, but this program reads format %d", id.Writer, id.Format, newest)
 	switch {
 	case id.Format > newest:
-		return &Error{
-			Database: database, Reason: ErrNewerFormat,
-			Detail: fmt.Sprintf("%s wrote format %d, but this program reads format %d", id.Writer, id.Format, newest),
-			Remedy: "use that program or a newer one",
-		}
+		return refuse(database, ErrNewerFormat, detail, "use that program or a newer one")
 	case id.Format < newest:
-		return &Error{
-			Database: database, Reason: ErrOlderFormat,
-			Detail: fmt.Sprintf("%s wrote format %d, but this program reads format %d", id.Writer, id.Format, newest),
-			Remedy: "stop all programs that use it, make a backup, and run tuner store upgrade",
-		}
+		return refuse(database, ErrOlderFormat, detail, "stop all programs that use it, make a backup, and run tuner store upgrade")
 	}
 	return nil
-}
-
-// connectError is the error of a connection that could not be made.
-func connectError(database string, err error) error {
-	if own, ok := errors.AsType[*Error](err); ok {
-		return own
-	}
-	if err := poolerError(database, err); err != nil {
-		return err
-	}
-	switch c := code(err); {
-	case strings.HasPrefix(c, "28"):
-		return &Error{Database: database, Reason: ErrDenied, Detail: last(err), Remedy: "check the user of the address, and the password in the file that PGPASSFILE names"}
-	case c == "3D000":
-		return &Error{Database: database, Reason: ErrMissing, Detail: last(err), Remedy: "create the database with createdb, or correct the address"}
-	}
-	return &Error{
-		Database: database, Reason: store.ErrUnavailable, Detail: last(err),
-		Remedy: "check that the database runs and that its address and TLS settings are right",
-	}
-}
-
-// last returns the text of the last of the attempts to connect.
-func last(err error) string {
-	text := strings.TrimSpace(err.Error())
-	lines := strings.Split(text, "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"time"
 
+	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/verify"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -49,26 +52,22 @@ func (d Durability) warnings() (list []string) {
 
 // Durability asks the database for its settings.
 func (s *Store) Durability(ctx context.Context) (d Durability, err error) {
-	if err := s.enter(ctx); err != nil {
-		return d, err
-	}
-	defer s.leave()
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	err = s.send(ctx, func(ctx context.Context, conn session) error {
 		d, err = readDurability(ctx, conn)
 		return err
 	})
 	return d, err
 }
 
-func readDurability(ctx context.Context, conn *pgx.Conn) (d Durability, err error) {
+func readDurability(ctx context.Context, conn session) (d Durability, err error) {
 	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
 		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).
 		Scan(&d.Version, &d.Fsync, &d.FullPageWrites, &d.SynchronousCommit, &d.SynchronousStandbys, &d.Standbys)
 	return d, err
 }
 
-// sayDurability logs what the settings of the database promise.
-func (s *Store) sayDurability(ctx context.Context, conn *pgx.Conn) error {
+// logDurability logs what the settings of the database promise.
+func (s *Store) logDurability(ctx context.Context, conn session) error {
 	d, err := readDurability(ctx, conn)
 	if err != nil {
 		return connectError(s.database, err)
@@ -120,13 +119,51 @@ func (s *Store) Probe(ctx context.Context, told func(error)) {
 }
 
 // Bytes returns the size of the tables with their indexes.
-func (s *Store) Bytes(ctx context.Context) (n int64, err error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, err
-	}
-	defer s.leave()
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, s.sql.sizes).Scan(&n)
+func (s *Store) Bytes(ctx context.Context) (int64, error) {
+	return call(ctx, s, func() (n int64, err error) {
+		err = s.row(ctx, nil, []any{&n}, `SELECT pg_total_relation_size('@.event') + pg_total_relation_size('@.study') + pg_total_relation_size('@.grave')`)
+		return n, err
 	})
-	return n, err
+}
+
+// Report is the result of a check.
+type Report struct {
+	verify.Report
+	Identity   Identity
+	Durability Durability
+	Bytes      int64 // of the tables with their indexes
+}
+
+// Check reads every log, checks the checksum and place of every record, and checks each
+// log against the rules of package study. It also looks for records without a study.
+// Reading and writing continue meanwhile.
+func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
+	report := &Report{Identity: s.identity}
+	var err error
+	if report.Durability, err = s.Durability(ctx); err != nil {
+		return report, err
+	}
+	if report.Bytes, err = s.Bytes(ctx); err != nil {
+		return report, err
+	}
+	var studies []store.Info
+	for info, err := range s.List(ctx, "") {
+		if err != nil {
+			return report, err
+		}
+		studies = append(studies, info)
+	}
+	if err := report.Report.Check(ctx, s, studies, o); err != nil {
+		return report, err
+	}
+	type row struct{ Study store.StudyID }
+	orphans, err := call(ctx, s, func() ([]row, error) {
+		const minutes = 600 * bytesSecond
+		return rows[row](ctx, s, minutes, `SELECT DISTINCT study FROM @.event WHERE NOT EXISTS (SELECT FROM @.study WHERE id = event.study)
+			AND NOT EXISTS (SELECT FROM @.grave g WHERE g.study = event.study) LIMIT $1`, verify.MaxProblems)
+	})
+	for _, o := range orphans {
+		report.Add(verify.Problem{Study: o.Study, Err: errors.New("there are events, but no study")})
+	}
+	return report, err
 }

@@ -1,12 +1,11 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -17,14 +16,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-var _ store.Store = (*Store)(nil)
+var _ store.Shared = (*Store)(nil)
 
 // Store is a [store.Store] in a database.
 type Store struct {
 	options  Options
 	database string // for messages
+	schema   string // quoted
 	pool     *pgxpool.Pool
-	sql      statements
 	identity Identity
 
 	queue   chan *write
@@ -46,7 +45,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o.withDefaults(), database: t.database, sql: newStatements(t.schema), queue: make(chan *write)}
+	s := &Store{options: o.withDefaults(), database: t.database, schema: t.quoted(), queue: make(chan *write), reaper: store.NewReaper()}
 	for _, w := range t.warnings {
 		s.options.Logger.Warn(w, slog.String("database", t.database))
 	}
@@ -70,8 +69,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err := s.admit(ctx, first); err != nil {
 		return nil, err
 	}
-	graves := s.anyGrave(ctx, first)
-	if err := s.sayDurability(ctx, first); err != nil {
+	if err := s.logDurability(ctx, session{first, s.schema}); err != nil {
 		return nil, err
 	}
 	t.pool.AfterConnect = s.admit
@@ -82,13 +80,33 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	for range s.options.tuning.writers {
 		s.writers.Go(s.write)
 	}
-	s.reaper = store.NewReaper()
 	s.reaper.Start(s.reap)
-	if graves {
-		s.reaper.Wake()
-	}
+	s.reaper.Wake() // an earlier process may have left logs of deleted studies
 	s.close = sync.OnceFunc(s.shut)
 	return s, nil
+}
+
+// OpenWithin is [Open], which tries again for at most the time while the database cannot be
+// reached. waiting, if not nil, is called once with the first error.
+func OpenWithin(ctx context.Context, address string, o Options, atMost time.Duration, waiting func(err error, until time.Time)) (*Store, error) {
+	until := time.Now().Add(atMost)
+	for {
+		try, cancel := context.WithTimeout(ctx, max(time.Until(until), 10*time.Second))
+		st, err := Open(try, address, o)
+		cancel()
+		if !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil || time.Now().After(until) {
+			return st, err
+		}
+		if waiting != nil {
+			waiting(err, until)
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // openError tells a schema without tables from one that belongs to another program.
@@ -96,7 +114,7 @@ func (s *Store) openError(ctx context.Context, conn *pgx.Conn, t target, err err
 	var tables bool
 	switch ask := conn.QueryRow(ctx, anyTable, t.schema).Scan(&tables); {
 	case ask == nil && !tables:
-		return s.missing()
+		return missing(s.database)
 	case errors.As(err, new(*Error)):
 		return err
 	case answerOf(err) == refused:
@@ -112,31 +130,24 @@ func (s *Store) openError(ctx context.Context, conn *pgx.Conn, t target, err err
 func (s *Store) admit(ctx context.Context, conn *pgx.Conn) error {
 	var fsync, commit, id string
 	var standby bool
-	err := conn.QueryRow(ctx, s.sql.connected).Scan(&fsync, &commit, &standby, &id)
+	err := session{conn, s.schema}.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery(), store FROM @.meta`).
+		Scan(&fsync, &commit, &standby, &id)
 	switch {
 	case err != nil && answerOf(err) == refused:
 		return s.refusal(err)
 	case err != nil:
 		return connectError(s.database, err)
 	case id != s.identity.Store:
-		return &Error{
-			Database: s.database, Reason: ErrOtherStore, Detail: "it was store " + s.identity.Store[:8] + " and is now " + id[:min(8, len(id))],
-			Remedy: "restart the program if the address is right",
-		}
+		return refuse(s.database, ErrOtherStore, "it was store "+s.identity.Store[:8]+" and is now "+id[:min(8, len(id))],
+			"restart the program if the address is right")
 	case standby:
 		return s.standby()
 	case s.options.UnsafeNoSync:
 		return nil
 	case fsync == "off":
-		return &Error{
-			Database: s.database, Reason: ErrUnsafe, Detail: "fsync is off, so a power failure destroys the database",
-			Remedy: "set fsync = on in postgresql.conf and restart the database",
-		}
+		return refuse(s.database, ErrUnsafe, "fsync is off, so a power failure destroys the database", "set fsync = on in postgresql.conf and restart the database")
 	case commit == "off":
-		return &Error{
-			Database: s.database, Reason: ErrUnsafe, Detail: "synchronous_commit is off, so a crash loses the last commits",
-			Remedy: "set synchronous_commit = on for the database or the role",
-		}
+		return refuse(s.database, ErrUnsafe, "synchronous_commit is off, so a crash loses the last commits", "set synchronous_commit = on for the database or the role")
 	}
 	return nil
 }
@@ -178,107 +189,38 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.calls.Done() }
 
-// patience is how long one try of a statement may take before its connection counts as
-// broken, with more time for large ones.
-const (
-	patience    = 5 * time.Second
-	bytesSecond = 1 << 20
-)
-
-// read runs a statement that only reads, again until it is answered.
-func (s *Store) read(ctx context.Context, f func(ctx context.Context, conn *pgx.Conn) error) error {
-	return s.readLarge(ctx, 0, f)
+// call runs f as a call that Close waits for.
+func call[T any](ctx context.Context, s *Store, f func() (T, error)) (v T, err error) {
+	if err := s.enter(ctx); err != nil {
+		return v, err
+	}
+	defer s.leave()
+	return f()
 }
 
-// readLarge is read for an answer of up to so many bytes.
-func (s *Store) readLarge(ctx context.Context, bytes int, f func(ctx context.Context, conn *pgx.Conn) error) error {
-	var since time.Time // of the first broken try
-	for {
-		err := s.try(ctx, bytes, f)
-		switch {
-		case err == nil || errors.Is(err, pgx.ErrNoRows):
-			return err
-		case answerOf(err) == refused:
-			return s.refusal(err)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		if since.IsZero() {
-			since = time.Now()
-		} else if time.Since(since) > s.options.Settle {
-			return s.away(err)
-		}
-		s.pause()
-	}
+// possible tells whether an id can be one of this store. Larger ones do not fit the
+// database.
+func possible(id store.StudyID) bool { return id <= math.MaxInt64 }
+
+// session is a connection whose statements write @ for the schema. They are qualified
+// with it, so that no session state is needed and a pooler can stand in between.
+type session struct {
+	*pgx.Conn
+	schema string
 }
 
-// row reads the one row that a statement returns, again until the database answers. The
-// error is [pgx.ErrNoRows] if there is none.
-func (s *Store) row(ctx context.Context, into []any, sql string, args ...any) error {
-	return s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, sql, args...).Scan(into...)
-	})
+func (c session) in(sql string) string { return strings.ReplaceAll(sql, "@", c.schema) }
+
+func (c session) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return c.Conn.Query(ctx, c.in(sql), args...)
 }
 
-// absent turns the error of a statement that found no row into another one.
-func absent(err error, otherwise error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return otherwise
-	}
-	return err
+func (c session) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return c.Conn.QueryRow(ctx, c.in(sql), args...)
 }
 
-// connecting is an error of a connection that could not be made, so that no statement
-// was sent.
-type connecting struct{ error }
-
-func (connecting) SafeToRetry() bool { return true }
-func (c connecting) Unwrap() error   { return c.error }
-
-// try runs f once on a connection.
-func (s *Store) try(ctx context.Context, bytes int, f func(ctx context.Context, conn *pgx.Conn) error) error {
-	limited, cancel := context.WithTimeout(ctx, patience+time.Duration(bytes)*time.Second/bytesSecond)
-	defer cancel()
-	conn, err := s.pool.Acquire(limited)
-	if err != nil {
-		if answerOf(err) == refused {
-			return connectError(s.database, err)
-		}
-		return connecting{err}
-	}
-	defer conn.Release()
-	clear(conn.Conn().PgConn().CustomData())
-	err = f(limited, conn.Conn())
-	if code(err) == "25006" { // read-only transaction, as a standby has too
-		err = cmp.Or(s.writable(limited, conn.Conn()), err)
-	}
-	return err
-}
-
-// writable refuses a primary whose transactions only read. A standby soon becomes a primary,
-// or the connection leads elsewhere.
-func (s *Store) writable(ctx context.Context, conn *pgx.Conn) error {
-	var readOnly, standby bool
-	err := conn.QueryRow(ctx, `SELECT current_setting('transaction_read_only') = 'on', pg_is_in_recovery()`).Scan(&readOnly, &standby)
-	switch {
-	case err != nil:
-		return connectError(s.database, err)
-	case standby:
-		return s.standby()
-	case readOnly:
-		return &Error{
-			Database: s.database, Reason: ErrReadOnly, Detail: "its transactions are read-only",
-			Remedy: "set default_transaction_read_only = off for the server, the database and the role",
-		}
-	}
-	return nil
-}
-
-func (s *Store) standby() error {
-	return &Error{
-		Database: s.database, Reason: store.ErrUnavailable, Detail: "it is a standby, which cannot be written to",
-		Remedy: "name the primary in the address, or all hosts with target_session_attrs=read-write",
-	}
+func (c session) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return c.Conn.Exec(ctx, c.in(sql), args...)
 }
 
 // errWarned is the error of a write that the database did, but not as safely as it
@@ -292,72 +234,20 @@ func noteWarning(conn *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// sure returns errWarned if the statement on this connection got a warning.
-func sure(conn *pgx.Conn) error {
-	if _, warned := conn.PgConn().CustomData()["warning"]; warned {
-		return errWarned
+// sure adds errWarned to the error of the statement if it got a warning.
+func (c session) sure(err error) error {
+	if _, warned := c.PgConn().CustomData()["warning"]; warned {
+		return errors.Join(err, errWarned)
 	}
-	return nil
+	return err
 }
 
-// attempt counts the tries of one statement that writes.
-type attempt struct {
-	store *Store
-	since time.Time // of the first broken try
-	sent  bool      // a try may have been done
+// away is the error of a call for which the database could not be reached in time.
+func (s *Store) away(err error) error {
+	return fmt.Errorf("%w: %s did not answer for %v: %w", store.ErrUnavailable, s.database, s.options.Settle, err)
 }
 
-// again tells whether to try again after the error of a try, and waits for it.
-func (a *attempt) again(err error) bool {
-	switch answerOf(err) {
-	case refused:
-		return false
-	case unsure:
-		a.sent = true
-	case undone:
-	}
-	if a.since.IsZero() {
-		a.since = time.Now()
-	} else if time.Since(a.since) > a.store.options.Settle {
-		return false
-	}
-	a.store.pause()
-	return true
+// unknown is the error of a write about which the database could not be asked in time.
+func (s *Store) unknown(id store.StudyID, err error) error {
+	return &store.UnknownError{Study: id, Err: fmt.Errorf("%s did not say for %v: %w", s.database, s.options.Settle, err)}
 }
-
-// verdict is the error of the call whose last try had the given error. A refusal is of
-// the last try only and says nothing about earlier ones.
-func (a *attempt) verdict(id store.StudyID, err error) error {
-	switch {
-	case a.sent:
-		return a.store.unknown(id, err)
-	case answerOf(err) == refused:
-		return a.store.refusal(err)
-	default:
-		return a.store.away(err)
-	}
-}
-
-// confirm waits until everything that was committed is as durable as a commit. A write
-// that an earlier try did may lack this, because a session that ends while it waits for
-// the synchronous standby has already committed on the primary.
-func (s *Store) confirm(ctx context.Context, id store.StudyID) error {
-	for a := (attempt{store: s, sent: true}); ; {
-		err := s.try(ctx, 0, func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, s.sql.barrier)
-			return errors.Join(err, sure(conn))
-		})
-		if err == nil {
-			return nil
-		}
-		if !a.again(err) {
-			return a.verdict(id, err)
-		}
-	}
-}
-
-func (s *Store) pause() { time.Sleep(time.Duration(20+rand.IntN(80)) * time.Millisecond) }
-
-// possible tells whether an id can be one of this store. Larger ones do not fit the
-// database.
-func possible(id store.StudyID) bool { return id <= math.MaxInt64 }

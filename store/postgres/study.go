@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -16,60 +19,50 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
 	}
-	if err := s.enter(ctx); err != nil {
-		return store.Info{}, err
-	}
-	defer s.leave()
-	var id, taken store.StudyID
-	if err := s.row(ctx, []any{&id, &taken}, s.sql.reserve, name); err != nil {
-		return store.Info{}, err
-	}
-	if taken != 0 {
-		return store.Info{}, &store.ExistsError{Name: name, Study: taken}
-	}
-	records, err := store.EncodeCommit(id, 0, events)
-	if err != nil {
-		return store.Info{}, err
-	}
-	if err := s.create(context.WithoutCancel(ctx), id, name, records); err != nil {
-		return store.Info{}, err
-	}
-	return store.Info{ID: id, Name: name, Head: study.Position(len(records))}, nil
+	return call(ctx, s, func() (store.Info, error) {
+		var id, taken store.StudyID
+		err := s.row(ctx, nil, []any{&id, &taken}, `SELECT nextval('@.study_id'), coalesce((SELECT id FROM @.study WHERE name = $1), 0)`, name)
+		if err == nil && taken != 0 {
+			err = &store.ExistsError{Name: name, Study: taken}
+		}
+		if err != nil {
+			return store.Info{}, err
+		}
+		records, err := store.EncodeCommit(id, 0, events)
+		if err != nil {
+			return store.Info{}, err
+		}
+		if err := s.create(context.WithoutCancel(ctx), id, name, records); err != nil {
+			return store.Info{}, err
+		}
+		return store.Info{ID: id, Name: name, Head: study.Position(len(records))}, nil
+	})
 }
 
-// create writes a study until the database answers.
+// createStudy does not create a study again that an earlier try created and that was
+// deleted since.
+const createStudy = `
+	WITH made AS (INSERT INTO @.study (id, name, head) SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM @.grave WHERE study = $1)
+		ON CONFLICT (name) DO NOTHING RETURNING id),
+	stored AS (INSERT INTO @.event (study, position, record) SELECT made.id, r.position, r.record
+		FROM made, unnest($4::bytea[]) WITH ORDINALITY r(record, position))
+	SELECT count(*) FROM made`
+
+// create writes a study.
 func (s *Store) create(ctx context.Context, id store.StudyID, name string, records [][]byte) error {
-	for a := (attempt{store: s}); ; {
-		var made int
-		err := s.try(ctx, size(records), func(ctx context.Context, conn *pgx.Conn) error {
-			err := conn.QueryRow(ctx, s.sql.create, int64(id), name, len(records), records).Scan(&made)
-			return errors.Join(err, sure(conn))
-		})
-		if err == nil && made == 1 {
-			return nil
+	for a := (&attempt{store: s}); ; {
+		made, err := a.do(ctx, id, size(records), func() (bool, error) { return s.created(ctx, id) },
+			createStudy, int64(id), name, len(records), records)
+		if made || err != nil {
+			return err
 		}
-		if a.sent && (err == nil || code(err) == "23505") { // the name or our id is there
-			done, err := s.created(ctx, id)
-			if done && err == nil {
-				return s.confirm(ctx, id)
-			}
-			if err != nil {
-				return s.unknown(id, err)
-			}
-		}
+		info, err := s.lookup(ctx, name)
 		if err == nil {
-			info, err := s.lookup(ctx, name)
-			if err == nil {
-				return &store.ExistsError{Name: name, Study: info.ID}
-			}
-			if !errors.As(err, new(*store.NotFoundError)) {
-				return err
-			}
-			continue // deleted meanwhile
+			return &store.ExistsError{Name: name, Study: info.ID}
 		}
-		if !a.again(err) {
-			return a.verdict(id, err)
-		}
+		if !errors.As(err, new(*store.NotFoundError)) {
+			return err
+		} // deleted meanwhile
 	}
 }
 
@@ -78,14 +71,14 @@ func (s *Store) created(ctx context.Context, id store.StudyID) (bool, error) {
 	if _, err := s.stat(ctx, id); !errors.As(err, new(*store.NotFoundError)) {
 		return err == nil, err
 	}
-	_, dead, err := s.grave(ctx, id)
-	return dead, err
+	token, err := s.grave(ctx, id)
+	return token != nil, err
 }
 
-// grave returns the token of the call that deleted a study.
-func (s *Store) grave(ctx context.Context, id store.StudyID) (token int64, dead bool, err error) {
-	err = s.row(ctx, []any{&token}, s.sql.tombstone, int64(id))
-	return token, err == nil, absent(err, nil)
+// grave returns the token of the call that deleted a study, or nil.
+func (s *Store) grave(ctx context.Context, id store.StudyID) (token *int64, err error) {
+	err = s.row(ctx, nil, []any{&token}, `SELECT token FROM @.grave WHERE study = $1`, int64(id))
+	return token, err
 }
 
 func size(records [][]byte) (n int) {
@@ -97,40 +90,35 @@ func size(records [][]byte) (n int) {
 
 // Lookup implements [store.Store].
 func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.Info{}, err
-	}
-	defer s.leave()
-	if store.CheckName(name) != nil {
-		return store.Info{}, &store.NotFoundError{Name: name}
-	}
-	return s.lookup(ctx, name)
+	return call(ctx, s, func() (store.Info, error) {
+		if store.CheckName(name) != nil {
+			return store.Info{}, &store.NotFoundError{Name: name}
+		}
+		return s.lookup(ctx, name)
+	})
 }
 
 func (s *Store) lookup(ctx context.Context, name string) (store.Info, error) {
 	info := store.Info{Name: name}
-	if err := s.row(ctx, []any{&info.ID, &info.Head}, s.sql.lookup, name); err != nil {
-		return store.Info{}, absent(err, &store.NotFoundError{Name: name})
+	err := s.row(ctx, &store.NotFoundError{Name: name}, []any{&info.ID, &info.Head}, `SELECT id, head FROM @.study WHERE name = $1`, name)
+	if err != nil {
+		return store.Info{}, err
 	}
 	return info, nil
 }
 
 // Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.Info{}, err
-	}
-	defer s.leave()
-	return s.stat(ctx, id)
+	return call(ctx, s, func() (store.Info, error) { return s.stat(ctx, id) })
 }
 
 func (s *Store) stat(ctx context.Context, id store.StudyID) (store.Info, error) {
+	info, none := store.Info{ID: id}, &store.NotFoundError{Study: id}
 	if !possible(id) {
-		return store.Info{}, &store.NotFoundError{Study: id}
+		return store.Info{}, none
 	}
-	info := store.Info{ID: id}
-	if err := s.row(ctx, []any{&info.Name, &info.Head}, s.sql.stat, int64(id)); err != nil {
-		return store.Info{}, absent(err, &store.NotFoundError{Study: id})
+	if err := s.row(ctx, none, []any{&info.Name, &info.Head}, `SELECT name, head FROM @.study WHERE id = $1`, int64(id)); err != nil {
+		return store.Info{}, err
 	}
 	return info, nil
 }
@@ -140,32 +128,21 @@ const listPage = 1024
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
-	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
-}
-
-func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info, err error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
-	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, _ := conn.Query(ctx, s.sql.list, after, listPage)
-		infos, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (info store.Info, err error) {
-			return info, row.Scan(&info.ID, &info.Name, &info.Head)
+	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) {
+		return call(ctx, s, func() ([]store.Info, error) {
+			return rows[store.Info](ctx, s, 0, `SELECT id, name, head FROM @.study WHERE name > $1 ORDER BY name LIMIT $2`, after, listPage)
 		})
-		return err
 	})
-	return infos, err
 }
 
 // Delete implements [store.Store]. The study disappears at once, and its log is removed
 // later, in slices.
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
-	return s.remove(ctx, store.Claim{Study: id})
+	return s.DeleteAs(ctx, store.Claim{Study: id})
 }
 
-// remove deletes a study under a claim, or without one if the claim has no server.
-func (s *Store) remove(ctx context.Context, c store.Claim) error {
+// DeleteAs implements [store.Shared]. A claim without a server is none.
+func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error {
 	id := c.Study
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -177,34 +154,180 @@ func (s *Store) remove(ctx context.Context, c store.Claim) error {
 	ctx = context.WithoutCancel(ctx)
 	token := rand.Int64()
 	owner, epoch := rights(c)
-	for a := (attempt{store: s}); ; {
-		var gone int
-		err := s.try(ctx, 0, func(ctx context.Context, conn *pgx.Conn) error {
-			err := conn.QueryRow(ctx, s.sql.remove, int64(id), token, owner, epoch).Scan(&gone)
-			return errors.Join(err, sure(conn))
-		})
-		switch {
-		case err == nil && gone == 1:
+	for a := (&attempt{store: s}); ; {
+		gone, err := a.do(ctx, id, 0, func() (bool, error) { // another caller may have deleted it
+			by, err := s.grave(ctx, id)
+			return by != nil && *by == token, err
+		}, `WITH gone AS (DELETE FROM @.study WHERE id = $1 AND owner = $3 AND ($4 < 0 OR epoch = $4) RETURNING id),
+			dug AS (INSERT INTO @.grave (study, token) SELECT id, $2 FROM gone)
+			SELECT count(*) FROM gone`, int64(id), token, owner, epoch)
+		if gone {
 			s.reaper.Wake()
-			return nil
-		case err == nil && a.sent: // an earlier try or another caller may have deleted it
-			by, dead, err := s.grave(ctx, id)
-			switch {
-			case err != nil:
-				return s.unknown(id, err)
-			case dead && by == token:
-				s.reaper.Wake()
-				return s.confirm(ctx, id)
-			}
-			fallthrough
-		case err == nil:
-			if free, err := s.fenced(ctx, c); !free {
-				return err
-			}
-			continue
 		}
-		if !a.again(err) {
-			return a.verdict(id, err)
+		if gone || err != nil {
+			return err
+		}
+		if free, err := s.fenced(ctx, c); !free {
+			return err
 		}
 	}
+}
+
+// reapSlice is how many records are removed in one statement.
+const reapSlice = 10_000
+
+// reap removes a slice of the first grave. more is false if there was none. No event can
+// follow into the log of a study that is gone. A grave keeps the study for the next process
+// until its log is gone, and the id of the study for a day after that.
+func (s *Store) reap(ctx context.Context) (more, failed bool) {
+	err := s.read(ctx, 0, func(ctx context.Context, conn session) error {
+		var id int64
+		if err := conn.QueryRow(ctx, `SELECT study FROM @.grave WHERE NOT reaped ORDER BY study LIMIT 1`).Scan(&id); err != nil {
+			return err
+		}
+		more = true
+		tag, err := conn.Exec(ctx, `DELETE FROM @.event WHERE study = $1 AND position IN
+			(SELECT position FROM @.event WHERE study = $1 ORDER BY position LIMIT $2)`, id, s.options.tuning.slice)
+		if err == nil && tag.RowsAffected() < int64(s.options.tuning.slice) {
+			_, err = conn.Exec(ctx, `
+				WITH old AS (DELETE FROM @.grave WHERE reaped AND study <> $1 AND deleted < now() - interval '1 day')
+				UPDATE @.grave SET reaped = true WHERE study = $1`, id)
+		}
+		return err
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return more, false
+	case errors.Is(err, pgx.ErrNoRows) || errors.Is(err, store.ErrClosed):
+		return false, false
+	}
+	s.options.Logger.Warn("removing the log of a deleted study failed", slog.String("database", s.database), slog.Any("error", err))
+	return true, true
+}
+
+// The most that Read takes from one statement. A larger record is read alone.
+const (
+	readRecords = 4096
+	readBytes   = 1 << 20
+)
+
+// Read implements [store.Store]. It reads up to the head that the log has when the loop
+// begins.
+func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		info, err := s.Stat(ctx, id)
+		store.ReadPages(ctx, id, from, func(next study.Position) ([][]byte, error) {
+			if err != nil || next > info.Head {
+				return nil, err
+			}
+			return call(ctx, s, func() ([][]byte, error) { return s.page(ctx, id, next, info.Head) })
+		})(yield)
+	}
+}
+
+// page reads the records from one position to another, up to the limits of a page and
+// before one that is missing.
+func (s *Store) page(ctx context.Context, id store.StudyID, from, to study.Position) (page [][]byte, err error) {
+	type row struct {
+		Position study.Position
+		Record   []byte
+	}
+	found, err := rows[row](ctx, s, store.MaxRecordBytes, `
+		SELECT position, record FROM (
+			SELECT position, record, sum(octet_length(record)) OVER (ORDER BY position) AS total FROM (
+				SELECT position, record FROM @.event WHERE study = $1 AND position BETWEEN $2 AND $3 ORDER BY position LIMIT $4
+			) first
+		) counted WHERE total - octet_length(record) < $5 ORDER BY position`, int64(id), int64(from), int64(to), readRecords, readBytes)
+	for i, r := range found {
+		if r.Position == from+study.Position(i) {
+			page = append(page, r.Record)
+		}
+	}
+	if err == nil && len(page) == 0 { // the study was deleted, or its log is damaged
+		if _, err = s.stat(ctx, id); err == nil {
+			err = &store.CorruptError{Study: id, Position: from, Reason: "the record is missing"}
+		}
+	}
+	return page, err
+}
+
+// summaryBytes is the size of a summary with the first record of its log that sets how
+// long an answer may take.
+const summaryBytes = 4 << 10
+
+// summariesAtOnce is how many studies one query reads. Their first records hold search
+// spaces, which may be large.
+const summariesAtOnce = 100
+
+// Summaries implements [store.Store].
+func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	type row struct {
+		ID             store.StudyID
+		Head           study.Position
+		Encoded, First []byte
+	}
+	found := make(map[store.StudyID]store.Summary)
+	var wanted []int64
+	for _, id := range ids {
+		if possible(id) {
+			wanted = append(wanted, int64(id))
+		}
+	}
+	for some := range slices.Chunk(wanted, summariesAtOnce) {
+		answer, err := rows[row](ctx, s, len(some)*summaryBytes, `SELECT s.id, s.head, s.summary, e.record
+			FROM @.study s JOIN @.event e ON e.study = s.id AND e.position = 1 WHERE s.id = ANY($1) AND s.summary IS NOT NULL`, some)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range answer {
+			if sum, ok := store.DecodeSummary(r.ID, r.Head, r.Encoded, r.First); ok {
+				found[r.ID] = sum
+			}
+		}
+	}
+	for _, id := range ids {
+		if sum, ok := found[id]; ok {
+			list = append(list, sum)
+		}
+	}
+	return list, nil
+}
+
+// SaveSummaries implements [store.Store]. It tries once, because a list makes missing
+// summaries again.
+func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	var ids, heads []int64
+	var encoded [][]byte
+	for _, sum := range list {
+		b, err := store.EncodeSummary(sum.Study, sum.Position, sum.Data)
+		if err != nil {
+			return err
+		}
+		if possible(sum.Study) && sum.Position <= lastPosition {
+			ids, heads, encoded = append(ids, int64(sum.Study)), append(heads, int64(sum.Position)), append(encoded, b)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	err := s.try(ctx, size(encoded), func(ctx context.Context, conn session) error {
+		// The rows are locked in the order of their ids, as those of a commit are.
+		_, err := conn.Exec(ctx, `
+			WITH locked AS MATERIALIZED (SELECT id FROM @.study WHERE id = ANY($1) ORDER BY id FOR UPDATE)
+			UPDATE @.study s SET summary = w.summary FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) w(id, head, summary), locked l
+			WHERE s.id = w.id AND l.id = s.id AND s.head = w.head`, ids, heads, encoded)
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(ctx.Err(), (&attempt{store: s}).verdict(0, err))
 }
