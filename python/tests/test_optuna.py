@@ -28,8 +28,10 @@ from optuna.testing.pytest_samplers import (
 from optuna.trial import FrozenTrial, TrialState
 
 import bkb
+from bkb._axis import NEAR, Axis
+from bkb._mirror import ASKED
 from bkb._scratch import scratch_client
-from bkb.optuna import ASKED, NEAR, BKBSampler, _Axis
+from bkb.optuna import BKBSampler
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -103,7 +105,7 @@ def test_every_outcome_is_told(own: bkb.Client) -> None:
     mirror = the_copy(own)
     assert mirror.directions == ("maximize",)
     views = {v.params["p0"]: v for v in mirror.iter_trials(reports=True)}
-    axis = _Axis("p0", FloatDistribution(0, 1))  # an end has another value in Optuna
+    axis = Axis("p0", FloatDistribution(0, 1))  # an end has another value in Optuna
     ran = [views[axis.encode(t.params["x"])] for t in study.trials]
     assert mirror.status.running == 0
     for t, view in zip(study.trials, ran, strict=True):
@@ -316,6 +318,12 @@ def test_warning_can_be_suppressed(warnings_of_sampler: list[str]) -> None:
     assert not warnings_of_sampler
 
 
+NAMED = pytest.mark.skipif(
+    not hasattr(FrozenTrial, "constraints"), reason="Optuna 4 has no names of constraints"
+)
+
+
+@NAMED
 def test_constraints(own: bkb.Client) -> None:
     def objective(trial: optuna.Trial) -> float:
         x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
@@ -334,6 +342,26 @@ def test_constraints(own: bkb.Client) -> None:
         assert sorted(told) == sorted(t.constraints[name] for t in study.trials)
 
 
+@pytest.mark.parametrize("violations", [1, 2])
+def test_constraints_func(own: bkb.Client, violations: int) -> None:
+    def told(trial: FrozenTrial) -> list[float]:
+        return [0.5 - trial.params["x"], -1.0][:violations]
+
+    sampler = BKBSampler(seed=1, client=own, constraints_func=told)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=20)
+    values = [[0.5 - t.params["x"], -1.0][:violations] for t in study.trials]
+    assert [list(t.system_attrs["constraints"]) for t in study.trials] == values
+    copies = [own.load_study(s.name) for s in own.studies()]
+    told_to = [t.metrics for copy in copies for t in copy.trials if t.state == "completed"]
+    names = ["violation"] if violations == 1 else ["violation0", "violation1"]
+    # The first trial may be told before the sampler knows that there are constraints.
+    for name, wanted in zip(names, zip(*values, strict=True), strict=True):
+        got = [m[name][0] for m in told_to if name in m]
+        assert len(got) >= 19 and set(got) <= set(wanted)
+
+
+@NAMED
 @pytest.mark.parametrize(("n", "metrics"), [(1, 1), (8, 8), (9, 1)])
 def test_number_of_constraints(own: bkb.Client, n: int, metrics: int) -> None:
     def objective(trial: optuna.Trial) -> float:
@@ -385,7 +413,7 @@ def test_running_trials_of_others_are_known(own: bkb.Client, tmp_path: Path) -> 
     mine.optimize(sphere, n_trials=1)
     asked = theirs.trials[running.number].system_attrs[ASKED]
     (view,) = the_copy(own).iter_trials(states=["running"])
-    axis = _Axis("p0", FloatDistribution(-5, 5))  # an end has another value in Optuna
+    axis = Axis("p0", FloatDistribution(-5, 5))  # an end has another value in Optuna
     assert view.params == {f"p{i}": axis.encode(asked[f"x{i}"]) for i in range(3)}
     assert view.origin == "enqueued"
     for i in range(3):
@@ -451,9 +479,10 @@ WORKER = """
 import json, sys, time, optuna
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
-from bkb.optuna import BKBSampler, _Mirror
+from bkb._mirror import Mirror
+from bkb.optuna import BKBSampler
 
-taken = _Mirror.taken
+taken = Mirror.taken
 
 def record(mirror, number, trials):
     # What the model knew as it proposed the point that is checked now.
@@ -466,7 +495,7 @@ def record(mirror, number, trials):
     print(json.dumps([number, known]), flush=True)
     return taken(mirror, number, trials)
 
-_Mirror.taken = record
+Mirror.taken = record
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 study = optuna.load_study(
     study_name="s", storage=JournalStorage(JournalFileBackend(sys.argv[1])), sampler=BKBSampler()
@@ -564,7 +593,7 @@ def test_ends_of_a_range_are_left_out(own: bkb.Client) -> None:
 )
 def test_ends_return_as_ends(own: bkb.Client, distribution: FloatDistribution) -> None:
     # Otherwise the end that another worker ran looks new, and every worker runs it.
-    axis = _Axis("p0", distribution)
+    axis = Axis("p0", distribution)
     for end in (distribution.low, distribution.high):
         value = axis.decode(end)
         assert distribution.low < value < distribution.high
@@ -593,7 +622,7 @@ def test_ends_return_as_ends(own: bkb.Client, distribution: FloatDistribution) -
     ],
 )
 def test_values_return_as_they_were(distribution: optuna.distributions.BaseDistribution) -> None:
-    axis = _Axis("p0", distribution)
+    axis = Axis("p0", distribution)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     for _ in range(50):
         value = study.ask({"x": distribution}).params["x"]

@@ -58,8 +58,8 @@ SPACE = {"x": (0.0, 1.0)}
 @pytest.mark.parametrize(
     "script, said",
     [
-        ("sys.modules['sklearn'] = None", "bkb.sklearn needs scikit-learn 1.9 or newer, run"),
-        ("sklearn.__version__ = '1.8.2'", "scikit-learn is of version 1.8.2. bkb.sklearn needs"),
+        ("sys.modules['sklearn'] = None", "bkb.sklearn needs scikit-learn 1.5 or newer, run"),
+        ("sklearn.__version__ = '1.4.2'", "scikit-learn is of version 1.4.2. bkb.sklearn needs"),
     ],
 )
 def test_without_scikit_learn(script: str, said: str) -> None:

@@ -85,6 +85,9 @@ def _frozen(
                 system[f"constraints:{name} max"] = v - limit["max"]
             if "min" in limit:
                 system[f"constraints:{name} min"] = limit["min"] - v
+    if not hasattr(FrozenTrial, "constraints"):  # Optuna 4 has them without names
+        told = [v for k, v in system.items() if k.startswith("constraints:")]
+        system.update({"constraints": told} if told else {})
     # Of a study without a declared space the parameters are known from its second trial on.
     params = {n: space[n].coerce(v) for n, v in view.params.items() if n in distributions}
     if state == TrialState.WAITING:  # Optuna's queue

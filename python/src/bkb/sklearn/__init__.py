@@ -12,17 +12,16 @@ np.True_
 
 from __future__ import annotations
 
-_REMEDY = "bkb.sklearn needs scikit-learn 1.9 or newer, run pip install 'bkb-tuner[sklearn]'"
+_REMEDY = "bkb.sklearn needs scikit-learn 1.5 or newer, run pip install 'bkb-tuner[sklearn]'"
 try:
     from sklearn import __version__ as _version
 except ImportError as e:
     raise ImportError(_REMEDY) from e
-if tuple(map(int, _version.split(".")[:2])) < (1, 9):
+if tuple(map(int, _version.split(".")[:2])) < (1, 5):
     raise ImportError(f"scikit-learn is of version {_version}. {_REMEDY}")
 
+from ._auto import BKBAutoClassifier, BKBAutoRegressor  # noqa: E402
 from ._estimators import (  # noqa: E402
-    BKBAutoClassifier,
-    BKBAutoRegressor,
     FalkonClassifier,
     FalkonRegressor,
     LogisticFalkonClassifier,

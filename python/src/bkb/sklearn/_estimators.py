@@ -15,13 +15,21 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._binary import find_binary
 from .._errors import Error
 from .._scratch import temporary_parent
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # scikit-learn 1.5
+
+    def validate_data(estimator: Any, *data: Any, **options: Any) -> Any:
+        """Return checked data."""
+        return estimator._validate_data(*data, **options)
+
 
 # Exit codes of tuner that Python has exceptions for.
 USAGE, INVALID, DEADLINE, INTERRUPTED = 2, 4, 23, 130
@@ -185,6 +193,9 @@ class _Regressor(RegressorMixin, _Learner):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
+    def _more_tags(self) -> dict[str, Any]:  # of scikit-learn 1.5
+        return {"multioutput": True}
+
 
 class _Classifier(ClassifierMixin, _Learner):  # type: ignore[misc]
     """What classifiers have in common."""
@@ -254,6 +265,10 @@ class _Algorithm(_Learner):
 
     _algorithm: ClassVar[str]
 
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Set the arguments of a constructor as attributes."""
+        self.__dict__.update({k: v for k, v in given.items() if k not in ("self", "__class__")})
+
     def _train(self) -> list[str]:
         given = {FLAGS[k]: v for k, v in self.get_params().items() if k in FLAGS}
         flags = [f"--{flag}={_text(v)}" for flag, v in given.items() if v is not None]
@@ -283,18 +298,7 @@ class _Centers(_Algorithm):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.degree = degree
-        self.offset = offset
-        self.alpha = alpha
-        self.n_centers = n_centers
-        self.sampler = sampler
-        self.max_iter = max_iter
-        self.tol = tol
-        self.precision = precision
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
 
 class FalkonRegressor(_Regressor, _Centers):
@@ -391,21 +395,7 @@ class LogisticFalkonClassifier(_Probabilities, _Centers):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            length_scale=length_scale,
-            degree=degree,
-            offset=offset,
-            alpha=alpha,
-            n_centers=n_centers,
-            sampler=sampler,
-            max_iter=max_iter,
-            tol=tol,
-            precision=precision,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.multiclass = multiclass
+        self._keep(locals())
 
 
 class NystromRegressor(_Regressor, _Centers):
@@ -435,21 +425,7 @@ class NystromRegressor(_Regressor, _Centers):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            length_scale=length_scale,
-            degree=degree,
-            offset=offset,
-            alpha=alpha,
-            n_centers=n_centers,
-            sampler=sampler,
-            max_iter=max_iter,
-            tol=tol,
-            precision=precision,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.solver = solver
+        self._keep(locals())
 
 
 class _SGDRandomFeatures(_Algorithm):
@@ -472,19 +448,7 @@ class _SGDRandomFeatures(_Algorithm):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.degree = degree
-        self.offset = offset
-        self.features = features
-        self.n_random_features = n_random_features
-        self.batch_size = batch_size
-        self.step_size = step_size
-        self.n_passes = n_passes
-        self.alpha = alpha
-        self.averaging = averaging
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self._keep(locals())
 
 
 class SGDRandomFeaturesRegressor(_Regressor, _SGDRandomFeatures):
@@ -527,124 +491,3 @@ class SGDRandomFeaturesClassifier(_Scores, _SGDRandomFeatures):
     Inputs are standardized. Parameters and attributes are those of
     `SGDRandomFeaturesRegressor`, and ``classes_``.
     """
-
-
-class _Auto(_Learner):
-    """What ``tuner auto`` tunes."""
-
-    def __init__(
-        self,
-        algorithm: str = "falkon",
-        *,
-        n_trials: int = 60,
-        timeout: float | None = None,
-        validation_fraction: float = 0.2,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.n_trials = n_trials
-        self.timeout = timeout
-        self.validation_fraction = validation_fraction
-        self.ranges = ranges
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _train(self) -> list[str]:
-        command = [
-            "auto",
-            str(self.algorithm),
-            "--db=study.db",
-            "--study=auto",
-            "--log-dir=logs",
-            f"--trials={self.n_trials}",
-            f"--validation={self.validation_fraction}",
-            "--workers=1",
-            "--calibrate=false",  # decision_function returns scores
-        ]
-        if self.timeout is not None:
-            command.append(f"--budget={self.timeout}s")
-        for param, (low, high) in (self.ranges or {}).items():
-            command.append(f"--range={FLAGS.get(param, param)}={low}..{high}")
-        return command
-
-    def _learned(self, summary: Mapping[str, Any]) -> None:
-        best = summary["best"]
-        model = summary.get("average") or best
-        self.settings_: dict[str, str] = best["values"]
-        self.validation_error_: float = model["validation"]
-        self.members_: list[tuple[float, dict[str, str]]] = [
-            (m["weight"], m["values"])
-            for m in model.get("members", [{"weight": 1.0, "values": best["values"]}])
-        ]
-        self.n_trials_: int = summary["trials"]
-
-
-class BKBAutoRegressor(_Regressor, _Auto):
-    """A kernel learner whose hyper-parameters BKB tunes in ``fit``.
-
-    Each trial trains on a part of the rows and is compared on the rest. The best
-    configuration is then trained on all rows. On few rows the model may be an average of
-    the best trials of several kernels. The first trial has the settings of theory.
-
-    Parameters
-    ----------
-    algorithm : str
-        A learner of ``tuner train``, such as falkon, nystrom or sgdrf.
-    n_trials : int
-        Number of trials.
-    timeout : float, optional
-        Seconds after which no trial begins.
-    validation_fraction : float
-        Share of the rows for comparing trials.
-    ranges : dict, optional
-        Ranges of hyper-parameters, tuples of low and high, instead of those of theory.
-    random_state : int, RandomState or None
-        Seed.
-    n_jobs : int, optional
-        Number of threads, 1 if left out.
-
-    Attributes
-    ----------
-    model_ : bytes
-        The file of the model, which ``tuner predict`` reads.
-    settings_ : dict
-        Hyper-parameters of the best trial, by the flags of ``tuner train``.
-    validation_error_ : float
-        Validation error of the model, which is that of the average if there is one.
-    members_ : list of (float, dict)
-        Weights and hyper-parameters of the averaged models. If there is no average, it is
-        the best trial with the weight 1.
-    n_trials_ : int
-        Trials that ran.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> BKBAutoRegressor(n_trials=5, random_state=0).fit(X, y).n_trials_
-    5
-
-    """
-
-
-class BKBAutoClassifier(_Scores, _Auto):
-    """A kernel learner for classes whose hyper-parameters BKB tunes in ``fit``.
-
-    Parameters and attributes are those of `BKBAutoRegressor`, and ``classes_``. With the
-    algorithm log-falkon there is ``predict_proba``.
-    """
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the score of each class, or of the second one if there are two."""
-        scores = super().decision_function(X)
-        return _log_odds(scores) if self._has_probabilities() else scores
-
-    def _has_probabilities(self) -> bool:
-        return str(self.algorithm) == "log-falkon"
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probability of each class."""
-        return self._predict(X, "--scores")
