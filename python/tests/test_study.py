@@ -168,6 +168,14 @@ def test_exist_ok(shared: bkb.Client, name: str) -> None:
         make(shared, name, space={"x": bkb.Float(0, 1)}, exist_ok=True)
     with pytest.raises(bkb.StudyExists, match="objectives"):
         make(shared, name, space=SPACE, maximize="loss", minimize=None, exist_ok=True)
+    usual: dict[str, bkb.Parameter] = {
+        "n": bkb.Int(1, 4, step=1),
+        "x": bkb.Float(0, 1, scale="linear"),
+    }
+    for _ in range(2):  # the server leaves out what is usual
+        assert make(shared, name + "u", space=usual, exist_ok=True).space["n"] == bkb.Int(1, 4)
+    with pytest.raises(bkb.StudyExists, match="'n'"):
+        make(shared, name + "u", space={**usual, "n": bkb.Int(1, 4, step=3)}, exist_ok=True)
 
 
 def test_list_and_delete(own: bkb.Client) -> None:

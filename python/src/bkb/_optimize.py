@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _errors
-from ._codec import JSON, described, encode_int, integer
+from ._codec import JSON, described, encode_int, integer, number
 from ._errors import InvalidRequest, TrialPruned
 from ._held import Held, Source
 from ._lease import heartbeats
@@ -23,6 +23,9 @@ log = logging.getLogger("bkb")
 
 SAY_AFTER = 5.0  # seconds without a trial until a run says why
 
+FIRST_PAUSE = 0.05  # seconds
+
+T = TypeVar("T")
 Catch = type[Exception] | Iterable[type[Exception]]
 
 
@@ -60,6 +63,26 @@ def say_why(source: Source, e: Exception, own: Iterable[int]) -> None:
         f"the run waits because trial {first.number} is held by {whose}{others}, "
         f"its lease ends in {left:.0f} s unless a heartbeat comes",
     )
+
+
+def waited(ask: Callable[[], T], wait_for: float | Iterable[Any]) -> T:
+    """Ask until there is a trial, for so many seconds, or until all of some futures are done."""
+    several = isinstance(wait_for, Iterable) and not isinstance(wait_for, str)
+    futures: list[Any] = list(wait_for) if several else []  # type: ignore[arg-type]
+    seconds = 0.0 if several else number(wait_for, "wait_for")
+    until, pause, ended = time.monotonic() + seconds, FIRST_PAUSE, threading.Event()
+    for f in futures:
+        f.add_done_callback(lambda _: ended.set())
+    while True:
+        last = time.monotonic() >= until and all(f.done() for f in futures)
+        try:
+            return ask()
+        except (_errors.NoTrialNow, _errors.StudyPaused):
+            if last:
+                raise
+        ended.wait(pause if futures else min(pause, max(0.0, until - time.monotonic())))
+        ended.clear()
+        pause = min(2 * pause, 1.0)
 
 
 class Plan:
@@ -203,7 +226,7 @@ class Run:
         """Ask for a trial, and wait while the study has none."""
         if self._over() or not self._plan.take():
             return None
-        pause, begin = 0.05, time.monotonic()
+        pause, begin = FIRST_PAUSE, time.monotonic()
         while not self._over():
             try:
                 trial = self._ask()

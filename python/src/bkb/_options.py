@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
 from ._goals import Direction, Names, Reason, State
@@ -77,6 +77,18 @@ OUTCOME: OutcomeOptions = {
     "cost": None,
     "attributes": None,
 }
+
+
+class AskOptions(TypedDict, total=False):
+    """Arguments of `bkb.Study.ask`, which describes them."""
+
+    worker: str
+    lease: float | None
+    fixed: Mapping[str, Any] | None
+    wait_for: float | Iterable[Any]
+
+
+ASK: AskOptions = {"worker": "", "lease": None, "fixed": None, "wait_for": 0.0}
 
 
 class ServerOptions(TypedDict, total=False):

@@ -413,8 +413,8 @@ def same_values(a: Parameter, b: Parameter) -> bool:
 
 def _form(p: Parameter) -> JSON:
     fields: JSON = json.loads(json.dumps(p.to_json()))
-    if fields.get("scale") == "linear":
-        del fields["scale"]
+    usual = {"scale": "linear", **({"step": 1} if fields["type"] == "int" else {})}
+    fields = {k: v for k, v in fields.items() if k not in usual or v != usual[k]}
     fields["when"] = {
         k: sorted(v, key=repr) if isinstance(v, list) else [v]
         for k, v in fields.get("when", {}).items()

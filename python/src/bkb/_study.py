@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from . import _errors
-from ._codec import JSON, integer, number, plain
-from ._define import Series
+from ._codec import integer, number, plain
 from ._errors import InvalidRequest, TrialPruned
-from ._goals import MARK
-from ._held import Held, Source
+from ._held import Held
 from ._lease import LEASE, heartbeats
-from ._optimize import Catch, Run
-from ._options import OUTCOME, OutcomeOptions, spelled
-from ._plot import Plots
-from ._service import AnyState, Service
-from ._space import Categorical, Float, Int, Parameter, Space, SpaceLike, check
+from ._optimize import Catch, Run, waited
+from ._options import ASK, OUTCOME, AskOptions, OutcomeOptions, spelled
+from ._results import Results
+from ._service import Service
+from ._space import Categorical, Float, Int, Parameter, SpaceLike, check
 from ._spec import encode_limits
 from ._views import (
-    Diagnosis,
-    Event,
     NewTrial,
     StudyRecord,
-    StudyStatus,
     Suggestion,
     TrialView,
 )
 
 if TYPE_CHECKING:
-    import optuna
     from typing_extensions import Unpack
 
 log = logging.getLogger("bkb")
@@ -43,7 +37,7 @@ T = TypeVar("T")
 MOST_SAID = 5  # trials that a warning names
 
 
-class Study:
+class Study(Results):
     """A study on a server or in a file. It can be used by many threads and pickled.
 
     Attributes
@@ -69,59 +63,11 @@ class Study:
     def __init__(
         self, service: Service, study: StudyRecord, given: SpaceLike | None = None
     ) -> None:
-        if isinstance(given, Mapping):
-            study = dataclasses.replace(study, space=study.space.as_given(given))
-        source = Series if MARK in study.attributes else Source
-        self._service = service
-        self._source = source(service, study)
+        super().__init__(service, study, given)
         self._runs: list[Run] = []
-        self._broken = 0, 0  # completed trials, and how many of them break a limit
-        self.name, self._goals = study.name, study.goals
-        self.objective_names, self.directions = study.goals.names, study.goals.directions
-
-    def __repr__(self) -> str:
-        return f"Study({self.name!r})"
-
-    def _repr_html_(self) -> str:
-        from ._html import study_html
-
-        one = len(self.objective_names) == 1
-        status = self.status
-        best = self.best_trial if one and status.completed else None
-        trials = self.iter_trials(states=["completed"]) if one else ()
-        return study_html(self.name, self._goals, status, best, trials)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_runs": []}
-
-    @property
-    def space(self) -> Space:
-        """The search space, as far as the objective has defined it."""
-        return self._source.space
-
-    @property
-    def generations(self) -> list[str]:
-        """Names of the studies on the server, of which one without a space has several."""
-        return self._source.generations
-
-    # What a study is now.
-
-    def spec(self) -> JSON:
-        """Return what the study was created with, in the form of the wire."""
-        spec: JSON = self._service.get(self._source.newest().name)["spec"]
-        return spec
-
-    @property
-    def status(self) -> StudyStatus:
-        """The state of the study and the number of its trials."""
-        status = self._source.status()
-        if not self._goals.limits or not status.completed:
-            return status
-        if self._broken[0] != status.completed:
-            broken = sum(t.feasible is False for t in self.iter_trials(states=["completed"]))
-            self._broken = status.completed, broken
-        infeasible = status.infeasible + self._broken[1]
-        return dataclasses.replace(status, infeasible=infeasible)
 
     def pause(self) -> None:
         """Hand out no trials for now."""
@@ -161,56 +107,15 @@ class Study:
         """Set attributes of the study. An empty text removes one."""
         self._service.set_attributes(self._source.newest().name, attributes)
 
-    def diagnosis(self) -> Diagnosis:
-        """Return the state of the proposer's model."""
-        return self._service.diagnosis(self._source.newest())
-
-    def importances(self, objective: str | None = None) -> dict[str, float]:
-        """Return how much each parameter matters for an objective, the largest first.
-
-        With a model it is the share of the variance of the model's mean, with interactions. Without
-        one it is the parameter's part of how the best trials differ from all, or 0.
-
-        Parameters
-        ----------
-        objective : str, optional
-            Name of the objective, the first if left out.
-
-        """
-        return self._service.importances(self._source.newest(), objective or "")
-
-    @property
-    def plot(self) -> Plots:
-        """Charts of the trials, such as ``study.plot.history()``."""
-        return Plots(self._goals, self.iter_trials(), self.importances)
-
     # Trials to run.
 
     @overload
-    def ask(
-        self,
-        count: None = None,
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
-    ) -> Trial: ...
+    def ask(self, count: None = None, **options: Unpack[AskOptions]) -> Trial: ...
     @overload
+    def ask(self, count: int | Literal["auto"], **options: Unpack[AskOptions]) -> list[Trial]: ...
+    @spelled(AskOptions, ASK)
     def ask(
-        self,
-        count: int | Literal["auto"],
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
-    ) -> list[Trial]: ...
-    def ask(
-        self,
-        count: int | Literal["auto"] | None = None,
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
+        self, count: int | Literal["auto"] | None = None, **options: Unpack[AskOptions]
     ) -> Trial | list[Trial]:
         """Get a trial to run, or a list of some.
 
@@ -226,6 +131,9 @@ class Study:
         fixed : dict, optional
             Values of some parameters. The model proposes the others, and without one they are
             random. What is in the queue comes first.
+        wait_for : float or list of futures
+            Where no trial is free, seconds to wait for one. Or futures, of concurrent.futures or
+            dask, that run other trials. It asks again when one of them ends, until all have.
 
         Raises
         ------
@@ -237,9 +145,12 @@ class Study:
             The study is paused.
 
         """
-        for _ in range(count if isinstance(count, int) else 1) if fixed else ():
-            self._source.enqueue(fixed or {}, propose=True)
-        at, views = self._source.ask(count, worker, lease)
+        o: AskOptions = {**ASK, **options}
+        lease = o["lease"]
+        for _ in range(count if isinstance(count, int) else 1) if o["fixed"] else ():
+            self._source.enqueue(o["fixed"] or {}, propose=True)
+        asked = partial(self._source.ask, count, o["worker"], lease)
+        at, views = waited(asked, o["wait_for"])
         trials = [Trial(self, Held(self._source, at, view), lease) for view in views]
         return trials[0] if count is None else trials
 
@@ -307,134 +218,6 @@ class Study:
                 "; ".join(left[:MOST_SAID]) + more,
             )
         return numbers
-
-    # Trials that are there.
-
-    def trial(self, number: int, *, reports: bool = True) -> TrialView:
-        """Return a trial by its number."""
-        at, place = self._source.locate(number)
-        return self._source.shown(at, self._service.trial(at, place, reports=reports))
-
-    def iter_trials(
-        self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False
-    ) -> Iterator[TrialView]:
-        """Yield trials in order of number.
-
-        Parameters
-        ----------
-        states : list of str
-            Only trials in one of these states.
-        worker : str
-            Only trials of this worker.
-        reports : bool
-            Whether the trials carry their reports.
-
-        """
-        unknown = [s for s in states if s not in get_args(AnyState)]
-        if unknown or isinstance(states, str):
-            raise InvalidRequest(
-                f"states is {states!r}, give a list of some of {', '.join(get_args(AnyState))}"
-            )
-        return self._source.trials(states, worker, reports)
-
-    @property
-    def trials(self) -> list[TrialView]:
-        """All trials in order of number."""
-        return sorted(self.iter_trials(), key=lambda t: t.number)
-
-    @property
-    def best_trial(self) -> TrialView:
-        """The trial that the study recommends."""
-        if len(self.objective_names) > 1:
-            raise InvalidRequest(
-                f"study {self.name!r} has {len(self.objective_names)} objectives, use pareto_front"
-            )
-        best = self.pareto_front
-        if not best:
-            raise _errors.NotFound(f"study {self.name!r} has no completed trial yet")
-        broken = self._goals.broken(best[0].metrics)
-        if broken:
-            log.warning(
-                "the best trial of study %s breaks a constraint, %s, as all completed trials do",
-                self.name,
-                ", ".join(broken),
-            )
-        return best[0]
-
-    @property
-    def best_params(self) -> Mapping[str, Any]:
-        """Parameters of the best trial."""
-        return self.best_trial.params
-
-    @property
-    def best_value(self) -> float:
-        """Objective value of the best trial."""
-        value = self.best_trial.value
-        assert value is not None  # a completed trial has one
-        return value
-
-    @property
-    def pareto_front(self) -> list[TrialView]:
-        """The trials of the Pareto front, in order of number."""
-        at = self._source.newest()
-        return [self._source.shown(at, view) for view in self._service.best(at)]
-
-    def to_dataframe(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
-        """Return a data frame with a row for each trial.
-
-        Parameters
-        ----------
-        backend : str
-            ``"pandas"`` or ``"polars"``, which must be installed.
-
-        """
-        from ._frame import to_dataframe
-
-        return to_dataframe(self.iter_trials(), backend)
-
-    def to_optuna(self, storage: Any = None, *, study_name: str | None = None) -> optuna.Study:
-        """Return a copy of the study for Optuna, as for its plots. It needs Optuna.
-
-        Parameters
-        ----------
-        storage : str or optuna.storages.BaseStorage, optional
-            Storage of the copy. By default it is in memory.
-        study_name : str, optional
-            Name of the copy. The default is the name of the study.
-
-        Notes
-        -----
-        A trial that is infeasible has the state FAIL and the attribute ``bkb:state``. The
-        reason of a failure, the message, the origin, the cost and the standard errors are
-        in attributes with the same prefix, and other metrics are in attributes.
-
-        """
-        from ._to_optuna import to_optuna
-
-        trials = self.iter_trials(reports=True)
-        notes = self.status.attributes
-        return to_optuna(study_name or self.name, self.space, self._goals, notes, trials, storage)
-
-    def watch(self, after: int = 0, *, until_finished: bool = False) -> Iterator[Event]:
-        """Yield what happens in the study, and wait for more.
-
-        Parameters
-        ----------
-        after : int
-            Position of the last event that you know, 0 for all events.
-        until_finished : bool
-            Whether to end when the study has finished.
-
-        """
-        at = self._source.newest()
-        for e in self._service.watch(at, after, self._quiet if until_finished else None):
-            shown = None if e.trial is None else self._source.shown(at, e.trial)
-            yield dataclasses.replace(e, trial=shown)
-
-    def _quiet(self, position: int) -> bool:
-        """Tell whether no more events are expected after a position."""
-        s = self.status
-        return s.state == "finished" and s.running == 0 and position >= s.position
 
     # Loops.
 

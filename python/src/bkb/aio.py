@@ -11,14 +11,14 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from . import _client, _errors, _optimize, _study
 from ._codec import integer
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, exceptions
-from ._options import OutcomeOptions, Path, ServerOptions
+from ._options import AskOptions, OutcomeOptions, Path, ServerOptions
 from ._space import SpaceLike
 from ._views import Event, StudyStatus, TrialView
 
@@ -92,33 +92,16 @@ class Study:
         self._open: set[int] = set()  # numbers of the trials that run here
 
     @overload
-    async def ask(
-        self,
-        count: None = None,
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
-    ) -> Trial: ...
+    async def ask(self, count: None = None, **options: Unpack[AskOptions]) -> Trial: ...
     @overload
     async def ask(
-        self,
-        count: int | Literal["auto"],
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
+        self, count: int | Literal["auto"], **options: Unpack[AskOptions]
     ) -> list[Trial]: ...
     async def ask(
-        self,
-        count: int | Literal["auto"] | None = None,
-        *,
-        worker: str = "",
-        lease: float | None = None,
-        fixed: Mapping[str, Any] | None = None,
+        self, count: int | Literal["auto"] | None = None, **options: Unpack[AskOptions]
     ) -> Trial | list[Trial]:
         """Get a trial to run, or a list of some."""
-        ask: Any = functools.partial(self.sync.ask, worker=worker, lease=lease, fixed=fixed)
+        ask: Any = functools.partial(self.sync.ask, **options)
         if count is None:
             return Trial(await asyncio.to_thread(ask))
         asked: list[_study.Trial] = await asyncio.to_thread(ask, count)
