@@ -233,16 +233,18 @@ bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, sciki
 bench-falkon: $(PEERS)/ready ## compare FALKON on a million rows with PyTorch (10 minutes or more)
 	go -C bench run ./products -python $(PEERS)/bin/python falkon
 
-# Each run is a file of $(TUNED_RUNS). Interrupted, the same command goes on.
-TUNED_RUNS ?= $(HOME)/.cache/bkb-peers/tuned-runs
+# Interrupted, the same command goes on.
+LEARNER_RUNS ?= $(HOME)/.cache/bkb-peers/learners.csv
+LEARNERS = $(PEERS)/bin/python bench/products/learners.py --tuner bin/tuner --out $(LEARNER_RUNS)
 bench-tuned: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
-bench-tuned: $(PEERS)/ready ## compare tuner auto falkon with tuned learners of scikit-learn on real data (hours)
-	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go -C bench run ./products -python $(PEERS)/bin/python tuned -runs $(TUNED_RUNS)
+bench-tuned: $(PEERS)/ready ## compare tuner auto with tuned learners of Python on 17 sets (hours)
+	$(PEERS)/bin/pip install -q lightgbm xrfm
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && $(LEARNERS) --rows 2500 && $(LEARNERS) --report $(LEARNER_RUNS)
 
-ARD_RUNS ?= $(HOME)/.cache/bkb-peers/ard-runs
 bench-ard: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
+bench-ard: LEARNER_RUNS = $(HOME)/.cache/bkb-peers/lengths.csv
 bench-ard: $(PEERS)/ready ## compare learned length scales with those of scikit-learn's Gaussian process (an hour)
-	go build -buildvcs=false -o bin/tuner ./cmd/tuner && go -C bench run ./products -python $(PEERS)/bin/python ard -runs $(ARD_RUNS)
+	go build -buildvcs=false -o bin/tuner ./cmd/tuner && for n in 500 1000 2000; do $(LEARNERS).$$n --rows $$n --splits 5 --sets inputs40,kin40k-permuted,parkinsons --learners 'train falkon,gp-gaussian' && $(LEARNERS).$$n --report $(LEARNER_RUNS).$$n || exit 1; done
 
 # Each package goes into an environment of its own, for they want different versions
 # of what they share; a .pth file lends all of them what $(PEERS) has, PyTorch above

@@ -20,9 +20,9 @@
 //
 // compares FALKON end to end with the same algorithm in PyTorch. With accuracy in its place
 // it measures the effect of products in float32 on FALKON, and with mnist the error that
-// FALKON reaches there. With tuned it compares tuner auto falkon with tuned learners of
-// scikit-learn on real data, and with ard the learned length scales of tuner train falkon
-// with those of its Gaussian process. Each run is a file, so that the same command continues.
+// FALKON reaches there.
+//
+// products/learners.py compares tuner auto with tuned learners of Python.
 package main
 
 import (
@@ -74,14 +74,8 @@ func main() {
 	case "mnist":
 		mnist(flag.Args()[1:])
 		return
-	case "tuned":
-		compareTuned(*binary, *dir, flag.Args()[1:])
-		return
-	case "ard":
-		compareARD(*binary, *dir, flag.Args()[1:])
-		return
 	default:
-		log.Fatalf("there is no comparison %q; use falkon, accuracy, mnist, tuned, ard, or none for products", flag.Arg(0))
+		log.Fatalf("there is no comparison %q; use falkon, accuracy, mnist, or none for products", flag.Arg(0))
 	}
 	machine(os.Stdout)
 	for _, n := range counts {
