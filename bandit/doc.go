@@ -41,7 +41,7 @@
 // moves points and makes them valid. The result is good but not certain, and Theorem 21
 // needs the true maximum.
 //
-// On other spaces a policy is a list of [Source] values. For these there are [TrustRegion],
+// On other spaces a policy is a list of [Source] values. For these there are [Hypervolume],
 // [LogImprovement], [FitQuadratic] and [Evolution] (CMA-ES with restarts).
 //
 // With [kernel.NewLinear] each of them is a linear bandit. With kernel.List and

@@ -18,8 +18,14 @@ type BKBOptions struct {
 	Choice acquire.Options // how suggestions and recommendations are chosen
 }
 
-// defaultStart is how many results there are before there is a model.
-const defaultStart = 4
+// defaultStart is how many results there are before there is a model. Several objectives need more,
+// because suggestions are nowhere near the most of the space.
+func defaultStart(spec study.Spec) int64 {
+	if len(spec.Objectives) > 1 {
+		return min(int64(2*spec.Space.Dim()+4), 16)
+	}
+	return 4
+}
 
 // branches reports whether some parameters of a space depend on others.
 func branches(sp *space.Space) bool {
@@ -53,7 +59,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	o := study.ReadOptions("proposer.options", text)
 	var b BKBOptions
 	m, c := &b.Model, &b.Choice
-	m.Start = int(o.Whole("start", defaultStart, 1, 10_000))
+	m.Start = int(o.Whole("start", defaultStart(spec), 1, 10_000))
 	m.Cap = int(o.Whole("cap", 256, 16, 2048))
 	m.Sampler = o.Choice("sampler", model.AutoSampler, model.RLSSampler, model.BLESSSampler)
 	c.Theory = o.Choice("beta", "practical", "theory") == "theory"

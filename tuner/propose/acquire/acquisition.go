@@ -81,6 +81,9 @@ const (
 	manyInducing   = 200 // inducing points from which on fewer candidates are scored
 	refining       = 32  // moves of the best candidates, of each size
 	climbs         = 3
+	// severalMoves is how many times as many moves there are with several objectives, whose gain has no
+	// gradient here.
+	severalMoves = 4
 )
 
 // newSearch returns a search with these sizes. It scores fewer candidates from many inducing points
@@ -107,6 +110,9 @@ func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
 	} else {
 		s := newSearch(a.outlook, newDomain(a.spec.Space, a.outlook.Lengths(), nil), manyInducing)
 		s.Surface, s.Seed, s.Parents, s.Climbers = surface, seed, a.parents(rng), runtime.GOMAXPROCS(0)
+		if t.volume != nil {
+			s.Near, s.Refine = severalMoves*s.Near, severalMoves*s.Refine
+		}
 		pool, err = s.Run(rng)
 	}
 	if all := a.arms.points; err == nil && all != nil && !a.arms.whole && a.noisy() {

@@ -65,51 +65,6 @@ func TestUsefulWorkersByDefinition(t *testing.T) {
 	}
 }
 
-// Weights are positive, add up to 1, differ for every trial and have equal means. The ideal
-// is the best of each objective. The score is min w(u − z) + 0.05 Σ w(u − z).
-func TestScalarisation(t *testing.T) {
-	l, e := worked(t, nil, 3, 25, labtest.Wavy)
-	a := l.ahead()
-	best := []float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
-	for i := range l.model.Results.List {
-		for j, m := range l.model.Results.List[i].Y {
-			best[j] = max(best[j], e.Event.Surfaces[j].Target.Of(m.Value))
-		}
-	}
-	const draws = 3000
-	mean, rng, seen := make([]float64, 3), rand.New(rand.NewPCG(1, 1)), make(map[float64]bool)
-	for i := range draws {
-		w := a.turn(i, 0, rng)
-		sum := 0.0
-		for j, v := range w.weights {
-			if !(v > 0) {
-				t.Fatalf("weights %v", w.weights)
-			}
-			sum, mean[j] = sum+v, mean[j]+v/draws
-		}
-		seen[w.weights[0]] = true
-		if !slices.Equal(w.ideal, best) || math.Abs(sum-1) > 1e-12 {
-			t.Fatalf("ideal %v, want %v; weights of sum %v", w.ideal, best, sum)
-		}
-		u := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
-		least, all := math.Inf(1), 0.0
-		for j := range u {
-			least, all = math.Min(least, w.weights[j]*(u[j]-best[j])), all+w.weights[j]*(u[j]-best[j])
-		}
-		if got := w.chebyshev(u); !close2(got, least+all/20, 1e-12) {
-			t.Fatalf("score %v, want %v", got, least+all/20)
-		}
-	}
-	if len(seen) != draws {
-		t.Errorf("%d different weights of %d", len(seen), draws)
-	}
-	for _, v := range mean {
-		if math.Abs(v-1.0/3) > 0.02 {
-			t.Errorf("mean weights %v", mean)
-		}
-	}
-}
-
 // The width of the bounds is √(c·d·log(2t + 1)) with d active parameters. By theory it is the width of package bandit. That is
 // the exact rule while all points are inducing, and otherwise Theorem 21 of Carratino
 // (2020). Suggestions contain it with their bounds.

@@ -16,30 +16,17 @@ type scorer struct {
 
 // Score implements [bandit.Surface]. The prediction is that of the first objective.
 func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
-	w, k := &s.turn, len(s.spec.Objectives)
+	w := &s.turn
 	var out bandit.Scores
-	bounds := make([][]float64, k)
-	for j := range k {
-		mean, variance := s.outlook.Predict(j, x)
-		if j == 0 {
-			out.Mean, out.Variance = slices.Clone(mean), variance
-		}
-		if !w.exploit {
-			for i := range mean {
-				mean[i] += w.width * (s.beta[j] * math.Sqrt(variance[i]))
+	out.Mean, out.Variance = s.outlook.Predict(0, x)
+	if w.volume != nil {
+		out.Score = s.gains(x, out)
+	} else {
+		out.Score = slices.Clone(out.Mean)
+		for i, v := range out.Variance {
+			if !w.exploit {
+				out.Score[i] += w.width * (s.beta[0] * math.Sqrt(v))
 			}
-		}
-		bounds[j] = mean
-	}
-	out.Score = bounds[0]
-	if k > 1 {
-		out.Score = make([]float64, x.Len())
-		u := make([]float64, k)
-		for i := range out.Score {
-			for j := range u {
-				u[j] = bounds[j][i]
-			}
-			out.Score[i] = w.chebyshev(u)
 		}
 	}
 	if w.cost != nil {
@@ -49,6 +36,22 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 		s.avoid(out.Score, x)
 	}
 	return out, nil
+}
+
+// gains returns the logarithms of the expected gains in hypervolume, in turns that exploit of the
+// gains of the means. The prediction of the first objective is given.
+func (s *scorer) gains(x *kernel.Points[float64], first bandit.Scores) []float64 {
+	mean, variance := [][]float64{first.Mean}, [][]float64{first.Variance}
+	for j := 1; j < len(s.spec.Objectives); j++ {
+		m, v := s.outlook.Predict(j, x)
+		mean, variance = append(mean, m), append(variance, v)
+	}
+	if s.turn.exploit {
+		for j := range variance {
+			variance[j] = make([]float64, x.Len())
+		}
+	}
+	return s.turn.volume.LogGain(mean, variance)
 }
 
 // avoid adds the logarithm of the probability that configurations are feasible.

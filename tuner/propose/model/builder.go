@@ -110,7 +110,7 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 				values = append(values, v)
 			}
 		}
-		s.Target, s.Constant = newTarget(values, math.IsInf(a.space.Cardinality(), 1)), meanVariance
+		s.Target, s.Constant = newTarget(values, a.powers(q)), meanVariance
 	}
 	k := priorKernel(a.space).WithConstant(s.Constant)
 	if old != nil {
@@ -131,7 +131,7 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 	}
 	s.Theta, s.Mean = k.Theta(), 0
 	if refit {
-		f := fitter{dim: a.space.Dim(), seed: a.seed, minNoise: a.options.MinNoise}
+		f := fitter{dim: a.space.Dim(), objectives: a.objectives, seed: a.seed, minNoise: a.options.MinNoise}
 		if err := f.fit(ctx, list, q, &s, k); err != nil {
 			return s, err
 		}
@@ -143,6 +143,12 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 		return s, err
 	}
 	return s, nil
+}
+
+// powers reports whether targets of a quantity may have a power. Finite spaces have none, and neither
+// have several objectives, whose fronts are ends of a scale.
+func (a *builder) powers(q quantity) bool {
+	return math.IsInf(a.space.Cardinality(), 1) && (a.objectives == 1 || q < 0)
 }
 
 // active returns the mean number of active coordinates.

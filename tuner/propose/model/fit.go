@@ -19,13 +19,16 @@ const (
 	// lengthSpread is τ, how far logarithms of length scales are from each other by their
 	// prior. Independent ones (√3) call parameters irrelevant that only have not mattered yet.
 	lengthSpread = 0.5
+	// severalSpread is τ of several objectives, each of which is far from any optimum on most of the
+	// front.
+	severalSpread = 0.3
 )
 
 // fitter fits the hyper-parameters of a surface.
 type fitter struct {
-	dim      int
-	seed     uint64
-	minNoise float64
+	dim, objectives int
+	seed            uint64
+	minNoise        float64
 }
 
 // fit chooses hyper-parameters by their posterior density (gp.Fit, with the
@@ -47,6 +50,9 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, f.minNoise
 	scale := opts.Prior(kernel.Parameter{Name: "length_scale"}).(gp.LogNormal)
 	opts.LengthScales = &gp.Exchangeable{Mean: scale.Mu - scale.Sigma*scale.Sigma, Sigma: scale.Sigma, Tau: lengthSpread}
+	if f.objectives > 1 {
+		opts.LengthScales.Tau = severalSpread
+	}
 	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // wider than LogNormal(−4, 1), so that almost no noise is possible
 	if f.dim > manyCoordinates {
 		opts.MaxIterations = 15

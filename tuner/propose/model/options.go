@@ -4,7 +4,8 @@ package model
 // JSON of the proposer "bkb".
 type Options struct {
 	// Start ("start", 1 to 10000) is the number of results before there is a model.
-	// Enqueued and added trials count. The default is 4.
+	// Enqueued and added trials count. The default is 4, and
+	// with several objectives 2d + 4 and at most 16 in d dimensions.
 	Start int
 	// Cap ("cap", 16 to 2048, default 256) is the maximum number of inducing points. Where
 	// trials report, each takes up to five of them while there is room for all.
