@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
-	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
@@ -94,45 +92,38 @@ func Component(names func() []string, options func(name string) []string) cobra.
 // look opens the service for a completion. A prompt has no place for errors.
 func (g *Globals) look(cmd *cobra.Command, f func(ctx context.Context, svc tuner.Service) ([]string, error)) (list []string) {
 	g.LockTimeout, g.RetryFor, g.Quiet = completionTime, 0, true
-	err := g.With(cmd, MustExist, func(ctx context.Context, svc tuner.Service) (err error) {
+	_ = g.With(cmd, MustExist, func(ctx context.Context, svc tuner.Service) (err error) {
 		list, err = f(ctx, svc)
 		return err
 	})
-	if err != nil {
-		return nil
-	}
 	return list
-}
-
-func words[T any](items iter.Seq2[T, error], of func(T) []string) (out []string, err error) {
-	for item, err := range items {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, of(item)...)
-	}
-	return out, nil
 }
 
 // Studies completes studies that args do not name yet.
 func (g *Globals) Studies(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return g.look(cmd, func(ctx context.Context, svc tuner.Service) ([]string, error) {
-		return words(AllStudies(ctx, svc), func(s tuner.Study) []string {
-			if slices.Contains(args, s.Name) {
-				return nil
+	return g.look(cmd, func(ctx context.Context, svc tuner.Service) (out []string, err error) {
+		for s, err := range AllStudies(ctx, svc) {
+			if err != nil {
+				return nil, err
 			}
-			return []string{cobra.CompletionWithDesc(s.Name, fmt.Sprintf("%d trials", s.Trials))}
-		})
+			if !slices.Contains(args, s.Name) {
+				out = append(out, cobra.CompletionWithDesc(s.Name, fmt.Sprintf("%d trials", s.Trials)))
+			}
+		}
+		return out, nil
 	}), noFile
 }
 
 // Running completes the running trials of the study that args name.
 func (g *Globals) Running(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return g.look(cmd, func(ctx context.Context, svc tuner.Service) ([]string, error) {
-		running := AllTrials(ctx, svc, args[0], tuner.Filter{States: []study.TrialState{study.Running}})
-		return words(running, func(t study.Trial) []string {
-			return []string{cobra.CompletionWithDesc(strconv.Itoa(t.Number), Clean(t.Worker))}
-		})
+	return g.look(cmd, func(ctx context.Context, svc tuner.Service) (out []string, err error) {
+		for t, err := range AllTrials(ctx, svc, args[0], tuner.Filter{States: []study.TrialState{study.Running}}) {
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, cobra.CompletionWithDesc(strconv.Itoa(t.Number), Clean(t.Worker)))
+		}
+		return out, nil
 	}), noFile
 }
 
@@ -146,45 +137,15 @@ func (g *Globals) ofStudy(cmd *cobra.Command, name string, of func(spec study.Sp
 	})
 }
 
-func objectives(spec study.Spec) (names []string) {
-	for _, o := range spec.Objectives {
-		names = append(names, o.Name)
-	}
-	return names
-}
-
 // Metrics completes the objectives of a trial's study that are not given yet, as loss=.
 func (g *Globals) Metrics(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	return Assignments(g.ofStudy(cmd, args[0], objectives), nil, args[2:], toComplete)
-}
-
-// Costs completes the metric of a cost, which is seconds or an objective of the study.
-func (g *Globals) Costs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	list := []string{runner.CostSeconds}
-	if len(args) > 0 {
-		list = distinct(append(list, g.ofStudy(cmd, args[0], objectives)...))
-	}
-	return list, noFile
-}
-
-func distinct(list []string) (out []string) {
-	for _, word := range list {
-		if !slices.Contains(out, word) {
-			out = append(out, word)
+	names := g.ofStudy(cmd, args[0], func(spec study.Spec) (names []string) {
+		for _, o := range spec.Objectives {
+			names = append(names, o.Name)
 		}
-	}
-	return out
-}
-
-// Objectives completes an objective of the new study. The candidates are those of the
-// study in --from, else of all studies.
-func (g *Globals) Objectives(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if from := cmd.Flag("from"); from != nil && from.Changed {
-		return g.ofStudy(cmd, from.Value.String(), objectives), noFile
-	}
-	return distinct(g.look(cmd, func(ctx context.Context, svc tuner.Service) ([]string, error) {
-		return words(AllStudies(ctx, svc), func(s tuner.Study) []string { return objectives(s.Spec) })
-	})), noFile
+		return names
+	})
+	return Assignments(names, nil, args[2:], toComplete)
 }
 
 // Placeholders completes {lr} in the command of tuner run, and files.

@@ -16,15 +16,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// ParseAttributes reads notes.
 func ParseAttributes(pairs []string) (study.Attributes, error) {
-	var out study.Attributes
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	out := make(study.Attributes)
 	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return nil, Usagef("--attr: %q is not key=value", pair)
+		if _, twice := out[key]; twice {
+			return nil, Usagef("the note %s is given twice; leave one out", key)
 		}
-		if out == nil {
-			out = make(study.Attributes)
+		if !ok || key == "" {
+			return nil, Usagef("the note %q is not key=value; write it as owner=anna", pair)
 		}
 		out[key] = value
 	}

@@ -134,23 +134,22 @@ func (i *importing) run(ctx context.Context, svc tuner.Service) error {
 	if n+i.left+i.unfit == 0 {
 		return cli.Exit(cli.ExitInvalid, fmt.Errorf("nothing was imported: %s has no trials", i.file))
 	}
-	if i.left > 0 {
-		i.g.Note(i.cmd, "Leaving out %s without an outcome. With --enqueue they are queued.", cli.TrialsText(i.left))
-	}
 	for _, name := range i.nulls {
 		i.g.Note(i.cmd, "The choice null of parameter %s becomes none.", name)
 	}
-	if i.unfit > 0 {
-		i.g.Note(i.cmd, "Leaving out %s with a configuration that the space refuses.", cli.TrialsText(i.unfit))
-	}
-	if i.late > 0 {
-		i.g.Note(i.cmd, "Leaving out %s, which are not the values of trials.", cli.CountText(i.late, "late result"))
-	}
-	if i.partial > 0 {
-		i.g.Note(i.cmd, "Importing %s as failed, because an objective such as %s has no value.", cli.TrialsText(i.partial), i.lacking)
-	}
-	if i.infinite > 0 {
-		i.g.Note(i.cmd, "Importing %s as failed, because the best possible value of an objective cannot be measured.", cli.TrialsText(i.infinite))
+	for _, note := range []struct {
+		n          int
+		what, text string
+	}{
+		{i.left, "trial", "Leaving out %s without an outcome. With --enqueue they are queued."},
+		{i.unfit, "trial", "Leaving out %s with a configuration that the space refuses."},
+		{i.late, "late result", "Leaving out %s, which are not the values of trials."},
+		{i.partial, "trial", "Importing %s as failed, because an objective such as " + i.lacking + " has no value."},
+		{i.infinite, "trial", "Importing %s as failed, because the best possible value of an objective cannot be measured."},
+	} {
+		if note.n > 0 {
+			i.g.Note(i.cmd, note.text, cli.CountText(note.n, note.what))
+		}
 	}
 	if i.dryRun {
 		i.g.Note(i.cmd, "%s: %s can be imported.", i.file, cli.TrialsText(n))

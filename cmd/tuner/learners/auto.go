@@ -29,6 +29,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/autotune"
 	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -141,7 +142,7 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 	cli.Register(cmd, "study", g.Studies)
 	cli.Register(cmd, "from", g.Studies)
 	cli.Register(cmd, "proposer", cli.Component(propose.Names, propose.Options))
-	cli.Register(cmd, "pruner", studies.Pruners(g))
+	cli.Register(cmd, "pruner", cli.Component(prune.Names, prune.Options))
 }
 
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {

@@ -126,39 +126,12 @@ func applyObjectives(f *specFlags, to *study.Spec) error {
 	return nil
 }
 
-func (f *specFlags) add(g *cli.Globals, cmd *cobra.Command) {
+func (f *specFlags) add(cmd *cobra.Command) {
 	for _, o := range options {
 		cli.FlagGroup(cmd, o.group, func(fs *pflag.FlagSet) { o.define(fs, f) })
 	}
-	cli.Register(cmd, "minimize", g.Objectives)
-	cli.Register(cmd, "maximize", g.Objectives)
 	cli.Register(cmd, "proposer", cli.Component(propose.Names, propose.Options))
-	cli.Register(cmd, "pruner", Pruners(g))
-}
-
-// Pruners completes a pruner with its options, and after NAME:metric= an objective of the
-// new study.
-func Pruners(g *cli.Globals) cobra.CompletionFunc {
-	component := cli.Component(prune.Names, prune.Options)
-	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		before, _, ok := strings.Cut(toComplete, "metric=")
-		if !ok {
-			return component(cmd, args, toComplete)
-		}
-		var names []string
-		for _, flag := range []string{"minimize", "maximize"} {
-			if list, err := cmd.Flags().GetStringSlice(flag); err == nil {
-				names = append(names, list...)
-			}
-		}
-		if len(names) == 0 {
-			names, _ = g.Objectives(cmd, args, "")
-		}
-		for i := range names {
-			names[i] = before + "metric=" + names[i]
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
+	cli.Register(cmd, "pruner", cli.Component(prune.Names, prune.Options))
 }
 
 func (f *specFlags) given(cmd *cobra.Command) bool {
@@ -355,7 +328,7 @@ and its finished trials that fit the new space. They do not count for --max-tria
 			})
 		},
 	}
-	spec.add(g, cmd)
+	spec.add(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Creation"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&from, "from", "", "`study` to take settings and trials from")
 		fs.BoolVar(&skip, "skip-if-exists", false, "success if a study of this name exists")

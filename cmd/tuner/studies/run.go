@@ -125,9 +125,9 @@ func (r *running) flags(g *cli.Globals, cmd *cobra.Command) {
 	r.form = cli.FormatFlag(cmd, "table", "json", "yaml", "args", "none")
 	cmd.Flag("format").Usage = "`format` of the best trial, table, json, yaml, args, none"
 	cli.Assign(cmd.Flag("format"), cli.Group{Title: "Run"})
-	r.spec.add(g, cmd)
+	r.spec.add(cmd)
 	cmd.Flag("lease").Usage = "longest time without a heartbeat (default 5m, or the study's if it is not 1h)"
-	cli.Register(cmd, "cost", g.Costs)
+	cli.Register(cmd, "cost", cli.Words(runner.CostSeconds))
 	cli.Register(cmd, "log-dir", cli.Folders)
 }
 

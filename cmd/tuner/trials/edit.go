@@ -103,16 +103,9 @@ those on studies.`,
 			if len(pairs) == 0 {
 				return cli.Usagef("there is no note; write one as key=value")
 			}
-			c.Attributes = make(study.Attributes)
-			for _, pair := range pairs {
-				key, text, ok := strings.Cut(pair, "=")
-				if _, twice := c.Attributes[key]; twice {
-					return cli.Usagef("the note %s is given twice; leave one out", key)
-				}
-				if !ok || key == "" {
-					return cli.Usagef("%q is not key=value", pair)
-				}
-				c.Attributes[key] = text
+			var err error
+			if c.Attributes, err = cli.ParseAttributes(pairs); err != nil {
+				return err
 			}
 			return g.WithStudy(cmd, args[:1], func(ctx context.Context, svc tuner.Service, name string) error {
 				return svc.SetAttributes(ctx, name, c)

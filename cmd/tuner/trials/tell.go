@@ -164,7 +164,7 @@ func (t *telling) outcome(spec study.Spec, words []string, reasoned bool) (err e
 func newReport(g *cli.Globals) *cobra.Command {
 	var c study.ReportValues
 	var step int64
-	var v verdictFlags
+	var exitCode *bool
 	cmd := &cobra.Command{
 		Use:               "report STUDY TRIAL --step N name=value…",
 		Short:             "Report intermediate values of a running trial",
@@ -193,14 +193,14 @@ does. STUDY and TRIAL can be left out as in tuner tell.`,
 				if err != nil {
 					return err
 				}
-				return v.print(g, cmd, verdict)
+				return printVerdict(g, cmd, verdict, *exitCode)
 			})
 		},
 	}
 	fs := cmd.Flags()
 	fs.Int64Var(&step, "step", 0, "step at which the values were measured")
 	fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
-	v.add(fs)
+	exitCode = exitCodeFlag(fs)
 	fs.StringVar(&c.RequestID, "request-id", "", "`id` that makes it safe to repeat the request")
 	return cmd
 }
@@ -223,13 +223,12 @@ func parseReport(step int64, words []string, spec study.Spec) ([]study.Report, e
 	return []study.Report{r}, nil
 }
 
-type verdictFlags struct{ exitCode bool }
-
-func (v *verdictFlags) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.exitCode, "exit-code", false, "exit code 14 if the trial should stop")
+// exitCodeFlag adds the flag of commands that print a verdict.
+func exitCodeFlag(fs *pflag.FlagSet) *bool {
+	return fs.Bool("exit-code", false, "exit code 14 if the trial should stop")
 }
 
-func (v *verdictFlags) print(g *cli.Globals, cmd *cobra.Command, verdict tuner.Verdict) error {
+func printVerdict(g *cli.Globals, cmd *cobra.Command, verdict tuner.Verdict, exitCode bool) error {
 	word, title := "continue", "Continue"
 	if verdict.Stop {
 		word, title = "stop", "Stop"
@@ -237,18 +236,15 @@ func (v *verdictFlags) print(g *cli.Globals, cmd *cobra.Command, verdict tuner.V
 	if verdict.Reason != "" {
 		g.Note(cmd, "%s: %s.", title, verdict.Reason)
 	}
-	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil {
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), word); err != nil || !verdict.Stop || !exitCode {
 		return err
 	}
-	if verdict.Stop && v.exitCode {
-		return cli.Exit(cli.ExitStop, nil)
-	}
-	return nil
+	return cli.Exit(cli.ExitStop, nil)
 }
 
 func newHeartbeat(g *cli.Globals) *cobra.Command {
 	var c study.Heartbeat
-	var v verdictFlags
+	var exitCode *bool
 	cmd := &cobra.Command{
 		Use:               "heartbeat STUDY TRIAL",
 		Short:             "Renew the lease on a running trial",
@@ -276,13 +272,13 @@ now. STUDY and TRIAL can be left out as in tuner tell.`,
 				if err != nil {
 					return err
 				}
-				return v.print(g, cmd, verdict)
+				return printVerdict(g, cmd, verdict, *exitCode)
 			})
 		},
 	}
 	fs := cmd.Flags()
 	fs.IntVar(&c.Epoch, "epoch", 0, "epoch of the trial, as ask printed it (default the current one)")
 	fs.DurationVar(&c.Lease, "lease", 0, "length of the lease from now on (default $TUNER_LEASE in tuner run, else the study's)")
-	v.add(fs)
+	exitCode = exitCodeFlag(fs)
 	return cmd
 }
