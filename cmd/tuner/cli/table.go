@@ -56,7 +56,7 @@ func (t *Table) Row(cells ...string) {
 
 // End writes the rows that are left.
 func (t *Table) End() error {
-	if t.Record && !t.begun && len(t.rows) == 1 && !t.fits(t.widths()) {
+	if t.Record && !t.begun && len(t.rows) == 1 && t.Width > 0 && t.room(t.natural()) < 0 {
 		list := NewTable(t.out, "NAME", "VALUE")
 		list.Width, list.Least = t.Width, map[int]int{0: 12, 1: 12}
 		for i, name := range t.header {
@@ -91,8 +91,10 @@ func (t *Table) color(column int, cell string) string {
 	return ""
 }
 
-// widths are those of the columns. A column that is left out has the width -1.
-func (t *Table) widths() []int {
+const gap = 2 // spaces between columns
+
+// natural are the widths of the columns, or -1 for those that are left out.
+func (t *Table) natural() []int {
 	widths := make([]int, len(t.header))
 	for i, name := range t.header {
 		widths[i] = utf8.RuneCountInString(name)
@@ -106,29 +108,26 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-const gap = 2 // spaces between columns
-
-func (t *Table) fits(widths []int) bool { return t.over(widths) <= 0 }
-
-// over is by how much the columns exceed the width.
-func (t *Table) over(widths []int) int {
-	total := -gap
+// room is what columns leave of the width, which has a limit.
+func (t *Table) room(widths []int) int {
+	room := t.Width + gap
 	for _, n := range widths {
 		if n >= 0 {
-			total += n + gap
+			room -= n + gap
 		}
 	}
-	if t.Width == 0 {
-		return 0
-	}
-	return total - t.Width
+	return room
 }
 
 // fit returns the widths with which the table fits, as far as that can be had.
 func (t *Table) fit() []int {
-	widths := t.widths()
+	natural := t.natural()
+	if t.Width == 0 {
+		return natural
+	}
+	widths := slices.Clone(natural)
 	leave := func(i int) {
-		if !t.begun && widths[i] >= 0 && !t.fits(widths) {
+		if !t.begun && widths[i] >= 0 && t.room(widths) < 0 {
 			t.left, widths[i] = append(t.left, i), -1
 		}
 	}
@@ -137,25 +136,7 @@ func (t *Table) fit() []int {
 			leave(i)
 		}
 	}
-	t.cut(widths)
-	for _, i := range t.Drop {
-		leave(i)
-	}
-	if over := t.over(widths); over < 0 && t.Width > 0 { // cut cells may have room now
-		natural := t.widths()
-		for i := range widths {
-			if widths[i] >= 0 {
-				more := min(natural[i]-widths[i], -over)
-				widths[i], over = widths[i]+more, over+more
-			}
-		}
-	}
-	return widths
-}
-
-// cut makes the widest of the columns narrower that may be cut.
-func (t *Table) cut(widths []int) {
-	for !t.fits(widths) {
+	for t.room(widths) < 0 { // make the widest column narrower that may be cut
 		widest := -1
 		for i, least := range t.Least {
 			least = max(least, utf8.RuneCountInString(t.header[i]))
@@ -164,10 +145,19 @@ func (t *Table) cut(widths []int) {
 			}
 		}
 		if widest < 0 {
-			return
+			break
 		}
 		widths[widest]--
 	}
+	for _, i := range t.Drop {
+		leave(i)
+	}
+	for i, n := range widths { // cut cells may have room now
+		if n >= 0 {
+			widths[i] += max(0, min(natural[i]-n, t.room(widths)))
+		}
+	}
+	return widths
 }
 
 func (t *Table) line(cells []string, widths []int, color func(column int, cell string) string) error {

@@ -181,7 +181,7 @@ func (p *studyPlots) points(plot *figure.Plot, objective int, at func(i int) flo
 func (p *studyPlots) history(objective int) {
 	o := p.objectives[objective]
 	values := p.values[objective]
-	plot := p.plot(p.name("history", objective), "Best so far", figure.Axis{Label: "trial"}, axisOf(o, values))
+	plot := p.plot(p.name("history", objective), "Best so far", figure.Axis{Label: "trial"}, figure.Axis{})
 	p.points(plot, objective, func(i int) float64 { return float64(i) })
 	best := figure.Series{Name: "best so far", Style: figure.Stepped, Color: figure.Best}
 	pruned := figure.Series{Name: "pruned, at its last report", Style: figure.Crosses, Color: figure.Muted}
@@ -207,6 +207,7 @@ func (p *studyPlots) history(objective int) {
 		failed.Y = slices.Repeat([]float64{least}, len(failed.X))
 		plot.Add(failed)
 	}
+	plot.Y = axisOf(o, slices.Concat(values, pruned.Y))
 	plot.Add(pruned).Add(best)
 }
 
@@ -503,7 +504,7 @@ func (p *studyPlots) front() {
 				worst = v
 			}
 		}
-		return upTo(out, o.Direction, sorted, worst, 2*math.Abs(worst-best))
+		return upTo(out, o.Direction, sorted, worst, math.Abs(worst-best))
 	}
 	for j, a := range p.objectives {
 		for k, b := range p.objectives[j+1:] {

@@ -319,9 +319,23 @@ and its finished trials that fit the new space. They do not count for --max-tria
 				return cli.Usagef("there is no search space; give --space FILE or --from STUDY")
 			}
 			return g.With(cmd, cli.MayCreate, func(ctx context.Context, svc tuner.Service) error {
-				c := creation{g: g, cmd: cmd, svc: svc, name: args[0], from: from, skip: skip, requestID: requestID}
-				if err := c.run(ctx, &spec); err != nil {
+				c, source := study.Create{RequestID: requestID, Spec: NewSpec()}, tuner.Study{}
+				if from != "" {
+					var err error
+					if source, err = svc.Study(ctx, from); err != nil {
+						return cli.Explain(ctx, svc, from, err)
+					}
+					seed := c.Spec.Seed
+					c.Spec = source.Spec
+					c.Spec.Seed, c.Spec.Attributes = seed, nil
+				}
+				if err := spec.create(ctx, g, cmd, svc, args[0], c, skip); err != nil {
 					return err
+				}
+				if from != "" {
+					if err := TakeOver(ctx, g, cmd, svc, args[0], source); err != nil {
+						return err
+					}
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), args[0])
 				return err
@@ -338,65 +352,36 @@ and its finished trials that fit the new space. They do not count for --max-tria
 	return cmd
 }
 
-type creation struct {
-	g         *cli.Globals
-	cmd       *cobra.Command
-	svc       tuner.Service
-	name      string
-	from      string
-	skip      bool
-	requestID string
-}
-
-func (c *creation) run(ctx context.Context, flags *specFlags) error {
-	spec, source := NewSpec(), tuner.Study{}
-	if c.from != "" {
-		var err error
-		if source, err = c.svc.Study(ctx, c.from); err != nil {
-			return cli.Explain(ctx, c.svc, c.from, err)
-		}
-		seed := spec.Seed
-		spec = source.Spec
-		spec.Seed, spec.Attributes = seed, nil
+// create creates a study with the flags. With skip it accepts an existing one that agrees with
+// them.
+func (f *specFlags) create(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, name string, c study.Create, skip bool) error {
+	err := f.apply(g, cmd, &c.Spec)
+	if err == nil {
+		err = cli.CheckName(name)
 	}
-	if err := flags.apply(c.g, c.cmd, &spec); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := c.create(ctx, spec, flags); err != nil {
-		return err
-	}
-	if c.from == "" {
-		return nil
-	}
-	return TakeOver(ctx, c.g, c.cmd, c.svc, c.name, source)
-}
-
-// create creates the study. With --skip-if-exists it accepts an existing one that agrees
-// with the flags.
-func (c *creation) create(ctx context.Context, spec study.Spec, flags *specFlags) error {
-	if err := cli.CheckName(c.name); err != nil {
-		return err
-	}
-	_, err := c.svc.CreateStudy(ctx, c.name, study.Create{RequestID: c.requestID, Spec: spec})
+	_, err = svc.CreateStudy(ctx, name, c)
 	switch {
-	case tuner.CodeOf(err) == tuner.AlreadyExists && c.skip:
-		view, err := c.svc.Study(ctx, c.name)
+	case tuner.CodeOf(err) == tuner.AlreadyExists && skip:
+		view, err := svc.Study(ctx, name)
 		if err != nil {
 			return err
 		}
-		if err := flags.agree(c.g, c.cmd, view, func(*study.Spec) {}); err != nil {
+		if err := f.agree(g, cmd, view, func(*study.Spec) {}); err != nil {
 			return err
 		}
-		c.g.Note(c.cmd, "Study %s exists.", c.name)
+		g.Note(cmd, "Study %s exists.", name)
 		return nil
 	case tuner.CodeOf(err) == tuner.AlreadyExists:
 		return fmt.Errorf("%w; --skip-if-exists accepts it as it is", err)
 	case err != nil:
 		return err
 	}
-	c.g.Note(c.cmd, "Created study %s.", c.name)
-	if err := runner.CheckVariables(spec.Space); err != nil {
-		c.g.Note(c.cmd, "Warning: %v. Until then tuner run and -f env refuse this study.", err)
+	g.Note(cmd, "Created study %s.", name)
+	if err := runner.CheckVariables(c.Spec.Space); err != nil {
+		g.Note(cmd, "Warning: %v. Until then tuner run and -f env refuse this study.", err)
 	}
 	return nil
 }

@@ -177,14 +177,12 @@ export function onScheme(/** @type {() => void} */ f, /** @type {AbortSignal} */
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f, { signal });
 }
 
-/** onWidth calls f when the width of an element changes, or also its height, until the signal. */
-export function onWidth(/** @type {Element} */ e, /** @type {() => void} */ f, /** @type {AbortSignal} */ signal, height = false) {
-  const size = () => [e.clientWidth, height ? e.clientHeight : 0];
-  let [width, high] = size();
+/** onWidth calls f when the width of an element changes, until the signal. */
+export function onWidth(/** @type {Element} */ e, /** @type {() => void} */ f, /** @type {AbortSignal} */ signal) {
+  let width = e.clientWidth;
   const o = new ResizeObserver(() => {
-    const [w, hh] = size();
-    if (!w || (Math.abs(w - width) <= 1 && Math.abs(hh - high) <= 1)) return;
-    [width, high] = [w, hh];
+    if (!e.clientWidth || Math.abs(e.clientWidth - width) <= 1) return;
+    width = e.clientWidth;
     f();
   });
   o.observe(e);

@@ -90,7 +90,7 @@ export function front(s, signal) {
     const on = best().map((n) => o.sign * s.values(o.k)[n]);
     const [least, most] = [Math.min(...on), Math.max(...on)];
     const middle = o.sign * sorted[sorted.length >> 1];
-    const end = Math.max(most, middle) + 2 * (Math.max(most, middle) - least);
+    const end = 2 * Math.max(most, middle) - least;
     const kept = sorted.filter((v) => o.sign * v <= end || !on.length);
     return { ...scale(kept, o.sign < 0, undefined, true), left: sorted.length - kept.length };
   });

@@ -8,7 +8,7 @@ import { bestSoFar, trace } from "./lines.js";
 import { board, frame, moments, span, tips } from "./plot.js";
 
 const mostMarks = 4000; // trials up to which each one that failed or was pruned is marked
-const least = 320; // pixels of height
+const height = 320;
 
 /**
  * history draws a study. It reads again from it when update is called.
@@ -31,7 +31,7 @@ export function history(s, signal) {
   let place = (/** @type {number} */ _) => /** @type {number[]|null} */ (null);
   let across = (/** @type {number} */ x) => x; // the value at a pixel
 
-  const chart = board("Best so far", paint, signal, { class: "chart history", tabindex: "0", role: "group", "aria-label": "Best so far. Left and right arrows go from trial to trial, Home and End to the ends, Enter opens the trial.", onkeydown: steer, ondblclick: () => show(null) }, true);
+  const chart = board("Best so far", paint, signal, { class: "chart history", tabindex: "0", role: "group", "aria-label": "Best so far. Left and right arrows go from trial to trial, Home and End to the ends, Enter opens the trial.", onkeydown: steer, ondblclick: () => show(null) });
   tips(chart.box, s, (i) => place(i), (i) => ([cursor, steered] = [i, false]));
   zooms(chart.box, (from, to) => show([across(from), across(to)]));
 
@@ -46,9 +46,11 @@ export function history(s, signal) {
     return s.table.n <= mostMarks && ["failed", "infeasible", "pruned"].includes(state) ? state : "";
   };
 
-  function paint(/** @type {number} */ width, /** @type {number} */ height) {
+  function paint(/** @type {number} */ width) {
     const [values, { sorted }, n] = [s.values(), s.ranked(), s.table.n];
-    const sc = scale(sorted, s.maximize(), log.dataset.set ? log.checked : undefined);
+    const reported = column(s.table, `report/${s.objective().name}`) ?? [];
+    const pruned = [...Array(n > mostMarks ? 0 : n).keys()].filter((i) => mark(i) === "pruned").map((i) => reported[i]).filter(Number.isFinite);
+    const sc = scale(pruned.length ? Float64Array.from([...sorted, ...pruned]).sort() : sorted, s.maximize(), log.dataset.set ? log.checked : undefined);
     log.disabled = !(sorted[0] > 0);
     log.checked = sc.log;
     const time = byTime.value === "time" ? column(s.table, "ended") : null;
@@ -61,7 +63,7 @@ export function history(s, signal) {
     const side = Math.max(0.5, (last - first) * 0.01);
     const [low, high] = zoom ?? [first - side, last + side];
     const x = time ? moments(low, high) : span(low, high, true);
-    const f = frame(chart.canvas, { width, height: Math.max(least, height), x: { title: time ? "end of the trial" : "trial", ticks: x.ticks, whole: true }, y: { title: s.objective().name, ticks: sc.ticks } });
+    const f = frame(chart.canvas, { width, height, x: { title: time ? "end of the trial" : "trial", ticks: x.ticks, whole: true }, y: { title: s.objective().name, ticks: sc.ticks } });
     across = (at) => x.v(f.U(at));
     const { marks, n: broken } = s.breaking;
     const [from, to] = time ? [0, n] : [Math.max(0, Math.floor(low)), Math.min(n, Math.ceil(high) + 1)];
@@ -71,8 +73,7 @@ export function history(s, signal) {
       }, Math.min(to - from, which ? broken : sorted.length), which ? "--muted" : "--accent");
     }
     // Trials that ended without a result: pruned ones at their last report, others at the edge.
-    const reported = column(s.table, `report/${s.objective().name}`);
-    const level = (/** @type {number} */ i) => (values[i] === values[i] ? sc.edge(values[i]) : mark(i) === "pruned" && reported?.[i] === reported?.[i] && reported ? sc.edge(reported[i]) : 0.01);
+    const level = (/** @type {number} */ i) => (values[i] === values[i] ? sc.edge(values[i]) : mark(i) === "pruned" && Number.isFinite(reported[i]) ? sc.edge(reported[i]) : 0.01);
     place = (i) => {
       const u = x.u(X(i));
       return u >= 0 && u <= 1 && (values[i] === values[i] || mark(i)) ? [f.X(u), f.Y(level(i))] : null;

@@ -11,17 +11,16 @@ const shownParameters = 12;
 /**
  * board is a canvas in a box. It is drawn at each width and in each scheme, until the signal.
  * @param {string} label
- * @param {(width: number, height: number) => void} paint
+ * @param {(width: number) => void} paint
  * @param {AbortSignal} signal
  * @param {Record<string, any>} props of the box
- * @param {boolean} tall also at each height
  */
-export function board(label, paint, signal, props = {}, tall = false) {
+export function board(label, paint, signal, props = {}) {
   const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", props.role ? { "aria-hidden": "true" } : { role: "img", "aria-label": label }));
   const box = /** @type {HTMLElement} */ (h("div", { class: "chart", ...props }, canvas));
-  const draw = () => box.isConnected && box.clientWidth >= 50 && paint(box.clientWidth, box.clientHeight);
+  const draw = () => box.isConnected && box.clientWidth >= 50 && paint(box.clientWidth);
   onScheme(draw, signal);
-  onWidth(box, draw, signal, tall);
+  onWidth(box, draw, signal);
   return { box, canvas, draw };
 }
 
