@@ -3,19 +3,21 @@
 //
 // It keeps encoded records like every store. So nothing in it shares memory with its
 // callers, each event passes through the codec, and a search takes as much memory as it
-// would take on disk. An acknowledged commit is visible to all callers and is lost only
-// with the process.
+// would take on disk.
 //
-// Writers exclude each other, also those of different studies, for the time it takes to
-// append to a slice. Encoding and decoding happen outside the lock. Read returns the
+// Calls exclude each other, also those of different studies, for the few microseconds
+// that it takes to encode an event. Decoding happens outside the lock. Read returns the
 // log as it was when the loop began.
 package memory
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -30,12 +32,11 @@ const MaxStudies = 100_000
 type Store struct {
 	maxStudies int
 
-	mu      sync.RWMutex
+	mu      sync.Mutex
 	closed  bool
 	last    store.StudyID // the newest id
 	studies map[store.StudyID]*log
-	names   []string // ascending
-	byName  map[string]store.StudyID
+	names   map[string]store.StudyID
 
 	lastServer store.ServerID
 	servers    map[store.ServerID]store.Server
@@ -43,7 +44,7 @@ type Store struct {
 
 // log is one study. Records are never changed, only appended.
 type log struct {
-	name    string
+	info    store.Info
 	records [][]byte
 	summary []byte // encoded, nil if there is none
 	owner   store.ServerID
@@ -55,9 +56,37 @@ func New() *Store {
 	return &Store{
 		maxStudies: MaxStudies,
 		studies:    make(map[store.StudyID]*log),
-		byName:     make(map[string]store.StudyID),
+		names:      make(map[string]store.StudyID),
 		servers:    make(map[store.ServerID]store.Server),
 	}
+}
+
+// call runs f under the lock, unless the store is closed or the context has ended.
+func call[T any](ctx context.Context, s *Store, f func() (T, error)) (v T, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return v, store.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return v, err
+	}
+	return f()
+}
+
+// change is call for what only changes the store.
+func (s *Store) change(ctx context.Context, f func() error) error {
+	_, err := call(ctx, s, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// log returns the log of a study. The lock is held.
+func (s *Store) log(id store.StudyID) (*log, error) {
+	l, ok := s.studies[id]
+	if !ok {
+		return nil, &store.NotFoundError{Study: id}
+	}
+	return l, nil
 }
 
 // Create implements [store.Store].
@@ -65,120 +94,77 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
 	}
-	var id store.StudyID
-	reserve := func() error {
-		if err := s.creatable(name); err != nil {
-			return err
+	return call(ctx, s, func() (store.Info, error) {
+		if id, taken := s.names[name]; taken {
+			return store.Info{}, &store.ExistsError{Name: name, Study: id}
+		}
+		if len(s.studies) >= s.maxStudies {
+			return store.Info{}, &store.LimitError{What: "studies", Size: len(s.studies) + 1, Limit: s.maxStudies}
 		}
 		s.last++
-		id = s.last
-		return nil
-	}
-	if err := s.change(ctx, reserve); err != nil {
-		return store.Info{}, err
-	}
-	records, err := store.EncodeCommit(id, 0, events)
-	if err != nil {
-		return store.Info{}, err
-	}
-	l := &log{name: name, records: records}
-	err = s.change(ctx, func() error {
-		if err := s.creatable(name); err != nil { // again, because encoding took time
-			return err
+		records, err := store.EncodeCommit(s.last, 0, events)
+		if err != nil {
+			return store.Info{}, err
 		}
-		s.studies[id], s.byName[name] = l, id
-		i, _ := slices.BinarySearch(s.names, name)
-		s.names = slices.Insert(s.names, i, name)
-		return nil
+		info := store.Info{ID: s.last, Name: name, Head: study.Position(len(records))}
+		s.studies[info.ID], s.names[name] = &log{info: info, records: records}, info.ID
+		return info, nil
 	})
-	if err != nil {
-		return store.Info{}, err
-	}
-	return l.info(id), nil
-}
-
-func (s *Store) creatable(name string) error {
-	if id, taken := s.byName[name]; taken {
-		return &store.ExistsError{Name: name, Study: id}
-	}
-	if len(s.studies) >= s.maxStudies {
-		return &store.LimitError{What: "studies", Size: len(s.studies) + 1, Limit: s.maxStudies}
-	}
-	return nil
 }
 
 // Lookup implements [store.Store].
 func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.usable(ctx); err != nil {
-		return store.Info{}, err
-	}
-	id, ok := s.byName[name]
-	if !ok {
-		return store.Info{}, &store.NotFoundError{Name: name}
-	}
-	return s.studies[id].info(id), nil
+	return call(ctx, s, func() (store.Info, error) {
+		id, ok := s.names[name]
+		if !ok {
+			return store.Info{}, &store.NotFoundError{Name: name}
+		}
+		return s.studies[id].info, nil
+	})
 }
 
 // Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	l, err := s.log(ctx, id)
-	if err != nil {
-		return store.Info{}, err
-	}
-	return l.info(id), nil
+	return call(ctx, s, func() (store.Info, error) {
+		l, err := s.log(id)
+		if err != nil {
+			return store.Info{}, err
+		}
+		return l.info, nil
+	})
 }
 
-// List implements [store.Store].
+// List implements [store.Store]. It yields the studies that there are when the loop begins.
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
-	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
-}
-
-// listPage is how many studies List reads under one lock.
-const listPage = 256
-
-func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.usable(ctx); err != nil {
-		return nil, err
-	}
-	i, found := slices.BinarySearch(s.names, after)
-	if found {
-		i++
-	}
-	for _, name := range s.names[i:min(i+listPage, len(s.names))] {
-		id := s.byName[name]
-		infos = append(infos, s.studies[id].info(id))
-	}
-	return infos, nil
+	return store.ListPages(after, s.maxStudies+1, func(after string) ([]store.Info, error) {
+		return call(ctx, s, func() (infos []store.Info, err error) {
+			for _, l := range s.studies {
+				if l.info.Name > after {
+					infos = append(infos, l.info)
+				}
+			}
+			slices.SortFunc(infos, func(a, b store.Info) int { return cmp.Compare(a.Name, b.Name) })
+			return infos, nil
+		})
+	})
 }
 
 // Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
-	return s.remove(ctx, store.Claim{Study: id})
+	return s.DeleteAs(ctx, store.Claim{Study: id})
 }
 
-// remove deletes a study under a claim, or without one if the claim has no server.
-func (s *Store) remove(ctx context.Context, c store.Claim) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := c.Study
-	l, err := s.log(ctx, id)
-	if err == nil {
-		err = s.fence(l, c)
-	}
-	if err != nil {
-		return err
-	}
-	delete(s.studies, id)
-	delete(s.byName, l.name)
-	i, _ := slices.BinarySearch(s.names, l.name)
-	s.names = slices.Delete(s.names, i, i+1)
-	return nil
+// DeleteAs implements [store.Shared]. A claim without a server is none.
+func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error {
+	return s.change(ctx, func() error {
+		l, err := s.claimed(c)
+		if err != nil {
+			return err
+		}
+		delete(s.studies, c.Study)
+		delete(s.names, l.info.Name)
+		return nil
+	})
 }
 
 // Commit implements [store.Store].
@@ -186,46 +172,28 @@ func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Pos
 	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events, summary)
 }
 
-// CommitAs implements [store.Shared].
+// CommitAs implements [store.Shared]. A claim without a server is none.
 func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Position, events []study.Event, summary []byte) error {
-	err := s.change(ctx, func() error { // before the events are encoded
-		_, err := s.at(ctx, c, expected)
-		return err
+	return s.change(ctx, func() error {
+		l, err := s.claimed(c)
+		if err != nil {
+			return err
+		}
+		if l.info.Head != expected {
+			return &store.ConflictError{Study: c.Study, Expected: expected, Actual: l.info.Head}
+		}
+		records, err := store.EncodeCommit(c.Study, expected, events)
+		if err != nil {
+			return err
+		}
+		head := expected + study.Position(len(events))
+		shown, err := store.EncodeSummary(c.Study, head, summary)
+		if err != nil {
+			return err
+		}
+		l.records, l.summary, l.info.Head = append(l.records, records...), shown, head
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	records, err := store.EncodeCommit(c.Study, expected, events)
-	if err != nil {
-		return err
-	}
-	shown, err := store.EncodeSummary(c.Study, expected+study.Position(len(events)), summary)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, err := s.at(ctx, c, expected) // again, because encoding took time
-	if err != nil {
-		return err
-	}
-	l.records, l.summary = append(l.records, records...), shown
-	return nil
-}
-
-// at returns a study's log if its head is the expected one and the claim is in force.
-func (s *Store) at(ctx context.Context, c store.Claim, expected study.Position) (*log, error) {
-	l, err := s.log(ctx, c.Study)
-	if err == nil {
-		err = s.fence(l, c)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if head := l.head(); head != expected {
-		return nil, &store.ConflictError{Study: c.Study, Expected: expected, Actual: head}
-	}
-	return l, nil
 }
 
 // Read implements [store.Store].
@@ -237,59 +205,47 @@ func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position)
 				return nil, nil
 			}
 			read = true
-			return s.tail(ctx, id, next)
+			return call(ctx, s, func() ([][]byte, error) {
+				l, err := s.log(id)
+				if err != nil || next > l.info.Head {
+					return nil, err
+				}
+				return l.records[next-1:], nil
+			})
 		})(yield)
 	}
 }
 
-// tail returns a study's records from a position on. Later changes and a deletion do
-// not affect them.
-func (s *Store) tail(ctx context.Context, id store.StudyID, from study.Position) ([][]byte, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	l, err := s.log(ctx, id)
-	if err != nil || from > l.head() {
-		return nil, err
-	}
-	return l.records[from-1:], nil
-}
-
 // Summaries implements [store.Store].
-func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if err := s.usable(ctx); err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		l := s.studies[id]
-		if l == nil {
-			continue
+func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Summary, error) {
+	return call(ctx, s, func() (list []store.Summary, err error) {
+		for _, id := range ids {
+			l := s.studies[id]
+			if l == nil {
+				continue
+			}
+			if sum, ok := store.DecodeSummary(id, l.info.Head, l.summary, l.records[0]); ok {
+				list = append(list, sum)
+			}
 		}
-		if sum, ok := store.DecodeSummary(id, l.head(), l.summary, l.records[0]); ok {
-			list = append(list, sum)
-		}
-	}
-	return list, nil
+		return list, nil
+	})
 }
 
 // SaveSummaries implements [store.Store].
 func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
-		return err
-	}
-	for _, sum := range list {
-		encoded, err := store.EncodeSummary(sum.Study, sum.Position, sum.Data)
-		if err != nil {
-			return err
+	return s.change(ctx, func() error {
+		for _, sum := range list {
+			encoded, err := store.EncodeSummary(sum.Study, sum.Position, sum.Data)
+			if err != nil {
+				return err
+			}
+			if l := s.studies[sum.Study]; l != nil && l.info.Head == sum.Position {
+				l.summary = encoded
+			}
 		}
-		if l := s.studies[sum.Study]; l != nil && l.head() == sum.Position {
-			l.summary = encoded
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Close implements [store.Store] and forgets all studies.
@@ -297,31 +253,110 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.studies, s.byName, s.names, s.servers = nil, nil, nil, nil
+	s.studies, s.names, s.servers = nil, nil, nil
 	return nil
 }
 
-// usable returns the error of a closed store or an ended context, or nil.
-func (s *Store) usable(ctx context.Context) error {
-	if s.closed {
-		return store.ErrClosed
-	}
-	return ctx.Err()
+// Register implements [store.Shared].
+func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (store.ServerID, error) {
+	return call(ctx, s, func() (store.ServerID, error) {
+		s.lastServer++
+		s.servers[s.lastServer] = store.Server{ID: s.lastServer, Address: address, TTL: ttl}
+		return s.lastServer, nil
+	})
 }
 
-func (s *Store) log(ctx context.Context, id store.StudyID) (*log, error) {
-	if err := s.usable(ctx); err != nil {
+// Renew implements [store.Shared].
+func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
+	return s.change(ctx, func() error {
+		v, there := s.servers[id]
+		if !there {
+			return &store.BuriedError{Server: id}
+		}
+		v.Beat = beat
+		s.servers[id] = v
+		return nil
+	})
+}
+
+// Unregister implements [store.Shared].
+func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
+	return s.change(ctx, func() error {
+		delete(s.servers, id)
+		return nil
+	})
+}
+
+// Servers implements [store.Shared].
+func (s *Store) Servers(ctx context.Context) ([]store.Server, error) {
+	return call(ctx, s, func() ([]store.Server, error) {
+		return slices.SortedFunc(maps.Values(s.servers), func(a, b store.Server) int { return cmp.Compare(a.ID, b.ID) }), nil
+	})
+}
+
+// Bury implements [store.Shared].
+func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error) {
+	return call(ctx, s, func() (bool, error) {
+		if now, there := s.servers[v.ID]; there && now != v {
+			return false, nil
+		}
+		delete(s.servers, v.ID)
+		return true, nil
+	})
+}
+
+// Owner implements [store.Shared].
+func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
+	return call(ctx, s, func() (store.Server, error) {
+		l, err := s.log(id)
+		if err != nil {
+			return store.Server{}, err
+		}
+		return s.servers[l.owner], nil
+	})
+}
+
+// Claim implements [store.Shared].
+func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {
+	return call(ctx, s, func() (store.Claim, error) {
+		l, err := s.log(id)
+		if err != nil {
+			return store.Claim{}, err
+		}
+		if v, there := s.servers[l.owner]; there && l.owner != by {
+			return store.Claim{}, &store.FencedError{Study: id, Server: v}
+		}
+		l.owner, l.epoch = by, l.epoch+1
+		return store.Claim{Study: id, Server: by, Epoch: l.epoch}, nil
+	})
+}
+
+// Release implements [store.Shared].
+func (s *Store) Release(ctx context.Context, c store.Claim) error {
+	return s.change(ctx, func() error {
+		if l := s.studies[c.Study]; l != nil && l.owner == c.Server && l.epoch == c.Epoch {
+			l.owner = 0
+		}
+		return nil
+	})
+}
+
+// claimed returns the log of a study if the claim on it is in force. A claim without a
+// server frees a study whose server is gone. The lock is held.
+func (s *Store) claimed(c store.Claim) (*log, error) {
+	l, err := s.log(c.Study)
+	if err != nil {
 		return nil, err
 	}
-	l, ok := s.studies[id]
-	if !ok {
-		return nil, &store.NotFoundError{Study: id}
+	owner, there := s.servers[l.owner]
+	if c.Server == 0 && !there {
+		if l.owner != 0 {
+			l.owner, l.epoch = 0, l.epoch+1
+		}
+		return l, nil
+	}
+	if l.owner != c.Server || l.epoch != c.Epoch {
+		return nil, &store.FencedError{Study: c.Study, Server: owner}
 	}
 	return l, nil
-}
-
-func (l *log) head() study.Position { return study.Position(len(l.records)) }
-
-func (l *log) info(id store.StudyID) store.Info {
-	return store.Info{ID: id, Name: l.name, Head: l.head()}
 }
