@@ -23,7 +23,7 @@ func NewCopies(weights []float64, n int) *Copies {
 		return &Copies{n: n}
 	}
 	c := &Copies{ends: make([]float64, len(weights))}
-	largest, whole, counted := slices.Max(weights), true, 0
+	whole, counted := true, 0
 	for _, s := range weights {
 		whole = whole && s == math.Trunc(s)
 		if s > 0 {
@@ -37,14 +37,12 @@ func NewCopies(weights []float64, n int) *Copies {
 		}
 		return sum
 	}
-	if whole {
-		if sum := sums(1); sum <= mostCopies {
-			c.n = int(sum)
-			return c
-		}
+	if sum := sums(1); whole && sum <= mostCopies {
+		c.n = int(sum)
+		return c
 	}
 	c.n = counted
-	scale := float64(counted) / sums(largest) // the sum of the weights may overflow
+	scale := float64(counted) / sums(slices.Max(weights)) // the sum of the weights may overflow
 	for i := range c.ends {
 		c.ends[i] *= scale
 	}

@@ -62,9 +62,8 @@ const (
 // EncodingOptions say how a table becomes numbers. The zero EncodingOptions scale
 // inputs and targets and refuse missing and unknown values.
 type EncodingOptions struct {
-	// Task is the task. If empty, it is classification when the target is a category,
-	// has two whole values or is called a label by the format. Otherwise it is
-	// regression.
+	// Task is, if empty, classification when the target is a category, has two whole values
+	// or is called a label by the format. Otherwise it is regression.
 	Task Task
 	// Missing and Unknown say how to treat such inputs.
 	Missing Missing
@@ -79,19 +78,12 @@ type EncodingOptions struct {
 
 // Check returns an error for an option with an undefined value.
 func (o *EncodingOptions) Check() error {
-	switch o.Missing {
-	case MissingError, FillMean, FillMedian, FillMostFrequent:
-	default:
+	switch {
+	case !slices.Contains([]Missing{MissingError, FillMean, FillMedian, FillMostFrequent}, o.Missing):
 		return fmt.Errorf("dataset: unknown way %q to treat missing values; use mean, median, most frequent, or empty for an error", o.Missing)
-	}
-	switch o.Unknown {
-	case UnknownError, UnknownZero:
-	default:
+	case o.Unknown != UnknownError && o.Unknown != UnknownZero:
 		return fmt.Errorf("dataset: unknown way %q to treat unknown categories; use zero, or empty for an error", o.Unknown)
-	}
-	switch o.Task {
-	case "", Regression, Classification, Unlabelled:
-	default:
+	case !slices.Contains([]Task{"", Regression, Classification, Unlabelled}, o.Task):
 		return fmt.Errorf("dataset: unknown task %q; use regression, classification or unlabelled", o.Task)
 	}
 	return nil
@@ -102,15 +94,14 @@ func (o *EncodingOptions) Check() error {
 //
 //   - A number, a time or a truth value becomes its z-score (x − Center)/Scale, with the
 //     mean and the standard deviation (divisor n) of the training rows.
-//   - A categorical input becomes one coordinate per level, 1 for the level of
-//     the row and 0 for the others, not scaled.
+//   - A categorical input becomes one coordinate per level, 1 for that of the row, else 0.
 //   - An input that is constant over the training rows is dropped.
-//   - Sparse inputs are divided by their standard deviations but not centred, so
-//     that zeros stay zeros. None is dropped, and a constant one has scale 1.
+//   - Sparse inputs are divided by their standard deviations, not centred and not dropped.
+//     A constant one has scale 1.
 //   - A regression target becomes (y − Center)/Scale.
-//   - Two classes become one output, −1 for the first and +1 for the second.
-//     C > 2 classes become C outputs, +1 for the class of the row and −1 for the
-//     others. Classes are sorted, numbers by value.
+//   - Two classes become one output, −1 for the first and +1 for the second. C > 2 classes
+//     become C outputs, +1 for the class of the row and −1 for the others. Classes are sorted,
+//     numbers by value.
 //
 // An Encoding keeps its numbers to the bit in JSON. It is immutable and safe for
 // concurrent use.
@@ -238,16 +229,13 @@ func (e *Encoding) Outputs() int {
 // is nil for sparse inputs.
 func (e *Encoding) InputNames() []string {
 	var names []string
-	for i := range e.Inputs {
-		in := &e.Inputs[i]
-		switch {
-		case in.Dropped:
-		case in.Kind == Categorical:
+	for _, in := range e.Inputs {
+		if !in.Dropped && in.Kind != Categorical {
+			names = append(names, in.Name)
+		} else if !in.Dropped {
 			for _, l := range in.Levels {
 				names = append(names, in.Name+"="+l)
 			}
-		default:
-			names = append(names, in.Name)
 		}
 	}
 	return names
@@ -295,30 +283,22 @@ func (e *Encoding) Decode(out []float64) {
 // Class returns the index into Classes for the outputs of a model for one row, of
 // length c. It is the first of the largest outputs. With two classes it is the second
 // if the output is positive.
-func (e *Encoding) Class(out []float64) int { return classOf(out) }
+func (e *Encoding) Class(out []float64) int { return Classes(out, len(out))[0] }
 
-func classOf(out []float64) int {
-	if len(out) == 1 {
-		if out[0] > 0 {
-			return 1
-		}
-		return 0
-	}
-	best := 0
-	for k, v := range out {
-		if v > out[best] {
-			best = k
-		}
-	}
-	return best
-}
-
-// Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding]
-// does. Stratified splits need it.
+// Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding] does.
 func Classes(y []float64, c int) []int {
-	out := make([]int, len(y)/c)
-	for i := range out {
-		out[i] = classOf(y[i*c : (i+1)*c])
+	out := make([]int, 0, len(y)/c)
+	for row := range slices.Chunk(y, c) {
+		best := 0
+		for k, v := range row {
+			if v > row[best] {
+				best = k
+			}
+		}
+		if c == 1 && row[0] > 0 {
+			best = 1
+		}
+		out = append(out, best)
 	}
 	return out
 }

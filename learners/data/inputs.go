@@ -18,10 +18,7 @@ type inputsOnly struct {
 // OpenInputs starts a pass over the inputs of src.
 func OpenInputs(ctx context.Context, src Source) (kernel.Cursor, error) {
 	pairs, err := src.OpenPairs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &inputsOnly{pairs: pairs}, nil
+	return &inputsOnly{pairs: pairs}, err
 }
 
 func (c *inputsOnly) Next(ctx context.Context, max int, reuse kernel.Rows) (kernel.Rows, error) {

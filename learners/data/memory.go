@@ -122,12 +122,12 @@ func Load(ctx context.Context, src Source) (*Memory, error) {
 
 // Targets returns Y, n×c row-major. It reads src once unless src is in memory. The
 // caller must not change the result.
-func Targets(ctx context.Context, src Source) ([]float64, error) {
+func Targets(ctx context.Context, src Source) (y []float64, err error) {
 	if m, ok := src.(*Memory); ok {
 		return m.y, nil
 	}
-	y := make([]float64, 0, src.Len()*src.Outputs())
-	err := each(ctx, src, true, func(b *Block) error {
+	y = make([]float64, 0, src.Len()*src.Outputs())
+	err = each(ctx, src, true, func(b *Block) error {
 		y = append(y, b.Y...)
 		return nil
 	})

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,37 +16,36 @@ import (
 // no part may be empty. If classes is not nil, row i has the class classes[i] ≥ 0, and each
 // part has about the same shares of classes. Equal arguments always give equal parts.
 func Split(n int, classes []int, seed uint64, shares ...float64) ([][]int, error) {
-	sum := 0.0
+	whole := 0.0
 	for _, s := range shares {
 		if !(s > 0) {
 			return nil, fmt.Errorf("dataset: a share of %v, want > 0", s)
 		}
-		sum += s
+		whole += s
 	}
-	if math.Abs(sum-1) > 1e-9 {
-		return nil, fmt.Errorf("dataset: the shares %v sum to %v, want 1", shares, sum)
+	if math.Abs(whole-1) > 1e-9 {
+		return nil, fmt.Errorf("dataset: the shares %v sum to %v, want 1", shares, whole)
 	}
 	order, err := deal(n, classes, seed)
 	if err != nil {
 		return nil, err
 	}
 	parts := make([][]int, len(shares))
-	for k, start := 0, 0.0; k < len(shares); k++ {
-		end := start + shares[k]
-		lo, hi := cutAt(n, start), cutAt(n, end)
+	lo, sum := 0, 0.0
+	for k, share := range shares {
+		sum += share
+		hi := min(n, int(math.Round(sum*float64(n))))
 		if k == len(shares)-1 {
 			hi = n
 		}
 		if lo >= hi {
-			return nil, fmt.Errorf("dataset: of %s a share of %v has none; give more rows, or no share for validation and test", countRows(n), shares[k])
+			return nil, fmt.Errorf("dataset: of %s a share of %v has none; give more rows, or no share for validation and test", countRows(n), share)
 		}
 		parts[k] = order.pick(lo, hi)
-		start = end
+		lo = hi
 	}
 	return parts, nil
 }
-
-func cutAt(n int, share float64) int { return min(n, int(math.Round(share*float64(n)))) }
 
 // Fold is one of k ways to hold out part of the rows. The indices increase.
 type Fold struct{ Train, Test []int }
@@ -112,15 +112,7 @@ func deal(n int, classes []int, seed uint64) (dealt, error) {
 		place[i] = (float64(seen[c]) + 0.5) / float64(sizes[c])
 		seen[c]++
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		switch {
-		case place[a] < place[b]:
-			return -1
-		case place[a] > place[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(place[a], place[b]) })
 	return order, nil
 }
 

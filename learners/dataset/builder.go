@@ -102,28 +102,27 @@ func (b *builder) token(c int, s []byte) error {
 		}
 	}
 	v, err := b.parse(s)
-	if err == nil {
+	numeric := col.model && col.kind == data.Numeric
+	switch {
+	case err == nil:
 		if col.target {
 			col.addLabel(v, s)
 		}
 		return b.number(c, v)
-	}
-	if err == errTooLarge || isInfinity(s) {
-		if err != errTooLarge {
-			err = fmt.Errorf("is infinite; name it in Missing if it stands for a missing value")
-		}
+	case err == errTooLarge:
 		return b.fault(c, excerpt(s)+" "+err.Error())
+	case isInfinity(s):
+		return b.fault(c, excerpt(s)+" is infinite; name it in Missing if it stands for a missing value")
+	case !numeric:
+		return b.text(c, s)
 	}
-	if col.model && col.kind == data.Numeric {
-		if v, ok := truth(s); ok {
-			return b.number(c, v)
-		}
-		if decoratedNumber.Match(s) {
-			return b.fault(c, b.unread(string(s)))
-		}
-		return b.fault(c, excerpt(s)+" is not a number, and the model has numbers in this column; name it in Missing if it stands for a missing value")
+	if v, ok := truth(s); ok {
+		return b.number(c, v)
 	}
-	return b.text(c, s)
+	if decoratedNumber.Match(s) {
+		return b.fault(c, b.unread(string(s)))
+	}
+	return b.fault(c, excerpt(s)+" is not a number, and the model has numbers in this column; name it in Missing if it stands for a missing value")
 }
 
 // parse reads a number with a decimal point, or with a decimal comma where the file has them.
@@ -171,57 +170,59 @@ func (b *builder) text(c int, s []byte) error {
 	return nil
 }
 
+// value adds a number that has a text of its own, which it is as a category.
+func (b *builder) value(c int, v float64, text func() []byte) error {
+	col := &b.cols[c]
+	if col.kind == data.Categorical {
+		return b.text(c, text())
+	}
+	if col.keep {
+		b.hold(c, text())
+	}
+	return b.number(c, v)
+}
+
 // integer adds an integer to column c. As a category it keeps all its digits.
 func integer[T int64 | uint64](b *builder, c int, v T) error {
-	col := &b.cols[c]
-	if col.keep {
-		b.hold(c, fmt.Append(nil, v))
-	}
-	if col.kind == data.Categorical {
-		return b.text(c, fmt.Append(nil, v))
-	}
-	col.odd = col.odd || col.target && math.Abs(float64(v)) >= 1<<53
-	return b.number(c, float64(v))
+	b.cols[c].odd = b.cols[c].odd || b.cols[c].target && math.Abs(float64(v)) >= 1<<53
+	return b.value(c, float64(v), func() []byte { return fmt.Append(nil, v) })
 }
 
 // truth adds a truth value to column c.
 func (b *builder) truth(c int, v bool) error {
-	if b.cols[c].keep {
-		b.hold(c, strconv.AppendBool(nil, v))
+	number := 0.0
+	if v {
+		number = 1
 	}
-	if b.cols[c].kind == data.Categorical {
-		return b.text(c, strconv.AppendBool(nil, v))
-	} else if v {
-		return b.number(c, 1)
-	}
-	return b.number(c, 0)
+	return b.value(c, number, func() []byte { return strconv.AppendBool(nil, v) })
 }
 
-// time adds a time to column c, in seconds. As a category it is a text, and no weight.
+// time adds a time to column c, in seconds. It is no weight.
 func (b *builder) time(c int, v float64) error {
-	if b.cols[c].keep {
-		b.hold(c, []byte(timeText(v)))
-	}
-	if b.cols[c].kind == data.Categorical || b.cols[c].weights {
+	if b.cols[c].weights {
 		return b.text(c, []byte(timeText(v)))
 	}
-	return b.number(c, v)
+	return b.value(c, v, func() []byte { return []byte(timeText(v)) })
 }
 
 // number adds a number to column c, where NaN means missing.
 func (b *builder) number(c int, v float64) error {
 	col := &b.cols[c]
-	if col.keep && !math.IsNaN(v) {
+	if v != v {
+		return b.none(c)
+	}
+	if col.keep {
 		b.hold(c, []byte(formatNumber(v)))
 	}
 	switch {
 	case col.dropped:
 		return nil
+	case col.weights && (v < 0 || v-v != 0):
+		return b.fault(c, fmt.Sprintf("the weight of the row is %g; weights are finite numbers ≥ 0", v))
 	case col.weights:
-		return b.weigh(c, v)
-	case math.IsNaN(v):
-		return b.none(c)
-	case math.IsInf(v, 0):
+		b.weights = append(b.weights, v)
+		return nil
+	case v-v != 0:
 		return b.fault(c, "the value is infinite; write a finite or a missing one, or drop the column")
 	case col.kind == data.Categorical:
 		return b.text(c, []byte(formatNumber(v)))
@@ -243,18 +244,6 @@ func (b *builder) none(c int) error {
 	}
 	b.cols[c].addMissing(b.rows+1, b.line)
 	b.row[b.slot[c]] = math.NaN()
-	return nil
-}
-
-// weigh adds the weight of the row, in column c.
-func (b *builder) weigh(c int, v float64) error {
-	switch {
-	case math.IsNaN(v):
-		return b.none(c)
-	case !(v >= 0) || math.IsInf(v, 0):
-		return b.fault(c, fmt.Sprintf("the weight of the row is %g; weights are finite numbers ≥ 0", v))
-	}
-	b.weights = append(b.weights, v)
 	return nil
 }
 
@@ -295,12 +284,4 @@ func (p parts) at(row int) (file string, within int) {
 }
 
 // trim removes spaces and tabs at both ends.
-func trim(s []byte) []byte {
-	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
-}
+func trim(s []byte) []byte { return bytes.Trim(s, " \t") }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -134,18 +135,9 @@ func (c *columnBuilder) addNumber(v float64, row, line int) {
 	}
 	c.numbers++
 	c.sum += v
-	if v < c.min {
-		c.min = v
-	} else if v > c.max {
-		c.max = v
-	}
+	c.min, c.max = min(c.min, v), max(c.max, v)
 	c.fraction = c.fraction || v != math.Trunc(v)
-	if c.different < len(c.values) {
-		for _, old := range c.values[:c.different] {
-			if old == v {
-				return
-			}
-		}
+	if c.different < len(c.values) && !slices.Contains(c.values[:c.different], v) {
 		c.values[c.different] = v
 		c.different++
 	}
@@ -160,24 +152,21 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	if c.overflow {
 		return 0, nil
 	}
-	if code, ok := c.codes[string(s)]; ok {
+	code, ok := c.codes[string(s)]
+	switch {
+	case ok:
 		return float64(code), nil
-	}
-	if len(s) > MaxText {
+	case len(s) > MaxText:
 		return 0, fmt.Errorf("a text of %d bytes, the limit is %d", len(s), MaxText)
-	}
-	if !utf8.Valid(s) {
+	case !utf8.Valid(s):
 		return 0, fmt.Errorf("%s is not UTF-8", excerpt(s))
-	}
-	if len(c.levels) == MaxLevels {
+	case len(c.levels) == MaxLevels:
 		c.overflow, c.codes, c.levels = true, nil, nil
 		return 0, nil
-	}
-	if c.codes == nil {
+	case c.codes == nil:
 		c.codes = map[string]int32{}
 	}
-	code := int32(len(c.levels))
-	level := string(s)
+	code, level := int32(len(c.levels)), string(s)
 	c.codes[level] = code
 	c.levels = append(c.levels, level)
 	return float64(code), nil
@@ -380,18 +369,15 @@ func near(name string, names []string) []string {
 
 // find returns the index of the column with this name or position.
 func find(what, name string, names []string) (int, error) {
-	for i, n := range names {
-		if n == name {
-			return i, nil
-		}
+	if i := slices.Index(names, name); i >= 0 {
+		return i, nil
 	}
-	if k, err := strconv.Atoi(name); err == nil {
-		if k < 0 {
-			k += len(names) + 1
-		}
-		if k >= 1 && k <= len(names) {
-			return k - 1, nil
-		}
+	k, err := strconv.Atoi(name)
+	if k < 0 {
+		k += len(names) + 1
+	}
+	if err == nil && k >= 1 && k <= len(names) {
+		return k - 1, nil
 	}
 	return 0, &UnknownColumnError{What: what, Name: name, Near: near(name, names), Have: names}
 }

@@ -13,18 +13,24 @@ import (
 
 // detectFormat detects the format of a file from its first bytes, then from its name.
 func detectFormat(path string, head []byte) (Format, string) {
+	for _, f := range []struct {
+		magic, why string
+		format     Format
+	}{
+		{"\x93NUMPY", "it starts as a NumPy array", NPY},
+		{"PK\x03\x04", "it starts as a zip archive", NPZ},
+		{"PK\x05\x06", "it starts as a zip archive", NPZ},
+		{"PAR1", "it starts with PAR1", Parquet},
+		{chunkMagic, "it starts as a chunk file", Chunks},
+	} {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return f.format, f.why
+		}
+	}
 	switch {
-	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
-		return NPY, "it starts as a NumPy array"
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("PK\x05\x06")):
-		return NPZ, "it starts as a zip archive"
 	case jsonStart.Match(head):
 		return JSON, "it starts with a record of JSON"
-	case bytes.HasPrefix(head, []byte("PAR1")):
-		return Parquet, "it starts with PAR1"
-	case bytes.HasPrefix(head, []byte(chunkMagic)):
-		return Chunks, "it starts as a chunk file"
-	case len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxSize(head[2]) > 0 && head[3] > 0:
+	case len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0 && head[3] > 0:
 		return IDX, "it starts as an IDX file"
 	}
 	name := strings.TrimSuffix(strings.ToLower(path), ".gz")
@@ -47,31 +53,22 @@ func looksLibSVM(head []byte) bool {
 	features := 0
 	for _, line := range firstLines(head, 20) {
 		line, _, _ = bytes.Cut(line, []byte("#"))
-		for i, f := range splitSpace(nil, line) {
-			if i == 0 {
-				continue
-			}
+		for i, f := range bytes.Fields(line) {
 			index, value, ok := bytes.Cut(f, []byte(":"))
-			if !ok || len(index) == 0 || !digits(index) {
+			_, err := parseNumber(value)
+			switch {
+			case i == 0:
+			case !ok || len(index) == 0 || !digits(index) || err != nil:
 				return false
+			default:
+				features++
 			}
-			if _, err := parseNumber(value); err != nil {
-				return false
-			}
-			features++
 		}
 	}
 	return features > 0
 }
 
-func digits(s []byte) bool {
-	for _, c := range s {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
-}
+func digits(s []byte) bool { return len(bytes.Trim(s, "0123456789")) == 0 }
 
 // headOf returns the start of a file, without a last line that it does not hold all of.
 func headOf(r *bufio.Reader) []byte {
@@ -126,16 +123,14 @@ func sampleRecords(head []byte, delim byte, max int) [][]string {
 // chosen. Of equals, a comma comes first and white space last. A comma is none if it is
 // decimal, which it also is where another delimiter cuts lines into numbers.
 func detectDelimiter(head []byte, comma bool) (byte, string) {
+	delimiters := []byte{',', '\t', ';', '|', Whitespace}
 	best, most := byte(','), 1
 	comma = comma || slices.ContainsFunc([]byte(";\t|"), func(delim byte) bool {
 		return sampleWidth(head, delim, 20) > 1 && allNumbers(sampleRecords(head, delim, 20))
 	})
-	for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
+	for _, delim := range delimiters {
 		fields := sampleWidth(head, delim, 20)
-		if comma && delim == ',' {
-			continue
-		}
-		if fields > most && (delim != Whitespace || most == 1) {
+		if fields > most && (delim != Whitespace || most == 1) && !(comma && delim == ',') {
 			best, most = delim, fields
 		}
 	}
@@ -145,19 +140,18 @@ func detectDelimiter(head []byte, comma bool) (byte, string) {
 	// No delimiter does. With the commonest one the error can name the bad row, as with one that
 	// cuts all lines but the first, where rows have names and the header has none for them.
 	lines := firstLines(head, 20)
-	if len(lines) > 1 {
-		for _, delim := range []byte{',', '\t', ';', '|', Whitespace} {
-			if n := sampleWidth(bytes.Join(lines[1:], []byte("\n")), delim, 20); n > 2 && sampleWidth(lines[0], delim, 1) == n-1 {
-				return delim, "it cuts each of the first lines but the first into " + count(n, "field")
-			}
+	for _, delim := range delimiters {
+		if len(lines) < 2 {
+			break
+		}
+		if n := sampleWidth(bytes.Join(lines[1:], []byte("\n")), delim, 20); n > 2 && sampleWidth(lines[0], delim, 1) == n-1 {
+			return delim, "it cuts each of the first lines but the first into " + count(n, "field")
 		}
 	}
-	for _, delim := range []byte{',', '\t', ';', '|'} {
+	for _, delim := range delimiters[:4] {
 		hits := 0
 		for _, l := range lines {
-			if bytes.IndexByte(l, delim) >= 0 {
-				hits++
-			}
+			hits += min(1, bytes.Count(l, []byte{delim}))
 		}
 		if 2*hits > len(lines) {
 			return delim, "it occurs in most of the first lines"

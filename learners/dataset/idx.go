@@ -17,8 +17,6 @@ var idxTypes = map[byte]scalar{
 	0x0e: {'f', 8, true},
 }
 
-func idxSize(code byte) int { return idxTypes[code].size }
-
 // openIDX reads the header of an IDX file. It has two zero bytes, the type, the number
 // of dimensions, and the dimensions as big-endian 32-bit numbers. The first dimension
 // counts rows, and the others are flattened into one row. One byte a row means class

@@ -25,14 +25,11 @@ type jsonReader struct {
 	late  error        // that ended them
 }
 
+// jsonRecord has the texts of a record by its keys, in their order.
 type jsonRecord struct {
 	line  int // of its start
-	cells []jsonCell
-}
-
-type jsonCell struct {
-	name  string
-	value any
+	names []string
+	texts [][]byte // nil for null
 }
 
 func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
@@ -58,13 +55,10 @@ func openJSON(file string, r *bufio.Reader) (*jsonReader, error) {
 		return nil, j.fault(j.late)
 	}
 	var err error
-	for _, c := range j.ahead[0].cells {
-		j.names = append(j.names, c.name)
+	if n := len(j.ahead[0].names); n > MaxColumns {
+		return nil, &FileError{File: file, Reason: fmt.Sprintf("it has %d columns, the limit is %d", n, MaxColumns)}
 	}
-	if len(j.names) > MaxColumns {
-		return nil, &FileError{File: file, Reason: fmt.Sprintf("it has %d columns, the limit is %d", len(j.names), MaxColumns)}
-	}
-	if j.names, err = checkNames(j.names); err != nil {
+	if j.names, err = checkNames(j.ahead[0].names); err != nil {
 		return nil, &FileError{File: file, Reason: "its columns cannot be used", Err: err}
 	}
 	return j, nil
@@ -129,7 +123,11 @@ func (j *jsonReader) record() (out jsonRecord, err error) {
 		if _, nested := value.(json.Delim); nested {
 			return out, fmt.Errorf("the value of %q is nested; only numbers, texts, true, false and null can be read; pandas writes them by to_json(orient=\"records\")", name)
 		}
-		out.cells = append(out.cells, jsonCell{name.(string), value})
+		var text []byte
+		if value != nil {
+			text = fmt.Append(nil, value)
+		}
+		out.names, out.texts = append(out.names, name.(string)), append(out.texts, text)
 	}
 	_, err = j.d.Token()
 	return out, noEOF(err)
@@ -148,20 +146,11 @@ func (j *jsonReader) columns() ([]string, int) { return j.names, len(j.names) }
 func (j *jsonReader) describe(at int, _ *columnBuilder) (texts [][]byte) {
 	texts = [][]byte{}
 	for _, record := range j.ahead {
-		for _, c := range record.cells {
-			if c.name == j.names[at] {
-				texts = append(texts, jsonText(c.value))
-			}
+		if i := slices.Index(record.names, j.names[at]); i >= 0 {
+			texts = append(texts, record.texts[i])
 		}
 	}
 	return texts
-}
-
-func jsonText(v any) []byte {
-	if v == nil {
-		return nil
-	}
-	return fmt.Append(nil, v)
 }
 
 func (j *jsonReader) next(b *builder, col0 int) error {
@@ -178,15 +167,16 @@ func (j *jsonReader) next(b *builder, col0 int) error {
 		return j.fault(err)
 	}
 	b.file, b.line, b.comma, b.open = j.file, record.line, false, false
-	values := make(map[string]any, len(record.cells))
-	for _, c := range record.cells {
-		if !slices.Contains(j.names, c.name) {
-			return &data.CellError{File: j.file, Row: b.next(), Line: record.line, Reason: fmt.Sprintf("the key %q is not in the first record", c.name)}
+	cells := make([][]byte, len(j.names))
+	for i, name := range record.names {
+		c := slices.Index(j.names, name)
+		if c < 0 {
+			return &data.CellError{File: j.file, Row: b.next(), Line: record.line, Reason: fmt.Sprintf("the key %q is not in the first record", name)}
 		}
-		values[c.name] = c.value
+		cells[c] = record.texts[i]
 	}
-	for c, name := range j.names {
-		if err := b.token(col0+c, jsonText(values[name])); err != nil {
+	for c, text := range cells {
+		if err := b.token(col0+c, text); err != nil {
 			return err
 		}
 	}

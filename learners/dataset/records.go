@@ -36,72 +36,52 @@ func (d *records) read() ([][]byte, error) {
 			continue
 		}
 		d.fields = d.fields[:0]
-		switch {
-		case bytes.IndexByte(line, '"') >= 0:
+		if bytes.IndexByte(line, '"') >= 0 {
 			err = d.splitQuoted(line)
-		case d.delim == Whitespace:
-			d.fields = splitSpace(d.fields, line)
-		default:
-			d.fields = splitByte(d.fields, line, d.delim)
+			return d.fields, err
 		}
-		return d.fields, err
+		for more := true; more; {
+			var field []byte
+			if field, line, more = d.cut(line); more || d.delim != Whitespace || len(field) > 0 {
+				d.fields = append(d.fields, field)
+			}
+		}
+		return d.fields, nil
 	}
+}
+
+// cut cuts the next field off a line.
+func (d *records) cut(line []byte) (field, rest []byte, more bool) {
+	if d.delim != Whitespace {
+		return bytes.Cut(line, []byte{d.delim})
+	}
+	line = trim(line)
+	i := bytes.IndexAny(line, " \t")
+	if i < 0 {
+		return line, nil, false
+	}
+	return line[:i], line[i+1:], true
 }
 
 // readLine returns the next line without its end.
 func (d *records) readLine() ([]byte, error) {
 	line, err := d.r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		d.long = append(d.long[:0], line...)
-		for errors.Is(err, bufio.ErrBufferFull) {
-			if len(d.long) > MaxLine {
-				return nil, fmt.Errorf("line %d is longer than %d bytes", d.next+1, MaxLine)
-			}
-			line, err = d.r.ReadSlice('\n')
-			d.long = append(d.long, line...)
+	for d.long = d.long[:0]; errors.Is(err, bufio.ErrBufferFull); {
+		if len(d.long) > MaxLine {
+			return nil, fmt.Errorf("line %d is longer than %d bytes", d.next+1, MaxLine)
 		}
+		d.long = append(d.long, line...)
+		line, err = d.r.ReadSlice('\n')
+	}
+	if len(d.long) > 0 {
+		d.long = append(d.long, line...)
 		line = d.long
 	}
 	if err != nil && (err != io.EOF || len(line) == 0) {
 		return nil, err
 	}
 	d.next++
-	if n := len(line); line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line, nil
-}
-
-func splitByte(fields [][]byte, line []byte, delim byte) [][]byte {
-	for {
-		i := bytes.IndexByte(line, delim)
-		if i < 0 {
-			return append(fields, line)
-		}
-		fields = append(fields, line[:i])
-		line = line[i+1:]
-	}
-}
-
-func splitSpace(fields [][]byte, line []byte) [][]byte {
-	start := -1
-	for i, c := range line {
-		space := c == ' ' || c == '\t'
-		switch {
-		case !space && start < 0:
-			start = i
-		case space && start >= 0:
-			fields = append(fields, line[start:i])
-			start = -1
-		}
-	}
-	if start >= 0 {
-		fields = append(fields, line[start:])
-	}
-	return fields
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
 }
 
 // splitQuoted splits a record with quotes. It reads more lines while a quote is open.
@@ -163,7 +143,7 @@ func (d *records) unquote(line []byte) ([]byte, error) {
 		d.quoted = append(d.quoted, line[:i]...)
 		line = line[i+1:]
 		switch {
-		case len(line) == 0 || d.cuts(line[0]):
+		case len(line) == 0 || line[0] == d.delim || d.delim == Whitespace && line[0] == '\t':
 			return line, nil
 		case line[0] == '"':
 			d.quoted = append(d.quoted, '"')
@@ -172,16 +152,4 @@ func (d *records) unquote(line []byte) ([]byte, error) {
 			return nil, fmt.Errorf("line %d: %s after a closing quote", d.next, excerpt(line))
 		}
 	}
-}
-
-// cuts tells whether a character ends a field.
-func (d *records) cuts(c byte) bool { return c == d.delim || d.delim == Whitespace && c == '\t' }
-
-func (d *records) cut(line []byte) (field, rest []byte, more bool) {
-	for i, c := range line {
-		if d.cuts(c) {
-			return line[:i], line[i+1:], true
-		}
-	}
-	return line, nil, false
 }

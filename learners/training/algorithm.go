@@ -3,9 +3,9 @@ package training
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
+	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/learners"
 )
 
@@ -16,8 +16,8 @@ type Algorithm struct {
 	// About gives its cost, when to use it and its source.
 	About      string
 	Parameters []Parameter
-	// build makes an estimator from checked values.
-	build func(r reader, p Problem) (learners.Estimator, error)
+	// build makes an estimator from checked values. The kernel is nil for a linear model.
+	build func(r reader, k kernel.Kernel, p Problem) (learners.Estimator, error)
 }
 
 // Algorithms returns all algorithms, the most useful first.
@@ -44,11 +44,19 @@ func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
 	if err := a.Check(v); err != nil {
 		return nil, err
 	}
-	e, err := a.build(reader{a, v}, p)
+	r := reader{a, v}
+	var k kernel.Kernel
+	if r.text("kernel") != linearModel {
+		var err error
+		if k, err = r.kernel(p); err != nil {
+			return nil, err
+		}
+	}
+	e, err := a.build(r, k, p)
 	if err != nil {
 		return nil, err
 	}
-	if e, err = (reader{a, v}).withLoss(e, p); err != nil {
+	if e, err = r.withLoss(e, p); err != nil {
 		return nil, err
 	}
 	return e, e.Validate()
@@ -62,15 +70,4 @@ func (a *Algorithm) Resolve(v Values) Values {
 	}
 	maps.Copy(all, v)
 	return all
-}
-
-// withKernel returns parameters after those of the kernel, which most algorithms have.
-func withKernel(parameters ...Parameter) []Parameter {
-	return slices.Concat([]Parameter{
-		{Name: "kernel", Kind: Choice, Choices: kernels, Default: "gaussian", Doc: "the kernel"},
-		{Name: lengthScaleName, Kind: Lengths, Default: Median, Auto: "learned", Doc: "the length scale, or one for each encoded input as in 0.5,1,2 (auto learns λ and one for each)"},
-		{Name: relevanceName, Kind: Choice, Choices: []string{equalRelevance, learnedRelevance}, Default: equalRelevance, Doc: "relevance of inputs"},
-		{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
-		{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
-	}, parameters)
 }

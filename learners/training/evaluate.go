@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -34,45 +33,28 @@ func (s Score) Why() string {
 	return "the outputs are too large"
 }
 
-// scoreJSON is the form of a score in JSON, whose numbers are finite.
-type scoreJSON struct {
-	Name  string   `json:"name"`
-	Value *float64 `json:"value"` // null if not defined
-}
-
-// MarshalJSON writes null for a value that is not defined.
+// MarshalJSON writes null for a value that is not defined, because numbers in JSON are finite.
 func (s Score) MarshalJSON() ([]byte, error) {
-	j := scoreJSON{Name: s.Name}
+	j := struct {
+		Name  string   `json:"name"`
+		Value *float64 `json:"value"`
+	}{Name: s.Name}
 	if s.Defined() {
 		j.Value = &s.Value
 	}
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads the output of MarshalJSON, where null is NaN.
-func (s *Score) UnmarshalJSON(text []byte) error {
-	var j scoreJSON
-	if err := json.Unmarshal(text, &j); err != nil {
-		return err
-	}
-	*s = Score{j.Name, math.NaN()}
-	if j.Value != nil {
-		s.Value = *j.Value
-	}
-	return nil
-}
-
-// MeasureNamed returns the measure with this name, of outputs in the units of the
-// targets and rows with the weights of s. The empty name means a proper score, which
-// the true probabilities minimise. That is "log-loss" where outputs give probabilities, and
-// "rmse" for other classes and for numbers, or the measure of the loss of s. The Huber loss is in units of encoded targets, as its δ.
+// MeasureNamed returns the measure with this name, of outputs in the units of the targets and
+// rows with the weights of s. The empty name means "log-loss" where outputs give probabilities,
+// and otherwise the measure of the loss of s. The Huber loss is in units of encoded targets.
 func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, learners.Measure, error) {
 	classes := e.Task == data.Classification
 	switch {
 	case name == "" && classes && s.Link != learners.Expected:
 		name = "log-loss"
 	case name == "":
-		name = lossMeasure(s.Loss)
+		name = map[learners.Loss]string{learners.SquaredLoss: "rmse", learners.HuberLoss: huberMeasure, learners.QuantileLoss: "pinball"}[s.Loss]
 	}
 	m := s.Measure(name)
 	if m == nil {
@@ -94,17 +76,6 @@ func MeasureNamed(name string, e *data.Encoding, s learners.Scoring) (string, le
 
 const huberMeasure = "huber"
 
-// lossMeasure returns the name of the measure that minimising a loss minimises.
-func lossMeasure(l learners.Loss) string {
-	switch l {
-	case learners.HuberLoss:
-		return huberMeasure
-	case learners.QuantileLoss:
-		return "pinball"
-	}
-	return "rmse"
-}
-
 // CheckMeasure refuses measures of probabilities for an algorithm whose outputs are not
 // probabilities.
 func (a *Algorithm) CheckMeasure(name string) error {
@@ -114,15 +85,14 @@ func (a *Algorithm) CheckMeasure(name string) error {
 	return nil
 }
 
-// Evaluate measures a model on data of its encoding. For regression it gives R², and
-// the root mean square error and mean absolute error in the units of the targets. For
-// classification it gives the class error, the balanced accuracy and the area under the
-// ROC curve. If the loss gives probabilities, it also gives the logarithmic loss, the
-// Brier score and the expected calibration error. Each of several targets also has
-// its own scores, such as "rmse(u)". Robust losses add their own measure, and quantiles
-// the share of rows below the function. s has the weights of the rows, of which those with the
-// weight 0 are not read, and its link is that of the model. It returns a *learners.DataError for data without
-// targets.
+// Evaluate measures a model on data of its encoding. Regression has rmse and mae in the units
+// of the targets, R², the measure of a robust loss, for quantiles the share of rows below the
+// function, and the scores of each of several targets, such as "rmse(u)". Classification has
+// the class error, the balanced accuracy and the area under the ROC curve, and with
+// probabilities the logarithmic loss, the Brier score and the expected calibration error.
+//
+// s has the weights of the rows, of which those with the weight 0 are not read. It returns a
+// *learners.DataError for data without targets.
 func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.Source, s learners.Scoring) ([]Score, error) {
 	if rows := data.Counted(s.Weights); len(rows) > 0 {
 		var err error
@@ -144,36 +114,42 @@ func Evaluate(ctx context.Context, m learners.Model, e *data.Encoding, src data.
 		return nil, err
 	}
 	s.Link = learners.LinkOf(m)
-	of := func(name string, f, y []float64, c int) float64 { return s.Measure(name)(f, y, c) }
-	if e.Task == data.Classification {
-		scores := []Score{
-			{"class-error", of("class-error", f, y, c)}, {"balanced-accuracy", 1 - of("1-balanced-accuracy", f, y, c)}, {"auc", 1 - of("1-auc", f, y, c)},
-		}
-		if s.Link != learners.Expected {
-			for _, name := range []string{"log-loss", "brier", "calibration-error"} {
-				scores = append(scores, Score{name, of(name, f, y, c)})
+	var scores []Score
+	add := func(suffix string, f, y []float64, c int, names ...string) {
+		for _, name := range names {
+			if m := s.Measure(name); m != nil {
+				scores = append(scores, Score{name + suffix, m(f, y, c)})
+			} else {
+				scores = append(scores, Score{name + suffix, 1 - s.Measure("1-"+name)(f, y, c)})
 			}
+		}
+	}
+	if e.Task == data.Classification {
+		add("", f, y, c, "class-error", "balanced-accuracy", "auc")
+		if s.Link != learners.Expected {
+			add("", f, y, c, "log-loss", "brier", "calibration-error")
 		}
 		return scores, nil
 	}
-	r2 := 1 - of("1-r2", f, y, c) // without units, so that several targets count alike
-	huber := of(huberMeasure, f, y, c)
-	y = slices.Clone(y)
+	add("", f, y, c, "r2", huberMeasure) // without units, so that several targets count alike
+	r2, huber := scores[0], scores[1]
+	y, scores = slices.Clone(y), nil
 	e.Decode(f)
 	e.Decode(y)
-	scores := []Score{{"rmse", of("rmse", f, y, c)}, {"mae", of("mae", f, y, c)}, {"r2", r2}}
+	add("", f, y, c, "rmse", "mae")
+	scores = append(scores, r2)
 	switch s.Loss {
 	case learners.HuberLoss:
-		scores = append(scores, Score{huberMeasure, huber})
+		scores = append(scores, huber)
 	case learners.QuantileLoss:
-		scores = append(scores, Score{"pinball", of("pinball", f, y, c)}, Score{"below", s.Below(f, y, c)})
+		add("", f, y, c, "pinball")
+		scores = append(scores, Score{"below", s.Below(f, y, c)})
 	}
 	if c == 1 {
 		return scores, nil
 	}
 	for j, name := range e.OutputNames() {
-		f, y := column(f, j, c), column(y, j, c)
-		scores = append(scores, Score{"rmse(" + name + ")", of("rmse", f, y, 1)}, Score{"mae(" + name + ")", of("mae", f, y, 1)}, Score{"r2(" + name + ")", 1 - of("1-r2", f, y, 1)})
+		add("("+name+")", column(f, j, c), column(y, j, c), 1, "rmse", "mae", "r2")
 	}
 	return scores, nil
 }

@@ -75,29 +75,29 @@ func (r reader) learns() bool {
 // the learned ones times a factor. With it the median distance of the divided rows has
 // the same ratio to 1 as the median distance of the rows has to σ.
 func (r reader) lengths(p Problem) ([]float64, error) {
-	text := r.text(lengthScaleName)
-	l := p.Learned
+	text, l := r.text(lengthScaleName), p.Learned
+	refused := func(want string) error {
+		return r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), want)
+	}
 	switch {
-	case !r.learns():
-		lengths, err := p.lengths(text)
-		if err != nil {
-			return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), err.Error())
-		}
-		return lengths, nil
-	case l == nil:
+	case r.learns() && l == nil:
 		return nil, r.a.refused(lengthScaleName, Auto, "a call of Learn before, or "+Median)
-	case text == Auto:
+	case r.learns() && text == Auto:
 		return slices.Clone(l.Lengths), nil
-	case strings.Contains(text, ","):
-		return nil, r.a.refused(lengthScaleName, fmt.Sprintf("%d numbers", strings.Count(text, ",")+1), "one number, median or auto where relevance is learned")
+	case r.learns() && strings.Contains(text, ","):
+		return nil, refused("one number, median or auto where relevance is learned")
 	}
-	sigma, err := p.lengths(text)
+	lengths, err := p.lengths(text)
 	if err != nil {
-		return nil, err
+		return nil, refused(err.Error())
 	}
-	lengths := make([]float64, len(l.Lengths))
+	if !r.learns() {
+		return lengths, nil
+	}
+	sigma := lengths[0]
+	lengths = make([]float64, len(l.Lengths))
 	for c, x := range l.Lengths {
-		lengths[c] = x * l.MedianDistance * sigma[0] / p.MedianDistance
+		lengths[c] = x * l.MedianDistance * sigma / p.MedianDistance
 	}
 	return lengths, nil
 }

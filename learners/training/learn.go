@@ -37,11 +37,10 @@ const Effect = 0.02
 // learnFit is a fit of Learn to some rows, which starts from the result of the fit before.
 type learnFit struct{ rows, iterations int }
 
-// learnStart is the number of rows of the first fit.
+// learnStart is the number of rows of the first fit, which learnFits follow. The last one has
+// few iterations, because each takes as long as eight of the one before.
 const learnStart = 250
 
-// learnFits follow the first. The last one has few iterations, because each takes as long as
-// eight of the one before.
 var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
 // learnTolerance is the rise of the log evidence that ends a fit, far within the uncertainty
@@ -49,8 +48,7 @@ var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 const learnTolerance = 0.05
 
 // learnReach is the largest length scale that the second fit starts from, in standard
-// deviations of the input. The evidence is almost flat beyond, where an input that the first
-// fit has missed would stay without effect.
+// deviations of the input. Beyond, the evidence is almost flat.
 const learnReach = 10
 
 // learnInputs is the largest number of inputs of Learn.
@@ -67,20 +65,15 @@ func (e *LearnError) Error() string {
 	return fmt.Sprintf("length scales cannot be learned: %s; %s", e.Reason, e.Remedy)
 }
 
-// Learn fits a length scale for each input and λ to rows of src, by gradients.
-//
-// The objective is the evidence of a Gaussian process with kernel s²k, noise ξ² and
-// λn = ξ²/s². It is differentiable in all length scales and in λ. A fit to 250 rows starts
-// from the median distance. A second fit, to 1000 rows, starts from its result with length
-// scales of at most 10 standard deviations, so that it finds inputs that the first one has
-// missed. A third one, to 2000 rows, starts from the result of that.
+// Learn fits a length scale for each input and λ to rows of src, by gradients of the evidence
+// of a Gaussian process with kernel s²k, noise ξ² and λn = ξ²/s². A fit to 250 rows starts
+// from the median distance. One to 1000 rows starts from its result with length scales of at
+// most 10 standard deviations, so that it finds inputs that the first one has missed, and one
+// to 2000 rows from the result of that. An evaluation on m rows costs O(m³ + m²d).
 //
 // Of several outputs it fits one random combination, in which all classes differ. Rows
-// and combination follow from seed. It costs O(m³ + m²d) for an evaluation on m rows, and
-// the last two fits take up to 30 and 10 iterations.
-//
-// weights are those of the rows of src, or nil. It takes copies of the rows, see
-// [data.Copies]. Ridge is for the rows of p.
+// and combination follow from seed. weights are those of the rows of src, or nil. It takes
+// copies of the rows, see [data.Copies]. Ridge is for the rows of p.
 func Learn(ctx context.Context, kernelName string, src data.Source, weights []float64, p Problem, seed uint64, workers int) (*Learned, error) {
 	switch d := src.Dim(); {
 	case !slices.Contains(learnable, kernelName):

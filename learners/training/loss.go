@@ -2,7 +2,7 @@ package training
 
 import (
 	"encoding/json"
-	"strconv"
+	"slices"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -10,37 +10,16 @@ import (
 	"github.com/bkbtuner/bkb/learners/sgdrf"
 )
 
-// squared is the name of learners.SquaredLoss, which is empty.
-const squared = "squared"
-
-// lossParameters are for algorithms with robust losses.
-var lossParameters = []Parameter{
-	{
-		Name: "loss", Kind: Choice, Default: squared, Choices: []string{squared, string(learners.HuberLoss), string(learners.QuantileLoss)},
-		Doc: "the loss of numbers",
-	},
-	{
-		Name: "delta", Kind: Real, Positive: true, Default: Auto, Auto: "1.345 times the spread of targets",
-		Doc: "the residual from which the Huber loss is linear",
-	},
-	{Name: "quantile", Kind: Real, Positive: true, Default: "0.5", Doc: "the quantile τ of the quantile loss"},
-}
-
 // huberRatio times the standard deviation of normal errors is the usual δ, for an
 // efficiency of 95 % (Huber 1964).
 const huberRatio = 1.345
 
-func (r reader) loss() learners.Loss {
-	if l := r.text("loss"); l != squared {
-		return learners.Loss(l)
-	}
-	return learners.SquaredLoss
-}
+func (r reader) loss() learners.Loss { return word[learners.Loss](r, "loss", squared) }
 
 func (r reader) delta(p Problem) float64 { return r.real("delta", huberRatio*p.Spread) }
 
-// hasLosses reports whether the algorithm has lossParameters.
-func (a *Algorithm) hasLosses() bool { return a.Name == falkonAlgorithm.Name || a.Name == sgdRF.Name }
+// hasLosses reports whether the algorithm has robust losses.
+func (a *Algorithm) hasLosses() bool { return slices.Contains(a.names(), "loss") }
 
 // withLoss returns the estimator e of the squared loss with the loss of the values.
 // FALKON then takes as many Newton steps as it needs, with up to the given number of
@@ -74,7 +53,7 @@ func (a *Algorithm) Scoring(v Values, p Problem) learners.Scoring {
 		return learners.Scoring{Loss: r.loss(), Delta: r.delta(p), Quantile: r.real("quantile", 0)}
 	case a.Name != logFalkon.Name:
 		return learners.Scoring{}
-	case r.multiclass() == falkon.OneVsRest:
+	case r.text("multiclass") == oneVsRest:
 		return learners.Scoring{Link: learners.Logistic}
 	}
 	return learners.Scoring{Link: learners.Softmax}
@@ -89,11 +68,4 @@ func ScoringOf(f *learners.File) learners.Scoring {
 		return learners.Scoring{}
 	}
 	return a.Scoring(v, Problem{})
-}
-
-// setLoss sets δ.
-func (u used) setLoss() {
-	if u.a.hasLosses() && u.auto("delta") {
-		u.v["delta"] = strconv.FormatFloat(u.delta(u.p), 'g', -1, 64)
-	}
 }

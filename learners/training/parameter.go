@@ -92,15 +92,25 @@ func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
 // Estimator checks ranges.
 func (a *Algorithm) Check(v Values) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		i := slices.IndexFunc(a.Parameters, func(p Parameter) bool { return p.Name == name })
-		if i < 0 {
+		p := a.parameter(name)
+		if p.Name == "" {
 			return a.refused(name, v[name], "a name that "+a.Name+" has: "+strings.Join(a.names(), ", "))
 		}
-		if want := a.Parameters[i].refuse(v[name]); want != "" {
+		if want := p.refuse(v[name]); want != "" {
 			return a.refused(name, v[name], want)
 		}
 	}
 	return nil
+}
+
+// parameter returns the one with this name, or one without a name.
+func (a *Algorithm) parameter(name string) Parameter {
+	for _, p := range a.Parameters {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Parameter{}
 }
 
 func (a *Algorithm) names() []string {
@@ -114,42 +124,34 @@ func (a *Algorithm) names() []string {
 // refuse says what a value of p must be, or returns "" if text is one. The estimator
 // checks ranges.
 func (p *Parameter) refuse(text string) string {
-	if text == Auto && p.Auto != "" {
-		return ""
-	}
-	or := ""
-	if p.Auto != "" {
-		or = " or " + Auto
-	}
+	ok, want := true, ""
 	switch p.Kind {
 	case Real:
-		switch x, err := strconv.ParseFloat(text, 64); {
-		case err != nil || math.IsInf(x, 0) || math.IsNaN(x):
-			return "a number" + or
-		case p.Positive && x <= 0:
-			return "> 0" + or
+		x, err := strconv.ParseFloat(text, 64)
+		ok, want = err == nil && x-x == 0, "a number"
+		if ok && p.Positive {
+			ok, want = x > 0, "> 0"
 		}
 	case Lengths:
-		if text == Median {
-			return ""
-		}
-		if _, err := parseLengths(text); err != nil {
-			return "a number > 0, one for each encoded input with commas between, " + Median + or
-		}
+		_, err := parseLengths(text)
+		ok, want = err == nil || text == Median, "a number > 0, one for each encoded input with commas between, "+Median
 	case Count:
 		least := int64(0)
 		if p.Positive {
 			least = 1
 		}
-		if x, err := strconv.ParseInt(text, 10, 64); err != nil || x < least || x > math.MaxInt32 {
-			return fmt.Sprintf("a whole number from %d to %d", least, math.MaxInt32) + or
-		}
+		x, err := strconv.ParseInt(text, 10, 64)
+		ok, want = err == nil && x >= least && x <= math.MaxInt32, fmt.Sprintf("a whole number from %d to %d", least, math.MaxInt32)
 	case Choice:
-		if !slices.Contains(p.Choices, text) {
-			return "one of " + strings.Join(p.Choices, ", ") + or
-		}
+		ok, want = slices.Contains(p.Choices, text), "one of "+strings.Join(p.Choices, ", ")
 	}
-	return ""
+	switch {
+	case ok || text == Auto && p.Auto != "":
+		return ""
+	case p.Auto != "":
+		return want + " or " + Auto
+	}
+	return want
 }
 
 // reader reads checked values of an algorithm.
@@ -158,16 +160,12 @@ type reader struct {
 	v Values
 }
 
-// text returns a value or its default.
+// text returns a value or its default. It is empty if the algorithm has no such parameter.
 func (r reader) text(name string) string {
 	if text, ok := r.v[name]; ok {
 		return text
 	}
-	i := slices.IndexFunc(r.a.Parameters, func(p Parameter) bool { return p.Name == name })
-	if i < 0 {
-		panic("training: " + r.a.Name + " has no hyper-parameter " + name)
-	}
-	return r.a.Parameters[i].Default
+	return r.a.parameter(name).Default
 }
 
 // real returns a number, or auto for Auto.
@@ -184,14 +182,4 @@ func (r reader) real(name string, auto float64) float64 {
 }
 
 // count returns a whole number, or auto for Auto.
-func (r reader) count(name string, auto int) int {
-	text := r.text(name)
-	if text == Auto {
-		return auto
-	}
-	x, err := strconv.Atoi(text)
-	if err != nil {
-		panic("training: unchecked " + name)
-	}
-	return x
-}
+func (r reader) count(name string, auto int) int { return int(r.real(name, float64(auto))) }

@@ -62,24 +62,17 @@ func (d *Data) KnownWeights() []float64 {
 }
 
 // Prepare divides the rows of a table, with classes in equal shares. A row takes its whole
-// weight along, so that no copy of it is in another part. It fits an encoding to the training rows and applies it to all.
+// weight along, so that no copy of it is in another part. It fits an encoding to the training
+// rows and applies it to all.
 func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Data, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	if s.Validation == 0 && s.Test == 0 {
-		e, err := t.FitEncoding(ctx, nil, o)
-		if err != nil {
-			return nil, err
-		}
-		all, err := t.Encode(ctx, e)
-		return &Data{Encoding: e, Train: all, Weights: t.Weights()}, err
-	}
-	train, validation, test, err := deal(ctx, t, s, o)
+	rows, err := s.deal(ctx, t, o)
 	if err != nil {
 		return nil, err
 	}
-	e, err := t.FitEncoding(ctx, train, o)
+	e, err := t.FitEncoding(ctx, rows[0], o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,19 +80,22 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Encoding: e, all: all, weights: t.Weights(), known: slices.Sorted(slices.Values(slices.Concat(train, validation)))}
-	for _, part := range []struct {
+	d := &Data{Encoding: e, Train: all, Weights: t.Weights(), all: all, weights: t.Weights()}
+	if rows[0] == nil {
+		return d, nil
+	}
+	d.known = slices.Sorted(slices.Values(slices.Concat(rows[0], rows[1])))
+	for i, part := range []struct {
 		to      *data.Source
 		weights *[]float64
-		rows    []int
-	}{{&d.Train, &d.Weights, train}, {&d.Validation, &d.ValidationWeights, validation}, {&d.Test, &d.TestWeights, test}} {
-		if len(part.rows) == 0 {
+	}{{&d.Train, &d.Weights}, {&d.Validation, &d.ValidationWeights}, {&d.Test, &d.TestWeights}} {
+		if rows[i] == nil {
 			continue
 		}
-		if *part.to, err = data.Subset(all, part.rows); err != nil {
+		if *part.to, err = data.Subset(all, rows[i]); err != nil {
 			return nil, err
 		}
-		*part.weights = data.Pick(d.weights, part.rows)
+		*part.weights = data.Pick(d.weights, rows[i])
 	}
 	return d, nil
 }
@@ -116,30 +112,27 @@ func (s Split) validate() error {
 	return nil
 }
 
-// deal returns the rows of the parts.
-func deal(ctx context.Context, t Table, s Split, o data.EncodingOptions) (train, validation, test []int, err error) {
-	shares := []float64{1 - s.Validation - s.Test}
-	for _, share := range []float64{s.Validation, s.Test} {
-		if share > 0 {
-			shares = append(shares, share)
-		}
+// deal returns the rows for training, validation and test. They are nil if their share is 0,
+// and all are if nothing is held out.
+func (s Split) deal(ctx context.Context, t Table, o data.EncodingOptions) (rows [3][]int, err error) {
+	if s.Validation == 0 && s.Test == 0 {
+		return rows, nil
 	}
 	classes, err := classesOf(ctx, t, o)
 	if err != nil {
-		return nil, nil, nil, err
+		return rows, err
 	}
-	parts, err := data.Split(t.Len(), classes, s.Seed, shares...)
+	shares := [3]float64{1 - s.Validation - s.Test, s.Validation, s.Test}
+	parts, err := data.Split(t.Len(), classes, s.Seed, slices.DeleteFunc(slices.Clone(shares[:]), func(x float64) bool { return x == 0 })...)
 	if err != nil {
-		return nil, nil, nil, err
+		return rows, err
 	}
-	train, parts = parts[0], parts[1:]
-	if s.Validation > 0 {
-		validation, parts = parts[0], parts[1:]
+	for i, share := range shares {
+		if share > 0 {
+			rows[i], parts = parts[0], parts[1:]
+		}
 	}
-	if s.Test > 0 {
-		test = parts[0]
-	}
-	return train, validation, test, nil
+	return rows, nil
 }
 
 // classesOf returns the class of each row, or nil if the targets are not classes. It

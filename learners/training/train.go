@@ -23,8 +23,8 @@ func (a *Algorithm) StepsRegularise(v Values) bool {
 	case ridgeRegression.Name, falkonAlgorithm.Name, logFalkon.Name:
 		return false
 	case nystromAlgorithm.Name:
-		solver := reader{a, v}.text("solver")
-		return solver == string(nystrom.Gradient) || solver == string(nystrom.SGD)
+		solver := nystrom.Solver(reader{a, v}.text("solver"))
+		return solver == nystrom.Gradient || solver == nystrom.SGD
 	}
 	return true
 }
@@ -308,11 +308,11 @@ func (t *trainer) ridge(v Values) (float64, bool) {
 
 // hold takes a tenth of the training rows to judge.
 func (t *trainer) hold(ctx context.Context) error {
-	parts, err := data.Split(t.train.rows.Len(), nil, t.run.Options.Seed, 0.9, 0.1)
+	whole := t.train
+	parts, err := data.Split(whole.rows.Len(), nil, t.run.Options.Seed, 0.9, 0.1)
 	if err != nil {
 		return err
 	}
-	whole := t.train
 	for i, p := range []*part{&t.train, &t.judge} {
 		if p.rows, err = data.Subset(whole.rows, parts[i]); err != nil {
 			return err

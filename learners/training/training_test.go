@@ -326,9 +326,5 @@ func TestScoresWithoutAValueAreNullInJSON(t *testing.T) {
 		if err != nil || string(text) != c.want {
 			t.Errorf("%v: %s, %v; want %s", c.value, text, err, c.want)
 		}
-		var back Score
-		if err := json.Unmarshal(text, &back); err != nil || back.Name != "r2" || back.Defined() != (c.value == 0.5) {
-			t.Errorf("%s: %+v, %v", text, back, err)
-		}
 	}
 }

@@ -16,16 +16,32 @@ func (a *Algorithm) Used(v Values, p Problem, m learners.Model) Values {
 	u := used{reader{a, a.Resolve(v)}, p}
 	u.lambda()
 	u.centers() // before the lengths, which are learned for these
-	u.lengths()
+	if lengths, err := u.lengths(p); err == nil && u.v["kernel"] != linearModel {
+		u.v[lengthScaleName], u.v[relevanceName] = FormatLengths(lengths), equalRelevance
+	}
 	u.features(m)
-	u.setLoss()
-	switch a.Name {
-	case sgdRF.Name:
-		u.miniBatches()
-	case nystromAlgorithm.Name:
-		u.plain()
-	case doublyOnline.Name:
-		u.real("step-size", 1/math.Sqrt(float64(p.Rows)*u.reader.real("passes", 1)))
+	if a.hasLosses() {
+		u.set("delta", u.delta(p))
+	}
+	n := float64(p.Rows)
+	switch solver := u.v["solver"]; {
+	case a.Name == sgdRF.Name:
+		if s, err := theory.MiniBatches.Settings(max(p.Rows, 1), theory.WorstCase()); err == nil {
+			u.set("batch-size", float64(s.BatchSize))
+		}
+		if b := u.count("batch-size", 0); u.v["step-size"] == Auto && b > 0 {
+			u.set("step-scale", sgdrf.DefaultStepScale(min(b, p.Rows), p.Rows))
+		}
+	case a.Name == doublyOnline.Name:
+		u.set("step-size", 1/math.Sqrt(n*u.real("passes", 1)))
+	case a.Name != nystromAlgorithm.Name:
+	case solver == direct:
+		u.set("iterations", 1)
+	case solver == "sgd":
+		u.set("iterations", 10)
+		u.set("batch-size", min(math.Ceil(math.Sqrt(n)), n))
+	default:
+		u.set("iterations", 100)
 	}
 	return u.v
 }
@@ -36,39 +52,23 @@ type used struct {
 	p Problem
 }
 
-// auto reports whether a hyper-parameter of this name exists and is Auto.
-func (u used) auto(name string) bool { return u.v[name] == Auto }
-
-func (u used) real(name string, x float64) {
-	if u.auto(name) {
+// set replaces Auto, if a hyper-parameter of this name exists.
+func (u used) set(name string, x float64) {
+	if u.v[name] == Auto {
 		u.v[name] = strconv.FormatFloat(x, 'g', -1, 64)
-	}
-}
-
-func (u used) count(name string, n int) {
-	if u.auto(name) {
-		u.v[name] = strconv.Itoa(n)
-	}
-}
-
-// lengths sets the length scales.
-func (u used) lengths() {
-	if u.v["kernel"] == linearModel {
-		return
-	}
-	if lengths, err := u.reader.lengths(u.p); err == nil {
-		u.v[lengthScaleName], u.v[relevanceName] = FormatLengths(lengths), equalRelevance
+		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			u.v[name] = strconv.FormatInt(int64(x), 10)
+		}
 	}
 }
 
 // lambda sets λ to the learned one, or to κ²/n where the kernel has κ², and to 0 for the gradient and SGD
 // solvers of nystrom.
 func (u used) lambda() {
-	if !u.auto("lambda") {
-		return
-	}
 	if s := u.v["solver"]; u.a.Name == nystromAlgorithm.Name && (s == "gradient" || s == "sgd") {
-		u.v["lambda"] = "0"
+		u.set("lambda", 0)
+	}
+	if u.v["lambda"] != Auto {
 		return
 	}
 	k, err := u.kernel(u.p)
@@ -76,7 +76,7 @@ func (u used) lambda() {
 		return
 	}
 	if b := k.Bound(); b > 0 && !math.IsInf(b, 1) {
-		u.real("lambda", u.ridge(k, u.p))
+		u.set("lambda", u.ridge(k, u.p))
 	}
 }
 
@@ -84,15 +84,15 @@ func (u used) lambda() {
 // sampler finds its own M.
 func (u used) centers() {
 	n := u.p.Rows
-	if s := u.v["sampler"]; !u.auto("centers") || s != Auto && s != "uniform" && s != "rpcholesky" {
+	if s := u.v["sampler"]; u.v["centers"] != Auto || s != Auto && s != "uniform" && s != "rpcholesky" {
 		return
 	}
 	if m := u.reader.centers(u.p); m > 0 {
-		u.count("centers", m)
+		u.set("centers", float64(m))
 		return
 	}
 	if u.a.Name == nystromAlgorithm.Name {
-		u.count("centers", min(int(math.Ceil(10*math.Sqrt(float64(n)))), n))
+		u.set("centers", min(math.Ceil(10*math.Sqrt(float64(n))), float64(n)))
 		return
 	}
 	lambda, err := theory.Lambda(n, theory.WorstCase())
@@ -100,7 +100,7 @@ func (u used) centers() {
 		return
 	}
 	if m, err := theory.PracticalCenters(n, 1/lambda, lambda, 1); err == nil {
-		u.count("centers", min(m, n))
+		u.set("centers", float64(min(m, n)))
 	}
 }
 
@@ -110,35 +110,10 @@ func (u used) features(m learners.Model) {
 	if !ok || linear.Spec() == nil {
 		return
 	}
-	s := linear.Spec()
-	u.count("random-features", s.Features)
+	u.set("random-features", float64(linear.Spec().Features))
 	for name, f := range families {
-		if f == s.Family && u.auto("features") {
+		if f == linear.Spec().Family && u.v["features"] == Auto {
 			u.v["features"] = name
 		}
-	}
-}
-
-// miniBatches sets the settings of sgdrf.
-func (u used) miniBatches() {
-	n := u.p.Rows
-	if s, err := theory.MiniBatches.Settings(max(n, 1), theory.WorstCase()); err == nil {
-		u.count("batch-size", s.BatchSize)
-	}
-	if b := u.reader.count("batch-size", 0); u.auto("step-size") && b > 0 {
-		u.real("step-scale", sgdrf.DefaultStepScale(min(b, n), n))
-	}
-}
-
-// plain sets the settings of nystrom.
-func (u used) plain() {
-	switch u.v["solver"] {
-	case direct:
-		u.count("iterations", 1)
-	case "sgd":
-		u.count("iterations", 10)
-		u.count("batch-size", min(int(math.Ceil(math.Sqrt(float64(u.p.Rows)))), u.p.Rows))
-	default:
-		u.count("iterations", 100)
 	}
 }
