@@ -185,13 +185,9 @@ func (e *embedding) embedPanels(ld triangle, panels, prior, res []float64, x ker
 
 // fillPanels sets panels to the columns k_D(x_i).
 func (e *embedding) fillPanels(ld triangle, panels []float64, x kernel.Rows, i0, i1 int, sc *kernel.Scratch) {
-	if f, ok := e.prepared().(kernel.PanelFiller); ok && f.FillPanels(panels, x, i0, i1, sc) {
-		return
-	}
-	mark := sc.Mark()
-	defer sc.Release(mark)
+	defer sc.Release(sc.Mark())
 	kx := sc.Floats((i1 - i0) * ld.n)
-	e.prep.Fill(kx, ld.n, x, i0, i1, sc)
+	e.prepared().Fill(kx, ld.n, x, i0, i1, sc)
 	blocked.PackPanels(panels, blocked.New(i1-i0, ld.n, kx))
 }
 

@@ -124,10 +124,10 @@ func (g *Generator) each(ctx context.Context, src kernel.Source, workers int, f 
 	return out, nil
 }
 
-// columns are the points in the layout of package blocked, so that k_J(x) is solved for where
-// it is evaluated, without copies. It has the bits of project.
+// columns are the points in the layout of package blocked, in which triangular solutions take
+// the least time. It has the bits of project.
 type columns struct {
-	fill     kernel.PanelFiller // nil if the kernel has none, or there are too many points
+	fill     kernel.Prepared // nil if there are too many points
 	triangle []float64
 	m        int
 }
@@ -136,8 +136,7 @@ func (g *Generator) columns() columns {
 	if g.m == 0 || g.m > blocked.Direct {
 		return columns{}
 	}
-	fill, _ := kernel.Prepare(g.k, g.points).(kernel.PanelFiller)
-	return columns{fill, blocked.PackTriangle(nil, blocked.New(g.m, g.m, g.l)), g.m}
+	return columns{kernel.Prepare(g.k, g.points), blocked.PackTriangle(nil, blocked.New(g.m, g.m, g.l)), g.m}
 }
 
 // addSquares adds ‖L⁻¹k_J(x)‖² to dst for the rows x. It returns false if it cannot do so.
@@ -149,9 +148,10 @@ func (c columns) addSquares(w *workspace, dst []float64, x kernel.Rows) bool {
 	size := blocked.Padded(c.m) * lanes
 	n := (len(dst) + lanes - 1) / lanes
 	panels := w.floats(n * size)
-	if !c.fill.FillPanels(panels, x, 0, len(dst), &w.Scratch) {
-		return false
-	}
+	defer w.Release(w.Mark())
+	rows := w.Floats(len(dst) * c.m)
+	c.fill.Fill(rows, c.m, x, 0, len(dst), &w.Scratch)
+	blocked.PackPanels(panels, blocked.New(len(dst), c.m, rows))
 	blocked.SolvePanels(c.triangle, c.m, panels)
 	for i := range n {
 		var sums [lanes]float64

@@ -169,9 +169,9 @@ func buildFor[T simd.Float](kind string, s [3]int, workers int) comparison {
 	case "ucb": // exact inference, against BKB with the same number of observations
 		return score(s[0], inducing, s[1], s[2])
 	case "exp":
-		return elementwise(s[0], simd.Exp[T])
-	case "cos":
-		return elementwise(s[0], simd.Cos[T])
+		return elementwise(s[0], func(x []T) { simd.Apply(simd.ExpScaled, x, &simd.Params[T]{1}) })
+	case "cos": // 2πx
+		return elementwise(s[0], func(x []T) { simd.Apply(simd.CosTurns, x, new(simd.Params[T])) })
 	}
 	log.Fatal("no case ", kind)
 	return comparison{}

@@ -39,19 +39,12 @@ type panelPrepared struct {
 	unit  float64 // of r² in the statistic
 	y     panel.Rows[float64]
 
-	// These are packed when first needed.
-	columns    func() *panel.Columns[float64]
-	transposed func() *panel.Transposed[float64] // nil if that is impossible
+	columns func() *panel.Columns[float64] // packed when first needed
 }
 
 func newPanelPrepared(other Prepared, f panel.Function, unit float64, y panel.Rows[float64]) *panelPrepared {
-	p := &panelPrepared{other: other, f: f, unit: unit, y: y}
-	p.columns = sync.OnceValue(func() *panel.Columns[float64] { return panel.Pack[float64](f, y) })
-	p.transposed = sync.OnceValue(func() *panel.Transposed[float64] {
-		rows, _ := panel.NewTransposed(p.columns(), y)
-		return rows
-	})
-	return p
+	columns := sync.OnceValue(func() *panel.Columns[float64] { return panel.Pack[float64](f, y) })
+	return &panelPrepared{other, f, unit, y, columns}
 }
 
 // scaled returns factor·p. other does the same for rows that are not dense.
@@ -76,26 +69,6 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 		}
 		s.block.Copy(dst[(i-i0)*ld:], ld)
 	}
-}
-
-// FillPanels evaluates dense rows as columns.
-func (p *panelPrepared) FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool {
-	rows := p.transposed()
-	if rows == nil {
-		return false
-	}
-	mark := s.Mark()
-	defer s.Release(mark)
-	buffer := s.Floats(rows.Buffer())
-	switch x := x.(type) {
-	case *Points[float64]:
-		panel.EvaluateTransposed(rows, dst, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
-	case *Points[float32]:
-		panel.EvaluateTransposed(rows, dst, panel.Rows[float32]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, buffer)
-	default:
-		return false
-	}
-	return true
 }
 
 // evaluate sets the block to rows of x, and t = K·v if v is not nil. It returns

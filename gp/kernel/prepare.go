@@ -10,17 +10,6 @@ type Prepared interface {
 	Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scratch)
 }
 
-// PanelFiller is a [Prepared] that also writes the layout in which package gp
-// solves triangular systems.
-type PanelFiller interface {
-	Prepared
-	// FillPanels sets dst to k of rows i0 ≤ i < i1 of x. Each 8 of them make a panel of
-	// padded×8, where padded is M rounded up to a multiple of 6. dst[j·8 + r] = k(x_r,
-	// y_j) is the same number as that of Fill, and 0 where there is no row or centre.
-	// It returns false if it cannot do so for these rows.
-	FillPanels(dst []float64, x Rows, i0, i1 int, s *Scratch) bool
-}
-
 // Prepare packs the centres y for k in its own way ([Preparer]), or evaluates pair by pair.
 // k.Check must have accepted y, and the caller must not change y any more.
 func Prepare(k Kernel, y Rows) Prepared {

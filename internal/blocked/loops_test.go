@@ -35,7 +35,6 @@ var loops = map[string]struct {
 	"gp/fit.go":                      {1, "starting points and running variances"},
 	"gp/minimise.go":                 {8, "one unknown for each hyper-parameter"},
 	"gp/kernel/loggrad.go":           {2, "weighted squares of inputs, beside the product of matrices"},
-	"gp/kernel/mixed.go":             {1, "squared distances to one point"},
 	"gp/kernel/statistic.go":         {4, "the fallback for rows that have no panels"},
 	"learners/average.go":            {5, "sums of a few models, with one unknown for each"},
 	"learners/avgsgd/primal.go":      {3, "sparse rows, where a step is one row and the next depends on it"},

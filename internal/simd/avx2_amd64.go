@@ -164,21 +164,6 @@ func arcCosineF32(x *float32, n int, par *float32)
 //go:noescape
 func cosTurnsF32(x *float32, n int, par *float32)
 
-// e^x, in place on n > 0 tiles
-//
-//go:noescape
-func expF32(x *float32, n int, par *float32)
-
-// 2^x, in place on n > 0 tiles
-//
-//go:noescape
-func exp2F32(x *float32, n int, par *float32)
-
-// cos x for moderate |x|, in place on n > 0 tiles
-//
-//go:noescape
-func cosF32(x *float32, n int, par *float32)
-
 // 12n multiply-adds of vectors, as fast as they go
 //
 //go:noescape
@@ -219,9 +204,6 @@ func avx2F32() *Kernels[float32] {
 			powerF32,
 			arcCosineF32,
 			cosTurnsF32,
-			expF32,
-			exp2F32,
-			cosF32,
 		},
 		Multiply:     multiplyF32,
 		MultiplyT:    multiplyTF32,
@@ -402,21 +384,6 @@ func arcCosineF64(x *float64, n int, par *float64)
 //go:noescape
 func cosTurnsF64(x *float64, n int, par *float64)
 
-// e^x, in place on n > 0 tiles
-//
-//go:noescape
-func expF64(x *float64, n int, par *float64)
-
-// 2^x, in place on n > 0 tiles
-//
-//go:noescape
-func exp2F64(x *float64, n int, par *float64)
-
-// cos x for moderate |x|, in place on n > 0 tiles
-//
-//go:noescape
-func cosF64(x *float64, n int, par *float64)
-
 // 12n multiply-adds of vectors, as fast as they go
 //
 //go:noescape
@@ -457,9 +424,6 @@ func avx2F64() *Kernels[float64] {
 			powerF64,
 			arcCosineF64,
 			cosTurnsF64,
-			expF64,
-			exp2F64,
-			cosF64,
 		},
 		Multiply:      multiplyF64,
 		MultiplyT:     multiplyTF64,

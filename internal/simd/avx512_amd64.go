@@ -154,21 +154,6 @@ func arcCosineZF32(x *float32, n int, par *float32)
 //go:noescape
 func cosTurnsZF32(x *float32, n int, par *float32)
 
-// e^x, in place on n > 0 tiles
-//
-//go:noescape
-func expZF32(x *float32, n int, par *float32)
-
-// 2^x, in place on n > 0 tiles
-//
-//go:noescape
-func exp2ZF32(x *float32, n int, par *float32)
-
-// cos x for moderate |x|, in place on n > 0 tiles
-//
-//go:noescape
-func cosZF32(x *float32, n int, par *float32)
-
 // 12n multiply-adds of vectors, as fast as they go
 //
 //go:noescape
@@ -211,9 +196,6 @@ func avx512F32() *Kernels[float32] {
 			powerZF32,
 			arcCosineZF32,
 			cosTurnsZF32,
-			expZF32,
-			exp2ZF32,
-			cosZF32,
 		},
 		Multiply:     multiplyZF32,
 		MultiplyT:    multiplyTZF32,
@@ -384,21 +366,6 @@ func arcCosineZF64(x *float64, n int, par *float64)
 //go:noescape
 func cosTurnsZF64(x *float64, n int, par *float64)
 
-// e^x, in place on n > 0 tiles
-//
-//go:noescape
-func expZF64(x *float64, n int, par *float64)
-
-// 2^x, in place on n > 0 tiles
-//
-//go:noescape
-func exp2ZF64(x *float64, n int, par *float64)
-
-// cos x for moderate |x|, in place on n > 0 tiles
-//
-//go:noescape
-func cosZF64(x *float64, n int, par *float64)
-
 // 12n multiply-adds of vectors, as fast as they go
 //
 //go:noescape
@@ -441,9 +408,6 @@ func avx512F64() *Kernels[float64] {
 			powerZF64,
 			arcCosineZF64,
 			cosTurnsZF64,
-			expZF64,
-			exp2ZF64,
-			cosZF64,
 		},
 		Multiply:      multiplyZF64,
 		MultiplyT:     multiplyTZF64,

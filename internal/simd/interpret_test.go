@@ -739,7 +739,7 @@ var (
 	statisticNames = []string{"dot", "squared", "manhattan", "mismatches"}
 	functionNames  = []string{
 		"affine", "expScaled", "decay2", "fall2", "matern12", "matern32", "matern52", "rationalQuadratic",
-		"power", "arcCosine", "cosTurns", "exp", "exp2", "cos",
+		"power", "arcCosine", "cosTurns",
 	}
 )
 

@@ -543,7 +543,7 @@ func TestEnvironment(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	x := make([]float32, 1000)
 	par := &Params[float32]{-1}
-	if n := testing.AllocsPerRun(100, func() { Apply(ExpScaled, x, par); Exp(x); Cos(x) }); n > 0.5 {
+	if n := testing.AllocsPerRun(100, func() { Apply(ExpScaled, x, par) }); n > 0.5 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -416,9 +416,6 @@ var scalars = [functions]scalar{
 		d := 0.25 - math.Abs(x-math.RoundToEven(x))
 		return horner(d*d, coef.F64.SinTurn) * d
 	},
-	fullExp:  func(x, _, _ float64, _ int) float64 { return math.Exp(x) },
-	fullExp2: func(x, _, _ float64, _ int) float64 { return math.Exp2(x) },
-	fullCos:  func(x, _, _ float64, _ int) float64 { return math.Cos(x) },
 }
 
 // decay is e^x for x ≤ 0, and 0 below the normal numbers.

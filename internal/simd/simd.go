@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -82,9 +81,6 @@ const (
 	ArcCosine
 	// CosTurns is cos 2πx for every x, with error 2.8 ulp.
 	CosTurns
-	fullExp  // Exp
-	fullExp2 // 2^x
-	fullCos  // Cos
 	functions
 )
 
@@ -265,17 +261,13 @@ func For[T Float]() *Kernels[T] {
 // Paths returns the kernels that this machine can run, from the best to the portable ones.
 func Paths[T Float]() []*Kernels[T] { return append(machine[T](), portable[T]()) }
 
-// Apply applies f to all of x. An element's result does not depend on its position. The
-// parameters par may be nil if f takes none.
+// Apply applies f to all of x. An element's result does not depend on its position.
 func Apply[T Float](f Func, x []T, par *Params[T]) { For[T]().Apply(f, x, par) }
 
 // Apply applies f to all of x.
 func (k *Kernels[T]) Apply(f Func, x []T, par *Params[T]) {
 	size := TileSize[T]()
 	n := len(x) / size
-	if par == nil {
-		par = noParams[T]()
-	}
 	const most = 256 // tiles of one call
 	for i := 0; i < n; i += most {
 		k.Func[f](&x[i*size], min(most, n-i), &par[0])
@@ -289,67 +281,6 @@ func (k *Kernels[T]) Apply(f Func, x []T, par *Params[T]) {
 	k.Func[f](&t[0], 1, &par[0])
 	copy(rest, t[:])
 	giveTile(t)
-}
-
-// Zeros for functions that take no parameters. They are never written.
-var none32, none64 = new(Params[float32]), new(Params[float64])
-
-func noParams[T Float]() *Params[T] {
-	if p, ok := any(none32).(*Params[T]); ok {
-		return p
-	}
-	return any(none64).(*Params[T])
-}
-
-// Exp sets every x to e^x with error 1.1 ulp (portable float64 1.4) over the whole range,
-// with gradual underflow.
-func Exp[T Float](x []T) { Apply(fullExp, x, nil) }
-
-// Cos sets every x, in radians, to cos x with error 1.4 ulp for |x| ≤ 2^20 (float32 2^12).
-// Larger numbers, and portable float64, are as good as package math.
-func Cos[T Float](x []T) { For[T]().cos(x) }
-
-func (k *Kernels[T]) cos(x []T) {
-	limit := T(1 << 20)
-	if Size[T]() == 4 {
-		limit = 1 << 12
-	}
-	for len(x) > 0 { // in pieces, so that one large number costs little
-		piece := x[:min(len(x), 8*TileSize[T]())]
-		x = x[len(piece):]
-		moderate := k.within(piece, limit)
-		if !moderate {
-			moderate = !slices.ContainsFunc(piece, func(v T) bool { return v > limit || v < -limit })
-		}
-		if moderate {
-			k.Apply(fullCos, piece, nil)
-			continue
-		}
-		for i, v := range piece {
-			piece[i] = T(math.Cos(float64(v)))
-		}
-	}
-}
-
-// within reports whether sums of squares show that no |x| is above limit. They also leave
-// out large numbers that are not above it, and NaN.
-func (k *Kernels[T]) within(x []T, limit T) bool {
-	nr, tile := Columns[T](), takeTile[T]()
-	defer giveTile(tile)
-	sums := tile[:nr]
-	clear(sums)
-	if n := len(x) / nr; n > 0 {
-		k.Squares(n, &x[0], &sums[0])
-	}
-	for i, v := range x[len(x)/nr*nr:] {
-		sums[i] += v * v
-	}
-	for _, s := range sums {
-		if !(s <= limit*limit) {
-			return false
-		}
-	}
-	return true
 }
 
 // Tiles for the ends of slices.

@@ -18,9 +18,6 @@ func (g *program) coef() coef.Set {
 const (
 	ln2High = 6.93147180369123816490e-01 // 32 bits, so that n·ln2High is exact
 	ln2Low  = 1.90821492927058770002e-10
-	halfPi1 = 1.57079632679489655800e+00 // halfPi1 + halfPi2 + halfPi3 = π/2
-	halfPi2 = 6.12323399573676603587e-17
-	halfPi3 = -1.49738490485916970e-33
 	rootTwo = math.Sqrt2 / 2
 )
 
@@ -48,34 +45,6 @@ func (g *program) decay(x value) value {
 	x = g.max(x, g.constant(-g.bias()*math.Ln2)) // there 2^n has the bits of 0
 	r, _, bits := g.remainder(x, g.bias())
 	return g.mul(g.onePlus(r, g.coef().Exp), g.shl(bits, g.fraction()))
-}
-
-// scale returns p·2^n in two steps, so that neither factor leaves the range of
-// normal numbers and only the last product rounds.
-func (g *program) scale(p, n value) value {
-	m := g.constant(g.magic() + g.bias())
-	half := g.fma(n, g.constant(0.5), m)
-	rest := g.add(g.sub(n, g.sub(half, m)), m)
-	return g.mul(g.mul(p, g.shl(half, g.fraction())), g.shl(rest, g.fraction()))
-}
-
-// clamp keeps an exponent of two within the range of scale. From the upper end on the
-// result is +Inf, from the lower end on 0.
-func (g *program) clamp(x value, unit float64) value {
-	top := g.bias() + 3
-	bottom := -g.bias() - float64(g.fraction()) - 3
-	return g.max(g.min(x, g.constant(top*unit)), g.constant(bottom*unit))
-}
-
-func exp(g *program, x value) value {
-	r, n, _ := g.remainder(g.clamp(x, math.Ln2), 0)
-	return g.scale(g.onePlus(r, g.coef().Exp), n)
-}
-
-func exp2(g *program, x value) value {
-	x = g.clamp(x, 1)
-	n := g.round(x)
-	return g.scale(g.onePlus(g.sub(x, n), g.coef().Exp2), n)
 }
 
 // decay2 is 2^min(x, 0), like decay.
@@ -220,25 +189,6 @@ func cosTurns(g *program, x value) value {
 	return g.mul(g.poly(g.mul(d, d), g.coef().SinTurn), d)
 }
 
-// cos is the cosine for moderate |x|. With x = nπ/2 + r it is ±cos r for even n and ±sin r
-// for odd n.
-func cos(g *program, x value) value {
-	m := g.constant(g.magic())
-	bits := g.fma(x, g.constant(2/math.Pi), m)
-	n := g.sub(bits, m)
-	r := x
-	for _, part := range g.split(halfPi1, halfPi2, halfPi3) {
-		r = g.fnma(n, part, r)
-	}
-	top := g.p.bits - 1
-	// The sign changes with n = 1, 2, which is bit 1 of n + 1.
-	sign := g.and(g.shl(g.iadd(bits, g.raw(1)), top-1), g.raw(1<<top))
-	z := g.mul(r, r)
-	c := g.fma(g.fma(g.poly(z, g.coef().Cos), z, g.constant(-0.5)), z, g.constant(1))
-	s := g.fma(g.mul(g.poly(z, g.coef().Sin), z), r, r)
-	return g.xor(g.choose(g.shl(bits, top), s, c), sign)
-}
-
 // functions are the element-wise functions in the order of simd.Func.
 var functions = []struct {
 	name, doc string
@@ -255,7 +205,4 @@ var functions = []struct {
 	{"power", "(par0·x + par1)^p, p in the masks from par2 on", power},
 	{"arcCosine", "(sin θ + (π − θ) cos θ)/π, cos θ = x", arcCosine},
 	{"cosTurns", "cos 2πx", cosTurns},
-	{"exp", "e^x", exp},
-	{"exp2", "2^x", exp2},
-	{"cos", "cos x for moderate |x|", cos},
 }

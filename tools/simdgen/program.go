@@ -489,23 +489,4 @@ func (g *program) bias() float64 {
 	return 1023
 }
 
-// split returns v as a sum of n numbers of the precision. All except the last are exact,
-// and the error is that of the last.
-func (g *program) split(v float64, low ...float64) []value {
-	if g.p.bits == 64 {
-		out := []value{g.constant(v)}
-		for _, l := range low {
-			out = append(out, g.constant(l))
-		}
-		return out
-	}
-	hi := float64(float32(v))
-	mid := float64(float32(v - hi))
-	rest := v - hi - mid
-	if len(low) > 0 {
-		rest += low[0]
-	}
-	return []value{g.constant(hi), g.constant(mid), g.constant(rest)}
-}
-
 func (g *program) abs(x value) value { return g.and(x, g.raw(math.MaxUint64>>1>>(64-g.p.bits))) }

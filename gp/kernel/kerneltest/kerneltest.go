@@ -105,38 +105,7 @@ func (s suite) blocks(t *rapid.T) {
 			}
 		}
 	}
-	s.panels(t, x, y)
 	s.gramian(t, x)
-}
-
-// panels compares the layout for triangular systems with rows, to the bit.
-func (s suite) panels(t *rapid.T, x, y kernel.Rows) {
-	const rows, lanes = 6, 8
-	var scratch kernel.Scratch
-	p, ok := kernel.Prepare(s.k, y).(kernel.PanelFiller)
-	if !ok {
-		return
-	}
-	m := y.Len()
-	i0 := rapid.IntRange(0, x.Len()).Draw(t, "first row of panels")
-	q, padded := x.Len()-i0, (m+rows-1)/rows*rows
-	want, got := make([]float64, q*m), make([]float64, (q+lanes-1)/lanes*lanes*padded)
-	for i := range got {
-		got[i] = math.NaN()
-	}
-	if !p.FillPanels(got, x, i0, x.Len(), &scratch) {
-		return
-	}
-	p.Fill(want, m, x, i0, x.Len(), &scratch)
-	for at, v := range got {
-		i, j, w := at/(padded*lanes)*lanes+at%lanes, at/lanes%padded, 0.0
-		if i < q && j < m {
-			w = want[i*m+j]
-		}
-		if v != w {
-			t.Fatalf("FillPanels(%d, %d) = %v, Fill = %v", i, j, v, w)
-		}
-	}
 }
 
 func (s suite) gramian(t *rapid.T, x kernel.Rows) {

@@ -196,7 +196,6 @@ func checkExample[T, S Float](t *testing.T, e example, in inputs[S], tol float64
 	}
 	c := Pack[T](e.f, in.y)
 	checkBlock(t, name, c, in.x, k, in.v, in.cols, tol*scale)
-	checkTransposed(t, name, c, in.x, in.y)
 	checkGram(t, name, c, in.x, k, in.v, in.u, in.cols, tol*scale)
 }
 
@@ -259,42 +258,6 @@ func checkBlock[T, S Float](t *testing.T, name string, c *Columns[T], x Rows[S],
 			if g := w[j*cols+q]; !(math.Abs(g-want) <= tol*size) {
 				t.Fatalf("%s: (Kᵀt)(%d, %d) = %g, want %g", name, j, q, g, want)
 			}
-		}
-	}
-}
-
-// checkTransposed checks that Kᵀ has the numbers of K, which checkBlock compares with the
-// formulas, and zeros around them.
-func checkTransposed[T, S Float](t *testing.T, name string, c *Columns[T], x, y Rows[S]) {
-	t.Helper()
-	tr, ok := NewTransposed(c, y)
-	if ok != (!c.f.Norms && c.f.Phase == nil && c.far == nil) {
-		t.Fatalf("%s: transposed: %v", name, ok)
-	}
-	if !ok {
-		return
-	}
-	i0 := min(x.N, 2)
-	i1 := min(x.N, i0+19)
-	b := NewBlock(c, max(1, i1-i0))
-	Evaluate(b, x, i0, i1, nil, nil)
-	m, nr, padded := c.m, simd.Columns[T](), len(tr.start)
-	want := make([]float64, (i1-i0)*m)
-	b.Copy(want, m)
-	for i := range want {
-		want[i] = float64(T(want[i])) // a factor is rounded with T there
-	}
-	panels := (i1 - i0 + nr - 1) / nr
-	got := normals[T](rand.New(rand.NewPCG(2, 2)), panels*padded*nr)
-	EvaluateTransposed(tr, got, x, i0, i1, normals[T](rand.New(rand.NewPCG(2, 3)), tr.Buffer()))
-	for at, v := range got {
-		i, j := at/(padded*nr)*nr+at%nr, at/nr%padded
-		w := 0.0
-		if i < i1-i0 && j < m {
-			w = want[i*m+j]
-		}
-		if float64(v) != w {
-			t.Fatalf("%s: Kᵀ(%d, %d) = %g, want %g", name, j, i, v, w)
 		}
 	}
 }
