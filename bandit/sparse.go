@@ -118,8 +118,8 @@ func (p *sparse) currentDimension() float64 {
 }
 
 // resparsify draws the inducing points among the pulled inputs and computes the
-// posterior again. Unless always is set, it does so only as far as the draw has other
-// inducing points than before. Draw n has a stream of its own.
+// posterior again. Unless always is set, it does so only if the draw has other inducing
+// points than before. Draw n has a stream of its own.
 func (p *sparse) resparsify(always bool) {
 	p.drawn = p.Steps()
 	idx, err := p.draw()
@@ -128,13 +128,8 @@ func (p *sparse) resparsify(always bool) {
 		return
 	}
 	if err == nil {
-		if added, few := p.news(idx); few && !always {
-			err = p.extend(added)
-		} else if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
-			p.settled = 0
-		}
-		if err == nil {
-			p.chosen = idx
+		if err = p.post.Resparsify(p.dictionary(idx)); err == nil {
+			p.chosen, p.settled = idx, 0
 		}
 	}
 	p.fault = err
@@ -162,33 +157,6 @@ func (p *sparse) dictionary(idx []int) kernel.Rows {
 		return points.Select(idx)
 	}
 	return p.arms.Slice(0, 0)
-}
-
-// news returns the points of a draw that are not among the chosen ones. few reports
-// whether the draw has all of those and so few others that extending the arms costs
-// less than computing them again.
-func (p *sparse) news(idx []int) (added []int, few bool) {
-	rest := p.chosen
-	for _, i := range idx {
-		if len(rest) > 0 && rest[0] == i {
-			rest = rest[1:]
-			continue
-		}
-		added = append(added, i)
-	}
-	return added, p.chosen != nil && len(rest) == 0 && 8*len(added) <= max(8, len(p.chosen))
-}
-
-// extend adds points to the inducing points.
-func (p *sparse) extend(added []int) error {
-	points := p.post.Points()
-	for _, i := range added {
-		if _, err := p.post.Extend(points.Slice(i, i+1)); err != nil {
-			return err
-		}
-	}
-	p.settled = p.post.Leverage()
-	return nil
 }
 
 // draw is lines 6 to 10 of Algorithm 5, with counts in place of repetitions, and p̃ at

@@ -92,68 +92,6 @@ func checkMaxUCB(t *rapid.T, s *gp.Sparse, b float64) {
 	}
 }
 
-// Extend with one more inducing point equals Resparsify with the longer dictionary, for
-// arms, points and pending pulls.
-func TestExtendIsResparsify(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rng := randOf(t)
-		approx := rapid.SampledFrom([]gp.Approximation{gp.DTC, gp.FITC, gp.SoR}).Draw(t, "approximation")
-		noise := math.Exp(rapid.Float64Range(-6, 1).Draw(t, "log noise"))
-		arms := uniform(rng, rapid.IntRange(8, 60).Draw(t, "arms"), 2)
-		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
-		perm := rng.Perm(arms.Len())
-		start := rng.IntN(4)
-		s := must(gp.NewSparse(k, arms.Select(perm[:start]), gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: -0.2}))
-		if err := s.SetArms(arms, rapid.Bool().Draw(t, "lazy")); err != nil {
-			t.Fatal(err)
-		}
-		play(t, s, rng, arms.Len())
-		for m := start; m < start+3 && m < len(perm); m++ {
-			added, err := s.Extend(arms.Slice(perm[m], perm[m]+1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !added && approx != gp.SoR && s.Rank() == m { // dependent on the others
-				return
-			}
-			play(t, s, rng, arms.Len())
-		}
-		if again, err := s.Extend(arms.Slice(perm[start], perm[start]+1)); err != nil || again {
-			t.Fatalf("an inducing point was taken twice: %v, %v", again, err)
-		}
-		type sight struct{ mean, variance, points, predicted []float64 }
-		look := func() sight {
-			mean, _, err := s.Predict(arms)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return sight{clone(s.ArmMeans()), clone(s.ArmVariances()), s.PointVariances(), mean}
-		}
-		all := make([]int, arms.Len())
-		for i := range all {
-			all[i] = i
-		}
-		s.RefreshArms(all) // lazy arms have bounds
-		got, dimension := look(), s.EffectiveDimension()
-		rank, gain := s.Rank(), s.InformationGain()
-		if err := s.Resparsify(arms.Select(perm[:start+3])); err != nil {
-			t.Fatal(err)
-		}
-		want := look()
-		if s.Rank() != rank || s.InformationGain() != gain {
-			t.Fatalf("rank %d, gain %v; want %d, %v", rank, gain, s.Rank(), s.InformationGain())
-		}
-		tol := 1e-9 * (1 + 1/noise)
-		near(t, "means", got.mean, want.mean, tol)
-		near(t, "variances", got.variance, want.variance, tol)
-		near(t, "variances of points", got.points, want.points, tol)
-		near(t, "predictions", got.predicted, want.predicted, tol)
-		if approx == gp.DTC {
-			near1(t, "effective dimension", dimension, s.EffectiveDimension(), tol)
-		}
-	})
-}
-
 func clone(x []float64) []float64 { return append([]float64(nil), x...) }
 
 // play observes and pulls some arms.

@@ -34,8 +34,7 @@
 //	h = V⁻¹z,  den = 1 + ω zᵀh,  e = ω(y − m − zᵀw)/den
 //	w += h e;  for every arm, with g = zᵀh:  μ̃ += g e,  σ̃² −= ωg²/den
 //
-// A pending pull updates only σ̃². Another inducing point borders L_D and L_V by a row
-// each ([Sparse.Extend]).
+// A pending pull updates only σ̃².
 //
 // A posterior with [Growth] adds inducing points with the observations, up to its room.
 // It keeps only the embeddings of a window of points, which are enough for a further
@@ -46,7 +45,7 @@
 //	                   │
 //	dictionary ──► embedding z ──► V, w ──► MaxUCB, Arm, ArmMeans, ArmVariances
 //	 Resparsify        ▲            ▲        Predict, Means, Probe
-//	 Extend            │            │
+//	                   │            │
 //	              Observe(x, y)  ObserveVariance(x), Cancel(x), Fork
 //
 // Arms are brought up to date when they are read. MaxUCB updates only the arms that may
@@ -81,8 +80,8 @@
 //
 //	Exact     new n³/3; predict n² a row; LeaveOneOut n³; memory n²
 //	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
-//	          Resparsify |D|m² + um² + Am²; Extend m² + wm + Am, w points in the
-//	          window; Fork m² + wm at its first change; memory (A + u)m
+//	          Resparsify |D|m² + um² + Am²; Fork m² + wm at its first change, w points
+//	          in the window; memory (A + u)m
 //	Fit       one factor and gradient of u points an evaluation, ≤ 60 iterations from
 //	          each of 4 starts
 package gp

@@ -109,13 +109,6 @@ func TestRefusedObservationsChangeNothing(t *testing.T) {
 	refused("dictionary", s.Resparsify(nil), "dictionary: no rows")
 	refused("dictionary", s.Resparsify(points(3, 1, 2, 3)), "dimension 3, want 2")
 	refused("arms", s.SetArms(bad, false), "arms is NaN")
-	extend := func(x kernel.Rows) error {
-		_, err := s.Extend(x)
-		return err
-	}
-	refused("extend", extend(bad), "x is NaN at row 0, column 1")
-	refused("extend", extend(q), "x has length 5, want 1")
-	refused("extend", extend(nil), "x: no rows")
 }
 
 func TestRefusedSettings(t *testing.T) {

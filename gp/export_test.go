@@ -1,9 +1,22 @@
 package gp
 
-import "github.com/bkbtuner/bkb/gp/kernel"
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+)
 
 // SetAnchorEvery changes the number of updates between anchors.
 func (s *Sparse) SetAnchorEvery(n int) { s.every = n }
+
+// AddInducing makes the only row of x an inducing point of a posterior that grows.
+func (s *Sparse) AddInducing(x kernel.Rows) (bool, error) {
+	z, prior, res, err := s.emb.one(x)
+	if err != nil || !s.worthwhile(prior, res) {
+		return false, err
+	}
+	return true, s.grow(x, z, math.Sqrt(res))
+}
 
 // Jitter returns the addition to the diagonal of K + Λ.
 func (g *Exact) Jitter() float64 { return g.jitter }

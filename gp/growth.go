@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
@@ -103,6 +105,10 @@ func (s *Sparse) remember(p int, x kernel.Rows, z []float64, weight, resid, prio
 
 // grow makes the only row of x an inducing point, given its embedding and the root of
 // its residual. L_D and V get a row. It costs O(m² + wm) for w points in the window.
+//
+// The new coordinate of an input is z₊(x) = (k(x, d) − zᵀz(d))/√res(d), and the row of V is
+// L⁻¹ Σ ω z₊ z with the root of its Schur complement. That is at least 1, that of the prior, even
+// after rounding.
 func (s *Sparse) grow(x kernel.Rows, z []float64, root float64) error {
 	column := make([]float64, s.win.len())
 	if err := s.emb.column(column, x, s.seen(), s.win.xs); err != nil {
@@ -112,7 +118,15 @@ func (s *Sparse) grow(x kernel.Rows, z []float64, root float64) error {
 	if err != nil {
 		return err
 	}
-	s.border(emb, column, z, root)
+	s.unshare()
+	row, corner, sum := s.win.widen(column, z, root)
+	s.reg.l.forward(row)
+	s.reg.l = s.reg.l.bordered(row, math.Sqrt(max(corner-floats.Dot(row, row), 1)))
+	s.reg.b, s.reg.w, s.reg.fresh = append(s.reg.b, sum), append(s.reg.w, 0), s.frozen
+	s.emb, s.varL = emb, s.reg.l
+	for i := range s.buf {
+		s.buf[i] = append(s.buf[i], 0)
+	}
 	return nil
 }
 
@@ -122,36 +136,6 @@ func (s *Sparse) seen() kernel.Rows {
 		return nil
 	}
 	return s.pts.rows().Slice(s.win.first, s.win.first+s.win.len())
-}
-
-// border adds a coordinate to everything except the arms, and returns the edge of the V
-// of the variances.
-func (s *Sparse) border(emb *embedding, column, z []float64, root float64) edge {
-	s.unshare()
-	mean, held := s.win.widen(column, z, root)
-	shared := s.varL == s.reg.l
-	e := newEdge(s.reg.l, mean.border, mean.corner)
-	if s.traces != nil {
-		s.traces.mean += e.trace(s.reg.l)
-	}
-	s.reg.l = s.reg.l.bordered(e.row, e.root)
-	s.reg.b, s.reg.w = append(s.reg.b, mean.sum), append(s.reg.w, 0)
-	s.reg.fresh = s.frozen
-	if shared {
-		s.varL = s.reg.l
-		if s.traces != nil {
-			s.traces.variance = s.traces.mean
-		}
-	} else {
-		e = newEdge(s.varL, held.border, held.corner)
-		s.traces.variance += e.trace(s.varL)
-		s.varL = s.varL.bordered(e.row, e.root)
-	}
-	s.emb = emb
-	for i := range s.buf {
-		s.buf[i] = append(s.buf[i], 0)
-	}
-	return e
 }
 
 // Fork returns a posterior that continues from here. It takes its own observations and

@@ -241,7 +241,7 @@ func TestWindow(t *testing.T) {
 		o := gp.SparseOptions{NoiseVariance: noise, Growth: gp.Growth{Room: 40, Window: window}}
 		s := must(gp.NewSparse(k, x.Slice(0, before), gp.Data{X: x, Y: y}, o))
 		for i := range after - before {
-			added, err := s.Extend(x.Slice(50+i, 51+i))
+			added, err := s.AddInducing(x.Slice(50+i, 51+i))
 			if err != nil || !added {
 				t.Fatal(added, err)
 			}

@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"hash/maphash"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -17,7 +16,7 @@ type points struct {
 	data    []float64   // of x, where it is dense and can grow in place
 	stats   []stat
 	changed map[int]*stat    // of origin's points, those that have changed
-	places  map[uint64]int32 // of further ones, by a hash of the row, see place
+	places  map[string]int32 // of further ones, by the key of the row
 	total   int              // observations
 }
 
@@ -88,16 +87,6 @@ func (p *points) fork() *points {
 
 func (p *points) len() int { return p.before + len(p.stats) }
 
-// coarse reports whether a point is coarse.
-func (p *points) coarse() bool {
-	for i := range p.len() {
-		if p.get(i).coarse {
-			return true
-		}
-	}
-	return false
-}
-
 // get returns the statistics of point i, to read only.
 func (p *points) get(i int) *stat {
 	if i >= p.before {
@@ -132,38 +121,14 @@ func (p *points) find(x kernel.Rows, i int) (point int, key string, found bool) 
 	if !known {
 		return 0, "", false
 	}
-	_, point, found = p.place(key)
-	return point, key, found
-}
-
-// rowSeed is the seed of the hashes of rows. No result depends on it.
-var rowSeed = maphash.MakeSeed()
-
-// place returns the hash of the point with this key, or the hash that a new point with
-// it would get. It is the hash of the key, or the next one that no other point has.
-// Hashes take a fifth of the memory of keys, and the points are there to compare with.
-func (p *points) place(key string) (hash uint64, point int, found bool) {
-	for hash = maphash.String(rowSeed, key); ; hash++ {
-		point, taken := p.at(hash)
-		if !taken {
-			return hash, 0, false
-		}
-		if other, _ := kernel.RowKey(p.row(point), 0); other == key {
-			return hash, point, true
-		}
-	}
-}
-
-// at returns the point under a hash.
-func (p *points) at(hash uint64) (point int, taken bool) {
 	limit := p.len()
 	for q := p; q != nil; q = q.origin {
-		if at, ok := q.places[hash]; ok && int(at) < limit {
-			return int(at), true
+		if at, ok := q.places[key]; ok && int(at) < limit {
+			return int(at), key, true
 		}
 		limit = q.before
 	}
-	return 0, false
+	return 0, key, false
 }
 
 // reserve makes room for n more points of the kind of x.
@@ -173,7 +138,7 @@ func (p *points) reserve(x kernel.Rows, n int) {
 		p.data = slices.Grow(p.data, n*x.Dim())
 	}
 	if p.places == nil {
-		p.places = make(map[uint64]int32, n)
+		p.places = make(map[string]int32, n)
 	}
 }
 
@@ -185,10 +150,9 @@ func (p *points) push(x kernel.Rows, i int, key string) (int, error) {
 	}
 	if key != "" {
 		if p.places == nil {
-			p.places = map[uint64]int32{}
+			p.places = map[string]int32{}
 		}
-		hash, _, _ := p.place(key)
-		p.places[hash] = int32(at)
+		p.places[key] = int32(at)
 	}
 	p.stats = append(p.stats, stat{})
 	return at, nil
@@ -209,14 +173,6 @@ func (p *points) append(x kernel.Rows, i int) error {
 	var err error
 	p.x, err = p.x.Concat(row)
 	return err
-}
-
-// row returns input i.
-func (p *points) row(i int) kernel.Rows {
-	if i < p.before {
-		return p.origin.row(i)
-	}
-	return p.x.Slice(i-p.before, i-p.before+1)
 }
 
 // rows returns all inputs, u×d, or nil if there are none. For a fork they are copied.

@@ -3,8 +3,6 @@ package gp
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
@@ -40,28 +38,6 @@ func (g *regression) settle() {
 	g.l.forward(g.w)
 	g.l.backward(g.w)
 	g.fresh = true
-}
-
-// edge is the addition of a new inducing point to V. It has the column V₊ᵢ = Σ ω z₊ z,
-// as L⁻¹ times it, and the root of its Schur complement.
-type edge struct {
-	row  []float64 // L⁻¹ Σ ω z₊ z
-	root float64
-}
-
-// newEdge takes Σ ω z₊ z, which it overwrites, and 1 + Σ ω z₊². The Schur complement is
-// at least 1, that of the prior, even after rounding.
-func newEdge(l *cholesky, column []float64, corner float64) edge {
-	l.forward(column)
-	return edge{column, math.Sqrt(max(corner-floats.Dot(column, column), 1))}
-}
-
-// trace returns the addition of the edge to tr V⁻¹, (1 + ‖V⁻¹v‖²)/δ for its column v
-// and Schur complement δ, given L before it. It costs m²/2.
-func (e edge) trace(l *cholesky) float64 {
-	h := append([]float64(nil), e.row...)
-	l.backward(h)
-	return (1 + square(h)) / (e.root * e.root)
 }
 
 // forward replaces b by L⁻¹b, with the leading rows of L if b is shorter.

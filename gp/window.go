@@ -108,37 +108,19 @@ func (w *window) dense(i0, i1, m int) []float64 {
 // point d with embedding z and residual root², and returns
 //
 //	Σ ω z₊ z,  1 + Σ ω z₊²,  Σ ω r z₊
-//
-// and the first two also with the pending pulls, if there are any.
-func (w *window) widen(column, z []float64, root float64) (mean, held moments) {
+func (w *window) widen(column, z []float64, root float64) (border []float64, corner, sum float64) {
 	m := len(z)
 	w.unshare()
 	w.reserve(m + 1)
-	mean = moments{border: make([]float64, m), corner: 1}
-	if w.held != nil {
-		held = moments{border: make([]float64, m), corner: 1}
-	}
+	border, corner = make([]float64, m), 1
 	for i, k := range column {
 		at := w.row(i)
 		v := (k - floats.Dot(at[:m], z)) / root
 		at[m] = v
 		w.res[i] = max(w.res[i]-v*v, 0)
-		mean.add(w.omega[i], v, at[:m])
-		mean.sum += w.omega[i] * v * w.resid[i]
-		if w.held != nil {
-			held.add(w.omega[i]+w.held[i], v, at[:m])
-		}
+		floats.AddScaled(border, w.omega[i]*v, at[:m])
+		corner += w.omega[i] * v * v
+		sum += w.omega[i] * v * w.resid[i]
 	}
-	return mean, held
-}
-
-// moments are sums over points of products with the coordinate z₊.
-type moments struct {
-	border      []float64 // Σ ω z₊ z
-	corner, sum float64   // 1 + Σ ω z₊², Σ ω r z₊
-}
-
-func (s *moments) add(omega, v float64, z []float64) {
-	floats.AddScaled(s.border, omega*v, z)
-	s.corner += omega * v * v
+	return border, corner, sum
 }
