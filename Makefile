@@ -142,7 +142,7 @@ PYENV ?= $(HOME)/.cache/bkb-python/venv
 PYBUILD = $(PYENV)/bin/python -m build --no-isolation
 $(PYENV)/ready: python/pyproject.toml python/constraints.txt
 	python3 -m venv $(PYENV)
-	$(PYENV)/bin/pip install -q -c python/constraints.txt basedpyright build grpcio hatchling lightgbm mypy optuna pandas plotly protobuf pytest ruff scikit-learn tqdm xgboost-cpu
+	$(PYENV)/bin/pip install -q -c python/constraints.txt basedpyright build grpcio hatchling lightgbm mypy optuna pandas plotly protobuf pytest ruff scikit-learn 'sp-repo-review[cli]' tqdm xgboost-cpu
 	touch $@
 
 python: $(PYENV)/ready ## build the Python package, install it in a folder of its own, check and test it (2 minutes)

@@ -122,7 +122,7 @@ def _constrain(proposer: Component | None, constraints: Sequence[str]) -> Compon
         )
     limits = {metric: dict(sides) for metric, sides in options.get("constraints", {}).items()}
     for text in [constraints] if isinstance(constraints, str) else constraints:
-        found = _LIMIT.fullmatch(text) if isinstance(text, str) else None
+        found = _LIMIT.fullmatch(str(text))
         try:
             metric, sign, limit = found.groups() if found else ("", "", "nan")
             value = float(limit)

@@ -87,7 +87,8 @@ class BKBSearch(Searcher):  # type: ignore[misc,unused-ignore]
         server: str | None = None,
         seed: int = 0,
     ) -> None:
-        if not isinstance(metric, (str, type(None))) or not isinstance(mode, (str, type(None))):
+        given: list[Any] = [metric, mode]
+        if not all(isinstance(g, (str, type(None))) for g in given):
             raise InvalidRequest(
                 f"metric is {metric!r} and mode is {mode!r}, give one metric and one mode"
             )

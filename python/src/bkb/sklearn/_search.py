@@ -20,10 +20,11 @@ from sklearn.utils import check_random_state
 
 from .. import _errors
 from .._client import open_file
+from .._codec import integer
 from .._options import Component
 from .._scratch import scratch_client
 from .._study import Study, Trial
-from ._space import candidate, check_count, read_space, size, study_space
+from ._space import candidate, read_space, size, study_space
 
 SCORE = "score"  # objective of the study
 FOLDS = "folds"  # attribute of a trial with what its folds gave
@@ -186,8 +187,8 @@ class _Search:
         self.owner = owner
         self.evaluate_candidates = evaluate_candidates
         self.dimensions = read_space(owner.space)
-        self.n_iter = check_count(owner.n_iter, "n_iter")
-        self.n_points = check_count(owner.n_points, "n_points")
+        self.n_iter = integer(owner.n_iter, "n_iter", 1)
+        self.n_points = integer(owner.n_points, "n_points", 1)
         self.n_splits: int = owner.n_splits_
         self.folds = _Folds(owner._checked_cv_orig)
         self.results: dict[str, Any] = {}

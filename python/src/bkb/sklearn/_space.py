@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -158,10 +157,3 @@ def size(dimensions: Sequence[Dimension]) -> float:
         elif not isinstance(p, Constant):
             n *= len(p.values)
     return n
-
-
-def check_count(value: Any, what: str) -> int:
-    """Return an integer of 1 or more."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise InvalidRequest(f"{what} is {value!r}, give an integer of 1 or more")
-    return int(value)
