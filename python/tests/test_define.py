@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import bkb
-from bkb import _define
+from bkb import _define, _generation
 from bkb._define import Series
 from bkb._presence import Condition, Presence
 from bkb._service import Service
@@ -112,7 +112,7 @@ def test_a_float_is_no_parent(
     assert list(study.space) == ["x"]
     trials = study.trials
     assert len(trials) == 20 and {t.state for t in trials} == {"completed"}
-    with_y = [t.number for t in trials if "y" in t.attributes.get(_define.PARAMS, "")]
+    with_y = [t.number for t in trials if "y" in t.attributes.get(_generation.PARAMS, "")]
     assert with_y == [t.number for t in trials if float(t.params["x"]) < 0.6]
 
 
@@ -416,7 +416,7 @@ def test_late_trials_of_an_old_generation(shared: bkb.Client, name: str) -> None
     assert study.trial(view.number).value == 0.25
     study.optimize(wide_xy)
     assert study.status.completed == 6
-    assert len({t.attributes.get(_define.ID, t.number) for t in study.trials}) == 6
+    assert len({t.attributes.get(_generation.ID, t.number) for t in study.trials}) == 6
 
 
 def test_late_trial_is_taken_over_with_its_reports(shared: bkb.Client, name: str) -> None:
@@ -463,7 +463,7 @@ def test_late_trial_after_the_last(shared: bkb.Client, name: str) -> None:
     assert [trial.tell(0.5).value for trial in late] == [0.5, 0.5]
     s = study.status
     assert (s.state, s.finish_reason, s.completed) == ("finished", "max_trials", 4)
-    assert len({t.attributes.get(_define.ID, t.number) for t in study.trials}) == 4
+    assert len({t.attributes.get(_generation.ID, t.number) for t in study.trials}) == 4
     with pytest.raises(bkb.StudyFinished):
         study.ask()
 
@@ -518,7 +518,7 @@ def test_processes_discover_at_once(own: bkb.Client) -> None:
         n: {"model": m} for n, m in parents.items() if m in models
     }
     assert all(t.params.keys() - {"model"} <= parents.keys() for t in trials)
-    origins = [t.attributes[_define.ID] for t in trials if _define.ID in t.attributes]
+    origins = [t.attributes[_generation.ID] for t in trials if _generation.ID in t.attributes]
     assert len(set(origins)) == len(origins)
 
 

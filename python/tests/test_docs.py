@@ -6,6 +6,7 @@ comment after print is what it prints.
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib
 import inspect
@@ -14,8 +15,8 @@ import pkgutil
 import re
 import subprocess
 import sys
-import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import REPOSITORY
@@ -34,6 +35,13 @@ NEIGHBOURS = {
     "tensorboardX": "make python-neighbours installs it",
     "trackio": "make python-neighbours installs it",
     "wandb": "make python-neighbours installs it",
+    "distributed": "make python-neighbours installs it",
+    "fastai": "make python-neighbours installs it",
+    "hydra": "make python-neighbours installs it",
+    "ignite": "make python-neighbours installs it",
+    "optuna": "pip installs it",
+    "torch": "make python-neighbours installs it",
+    "transformers": "make python-neighbours installs it",
 }
 
 BLOCK = re.compile(r"^```python ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -134,18 +142,47 @@ def test_features_of_the_table(own: bkb.Client) -> None:
     assert len(other.trials) >= 10 and study.status.attributes["k"] == 1
 
 
-def test_public_names_have_examples() -> None:
-    records = {bkb.Diagnosis, bkb.Event, bkb.Report, bkb.StudyStatus, bkb.Suggestion, bkb.TrialView}
+def sections_lacking(name: str, thing: Any) -> list[str]:
+    """Return what the numpydoc of a function, a class or a method does not have."""
+    text = inspect.getdoc(thing) or ""
+    found = set(re.findall(r"^(\w+)\n-{4,}$", text, re.MULTILINE))
+    method = "." in name
+    own = [p for p in inspect.signature(thing).parameters if p not in ("self", "args", "options")]
+    refers = "See `" in text or "are those of `" in text
+    lacking = []
+    if not isinstance(thing, type) or dataclasses.is_dataclass(thing):
+        described = re.findall(r"^([\w, *]+)(?: : |$)", text, re.MULTILINE)
+        explained = {n.strip(" *") for line in described for n in line.split(",")}
+        if own and not refers:
+            lacking += [f"parameter {p}" for p in own if p not in explained]
+    result = inspect.signature(thing).return_annotation
+    if not method and not isinstance(thing, type) and result != "None":
+        lacking += ["Returns"] if not found & {"Returns", "Yields"} else []
+    if method:
+        says = result in ("None", inspect.Signature.empty) or found & {"Returns", "Yields"}
+        begins = text.startswith(("Return ", "Yield ", "Get ", "Make ", "Put ", "Tell ", "Add "))
+        lacking += [] if says or begins else ["Returns"]
+    elif "Examples" not in found:
+        lacking.append("Examples")
+    return [f"{name}, {what}" for what in lacking]
+
+
+RECORDS = (bkb.Diagnosis, bkb.Event, bkb.Report, bkb.StudyStatus, bkb.Suggestion, bkb.TrialView)
+
+
+def test_public_names_are_described() -> None:
+    lacking = []
     for n in bkb.__all__:
         thing = getattr(bkb, n)
-        if n == "Parameter" or thing in records or issubclass_of(thing, Exception):
+        if n == "Parameter" or thing in RECORDS or issubclass_of(thing, Exception):
             assert thing.__doc__, n
             continue
-        text = inspect.getdoc(thing) or ""
-        assert "Examples\n--------\n>>> " in text, n
-        given = [p for p in inspect.signature(thing).parameters if p not in ("self", "service")]
-        explained = "Parameters\n----------" in text or "See `" in text or "`Float`" in text
-        assert explained or not isinstance(thing, types.FunctionType) or len(given) < 2, n
+        lacking += sections_lacking(n, thing)
+    for kind in (bkb.Client, bkb.Study, bkb.Trial):
+        for n, thing in inspect.getmembers(kind, callable):
+            if not n.startswith("_"):
+                lacking += sections_lacking(f"{kind.__name__}.{n}", thing)
+    assert not lacking, "\n".join(lacking)
 
 
 def issubclass_of(thing: object, kind: type) -> bool:

@@ -65,6 +65,11 @@ def test_no_circle_of_imports() -> None:
     assert places == sorted(places)
 
 
+def test_modules_are_short() -> None:
+    lengths = {f.name: len(f.read_text().splitlines()) for f in SOURCE.rglob("*.py")}
+    assert not {name: n for name, n in lengths.items() if n > 600}
+
+
 def test_records_know_no_wire() -> None:
     for module in ("_space", "_goals", "_views", "_spec", "_domains", "_presence", "_frame"):
         wire = {"bkb._transport", "bkb._line", "bkb._server", "bkb._service"}

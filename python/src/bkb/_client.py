@@ -139,11 +139,11 @@ class Client:
         return study
 
     def load_study(self, name: str) -> Study:
-        """Return the study of this name."""
+        """Return the study of a name. See `bkb.load_study`."""
         return Study(self._service, StudyRecord.of(self._service.get(name)))
 
     def delete_study(self, name: str) -> None:
-        """Delete a study with all its trials, for good."""
+        """Delete a study with all its trials, for good. See `bkb.delete_study`."""
         message = self._service.get(name)
         if MARK in message.get("attributes", {}):
             for generation in reversed(self.load_study(name).generations[1:]):
@@ -182,6 +182,16 @@ def connect(
     retry_for : float
         Seconds during which a call is repeated while the server cannot be reached.
 
+    Returns
+    -------
+    Client
+        The client, which connects at its first call.
+
+    Raises
+    ------
+    InvalidRequest
+        There is no address, or a token would be sent without TLS.
+
     Examples
     --------
     >>> bkb.connect("https://tuner.example:7071")
@@ -201,6 +211,11 @@ def open_file(db: Path | None = None, *, retry_for: float = 60.0) -> Client:
         ``TUNER_DB``, else ``tuner.db``.
     retry_for : float
         Seconds during which a call is repeated.
+
+    Returns
+    -------
+    Client
+        The client.
 
     Examples
     --------
@@ -326,6 +341,11 @@ def create_study(
 def load_study(name: str, *, db: Path | None = None, server: str | None = None) -> Study:
     """Return the study of this name. See `create_study` for ``db`` and ``server``.
 
+    Returns
+    -------
+    Study
+        The study.
+
     Raises
     ------
     NotFound
@@ -344,6 +364,11 @@ def load_study(name: str, *, db: Path | None = None, server: str | None = None) 
 def delete_study(name: str, *, db: Path | None = None, server: str | None = None) -> None:
     """Delete a study with all its trials, for good. See `load_study`.
 
+    Raises
+    ------
+    NotFound
+        There is no such study, or no such file.
+
     Examples
     --------
     >>> made = bkb.create_study("deleted", {"x": bkb.Float(0, 1)}, minimize="loss")
@@ -355,6 +380,11 @@ def delete_study(name: str, *, db: Path | None = None, server: str | None = None
 
 def studies(*, db: Path | None = None, server: str | None = None) -> Iterator[StudyStatus]:
     """Yield all studies in order of name. See `load_study`.
+
+    Yields
+    ------
+    StudyStatus
+        The state of each study.
 
     Examples
     --------
@@ -368,6 +398,11 @@ def studies(*, db: Path | None = None, server: str | None = None) -> Iterator[St
 
 def set_verbosity(level: int | str) -> None:
     """Write log messages of this level and above to stderr.
+
+    Parameters
+    ----------
+    level : int or str
+        Level of the module logging, such as ``"INFO"``.
 
     Examples
     --------

@@ -34,6 +34,23 @@ from ._codec import (
 )
 from ._domains import at, check_values, complete, contains, covers, fit, merge
 from ._errors import InvalidRequest
+from ._generation import (
+    BASE,
+    FIXED,
+    ID,
+    LEFT,
+    LIMIT,
+    NEXT,
+    NUMBER,
+    PARAMS,
+    PAUSED,
+    REPLACED,
+    ROOT,
+    WHOLE,
+    Generation,
+    generation_name,
+    ran_with,
+)
 from ._goals import MARK
 from ._held import Held, Source
 from ._presence import MOST_VALUES, Presence, Value
@@ -52,124 +69,8 @@ from ._views import StudyRecord, StudyStatus, TrialView, as_dict, encode_new
 
 log = logging.getLogger("bkb")
 
-ROOT = "bkb:root"  # attribute of a generation, the uid of the first study
-WHOLE = "bkb:whole"  # of a generation that has the trials of the one before
-LEFT = "bkb:left"  # of a generation, the trials that could still begin when it was made
-LIMIT = "bkb:limit"  # of a generation, max_trials of the series when it was made
-BASE = "bkb:base"  # of a generation, how many numbers of trials the ones before used
-NEXT = "bkb:next"  # of a generation whose successor is being made
-PAUSED = "paused"  # value of NEXT if the user had paused the study
-FIXED = "bkb:fixed"  # of a trial that was in the queue before its parameters were known
-PARAMS = "bkb:params"  # of a trial that did not run as asked
-ID = "bkb:id"  # of a trial that was taken over, generation and number of its origin
-NUMBER = "bkb:number"  # of a trial that was taken over, its number in the series
-REPLACED = "bkb:replaced"  # of a trial that another one stands for
 MOST_GENERATIONS = 8
-FEW = 20  # trials that are looked up one by one
 PATIENCE = 5.0  # seconds that a successor is waited for
-
-
-def generation_name(name: str, number: int) -> str:
-    """Return the name of a generation on the server."""
-    return f"{name}.g{number}" if number else name
-
-
-class _Generation:
-    """One study of the series, with the numbers of its trials in the series."""
-
-    def __init__(self, series: Series, study: StudyRecord, index: int) -> None:
-        self.series, self.study, self.index = series, study, index
-        self.service, self.name = series.service, study.name
-        self.parameters = {n: p for n, p in study.space.items() if n != MARK}
-        self.left, self.limit = (int(study.attributes.get(k, -1)) for k in (LEFT, LIMIT))
-        self._next = int(study.attributes.get(BASE, 0))
-        # Numbers in the series by place, which is the number in this study, and back.
-        self._numbers: list[int] = []
-        self._places: dict[int, int] = {}
-
-    @property
-    def spent(self) -> bool:
-        """Whether no trial could begin when it was made, and none was added since."""
-        return self.left == 0
-
-    def status(self) -> StudyStatus:
-        """Return the state of this study, with max_trials and counted of the series."""
-        s = self.service.status(self.name)
-        if self.left < 0 or not s.max_trials:
-            return s
-        before = self.limit - self.left  # trials that count in the ones before
-        most = s.max_trials + before - self.spent  # as a study has a place at least
-        return dataclasses.replace(s, max_trials=most, counted=s.counted + before)
-
-    def extend(self, limits: JSON) -> None:
-        """Raise limits by more."""
-        more = int(limits.get("maxTrials", 0))
-        if self.spent and more:  # it has a place on the server that it did not hand out
-            self.left, self.limit = more, self.limit + more
-            self.service.set_attributes(self.name, {LEFT: more, LIMIT: self.limit})
-            limits = {**limits, "maxTrials": encode_int(more - 1)}
-        self.service.change("ExtendStudy", self.name, **limits, more=True)
-
-    def number(self, view: TrialView) -> int:
-        """Return the number in the series of a trial of this study.
-
-        A trial that was taken over keeps its number. The others are counted.
-        """
-        with self.series.lock:
-            self._learn(view.number)
-            if view.number == len(self._numbers):
-                self._note(view)
-            return self._numbers[view.number]
-
-    def place(self, number: int) -> int | None:
-        """Return the number in this study of a trial of the series, or None."""
-        with self.series.lock:
-            if number not in self._places:
-                self._learn()
-            return self._places.get(number)
-
-    def used(self) -> int:
-        """Return how many numbers of the series are used up to this study."""
-        with self.series.lock:
-            self._learn()
-            return self._next
-
-    def _learn(self, end: int | None = None) -> None:
-        if end is None:
-            s = self.status()
-            end = s.begun + s.added + s.queued
-        if end - len(self._numbers) > FEW:
-            for view in self.service.trials(self.study):
-                if view.number == len(self._numbers):
-                    self._note(view)
-        while len(self._numbers) < end:
-            place = len(self._numbers)
-            self._note(self.service.trial(self.study, place, reports=False))
-
-    def _note(self, view: TrialView) -> None:
-        known = view.attributes.get(NUMBER)
-        n = self._next if known is None else int(known)
-        self._next += known is None
-        self._places[n] = len(self._numbers)
-        self._numbers.append(n)
-
-    def shown(self, view: TrialView) -> TrialView:
-        """Return a trial of this study as one of the series."""
-        params = view.params if self.parameters else _ran(view)
-        params = {n: v for n, v in params.items() if n != MARK}
-        if self.series.given:
-            params = dict(self.series.space.decode(params))
-        return dataclasses.replace(view, number=self.number(view), params=params)
-
-    def own(self, states: list[AnyState], *, reports: bool = False) -> Iterator[TrialView]:
-        """Yield the trials of this generation that are no copies of trials that ran before."""
-        for view in self.service.trials(self.study, states, reports=reports):
-            if ID not in view.attributes or view.origin == "enqueued":
-                yield view
-
-    def whole(self, params: Mapping[str, ParamValue]) -> Mapping[str, ParamValue]:
-        """Return parameters with that of a study without any."""
-        return params if self.parameters else {MARK: MARK, **params}
 
 
 class Series(Source):
@@ -187,7 +88,7 @@ class Series(Source):
         self._unmodelled: set[str] = set()
         self._full = False
         self.lock = threading.RLock()
-        self._generations = [_Generation(self, study, 0)]
+        self._generations = [Generation(self, study, 0)]
         self.refresh()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,7 +99,7 @@ class Series(Source):
         self.lock = threading.RLock()
 
     @property
-    def _current(self) -> _Generation:
+    def _current(self) -> Generation:
         return self._generations[-1]
 
     @property
@@ -260,13 +161,13 @@ class Series(Source):
                 f"study {study.name!r} is not a generation of "
                 f"{self.name!r}, delete it or take another name for {self.name!r}"
             )
-        self._generations.append(_Generation(self, study, index))
+        self._generations.append(Generation(self, study, index))
         if WHOLE not in study.attributes:
             self._take_over()
 
     # Trials by their numbers in the series.
 
-    def _of(self, study: StudyRecord) -> _Generation:
+    def _of(self, study: StudyRecord) -> Generation:
         return next(g for g in self._generations if g.name == study.name)
 
     def shown(self, study: StudyRecord, view: TrialView) -> TrialView:
@@ -344,7 +245,7 @@ class Series(Source):
                 self.warn_once(text, text)
             return g.study, views
 
-    def _await_successor(self, g: _Generation) -> bool:
+    def _await_successor(self, g: Generation) -> bool:
         """Wait for the next generation if it is being made, and tell whether to ask again."""
         until = time.monotonic() + PATIENCE
         while not self.refresh() and g is self._current:
@@ -421,7 +322,7 @@ class Series(Source):
                 self._grow(trial)
             return self._forward(g, view)
 
-    def _forward(self, g: _Generation, view: TrialView) -> TrialView:
+    def _forward(self, g: Generation, view: TrialView) -> TrialView:
         """Add a trial to the newest generation as it ran, if it is not there."""
         h = self._current
         if h.index == 0 or g is h and REPLACED not in view.attributes:
@@ -432,7 +333,7 @@ class Series(Source):
             return g.shown(view)
         return h.shown(self.service.trial(h.study, place, reports=False))
 
-    def _add_one(self, h: _Generation, m: JSON) -> int | None:
+    def _add_one(self, h: Generation, m: JSON) -> int | None:
         try:
             return self.service.add(h.study, [m])[0]
         except _errors.StudyFinished:
@@ -523,7 +424,7 @@ class Series(Source):
         for g in self._generations:
             for view in g.own(["completed", "failed"]):
                 if view.attributes.get(REPLACED, view.state) == "completed":
-                    presence.add(_keys(_ran(view), domains))
+                    presence.add(_keys(ran_with(view), domains))
         conditions = presence.conditions()
         space: dict[str, Parameter] = {}
         for name, c in conditions.items():  # parents come first
@@ -581,7 +482,7 @@ class Series(Source):
             self._reopen()
         self.service.set_attributes(new.name, {WHOLE: "1"})
 
-    def _encode_all(self, old: _Generation, new: _Generation) -> Iterator[JSON]:
+    def _encode_all(self, old: Generation, new: Generation) -> Iterator[JSON]:
         over: list[AnyState] = ["completed", "failed", "infeasible", "pruned"]
         if old.index == new.index - 1:  # which has the queue of those before
             over.append("queued")
@@ -590,8 +491,8 @@ class Series(Source):
             if m is not None:
                 yield m
 
-    def _encode(self, view: TrialView, old: _Generation, new: _Generation) -> JSON | None:
-        ran, space = _ran(view), new.parameters
+    def _encode(self, view: TrialView, old: Generation, new: Generation) -> JSON | None:
+        ran, space = ran_with(view), new.parameters
         origin = f"{old.index}/{view.number}"
         config = fit(ran, space) or fit({**view.params, **ran}, space)
         if config is None and view.state == "queued":
@@ -620,17 +521,11 @@ class Series(Source):
         m["requestId"] = self._request_id(new, origin)
         return m
 
-    def _request_id(self, target: _Generation, origin: str) -> str:
+    def _request_id(self, target: Generation, origin: str) -> str:
         import hashlib  # takes long to import
 
         text = f"{self.study.uid}/{target.index}/{origin}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _ran(view: TrialView) -> Mapping[str, ParamValue]:
-    """Return the parameters that a trial ran with."""
-    ran: Mapping[str, ParamValue] = view.attributes.get(PARAMS, view.params)
-    return view.attributes.get(FIXED, ran) if view.state == "queued" else ran
 
 
 def _keys(

@@ -178,29 +178,7 @@ class TrialPruned(Exception):  # noqa: N818
     __module__ = "bkb"
 
 
-CLASSES: dict[str, type[Error]] = {
-    c.REASON: c
-    for c in (
-        InvalidRequest,
-        NotFound,
-        StudyExists,
-        StudyFinished,
-        StudyPaused,
-        NoTrialNow,
-        TrialNotRunning,
-        LeaseLost,
-        AlreadyTold,
-        Denied,
-        LimitReached,
-        Unavailable,
-        MayHaveHappened,
-        DataDamaged,
-        Unsupported,
-        ServerFault,
-        Cancelled,
-        DeadlineExceeded,
-    )
-}
+CLASSES: dict[str, type[Error]] = {c.REASON: c for c in Error.__subclasses__()}
 
 # The reasons of answers without an ErrorInfo of the service, as in the Go client.
 BARE = {

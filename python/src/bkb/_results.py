@@ -104,7 +104,16 @@ class Results:
         return Plots(self._goals, self.iter_trials(), self.importances)
 
     def trial(self, number: int, *, reports: bool = True) -> TrialView:
-        """Return a trial by its number."""
+        """Return a trial by its number.
+
+        Parameters
+        ----------
+        number : int
+            Number of the trial in the study.
+        reports : bool
+            Whether to load its reports now.
+
+        """
         at, place = self._source.locate(number)
         return self._source.shown(at, self._service.trial(at, place, reports=reports))
 

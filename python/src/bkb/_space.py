@@ -246,6 +246,13 @@ def of_list(values: Sequence[Any], name: str) -> Categorical | Ordinal:
 class Constant:
     """One value that every trial has.
 
+    Parameters
+    ----------
+    value : float, int, str or bool
+        The value.
+    when : dict, optional
+        Parents with the value, or list of values, for which the parameter is active.
+
     Examples
     --------
     >>> bkb.Constant("v2").to_json()

@@ -78,7 +78,14 @@ class Study(Results):
         self._service.change("ResumeStudy", self._source.newest().name)
 
     def finish(self, detail: str = "") -> None:
-        """End the study until `extend`. Running trials may still be told."""
+        """End the study until `extend`. Running trials may still be told.
+
+        Parameters
+        ----------
+        detail : str
+            Text for people.
+
+        """
         self._service.change("FinishStudy", self._source.newest().name, detail=detail)
 
     def extend(self, trials: int = 0, *, timeout: float | None = None, cost: float = 0.0) -> None:
@@ -104,7 +111,14 @@ class Study(Results):
         self._source.extend(encode_limits(trials, timeout, cost))
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Set attributes of the study. An empty text removes one."""
+        """Set attributes of the study.
+
+        Parameters
+        ----------
+        attributes : dict
+            What JSON has, by name. An empty text removes an attribute.
+
+        """
         self._service.set_attributes(self._source.newest().name, attributes)
 
     # Trials to run.
@@ -189,7 +203,16 @@ class Study(Results):
     def enqueue(
         self, params: Mapping[str, Any], *, attributes: Mapping[str, Any] | None = None
     ) -> TrialView:
-        """Put a configuration in the queue, which is handed out before others."""
+        """Put a configuration in the queue, which is handed out before others.
+
+        Parameters
+        ----------
+        params : dict
+            Values of parameters. Others are as in the best trial, or random.
+        attributes : dict, optional
+            Notes of the trial.
+
+        """
         return self._source.enqueue(params, attributes)
 
     def add_trials(self, trials: Iterable[NewTrial]) -> list[int]:
@@ -379,6 +402,18 @@ class Trial:
 
         In a study without a declared search space this defines the parameter. In another
         one it must agree with the space.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter.
+        low, high : float
+            Bounds.
+        step : float, optional
+            Distance of the values from one another.
+        log : bool
+            Whether the scale is logarithmic.
+
         """
         low = number(low, f"low of parameter {name!r}")
         high = number(high, f"high of parameter {name!r}")
@@ -430,9 +465,13 @@ class Trial:
         return self._held.stop_reason
 
     def renew(self, lease: float = LEASE) -> None:
-        """Send a heartbeat, which renews the lease for so many seconds.
+        """Send a heartbeat. In a ``with`` block and in `Study.optimize` this happens without you.
 
-        In a ``with`` block and in `Study.optimize` this happens without you.
+        Parameters
+        ----------
+        lease : float
+            Seconds until another worker gets the trial, unless another heartbeat comes.
+
         """
         self._held.renew(lease)
 
@@ -442,7 +481,7 @@ class Trial:
         return self.study.tell(self, value, **options)
 
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        """Set attributes of the trial. An empty text removes one."""
+        """Set attributes of the trial. See `Study.set_attributes`."""
         self._held.set_attributes(attributes)
 
     def __enter__(self) -> Trial:
