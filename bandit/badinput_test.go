@@ -68,7 +68,6 @@ func TestConstructorsRefuse(t *testing.T) {
 		"q̄ < 1":          {change: func(c *bandit.BKBConfig) { c.Oversampling = 0.9 }, is: is[*bandit.ValueError], text: "Oversampling is 0.9", sparse: true},
 		"q̄ = NaN":        {change: func(c *bandit.BKBConfig) { c.Oversampling = math.NaN() }, is: is[*bandit.ValueError], text: "Oversampling is NaN", sparse: true},
 		"C < 0":           {change: func(c *bandit.BKBConfig) { c.Threshold = -1 }, is: is[*bandit.ValueError], text: "Threshold is -1", sparse: true},
-		"SoR":             {change: func(c *bandit.BKBConfig) { c.Approximation = gp.SoR }, is: is[*bandit.ValueError], text: "Approximation is 1", sparse: true},
 		"C̃ < 1":          {change: func(c *bandit.BKBConfig) { c.Ratio = 0.5 }, is: is[*bandit.ValueError], text: "Ratio is 0.5"},
 		"workers":         {change: func(c *bandit.BKBConfig) { c.Workers = -1 }, is: is[*bandit.ValueError], text: "Workers is -1"},
 		"β":               {change: func(c *bandit.BKBConfig) { c.Beta = bandit.Practical{C: math.NaN()} }, is: is[*bandit.ValueError], text: "Practical.C is NaN"},

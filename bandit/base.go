@@ -7,14 +7,13 @@ import (
 )
 
 // base is the common part of the policies on finite arms. It has the settings, the
-// arms, the number of pulls of each, and the current F.
+// arms, and the number of pulls of each.
 type base struct {
 	cfg    Config
 	arms   kernel.Rows
 	bound  float64 // κ²
 	pulls  []int   // of every arm, pending ones included
 	pulled []int   // arms with pulls, in the order of the first pull
-	norm   float64 // F, if it is doubled
 }
 
 func newBase(cfg Config, arms kernel.Rows) (base, error) {
@@ -23,9 +22,6 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 		return base{}, err
 	}
 	b := base{cfg: cfg, arms: arms, pulls: make([]int, arms.Len()), bound: cfg.Kernel.Bound()}
-	if t, ok := guesses(cfg.Beta); ok {
-		b.norm = t.Norm
-	}
 	if !math.IsInf(b.bound, 1) {
 		return b, nil
 	}
@@ -39,9 +35,6 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 
 // Arms returns the arms.
 func (b *base) Arms() kernel.Rows { return b.arms }
-
-// Norm returns the current F, or 0 where it is not guessed.
-func (b *base) Norm() float64 { return b.norm }
 
 func (b *base) checkArm(arm int) error {
 	if arm < 0 || arm >= b.arms.Len() {
@@ -66,41 +59,11 @@ func (b *base) count(arm, pulls int) {
 	}
 }
 
-// dimension returns Σ σ̃²/λ of the pulls of arms.
-func (b *base) dimension(variance func(arm int) float64) float64 {
-	sum := 0.0
-	for _, a := range b.pulled {
-		sum += float64(b.pulls[a]) * variance(a)
-	}
-	return sum / b.cfg.NoiseVariance
-}
-
 // state returns the arguments of β, after steps pulls.
 func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 	return State{
 		Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
-		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact,
-	}
-}
-
-// guessing returns the state before a reward where F is guessed. learnNorm needs it
-// afterwards.
-func (b *base) guessing(now func() State) State {
-	if _, ok := guesses(b.cfg.Beta); ok {
-		return now()
-	}
-	return State{}
-}
-
-// learnNorm doubles F until a reward does not contradict it.
-func (b *base) learnNorm(s State, mean, variance, y float64) {
-	t, ok := guesses(b.cfg.Beta)
-	if !ok {
-		return
-	}
-	for s.Norm = b.norm; variance > 0 && t.contradicted(s, mean, math.Sqrt(variance), y); {
-		b.norm *= 2
-		s.Norm = b.norm
+		EffectiveDimension: dimension, InformationGain: gain, Exact: exact,
 	}
 }
 
@@ -124,10 +87,4 @@ func (b *base) best(s State, inducing int, beta float64, mean, variance []float6
 	top := argmaxUCB(mean, variance, beta)
 	d.Gap = mean[top] + beta*math.Sqrt(variance[top]) - d.LCB()
 	return d
-}
-
-// guesses returns the rule for b if it guesses F.
-func guesses(c Confidence) (Theory, bool) {
-	t, ok := c.(Theory)
-	return t, ok && t.Double
 }

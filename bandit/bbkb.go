@@ -62,7 +62,7 @@ func NewBBKB(cfg BKBConfig, arms kernel.Rows) (*BBKB, error) {
 func (p *BBKB) begin() {
 	p.start = append(p.start[:0], p.post.ArmVariances()...)
 	p.size, p.used = 0, 0
-	p.opened = p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
+	p.opened = p.state(p.Steps(), p.post.EffectiveDimension(), p.post.InformationGain(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
 	p.limit, p.held = p.quarter(), p.held[:0]
 	key := p.lazy.key
@@ -184,7 +184,6 @@ func (p *BBKB) take(arm int, y float64) error {
 			return err
 		}
 	}
-	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
 	p.settle(arm)
 	p.held = append(p.held, reward{arm, y})
 	if p.full() && p.owing == 0 {

@@ -70,7 +70,11 @@ func (p *BKB) Best() (Decision, error) {
 }
 
 func (p *BKB) stateNow() State {
-	return p.state(p.Steps(), p.currentDimension(), p.post.InformationGain(), p.exact)
+	gain := p.post.InformationGain()
+	if p.exact { // also after cancelled pulls
+		gain = p.post.PendingLogDet()
+	}
+	return p.state(p.Steps(), p.post.EffectiveDimension(), gain, p.exact)
 }
 
 // Pull implements Policy. It costs as much as Observe, because it also draws the
@@ -98,13 +102,10 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance := p.post.Arm(arm)
-		before := p.guessing(p.stateNow)
 		steps := p.Steps()
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err
 		}
-		p.learnNorm(before, mean, variance, v)
 		p.count(arm, p.Steps()-steps)
 		p.refresh()
 	}

@@ -22,7 +22,6 @@ type State struct {
 	Bound              float64 // κ² ≥ k(x, x)
 	EffectiveDimension float64 // Σ_s σ̃²_t(x_s)/λ
 	InformationGain    float64 // Σ_s log(1 + σ̃²_{s−1}(x_s)/λ)
-	Norm               float64 // the current F if it is guessed, 0 if it is given
 	Exact              bool    // σ̃ = σ
 }
 
@@ -80,17 +79,13 @@ func (p Practical) Check() error {
 // Both are far too wide in practice. On Branin regret is 8 times that of Practical, and
 // Factor 0.1 does well.
 type Theory struct {
-	Norm    float64 // F > 0, or the first guess with Double
+	Norm    float64 // F > 0
 	Delta   float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
 	Epsilon float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
 	// Factor > 0 multiplies b. If 0, it is 1.
 	Factor float64
 	// ByDimension takes the bound by the effective dimension.
 	ByDimension bool
-	// Double doubles F whenever a reward contradicts it. It does if it is outside the
-	// bounds by more than noise is with probability at most 6δ/(π²t²). So F is doubled
-	// above ‖f‖ with probability at most δ.
-	Double bool
 }
 
 func (t Theory) withDefaults() Theory {
@@ -121,7 +116,6 @@ func (t Theory) Beta(s State) float64 {
 	if s.Exact {
 		alpha, bias = 1, 1
 	}
-	norm := max(t.Norm, s.Norm)
 	spread := alpha*s.InformationGain + 2*math.Log(1/t.Delta)
 	if t.ByDimension {
 		n := max(float64(s.Step-1), 0)
@@ -129,7 +123,7 @@ func (t Theory) Beta(s State) float64 {
 		spread = 2 * (alpha*grow*s.EffectiveDimension + math.Log(1/t.Delta))
 	}
 	// F has the units of √k, and b is a number of standard deviations √λ·σ_rls.
-	return t.Factor * (math.Sqrt(spread) + bias*norm)
+	return t.Factor * (math.Sqrt(spread) + bias*t.Norm)
 }
 
 // Check implements Confidence. It returns all faults.
@@ -137,15 +131,6 @@ func (t Theory) Check() error {
 	t = t.withDefaults()
 	return errors.Join(positive("Theory.Norm", t.Norm), fraction("Theory.Delta", t.Delta),
 		fraction("Theory.Epsilon", t.Epsilon), positive("Theory.Factor", t.Factor))
-}
-
-// contradicted reports whether a reward shows that F is too small.
-func (t Theory) contradicted(s State, mean, sd, y float64) bool {
-	t = t.withDefaults()
-	t.Factor = 1
-	steps := float64(max(s.Step, 1))
-	tail := math.Sqrt(2 * s.NoiseVariance * math.Log(math.Pi*math.Pi*steps*steps/(3*t.Delta)))
-	return math.Abs(y-mean) > t.Beta(s)*sd+tail
 }
 
 // Alpha returns α = (1 + ε)/(1 − ε), the factor by which σ̃² may differ from σ²

@@ -112,9 +112,6 @@ func (p *Continuous) Steps() int { return p.bkb.Steps() }
 // Pending returns the number of pulls without reward.
 func (p *Continuous) Pending() int { return p.bkb.post.Pending() }
 
-// Norm returns the current F, or 0 where it is not guessed.
-func (p *Continuous) Norm() float64 { return p.bkb.norm }
-
 // Next returns the suggestion for the next step. It changes nothing.
 func (p *Continuous) Next() (Suggestion, error) {
 	if p.bkb.fault != nil {
@@ -157,7 +154,7 @@ func (p *Continuous) points() kernel.Rows {
 }
 
 func (p *Continuous) stateNow() State {
-	return p.bkb.state(p.Steps(), p.bkb.currentDimension(), p.bkb.post.InformationGain(), false)
+	return p.bkb.state(p.Steps(), p.bkb.post.EffectiveDimension(), p.bkb.post.InformationGain(), false)
 }
 
 func (p *Continuous) suggest(s State, b float64, x []float64) (Suggestion, error) {
@@ -255,15 +252,9 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		mean, variance, err := p.bkb.post.Predict(row)
-		if err != nil {
-			return err
-		}
-		before := p.bkb.guessing(p.stateNow)
 		if err := p.bkb.Learn(row, []float64{v}); err != nil {
 			return err
 		}
-		p.bkb.learnNorm(before, mean[0], variance[0], v)
 	}
 	return nil
 }

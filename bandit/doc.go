@@ -28,7 +28,8 @@
 //
 // # The policies
 //
-//	NewGPUCB       exact, O(tA) a step; the oracle, and best up to t ≈ 300
+//	NewGPUCB       exact, with all inputs as inducing points, O(uA) a step; best up to
+//	               t ≈ 300
 //	NewBKB         rank-one update O(Am + m²) a step; every Σ σ̃²/λ > C the
 //	               inducing points are drawn anew, O((A + u)m²)
 //	  FromScratch  … after every reward: Algorithm 5 as it is printed
@@ -100,7 +101,7 @@
 //
 // The symbols are A arms, u different inputs pulled, m inducing points and t steps.
 //
-//	GPUCB       step O(tA); memory tA
+//	GP-UCB      BKB with m = u
 //	BKB         step O(Am + m²) at most, A/8 comparisons and O(m) for each arm that
 //	            may be the best as a rule; O(Am² + um²) at some (d_eff + 4)·log t of the
 //	            steps; memory (A + u)m

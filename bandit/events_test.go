@@ -118,21 +118,6 @@ func TestCancelWithinBatch(t *testing.T) {
 	}
 }
 
-// FITC on all inputs is exact too.
-func TestFITC(t *testing.T) {
-	w := newWorld(62, 100, 2, 0.1)
-	c := bkbConfig(basic(matern(0.3), 0.01))
-	c.Approximation, c.Oversampling, c.FromScratch = gp.FITC, math.Inf(1), true
-	p, exact := must(bandit.NewBKB(c, w.arms)), must(bandit.NewGPUCB(c.Config, w.arms))
-	for i := range 30 {
-		if p.Observe(i, w.value[i]) != nil || exact.Observe(i, w.value[i]) != nil {
-			t.Fatal("refused")
-		}
-	}
-	near(t, "mean", p.Means(), exact.Means(), 1e-7)
-	near(t, "variance", p.Variances(), exact.Variances(), 1e-7)
-}
-
 // Rewards of other inputs count as if these had been arms.
 func TestLearn(t *testing.T) {
 	racetest.Alone(t)
@@ -214,39 +199,6 @@ func TestKindsOfRows(t *testing.T) {
 				t.Errorf("%s, %s: %d of 40 steps as with float64", name, kind, same)
 			}
 		}
-	}
-}
-
-// Every kind of policy guesses and doubles F.
-func TestDoublingEverywhere(t *testing.T) {
-	arms := uniform(65, 30, 2)
-	c := basic(matern(0.3), 0.01)
-	c.Beta = bandit.Theory{Norm: 1e-6, Double: true}
-	box := bandit.ContinuousConfig{BKBConfig: bkbConfig(c), Lo: []float64{0, 0}, Hi: []float64{1, 1}}
-	for name, p := range map[string]interface {
-		bandit.Policy
-		Norm() float64
-	}{
-		"GP-UCB": must(bandit.NewGPUCB(c, arms)), "BKB": must(bandit.NewBKB(bkbConfig(c), arms)),
-		"BBKB": must(bandit.NewBBKB(bkbConfig(c), arms)),
-	} {
-		for i := range 20 {
-			if err := p.Observe(i, 100); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if p.Norm() < 10 {
-			t.Errorf("%s: F = %v after rewards of 100", name, p.Norm())
-		}
-	}
-	q := must(bandit.NewContinuous(box))
-	for i := range 5 {
-		if err := q.Observe(arms.Row(i), 100); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if q.Norm() < 10 {
-		t.Errorf("on a box: F = %v", q.Norm())
 	}
 }
 

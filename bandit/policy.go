@@ -52,7 +52,7 @@ type Decision struct {
 	TheoryBeta float64
 	// Step is the number of pulls before this one, pending ones included.
 	Step int
-	// InducingPoints is m, or the number of pulls for an exact policy.
+	// InducingPoints is m.
 	InducingPoints int
 	// EffectiveDimension estimates d_eff = Σ_s σ̃²(x_s)/λ of all pulls, (7.3) of
 	// Carratino (2020). BBKB gives the value at the start of its batch.

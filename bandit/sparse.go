@@ -30,9 +30,6 @@ type Sparsity struct {
 	// FromScratch draws the inducing points again after every reward, as in Algorithm 5
 	// of Carratino (2020).
 	FromScratch bool
-	// Approximation is DTC by default. FITC never under-estimates σ by much, for any
-	// inducing points.
-	Approximation gp.Approximation
 }
 
 // Validate reports all faults at once.
@@ -43,10 +40,6 @@ func (s Sparsity) Validate() error {
 	}
 	if s.Threshold != 0 {
 		errs = append(errs, positive("Threshold", s.Threshold))
-	}
-	if s.Approximation != gp.DTC && s.Approximation != gp.FITC {
-		errs = append(errs, valueError("Approximation", -1, float64(s.Approximation),
-			"DTC or FITC"))
 	}
 	return errors.Join(errs...)
 }
@@ -92,7 +85,7 @@ func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, er
 // sparseOn returns the policy without arms in its posterior.
 func sparseOn(b base, sp Sparsity) (sparse, error) {
 	post, err := gp.NewSparse(b.cfg.Kernel, b.arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
-		NoiseVariance: b.cfg.NoiseVariance, Mean: b.cfg.Mean, Approximation: sp.Approximation, Workers: b.cfg.Workers,
+		NoiseVariance: b.cfg.NoiseVariance, Mean: b.cfg.Mean, Workers: b.cfg.Workers,
 	})
 	return sparse{base: b, sparsity: sp.withDefaults(), post: post}, err
 }
@@ -103,19 +96,6 @@ func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
 // Posterior returns the posterior of the decisions. The caller must not change it, and
 // it is valid until the next change.
 func (p *sparse) Posterior() *gp.Sparse { return p.post }
-
-// currentDimension returns Σ σ̃²/λ of all pulls. It costs O(u), and with FITC O(um²).
-func (p *sparse) currentDimension() float64 {
-	if p.sparsity.Approximation == gp.DTC {
-		return p.post.EffectiveDimension()
-	}
-	sum := 0.0
-	counts, pending := p.post.Counts(), p.post.PendingCounts()
-	for i, v := range p.post.PointVariances() {
-		sum += (counts[i] + float64(pending[i])) * v
-	}
-	return sum / p.cfg.NoiseVariance
-}
 
 // resparsify draws the inducing points among the pulled inputs and computes the
 // posterior again. Unless always is set, it does so only if the draw has other inducing

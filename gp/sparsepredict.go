@@ -240,3 +240,6 @@ func (s *Sparse) EffectiveDimension() float64 {
 // LogDet returns log det V of the present inducing points, without pending pulls. For
 // DTC it is log det(I + Q/λ).
 func (s *Sparse) LogDet() float64 { return s.reg.l.logDet() }
+
+// PendingLogDet is LogDet with pending pulls.
+func (s *Sparse) PendingLogDet() float64 { return s.varL.logDet() }
