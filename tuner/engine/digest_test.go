@@ -32,6 +32,11 @@ func TestBestMeasured(t *testing.T) {
 				c.Proposer.Options = `{"constraints": {"size": {"max": 5}}}`
 			}
 		})
+		// The configurations do not matter here, and models cost time.
+		tn.env.Propose = func(_ study.Component, spec study.Spec) (propose.Proposer, error) {
+			return propose.New(study.Component{Name: propose.Random}, spec)
+		}
+		tn.forgetName("s")
 		if s := must(tn.Study(t.Context(), "s")); s.BestMeasured.Values != nil || !s.LastTold.IsZero() {
 			t.Errorf("a new study: %+v", s)
 		}

@@ -28,3 +28,20 @@
 // BKB, at most 240 MB in the seconds after it, and 207 MB after 300 asks and tells.
 // Best costs O(trials) for one objective.
 package engine
+
+import (
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
+	"github.com/bkbtuner/bkb/tuner/prune"
+)
+
+// Components lists the proposers and pruners of new studies.
+func Components() (c tuner.Components) {
+	for _, name := range propose.Names() {
+		c.Proposers = append(c.Proposers, tuner.Component{Name: name, Options: propose.Options(name)})
+	}
+	for _, name := range prune.Names() {
+		c.Pruners = append(c.Pruners, tuner.Component{Name: name, Options: prune.Options(name)})
+	}
+	return c
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -638,3 +639,56 @@ func (t *Engine) Loaded() []tuner.Study {
 	}
 	return out
 }
+
+// with calls f with the actor of a study. It calls f again if the study was dropped from
+// memory before f had an effect, if another writer of the store committed first, or if
+// another server claimed the study. In that case the next actor learns who has it.
+func (t *Engine) with(ctx context.Context, name string, f func(a *actor.Actor) error) error {
+	for try := 1; ; try++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		a, release, err := t.actor(ctx, name)
+		if err != nil {
+			return err
+		}
+		err = f(a)
+		release()
+		switch conflict := (*store.ConflictError)(nil); {
+		case errors.Is(err, actor.ErrRetired):
+			t.forget(a)
+		case errors.Is(err, actor.ErrDiscarded):
+		case errors.As(err, new(*store.FencedError)) && try < maxConflicts:
+			t.forget(a)
+		case errors.As(err, &conflict) && try < maxConflicts:
+			time.Sleep(rand.N(time.Duration(try) * time.Millisecond))
+		default:
+			return err
+		}
+	}
+}
+
+// maxConflicts is the number of times in a row that a call may lose to another writer.
+const maxConflicts = 20
+
+// AddAll implements [tuner.Service].
+func (t *Engine) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
+	if err := tuner.CheckAddAll(commands); err != nil {
+		return nil, err
+	}
+	var made []int
+	part := false // whether some trials were stored before the store refused the rest
+	err := t.with(ctx, name, func(a *actor.Actor) error {
+		numbers, some, err := a.MakeAll(context.WithoutCancel(ctx), commands)
+		made, part = numbers, part || some
+		return err
+	})
+	if err != nil && part && !errors.As(err, new(*tuner.CommandError)) { // also if the call was retried since
+		return nil, fmt.Errorf("%w: %w: %w", store.ErrUnknownOutcome, errPartAdded, err)
+	}
+	return made, err
+}
+
+// errPartAdded explains why some trials may exist although the store refused others. A
+// request too large for one commit takes several.
+var errPartAdded = errors.New("a part of the trials has been added")

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
 // mayHaveChanged reports whether a call with this code changed state, or may have.
@@ -82,4 +85,32 @@ func subjects(request, answer any) string {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, " ")
+}
+
+// filled adds those of some pairs of a key and a text to attributes whose text is not empty.
+func filled(attrs []slog.Attr, pairs ...string) []slog.Attr {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			attrs = append(attrs, slog.String(pair[0], pair[1]))
+		}
+	}
+	return attrs
+}
+
+// requestID returns the request id of a request, or "".
+func requestID(request any) string {
+	if r, ok := request.(interface{ GetRequestId() string }); ok {
+		return r.GetRequestId()
+	}
+	return ""
+}
+
+// traced adds the trace id that a caller sent to the attributes of a line of the log.
+func traced(ctx context.Context, attrs ...slog.Attr) []slog.Attr {
+	for _, value := range metadata.ValueFromIncomingContext(ctx, wire.TraceHeader) {
+		if id := wire.TraceID(value); id != "" {
+			return append(attrs, slog.String("trace_id", id))
+		}
+	}
+	return attrs
 }

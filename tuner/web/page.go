@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 )
 
 // static holds the files of the page. They are served as they are, without a build.
@@ -142,5 +146,49 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 	} {
 		_, route, _ := strings.Cut(pattern, " ")
 		handle(pattern, route, h)
+	}
+}
+
+// listMethods lists what a new study can be made with. Each known caller may read it.
+func (f *Face) listMethods(w http.ResponseWriter, r *http.Request) {
+	if _, err := f.pipe.Admit(r.Context(), callerOf(r), pb.Tuner_GetCaller_FullMethodName); err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	data, err := json.Marshal(f.components)
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	f.write(w, http.StatusOK, data)
+}
+
+// backup sends a backup as a file. If it fails on the way, the connection breaks, so that the
+// browser does not keep a part of it.
+func (f *Face) backup(w http.ResponseWriter, r *http.Request) {
+	ctx, err := f.pipe.Admit(r.Context(), callerOf(r), pb.Tuner_Backup_FullMethodName)
+	begun := false
+	var gone error // of the caller
+	if err == nil {
+		err = f.pipe.Stream(ctx, pb.Tuner_Backup_FullMethodName, &pb.BackupRequest{}, func(m proto.Message) error {
+			if m == nil {
+				return nil
+			}
+			if !begun {
+				w.Header().Set("Content-Type", "application/octet-stream")
+				w.Header().Set("Content-Disposition", `attachment; filename="tuner-backup.db"`)
+			}
+			begun = true
+			gone = inPieces(w, m.(*pb.BackupResponse).GetChunk(), f.writeTimeout)
+			return gone
+		})
+	}
+	switch {
+	case err == nil || gone != nil:
+	case begun:
+		f.log.Warn("a backup for a browser broke off", "error", err)
+		panic(http.ErrAbortHandler)
+	default:
+		f.fail(w, r, err)
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -212,3 +214,96 @@ func callerOf(r *http.Request) server.Caller {
 	addr, _ := r.Context().Value(addrKey{}).(net.Addr)
 	return server.Caller{Addr: addr, TLS: r.TLS, Authorization: r.Header.Values("Authorization"), TraceParent: r.Header.Values("Traceparent")}
 }
+
+// sameSite refuses requests that a web page of another site made a browser send. The
+// answers say nothing to such a page, because no header of CORS permits it to read them.
+func (f *Face) sameSite(loopback bool, next http.Handler) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, h := range headers {
+			w.Header().Set(h[0], h[1])
+		}
+		if loopback && !server.ThisMachine(r.Host) {
+			f.refuse(w, http.StatusMisdirectedRequest, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
+				fmt.Sprintf("a server on loopback takes requests for localhost or an IP address only, not for the host %.100q", r.Host)))
+			return
+		}
+		if err := origins.Check(r); err != nil {
+			f.refuse(w, http.StatusForbidden, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
+				fmt.Sprintf("only web pages of %.100q may send this request, not those of %.100q", r.Host, r.Header.Get("Origin"))))
+			return
+		}
+		if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && strings.HasPrefix(r.URL.Path, "/api/") {
+			f.refuse(w, http.StatusForbidden, wire.NewStatus(codes.PermissionDenied, tuner.Denied,
+				fmt.Sprintf("only web pages of %.100q may send this request, and this one comes from another site", r.Host)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// headers are in each answer. A handler may replace Cache-Control.
+var headers = [][2]string{
+	{"X-Content-Type-Options", "nosniff"},
+	{"Cache-Control", "no-store"},
+	{"Content-Security-Policy", policy},
+	{"Referrer-Policy", "no-referrer"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+}
+
+// After paceBurst requests that no token's rate has counted, a connection gets one answer in
+// paceEvery. Otherwise a few hundred connections that send without waiting for answers keep
+// the processors from all other callers.
+const (
+	paceBurst = 20
+	paceEvery = 100 * time.Millisecond
+)
+
+// pace is when the next such answer of a connection is due. It has one request at a time.
+type pace struct{ due time.Time }
+
+type paceKey struct{}
+
+// paced answers requests at the pace of their connection.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := &answer{ResponseWriter: w}
+		next.ServeHTTP(a, r)
+		p, _ := r.Context().Value(paceKey{}).(*pace)
+		if p == nil || a.code < http.StatusBadRequest && strings.HasPrefix(r.URL.Path, servicePath) {
+			return
+		}
+		now := time.Now()
+		if first := now.Add(-paceBurst * paceEvery); p.due.Before(first) {
+			p.due = first
+		}
+		if p.due = p.due.Add(paceEvery); !p.due.After(now) {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(p.due.Sub(now)):
+		case <-r.Context().Done():
+		}
+	})
+}
+
+// answer notes whether an answer has begun, and with which status.
+type answer struct {
+	http.ResponseWriter
+	code int
+}
+
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	a.code = cmp.Or(a.code, http.StatusOK)
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

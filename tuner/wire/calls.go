@@ -159,7 +159,7 @@ var Methods = []Method{
 	{Name: "ListStudies", Need: NeedReadAll, Room: RoomList},
 	{Name: "DeleteStudy", Need: NeedAdmin, Audited: true},
 	{Name: "AddTrials", Need: NeedWork, Audited: true, Room: RoomChange},
-	{Name: "GetTrial", Need: NeedRead}, // with reports it counts as RoomList, see memory.go of tuner/server
+	{Name: "GetTrial", Need: NeedRead}, // with reports it counts as RoomList, see memoryFor of tuner/server
 	{Name: "ListTrials", Need: NeedRead, Room: RoomList},
 	{Name: "ListReports", Need: NeedRead, Room: RoomList},
 	{Name: "GetBest", Need: NeedRead, Room: RoomList},

@@ -9,6 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -166,3 +167,27 @@ func Reading(m *memlimit.Limit, kept bool) func(study.Event) error {
 // summary returns the data of the summary of a study at its present position. The log's
 // lock is held.
 func (v *state) summary() []byte { return view.Summarize(v.study, &v.digest) }
+
+// ObserveCommit reports stored events.
+func ObserveCommit(o *tuner.Observer, events []study.Event, took time.Duration) {
+	if o.Committed != nil {
+		o.Committed(took, len(events))
+	}
+	if o.Stored == nil {
+		return
+	}
+	for _, e := range events {
+		phase := ""
+		if b, ok := e.Body.(study.Started); ok && b.Suggestion != nil {
+			phase = b.Suggestion.Phase
+		}
+		o.Stored(view.Kind(e.Body), phase)
+	}
+}
+
+// observeModel reports a model event.
+func observeModel(o *tuner.Observer, took time.Duration, a study.Anchor) {
+	if o.Refitted != nil {
+		o.Refitted(took, propose.InducingPointsOf(a))
+	}
+}
