@@ -153,13 +153,7 @@ func (c *checker) number(i int, p *Parameter, field string, v *Value, required b
 	return true
 }
 
-// less compares two numbers of one kind.
-func less(a, b Value) bool {
-	if a.kind == KindInt {
-		return int64(a.bits) < int64(b.bits)
-	}
-	return math.Float64frombits(a.bits) < math.Float64frombits(b.bits)
-}
+func less(a, b Value) bool { return compareNumbers(a, b) < 0 }
 
 func (c *checker) step(i int, p *Parameter) {
 	w := c.src.words

@@ -1,7 +1,6 @@
 package space
 
 import (
-	"bytes"
 	"fmt"
 	"unicode/utf8"
 )
@@ -11,24 +10,20 @@ import (
 // so that [Config.UnmarshalJSON] returns equal values. It fails on values that no space
 // allows. These are no value, NaN, infinities, and text that is not UTF-8.
 func (c Config) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for i, e := range c.entries {
+	for _, e := range c.entries {
 		if rule, _ := valueFault(e.Value); rule != "" && len(e.Value.text) <= MaxTextBytes {
 			return nil, fmt.Errorf("space: writing %s: %s", quote(e.Name), rule)
 		}
 		if !utf8.ValidString(e.Name) {
 			return nil, fmt.Errorf("space: writing %s: a name is valid UTF-8", quote(e.Name))
 		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		writeText(&out, e.Name)
-		out.WriteByte(':')
-		writeValue(&out, e.Value)
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	var w writer
+	w.join("{}", len(c.entries), func(i int) {
+		w.key(c.entries[i].Name)
+		w.value(c.entries[i].Value)
+	})
+	return []byte(w.String()), nil
 }
 
 // UnmarshalJSON reads an object of numbers, strings and bools. A number written as an

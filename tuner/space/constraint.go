@@ -36,7 +36,7 @@ func (s *Space) Constrain(constraints ...string) (*Space, error) {
 	for i, text := range constraints {
 		texts[i].text = text
 	}
-	c := &checker{src: &source{words: ownDialect()}}
+	c := &checker{src: &source{words: ownDialect}}
 	out := c.constrain(s, texts)
 	if c.any() {
 		return nil, c.err()

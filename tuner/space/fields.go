@@ -133,13 +133,28 @@ func (r *fieldReader) field(n *node, key string) *node {
 	return f
 }
 
+// read reads the fields that all forms have, by the form's words, and refuses others.
+func (r *fieldReader) read(n *node, typ Type, known []string, hint string) {
+	w := r.b.src.words
+	r.p.Type = typ
+	r.b.keys(n, r.name, known, hint)
+	r.number(n, w.low, &r.p.Low)
+	r.number(n, w.high, &r.p.High)
+	r.number(n, w.step, &r.p.Step)
+	r.p.Values = r.values(n, w.values)
+}
+
 // number reads a number field into v.
 func (r *fieldReader) number(n *node, key string, v *Value) {
-	f := r.field(n, key)
-	if f == nil {
+	f, w := r.field(n, key), r.b.src.words
+	if f == nil || w.nulls && f.kind == nodeNull || w.quoted && f.kind == nodeText && f.text == "" {
 		return
 	}
-	x, rule, remedy := f.number()
+	bare := *f
+	if w.quoted && bare.kind == nodeText {
+		bare.kind = nodeNumber
+	}
+	x, rule, remedy := bare.number()
 	if rule != "" {
 		r.fault(f.line, key, f.shown(), rule, remedy)
 		return

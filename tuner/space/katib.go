@@ -7,7 +7,7 @@ import (
 
 // katib reads Katib's parameter list, if need be out of an Experiment.
 func (b *builder) katib(tree *node) {
-	b.src.words = katibDialect()
+	b.src.words = katibDialect
 	list := tree
 	if tree.kind == nodeObject {
 		list = b.katibList(tree)
@@ -51,30 +51,32 @@ func (b *builder) katibParameter(n *node) {
 		r.fault(n.line, "feasibleSpace", "", "a Katib parameter has a feasibleSpace", "add feasibleSpace: {…}")
 		return
 	}
-	switch typ := r.text(n, "parameterType"); typ {
+	var typ Type
+	known := []string{"list"}
+	switch text := r.text(n, "parameterType"); text {
 	case "double":
-		r.p.Type = TypeFloat
-		r.katibRange(f)
+		typ, known = TypeFloat, []string{"min", "max", "step", "distribution"}
 	case "int":
-		r.p.Type = TypeInt
-		r.katibRange(f)
+		typ, known = TypeInt, []string{"min", "max", "step", "distribution"}
 	case "discrete":
-		r.p.Type = TypeOrdinal
-		r.katibDiscrete(f)
+		typ = TypeOrdinal
 	case "categorical":
-		r.p.Type = TypeCategorical
-		b.keys(f, r.name, []string{"list"}, "")
-		r.p.Values = r.values(f, "list")
+		typ = TypeCategorical
 	default:
-		r.fault(n.line, "parameterType", quote(typ), "Katib's types are double, int, discrete and categorical", "use one of them")
+		r.fault(n.line, "parameterType", quote(text), "Katib's types are double, int, discrete and categorical", "use one of them")
+		return
+	}
+	r.read(f, typ, known, "")
+	if typ == TypeOrdinal {
+		r.katibDiscrete()
+	}
+	if typ == TypeFloat || typ == TypeInt {
+		r.katibScale(f)
 	}
 }
 
-func (r *fieldReader) katibRange(f *node) {
-	r.b.keys(f, r.name, []string{"min", "max", "step", "distribution"}, "")
-	r.katibNumber(f, "min", &r.p.Low)
-	r.katibNumber(f, "max", &r.p.High)
-	r.katibNumber(f, "step", &r.p.Step)
+// katibScale reads the distribution of a range.
+func (r *fieldReader) katibScale(f *node) {
 	switch d := r.text(f, "distribution"); d {
 	case "", "uniform":
 	case "logUniform":
@@ -86,30 +88,10 @@ func (r *fieldReader) katibRange(f *node) {
 	}
 }
 
-// katibNumber reads a number written as text, as Katib does, or bare.
-func (r *fieldReader) katibNumber(f *node, key string, v *Value) {
-	n := r.field(f, key)
-	if n == nil || n.kind == nodeText && n.text == "" {
-		return
-	}
-	bare := *n
-	if bare.kind == nodeText {
-		bare.kind = nodeNumber
-	}
-	x, rule, remedy := bare.number()
-	if rule != "" {
-		r.fault(n.line, key, n.shown(), rule, remedy)
-		return
-	}
-	*v = x
-}
-
-// katibDiscrete reads a list of numbers, and sorts them, because Katib's discrete parameter
-// is a set.
-func (r *fieldReader) katibDiscrete(f *node) {
-	r.b.keys(f, r.name, []string{"list"}, "")
-	values := r.values(f, "list")
-	for i, v := range values {
+// katibDiscrete reads the texts of a list as numbers, and sorts them, because Katib's
+// discrete parameter is a set.
+func (r *fieldReader) katibDiscrete() {
+	for i, v := range r.p.Values {
 		text, ok := v.AsString()
 		if !ok {
 			continue
@@ -122,10 +104,9 @@ func (r *fieldReader) katibDiscrete(f *node) {
 			r.fault(r.lines["list"], "list", quote(text), rule, remedy)
 			return
 		}
-		values[i] = n
+		r.p.Values[i] = n
 	}
-	slices.SortStableFunc(values, compareNumbers)
-	r.p.Values = values
+	slices.SortStableFunc(r.p.Values, compareNumbers)
 }
 
 // compareNumbers orders numbers.

@@ -19,7 +19,7 @@ const (
 	maxExactLogInt    = 1e12    // ints on a log scale up to here have a cell each
 	maxFaults         = 50      // faults reported at once, further ones are only counted
 	maxShownBytes     = 60      // bytes of a value quoted in a message
-	maxCountingSteps  = 1 << 20 // assignments of parents that Cardinality enumerates at most
+	maxCountingSteps  = 1 << 22 // members that Cardinality visits at most
 	belowOne          = 1 - 0x1p-53
 	tiny              = math.SmallestNonzeroFloat64
 )

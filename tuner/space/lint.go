@@ -28,10 +28,14 @@ func Lint(s *Space) []Warning {
 	var out []Warning
 	for k := range s.members {
 		m := &s.members[k]
-		for _, rule := range []func(*Space, int) (message, remedy string){lintSingle, lintRising, lintLogWidth, lintLogWanted, lintReverse, lintStep, lintResolution, lintNeverActive} {
-			if message, remedy := rule(s, k); message != "" {
-				out = append(out, Warning{Line: m.line, Parameter: m.Name, Message: message, Remedy: remedy})
-			}
+		m.lint(func(message, remedy string) {
+			out = append(out, Warning{Line: m.line, Parameter: m.Name, Message: message, Remedy: remedy})
+		})
+		if name, ok := s.contradiction(k, make(map[int]map[Value]bool), make(map[int]bool)); ok {
+			out = append(out, Warning{
+				Line: m.line, Parameter: m.Name, Message: "the parameter is never active: its conditions and those of its parents require different values of " + quote(name),
+				Remedy: "remove one of the conditions",
+			})
 		}
 	}
 	return append(out, lintConstraints(s)...)
@@ -127,65 +131,75 @@ func lintConstraints(s *Space) []Warning {
 
 func (m *member) isRange() bool { return m.Type == TypeFloat || m.Type == TypeInt }
 
-// lintSingle finds a range or list of one value.
-func lintSingle(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	if m.axis == nil || m.axis.levels() != 1 {
-		return "", ""
+// maxReverseRatio is the largest ratio high/low of a reverse-log range for which float64
+// separates the values near its upper end.
+const maxReverseRatio = 1e12
+
+// lint checks a parameter by itself.
+func (m *member) lint(add func(message, remedy string)) {
+	if m.axis == nil {
+		return
 	}
-	v := m.axis.decode(Neutral)
-	return "there is one value, " + show(v) + ": nothing to tune", "use type: constant, value: " + show(v) + ", or widen it"
+	single := m.axis.levels() == 1
+	if v := m.axis.decode(Neutral); single {
+		add("there is one value, "+show(v)+": nothing to tune", "use type: constant, value: "+show(v)+", or widen it")
+	}
+	if m.Type == TypeCategorical {
+		m.lintRising(add)
+	}
+	if !m.isRange() {
+		return
+	}
+	low, _ := m.Low.Number()
+	high, _ := m.High.Number()
+	positive, ratio := low > 0 && low < high, high/low
+	if positive && m.Scale != Linear && ratio < 2 {
+		add(fmt.Sprintf("a %s range of a factor %.3g, less than 2: the scale makes no difference", m.Scale, ratio), "widen it, or use scale: linear")
+	}
+	if positive && m.Type == TypeFloat && m.Scale == Linear && m.Step.kind == KindNone && ratio >= 1000 {
+		add(fmt.Sprintf("a linear range over a factor %.3g: 90 %% of it is the last decade", ratio), "use scale: log")
+	}
+	if positive && m.Type == TypeFloat && m.Scale == ReverseLog && ratio > maxReverseRatio {
+		add(fmt.Sprintf("a reverse-log range over a factor %.3g: float64 cannot tell the values near %s apart", ratio, show(m.High)), "raise low, or tune the distance from the upper end on a log scale")
+	}
+	if top := m.axis.decode(1); m.Step.kind != KindNone && !single && top != m.High {
+		add("the step does not divide the range: the highest value is "+show(top)+", not "+show(m.High), "use high: "+show(top)+", or another step")
+	}
+	if a, ok := m.axis.(*continuousAxis); ok && !(a.first <= a.last && (a.last-a.first)/ulp(max(math.Abs(a.low), math.Abs(a.high))) > 1e4) {
+		add("the range is so narrow that float64 has few values in it", "tune the difference from "+show(m.Low)+" instead")
+	}
 }
 
-// lintRising finds a categorical of numbers in rising or falling order.
-func lintRising(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	numbers, whole, ok := risingNumbers(m)
-	if !ok {
-		return "", ""
-	}
-	first, last := numbers[0], numbers[len(numbers)-1]
-	typ := "float"
-	if whole {
-		typ = "int"
-	}
-	message = fmt.Sprintf("a categorical of rising numbers, %s … %s: the model cannot know which are near each other", showFloat(first), showFloat(last))
-	bounds := fmt.Sprintf("low: %s, high: %s", showFloat(first), showFloat(last))
-	if first > 0 && last/first >= 8 && !equallySpaced(numbers) {
-		return message + "; it should be a log range", fmt.Sprintf("use {type: %s, %s, scale: log}, or type: ordinal", typ, bounds)
-	}
-	return message, fmt.Sprintf("use {type: %s, %s}, or type: ordinal", typ, bounds)
-}
-
-// risingNumbers returns the values of a categorical of three or more numbers, or of texts
-// that spell them, that only rise or only fall. The result rises.
-func risingNumbers(m *member) (numbers []float64, whole, ok bool) {
-	if m.Type != TypeCategorical || len(m.Values) < 3 {
-		return nil, false, false
-	}
-	whole = true
+// lintRising finds three or more numbers, or texts that spell them, that only rise or only
+// fall.
+func (m *member) lintRising(add func(message, remedy string)) {
+	typ, numbers := "int", make([]float64, 0, len(m.Values))
 	for _, v := range m.Values {
 		if text, isText := v.AsString(); isText {
 			v, _, _ = parseNumber(text)
 		}
 		x, isNumber := v.Number()
 		if !isNumber {
-			return nil, false, false
+			return
 		}
-		whole = whole && v.kind == KindInt
+		if v.kind != KindInt {
+			typ = "float"
+		}
 		numbers = append(numbers, x)
 	}
-	if numbers[0] > numbers[1] {
-		for i, j := 0, len(numbers)-1; i < j; i, j = i+1, j-1 {
-			numbers[i], numbers[j] = numbers[j], numbers[i]
-		}
+	if len(numbers) > 1 && numbers[0] > numbers[1] {
+		slices.Reverse(numbers)
 	}
-	for i := 1; i < len(numbers); i++ {
-		if numbers[i] <= numbers[i-1] {
-			return nil, false, false
-		}
+	if len(numbers) < 3 || !slices.IsSorted(numbers) || len(slices.Compact(slices.Clone(numbers))) < len(numbers) {
+		return
 	}
-	return numbers, whole, true
+	first, last := numbers[0], numbers[len(numbers)-1]
+	message := fmt.Sprintf("a categorical of rising numbers, %s … %s: the model cannot know which are near each other", showFloat(first), showFloat(last))
+	scale := ""
+	if first > 0 && last/first >= 8 && !equallySpaced(numbers) {
+		message, scale = message+"; it should be a log range", ", scale: log"
+	}
+	add(message, fmt.Sprintf("use {type: %s, low: %s, high: %s%s}, or type: ordinal", typ, showFloat(first), showFloat(last), scale))
 }
 
 func equallySpaced(x []float64) bool {
@@ -196,82 +210,6 @@ func equallySpaced(x []float64) bool {
 		}
 	}
 	return true
-}
-
-// ratioOf returns high/low of a positive range.
-func (m *member) ratioOf() (ratio float64, ok bool) {
-	low, _ := m.Low.Number()
-	high, _ := m.High.Number()
-	return high / low, m.isRange() && low > 0 && low < high
-}
-
-// lintLogWidth finds a log range of less than a factor 2.
-func lintLogWidth(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	ratio, ok := m.ratioOf()
-	if !ok || m.Scale == Linear || ratio >= 2 {
-		return "", ""
-	}
-	return fmt.Sprintf("a %s range of a factor %.3g, less than 2: the scale makes no difference", m.Scale, ratio), "widen it, or use scale: linear"
-}
-
-// lintLogWanted finds a linear float range over three or more decades.
-func lintLogWanted(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	ratio, ok := m.ratioOf()
-	if !ok || m.Type != TypeFloat || m.Scale != Linear || m.Step.kind != KindNone || ratio < 1000 {
-		return "", ""
-	}
-	return fmt.Sprintf("a linear range over a factor %.3g: 90 %% of it is the last decade", ratio), "use scale: log"
-}
-
-// maxReverseRatio is the largest ratio high/low of a reverse-log range for which float64
-// separates the values near its upper end.
-const maxReverseRatio = 1e12
-
-func lintReverse(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	ratio, ok := m.ratioOf()
-	if !ok || m.Type != TypeFloat || m.Scale != ReverseLog || ratio <= maxReverseRatio {
-		return "", ""
-	}
-	return fmt.Sprintf("a reverse-log range over a factor %.3g: float64 cannot tell the values near %s apart", ratio, show(m.High)), "raise low, or tune the distance from the upper end on a log scale"
-}
-
-// lintStep finds a step that does not divide its range.
-func lintStep(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	if !m.isRange() || m.Step.kind == KindNone || m.axis.levels() == 1 {
-		return "", ""
-	}
-	top := m.axis.decode(1)
-	if top == m.High {
-		return "", ""
-	}
-	return "the step does not divide the range: the highest value is " + show(top) + ", not " + show(m.High), "use high: " + show(top) + ", or another step"
-}
-
-// lintResolution finds a float range so narrow that few decimals lie in it.
-func lintResolution(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	a, ok := m.axis.(*continuousAxis)
-	if !ok || a.first <= a.last && (a.last-a.first)/ulp(max(math.Abs(a.low), math.Abs(a.high))) > 1e4 {
-		return "", ""
-	}
-	return "the range is so narrow that float64 has few values in it", "tune the difference from " + show(m.Low) + " instead"
-}
-
-// lintNeverActive finds conditions that cannot all be met.
-func lintNeverActive(s *Space, k int) (message, remedy string) {
-	m := &s.members[k]
-	if len(m.conditions) == 0 {
-		return "", ""
-	}
-	allowed := make(map[int]map[Value]bool)
-	if name, ok := s.contradiction(k, allowed, make(map[int]bool)); ok {
-		return "the parameter is never active: its conditions and those of its parents require different values of " + quote(name), "remove one of the conditions"
-	}
-	return "", ""
 }
 
 // contradiction intersects the conditions above member k and returns the ancestor for which

@@ -1,14 +1,13 @@
 package space
 
 import (
-	"bytes"
-	"strconv"
+	"fmt"
 	"strings"
 )
 
 // optuna reads Optuna's object of name → distribution.
 func (b *builder) optuna(tree *node) {
-	b.src.words = optunaDialect()
+	b.src.words = optunaDialect
 	if tree.kind != nodeObject {
 		b.add(&Error{Line: tree.line, Rule: "Optuna's form is an object of name and distribution", Remedy: `write {"name": {"type": "float", "low": 0, "high": 1}}`})
 		return
@@ -16,42 +15,26 @@ func (b *builder) optuna(tree *node) {
 	for i := range tree.members {
 		m := &tree.members[i]
 		r := b.parameter(m.key, m.line)
-		switch n := &m.value; {
-		case n.kind != nodeObject:
+		if n := &m.value; n.kind != nodeObject {
 			r.fault(n.line, "", n.shown(), "a parameter is described by an object", `write {"type": "float", "low": 0, "high": 1}; in BKB Tuner's own form parameters go under parameters:`)
-		case n.get("attributes") != nil || n.get("name") != nil && n.get("type") == nil:
+		} else if n.get("attributes") != nil || n.get("name") != nil && n.get("type") == nil {
 			r.optunaLong(n)
-		default:
+		} else {
 			r.optunaShort(n)
 		}
 	}
 }
 
-func (r *fieldReader) optunaShort(n *node) {
-	known := []string{"type", "low", "high", "step", "log"}
-	switch typ := r.text(n, "type"); typ {
-	case "float":
-		r.p.Type = TypeFloat
-	case "int":
-		r.p.Type = TypeInt
-	case "categorical":
-		r.p.Type = TypeCategorical
-		known = []string{"type", "choices"}
-	default:
-		r.fault(n.line, "type", quote(typ), "Optuna's types are float, int and categorical", "use one of them; in BKB Tuner's own form parameters go under parameters:")
-		return
-	}
-	r.b.keys(n, r.name, known, "this is Optuna's form, with "+strings.Join(known, ", ")+"; in BKB Tuner's own form parameters go under parameters:")
-	r.optunaFields(n)
-}
-
-// optunaForms are the distributions of Optuna, also those of versions before 3, with the
-// keys of their attributes.
+// optunaForms are the distributions of Optuna with the keys of their attributes. They have
+// short names, and names of versions before 3.
 var optunaForms = map[string]struct {
 	typ  Type
 	keys []string
 	log  bool
 }{
+	"float":                       {TypeFloat, []string{"type", "low", "high", "step", "log"}, false},
+	"int":                         {TypeInt, []string{"type", "low", "high", "step", "log"}, false},
+	"categorical":                 {TypeCategorical, []string{"type", "choices"}, false},
 	"FloatDistribution":           {TypeFloat, []string{"low", "high", "log", "step"}, false},
 	"UniformDistribution":         {TypeFloat, []string{"low", "high"}, false},
 	"LogUniformDistribution":      {TypeFloat, []string{"low", "high"}, true},
@@ -60,6 +43,18 @@ var optunaForms = map[string]struct {
 	"IntUniformDistribution":      {TypeInt, []string{"low", "high", "step"}, false},
 	"IntLogUniformDistribution":   {TypeInt, []string{"low", "high", "step"}, true},
 	"CategoricalDistribution":     {TypeCategorical, []string{"choices"}, false},
+}
+
+// optunaShort reads the form `{"type": "float", "low": 0, "high": 1}`.
+func (r *fieldReader) optunaShort(n *node) {
+	name := r.text(n, "type")
+	form, ok := optunaForms[name]
+	if !ok || form.keys[0] != "type" {
+		r.fault(n.line, "type", quote(name), "Optuna's types are float, int and categorical", "use one of them; in BKB Tuner's own form parameters go under parameters:")
+		return
+	}
+	r.read(n, form.typ, form.keys, "this is Optuna's form, with "+strings.Join(form.keys, ", ")+"; in BKB Tuner's own form parameters go under parameters:")
+	r.optunaLog(n)
 }
 
 // optunaLong reads the form `{"name": "FloatDistribution", "attributes": {…}}`.
@@ -72,34 +67,26 @@ func (r *fieldReader) optunaLong(n *node) {
 	}
 	name := r.text(n, "name")
 	form, ok := optunaForms[name]
-	if !ok {
+	if !ok || form.keys[0] == "type" {
 		r.fault(n.line, "name", quote(name), "there is no such distribution", suggestKey(name, []string{"FloatDistribution", "IntDistribution", "CategoricalDistribution"}, "use FloatDistribution, IntDistribution or CategoricalDistribution"))
 		return
 	}
-	r.p.Type = form.typ
-	r.b.keys(a, r.name, form.keys, "")
-	r.optunaFields(a)
+	r.read(a, form.typ, form.keys, "")
 	r.number(a, "q", &r.p.Step)
-	if form.log {
+	if r.optunaLog(a); form.log {
 		r.p.Scale = Log
 	}
 }
 
-// optunaFields reads low, high, step, log and choices. A step of null means no step.
-func (r *fieldReader) optunaFields(n *node) {
-	r.number(n, "low", &r.p.Low)
-	r.number(n, "high", &r.p.High)
-	if f := n.get("step"); f != nil && f.kind != nodeNull {
-		r.number(n, "step", &r.p.Step)
+func (r *fieldReader) optunaLog(n *node) {
+	f := r.field(n, "log")
+	switch {
+	case f == nil:
+	case f.kind != nodeBool:
+		r.fault(f.line, "log", f.shown(), "must be true or false", `write "log": true, or leave it out`)
+	case strings.EqualFold(f.text, "true"):
+		r.p.Scale = Log
 	}
-	if f := r.field(n, "log"); f != nil {
-		if f.kind != nodeBool {
-			r.fault(f.line, "log", f.shown(), "must be true or false", `write "log": true, or leave it out`)
-		} else if strings.EqualFold(f.text, "true") {
-			r.p.Scale = Log
-		}
-	}
-	r.p.Values = r.values(n, "choices")
 }
 
 // OptunaJSON writes s in Optuna's short form. A constant becomes a categorical of one
@@ -110,26 +97,17 @@ func (s *Space) OptunaJSON() ([]byte, error) {
 	if len(s.constraints) > 0 {
 		f.add(&Error{Field: fieldConstraints, Value: quote(s.constraints[0].text), Rule: "Optuna's form has no constraints", Remedy: "leave them to the objective, or export BKB Tuner's own form"})
 	}
-	var out bytes.Buffer
-	out.WriteByte('{')
 	for i := range s.members {
-		p := &s.members[i].Parameter
-		if e := optunaCannot(p); e != nil {
+		if e := optunaCannot(&s.members[i].Parameter); e != nil {
 			f.add(e)
-			continue
 		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		writeText(&out, p.Name)
-		out.WriteByte(':')
-		writeOptuna(&out, p)
 	}
-	out.WriteByte('}')
 	if err := f.err(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	var w writer
+	w.join("{}", len(s.members), func(i int) { w.optuna(&s.members[i].Parameter) })
+	return []byte(w.String()), nil
 }
 
 // optunaCannot returns why p has no counterpart in Optuna, or nil.
@@ -148,22 +126,17 @@ func optunaCannot(p *Parameter) *Error {
 	return e
 }
 
-func writeOptuna(out *bytes.Buffer, p *Parameter) {
+func (w *writer) optuna(p *Parameter) {
+	w.key(p.Name)
 	if p.Type == TypeCategorical || p.Type == TypeConstant {
-		out.WriteString(`{"type":"categorical","choices":`)
-		writeList(out, p.Values)
-		out.WriteByte('}')
+		w.WriteString(`{"type":"categorical","choices":`)
+		w.list(p.Values)
+		w.WriteByte('}')
 		return
 	}
-	out.WriteString(`{"type":"` + p.Type.String() + `","low":`)
-	writeValue(out, p.Low)
-	out.WriteString(`,"high":`)
-	writeValue(out, p.High)
-	out.WriteString(`,"step":`)
-	if p.Step.kind == KindNone {
-		out.WriteString("null")
-	} else {
-		writeValue(out, p.Step)
+	step := "null"
+	if p.Step.kind != KindNone {
+		step = literal(p.Step)
 	}
-	out.WriteString(`,"log":` + strconv.FormatBool(p.Scale == Log) + "}")
+	fmt.Fprintf(w, `{"type":"%s","low":%s,"high":%s,"step":%s,"log":%t}`, p.Type, literal(p.Low), literal(p.High), step, p.Scale == Log)
 }

@@ -15,9 +15,9 @@ const (
 )
 
 // String names the type as space files do.
-func (t Type) String() string {
-	return named("Type", uint8(t), []string{TypeFloat: "float", TypeInt: "int", TypeOrdinal: "ordinal", TypeCategorical: "categorical", TypeConstant: "constant"})
-}
+func (t Type) String() string { return named("Type", uint8(t), typeNames) }
+
+var typeNames = []string{TypeFloat: "float", TypeInt: "int", TypeOrdinal: "ordinal", TypeCategorical: "categorical", TypeConstant: "constant"}
 
 // Scale determines how a range is spread over its coordinate.
 type Scale uint8
@@ -30,9 +30,9 @@ const (
 )
 
 // String names the scale as space files do.
-func (s Scale) String() string {
-	return named("Scale", uint8(s), []string{Linear: "linear", Log: "log", ReverseLog: "reverse-log"})
-}
+func (s Scale) String() string { return named("Scale", uint8(s), scaleNames) }
+
+var scaleNames = []string{Linear: "linear", Log: "log", ReverseLog: "reverse-log"}
 
 // Parameter describes one parameter. It is plain data, which [New] checks. The fields that
 // apply depend on Type. The others must be zero.

@@ -131,7 +131,7 @@ func looksLikeDistribution(n *node) bool {
 
 // own reads the own form.
 func (b *builder) own(tree *node) {
-	b.src.words = ownDialect()
+	b.src.words = ownDialect
 	if tree.kind != nodeObject {
 		b.add(&Error{Line: tree.line, Rule: "a space file is a mapping", Remedy: "list the parameters under parameters:"})
 		return
@@ -187,83 +187,66 @@ func (b *builder) ownParameter(r *fieldReader, n *node) {
 	r.field(n, "type")
 	typ, ok := ownType(n.get("type"))
 	if !ok {
-		b.unknownType(r, n)
+		r.unknownType(n)
 		return
 	}
-	r.p.Type = typ
-	b.keys(n, r.name, ownKeys(typ), "")
-	r.number(n, "low", &r.p.Low)
-	r.number(n, "high", &r.p.High)
-	r.number(n, "step", &r.p.Step)
+	r.read(n, typ, ownKeys[typ], "")
 	r.ownScale(n)
-	r.p.Values = r.values(n, "values")
 	if f := r.field(n, "value"); f != nil && typ == TypeConstant {
 		r.p.Values = r.list(&node{kind: nodeList, line: f.line, items: []node{*f}}, "value")
 	}
 	r.when(n)
 }
 
-func ownKeys(t Type) []string {
-	switch t {
-	case TypeFloat, TypeInt:
-		return []string{"type", "low", "high", "step", "scale", "when"}
-	case TypeConstant:
-		return []string{"type", "value", "when"}
-	default:
-		return []string{"type", "values", "when"}
-	}
+var ownKeys = [...][]string{
+	TypeFloat:       {"type", "low", "high", "step", "scale", "when"},
+	TypeInt:         {"type", "low", "high", "step", "scale", "when"},
+	TypeOrdinal:     {"type", "values", "when"},
+	TypeCategorical: {"type", "values", "when"},
+	TypeConstant:    {"type", "value", "when"},
 }
 
 func ownType(n *node) (Type, bool) {
 	if n == nil || n.kind != nodeText {
 		return 0, false
 	}
-	for t := TypeFloat; t <= TypeConstant; t++ {
-		if t.String() == n.text {
-			return t, true
-		}
-	}
-	return 0, false
+	i := slices.Index(typeNames, n.text)
+	return Type(i), i > 0
 }
 
-// unknownType reports a missing or unknown type. It knows the names of other programs.
-func (b *builder) unknownType(r *fieldReader, n *node) {
-	types := []string{"float", "int", "ordinal", "categorical", "constant"}
+// foreignTypes are the names of types of other programs, with what they are here.
+var foreignTypes = map[string]string{
+	"double": "float", "real": "float", "number": "float", "uniform": "float",
+	"loguniform": "float and scale: log", "log_uniform": "float and scale: log", "log": "float and scale: log",
+	"integer": "int", "randint": "int",
+	"bool": "categorical, values: [false, true]", "boolean": "categorical, values: [false, true]",
+	"choice": "categorical", "enum": "categorical", "string": "categorical",
+	"discrete": "ordinal", "fixed": "constant", "const": "constant",
+}
+
+// unknownType reports a missing or unknown type.
+func (r *fieldReader) unknownType(n *node) {
+	hint := "use " + strings.Join(typeNames[1:], ", ")
 	f := n.get("type")
 	if f == nil {
-		r.fault(n.line, "type", "", "a parameter has a type", "use "+strings.Join(types, ", "))
+		r.fault(n.line, "type", "", "a parameter has a type", hint)
 		return
 	}
-	remedy := suggestKey(f.text, types, "use "+strings.Join(types, ", "))
-	switch strings.ToLower(f.text) {
-	case "double", "real", "number", "uniform":
-		remedy = "use type: float"
-	case "loguniform", "log_uniform", "log":
-		remedy = "use type: float and scale: log"
-	case "integer", "randint":
-		remedy = "use type: int"
-	case "bool", "boolean":
-		remedy = "use type: categorical, values: [false, true]"
-	case "choice", "enum", "string":
-		remedy = "use type: categorical"
-	case "discrete":
-		remedy = "use type: ordinal"
-	case "fixed", "const":
-		remedy = "use type: constant"
+	remedy := suggestKey(f.text, typeNames[1:], hint)
+	if own := foreignTypes[strings.ToLower(f.text)]; own != "" {
+		remedy = "use type: " + own
 	}
 	r.fault(f.line, "type", f.shown(), "there is no such type", remedy)
 }
 
 func (r *fieldReader) ownScale(n *node) {
 	text := r.text(n, "scale")
-	for s := Linear; s <= ReverseLog; s++ {
-		if s.String() == text {
-			r.p.Scale = s
-			return
-		}
+	if text == "" {
+		return
 	}
-	if text != "" {
-		r.fault(r.lines["scale"], "scale", quote(text), "there is no such scale", suggestKey(text, []string{"linear", "log", "reverse-log"}, "use linear, log or reverse-log"))
+	i := slices.Index(scaleNames, text)
+	if r.p.Scale = Scale(max(i, 0)); i < 0 {
+		r.fault(r.lines["scale"], "scale", quote(text), "there is no such scale", suggestKey(text, scaleNames, "use linear, log or reverse-log"))
 	}
 }
 

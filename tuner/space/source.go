@@ -4,19 +4,15 @@ package space
 type dialect struct {
 	low, high, step, values, scale string // names of the fields
 	linear                         string // how to ask for the linear scale
+	nulls                          bool   // a number may be null, which means none
+	quoted                         bool   // numbers may be texts, of which an empty one means none
 }
 
-func ownDialect() dialect {
-	return dialect{"low", "high", "step", "values", "scale", "scale: linear"}
-}
-
-func optunaDialect() dialect {
-	return dialect{"low", "high", "step", "choices", "log", "log: false"}
-}
-
-func katibDialect() dialect {
-	return dialect{"min", "max", "step", "list", "distribution", "distribution: uniform"}
-}
+var (
+	ownDialect    = dialect{"low", "high", "step", "values", "scale", "scale: linear", false, false}
+	optunaDialect = dialect{"low", "high", "step", "choices", "log", "log: false", true, false}
+	katibDialect  = dialect{"min", "max", "step", "list", "distribution", "distribution: uniform", false, true}
+)
 
 // source is the origin of the parameters.
 type source struct {

@@ -34,7 +34,7 @@ type member struct {
 // New returns the space of the parameters, in the order given. If they have faults, the
 // error joins an [Error] for each. See [Faults].
 func New(parameters ...Parameter) (*Space, error) {
-	c := &checker{src: &source{words: ownDialect()}}
+	c := &checker{src: &source{words: ownDialect}}
 	s := c.compile(parameters)
 	if c.any() {
 		return nil, c.err()

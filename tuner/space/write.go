@@ -1,7 +1,6 @@
 package space
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,151 +13,125 @@ import (
 // [Parse] reads them back as an equal space. Floats have a dot or an exponent, and ints
 // have neither.
 func (s *Space) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteString(`{"version":1,"parameters":{`)
-	for i := range s.members {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		writeText(&out, s.members[i].Name)
-		out.WriteByte(':')
-		writeParameter(&out, &s.members[i].Parameter, &writer{text: writeText, colon: ":", comma: ","})
-	}
-	out.WriteByte('}')
+	var w writer
+	w.WriteString(`{"version":1,"parameters":`)
+	w.join("{}", len(s.members), func(i int) { w.parameter(&s.members[i].Parameter) })
 	if len(s.constraints) > 0 {
-		out.WriteString(`,"constraints":`)
-		writeList(&out, s.constraintValues())
+		w.WriteString(`,"constraints":`)
+		w.join("[]", len(s.constraints), func(i int) { w.text(s.constraints[i].text) })
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	w.WriteByte('}')
+	return []byte(w.String()), nil
 }
 
 // YAML writes s in its own form, a line for each parameter. [Parse] reads it back as an
 // equal space unless it exceeds [MaxYAMLMarks]. Use JSON for very large spaces.
 func (s *Space) YAML() []byte {
-	var out bytes.Buffer
-	out.WriteString("version: 1\nparameters:")
+	w := writer{yaml: true}
+	w.WriteString("version: 1\nparameters:")
 	if len(s.members) == 0 {
-		out.WriteString(" {}")
+		w.WriteString(" {}")
 	}
-	out.WriteByte('\n')
 	for i := range s.members {
-		out.WriteString("  ")
-		writeTextYAML(&out, s.members[i].Name)
-		out.WriteString(": ")
-		writeParameter(&out, &s.members[i].Parameter, &writer{text: writeTextYAML, colon: ": ", comma: ", "})
-		out.WriteByte('\n')
+		w.WriteString("\n  ")
+		w.parameter(&s.members[i].Parameter)
 	}
+	w.WriteByte('\n')
 	if len(s.constraints) > 0 {
-		out.WriteString("constraints:\n")
-		for _, c := range s.constraints {
-			out.WriteString("  - ")
-			writeTextYAML(&out, c.text)
-			out.WriteByte('\n')
-		}
+		w.WriteString("constraints:\n")
 	}
-	return out.Bytes()
-}
-
-// constraintValues returns the constraints as texts.
-func (s *Space) constraintValues() []Value {
-	var out []Value
 	for _, c := range s.constraints {
-		out = append(out, String(c.text))
+		w.WriteString("  - ")
+		w.text(c.text)
+		w.WriteByte('\n')
 	}
-	return out
+	return []byte(w.String())
 }
 
-// writer has the differences between JSON and YAML's flow form.
+// writer writes JSON, or YAML's flow form.
 type writer struct {
-	text         func(*bytes.Buffer, string)
-	colon, comma string
+	strings.Builder
+	yaml bool
 }
 
-// writeParameter writes the fields of p except defaults.
-func writeParameter(out *bytes.Buffer, p *Parameter, w *writer) {
-	out.WriteByte('{')
-	w.key(out, "type")
-	w.text(out, p.Type.String())
+// join writes n parts between a pair of brackets.
+func (w *writer) join(brackets string, n int, part func(i int)) {
+	w.WriteByte(brackets[0])
+	for i := range n {
+		if i > 0 {
+			w.WriteByte(',')
+			w.space()
+		}
+		part(i)
+	}
+	w.WriteByte(brackets[1])
+}
+
+func (w *writer) space() {
+	if w.yaml {
+		w.WriteByte(' ')
+	}
+}
+
+func (w *writer) key(key string) {
+	w.text(key)
+	w.WriteByte(':')
+	w.space()
+}
+
+// parameter writes the name and the fields of p except defaults.
+func (w *writer) parameter(p *Parameter) {
+	w.key(p.Name)
+	fields := []Assignment{{"type", String(p.Type.String())}}
 	switch p.Type {
 	case TypeFloat, TypeInt:
-		w.writeRange(out, p)
+		fields = append(fields, Assignment{"low", p.Low}, Assignment{"high", p.High})
+		if p.Step.kind != KindNone && p.Step != Int(1) {
+			fields = append(fields, Assignment{"step", p.Step})
+		}
+		if p.Scale != Linear {
+			fields = append(fields, Assignment{"scale", String(p.Scale.String())})
+		}
 	case TypeConstant:
-		out.WriteString(w.comma)
-		w.key(out, "value")
-		w.value(out, p.Values[0])
+		fields = append(fields, Assignment{"value", p.Values[0]})
 	default:
-		out.WriteString(w.comma)
-		w.key(out, "values")
-		w.list(out, p.Values)
+		fields = append(fields, Assignment{"values", Value{}})
 	}
 	if len(p.When) > 0 {
-		out.WriteString(w.comma)
-		w.key(out, fieldWhen)
-		w.writeWhen(out, p.When)
+		fields = append(fields, Assignment{fieldWhen, Value{}})
 	}
-	out.WriteByte('}')
-}
-
-func (w *writer) writeRange(out *bytes.Buffer, p *Parameter) {
-	fields := []Assignment{{"low", p.Low}, {"high", p.High}}
-	if p.Step.kind != KindNone && p.Step != Int(1) {
-		fields = append(fields, Assignment{"step", p.Step})
-	}
-	if p.Scale != Linear {
-		fields = append(fields, Assignment{"scale", String(p.Scale.String())})
-	}
-	for _, f := range fields {
-		out.WriteString(w.comma)
-		w.key(out, f.Name)
-		w.value(out, f.Value)
-	}
-}
-
-func (w *writer) writeWhen(out *bytes.Buffer, when []Condition) {
-	out.WriteByte('{')
-	for i, c := range when {
-		if i > 0 {
-			out.WriteString(w.comma)
+	w.join("{}", len(fields), func(i int) {
+		f := fields[i]
+		w.key(f.Name)
+		switch f.Name {
+		case "values":
+			w.list(p.Values)
+		case fieldWhen:
+			w.join("{}", len(p.When), func(i int) {
+				c := p.When[i]
+				w.key(c.Parent)
+				if len(c.Values) == 1 {
+					w.value(c.Values[0])
+				} else {
+					w.list(c.Values)
+				}
+			})
+		default:
+			w.value(f.Value)
 		}
-		w.key(out, c.Parent)
-		if len(c.Values) == 1 {
-			w.value(out, c.Values[0])
-		} else {
-			w.list(out, c.Values)
-		}
-	}
-	out.WriteByte('}')
+	})
 }
 
-func (w *writer) key(out *bytes.Buffer, key string) {
-	w.text(out, key)
-	out.WriteString(w.colon)
+func (w *writer) list(values []Value) {
+	w.join("[]", len(values), func(i int) { w.value(values[i]) })
 }
 
-func (w *writer) list(out *bytes.Buffer, values []Value) {
-	out.WriteByte('[')
-	for i, v := range values {
-		if i > 0 {
-			out.WriteString(w.comma)
-		}
-		w.value(out, v)
-	}
-	out.WriteByte(']')
-}
-
-func (w *writer) value(out *bytes.Buffer, v Value) {
+func (w *writer) value(v Value) {
 	if v.kind == KindString {
-		w.text(out, v.text)
+		w.text(v.text)
 		return
 	}
-	out.WriteString(literal(v))
-}
-
-func writeValue(out *bytes.Buffer, v Value) { (&writer{text: writeText}).value(out, v) }
-
-func writeList(out *bytes.Buffer, values []Value) {
-	(&writer{text: writeText, comma: ","}).list(out, values)
+	w.WriteString(literal(v))
 }
 
 // literal formats a number or bool so that its kind can be recognised. A float has a dot or
@@ -171,36 +144,36 @@ func literal(v Value) string {
 	return text
 }
 
-// writeText writes a JSON string, without the escapes meant for HTML.
-func writeText(out *bytes.Buffer, s string) {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string, to memory
-	out.Truncate(out.Len() - 1)
-}
-
-// writeTextYAML writes s bare if it is a plain word, which no reader takes for anything
-// else, and otherwise in double quotes.
-func writeTextYAML(out *bytes.Buffer, s string) {
-	if plainWord(s) {
-		out.WriteString(s)
+// text writes a string, in JSON without the escapes meant for HTML. In YAML it is bare if it
+// is a plain word, which no reader takes for anything else, and otherwise in double quotes.
+func (w *writer) text(s string) {
+	if !w.yaml {
+		var out strings.Builder
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(s) // a string, to memory
+		w.WriteString(strings.TrimSuffix(out.String(), "\n"))
 		return
 	}
-	out.WriteByte('"')
+	if plainWord(s) {
+		w.WriteString(s)
+		return
+	}
+	w.WriteByte('"')
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
-			out.WriteByte('\\')
-			out.WriteRune(r)
+			w.WriteByte('\\')
+			w.WriteRune(r)
 		case r == ' ' || unicode.IsPrint(r) && r != unicode.ReplacementChar:
-			out.WriteRune(r)
+			w.WriteRune(r)
 		case r <= math.MaxUint16:
-			fmt.Fprintf(out, `\u%04x`, r)
+			fmt.Fprintf(w, `\u%04x`, r)
 		default:
-			fmt.Fprintf(out, `\U%08x`, r)
+			fmt.Fprintf(w, `\U%08x`, r)
 		}
 	}
-	out.WriteByte('"')
+	w.WriteByte('"')
 }
 
 // plainWord reports whether s is a word of letters, digits, _ and - that begins with a
