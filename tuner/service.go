@@ -300,18 +300,17 @@ type page[T any] struct {
 	more bool
 }
 
-// CreateStudy implements [Service].
+// The methods of a Relay are those of [Service].
+
 func (r Relay) CreateStudy(ctx context.Context, name string, c study.Create) (Created, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.CreateStudy, name, c)
 }
 
-// Study implements [Service].
 func (r Relay) Study(ctx context.Context, name string) (Study, error) {
 	return pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (Study, error) { return s.Study(ctx, name) })
 }
 
-// Studies implements [Service].
 func (r Relay) Studies(ctx context.Context, after string, limit int) ([]Study, bool, error) {
 	p, err := pass(ctx, r, Passed{}, func(ctx context.Context, s Service) (p page[Study], err error) {
 		p.list, p.more, err = s.Studies(ctx, after, limit)
@@ -320,87 +319,72 @@ func (r Relay) Studies(ctx context.Context, after string, limit int) ([]Study, b
 	return p.list, p.more, err
 }
 
-// DeleteStudy implements [Service].
 func (r Relay) DeleteStudy(ctx context.Context, name string) error {
 	return r.Pass(ctx, Passed{name, true}, func(ctx context.Context, s Service) error { return s.DeleteStudy(ctx, name) })
 }
 
-// Pause implements [Service].
 func (r Relay) Pause(ctx context.Context, name string, c study.Pause) (Study, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Pause, name, c)
 }
 
-// Resume implements [Service].
 func (r Relay) Resume(ctx context.Context, name string, c study.Resume) (Study, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Resume, name, c)
 }
 
-// Finish implements [Service].
 func (r Relay) Finish(ctx context.Context, name string, c study.Finish) (Study, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Finish, name, c)
 }
 
-// Extend implements [Service].
 func (r Relay) Extend(ctx context.Context, name string, c study.Extend) (Study, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Extend, name, c)
 }
 
-// SetAttributes implements [Service].
 func (r Relay) SetAttributes(ctx context.Context, name string, c study.SetAttributes) error {
 	r.identify(&c.RequestID)
 	return r.Pass(ctx, Passed{name, true}, func(ctx context.Context, s Service) error { return s.SetAttributes(ctx, name, c) })
 }
 
-// Ask implements [Service].
 func (r Relay) Ask(ctx context.Context, name string, c study.Ask) (Asked, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Ask, name, c)
 }
 
-// Tell implements [Service].
 func (r Relay) Tell(ctx context.Context, name string, c study.Tell) (Told, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Tell, name, c)
 }
 
-// Report implements [Service].
 func (r Relay) Report(ctx context.Context, name string, c study.ReportValues) (Verdict, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Report, name, c)
 }
 
-// Heartbeat implements [Service].
 func (r Relay) Heartbeat(ctx context.Context, name string, c study.Heartbeat) (Verdict, error) {
 	return change(ctx, r, Service.Heartbeat, name, c)
 }
 
-// Enqueue implements [Service].
 func (r Relay) Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Enqueue, name, c)
 }
 
-// Add implements [Service].
 func (r Relay) Add(ctx context.Context, name string, c study.Add) (study.Trial, error) {
 	r.identify(&c.RequestID)
 	return change(ctx, r, Service.Add, name, c)
 }
 
-// AddAll implements [Service].
 func (r Relay) AddAll(ctx context.Context, name string, commands []study.Command) ([]int, error) {
 	return pass(ctx, r, Passed{name, true}, func(ctx context.Context, s Service) ([]int, error) { return s.AddAll(ctx, name, commands) })
 }
 
-// Trial implements [Service].
 func (r Relay) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
 	return read(ctx, r, Service.Trial, name, number)
 }
 
-// Reports implements [Service].
 func (r Relay) Reports(ctx context.Context, name string, number, first, limit int) ([]study.Report, bool, error) {
 	p, err := pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (p page[study.Report], err error) {
 		p.list, p.more, err = s.Reports(ctx, name, number, first, limit)
@@ -409,7 +393,6 @@ func (r Relay) Reports(ctx context.Context, name string, number, first, limit in
 	return p.list, p.more, err
 }
 
-// Trials implements [Service].
 func (r Relay) Trials(ctx context.Context, name string, f Filter) ([]study.Trial, bool, error) {
 	p, err := pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (p page[study.Trial], err error) {
 		p.list, p.more, err = s.Trials(ctx, name, f)
@@ -418,27 +401,22 @@ func (r Relay) Trials(ctx context.Context, name string, f Filter) ([]study.Trial
 	return p.list, p.more, err
 }
 
-// Columns implements [Service].
 func (r Relay) Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error) {
 	return read(ctx, r, Service.Columns, name, q)
 }
 
-// Best implements [Service].
 func (r Relay) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) ([]study.Trial, error) { return s.Best(ctx, name) })
 }
 
-// Diagnose implements [Service].
 func (r Relay) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
 	return pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (surrogate.Diagnosis, error) { return s.Diagnose(ctx, name) })
 }
 
-// Predict implements [Service].
 func (r Relay) Predict(ctx context.Context, name string, q PredictQuery) (Predictions, error) {
 	return read(ctx, r, Service.Predict, name, q)
 }
 
-// Importance implements [Service].
 func (r Relay) Importance(ctx context.Context, name string, q ImportanceQuery) (Importance, error) {
 	return read(ctx, r, Service.Importance, name, q)
 }

@@ -33,13 +33,13 @@ func invoke[C, R any, Q, A proto.Message](ctx context.Context, c *Client, m wire
 	return call(ctx, c, k, send, request, m.DecodeAnswer)
 }
 
-// CreateStudy implements [tuner.Service].
+// The methods below are those of [tuner.Service], but for GetCaller and Healthy.
+
 func (c *Client) CreateStudy(ctx context.Context, name string, cmd study.Create) (tuner.Created, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.CreateStudy, name, cmd)
 }
 
-// Study implements [tuner.Service].
 func (c *Client) Study(ctx context.Context, name string) (tuner.Study, error) {
 	return invoke(ctx, c, wire.GetStudy, name, struct{}{})
 }
@@ -94,73 +94,61 @@ func (c *Client) DeleteStudy(ctx context.Context, name string) error {
 // nothing decodes an empty answer.
 func nothing[A any](A) (struct{}, error) { return struct{}{}, nil }
 
-// Pause implements [tuner.Service].
 func (c *Client) Pause(ctx context.Context, name string, cmd study.Pause) (tuner.Study, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.PauseStudy, name, cmd)
 }
 
-// Resume implements [tuner.Service].
 func (c *Client) Resume(ctx context.Context, name string, cmd study.Resume) (tuner.Study, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.ResumeStudy, name, cmd)
 }
 
-// Finish implements [tuner.Service].
 func (c *Client) Finish(ctx context.Context, name string, cmd study.Finish) (tuner.Study, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.FinishStudy, name, cmd)
 }
 
-// Extend implements [tuner.Service].
 func (c *Client) Extend(ctx context.Context, name string, cmd study.Extend) (tuner.Study, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.ExtendStudy, name, cmd)
 }
 
-// SetAttributes implements [tuner.Service].
 func (c *Client) SetAttributes(ctx context.Context, name string, cmd study.SetAttributes) error {
 	identified(&cmd.RequestID)
 	_, err := invoke(ctx, c, wire.SetAttributes, name, cmd)
 	return err
 }
 
-// Ask implements [tuner.Service].
 func (c *Client) Ask(ctx context.Context, name string, cmd study.Ask) (tuner.Asked, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.Ask, name, cmd)
 }
 
-// Tell implements [tuner.Service].
 func (c *Client) Tell(ctx context.Context, name string, cmd study.Tell) (tuner.Told, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.Tell, name, cmd)
 }
 
-// Report implements [tuner.Service].
 func (c *Client) Report(ctx context.Context, name string, cmd study.ReportValues) (tuner.Verdict, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.Report, name, cmd)
 }
 
-// Heartbeat implements [tuner.Service].
 func (c *Client) Heartbeat(ctx context.Context, name string, cmd study.Heartbeat) (tuner.Verdict, error) {
 	return invoke(ctx, c, wire.Heartbeat, name, cmd)
 }
 
-// Enqueue implements [tuner.Service].
 func (c *Client) Enqueue(ctx context.Context, name string, cmd study.Enqueue) (study.Trial, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.EnqueueTrial, name, cmd)
 }
 
-// Add implements [tuner.Service].
 func (c *Client) Add(ctx context.Context, name string, cmd study.Add) (study.Trial, error) {
 	identified(&cmd.RequestID)
 	return invoke(ctx, c, wire.AddTrial, name, cmd)
 }
 
-// Trial implements [tuner.Service].
 func (c *Client) Trial(ctx context.Context, name string, number int) (study.Trial, error) {
 	resource, err := wire.TrialName(name, number)
 	if err != nil {
@@ -225,22 +213,18 @@ func (c *Client) Trials(ctx context.Context, name string, f tuner.Filter) ([]stu
 	return p.list, p.more, err
 }
 
-// Diagnose implements [tuner.Service].
 func (c *Client) Diagnose(ctx context.Context, name string) (surrogate.Diagnosis, error) {
 	return invoke(ctx, c, wire.GetDiagnosis, name, struct{}{})
 }
 
-// Predict implements [tuner.Service].
 func (c *Client) Predict(ctx context.Context, name string, q tuner.PredictQuery) (tuner.Predictions, error) {
 	return invoke(ctx, c, wire.Predict, name, q)
 }
 
-// Importance implements [tuner.Service].
 func (c *Client) Importance(ctx context.Context, name string, q tuner.ImportanceQuery) (tuner.Importance, error) {
 	return invoke(ctx, c, wire.GetImportance, name, q)
 }
 
-// Best implements [tuner.Service].
 func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	parent, err := wire.StudyName(name)
 	if err != nil {

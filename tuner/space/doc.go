@@ -29,8 +29,7 @@
 //   - Categorical: equal cells in the order given. The order has no meaning, and
 //     [Axis].Ordered says so to models.
 //   - A range of one value: u = 0.5.
-//   - Inactive parameter: u = [Neutral], ignored when decoding. All
-//     configurations that differ only in inactive parameters are one point.
+//   - Inactive parameter: u = [Neutral], ignored when decoding.
 //   - Constant: no coordinate. Decode puts its value into the configuration.
 //
 // # Exactness
@@ -82,40 +81,19 @@
 //
 // # Files
 //
-// This is BKB Tuner's own form, in YAML or JSON. The order of parameters counts.
-//
-//	version: 1
-//	parameters:
-//	  lr:        {type: float, low: 1e-5, high: 0.1, scale: log}
-//	  batch:     {type: int, low: 16, high: 512, scale: log}
-//	  width:     {type: int, low: 32, high: 256, step: 32}
-//	  size:      {type: ordinal, values: [s, m, l]}
-//	  optimizer: {type: categorical, values: [sgd, adam]}
-//	  momentum:  {type: float, low: 0, high: 0.99, when: {optimizer: sgd}}
-//	  seed:      {type: constant, value: 17}
-//
-// Reading is strict. Errors are unknown and repeated keys, keys that differ only in case,
-// numbers that are not plain decimals, YAML anchors, aliases, merge keys, tags and further
-// documents, and files beyond the limits (see [MaxParameters] and the constants next to
-// it). All faults are reported at once, each an [Error] with the line, the parameter, the
-// value, the rule and a remedy.
+// docs/spaces.md describes the form of files. The order of parameters counts. Reading is
+// strict. Errors are unknown and repeated keys, keys that differ only in case, numbers that
+// are not plain decimals, YAML anchors, aliases, merge keys, tags and further documents, and
+// files beyond the limits (see [MaxParameters] and the constants next to it). All faults are
+// reported at once, each an [Error] with the line, the parameter, the value, the rule and a
+// remedy.
 //
 // # Constraints
 //
-// A constraint is a text that a configuration must satisfy. It compares sums and products
-// of parameters and numbers by <=, <, ==, !=, > and >=, in chains such as a <= b <= c.
-// Texts and truth values, in quotes and as true and false, compare by == and !=. Comparisons
-// are joined by and, or and not. A name that is no plain word stands in backquotes. A
-// constraint holds where one of its parameters is inactive. Comparisons of integers are
-// exact, with numbers as the decimals that are written. An equation of floats holds up to
-// 1e-9 of the size of its terms at the values, and inequalities of floats hold as computed
-// in float64. A divisor must be unable to be 0.
-//
-//	constraints:
-//	  - a <= b
-//	  - x + y + z == 1
-//	  - layers * width <= 4096
-//	  - not (kernel == "poly" and degree > 3)
+// A constraint is a text that compares sums and products of parameters and numbers, and
+// values, see docs/spaces.md. Comparisons of integers are exact, with numbers as the decimals
+// that are written. An equation of floats holds up to 1e-9 of the size of its terms at the
+// values, and inequalities of floats hold as computed in float64.
 //
 // Decode and Snap return configurations that keep the constraints. Where a point does not,
 // they project it onto the broken comparisons by Newton steps if that moves it little. Else

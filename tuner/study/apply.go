@@ -286,11 +286,11 @@ func (s *Study) checkNext(n int) error {
 
 // find returns a copy of trial n, for changing it and passing it to put.
 func (s *Study) find(n int) (Trial, error) {
-	t, ok := s.Trial(n)
-	if !ok {
-		return Trial{}, &TrialNotFoundError{n, s.trials.n}
+	t, err := s.existing(n)
+	if err != nil {
+		return Trial{}, err
 	}
-	return t, nil
+	return *t, nil
 }
 
 func (s *Study) findRunning(n, epoch int) (Trial, error) {
@@ -339,73 +339,61 @@ func (s *Study) dequeue(n int) {
 }
 
 // Check recomputes the state that the study keeps incrementally. It returns the first
-// difference, or nil. It costs O(trials · queued).
+// difference, or nil. It costs O(trials · log trials).
 func (s *Study) Check() error {
 	var counts [Pruned + 1]int
 	var origins [OriginAdded + 1]int
-	running, workers, late, cancelled, n := 0, 0, 0, 0, -1
-	for t := range s.All(0) {
-		n++
-		counts[t.State]++
+	var running, queued []int
+	late, cancelled, byWorker := make(map[int]int), 0, make(map[string][]int)
+	for n := range s.trials.n {
+		t := s.trials.at(n)
 		if t.Number != n {
 			return fmt.Errorf("trial %d has the place of trial %d", t.Number, n)
-		}
-		origins[t.Origin]++
-		late += len(t.Late)
-		if t.Outcome.frees() && t.Origin != OriginAdded {
-			cancelled++
-		}
-		_, held := s.running[n]
-		if queued := slices.Contains(s.queue, n); queued != (t.State == Queued) || held != (t.State == Running) {
-			return fmt.Errorf("trial %d is %s, but queued: %t, held: %t", n, t.State, queued, held)
-		}
-		if held {
-			running++
-		}
-		if held && t.Worker != "" {
-			workers++
-			if !slices.Contains(s.byWorker[t.Worker], n) {
-				return fmt.Errorf("trial %d is not in the list of its worker %q", n, t.Worker)
-			}
 		}
 		if t.State.Terminal() != t.Outcome.State.Terminal() || t.State.Terminal() && t.State != t.Outcome.State {
 			return fmt.Errorf("trial %d is %s, but its outcome is %s", n, t.State, t.Outcome.State)
 		}
+		counts[t.State]++
+		origins[t.Origin]++
+		if len(t.Late) > 0 {
+			late[n] = len(t.Late)
+		}
+		if t.Outcome.frees() && t.Origin != OriginAdded {
+			cancelled++
+		}
+		switch {
+		case t.State == Queued:
+			queued = append(queued, n)
+		case t.State == Running && t.Worker != "":
+			byWorker[t.Worker] = append(byWorker[t.Worker], n)
+			fallthrough
+		case t.State == Running:
+			running = append(running, n)
+		}
 	}
-	if err := s.checkLate(late); err != nil {
-		return err
-	}
-	listed := 0
-	for held := range maps.Values(s.byWorker) {
-		listed += len(held)
-	}
-	switch {
-	case counts != s.counts:
-		return fmt.Errorf("the trials by state are kept as %v, but counted as %v", s.counts, counts)
-	case origins != s.origins:
-		return fmt.Errorf("the trials by origin are kept as %v, but counted as %v", s.origins, origins)
-	case cancelled != s.cancelled:
-		return fmt.Errorf("%d cancelled trials are kept, but %d counted", s.cancelled, cancelled)
-	case running != len(s.running) || workers != listed || counts[Queued] != len(s.queue):
-		return fmt.Errorf("running, of named workers, queued: counted %d, %d, %d, but kept %d, %d, %d",
-			running, workers, counts[Queued], len(s.running), listed, len(s.queue))
-	}
-	return nil
-}
-
-// checkLate compares the index of late results with the n late results of the trials.
-func (s *Study) checkLate(n int) error {
-	if n != len(s.late) {
-		return fmt.Errorf("there are %d late results, but the order has %d", n, len(s.late))
-	}
-	last := Position(0)
-	seen := make(map[int]int)
+	lateKept, last := make(map[int]int), Position(0)
 	for i, l := range s.late {
-		if l.index != seen[l.trial] || l.index >= len(s.trials.at(l.trial).Late) || l.position <= last || l.position > s.position {
+		if l.index != lateKept[l.trial] || l.position <= last || l.position > s.position {
 			return fmt.Errorf("late result %d, of trial %d at event %d, is out of order", i, l.trial, l.position)
 		}
-		seen[l.trial]++
+		lateKept[l.trial]++
 		last = l.position
+	}
+	for _, c := range []struct {
+		what          string
+		kept, counted any
+	}{
+		{"trials by state", s.counts, counts},
+		{"trials by origin", s.origins, origins},
+		{"cancelled trials", s.cancelled, cancelled},
+		{"running trials", slices.Sorted(maps.Keys(s.running)), running},
+		{"queued trials", slices.Sorted(slices.Values(s.queue)), queued},
+		{"trials by worker", s.byWorker, byWorker},
+		{"late results by trial", lateKept, late},
+	} {
+		if kept, counted := fmt.Sprint(c.kept), fmt.Sprint(c.counted); kept != counted {
+			return fmt.Errorf("the %s are kept as %.200s, but counted as %.200s", c.what, kept, counted)
+		}
 	}
 	return nil
 }

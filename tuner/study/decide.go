@@ -18,24 +18,20 @@ func (c Create) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	return Reply{}, []Body{Created{Spec: spec}}, nil
 }
 
-func (c Pause) decide(s *Study, _ time.Time) (Reply, []Body, error) {
-	if s.finished != nil {
-		return Reply{}, nil, s.finishedError()
-	}
-	if s.paused {
-		return Reply{}, nil, nil
-	}
-	return Reply{}, []Body{Paused{}}, nil
-}
+func (c Pause) decide(s *Study, _ time.Time) (Reply, []Body, error) { return s.pause(true, Paused{}) }
 
 func (c Resume) decide(s *Study, _ time.Time) (Reply, []Body, error) {
-	if s.finished != nil {
+	return s.pause(false, Resumed{})
+}
+
+func (s *Study) pause(paused bool, by Body) (Reply, []Body, error) {
+	switch {
+	case s.finished != nil:
 		return Reply{}, nil, s.finishedError()
-	}
-	if !s.paused {
+	case s.paused == paused:
 		return Reply{}, nil, nil
 	}
-	return Reply{}, []Body{Resumed{}}, nil
+	return Reply{}, []Body{by}, nil
 }
 
 func (c Finish) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -105,27 +101,15 @@ func raise[T int | time.Duration | float64](field string, given, limit, used T, 
 }
 
 func (c Enqueue) decide(s *Study, now time.Time) (Reply, []Body, error) {
-	if err := s.open(now); err != nil {
+	if err := cmp.Or(s.open(now), s.spec.Space.Validate(c.Config), checkAttributes("attributes", nil, c.Attributes), s.room()); err != nil {
 		return Reply{}, nil, err
-	}
-	if err := s.spec.Space.Validate(c.Config); err != nil {
-		return Reply{}, nil, err
-	}
-	if err := checkAttributes("attributes", nil, c.Attributes); err != nil {
-		return Reply{}, nil, err
-	}
-	if s.trialBudget() == 0 {
-		return Reply{}, nil, s.budgetError()
 	}
 	n := s.trials.n
 	return about(n, 0), []Body{Enqueued{n, c.Config, merge(nil, c.Attributes)}}, nil
 }
 
 func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
-	if err := s.open(now); err != nil {
-		return Reply{}, nil, err
-	}
-	if err := s.spec.Space.Validate(c.Config); err != nil {
+	if err := cmp.Or(s.open(now), s.spec.Space.Validate(c.Config)); err != nil {
 		return Reply{}, nil, err
 	}
 	outcome, err := s.spec.normalizeOutcome(c.Outcome)
@@ -139,18 +123,12 @@ func (c Add) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if len(c.Reports) > MaxReports {
 		return Reply{}, nil, invalid("reports", len(c.Reports), "a trial can have at most 100000 reports", "")
 	}
-	reports, err := s.spec.normalizeReports(c.Reports)
-	if err != nil {
-		return Reply{}, nil, err
-	}
 	n := s.trials.n
-	if reports, err = newReports(&Trial{Number: n}, reports); err != nil {
-		return Reply{}, nil, err
+	reports, err := s.newReports(&Trial{Number: n}, c.Reports)
+	if err == nil && n >= MaxTrials {
+		err = s.budgetError()
 	}
-	if n >= MaxTrials {
-		return Reply{}, nil, s.budgetError()
-	}
-	return about(n, 0), []Body{Added{n, c.Config, reports, outcome, merge(nil, attributes)}}, nil
+	return about(n, 0), []Body{Added{n, c.Config, reports, outcome, merge(nil, attributes)}}, err
 }
 
 func (c Ask) decide(s *Study, now time.Time) (Reply, []Body, error) {
@@ -227,13 +205,7 @@ func (c Start) decide(s *Study, now time.Time) (Reply, []Body, error) {
 	if c.Trial != s.trials.n {
 		return Reply{}, nil, invalid("trial", c.Trial, "must be the study's next number", "")
 	}
-	if s.trialBudget() == 0 {
-		return Reply{}, nil, s.budgetError()
-	}
-	if err := s.checkSuggestion(c.Suggestion); err != nil {
-		return Reply{}, nil, err
-	}
-	if err := s.checkAnswer(c); err != nil {
+	if err := cmp.Or(s.room(), s.checkSuggestion(c.Suggestion), s.checkAnswer(c)); err != nil {
 		return Reply{}, nil, err
 	}
 	suggestion := c.Suggestion
@@ -275,11 +247,8 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	if len(c.Reports) < 1 || len(c.Reports) > MaxReportBatch {
 		return Reply{}, nil, invalid("reports", len(c.Reports), "must be 1 to 1000 reports", "split the batch")
 	}
-	reports, err := s.spec.normalizeReports(c.Reports)
+	reports, err := s.newReports(t, c.Reports)
 	if err != nil {
-		return Reply{}, nil, err
-	}
-	if reports, err = newReports(t, reports); err != nil {
 		return Reply{}, nil, err
 	}
 	reply := about(c.Trial, t.Epoch)
@@ -293,10 +262,10 @@ func (c ReportValues) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 }
 
 func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
-	if _, ok := s.Trial(c.Trial); !ok {
-		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
+	t, err := s.existing(c.Trial)
+	if err != nil {
+		return Reply{}, nil, err
 	}
-	t := s.trials.at(c.Trial)
 	reply := about(c.Trial, t.Epoch)
 	if t.State != Running || t.Epoch != c.Epoch {
 		return reply, nil, nil
@@ -313,9 +282,9 @@ func (c Expire) decide(s *Study, now time.Time) (Reply, []Body, error) {
 func (c SetAttributes) decide(s *Study, _ time.Time) (Reply, []Body, error) {
 	have := s.attributes
 	if c.Trial != OfStudy {
-		t, ok := s.Trial(c.Trial)
-		if !ok {
-			return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
+		t, err := s.existing(c.Trial)
+		if err != nil {
+			return Reply{}, nil, err
 		}
 		have = t.Attributes
 	}
@@ -355,13 +324,29 @@ func (s *Study) finishedError() error {
 	return &FinishedError{s.finished.Reason, s.finished.Detail}
 }
 
-// held returns trial n if it runs under the lease of the given epoch. Epoch 0 means
-// any.
-func (s *Study) held(n, epoch int) (*Trial, error) {
+// room returns an error if the study may have no more trials.
+func (s *Study) room() error {
+	if s.trialBudget() == 0 {
+		return s.budgetError()
+	}
+	return nil
+}
+
+// existing returns trial n, which is not to be changed.
+func (s *Study) existing(n int) (*Trial, error) {
 	if n < 0 || n >= s.trials.n {
 		return nil, &TrialNotFoundError{n, s.trials.n}
 	}
-	t := s.trials.at(n)
+	return s.trials.at(n), nil
+}
+
+// held returns trial n if it runs under the lease of the given epoch. Epoch 0 means
+// any.
+func (s *Study) held(n, epoch int) (*Trial, error) {
+	t, err := s.existing(n)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkEpoch(t, epoch); err != nil {
 		return nil, err
 	}

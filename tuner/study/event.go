@@ -1,6 +1,7 @@
 package study
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -23,28 +24,15 @@ type Event struct {
 
 // Trial returns the number of the event's trial. ok is false if it has none.
 func (e Event) Trial() (n int, ok bool) {
-	switch b := e.Body.(type) {
-	case Enqueued:
-		return b.Trial, true
-	case Started:
-		return b.Trial, true
-	case Extended:
-		return b.Trial, true
-	case Reported:
-		return b.Trial, true
-	case Expired:
-		return b.Trial, true
-	case Told:
-		return b.Trial, true
-	case ToldLate:
-		return b.Trial, true
-	case Added:
-		return b.Trial, true
-	case Attributed:
-		return b.Trial, b.Trial != OfStudy
-	default:
+	body := reflect.ValueOf(e.Body)
+	if !body.IsValid() {
 		return 0, false
 	}
+	field := body.FieldByName("Trial")
+	if !field.IsValid() || field.Int() == OfStudy {
+		return 0, false
+	}
+	return int(field.Int()), true
 }
 
 // Body is the kind and content of an event, one of the types of this package that

@@ -46,7 +46,11 @@ func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 	if o.State == Completed {
 		for _, obj := range c.Objectives {
 			if _, ok := o.Metric(obj.Name); !ok {
-				return o, invalid("metrics", strings.Join(metricNames(metrics), ", "),
+				var told []string
+				for _, m := range metrics {
+					told = append(told, m.Name)
+				}
+				return o, invalid("metrics", strings.Join(told, ", "),
 					fmt.Sprintf("a completed trial has all objectives, and %s is missing", obj.Name), "tell it too, or tell that the trial failed")
 			}
 		}
@@ -55,14 +59,6 @@ func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 		o.State, o.Reason = Failed, FailedNaN
 	}
 	return o, nil
-}
-
-func metricNames(metrics []Metric) []string {
-	names := make([]string, len(metrics))
-	for i, m := range metrics {
-		names[i] = m.Name
-	}
-	return names
 }
 
 // normalizeMetrics returns a checked copy sorted by name. nan tells whether an
@@ -160,9 +156,13 @@ func (c Spec) normalizeReports(reports []Report) ([]Report, error) {
 	return out, nil
 }
 
-// newReports returns the reports that the trial's current epoch does not have yet, with
-// that epoch.
-func newReports(t *Trial, reports []Report) ([]Report, error) {
+// newReports returns a checked copy of the reports that the trial's current epoch does not
+// have yet, with that epoch.
+func (s *Study) newReports(t *Trial, reports []Report) ([]Report, error) {
+	reports, err := s.spec.normalizeReports(reports)
+	if err != nil {
+		return nil, err
+	}
 	current, top := t.CurrentReports(), t.lastStep
 	if len(current) == 0 {
 		top = -1

@@ -6,10 +6,10 @@ import (
 )
 
 func (c Tell) decide(s *Study, now time.Time) (Reply, []Body, error) {
-	if c.Trial < 0 || c.Trial >= s.trials.n {
-		return Reply{}, nil, &TrialNotFoundError{c.Trial, s.trials.n}
+	t, err := s.existing(c.Trial)
+	if err != nil {
+		return Reply{}, nil, err
 	}
-	t := s.trials.at(c.Trial)
 	if err := checkEpoch(t, c.Epoch); err != nil {
 		return Reply{}, nil, err
 	}

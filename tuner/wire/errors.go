@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -59,22 +61,15 @@ var canonical = map[tuner.Code]codes.Code{
 
 // bare maps statuses without our ErrorInfo to our codes. gRPC itself or a program between
 // client and server made them.
-var bare = map[codes.Code]tuner.Code{
-	codes.Canceled:           tuner.Cancelled,
-	codes.Unknown:            tuner.Unknown,
-	codes.InvalidArgument:    tuner.Invalid,
-	codes.DeadlineExceeded:   tuner.Deadline,
-	codes.NotFound:           tuner.NotFound,
-	codes.AlreadyExists:      tuner.AlreadyExists,
-	codes.PermissionDenied:   tuner.Denied,
-	codes.Unauthenticated:    tuner.Denied,
-	codes.ResourceExhausted:  tuner.Exhausted,
-	codes.FailedPrecondition: tuner.Invalid,
-	codes.OutOfRange:         tuner.Invalid,
-	codes.Unimplemented:      tuner.Unsupported,
-	codes.Unavailable:        tuner.Unavailable,
-	codes.DataLoss:           tuner.Damaged,
-}
+var bare = func() map[codes.Code]tuner.Code {
+	out := make(map[codes.Code]tuner.Code)
+	for ours, theirs := range canonical {
+		out[theirs] = ours
+	}
+	out[codes.FailedPrecondition], out[codes.OutOfRange] = tuner.Invalid, tuner.Invalid
+	out[codes.Unauthenticated] = tuner.Denied
+	return out
+}()
 
 // Status returns the status of an error of a service. The message is sent unchanged (cut at
 // 1.5 KiB) unless the error is the fault of the server, its disk or its store. Then hidden
@@ -128,19 +123,21 @@ func newStatus(c codes.Code, info *errdetails.ErrorInfo, message string, details
 // Exhausted returns the status for a caller that has reached a limit. The duration after is
 // the time until the next try, or 0 if it is not known.
 func Exhausted(message string, after time.Duration) *status.Status {
-	if after <= 0 {
-		return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message)
+	var details []proto.Message
+	if after > 0 {
+		details = append(details, retryInfo(after))
 	}
-	return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message, retryInfo(after))
+	return NewStatus(codes.ResourceExhausted, tuner.Exhausted, message, details...)
 }
 
 // Denied returns the status for a caller that is not known, or not allowed to make the
 // call.
 func Denied(known bool, message string) *status.Status {
+	code := codes.Unauthenticated
 	if known {
-		return NewStatus(codes.PermissionDenied, tuner.Denied, message)
+		code = codes.PermissionDenied
 	}
-	return NewStatus(codes.Unauthenticated, tuner.Denied, message)
+	return NewStatus(code, tuner.Denied, message)
 }
 
 func retryInfo(after time.Duration) proto.Message {
@@ -163,33 +160,27 @@ func publicMessage(code tuner.Code, err error) (message string, hidden bool) {
 		if errors.Is(err, store.ErrUnavailable) {
 			return "the store cannot be reached now; retry later", false
 		}
-		return publicPart(err, "the service is closed", asError[*store.FencedError]), false
+		return publicPart(err, "the service is closed", new(*store.FencedError)), false
 	case tuner.Damaged:
-		return publicPart(err, "stored data are not what was written", asError[*store.CorruptError], asError[*store.NewerFormatError]), true
+		return publicPart(err, "stored data are not what was written", new(*store.CorruptError), new(*store.NewerFormatError)), true
 	case tuner.Exhausted:
 		if errors.Is(err, store.ErrFull) {
 			return "the store is full: its file has reached the limit (tuner serve --max-file), or the disk is full; reading still works; delete studies, free disk space, or raise the limit", true
 		}
-		return publicPart(err, err.Error(), asError[*store.LimitError], asError[*tuner.QuotaError], asError[*tuner.MemoryError]), false
+		return publicPart(err, err.Error(), new(*store.LimitError), new(*tuner.QuotaError), new(*tuner.MemoryError)), false
 	default:
 		return err.Error(), false
 	}
 }
 
 // publicPart returns the message of the first of some types in err.
-func publicPart(err error, otherwise string, find ...func(error) (error, bool)) string {
-	for _, f := range find {
-		if e, ok := f(err); ok {
-			return e.Error()
+func publicPart(err error, otherwise string, types ...any) string {
+	for _, t := range types {
+		if errors.As(err, t) {
+			return reflect.ValueOf(t).Elem().Interface().(error).Error()
 		}
 	}
 	return otherwise
-}
-
-func asError[E error](err error) (error, bool) {
-	var e E
-	ok := errors.As(err, &e)
-	return e, ok
 }
 
 // details returns the details for programs.
@@ -263,12 +254,7 @@ func violations(err error) []proto.Message {
 	return []proto.Message{bad}
 }
 
-func sentence(rule, remedy string) string {
-	if remedy == "" {
-		return rule
-	}
-	return rule + "; " + remedy
-}
+func sentence(rule, remedy string) string { return strings.TrimSuffix(rule+"; "+remedy, "; ") }
 
 // cut shortens s to at most n bytes of valid UTF-8.
 func cut(s string, n int) string {
@@ -322,10 +308,8 @@ func ReadError(err error) (a Answer, ok bool) {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
 			a.ByService = d.GetDomain() == Domain
-			if code := tuner.Code(d.GetReason()); a.ByService && code != tuner.OK {
-				if _, known := canonical[code]; known {
-					a.Err.Code = code
-				}
+			if code := tuner.Code(d.GetReason()); a.ByService && canonical[code] != codes.OK {
+				a.Err.Code = code
 			}
 			if n, err := strconv.Atoi(d.GetMetadata()[indexKey]); err == nil && n >= 0 && a.ByService {
 				a.At, a.Index = true, n
@@ -348,13 +332,10 @@ func ReadError(err error) (a Answer, ok bool) {
 
 // bareCode returns our code for a status without our ErrorInfo.
 func bareCode(s *status.Status) tuner.Code {
-	if code, ok := bare[s.Code()]; ok {
-		return code
-	}
 	if s.Code() == codes.Internal && strings.Contains(s.Message(), "error while marshaling") {
 		return tuner.Invalid // the caller's own side could not encode it, because text is not UTF-8
 	}
-	return tuner.Internal
+	return cmp.Or(bare[s.Code()], tuner.Internal)
 }
 
 // BadAnswer returns the error for an answer that cannot be read.
