@@ -2,6 +2,7 @@ package space
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -11,6 +12,7 @@ type builder struct {
 	faults
 	src        source
 	parameters []Parameter
+	nulls      bool // in a list of values, null is NoChoice
 
 	constraints []written
 }
@@ -196,6 +198,14 @@ func (r *fieldReader) list(f *node, key string) []Value {
 	out := make([]Value, 0, len(f.items))
 	for i := range f.items {
 		item := &f.items[i]
+		if item.kind == nodeNull && r.b.nulls {
+			if slices.ContainsFunc(f.items, func(n node) bool { return n.kind == nodeText && n.text == NoChoice }) {
+				r.b.add(&Error{Line: item.line, Rule: fmt.Sprintf("parameter %s has the choices null and %q, and null is imported as %[2]q", quote(r.name), NoChoice), Remedy: "rename the other choice in the file"})
+				return nil
+			}
+			out = append(out, String(NoChoice))
+			continue
+		}
 		v, rule, remedy := item.scalar()
 		if rule != "" {
 			r.fault(item.line, key, item.shown(), rule, remedy)

@@ -23,17 +23,7 @@ func (f Form) String() string {
 
 // Parse reads a space from YAML or JSON in any of the forms and lints it. If the space has
 // faults, the error joins an [Error] for each. [Detect] returns the form of the file.
-func Parse(data []byte) (*Space, []Warning, error) {
-	tree, err := readTree(data)
-	if err != nil {
-		return nil, nil, err
-	}
-	form, err := detect(tree)
-	if err != nil {
-		return nil, nil, err
-	}
-	return parseTree(tree, form)
-}
+func Parse(data []byte) (*Space, []Warning, error) { return parseAs(data, 0, builder{}) }
 
 // UnmarshalJSON reads a space as [Parse] does.
 func (s *Space) UnmarshalJSON(data []byte) error {
@@ -44,13 +34,18 @@ func (s *Space) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// NoChoice is the choice null of Optuna, which is None in Python, as [ParseOptuna] reads it.
+const NoChoice = "none"
+
 // ParseOptuna reads a space in Optuna's JSON, in its short and long form and with the
-// legacy names of distributions.
-func ParseOptuna(data []byte) (*Space, []Warning, error) { return parseAs(data, FormOptunaShort) }
+// legacy names of distributions. The choice null becomes [NoChoice].
+func ParseOptuna(data []byte) (*Space, []Warning, error) {
+	return parseAs(data, FormOptunaShort, builder{nulls: true})
+}
 
 // ParseKatib reads a space from Katib's parameter list. This is the bare list, a mapping
 // with parameters, or a whole Experiment.
-func ParseKatib(data []byte) (*Space, []Warning, error) { return parseAs(data, FormKatib) }
+func ParseKatib(data []byte) (*Space, []Warning, error) { return parseAs(data, FormKatib, builder{}) }
 
 // Detect returns the form as which [Parse] reads a file. It fails if the file is not
 // readable or has none of the forms. It does not check the space.
@@ -62,16 +57,15 @@ func Detect(data []byte) (Form, error) {
 	return detect(tree)
 }
 
-func parseAs(data []byte, form Form) (*Space, []Warning, error) {
+// parseAs reads a form with a builder. The zero form is detected.
+func parseAs(data []byte, form Form, b builder) (*Space, []Warning, error) {
 	tree, err := readTree(data)
+	if err == nil && form == 0 {
+		form, err = detect(tree)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return parseTree(tree, form)
-}
-
-func parseTree(tree *node, form Form) (*Space, []Warning, error) {
-	var b builder
 	switch form {
 	case FormOwn:
 		b.own(tree)

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -48,72 +45,45 @@ func CSVHeader(spec study.Spec) []string {
 
 // CSVRow writes a trial into the columns of CSVHeader.
 func (r Trial) CSVRow(header []string) ([]string, error) {
+	fields, err := r.fields()
+	if err != nil {
+		return nil, err
+	}
 	row := make([]string, len(header))
-	var err error
 	for i, column := range header {
-		if row[i], err = r.cell(header, column); err != nil {
+		if name, ok := strings.CutPrefix(column, prefixConfig); ok {
+			if v, ok := r.Config.Get(name); ok && v.Kind() == space.KindString {
+				row[i] = quoteText(v.String())
+			} else if ok {
+				row[i] = v.String()
+			}
+		} else if name, ok := strings.CutPrefix(column, prefixValue); ok {
+			row[i] = r.value(name)
+		} else if name, ok := strings.CutPrefix(column, prefixStdErr); ok {
+			if s, ok := r.StdErr[name]; ok {
+				row[i] = metric.FormatNumber(float64(s))
+			}
+		} else if column == "metrics" {
+			row[i], err = r.otherMetrics(header)
+		} else if row[i] = string(fields[column]); strings.HasPrefix(row[i], `"`) {
+			err = json.Unmarshal(fields[column], &row[i])
+			row[i] = quoteText(row[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	return row, nil
 }
 
-func (r Trial) cell(header []string, column string) (string, error) {
-	if name, ok := strings.CutPrefix(column, prefixConfig); ok {
-		v, ok := r.Config.Get(name)
-		if text, isText := v.AsString(); isText {
-			return quoteText(text), nil
-		} else if !ok {
-			return "", nil
-		}
-		return v.String(), nil
+// fields returns the fields of the trial in JSON. Numbers of 0 are there too.
+func (r Trial) fields() (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{"epoch": json.RawMessage("0"), "cost": json.RawMessage("0")}
+	text, err := jsonText(r)
+	if err != nil {
+		return nil, err
 	}
-	if name, ok := strings.CutPrefix(column, prefixValue); ok {
-		return r.value(name), nil
-	}
-	if name, ok := strings.CutPrefix(column, prefixStdErr); ok {
-		if s, ok := r.StdErr[name]; ok {
-			return metric.FormatNumber(float64(s)), nil
-		}
-		return "", nil
-	}
-	switch column {
-	case "trial":
-		return strconv.Itoa(r.Trial), nil
-	case "state":
-		return r.State, nil
-	case "reason":
-		return r.Reason, nil
-	case "message":
-		return optionalText(r.Message), nil
-	case "metrics":
-		return r.otherMetrics(header)
-	case "cost":
-		return metric.FormatNumber(float64(r.Cost)), nil
-	case "attributes":
-		return jsonCell(r.Attributes, len(r.Attributes))
-	case "reports":
-		return jsonCell(r.Reports, len(r.Reports))
-	case "origin":
-		return r.Origin, nil
-	case "phase":
-		return optionalText(r.Phase), nil
-	case "worker":
-		return optionalText(r.Worker), nil
-	case "epoch":
-		return strconv.Itoa(r.Epoch), nil
-	case "created":
-		return timeCell(r.Created), nil
-	case "started":
-		return timeCell(r.Started), nil
-	case columnFeasible:
-		if r.Feasible == nil {
-			return "", nil
-		}
-		return strconv.FormatBool(*r.Feasible), nil
-	default:
-		return timeCell(r.Ended), nil
-	}
+	return fields, json.Unmarshal([]byte(text), &fields)
 }
 
 func (r Trial) value(name string) string {
@@ -165,13 +135,6 @@ func jsonText(v any) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
-func timeCell(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
 // special are the first characters that make a spreadsheet take text for a
 // formula, and the quote that keeps it from it.
 const special = "=+-@\t\r'"
@@ -183,13 +146,6 @@ func quoteText(s string) string {
 		return "'" + s
 	}
 	return s
-}
-
-func optionalText(s string) string {
-	if s == "" {
-		return ""
-	}
-	return quoteText(s)
 }
 
 // unquoteText is the inverse of quoteText.
@@ -364,31 +320,29 @@ func (r *Trial) set(column, cell string) error {
 		r.StdErr[name] = Number(x)
 		return err
 	}
-	switch column {
-	case "state":
-		r.State = cell
-	case "reason":
-		r.Reason = cell
-	case "message":
-		r.Message = unquoteText(cell)
-	case "cost":
-		x, err := metric.ParseNumber(cell)
-		r.Cost = Number(x)
-		return err
-	case "attributes":
-		return strict([]byte(cell), &r.Attributes)
-	case "reports":
-		return strict([]byte(cell), &r.Reports)
-	case "metrics":
+	if column == "metrics" {
 		var others map[string]csvMetric
 		if err := strict([]byte(cell), &others); err != nil {
 			return err
 		}
-		for _, name := range slices.Sorted(maps.Keys(others)) {
-			r.Values[name] = others[name].Values
-			if s := others[name].StdErr; s != nil {
-				r.StdErr[name] = *s
+		for name, m := range others {
+			if r.Values[name] = m.Values; m.StdErr != nil {
+				r.StdErr[name] = *m.StdErr
 			}
+		}
+		return nil
+	}
+	to, taken := map[string]any{
+		"state": &r.State, "reason": &r.Reason, "message": &r.Message, "cost": &r.Cost, "attributes": &r.Attributes, "reports": &r.Reports,
+	}[column]
+	switch to := to.(type) {
+	case *string:
+		*to = unquoteText(cell)
+	case *Number:
+		return to.UnmarshalJSON([]byte(cell))
+	default:
+		if taken {
+			return strict([]byte(cell), to)
 		}
 	}
 	return nil // the others say how the trial was run, which is not taken over

@@ -40,8 +40,8 @@ type optunaTrial struct {
 	nulls         []string                   // parameters whose choice is null
 }
 
-// none stands for the choice null (None in Python), as no parameter here has such a value.
-const none = `"none"`
+// none stands for the choice null (None in Python), as it does in the space.
+var none = json.RawMessage(strconv.Quote(space.NoChoice))
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
@@ -88,7 +88,7 @@ func (t *optunaTrial) UnmarshalJSON(data []byte) error {
 	}
 	for name, raw := range params {
 		if isNull(raw) {
-			params[name] = json.RawMessage(none)
+			params[name] = none
 			t.nulls = append(t.nulls, name)
 		}
 	}
@@ -151,7 +151,7 @@ func OptunaStudy(data []byte) (sp *space.Space, objectives []study.Objective, ok
 	}
 	switch {
 	case len(f.Space) > 0:
-		sp, err = f.ownSpace()
+		sp, _, err = space.ParseOptuna(f.Space) // its errors have the lines of the file
 	case f.distributed():
 		sp, err = f.inferSpace()
 	default:
@@ -277,7 +277,11 @@ func (f optunaFile) inferSpace() (*space.Space, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp, err := parseDistributions(merged)
+	object, err := json.Marshal(merged)
+	if err != nil {
+		return nil, err
+	}
+	sp, _, err := space.ParseOptuna(object)
 	if err != nil {
 		return nil, err
 	}
@@ -299,70 +303,6 @@ func (f optunaFile) inferSpace() (*space.Space, error) {
 		parameters[i] = p.Given(parent, values...)
 	}
 	return space.New(parameters...)
-}
-
-// ownSpace reads the search space that a file has beside its trials.
-func (f optunaFile) ownSpace() (*space.Space, error) {
-	var distributions map[string]json.RawMessage
-	if json.Unmarshal(f.Space, &distributions) == nil && bytes.Contains(f.Space, []byte("null")) {
-		return parseDistributions(distributions)
-	}
-	sp, _, err := space.ParseOptuna(f.Space) // its errors have the lines of the file
-	return sp, err
-}
-
-func parseDistributions(distributions map[string]json.RawMessage) (*space.Space, error) {
-	for name, d := range distributions {
-		named, err := nameNull(name, d)
-		if err != nil {
-			return nil, err
-		}
-		distributions[name] = named
-	}
-	object, err := json.Marshal(distributions)
-	if err != nil {
-		return nil, err
-	}
-	sp, _, err := space.ParseOptuna(object)
-	return sp, err
-}
-
-// nameNull returns a distribution whose choice null is none. Distributions without null
-// stay as they are.
-func nameNull(name string, distribution json.RawMessage) (json.RawMessage, error) {
-	var fields, attributes map[string]json.RawMessage
-	if json.Unmarshal(distribution, &fields) != nil {
-		return distribution, nil // the parser of spaces reports the fault
-	}
-	in := fields
-	if raw, ok := fields["attributes"]; ok {
-		if json.Unmarshal(raw, &attributes) != nil {
-			return distribution, nil
-		}
-		in = attributes
-	}
-	var choices []json.RawMessage
-	if json.Unmarshal(in["choices"], &choices) != nil {
-		return distribution, nil
-	}
-	i := slices.IndexFunc(choices, isNull)
-	if i < 0 {
-		return distribution, nil
-	}
-	if slices.ContainsFunc(choices, func(raw json.RawMessage) bool { return string(raw) == none }) {
-		return nil, fmt.Errorf("parameter %q has the choices null and %s, and null is imported as %s; rename the other choice in the file", name, none, none)
-	}
-	choices[i] = json.RawMessage(none)
-	var err error
-	if in["choices"], err = json.Marshal(choices); err != nil {
-		return nil, err
-	}
-	if attributes != nil {
-		if fields["attributes"], err = json.Marshal(attributes); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(fields)
 }
 
 // distributions merges those of the trials. One name must have one distribution.
