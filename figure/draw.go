@@ -50,9 +50,9 @@ type sheet struct {
 }
 
 // text writes a text that is not empty.
-func (s *sheet) text(at point, text string, size, anchor float64, turned bool) {
+func (s *sheet) text(at point, text string, size, anchor float64) {
 	if text != "" {
-		s.paper.text(at, text, size, anchor, turned)
+		s.paper.text(at, text, size, anchor)
 	}
 }
 
@@ -71,10 +71,11 @@ func (s *sheet) fitting(text string, size, most float64) string {
 	return short
 }
 
-// label writes a text around a point, smaller if it is wider than most.
-func (s *sheet) label(at point, text string, most float64, turned bool) {
-	size := min(labelSize, max(least, labelSize*most/max(1, s.width(text, labelSize))))
-	s.text(at, s.fitting(text, size, most), size, 0.5, turned)
+// label writes a text that is smaller if it is wider than the paper.
+func (s *sheet) label(at point, text string, anchor float64) {
+	const whole = paperWidth - 2*outerMargin
+	size := min(labelSize, max(least, labelSize*whole/max(1, s.width(text, labelSize))))
+	s.text(at, s.fitting(text, size, whole), size, anchor)
 }
 
 // widest is the width of the widest text of an axis.
@@ -155,7 +156,7 @@ func (p *Plot) layOut(on paper) (*sheet, error) {
 		s.y.from -= labelSize + 4
 	}
 	if p.Y.Label != "" {
-		s.x.from += labelSize + 6
+		s.y.to += labelSize + 6
 	}
 	if room := s.widest(s.ys); room > 0 {
 		s.x.from += min(room, paperWidth/3) + tickLength + 4
@@ -179,8 +180,8 @@ func (p *Plot) layOut(on paper) (*sheet, error) {
 func (p *Plot) frame(s *sheet) {
 	left, right, bottom, top := s.x.from, s.x.to, s.y.from, s.y.to
 	const whole = paperWidth - 2*outerMargin
-	s.text(point{paperWidth / 2, outerMargin + titleSize/2}, s.fitting(p.Title, titleSize, whole), titleSize, 0.5, false)
-	s.label(point{paperWidth / 2, outerMargin + titleSize + 4 + labelSize/2}, p.Subtitle, whole, false)
+	s.text(point{paperWidth / 2, outerMargin + titleSize/2}, s.fitting(p.Title, titleSize, whole), titleSize, 0.5)
+	s.label(point{paperWidth / 2, outerMargin + titleSize + 4 + labelSize/2}, p.Subtitle, 0.5)
 
 	below := bottom + tickLength + 2 + tickSize/2.0
 	ends := [2]float64{math.Inf(-1), math.Inf(-1)} // of the texts in each row
@@ -202,13 +203,13 @@ func (p *Plot) frame(s *sheet) {
 		half := s.width(text, tickSize) / 2
 		if middle := max(half+outerMargin, min(x, paperWidth-outerMargin-half)); middle-half >= ends[row]+4 {
 			ends[row] = middle + half
-			s.text(point{middle, below + float64(row)*tickSize}, text, tickSize, 0.5, false)
+			s.text(point{middle, below + float64(row)*tickSize}, text, tickSize, 0.5)
 		}
 	}
 	below += float64(s.rows)*tickSize - tickSize/2.0 + 3 + labelSize/2.0
-	s.label(point{(left + right) / 2, below}, p.X.Label, whole, false)
+	s.label(point{(left + right) / 2, below}, p.X.Label, 0.5)
 	s.line([]point{{left, bottom}, {right, bottom}}, 0.5, 0, black)
-	s.label(point{outerMargin + labelSize/2, (top + bottom) / 2}, p.Y.Label, bottom-top, true)
+	s.label(point{outerMargin, top - labelSize/2 - 5}, p.Y.Label, 0)
 	if p.Y.Marks != nil && len(s.ys) == 0 {
 		return
 	}
@@ -221,7 +222,7 @@ func (p *Plot) frame(s *sheet) {
 		}
 		s.line([]point{{left - m.length(), y}, {left, y}}, 0.5, 0, black)
 		if m.Text != "" && math.Abs(end-y) > tickSize {
-			s.text(point{left - tickLength - 2, y}, s.fitting(m.Text, tickSize, paperWidth/3), tickSize, 1, false)
+			s.text(point{left - tickLength - 2, y}, s.fitting(m.Text, tickSize, paperWidth/3), tickSize, 1)
 			end = y
 		}
 	}
@@ -240,7 +241,7 @@ func (p *Plot) texts(s *sheet) {
 			written = append(written, at)
 			right := at.X + 4 + s.width(t.Text, smallSize)
 			s.fill([]point{{at.X + 2, at.Y - 4}, {right, at.Y - 4}, {right, at.Y + 4}, {at.X + 2, at.Y + 4}}, color.NRGBA{255, 255, 255, 200})
-			s.text(point{at.X + 3, at.Y}, t.Text, smallSize, 0, false)
+			s.text(point{at.X + 3, at.Y}, t.Text, smallSize, 0)
 		}
 	}
 }
@@ -275,7 +276,7 @@ func (p *Plot) drawLegend(s *sheet) {
 		x := (paperWidth - width) / 2
 		for _, i := range row {
 			p.sample(s, i, point{x + legendSample/2, y})
-			s.text(point{x + legendSample + 4, y}, s.fitting(p.Series[i].Name, labelSize, p.entryWidth(s, i)-legendSample-4), labelSize, 0, false)
+			s.text(point{x + legendSample + 4, y}, s.fitting(p.Series[i].Name, labelSize, p.entryWidth(s, i)-legendSample-4), labelSize, 0)
 			x += p.entryWidth(s, i) + legendGap
 		}
 	}

@@ -35,8 +35,8 @@ type paper interface {
 	disc(at point, radius float64, of color.NRGBA)
 	line(through []point, width, dash float64, of color.NRGBA) // dash 0 is solid
 	// text has its middle at a height. Its start is at the point, or its middle or end for
-	// an anchor of 0.5 or 1. A turned text reads upwards.
-	text(at point, s string, size, anchor float64, turned bool)
+	// an anchor of 0.5 or 1.
+	text(at point, s string, size, anchor float64)
 	image(upperLeft point, img image.Image)
 	// scale is how many pixels of an image make a point.
 	scale() float64
@@ -109,14 +109,8 @@ func (s *svg) line(through []point, width, dash float64, of color.NRGBA) {
 	s.WriteString("/>\n")
 }
 
-func (s *svg) text(at point, text string, size, anchor float64, turned bool) {
-	y := at.Y + capHeight*size/2
-	turn := ""
-	if turned {
-		at.X, y = at.X+capHeight*size/2, at.Y
-		turn = fmt.Sprintf(` transform="rotate(-90 %.6g %.6g)"`, at.X, y)
-	}
-	fmt.Fprintf(s, `<text x="%.6g" y="%.6g" font-size="%g" text-anchor="%s"%s>%s</text>`+"\n", at.X, y, size, []string{"start", "middle", "end"}[int(2*anchor)], turn, html.EscapeString(text))
+func (s *svg) text(at point, text string, size, anchor float64) {
+	fmt.Fprintf(s, `<text x="%.6g" y="%.6g" font-size="%g" text-anchor="%s">%s</text>`+"\n", at.X, at.Y+capHeight*size/2, size, []string{"start", "middle", "end"}[int(2*anchor)], html.EscapeString(text))
 }
 
 func (s *svg) image(upperLeft point, img image.Image) {
@@ -245,7 +239,7 @@ func regular(at point, radius float64, n int, turn float64) []point {
 	return out
 }
 
-func (p *picture) text(at point, s string, size, anchor float64, turned bool) {
+func (p *picture) text(at point, s string, size, anchor float64) {
 	if p.faces[size] == nil {
 		f, err := face(size, resolution)
 		if err != nil {
@@ -253,25 +247,10 @@ func (p *picture) text(at point, s string, size, anchor float64, turned bool) {
 		}
 		p.faces[size] = f
 	}
-	pen := font.Drawer{Src: image.Opaque, Face: p.faces[size]}
-	width, k := pen.MeasureString(s).Ceil(), p.scale()
-	height := int(math.Ceil(2 * size * k))
-	base := height/2 + int(math.Round(capHeight*size*k/2))
-	letters := image.NewAlpha(image.Rect(0, 0, width+1, height))
-	pen.Dst, pen.Dot = letters, fixed.P(0, base)
+	pen, k := font.Drawer{Dst: p.RGBA, Src: image.Black, Face: p.faces[size]}, p.scale()
+	pen.Dot.X = fixed.Int26_6(64*at.X*k - anchor*float64(pen.MeasureString(s)))
+	pen.Dot.Y = fixed.Int26_6(64 * k * (at.Y + capHeight*size/2))
 	pen.DrawString(s)
-	corner := image.Pt(int(math.Round(at.X*k-anchor*float64(width))), int(math.Round(at.Y*k))-height/2)
-	if turned {
-		upright := letters
-		letters = image.NewAlpha(image.Rect(0, 0, height, width+1))
-		for y := range height {
-			for x := range width + 1 {
-				letters.SetAlpha(y, width-x, upright.AlphaAt(x, y))
-			}
-		}
-		corner = image.Pt(int(math.Round(at.X*k))-height/2, int(math.Round(at.Y*k+anchor*float64(width)))-width)
-	}
-	draw.DrawMask(p.RGBA, letters.Rect.Add(corner), image.Black, image.Point{}, letters, image.Point{}, draw.Over)
 }
 
 func (p *picture) image(upperLeft point, img image.Image) {

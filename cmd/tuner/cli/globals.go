@@ -169,10 +169,7 @@ func (g *Globals) onFile(ctx context.Context, cmd *cobra.Command, path string, e
 		if svc = g.serverOf(path); svc != nil {
 			return nil
 		}
-		st, err := bolt.Open(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: o.Logger})
-		if e == MustExist && readOnly(err) {
-			st, err = openReadOnly(path, o.Logger)
-		}
+		st, err := openFile(path, bolt.Options{MustExist: bool(e), LockTimeout: turn, Logger: o.Logger})
 		if err == nil {
 			svc = engine.Open(st, o)
 		}
@@ -201,12 +198,12 @@ func (g *Globals) serverOf(path string) tuner.Service {
 }
 
 // OpenFile opens a file for a command that needs the file itself.
-func (g *Globals) OpenFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options, logger *slog.Logger) (*bolt.Store, error) {
-	o.LockTimeout, o.Logger = g.LockTimeout, logger
-	st, err := bolt.OpenWhenFree(ctx, path, o, g.waiting(cmd))
-	if o.MustExist && !o.ReadOnly && readOnly(err) {
-		st, err = openReadOnly(path, logger)
-	}
+func (g *Globals) OpenFile(ctx context.Context, cmd *cobra.Command, path string, o bolt.Options) (st *bolt.Store, err error) {
+	err = g.WhenFree(ctx, cmd, func(turn time.Duration) error {
+		o.LockTimeout = turn
+		st, err = openFile(path, o)
+		return err
+	})
 	return st, FileError(err, path)
 }
 
@@ -225,17 +222,15 @@ func (g *Globals) WhenFree(ctx context.Context, cmd *cobra.Command, open func(tu
 	return bolt.WhenFree(ctx, g.LockTimeout, g.waiting(cmd), open)
 }
 
-// readOnly tells whether a file cannot be opened for writing, for its permissions or
-// because of its disk.
-func readOnly(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-}
-
-// openReadOnly opens a file for commands that read. Writes are refused.
-func openReadOnly(path string, logger *slog.Logger) (*bolt.Store, error) {
-	st, err := bolt.Open(path, bolt.Options{MustExist: true, ReadOnly: true, Logger: logger})
-	if err == nil {
-		logger.Info("the file is not writable and is opened for reading", "path", path)
+// openFile opens a file. One that must exist and is not writable, for its permissions or
+// because of its disk, is opened for commands that read.
+func openFile(path string, o bolt.Options) (*bolt.Store, error) {
+	st, err := bolt.Open(path, o)
+	if o.MustExist && !o.ReadOnly && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		o.ReadOnly = true
+		if st, err = bolt.Open(path, o); err == nil {
+			o.Logger.Info("the file is not writable and is opened for reading", "path", path)
+		}
 	}
 	return st, err
 }

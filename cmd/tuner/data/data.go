@@ -114,11 +114,11 @@ func copyStudies(cmd *cobra.Command, g *cli.Globals, from, to string, names []st
 }
 
 func openEither(ctx context.Context, g *cli.Globals, cmd *cobra.Command, place string, o bolt.Options) (store.Store, error) {
-	logger := g.Logger(cmd, slog.LevelWarn)
+	o.Logger = g.Logger(cmd, slog.LevelWarn)
 	if postgres.IsAddress(place) {
-		return g.OpenDatabase(ctx, cmd, place, logger)
+		return g.OpenDatabase(ctx, cmd, place, o.Logger)
 	}
-	st, err := g.OpenFile(ctx, cmd, place, o, logger)
+	st, err := g.OpenFile(ctx, cmd, place, o)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@
 // worth going on. Where nothing completed, it says what failed.
 
 import { call } from "./api.js";
-import { coordinate, parameters } from "./columns.js";
-import { command, copy, count, duration, exactly, h, number, percent, quote, trialURL, yaml } from "./dom.js";
+import { parameters } from "./columns.js";
+import { copy, count, duration, exactly, h, number, quote, trialURL, yaml } from "./dom.js";
 import { figure } from "./figure.js";
 import { left } from "./states.js";
 

@@ -20,7 +20,7 @@ function joined(/** @type {number[][]} */ front, /** @type {number[]} */ p) {
 }
 
 /** pareto lists the trials that none beats, by trial, and all of equal ones. Less is better in each column. */
-export function pareto(/** @type {Float64Array[]} */ columns) {
+function pareto(/** @type {Float64Array[]} */ columns) {
   const known = (/** @type {number} */ i) => columns.every((c) => c[i] === c[i]);
   const order = [...columns[0].keys()].filter(known).sort((i, j) => columns.reduce((d, c) => d || c[i] - c[j], 0));
   const front = /** @type {number[]} */ ([]);

@@ -33,7 +33,7 @@ export async function beliefs(/** @type {import("./study.js").Study} */ s, /** @
 }
 
 /** diagnose asks how good the model is. */
-export async function diagnose(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
+async function diagnose(/** @type {import("./study.js").Study} */ s, /** @type {AbortSignal} */ signal) {
   s.diagnosis = await call("GetDiagnosis", { parent: `studies/${s.name}` }, signal);
 }
 

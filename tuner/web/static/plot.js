@@ -7,6 +7,7 @@ import { marks, ticks } from "./columns.js";
 
 const reach = 24; // pixels from the pointer within which a trial is under it
 const shownParameters = 12;
+const inset = 5; // pixels between the ends of a scale and the frame
 
 /**
  * board is a canvas in a box. It is drawn at each width and in each scheme, until the signal.
@@ -52,8 +53,8 @@ export function frame(canvas, { width, height, x, y, small }) {
   const widest = Math.max(0, ...y.ticks.map((t) => g.measureText(cut(g, t.label, 0.3 * width)).width));
   const m = { left: Math.ceil(widest) + (y.title ? 28 : 12), right: 14, top: 10, bottom: x.title ? 38 : 22 };
   const [w, hh] = [width - m.left - m.right, height - m.top - m.bottom];
-  const X = (/** @type {number} */ u) => m.left + w * u;
-  const Y = (/** @type {number} */ u) => m.top + hh * (1 - u);
+  const X = (/** @type {number} */ u) => m.left + inset + (w - 2 * inset) * u;
+  const Y = (/** @type {number} */ u) => m.top + inset + (hh - 2 * inset) * (1 - u);
   g.fillStyle = css("--muted");
   g.strokeStyle = css("--line");
   g.lineWidth = 1;
@@ -90,8 +91,9 @@ export function frame(canvas, { width, height, x, y, small }) {
     const r = ratio();
     g.save();
     g.setTransform(1, 0, 0, 1, 0, 0);
-    points(g, { left: m.left * r, top: m.top * r, width: w * r, height: hh * r }, (put) => list((u, v) => {
-      if (u >= 0 && u <= 1 && v >= 0 && v <= 1) put(u * (w * r - 1), (1 - v) * (hh * r - 1));
+    const [wide, high] = [(w - 2 * inset) * r, (hh - 2 * inset) * r];
+    points(g, { left: (m.left + inset) * r, top: (m.top + inset) * r, width: wide, height: high }, (put) => list((u, v) => {
+      if (u >= 0 && u <= 1 && v >= 0 && v <= 1) put(u * (wide - 1), (1 - v) * (high - 1));
     }), n, colour, r);
     g.restore();
   };
@@ -104,7 +106,7 @@ export function frame(canvas, { width, height, x, y, small }) {
     paint();
     g.restore();
   };
-  return { g, X, Y, U: (/** @type {number} */ x) => (x - m.left) / w, w, hh, dots, within };
+  return { g, X, Y, U: (/** @type {number} */ x) => (x - m.left - inset) / (w - 2 * inset), w, hh, dots, within };
 }
 
 /** cut shortens a label to a width, in its middle, because names often differ at the end. */

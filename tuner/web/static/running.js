@@ -10,7 +10,7 @@ import { waits } from "./states.js";
 const shown = 30;
 
 /** spark draws values as a small line. */
-export function spark(/** @type {{step: number, value: number}[]} */ points, width = 80, height = 24) {
+function spark(/** @type {{step: number, value: number}[]} */ points, width = 80, height = 24) {
   const finite = points.filter((p) => Number.isFinite(p.value));
   if (finite.length < 2) return h("svg", { width, height, "aria-hidden": "true", class: "spark" });
   const xs = finite.map((p) => p.step);
