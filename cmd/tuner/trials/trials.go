@@ -79,7 +79,7 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 			return err
 		}
 		return g.WithView(cmd, args, func(ctx context.Context, svc tuner.Service, view tuner.Study) error {
-			out, err := trialSink(cmd.OutOrStdout(), *form, view.Spec, width(cmd.OutOrStdout()))
+			out, err := trialSink(g, cmd, *form, view.Spec, false, width(cmd.OutOrStdout()))
 			if err != nil {
 				return err
 			}
@@ -98,9 +98,6 @@ func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Co
 			}
 			if err := out.End(); err != nil {
 				return err
-			}
-			if t, ok := out.(*trialTable); ok {
-				g.RemarkLeft(cmd, t.Table)
 			}
 			if broken > 0 && *form == "table" {
 				g.Note(cmd, "%s breaks a constraint (%s) and cannot be the best.", breaksMark, judge.Constraints())
@@ -174,10 +171,7 @@ func PrintBest(g *cli.Globals, cmd *cobra.Command, form string, view tuner.Study
 	case form == "yaml" && one:
 		return cli.WriteYAML(out, ofBest(view, best[0]))
 	}
-	s, err := trialSink(out, form, view.Spec, width)
-	if form == "table" {
-		s = newTrialTable(out, view.Spec, true, width)
-	}
+	s, err := trialSink(g, cmd, form, view.Spec, true, width)
 	if err != nil {
 		return err
 	}
@@ -186,13 +180,7 @@ func PrintBest(g *cli.Globals, cmd *cobra.Command, form string, view tuner.Study
 			return err
 		}
 	}
-	if err := s.End(); err != nil {
-		return err
-	}
-	if t, ok := s.(*trialTable); ok {
-		g.RemarkLeft(cmd, t.Table)
-	}
-	return nil
+	return s.End()
 }
 
 func ofBest(view tuner.Study, t study.Trial) record.Trial {
@@ -219,11 +207,6 @@ func Commands(g *cli.Globals) []*cobra.Command {
 type csvSink struct {
 	w      *csv.Writer
 	header []string
-}
-
-func newCSVSink(out io.Writer, spec study.Spec) (cli.Sink, error) {
-	s := &csvSink{csv.NewWriter(out), record.CSVHeader(spec)}
-	return s, s.w.Write(s.header)
 }
 
 func (s *csvSink) Put(v any) error {
@@ -279,13 +262,16 @@ func MeanText(r record.Trial, name string) string {
 	return text
 }
 
-// trialSink writes trials in a format. A width of 0 means no limit for tables.
-func trialSink(out io.Writer, form string, spec study.Spec, width int) (cli.Sink, error) {
-	switch form {
+// trialSink writes trials in a format. A table may be brief, and its width of 0 means no limit.
+func trialSink(g *cli.Globals, cmd *cobra.Command, form string, spec study.Spec, brief bool, width int) (cli.Sink, error) {
+	switch out := cmd.OutOrStdout(); form {
 	case "csv":
-		return newCSVSink(out, spec)
+		s := &csvSink{csv.NewWriter(out), record.CSVHeader(spec)}
+		return s, s.w.Write(s.header)
 	case "table":
-		return newTrialTable(out, spec, false, width), nil
+		t := newTrialTable(out, spec, brief, width)
+		t.left = func() { g.RemarkLeft(cmd, t.Table) }
+		return t, nil
 	default:
 		return &cli.ListSink{Out: out, Format: form}, nil
 	}
@@ -293,6 +279,7 @@ func trialSink(out io.Writer, form string, spec study.Spec, width int) (cli.Sink
 
 type trialTable struct {
 	*cli.Table
+	left    func() // notes the columns that were left out
 	spec    study.Spec
 	metrics []string // objectives, and metrics with a limit
 	brief   bool     // without worker and message
@@ -355,6 +342,11 @@ func (t *trialTable) Put(v any) error {
 	}
 	t.Row(row...)
 	return nil
+}
+
+func (t *trialTable) End() error {
+	defer t.left()
+	return t.Table.End()
 }
 
 // atMost cuts a text, unless the width of the table has no limit or it may be a list.
