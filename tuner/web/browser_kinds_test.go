@@ -479,6 +479,13 @@ func TestBrowserFilter(t *testing.T) {
 		want := float64(covered) / float64(total)
 		b.until(t, fmt.Sprintf(`(() => { if (!window.front) import(document.querySelector("script[type=module]").src.replace("app.js", "front.js")).then((m) => (window.front = m)); return window.front !== undefined; })() && Math.abs(window.front.volume(%s) - %g) < 1e-12`, strings.ReplaceAll(fmt.Sprint(points), " ", ","), want))
 	}
+	// Labels of long words keep what differs, and leave short ones as they are.
+	for words, want := range map[string]string{
+		`["s3://bucket/of/large/x.safetensors", "s3://bucket/of/small/x.safetensors"]`: "…f/large/x… …f/small/x…",
+		`["sgd", "adam"]`: "sgd adam", `["one-word-that-is-long"]`: "one-word-that-is-long", `["resnet-50-of-the-year", "vit-small-patch16-224"]`: "resnet-50-of-the-year vit-small-patch16-224",
+	} {
+		b.until(t, fmt.Sprintf(`(() => { if (!window.columns) import(document.querySelector("script[type=module]").src.replace("app.js", "columns.js")).then((m) => (window.columns = m)); return window.columns !== undefined; })() && window.columns.brief(%s).join(" ") === %q`, words, want))
+	}
 	// A duration never has 60 of its smaller unit.
 	for s, want := range map[float64]string{0.9999: "1 s", 59.4: "59 s", 59.6: "1 min", 1439.7: "24 min", 3599.7: "1 h", 7170: "2 h", 15420: "4 h 17 min", 172700: "2 d"} {
 		b.until(t, fmt.Sprintf(`(() => { if (!window.dom) import(document.querySelector("script[type=module]").src.replace("app.js", "dom.js")).then((m) => (window.dom = m)); return window.dom !== undefined; })() && window.dom.duration(%g) === %q`, s, want))

@@ -17,8 +17,24 @@ const types = /** @type {Record<string, any>} */ ({ u8: Uint8Array, u16: Uint16A
 export function decode(/** @type {ArrayBuffer} */ buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  for (const c of head.columns) c.data = new types[c.type](buffer, 4 + length + c.offset, head.rows);
+  for (const c of head.columns) {
+    c.data = new types[c.type](buffer, 4 + length + c.offset, head.rows);
+    if (!c.axis?.labels) continue;
+    c.axis.brief = brief(c.axis.labels);
+    for (const t of c.axis.ticks ?? []) t.label = c.axis.brief[c.axis.labels.indexOf(t.label)] ?? t.label;
+  }
   return head;
+}
+
+/** brief leaves out of long words how all of them begin and end. */
+export function brief(/** @type {string[]} */ words) {
+  const least = Math.min(...words.map((w) => w.length));
+  if (words.length < 2 || least < 16) return words;
+  let [from, to] = [0, 0];
+  while (from < least && words.every((w) => w[from] === words[0][from])) from++;
+  while (to < least - from && words.every((w) => w.at(-1 - to) === words[0].at(-1 - to))) to++;
+  const [before, after] = [from > 6 ? from - 2 : 0, to > 6 ? to - 2 : 0];
+  return words.map((w) => `${before ? "…" : ""}${w.slice(before, w.length - after)}${after ? "…" : ""}`);
 }
 
 /**

@@ -66,7 +66,7 @@ export function frame(canvas, { width, height, x, y, small }) {
     g.fillText(cut(g, t.label, 0.3 * width), m.left - 6, at);
   }
   g.textAlign = "center";
-  const each = x.ticks.length ? w / x.ticks.length - 6 : w;
+  const each = x.ticks.length ? (w - 2 * inset) / x.ticks.length - 6 : w;
   let end = -Infinity;
   for (const t of x.ticks) {
     const at = Math.round(X(t.u)) + 0.5;

@@ -59,7 +59,7 @@ export function slices(s, signal) {
   function one(/** @type {any} */ cell, /** @type {number} */ width) {
     const { c, canvas, drawn } = cell;
     const values = s.values();
-    const f = frame(canvas, { width, height, small: true, x: { title: "", ticks: c.axis.labels ? c.axis.labels.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks }, y: { title: "", ticks: sc.ticks } });
+    const f = frame(canvas, { width, height, small: true, x: { title: "", ticks: c.axis.labels ? c.axis.brief.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks }, y: { title: "", ticks: sc.ticks } });
     const { g, X } = f;
     const V = (/** @type {number} */ v) => f.Y(sc.edge(v));
     cell.place = (/** @type {number} */ i) => (values[i] === values[i] && drawn[i] !== INACTIVE ? [X(drawn[i] / TOP), V(values[i])] : null);
@@ -168,7 +168,7 @@ export function contour(s, signal) {
   function paint(/** @type {number} */ width) {
     const [a, b] = [find(horizontal.value), find(vertical.value)];
     if (!a || !b) return;
-    const ticks = (/** @type {any} */ c) => (c.axis.labels ? c.axis.labels.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks);
+    const ticks = (/** @type {any} */ c) => (c.axis.labels ? c.axis.brief.map((/** @type {string} */ label, /** @type {number} */ k) => ({ label, u: (k + 0.5) / c.axis.labels.length })) : c.axis.ticks);
     const f = frame(canvas, { width, height: 360, x: { title: a.name, ticks: ticks(a) }, y: { title: b.name, ticks: ticks(b) } });
     const known = mean?.length === steps(a) * steps(b) ? mean : null;
     const sign = s.maximize() ? -1 : 1;
