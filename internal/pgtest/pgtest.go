@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,36 +23,39 @@ import (
 	"time"
 )
 
-// LockedUser is a role of started servers that needs [LockedPassword]. All other roles
-// of this machine need none.
-const (
-	LockedUser     = "locked"
-	LockedPassword = "hunter2"
-)
+// LockedUser is a role of started servers that needs a password. All other roles of this
+// machine need none.
+const LockedUser = "locked"
 
 // Main runs the tests and stops the server that they started.
 func Main(m *testing.M) int {
 	code := m.Run()
-	if shared.started != nil {
-		shared.started.Stop()
+	if started != nil {
+		started.Stop()
 	}
 	return code
 }
 
-var shared struct {
-	once    sync.Once
-	started *Server
-	address string
-	err     error
-}
+var started *Server
+
+// base is the address of the database that tests share. A server that is started for it
+// does not sync, because no test of it cuts the power.
+var base = sync.OnceValues(func() (address string, err error) {
+	if address = os.Getenv("BKB_POSTGRES"); address != "" {
+		return address, nil
+	}
+	if started, err = Start("fsync = off", "full_page_writes = off"); err != nil {
+		return "", err
+	}
+	return started.Address(), nil
+})
 
 var schemas atomic.Int64
 
 // Address returns the address of a schema that no other test uses. It has no tables.
 func Address(t testing.TB) string {
 	t.Helper()
-	base := Base(t)
-	u, err := url.Parse(base)
+	u, err := url.Parse(Base(t))
 	if err != nil {
 		t.Fatal("BKB_POSTGRES is not a URL")
 	}
@@ -63,22 +65,14 @@ func Address(t testing.TB) string {
 	return u.String()
 }
 
-// Base returns the address of a database that tests share. A server that was started
-// for it does not sync, because no test of it cuts the power.
+// Base returns the address of a database that tests share.
 func Base(t testing.TB) string {
 	t.Helper()
-	shared.once.Do(func() {
-		if shared.address = os.Getenv("BKB_POSTGRES"); shared.address != "" {
-			return
-		}
-		if shared.started, shared.err = Start("fsync = off", "full_page_writes = off"); shared.err == nil {
-			shared.address = shared.started.Address()
-		}
-	})
-	if shared.err != nil {
-		Skip(t, shared.err)
+	address, err := base()
+	if err != nil {
+		Skip(t, err)
 	}
-	return shared.address
+	return address
 }
 
 // Available tells whether this machine has the programs of PostgreSQL, or there must be
@@ -111,79 +105,112 @@ var ErrNone = errors.New("PostgreSQL is not installed (apt-get install postgresq
 
 // Server is a server that a test started.
 type Server struct {
-	Dir  string // of its data
-	Port int
-	Env  []string // of its processes, besides that of this one
+	place
+	Env []string // of its processes, besides that of this one
 
 	bin  string // folder of the programs, with the separator at its end
 	cmd  *exec.Cmd
-	hold io.Closer // the server ends when it is closed, also by the end of this process
+	hold io.WriteCloser // the server ends when it is closed, also by the end of this process
+}
+
+// place is a folder that belongs to the user of the programs, and a free port.
+type place struct {
+	Dir  string
+	Port int
+}
+
+func newPlace() (p place, err error) {
+	if p.Dir, err = os.MkdirTemp("", "bkb-postgres-"); err != nil {
+		return p, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		p.Port = l.Addr().(*net.TCPAddr).Port
+		err = errors.Join(l.Close(), give(p.Dir))
+	}
+	return p, err
+}
+
+// Address returns the address of the server's database.
+func (p place) Address() string {
+	return fmt.Sprintf("postgres://bkb@127.0.0.1:%d/postgres", p.Port)
+}
+
+// write writes a file of the folder, as one of the user of the programs.
+func (p place) write(name string, b []byte) (path string, err error) {
+	path = filepath.Join(p.Dir, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return path, err
+	}
+	return path, errors.Join(os.WriteFile(path, b, 0o600), give(path))
+}
+
+func (p place) clean() { _ = os.RemoveAll(p.Dir) }
+
+// await waits until something is ready, for at most a minute.
+func await(ready func() bool) bool {
+	for begun := time.Now(); !ready(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			return false
+		}
+	}
+	return true
 }
 
 // Start makes and starts a server. settings are lines for postgresql.conf.
 func Start(settings ...string) (*Server, error) {
-	s, err := newServer()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.tool("initdb", "-D", s.data(), "-A", "trust", "-U", "bkb", "-E", "UTF8", "--no-locale", "-N"); err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	hba := filepath.Join(s.data(), "pg_hba.conf")
-	old, err := os.ReadFile(hba)
-	if err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	if err := os.WriteFile(hba, append([]byte("host all "+LockedUser+" 127.0.0.1/32 scram-sha-256\n"), old...), 0o600); err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	if err := s.Configure(settings...); err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	return s, s.Run()
+	return newServer(func(s *Server) error {
+		if err := s.tool("initdb", "-D", s.data(), "-A", "trust", "-U", "bkb", "-E", "UTF8", "--no-locale", "-N"); err != nil {
+			return err
+		}
+		rules, err := os.ReadFile(filepath.Join(s.data(), "pg_hba.conf"))
+		if err != nil {
+			return err
+		}
+		_, err = s.write("data/pg_hba.conf", append([]byte("host all "+LockedUser+" 127.0.0.1/32 scram-sha-256\n"), rules...))
+		return errors.Join(err, s.Configure(settings...))
+	})
 }
 
-// newServer finds the programs and reserves a folder and a port.
-func newServer() (*Server, error) {
-	bin, err := programs()
-	if err != nil {
+// newServer starts a server whose data fill makes.
+func newServer(fill func(s *Server) error) (*Server, error) {
+	s := &Server{}
+	var err error
+	if s.bin, err = programs(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "bkb-postgres-")
+	if s.place, err = newPlace(); err == nil {
+		err = fill(s)
+	}
+	if err == nil {
+		err = s.Run()
+	}
 	if err != nil {
+		s.Stop()
 		return nil, err
 	}
-	s := &Server{Dir: dir, bin: bin}
-	if err := give(dir); err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(err, s.clean())
-	}
-	s.Port = l.Addr().(*net.TCPAddr).Port
-	return s, l.Close()
+	return s, nil
 }
 
 // programs is the folder of initdb, pg_ctl and postgres.
 func programs() (string, error) {
-	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err == nil {
-			return filepath.Dir(path) + "/", nil
+	path, err := exec.LookPath("initdb")
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		newest := 0
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+		for _, f := range found {
+			if version, _ := strconv.Atoi(strings.Split(f, "/")[4]); version >= newest {
+				newest, path = version, f
+			}
+		}
+		if len(found) == 0 {
+			return "", ErrNone
 		}
 	}
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if len(found) == 0 {
-		return "", ErrNone
-	}
-	slices.SortFunc(found, func(a, b string) int { // by the number of the version
-		number := func(path string) int {
-			n, _ := strconv.Atoi(strings.Split(path, "/")[4])
-			return n
-		}
-		return number(a) - number(b)
-	})
-	return filepath.Dir(found[len(found)-1]) + "/", nil
+	return filepath.Dir(path) + "/", nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
@@ -206,9 +233,9 @@ func (s *Server) Set(settings ...string) error {
 	return s.tool("pg_ctl", "reload", "-D", s.data())
 }
 
-// Address returns the address of the server's database.
-func (s *Server) Address() string {
-	return fmt.Sprintf("postgres://bkb@127.0.0.1:%d/postgres", s.Port)
+// Exec runs a statement.
+func (s *Server) Exec(sql string) error {
+	return s.tool("psql", "-h", s.Dir, "-p", strconv.Itoa(s.Port), "-U", "bkb", "-Atc", sql, "postgres")
 }
 
 // tool runs a program of PostgreSQL to its end.
@@ -240,17 +267,15 @@ func (s *Server) Run() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	if await(func() bool {
 		state, _ := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
-		if lines := strings.Split(string(state), "\n"); len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready" {
-			return nil
-		}
-		if time.Since(begun) > time.Minute {
-			text, _ := os.ReadFile(filepath.Join(s.Dir, "log"))
-			s.Stop()
-			return fmt.Errorf("the server does not start: %s", text)
-		}
+		lines := strings.Split(string(state), "\n")
+		return len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"
+	}) {
+		return nil
 	}
+	text, _ := os.ReadFile(filepath.Join(s.Dir, "log"))
+	return fmt.Errorf("the server does not start: %s", text)
 }
 
 // Kill ends the server as a crash would.
@@ -260,34 +285,24 @@ func (s *Server) Kill() { s.end("") }
 func (s *Server) Shutdown() { s.end("INT\n") }
 
 func (s *Server) end(how string) {
-	if s.hold == nil {
-		return
+	if s.hold != nil {
+		_, _ = io.WriteString(s.hold, how)
+		_ = s.hold.Close()
+		_ = s.cmd.Wait()
+		s.hold = nil
 	}
-	_, _ = io.WriteString(s.hold.(io.Writer), how)
-	_ = s.hold.Close()
-	_ = s.cmd.Wait()
-	s.hold = nil
 }
 
 // Stop ends the server and removes its data.
 func (s *Server) Stop() {
 	s.Kill()
-	_ = s.clean()
+	s.clean()
 }
-
-func (s *Server) clean() error { return os.RemoveAll(s.Dir) }
 
 // Standby makes and starts a server that follows this one. name is what
 // synchronous_standby_names calls it.
 func (s *Server) Standby(name string) (*Server, error) {
-	b, err := newServer()
-	if err != nil {
-		return nil, err
-	}
-	if err := b.copyOf(s, name); err != nil {
-		return nil, errors.Join(err, b.clean())
-	}
-	return b, b.Run()
+	return newServer(func(b *Server) error { return b.copyOf(s, name) })
 }
 
 // Promote makes a standby a primary.
@@ -316,50 +331,92 @@ func (s *Server) copyOf(primary *Server, name string) error {
 	return s.Configure("wal_retrieve_retry_interval = '200ms'")
 }
 
-// CreateRole makes a role that can connect.
-func (s *Server) CreateRole(name string) error {
-	return s.tool("createuser", "-h", s.Dir, "-p", strconv.Itoa(s.Port), "-U", "bkb", name)
-}
-
 // Secure gives a server that is stopped a certificate with its key and the CA of its
 // clients, and replaces the rules of pg_hba.conf.
 func (s *Server) Secure(certFile, keyFile, caFile string, rules ...string) error {
 	for name, from := range map[string]string{"server.crt": certFile, "server.key": keyFile, "root.crt": caFile} {
 		b, err := os.ReadFile(from)
 		if err == nil {
-			err = s.replace(name, b)
+			_, err = s.write("data/"+name, b)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return errors.Join(s.replace("pg_hba.conf", []byte(strings.Join(rules, "\n")+"\n")),
-		s.Configure("ssl = on", "ssl_ca_file = 'root.crt'"))
-}
-
-// replace writes a file of the server.
-func (s *Server) replace(name string, b []byte) error {
-	path := filepath.Join(s.data(), name)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return errors.Join(os.WriteFile(path, b, 0o600), give(path))
+	_, err := s.write("data/pg_hba.conf", []byte(strings.Join(rules, "\n")+"\n"))
+	return errors.Join(err, s.Configure("ssl = on", "ssl_ca_file = 'root.crt'"))
 }
 
 // Require lets commits wait until a standby has them, and waits until it follows.
 func (s *Server) Require(name string) error {
-	if err := s.Set("synchronous_standby_names = '" + name + "'"); err != nil {
+	err := s.Set("synchronous_standby_names = '" + name + "'")
+	if err == nil && !await(func() bool { // the statement fails for 1/0
+		err = s.Exec("SELECT 1 / count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'")
+		return err == nil
+	}) {
+		return fmt.Errorf("the standby %s does not follow: %w", name, err)
+	}
+	return err
+}
+
+// Pooler is a PgBouncer in front of a server.
+type Pooler struct {
+	place
+	cmd *exec.Cmd
+}
+
+// ErrNoPooler is wrapped by the error for a machine without PgBouncer.
+var ErrNoPooler = fmt.Errorf("PgBouncer is not installed (apt-get install pgbouncer): %w", ErrNone)
+
+// Pool starts a PgBouncer with a pool mode in front of a server.
+func (s *Server) Pool(mode string) (*Pooler, error) {
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program = "/usr/sbin/pgbouncer"; exec.Command(program, "--version").Run() != nil {
+			return nil, ErrNoPooler
+		}
+	}
+	p := &Pooler{}
+	if p.place, err = newPlace(); err != nil {
+		return nil, err
+	}
+	path, err := p.write("pgbouncer.ini", fmt.Appendf(nil, "[databases]\npostgres = host=127.0.0.1 port=%d dbname=postgres user=bkb\n[pgbouncer]\n"+
+		"listen_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\npool_mode = %s\ndefault_pool_size = 4\n", s.Port, p.Port, mode))
+	if err != nil {
+		p.clean()
+		return nil, err
+	}
+	p.cmd = exec.Command(program, path)
+	return p, p.Run()
+}
+
+// Run starts the pooler and waits until it accepts connections.
+func (p *Pooler) Run() error {
+	p.cmd = exec.Command(p.cmd.Path, p.cmd.Args[1:]...)
+	var log strings.Builder
+	p.cmd.Dir, p.cmd.Stderr = p.Dir, &log
+	demote(p.cmd)
+	if err := p.cmd.Start(); err != nil {
 		return err
 	}
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		cmd := exec.Command(s.bin+"psql", "-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-U", "bkb", "-At", "postgres",
-			"-c", "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'")
-		out, err := cmd.CombinedOutput()
-		if err == nil && strings.TrimSpace(string(out)) == "1" {
-			return nil
-		}
-		if time.Since(begun) > time.Minute {
-			return fmt.Errorf("the standby %s does not follow: %w: %s", name, err, out)
-		}
+	if await(func() bool {
+		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Port)))
+		return err == nil && conn.Close() == nil
+	}) {
+		return nil
 	}
+	p.Kill()
+	return fmt.Errorf("PgBouncer does not start: %s", log.String())
+}
+
+// Kill ends the pooler as a crash would.
+func (p *Pooler) Kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// Stop ends the pooler and removes its files.
+func (p *Pooler) Stop() {
+	p.Kill()
+	p.clean()
 }

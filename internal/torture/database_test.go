@@ -84,7 +84,7 @@ func TestDatabaseTLS(t *testing.T) {
 	fails("another CA", address("bkb", "localhost", trusting(other)...), store.ErrUnavailable, "unknown authority")
 	fails("no TLS", address("bkb", "localhost", "sslmode", "disable"), postgres.ErrDenied, "no encryption")
 
-	if err := server.CreateRole("worker"); err != nil {
+	if err := server.Exec("CREATE ROLE worker LOGIN"); err != nil {
 		t.Fatal(err)
 	}
 	initialise(right, "worker")
