@@ -79,7 +79,7 @@ func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
 	}
 	var studies []store.Info // also damaged ones
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		if _, err := loadIndex(tx); err != nil {
+		if _, _, err := loadIndex(tx); err != nil {
 			f, _ := err.(flaw)
 			report.flawed(f)
 		}

@@ -57,7 +57,7 @@ const childWriters = 8
 // writeForEver writes trials to its own studies and to a shared one, and creates and
 // deletes others. It prints the acknowledged writes.
 func writeForEver(path, tag string) error {
-	s, err := Open(path, Options{LockTimeout: 10 * time.Second, tuning: tuning{atOnce: 30, slice: 20}})
+	s, err := Open(path, Options{LockTimeout: 10 * time.Second})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/bkbtuner/bkb/internal/atomicfile"
-	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/verify"
 	"go.etcd.io/bbolt"
 )
@@ -31,7 +30,7 @@ const compactBytes = 4 << 20
 // machine stops at any time, path is one or the other.
 func Compact(ctx context.Context, path string, options CompactOptions) (before, after int64, err error) {
 	o := options.Open
-	o.MustExist, o.ReadOnly, o.MaxSize, o.tuning.noReaping = true, false, -1, true
+	o.MustExist, o.ReadOnly, o.MaxSize = true, false, -1
 	original, err := Open(path, o)
 	if err != nil {
 		return 0, 0, err
@@ -74,10 +73,7 @@ func (s *Store) rewrite(ctx context.Context, f *os.File, progress verify.Progres
 	if err == nil && !report.OK() {
 		err = fmt.Errorf("%w: %v", ErrDamaged, report.Problems[0])
 	}
-	for more := true; more && err == nil; { // the logs of deleted studies
-		err = s.committer.submit(ctx, 0, func(tx *transaction) error { more = tx.reap(reapSlice); return nil })
-	}
-	if err != nil && !errors.Is(err, store.ErrFull) { // then the copy has them too
+	if err != nil {
 		return err
 	}
 	info, err := s.file.Stat()

@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 	total := 0
 	for round := range often(t, "BKB_BOLT_KILLS", 20) {
 		acked := killed(t, path, fmt.Sprint("r", round), time.Duration(random.IntN(60))*time.Millisecond)
-		s := mustOpen(t, path, Options{tuning: tuning{noReaping: round%2 == 0}})
+		s := mustOpen(t, path, Options{})
 		for name, head := range acked.heads {
 			total += int(head)
 			wantPrefix(t, s, name, head)

@@ -24,7 +24,7 @@ type holding struct {
 // collection writes a store with data of all kinds and returns its bytes.
 func collection(t *testing.T) ([]byte, holding) {
 	t.Helper()
-	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{tuning: tuning{atOnce: 10, noReaping: true}})
+	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})
 	h := holding{events: make(map[store.StudyID][]study.Event), summaries: make(map[store.StudyID][]byte)}
 	for i := range 12 {
 		info := fill(t, s, fmt.Sprint("study-", i), 1+i*i/3)

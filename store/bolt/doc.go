@@ -68,9 +68,8 @@
 //     takes 1.0 s, in pages of at most 256 KB of which none is kept.
 //   - The store reserves [Options.MaxSize] of address space, so that it need not map
 //     the file again, which would have to wait for readers.
-//   - Deleting a study takes at most as long as removing 4,096 events. The rest is
-//     removed in the background, in slices of a few milliseconds with other writes in
-//     between. The file never shrinks, see [Compact].
+//   - Deleting a study of 100,000 trials takes 0.1 s, in which other writes wait. The
+//     file never shrinks, see [Compact].
 //   - A backup or a long check holds a read transaction. Writing continues, but the
 //     file grows meanwhile because it cannot reuse space.
 //   - On a full disk each refused commit takes a scan of the pages in use, about 40 ms

@@ -104,7 +104,7 @@ func wantFailed(t *testing.T, s *Store, info store.Info) {
 
 // A large request for which there is no space does not affect small ones in its batch.
 func TestFullBlamesTheLargest(t *testing.T) {
-	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{MaxSize: 2 << 20, tuning: tuning{noReaping: true}})
+	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{MaxSize: 2 << 20})
 	info := fill(t, s, "mnist", 5)
 	ctx := t.Context()
 	small := &write{ctx: ctx, bytes: 100, apply: func(tx *transaction) error {

@@ -25,7 +25,7 @@ func TestCutInUse(t *testing.T) {
 			whole, held := collection(t)
 			path := filepath.Join(t.TempDir(), "studies.db")
 			writeFile(t, path, whole)
-			s, err := Open(path, Options{tuning: tuning{watch: time.Hour, noReaping: true}})
+			s, err := Open(path, Options{tuning: tuning{watch: time.Hour}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,10 +19,9 @@ var (
 	bucketNames     = []byte("names")
 	bucketStudies   = []byte("studies")
 	bucketLogs      = []byte("logs")
-	bucketGraves    = []byte("graves")
 	bucketSummaries = []byte("summaries")
 
-	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketGraves, bucketSummaries}
+	buckets = [][]byte{bucketMeta, bucketNames, bucketStudies, bucketLogs, bucketSummaries}
 )
 
 // The keys in bucketMeta.

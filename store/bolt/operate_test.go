@@ -22,80 +22,6 @@ import (
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// A large study disappears at once. Its log is removed in slices, by the next process
-// if necessary.
-func TestReaping(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "studies.db")
-	slow := tuning{atOnce: 10, noReaping: true}
-	s := mustOpen(t, path, Options{tuning: slow})
-	large, other := fill(t, s, "large", 1000), fill(t, s, "other", 50)
-	if err := s.Delete(t.Context(), large.ID); err != nil {
-		t.Fatal(err)
-	}
-	wantNotFound(t, s, large.ID)
-	if got := recordsOf(t, s, large.ID); got != int(large.Head) {
-		t.Fatalf("%d records are left already", got)
-	}
-	for range 7 { // some slices before a crash
-		err := s.committer.submit(t.Context(), 0, func(tx *transaction) error { tx.reap(100); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := recordsOf(t, s, large.ID); got != int(large.Head)-700 {
-		t.Fatalf("%d records are left of %d after 7 slices of 100", got, large.Head)
-	}
-	wantSound(t, s)
-	var crashed bytes.Buffer
-	if err := s.Backup(t.Context(), &crashed); err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(t.TempDir(), "copy.db")
-	writeFile(t, copied, crashed.Bytes())
-
-	next := mustOpen(t, copied, Options{tuning: tuning{slice: 100}})
-	wantNotFound(t, next, large.ID)
-	fresh := fill(t, next, "large", 5)
-	waitReaped(t, next)
-	if got := recordsOf(t, next, large.ID); got != 0 {
-		t.Errorf("%d records are left", got)
-	}
-	wantPrefix(t, next, "other", other.Head)
-	wantPrefix(t, next, "large", fresh.Head)
-	if fresh.ID <= large.ID {
-		t.Errorf("the id %d was given out after %d", fresh.ID, large.ID)
-	}
-	wantSound(t, next)
-}
-
-func recordsOf(t *testing.T, s *Store, id store.StudyID) (n int) {
-	t.Helper()
-	err := s.view(t.Context(), func(tx *bbolt.Tx) error {
-		if log := tx.Bucket(bucketLogs).Bucket(idKey(id)); log != nil {
-			n = log.Stats().KeyN
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func waitReaped(t *testing.T, s *Store) {
-	t.Helper()
-	for left := 1; left > 0; {
-		err := s.view(t.Context(), func(tx *bbolt.Tx) error {
-			left = tx.Bucket(bucketGraves).Stats().KeyN
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // A copy made during writes is a sound store. It holds everything that was acknowledged
 // before the copy began.
 func TestBackupUnderLoad(t *testing.T) {
@@ -149,7 +75,7 @@ func TestBackupUnderLoad(t *testing.T) {
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
 	path, keep := filepath.Join(dir, "studies.db"), filepath.Join(dir, "studies.db.bak")
-	s := mustOpen(t, path, Options{tuning: tuning{atOnce: 10, noReaping: true}})
+	s := mustOpen(t, path, Options{})
 	var infos []store.Info
 	for i := range 6 {
 		infos = append(infos, fill(t, s, fmt.Sprint("study-", i), 500))

@@ -67,12 +67,9 @@ type Options struct {
 
 // tuning holds settings for tests.
 type tuning struct {
-	batch     int                      // most requests in one transaction
-	atOnce    uint64                   // most records that a deletion removes in its own transaction
-	slice     int                      // records that the reaper removes at a time
-	noReaping bool                     // keep the logs of deleted studies
-	commit    func(tx *bbolt.Tx) error // replaces Tx.Commit
-	watch     time.Duration            // time between two checks of the file
+	batch  int                      // most requests in one transaction
+	commit func(tx *bbolt.Tx) error // replaces Tx.Commit
+	watch  time.Duration            // time between two checks of the file
 }
 
 // withDefaults replaces zero values by their defaults.
@@ -86,8 +83,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.MapSize = mapSize(o)
 	t := &o.tuning
-	t.batch, t.atOnce, t.slice = cmp.Or(t.batch, maxBatch), cmp.Or(t.atOnce, reapSlice), cmp.Or(t.slice, reapSlice)
-	t.watch = cmp.Or(t.watch, watchInterval)
+	t.batch, t.watch = cmp.Or(t.batch, maxBatch), cmp.Or(t.watch, watchInterval)
 	if t.commit == nil {
 		t.commit = (*bbolt.Tx).Commit
 	}

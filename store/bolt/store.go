@@ -29,7 +29,6 @@ type Store struct {
 
 	lastID    atomic.Uint64 // the newest id, stored or not
 	committer committer
-	reaper    *store.Reaper
 
 	largest atomic.Int64 // largest size that the file has had
 	turns   sync.Mutex   // held while a transaction begins, and while a read transaction ends
@@ -47,7 +46,7 @@ type Store struct {
 
 func newStore(path string, o Options, file *os.File, db *bbolt.DB, seen inspection) *Store {
 	s := &Store{
-		path: path, options: o, db: db, file: file, metaLost: seen.meta.lost, reaper: store.NewReaper(),
+		path: path, options: o, db: db, file: file, metaLost: seen.meta.lost,
 		failed: make(chan struct{}), faulted: make(chan struct{}), leaving: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.place, _ = filepath.Abs(path)
@@ -66,7 +65,6 @@ func (s *Store) start() {
 		return
 	}
 	go s.committer.run()
-	s.reaper.Start(s.reap)
 	go s.watch()
 }
 
@@ -84,7 +82,6 @@ func (s *Store) shut() error {
 	go func() {
 		defer close(idle)
 		s.calls.Wait()
-		s.reaper.Close()
 		close(s.committer.queue)
 		<-s.committer.done
 	}()

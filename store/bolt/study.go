@@ -165,43 +165,28 @@ func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info,
 	return infos, err
 }
 
-// Delete implements [store.Store]. The study disappears at once, and a large log is
-// removed later, in slices between other writes.
+// Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	var grave bool
-	err := s.committer.submit(ctx, 0, func(tx *transaction) (err error) {
-		grave, err = tx.delete(id, s.options.tuning.atOnce)
-		return err
-	})
-	if err == nil && grave {
-		s.reaper.Wake()
-	}
-	return err
+	return s.committer.submit(ctx, 0, func(tx *transaction) error { return tx.delete(id) })
 }
 
-// delete removes a study. grave tells whether the reaper must remove its log.
-func (tx *transaction) delete(id store.StudyID, atOnce uint64) (grave bool, err error) {
+func (tx *transaction) delete(id store.StudyID) error {
 	name, err := nameOf(tx.Tx, id)
 	if err != nil {
-		return false, err
+		return err
 	}
 	key, logs := idKey(id), tx.Bucket(bucketLogs)
-	log := logs.Bucket(key)
-	if log == nil {
-		return false, corrupt(id, 0, "its log is missing")
+	if logs.Bucket(key) == nil {
+		return corrupt(id, 0, "its log is missing")
 	}
 	must(tx.Bucket(bucketNames).Delete(name))
 	tx.summarize(id, nil)
-	if grave = log.Sequence() > atOnce; grave {
-		must(tx.Bucket(bucketGraves).Put(key, seal(bucketGraves, key, name)))
-	} else {
-		must(logs.DeleteBucket(key))
-	}
+	must(logs.DeleteBucket(key))
 	must(tx.Bucket(bucketStudies).Delete(key))
 	tx.studies--
-	return grave, nil
+	return nil
 }

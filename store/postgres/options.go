@@ -38,14 +38,14 @@ type Options struct {
 type tuning struct {
 	batch   int // most requests in one statement
 	writers int // most statements that write at once
-	slice   int // records that the reaper removes at a time
+	slice   int // records of deleted studies to remove at a time
 }
 
 func (o Options) withDefaults() Options {
 	o.Settle = cmp.Or(o.Settle, DefaultSettle)
 	o.tuning.batch = cmp.Or(o.tuning.batch, maxBatch)
 	o.tuning.writers = cmp.Or(o.tuning.writers, maxWriters)
-	o.tuning.slice = cmp.Or(o.tuning.slice, reapSlice)
+	o.tuning.slice = cmp.Or(o.tuning.slice, cleanSlice)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -27,8 +27,9 @@ type Store struct {
 	identity Identity
 
 	queue   chan *write
-	writers sync.WaitGroup
-	reaper  *store.Reaper
+	deleted chan struct{} // holds a signal after a deletion
+	stop    context.CancelFunc
+	workers sync.WaitGroup // that write and clean
 
 	mu     sync.Mutex
 	closed bool
@@ -45,7 +46,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o.withDefaults(), database: t.database, schema: t.quoted(), queue: make(chan *write), reaper: store.NewReaper()}
+	s := &Store{options: o.withDefaults(), database: t.database, schema: t.quoted(), queue: make(chan *write), deleted: make(chan struct{}, 1)}
 	for _, w := range t.warnings {
 		s.options.Logger.Warn(w, slog.String("database", t.database))
 	}
@@ -78,10 +79,11 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		return nil, connectError(t.database, err)
 	}
 	for range s.options.tuning.writers {
-		s.writers.Go(s.write)
+		s.workers.Go(s.write)
 	}
-	s.reaper.Start(s.reap)
-	s.reaper.Wake() // an earlier process may have left logs of deleted studies
+	cleaning, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.workers.Go(func() { s.clean(cleaning) })
 	s.close = sync.OnceFunc(s.shut)
 	return s, nil
 }
@@ -165,10 +167,10 @@ func (s *Store) shut() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.reaper.Close()
+	s.stop()
 	s.calls.Wait()
 	close(s.queue)
-	s.writers.Wait()
+	s.workers.Wait()
 	s.pool.Close()
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -162,7 +163,10 @@ func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error {
 			dug AS (INSERT INTO @.grave (study, token) SELECT id, $2 FROM gone)
 			SELECT count(*) FROM gone`, int64(id), token, owner, epoch)
 		if gone {
-			s.reaper.Wake()
+			select {
+			case s.deleted <- struct{}{}:
+			default:
+			}
 		}
 		if gone || err != nil {
 			return err
@@ -173,19 +177,45 @@ func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error {
 	}
 }
 
-// reapSlice is how many records are removed in one statement.
-const reapSlice = 10_000
+// cleanSlice is how many records are removed in one statement, and cleanRetry the wait after
+// a failure.
+const (
+	cleanSlice = 10_000
+	cleanRetry = 30 * time.Second
+)
 
-// reap removes a slice of the first grave. more is false if there was none. No event can
-// follow into the log of a study that is gone. A grave keeps the study for the next process
-// until its log is gone, and the id of the study for a day after that.
-func (s *Store) reap(ctx context.Context) (more, failed bool) {
-	err := s.read(ctx, 0, func(ctx context.Context, conn session) error {
+// clean removes the logs of deleted studies in slices, also those that an earlier process
+// left. It leaves half of the time to others.
+func (s *Store) clean(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		err := s.cleanOne(ctx)
+		next := time.After(time.Since(begun))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, pgx.ErrNoRows):
+			next = nil
+		case err != nil:
+			s.options.Logger.Warn("removing the log of a deleted study failed", slog.String("database", s.database), slog.Any("error", err))
+			next = time.After(cleanRetry)
+		}
+		select {
+		case <-ctx.Done():
+		case <-next:
+		case <-s.deleted:
+		}
+	}
+}
+
+// cleanOne removes a slice. No event can follow into the log of a study that is gone. A
+// grave keeps the study until its log is gone, and the id of the study for a day after that.
+func (s *Store) cleanOne(ctx context.Context) error {
+	return s.read(ctx, 0, func(ctx context.Context, conn session) error {
 		var id int64
 		if err := conn.QueryRow(ctx, `SELECT study FROM @.grave WHERE NOT reaped ORDER BY study LIMIT 1`).Scan(&id); err != nil {
 			return err
 		}
-		more = true
 		tag, err := conn.Exec(ctx, `DELETE FROM @.event WHERE study = $1 AND position IN
 			(SELECT position FROM @.event WHERE study = $1 ORDER BY position LIMIT $2)`, id, s.options.tuning.slice)
 		if err == nil && tag.RowsAffected() < int64(s.options.tuning.slice) {
@@ -195,14 +225,6 @@ func (s *Store) reap(ctx context.Context) (more, failed bool) {
 		}
 		return err
 	})
-	switch {
-	case err == nil || ctx.Err() != nil:
-		return more, false
-	case errors.Is(err, pgx.ErrNoRows) || errors.Is(err, store.ErrClosed):
-		return false, false
-	}
-	s.options.Logger.Warn("removing the log of a deleted study failed", slog.String("database", s.database), slog.Any("error", err))
-	return true, true
 }
 
 // The most that Read takes from one statement. A larger record is read alone.
