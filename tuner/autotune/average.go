@@ -46,12 +46,11 @@ const (
 var squares = []string{"rmse", "mse", "1-r2", "normalised-error"}
 
 // Average averages models where trials leave out rows in closed form and the target is a
-// number. The candidates are the best trial of each kernel with each relevance. Their errors
-// are alike on small sets and their models are not, so the average has less variance than the
-// best of them. [learners.AverageWeights] has the weights. best is the [Tuning.Refit] of the
-// best trial. Average returns nil if there is nothing to average, and the error of ctx if ctx
-// ends. The weights are those of least squares, so there is nothing to average for a measure
-// of anything else. There an average may be worse than the best trial.
+// number. The candidates are the best trial of each kernel with each relevance, whose errors
+// are alike on small sets while their models are not. The weights are those of least squares
+// ([learners.AverageWeights]), so other measures have nothing to average. best is the
+// [Tuning.Refit] of the best trial. Average returns nil if there is nothing to average, and
+// the error of ctx if ctx ends.
 func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, progress func(learners.Progress) error) (*Averaged, error) {
 	if !t.alone || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
 		return nil, nil
@@ -151,20 +150,23 @@ func (t *Tuning) stack(outputs [][]float64, y []float64) []float64 {
 // candidates returns the best completed trial of each kernel with each relevance, the best of
 // them first.
 func (t *Tuning) candidates(ctx context.Context, svc tuner.Service, name string) ([]study.Trial, error) {
-	type kind struct{ kernel, relevance string }
-	best := map[kind]study.Trial{}
-	least := map[kind]float64{}
+	type candidate struct {
+		trial study.Trial
+		err   float64
+	}
+	best := map[[2]string]candidate{}
 	err := t.completed(ctx, svc, name, func(trial study.Trial, x float64) {
 		v := Values(trial.Config)
-		k := kind{v["kernel"], v["relevance"]}
-		if other, ok := least[k]; !ok || x < other {
-			best[k], least[k] = trial, x
+		kind := [2]string{v["kernel"], v["relevance"]}
+		if other, ok := best[kind]; !ok || x < other.err {
+			best[kind] = candidate{trial, x}
 		}
 	})
-	return slices.SortedFunc(maps.Values(best), func(a, b study.Trial) int {
-		x, y := Values(a.Config), Values(b.Config)
-		return cmp.Or(
-			cmp.Compare(least[kind{x["kernel"], x["relevance"]}], least[kind{y["kernel"], y["relevance"]}]),
-			cmp.Compare(a.Number, b.Number))
-	}), err
+	var trials []study.Trial
+	for _, c := range slices.SortedFunc(maps.Values(best), func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.err, b.err), cmp.Compare(a.trial.Number, b.trial.Number))
+	}) {
+		trials = append(trials, c.trial)
+	}
+	return trials, err
 }

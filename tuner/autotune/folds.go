@@ -32,11 +32,8 @@ const (
 )
 
 // DefaultFolds returns the number of folds for n training and validation rows. Many rows
-// have one split. A fifth of few rows is too small a sample to compare configurations on.
-// The squared loss of falkon and krr has the errors of leaving out each row in closed form,
-// which take the time of one fit or two. They are those of the exact solution, so falkon in
-// single precision, or with a fixed solver, tolerance or number of iterations, has five folds.
-// Other learners have five folds too.
+// have one split. A fifth of few rows is too small a sample to compare configurations on, so
+// they have n folds where these have a closed form, and five otherwise.
 func DefaultFolds(a training.Algorithm, fixed training.Values, n int) int {
 	switch {
 	case n >= foldRows || n < 2*usualFolds:
@@ -45,15 +42,6 @@ func DefaultFolds(a training.Algorithm, fixed training.Values, n int) int {
 		return n
 	}
 	return usualFolds
-}
-
-// exact reports whether a fit may reach the exact solution, because the fixed hyper-parameters
-// do not say where it ends, and it has all digits.
-func exact(fixed training.Values) bool {
-	return fixed["precision"] != "float32" && !slices.ContainsFunc([]string{"solver", "iterations", "tolerance"}, func(name string) bool {
-		_, ok := fixed[name]
-		return ok
-	})
 }
 
 // part is rows to fit to and rows to judge on.
@@ -67,9 +55,13 @@ type leaveOneOuter interface {
 	LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error)
 }
 
-// closed reports whether a learner leaves out rows in closed form.
+// closed reports whether a learner leaves out rows in closed form. These errors are those of
+// the exact solution, which falkon in single precision does not have, nor where fixed
+// hyper-parameters say where it ends.
 func closed(a training.Algorithm, fixed training.Values) bool {
-	return a.Name == "krr" || a.Name == "falkon" && a.Scoring(fixed, training.Problem{}).Loss == learners.SquaredLoss && exact(fixed)
+	ends := slices.ContainsFunc([]string{"solver", "iterations", "tolerance"}, func(name string) bool { return fixed[name] != "" })
+	exact := fixed["precision"] != "float32" && !ends
+	return a.Name == "krr" || a.Name == "falkon" && exact && a.Scoring(fixed, training.Problem{}).Loss == learners.SquaredLoss
 }
 
 // leaveOneOut is Trial in closed form.

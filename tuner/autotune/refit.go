@@ -130,7 +130,7 @@ func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners
 		if err != nil {
 			return nil, err
 		}
-		return calibrated(learners.CalibrateOn(m, f, y, t.data.KnownWeights()))
+		return learners.CalibrateOn(m, f, y, t.data.KnownWeights())
 	}
 	s := t.single
 	o.Weights, o.Progress = s.weights, func(p learners.Progress) error { return endAt(step, p) }
@@ -138,13 +138,5 @@ func (t *Tuning) calibrate(ctx context.Context, e learners.Estimator, m learners
 	if err != nil {
 		return nil, err
 	}
-	return calibrated(learners.Calibrate(ctx, m, other, s.validation, s.judged))
-}
-
-// calibrated is not a *Calibrated that is nil.
-func calibrated(m *learners.Calibrated, err error) (learners.Model, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return learners.Calibrate(ctx, m, other, s.validation, s.judged)
 }

@@ -150,22 +150,17 @@ var spreadAt = []struct{ length, lambda float64 }{{1, 1e-7}, {15, 1e-10}}
 // spread adds the configuration with each kernel and each relevance. Without them a search
 // may end beside the best kernel.
 func (t *Tuning) spread(start map[string]space.Value) {
-	choices := func(name string) []space.Value {
-		if p, ok := t.space.Lookup(name); ok {
-			return p.Values
-		}
-		return nil
-	}
-	kernels, relevances := choices("kernel"), choices("relevance")
-	if len(kernels) < 2 {
+	kernel, _ := t.space.Lookup("kernel")
+	relevance, related := t.space.Lookup("relevance")
+	if len(kernel.Values) < 2 {
 		return
 	}
-	for _, k := range kernels {
+	for _, k := range kernel.Values {
 		start["kernel"] = k
-		if len(relevances) == 0 {
+		if !related {
 			t.start(start, startSpread)
 		}
-		for _, r := range relevances {
+		for _, r := range relevance.Values {
 			start["relevance"] = r
 			t.start(start, startSpread)
 		}
@@ -174,7 +169,11 @@ func (t *Tuning) spread(start map[string]space.Value) {
 
 // start adds a starting configuration that none equals.
 func (t *Tuning) start(values map[string]space.Value, name string) {
-	c := configOf(values)
+	var list []space.Assignment
+	for name, v := range values {
+		list = append(list, space.Assignment{Name: name, Value: v})
+	}
+	c := space.NewConfig(list...)
 	if !slices.ContainsFunc(t.starts, func(s starting) bool { return s.config.Equal(c) }) {
 		t.starts = append(t.starts, starting{c, name})
 	}
@@ -232,11 +231,11 @@ func stepped(theirs, d theory.Dimension) (space.Parameter, space.Value) {
 			counts = append(counts, x)
 		}
 	}
-	ratio := math.Pow(theirs.High/theirs.Low, 1/float64(maxSteps-3))
+	whole := theirs.High / theirs.Low
 	for i := range maxSteps - 2 {
-		add(theirs.Low * math.Pow(theirs.High/theirs.Low, float64(i)/float64(maxSteps-3)))
+		add(theirs.Low * math.Pow(whole, float64(i)/float64(maxSteps-3)))
 	}
-	ratio = max(ratio, leastRatio)
+	ratio := max(math.Pow(whole, 1/float64(maxSteps-3)), leastRatio)
 	for x := theirs.Low / ratio; x > d.Low; x /= ratio {
 		add(x)
 	}
@@ -277,12 +276,4 @@ func rounded(x float64) float64 {
 		return x
 	}
 	return y
-}
-
-func configOf(values map[string]space.Value) space.Config {
-	var list []space.Assignment
-	for name, v := range values {
-		list = append(list, space.Assignment{Name: name, Value: v})
-	}
-	return space.NewConfig(list...)
 }

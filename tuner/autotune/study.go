@@ -173,18 +173,13 @@ func (t *Tuning) spreads(s study.Spec) bool {
 func (t *Tuning) Continue(ctx context.Context, svc tuner.Service, name string, spec study.Spec) (view tuner.Study, made bool, err error) {
 	view, err = svc.Study(ctx, name)
 	if tuner.CodeOf(err) == tuner.NotFound {
-		created, err := svc.CreateStudy(ctx, name, study.Create{Spec: t.Complete(spec)})
-		switch {
-		case err == nil:
-			view, made = created.Study, true
-		case tuner.CodeOf(err) != tuner.AlreadyExists: // another worker was faster
-			return view, false, err
-		default:
-			if view, err = svc.Study(ctx, name); err != nil {
-				return view, false, err
-			}
+		var created tuner.Created
+		created, err = svc.CreateStudy(ctx, name, study.Create{Spec: t.Complete(spec)})
+		if view, made = created.Study, err == nil; tuner.CodeOf(err) == tuner.AlreadyExists { // another worker was faster
+			view, err = svc.Study(ctx, name)
 		}
-	} else if err != nil {
+	}
+	if err != nil {
 		return view, false, err
 	}
 	return view, made, t.Check(view)
@@ -200,4 +195,38 @@ func Default(ctx context.Context, svc tuner.Service, name string) (trial study.T
 		}
 	}
 	return study.Trial{}, false, err
+}
+
+// Best returns the completed trial with the least error, and the first of equal ones. If no
+// trial has completed, ok is false.
+//
+// [tuner.Service.Best] recommends the least mean of the proposer's model instead. Here all
+// trials have the same rows and seed, so their errors differ by their configurations alone.
+func (t *Tuning) Best(ctx context.Context, svc tuner.Service, name string) (best study.Trial, ok bool, err error) {
+	least := 0.0
+	err = t.completed(ctx, svc, name, func(trial study.Trial, x float64) {
+		if !ok || x < least {
+			best, least, ok = trial, x, true
+		}
+	})
+	return best, ok, err
+}
+
+// completed calls f for each completed trial with its error, in the order of their numbers.
+func (t *Tuning) completed(ctx context.Context, svc tuner.Service, name string, f func(trial study.Trial, x float64)) error {
+	for filter := (tuner.Filter{States: []study.TrialState{study.Completed}}); ; {
+		trials, more, err := svc.Trials(ctx, name, filter)
+		if err != nil {
+			return err
+		}
+		for _, trial := range trials {
+			if m, measured := trial.Outcome.Metric(t.Objective()); measured {
+				f(trial, m.Mean())
+			}
+			filter.First = trial.Number + 1
+		}
+		if !more {
+			return nil
+		}
+	}
 }

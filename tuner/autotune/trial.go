@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"strconv"
 
@@ -54,9 +53,8 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 	}
 	f, last := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective()}, 1
 	if few := t.few(v); few > 0 {
-		small := maps.Clone(v)
-		small["centers"] = strconv.Itoa(few)
-		first, err := t.algorithm.Estimator(small, t.problem)
+		v["centers"], last = strconv.Itoa(few), 2
+		first, err := t.algorithm.Estimator(v, t.problem)
 		if err != nil {
 			return infeasible(out, err)
 		}
@@ -64,7 +62,6 @@ func (t *Tuning) Trial(ctx context.Context, svc tuner.Service, name string, tria
 		if err == nil {
 			err = f.step(1, r.err)
 		}
-		last = 2
 		if err != nil || ctx.Err() != nil {
 			return failed(ctx, out, err)
 		}
@@ -124,20 +121,15 @@ func (t *Tuning) patience() int { return max(5, t.steps/5) }
 // stepsRegularise is that of the algorithm with the fixed hyper-parameters.
 func (t *Tuning) stepsRegularise() bool { return t.algorithm.StepsRegularise(t.options.Fixed) }
 
-// impossible reports whether the hyper-parameters caused an error.
-func impossible(err error) bool {
+// failed ends a trial whose fit has an error. It is infeasible if the hyper-parameters caused it.
+func failed(ctx context.Context, out io.Writer, err error) error {
 	var diverged *learners.DivergenceError
 	var parameter *learners.ParameterError
 	var number *kernel.NonFiniteError
-	return errors.As(err, &diverged) || errors.As(err, &parameter) || errors.As(err, &number)
-}
-
-// failed ends a trial whose fit has an error.
-func failed(ctx context.Context, out io.Writer, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case impossible(err):
+	case errors.As(err, &diverged), errors.As(err, &parameter), errors.As(err, &number):
 		return infeasible(out, err)
 	}
 	return err
@@ -165,9 +157,14 @@ func (f *following) step(step int, e float64) error {
 	return f.send(study.Report{Step: int64(step), Values: []study.NamedValue{{Name: f.objective, Value: e}}})
 }
 
-// send reports, and returns an error if the trial is over.
+// send reports, a second time if the outcome of the first is unknown. It returns an error if
+// the trial is over.
 func (f *following) send(r study.Report) error {
-	v, err := f.report(r)
+	c := study.ReportValues{RequestID: tuner.NewRequestID(), Trial: f.trial.Number, Epoch: f.trial.Epoch, Reports: []study.Report{r}}
+	v, err := f.svc.Report(f.ctx, f.study, c)
+	if code := tuner.CodeOf(err); code == tuner.Unknown || code == tuner.Unavailable {
+		v, err = f.svc.Report(f.ctx, f.study, c)
+	}
 	switch tuner.CodeOf(err) {
 	case tuner.OK:
 	case tuner.LeaseLost, tuner.TrialState, tuner.NotFound, tuner.AlreadyTold:
@@ -179,16 +176,4 @@ func (f *following) send(r study.Report) error {
 		return &StoppedError{v.Reason}
 	}
 	return nil
-}
-
-// report sends a report. It sends it a second time if the outcome of the first is unknown.
-func (f *following) report(r study.Report) (v tuner.Verdict, err error) {
-	c := study.ReportValues{RequestID: tuner.NewRequestID(), Trial: f.trial.Number, Epoch: f.trial.Epoch, Reports: []study.Report{r}}
-	for range 2 {
-		v, err = f.svc.Report(f.ctx, f.study, c)
-		if code := tuner.CodeOf(err); code != tuner.Unknown && code != tuner.Unavailable {
-			break
-		}
-	}
-	return v, err
 }

@@ -24,16 +24,14 @@ type Options struct {
 	Fixed training.Values
 	// Ranges replace theory's ranges, by name.
 	Ranges map[string]Range
-	// Folds is the number of folds of a cross-validation of training and validation rows
-	// together, or 0 or 1 for the validation rows alone. As many folds as rows leave out one
-	// row at a time, in closed form where the learner has one. See [DefaultFolds].
+	// Folds is the number of folds of training and validation rows together, or 0 or 1 for the
+	// validation rows alone. As many as rows leave out one row at a time. See [DefaultFolds].
 	Folds int
 	// ClassWeights are weights of classes in every fit, see [training.ClassWeights].
 	ClassWeights string
-	// Calibrate adds probabilities of classes to the final model, by Platt scaling of its
-	// scores. The scores are those of rows that a fit of the same configuration left out. Without
-	// Calibrate or Scores, the model has probabilities where it can have them, unless
-	// ClassWeights ask for another choice of classes than the most probable one.
+	// Calibrate adds probabilities of classes to the final model, by Platt scaling of scores of
+	// rows that a fit left out. Without Calibrate or Scores, the model has probabilities where
+	// it can have them, unless there are ClassWeights.
 	Calibrate, Scores bool
 	// Seed is the seed of every fit.
 	Seed uint64
@@ -102,14 +100,11 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	if t.known, err = d.Known(); err != nil {
 		return nil, err
 	}
+	rows := *d
 	if t.alone = o.Folds > 1 && o.Folds == t.known.Len() && closed(a, o.Fixed); t.alone {
-		whole := *d
-		whole.Train, whole.Weights = t.known, d.KnownWeights()
-		t.problem, err = training.NewProblem(ctx, &whole, o.Seed)
-	} else {
-		t.problem, err = training.NewProblem(ctx, d, o.Seed)
+		rows.Train, rows.Weights = t.known, d.KnownWeights()
 	}
-	if err != nil {
+	if t.problem, err = training.NewProblem(ctx, &rows, o.Seed); err != nil {
 		return nil, err
 	}
 	t.scoring = a.Scoring(o.Fixed, t.problem)
@@ -145,13 +140,12 @@ func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options)
 	switch {
 	case t.alone:
 	case o.Folds > 1:
-		if err := t.divide(ctx, o.Folds); err != nil {
-			return nil, err
-		}
+		err = t.divide(ctx, o.Folds)
 	default:
-		if err := t.positive("training rows", t.single.weights, "give one a weight above 0"); err != nil {
-			return nil, err
-		}
+		err = t.positive("training rows", t.single.weights, "give one a weight above 0")
+	}
+	if err != nil {
+		return nil, err
 	}
 	if (o.Calibrate || !o.Scores && o.ClassWeights == "") && d.Encoding.Task == data.Classification && t.scoring.Link == learners.Expected {
 		err := t.calibratable(ctx)

@@ -2,7 +2,7 @@
 package learners
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -69,30 +69,15 @@ After Ctrl-C the same command continues the study, which several machines share.
 }
 
 type autoRun struct {
-	algorithm training.Algorithm
-	data      dataFlags
-	encoding  encodingFlags
-	split     training.Split
-	folds     int
-	measure   string
-	set       []string
-	ranges    []string
-	trials    int
-	budget    time.Duration
-	workers   int
-	threads   int
-	study     string
-	from      string
-	out       string
-	png       string
-	logDir    string
-	lease     time.Duration
-	classes   string
-	calibrate bool
-	proposer  string
-	pruner    string
-	format    *string
-	demo      bool
+	job
+	set, ranges      []string
+	folds, trials    int
+	workers, threads int
+	budget, lease    time.Duration
+	study, from      string
+	png, logDir      string
+	proposer, pruner string
+	demo             bool
 }
 
 func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
@@ -105,8 +90,8 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")
 		f.Uint64Var(&a.split.Seed, "seed", 1, "seed of random numbers")
 	})
-	addWeights(cmd, &a.data, &a.classes)
-	addCalibrate(cmd, &a.calibrate)
+	a.addWeights(cmd)
+	a.addCalibrate(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Study"}, func(f *pflag.FlagSet) {
 		f.IntVar(&a.trials, "trials", defaultAutoTrials, "number of trials, 0 for no limit")
 		f.DurationVar(&a.budget, "budget", 0, "time of trials per worker, such as 10m")
@@ -155,7 +140,12 @@ func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, a
 	if err != nil {
 		return err
 	}
-	tn, err := a.prepare(ctx, g, cmd, o)
+	table, data, err := a.prepare(ctx, g, cmd)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	tn, err := a.tuning(ctx, data, o)
 	if err != nil {
 		return err
 	}
@@ -198,16 +188,13 @@ func (a *autoRun) complete(cmd *cobra.Command) (o autotune.Options, err error) {
 	if a.out == "" {
 		a.out = a.study + ".model"
 	}
-	if err := checkOut(a.out, "model", learners.Magic, append(slices.Clone(a.data.paths), a.data.options.TargetPath)); err != nil {
+	if err := a.check(); err != nil {
 		return o, err
 	}
 	if a.png != "" { // before time is spent
 		if err := os.MkdirAll(a.png, 0o755); err != nil {
 			return o, err
 		}
-	}
-	if err := a.algorithm.CheckMeasure(a.measure); err != nil {
-		return o, cli.Usagef("--measure: %w", err)
 	}
 	o = autotune.Options{
 		Measure: a.measure, Folds: a.folds, ClassWeights: a.classes, Calibrate: a.calibrate, Scores: !a.calibrate && cmd.Flags().Changed("calibrate"),
@@ -244,37 +231,14 @@ func (a *autoRun) parameters(o *autotune.Options) error {
 // studyNameOf makes the name of a study from those of algorithm and file.
 func studyNameOf(algorithm, path string) string {
 	base, _, _ := strings.Cut(filepath.Base(path), ".")
-	base = strings.Trim(strings.Map(func(r rune) rune {
-		switch {
-		case 'A' <= r && r <= 'Z':
-			return r - 'A' + 'a'
-		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '-'
-	}, base), "-")
+	base = strings.Trim(regexp.MustCompile(`[^a-z0-9_-]`).ReplaceAllString(strings.ToLower(base), "-"), "-")
 	if base == "" {
 		return algorithm
 	}
 	return fmt.Sprintf("%s-%.40s", algorithm, base)
 }
 
-func (a *autoRun) prepare(ctx context.Context, g *cli.Globals, cmd *cobra.Command, o autotune.Options) (*autotune.Tuning, error) {
-	encoding, err := a.encoding.encoding()
-	if err != nil {
-		return nil, err
-	}
-	a.data.options.Task = encoding.Task
-	table, err := a.data.openLabelled(ctx, g, cmd)
-	if err != nil {
-		return nil, err
-	}
-	defer table.Close()
-	data, err := training.Prepare(ctx, table, a.split, encoding)
-	if err != nil {
-		return nil, refused(err)
-	}
-	noteTable(g, cmd, table, data.Encoding)
+func (a *autoRun) tuning(ctx context.Context, data *training.Data, o autotune.Options) (*autotune.Tuning, error) {
 	known, err := data.Known()
 	if err != nil {
 		return nil, err
@@ -314,10 +278,7 @@ func (a *autoRun) tune(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	mismatch := (*autotune.MismatchError)(nil)
 	switch {
 	case errors.As(err, &mismatch) && a.from == "" && tn.CheckSource(view) == nil:
-		return cli.Exit(
-			cli.ExitExists,
-			fmt.Errorf("study %s exists, %s; give each --range as before, continue it in a new study with --from %s, or name another study with --study", mismatch.Study, mismatch.What, a.study),
-		)
+		return cli.Exit(cli.ExitExists, fmt.Errorf("study %s exists, %s; give each --range as before, continue it in a new study with --from %s, or name another study with --study", mismatch.Study, mismatch.What, a.study))
 	case errors.As(err, &mismatch):
 		return cli.Exit(cli.ExitExists, fmt.Errorf("%w with --study", err))
 	case err != nil:
@@ -325,7 +286,7 @@ func (a *autoRun) tune(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	case made:
 		g.Note(cmd, "Study %s: %d hyper-parameters to search, %s.", a.study, tn.Searched(), limitText(view.Spec))
 	default:
-		if err := a.checkLimits(cmd, view); err != nil {
+		if err := a.checkLimits(cmd, view.Spec, spec); err != nil {
 			return err
 		}
 		if view.Status == study.StatusFinished {
@@ -372,26 +333,17 @@ func (a *autoRun) begin(ctx context.Context, g *cli.Globals, cmd *cobra.Command,
 }
 
 // checkLimits refuses limits that are not those of the study.
-func (a *autoRun) checkLimits(cmd *cobra.Command, view tuner.Study) error {
-	want, err := a.spec()
-	if err != nil {
-		return err
+func (a *autoRun) checkLimits(cmd *cobra.Command, have, want study.Spec) error {
+	same := map[string]bool{
+		"trials":   have.MaxTrials == want.MaxTrials,
+		"budget":   (have.MaxCost > 0) == (want.MaxCost > 0),
+		"proposer": have.Proposer.Name == want.Proposer.Name,
+		"pruner":   have.Pruner.Name == want.Pruner.Name,
 	}
-	for _, c := range []struct {
-		flag string
-		same bool
-	}{
-		{"trials", view.Spec.MaxTrials == want.MaxTrials},
-		{"budget", (view.Spec.MaxCost > 0) == (want.MaxCost > 0)},
-		{"proposer", view.Spec.Proposer.Name == want.Proposer.Name},
-		{"pruner", view.Spec.Pruner.Name == want.Pruner.Name},
-	} {
-		if cmd.Flags().Changed(c.flag) && !c.same {
-			return cli.Exit(
-				cli.ExitExists,
-				fmt.Errorf("study %s exists with another --%s (%s); leave the flag out, continue it in a new study with --from %s, or name another study with --study",
-					a.study, c.flag, limitText(view.Spec), a.study),
-			)
+	for _, flag := range slices.Sorted(maps.Keys(same)) {
+		if cmd.Flags().Changed(flag) && !same[flag] {
+			return cli.Exit(cli.ExitExists, fmt.Errorf("study %s exists with another --%s (%s); leave the flag out, continue it in a new study with --from %s, or name another study with --study",
+				a.study, flag, limitText(have), a.study))
 		}
 	}
 	return nil
@@ -456,11 +408,9 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 	if r.Best, err = tn.Refit(ctx, best, fitting("the best configuration")); err != nil {
 		return err
 	}
-	average := func() (*autotune.Averaged, error) {
-		defer line.End() // a note may follow
-		return tn.Average(ctx, svc, a.study, r.Best, fitting("an average"))
-	}
-	if r.Average, err = a.save(g, cmd, r.Best.File, average); err != nil {
+	averaged, err := tn.Average(ctx, svc, a.study, r.Best, fitting("an average"))
+	line.End()
+	if r.Average, err = a.save(g, cmd, r.Best.File, averaged, err); err != nil {
 		return err
 	}
 	r.Idle = tn.Idle(r.Best.Values)
@@ -504,9 +454,8 @@ func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Comma
 }
 
 // save writes the average to the file of the model, or best if there is none. If the average
-// fails, it writes best and returns the error.
-func (a *autoRun) save(g *cli.Globals, cmd *cobra.Command, best *learners.File, average func() (*autotune.Averaged, error)) (*autotune.Averaged, error) {
-	averaged, err := average()
+// failed, it writes best and returns the error.
+func (a *autoRun) save(g *cli.Globals, cmd *cobra.Command, best *learners.File, averaged *autotune.Averaged, err error) (*autotune.Averaged, error) {
 	if err == nil && averaged != nil {
 		return averaged, averaged.File.Save(a.out)
 	}
@@ -742,25 +691,20 @@ func (a *autoRun) runDemo(g *cli.Globals, cmd *cobra.Command, args []string) err
 }
 
 // writeDemoData writes generated rows, the same each time.
-func writeDemoData(path string) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriter(f)
+func writeDemoData(path string) error {
 	problem := data.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
 	rows, x := problem.Sampler(), make([]float64, problem.Dim())
+	var b bytes.Buffer
 	for j := range x {
-		fmt.Fprintf(w, "x%d,", j+1)
+		fmt.Fprintf(&b, "x%d,", j+1)
 	}
-	fmt.Fprintln(w, "y")
+	b.WriteString("y\n")
 	for i := range uint64(demoRows) {
 		y := rows.At(i, x)
 		for _, v := range x {
-			fmt.Fprintf(w, "%s,", strconv.FormatFloat(v, 'g', 8, 64))
+			fmt.Fprintf(&b, "%.8g,", v)
 		}
-		fmt.Fprintln(w, strconv.FormatFloat(y, 'g', 8, 64))
+		fmt.Fprintf(&b, "%.8g\n", y)
 	}
-	return w.Flush()
+	return os.WriteFile(path, b.Bytes(), 0o666)
 }

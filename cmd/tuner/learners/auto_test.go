@@ -81,8 +81,8 @@ func TestModelWithoutAverage(t *testing.T) {
 		g, cmd := &cli.Globals{}, &cobra.Command{}
 		var notes strings.Builder
 		cmd.SetErr(&notes)
-		a := &autoRun{out: filepath.Join(t.TempDir(), "a.model")}
-		got, err := a.save(g, cmd, file(1), func() (*autotune.Averaged, error) { return c.averaged, c.err })
+		a := &autoRun{job: job{out: filepath.Join(t.TempDir(), "a.model")}}
+		got, err := a.save(g, cmd, file(1), c.averaged, c.err)
 		if got != c.averaged || !errors.Is(err, c.err) {
 			t.Errorf("%v, %v, want %v, %v", got, err, c.averaged, c.err)
 		}
@@ -109,7 +109,7 @@ func TestCommandForAWiderRange(t *testing.T) {
 		"auto krr --data a.csv --data 'b --target y,z --set kernel=laplace -j 3 --float32 --study s --out m -v -q --budget 10m --server unix:x": `auto krr --data a.csv --data ''\''b' --target y --target z --set kernel=laplace --workers 3 --float32=true --budget 10m0s --server unix:x --from s --range lambda=0.0001..1`,
 		"auto krr --data a.csv --db d --from r --range lambda=1e-4..1e-2 --range length-scale=1..2":                                             "auto krr --data a.csv --db d --from s --range lambda=0.0001..1 --range length-scale=1..2",
 	} {
-		g, a := &cli.Globals{}, &autoRun{algorithm: training.Algorithm{Name: "krr"}}
+		g, a := &cli.Globals{}, &autoRun{job: job{algorithm: training.Algorithm{Name: "krr"}}}
 		cmd := newAuto(g)
 		a.study = "s"
 		root := &cobra.Command{Use: "tuner"}
@@ -120,12 +120,6 @@ func TestCommandForAWiderRange(t *testing.T) {
 		}
 		a.ranges, _ = cmd.Flags().GetStringArray("range")
 		got := a.wider(g, cmd, study.Spec{})([]space.Edge{edge})
-		for line := range strings.Lines(got) {
-			if len(line) > 81 {
-				t.Errorf("a line has %d characters: %s", len(line)-1, line)
-			}
-		}
-		got = strings.ReplaceAll(got, " \\\n    ", " ") // as a shell reads it
 		if !strings.HasSuffix(got, "\n  "+cli.ProgramName()+" "+want) {
 			t.Errorf("%s:\n%s\nwant %s", line, got, want)
 		}

@@ -157,20 +157,6 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	return t, refused(err)
 }
 
-// openLabelled reads the table without the rows that lack a target, and notes their
-// number.
-func (d *dataFlags) openLabelled(ctx context.Context, g *cli.Globals, cmd *cobra.Command) (*dataset.Table, error) {
-	t, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := labelled(ctx, g, cmd, t, nil)
-	if err != nil {
-		t.Close()
-	}
-	return kept, err
-}
-
 // labelled leaves out the rows of a table that lack a target, and notes their number.
 func labelled(ctx context.Context, g *cli.Globals, cmd *cobra.Command, t *dataset.Table, e *data.Encoding) (*dataset.Table, error) {
 	kept, skipped, err := t.Labelled(ctx, e)
@@ -198,39 +184,28 @@ func encodeLabelled(g *cli.Globals, cmd *cobra.Command, weights *[]float64) enco
 
 // dataError gives errors of data their exit status.
 func dataError(err error) error {
-	var (
-		cell    *data.CellError
-		columns *dataset.ColumnsError
-		unknown *dataset.UnknownColumnError
-		data    *learners.DataError
-		value   *learners.ParameterError
-		text    *training.ValueError
-		finite  *kernel.NonFiniteError
-		file    *dataset.FileError
-		size    *krr.SizeError
-		away    *learners.DivergenceError
-		errno   syscall.Errno
-	)
-	if err == nil || errors.As(err, &errno) {
+	if err == nil || is[syscall.Errno](err) {
 		return err
 	}
 	err = reworded(err)
-	switch {
-	case errors.As(err, &cell), errors.As(err, &columns), errors.As(err, &unknown), errors.As(err, &data), errors.As(err, &value),
-		errors.As(err, &text), errors.As(err, &finite), errors.As(err, &file), errors.As(err, &size), errors.As(err, &away):
+	if is[*data.CellError](err) || is[*dataset.ColumnsError](err) || is[*dataset.UnknownColumnError](err) || is[*dataset.FileError](err) ||
+		is[*learners.DataError](err) || is[*learners.ParameterError](err) || is[*learners.DivergenceError](err) ||
+		is[*training.ValueError](err) || is[*kernel.NonFiniteError](err) || is[*krr.SizeError](err) {
 		return cli.Exit(cli.ExitInvalid, err)
 	}
 	return err
 }
 
+// is reports whether an error has a cause of a type.
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
 // refused gives errors of preparing data the exit status of errors of data. Errors of the
 // operating system and of Ctrl-C keep theirs.
 func refused(err error) error {
-	var (
-		path  *fs.PathError
-		errno syscall.Errno
-	)
-	if err == nil || errors.As(err, &path) || errors.As(err, &errno) || errors.Is(err, context.Canceled) {
+	if err == nil || is[*fs.PathError](err) || is[syscall.Errno](err) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return cli.Exit(cli.ExitInvalid, reworded(err))
@@ -265,21 +240,13 @@ var remedies = strings.NewReplacer(
 )
 
 // rewordedError is an error whose text names flags.
-type rewordedError struct {
-	error
-	text string
-}
+type rewordedError struct{ error }
 
-func (e *rewordedError) Error() string { return e.text }
-func (e *rewordedError) Unwrap() error { return e.error }
+func (e rewordedError) Error() string { return remedies.Replace(e.error.Error()) }
+func (e rewordedError) Unwrap() error { return e.error }
 
 // reworded returns err with remedies for the command line.
-func reworded(err error) error {
-	if text := remedies.Replace(err.Error()); text != err.Error() {
-		return &rewordedError{err, text}
-	}
-	return err
-}
+func reworded(err error) error { return rewordedError{err} }
 
 // encodingFlags describe the encoding of a table as numbers.
 type encodingFlags struct {
@@ -287,53 +254,98 @@ type encodingFlags struct {
 	options               data.EncodingOptions
 }
 
-// The values of --impute and --unknown.
-var (
-	imputeNames  = []string{"error", "mean", "median", "most-frequent"}
-	unknownNames = []string{"zero", "error"}
-)
-
 var imputes = map[string]data.Missing{
-	"": data.MissingError, "error": data.MissingError,
-	"mean": data.FillMean, "median": data.FillMedian, "most-frequent": data.FillMostFrequent,
+	"error": data.MissingError, "mean": data.FillMean, "median": data.FillMedian, "most-frequent": data.FillMostFrequent,
 }
 
 func (e *encodingFlags) add(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, dataFormat, func(f *pflag.FlagSet) {
 		f.StringVar(&e.task, "task", "", "`task`, regression or classification")
-		f.StringVar(&e.impute, "impute", "error", "`way` for missing inputs: error, mean, median, most-frequent")
-		f.StringVar(&e.unknown, "unknown", "zero", "`way` for new categories, zero or error")
+		cli.ChoiceVar(f, &e.impute, "impute", "", "`way` for missing inputs", "error", "mean", "median", "most-frequent")
+		cli.ChoiceVar(f, &e.unknown, "unknown", "", "`way` for new categories", "zero", "error")
 		f.BoolVar(&e.options.KeepInputs, "keep-inputs", false, "inputs in their own units")
 		f.BoolVar(&e.options.KeepTargets, "keep-targets", false, "numeric targets in their own units")
 		f.BoolVar(&e.options.IgnoreExtra, "ignore-extra", false, "leave out columns that training lacked")
 	})
 	cli.Register(cmd, "task", cli.Words(string(data.Regression), string(data.Classification)))
-	cli.Register(cmd, "impute", cli.Words(imputeNames...))
-	cli.Register(cmd, "unknown", cli.Words(unknownNames...))
 }
 
 func (e *encodingFlags) encoding() (data.EncodingOptions, error) {
 	o := e.options
-	switch t := data.Task(e.task); t {
-	case "", data.Regression, data.Classification:
-		o.Task = t
-	default:
-		return o, cli.OneOf("--task", e.task, string(data.Regression), string(data.Classification))
-	}
-	m, ok := imputes[e.impute]
-	if !ok {
-		return o, cli.OneOf("--impute", e.impute, imputeNames...)
-	}
-	o.Missing = m
-	switch e.unknown {
-	case "zero":
+	o.Task, o.Missing = data.Task(e.task), imputes[e.impute]
+	if e.unknown == "zero" {
 		o.Unknown = data.UnknownZero
-	case "error":
-		o.Unknown = data.UnknownError
-	default:
-		return o, cli.OneOf("--unknown", e.unknown, unknownNames...)
 	}
-	return o, nil
+	if e.task == "" {
+		return o, nil
+	}
+	return o, cli.OneOf("--task", e.task, string(data.Regression), string(data.Classification))
+}
+
+// job is what train and auto have in common.
+type job struct {
+	algorithm training.Algorithm
+	data      dataFlags
+	encoding  encodingFlags
+	split     training.Split
+	measure   string
+	classes   string // weights of classes
+	calibrate bool
+	out       string
+	format    *string
+}
+
+// addWeights adds the flags of weights, which are on the page of train.
+func (j *job) addWeights(cmd *cobra.Command) {
+	group := cli.Group{Title: "Weights", See: "tuner train"}
+	j.data.addWeights(cmd, group)
+	cli.FlagGroup(cmd, group, func(f *pflag.FlagSet) {
+		f.StringVar(&j.classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
+	})
+	cli.Register(cmd, "class-weight", cli.Words(training.Balanced))
+}
+
+// addCalibrate adds a flag that is on the page of train.
+func (j *job) addCalibrate(cmd *cobra.Command) {
+	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
+		f.BoolVar(&j.calibrate, "calibrate", false, "probabilities of classes by Platt scaling on the validation rows")
+	})
+}
+
+// check refuses a file for the model, and a measure, that are wrong for all data.
+func (j *job) check() error {
+	if err := checkOut(j.out, "model", learners.Magic, append(slices.Clone(j.data.paths), j.data.options.TargetPath)); err != nil {
+		return err
+	}
+	if err := j.algorithm.CheckMeasure(j.measure); err != nil {
+		return cli.Usagef("--measure: %w", err)
+	}
+	return nil
+}
+
+// prepare reads, divides and encodes the data. The caller closes the table.
+func (j *job) prepare(ctx context.Context, g *cli.Globals, cmd *cobra.Command) (*dataset.Table, *training.Data, error) {
+	o, err := j.encoding.encoding()
+	if err != nil {
+		return nil, nil, err
+	}
+	j.data.options.Task = o.Task
+	table, err := j.data.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept, err := labelled(ctx, g, cmd, table, nil)
+	if err != nil {
+		table.Close()
+		return nil, nil, err
+	}
+	data, err := training.Prepare(ctx, kept, j.split, o)
+	if err != nil {
+		kept.Close()
+		return nil, nil, refused(err)
+	}
+	noteTable(g, cmd, kept, data.Encoding)
+	return kept, data, nil
 }
 
 // noteTable notes in five lines what was learned from a table, with --verbose all of it.

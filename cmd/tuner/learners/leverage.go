@@ -162,17 +162,11 @@ func (l *leverage) write(cmd *cobra.Command, r leverages) error {
 	case "json":
 		return cli.WriteJSON(out, r)
 	case "csv":
-		w := csv.NewWriter(out)
-		if err := w.Write([]string{"row", "score"}); err != nil {
-			return err
-		}
+		lines := [][]string{{"row", "score"}}
 		for i, s := range r.scores {
-			if err := w.Write([]string{strconv.Itoa(i + 1), strconv.FormatFloat(s, 'g', -1, 64)}); err != nil {
-				return err
-			}
+			lines = append(lines, []string{strconv.Itoa(i + 1), numberText(s)})
 		}
-		w.Flush()
-		return w.Error()
+		return csv.NewWriter(out).WriteAll(lines)
 	}
 	w := cli.NewTable(out, "QUANTITY", "VALUE")
 	w.Row("rows", fmt.Sprint(r.Rows))

@@ -240,22 +240,21 @@ func (p *predictions) cells(i int) (cells []any) {
 func (p *predictions) writeCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
 	row := p.header()
-	if err := w.Write(row); err != nil {
-		return err
-	}
-	for i := range len(p.out) / p.c {
+	err := w.Write(row)
+	for i := 0; i < len(p.out)/p.c && err == nil; i++ {
 		for j, cell := range p.cells(i) {
 			if row[j] = fmt.Sprint(cell); j >= len(row)-len(p.names) {
-				row[j] = strconv.FormatFloat(cell.(float64), 'g', -1, 64)
+				row[j] = numberText(cell.(float64))
 			}
 		}
-		if err := w.Write(row); err != nil {
-			return err
-		}
+		err = w.Write(row)
 	}
 	w.Flush()
-	return w.Error()
+	return errors.Join(err, w.Error())
 }
+
+// numberText is the shortest text that reads back as the number.
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func (p *predictions) writeJSON(out io.Writer, form string) error {
 	list := &cli.ListSink{Out: out, Format: form}
@@ -298,15 +297,16 @@ func (p *predictions) writeNPY(out io.Writer) error {
 			return dataset.WriteNPYTexts(out, texts)
 		}
 		numbers := make([]float64, n)
-		for i := range numbers {
-			numbers[i] = p.e.ClassNumbers[p.e.Class(p.out[i*p.c:][:p.c])]
+		for i, class := range data.Classes(p.out, p.c) {
+			numbers[i] = p.e.ClassNumbers[class]
 		}
 		return dataset.WriteNPY(out, numbers, n)
 	}
-	if len(p.names) == 1 {
-		return dataset.WriteNPY(out, p.values, n)
+	shape := []int{n, len(p.names)}
+	if shape[1] == 1 {
+		shape = shape[:1]
 	}
-	return dataset.WriteNPY(out, p.values, n, len(p.names))
+	return dataset.WriteNPY(out, p.values, shape...)
 }
 
 func newEvaluate(g *cli.Globals) *cobra.Command {
@@ -370,16 +370,15 @@ func writeScores(out io.Writer, form, model string, rows int, scores []training.
 		}
 		return w.End()
 	case "csv":
-		w := csv.NewWriter(out)
 		lines := [][]string{{"measure", "value"}}
 		for _, s := range scores {
 			value := "" // not defined
 			if s.Defined() {
-				value = strconv.FormatFloat(s.Value, 'g', -1, 64)
+				value = numberText(s.Value)
 			}
 			lines = append(lines, []string{s.Name, value})
 		}
-		return w.WriteAll(lines)
+		return csv.NewWriter(out).WriteAll(lines)
 	}
 	record := map[string]any{"model": model, "rows": rows}
 	for _, s := range scores {

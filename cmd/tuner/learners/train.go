@@ -16,6 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/internal/atomicfile"
 	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +38,7 @@ For kernels and losses see tuner help hyper-parameters.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	page := new(trainer)
-	addWeights(cmd, &page.data, &page.classes)
+	page.addWeights(cmd)
 	page.addValidation(cmd)
 	for _, a := range training.Algorithms() {
 		cmd.AddCommand(newTrainAlgorithm(g, a))
@@ -46,20 +47,12 @@ For kernels and losses see tuner help hyper-parameters.`,
 }
 
 type trainer struct {
-	algorithm training.Algorithm
-	data      dataFlags
-	encoding  encodingFlags
-	split     training.Split
-	options   learners.Options
-	measure   string
-	classes   string // weights of classes
-	calibrate bool
-	out       string
-	format    *string
+	job
+	options learners.Options
 }
 
 func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
-	t := trainer{algorithm: a}
+	t := trainer{job: job{algorithm: a}}
 	cmd := &cobra.Command{
 		Use:     a.Name + " --data FILE --out MODEL",
 		Short:   a.Summary,
@@ -71,7 +64,7 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 	addParameters(cmd, a)
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
-	addWeights(cmd, &t.data, &t.classes)
+	t.addWeights(cmd)
 	t.encoding.add(cmd)
 	t.addValidation(cmd)
 	cli.Register(cmd, "measure", cli.Words(learners.MeasureNames()...))
@@ -86,23 +79,6 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 	return cmd
 }
 
-// addWeights adds the flags of weights, which are on the page of train.
-func addWeights(cmd *cobra.Command, d *dataFlags, classes *string) {
-	group := cli.Group{Title: "Weights", See: "tuner train"}
-	d.addWeights(cmd, group)
-	cli.FlagGroup(cmd, group, func(f *pflag.FlagSet) {
-		f.StringVar(classes, "class-weight", "", "`weights` of classes in the fit, balanced or as in yes=3,no=1 (default 1 each)")
-	})
-	cli.Register(cmd, "class-weight", cli.Words(training.Balanced))
-}
-
-// addCalibrate adds a flag that is on the page of train.
-func addCalibrate(cmd *cobra.Command, calibrate *bool) {
-	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
-		f.BoolVar(calibrate, "calibrate", false, "probabilities of classes by Platt scaling on the validation rows")
-	})
-}
-
 // addValidation adds the flags that are on the page of train.
 func (t *trainer) addValidation(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, cli.Group{Title: "Validation", See: "tuner train"}, func(f *pflag.FlagSet) {
@@ -112,7 +88,7 @@ func (t *trainer) addValidation(cmd *cobra.Command) {
 		f.IntVar(&t.options.Patience, "patience", 0, "steps without improvement before the end, 0 for no limit")
 		f.Uint64Var(&t.split.Seed, "seed", 1, "seed of random numbers")
 	})
-	addCalibrate(cmd, &t.calibrate)
+	t.addCalibrate(cmd)
 }
 
 // parametersPage has the hyper-parameters that several algorithms have.
@@ -190,62 +166,47 @@ func (t *trainer) values(cmd *cobra.Command) training.Values {
 
 // check refuses flags that are wrong for all data.
 func (t *trainer) check(cmd *cobra.Command) error {
-	switch {
+	if t.out == "" {
+		return cli.Usagef("there is no file for the model; name it with --out")
+	}
+	if err := t.job.check(); err != nil {
+		return err
+	}
+	switch chunks := t.data.options.ChunkFile; {
+	case chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out):
+		return cli.Usagef("--out %s: must be another file than --chunk-file; name another one", t.out)
 	case t.options.Workers < 0:
 		return cli.Usagef("--workers %d: must be at least 0, and 0 means one per processor", t.options.Workers)
 	case t.options.Patience < 0:
 		return cli.Usagef("--patience %d: must be at least 0, and 0 means no limit", t.options.Patience)
-	}
-	if err := t.algorithm.CheckMeasure(t.measure); err != nil {
-		return cli.Usagef("--measure: %w", err)
-	}
-	if t.calibrate && t.split.Validation == 0 {
+	case t.calibrate && t.split.Validation == 0:
 		return cli.Usagef("--calibrate: there are no validation rows; give --validation a share above 0")
 	}
 	return dataError(t.algorithm.Check(t.values(cmd)))
 }
 
 func (t *trainer) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) error {
-	if t.out == "" {
-		return cli.Usagef("there is no file for the model; name it with --out")
-	}
-	if err := checkOut(t.out, "model", learners.Magic, append(slices.Clone(t.data.paths), t.data.options.TargetPath)); err != nil {
-		return err
-	}
-	if chunks := t.data.options.ChunkFile; chunks != "" && filepath.Clean(chunks) == filepath.Clean(t.out) {
-		return cli.Usagef("--out %s: must be another file than --chunk-file; name another one", t.out)
-	}
 	if err := t.check(cmd); err != nil {
 		return err
 	}
-	o, err := t.encoding.encoding()
-	if err != nil {
-		return err
-	}
-	t.data.options.Task = o.Task
-	table, err := t.data.openLabelled(ctx, g, cmd)
+	table, data, err := t.prepare(ctx, g, cmd)
 	if err != nil {
 		return err
 	}
 	defer table.Close()
-	data, err := training.Prepare(ctx, table, t.split, o)
-	if err != nil {
-		return refused(err)
-	}
-	noteTable(g, cmd, table, data.Encoding)
 	return t.fit(ctx, g, cmd, data)
 }
 
 // fit fits, writes and measures the model.
-func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, data *training.Data) error {
-	if t.calibrate && len(data.Encoding.Classes) == 0 {
+func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d *training.Data) error {
+	if t.calibrate && len(d.Encoding.Classes) == 0 {
 		return cli.Usagef("--calibrate: the target is a number, and only classes have probabilities; leave it out")
 	}
 	o := t.options
 	o.Seed = t.split.Seed
 	progress := newFitProgress(cli.NewStatusLine(g, cmd), t.algorithm.Name)
 	o.Progress = progress.report
-	fitted, fitErr := t.algorithm.Train(ctx, data, training.Run{Values: t.values(cmd), Measure: t.measure, Classes: t.classes, Options: o})
+	fitted, fitErr := t.algorithm.Train(ctx, d, training.Run{Values: t.values(cmd), Measure: t.measure, Classes: t.classes, Options: o})
 	progress.End()
 	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
 	var weights *training.ClassError
@@ -259,11 +220,14 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 		g.Note(cmd, "%s: %s", t.algorithm.Name, n)
 	}
 	r := trained{
-		Algorithm: t.algorithm.Name, Model: t.out, Rows: fitted.Rows, Inputs: data.Train.Dim(), Outputs: data.Train.Outputs(),
-		Iterations: fitted.Iterations, Best: fitted.Step, Seconds: time.Since(progress.began).Seconds(), Interrupted: interrupted,
+		Algorithm: t.algorithm.Name, Model: t.out, Inputs: d.Train.Dim(), Outputs: d.Train.Outputs(),
+		Report: learners.Report{
+			Rows: fitted.Rows, Iterations: fitted.Iterations, Best: fitted.Step, Seconds: time.Since(progress.began).Seconds(),
+			Interrupted: interrupted, Notes: fitted.Notes,
+		},
 	}
-	if data.Validation != nil {
-		r.Measure = fitted.Measure
+	if d.Validation != nil {
+		r.Measure, r.ValidationRows = fitted.Measure, d.Validation.Len()
 		if e := fitted.Error; e-e == 0 {
 			r.ValidationError = &e
 		}
@@ -273,7 +237,7 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 		r.Centers = e.Centers().Len()
 	}
 	if l := fitted.Problem.Learned; l != nil {
-		r.Idle = l.Idle(data.Encoding.InputNames())
+		r.Idle = l.Idle(d.Encoding.InputNames())
 	}
 	r.Parameters = t.algorithm.Used(fitted.Values, fitted.Problem, model)
 	if g.Verbose > 0 {
@@ -282,21 +246,39 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	judged := fitted.Judged
 	if t.calibrate && !interrupted {
 		for _, m := range []*learners.Model{&model, &judged} {
-			calibrated, err := learners.Calibrate(ctx, *m, fitted.Judged, data.Validation, data.ValidationWeights)
+			calibrated, err := learners.Calibrate(ctx, *m, fitted.Judged, d.Validation, d.ValidationWeights)
 			if err != nil {
 				return dataError(err)
 			}
 			*m = calibrated
 		}
 	}
-	if err := t.save(model, data, r, fitted.Notes); err != nil {
+	params, err := json.Marshal(r.Parameters)
+	if err != nil {
+		return err
+	}
+	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: d.Encoding, Report: &r.Report, Model: model}
+	if err := f.Save(t.out); err != nil {
 		return err
 	}
 	if interrupted {
 		return errors.Join(t.write(cmd, r), cli.Exit(cli.ExitInterrupted, fmt.Errorf("interrupted; the best model so far is in %s", t.out)))
 	}
-	if err := t.measureOn(ctx, &r, judged, model, data, t.algorithm.Scoring(fitted.Values, fitted.Problem)); err != nil {
-		return err
+	// The model has seen the validation rows, and judged has not.
+	s := t.algorithm.Scoring(fitted.Values, fitted.Problem)
+	for _, part := range []struct {
+		rows    data.Source
+		weights []float64
+		model   learners.Model
+		to      *[]training.Score
+	}{{d.Validation, d.ValidationWeights, judged, &r.Validation}, {d.Test, d.TestWeights, model, &r.Test}} {
+		if part.rows == nil {
+			continue
+		}
+		s.Weights = part.weights
+		if *part.to, err = training.Evaluate(ctx, part.model, d.Encoding, part.rows, s); err != nil {
+			return err
+		}
 	}
 	return t.write(cmd, r)
 }
@@ -310,61 +292,20 @@ func (t *trainer) settings(v training.Values) string {
 	return strings.Join(words, ", ")
 }
 
-// save writes the model with everything that its use needs.
-func (t *trainer) save(model learners.Model, data *training.Data, r trained, notes []string) error {
-	params, err := json.Marshal(r.Parameters)
-	if err != nil {
-		return err
-	}
-	report := &learners.Report{
-		Rows: r.Rows, Iterations: r.Iterations, Best: r.Best, Seconds: r.Seconds, Interrupted: r.Interrupted,
-		Measure: r.Measure, ValidationError: r.ValidationError, Notes: notes,
-	}
-	if data.Validation != nil {
-		report.ValidationRows = data.Validation.Len()
-	}
-	f := learners.File{Algorithm: t.algorithm.Name, Params: params, Seed: t.split.Seed, Encoding: data.Encoding, Report: report, Model: model}
-	return f.Save(t.out)
-}
-
-// measureOn measures on the rows that were held out, judged on the validation rows, which the
-// model has seen.
-func (t *trainer) measureOn(ctx context.Context, r *trained, judged, model learners.Model, data *training.Data, s learners.Scoring) (err error) {
-	if data.Validation != nil {
-		s.Weights = data.ValidationWeights
-		if r.Validation, err = training.Evaluate(ctx, judged, data.Encoding, data.Validation, s); err != nil {
-			return err
-		}
-	}
-	if data.Test != nil {
-		s.Weights = data.TestWeights
-		r.Test, err = training.Evaluate(ctx, model, data.Encoding, data.Test, s)
-	}
-	return err
-}
-
 // trained is the result of a training.
 type trained struct {
-	Algorithm   string          `json:"algorithm"`
-	Model       string          `json:"model"`
-	Rows        int             `json:"rows"`
-	Inputs      int             `json:"inputs"`
-	Outputs     int             `json:"outputs"`
-	Centers     int             `json:"centers,omitempty"` // in the model
-	Iterations  int             `json:"iterations,omitempty"`
-	Best        int             `json:"best,omitempty"`
-	Seconds     float64         `json:"seconds"`
-	Interrupted bool            `json:"interrupted,omitempty"`
-	Parameters  training.Values `json:"parameters"` // as the fit had them
+	Algorithm string `json:"algorithm"`
+	Model     string `json:"model"`
+	learners.Report
+	Inputs     int             `json:"inputs"`
+	Outputs    int             `json:"outputs"`
+	Centers    int             `json:"centers,omitempty"` // in the model
+	Parameters training.Values `json:"parameters"`        // as the fit had them
 	// Idle are the inputs whose learned length scales are so long that they have little
 	// effect.
-	Idle []string `json:"inputs_without_effect,omitempty"`
-	// Measure names the validation error of the best step. The error is absent if it is
-	// not finite.
-	Measure         string           `json:"measure,omitempty"`
-	ValidationError *float64         `json:"validation_error,omitempty"`
-	Validation      []training.Score `json:"validation,omitempty"`
-	Test            []training.Score `json:"test,omitempty"`
+	Idle       []string         `json:"inputs_without_effect,omitempty"`
+	Validation []training.Score `json:"validation,omitempty"`
+	Test       []training.Score `json:"test,omitempty"`
 }
 
 func (t *trainer) write(cmd *cobra.Command, r trained) error {
