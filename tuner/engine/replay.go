@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/tuner/engine/actor"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -42,29 +43,23 @@ func (t *Engine) Replay(ctx context.Context, name string, progress func(study.Po
 	next, stop := iter.Pull2(t.store.Read(ctx, info.ID, 0))
 	defer stop()
 	r.next = next
-	s := new(study.Study)
-	for record, err := range t.store.Read(ctx, info.ID, 0) {
-		if err != nil {
-			return r.report, err
-		}
-		if err := s.Apply(record.Event); err != nil {
-			return r.report, &store.CorruptError{Study: info.ID, Position: record.Position, Reason: err.Error()}
-		}
+	s, err := actor.Fold(ctx, t.store, info.ID, func(s *study.Study, e study.Event) (err error) {
 		r.report.Events++
-		switch b := record.Event.Body.(type) {
+		switch b := e.Body.(type) {
 		case study.Started:
 			if b.Suggestion != nil {
 				err = r.repeat(ctx, s.Spec(), b)
 			}
 		case study.Anchored:
-			err = r.remake(ctx, s.Spec(), record.Position, b)
+			err = r.remake(ctx, s.Spec(), s.Position(), b)
 		}
-		if err != nil {
-			return r.report, err
+		if err == nil && progress != nil {
+			progress(s.Position())
 		}
-		if progress != nil {
-			progress(record.Position)
-		}
+		return err
+	})
+	if err != nil {
+		return r.report, err
 	}
 	return r.report, s.Check()
 }

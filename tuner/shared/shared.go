@@ -74,12 +74,19 @@ func (s *Service) Do(ctx context.Context, f func(tuner.Service) error) error {
 // acquire opens the file if need be, and waits if it is time for a pause.
 func (s *Service) acquire(ctx context.Context) (tuner.Service, error) {
 	for {
-		svc, wait, free, err := s.try(ctx)
-		if svc != nil || err != nil {
-			return svc, err
+		s.mu.Lock()
+		wait, err := s.ready(ctx)
+		if wait == 0 && err == nil {
+			s.users++
+			s.uses++
 		}
-		if err := sleep(ctx, wait, free); err != nil {
-			return nil, err
+		svc, free := s.svc, s.free
+		s.mu.Unlock()
+		if wait > 0 {
+			err = sleep(ctx, wait, free)
+		}
+		if wait == 0 || err != nil {
+			return svc, err
 		}
 	}
 }
@@ -94,36 +101,32 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
 	return ctx.Err()
 }
 
-// try returns the service, or how long to wait before the next try.
-func (s *Service) try(ctx context.Context) (svc tuner.Service, wait time.Duration, free <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// ready opens the file, or returns how long to wait before the next try. s.mu is held.
+func (s *Service) ready(ctx context.Context) (wait time.Duration, err error) {
 	if s.closed {
-		return nil, 0, nil, store.ErrClosed
+		return 0, store.ErrClosed
 	}
 	now := time.Now()
 	if s.svc != nil && now.After(s.until) {
 		if s.users > 0 {
-			return nil, pause, s.free, nil
+			return pause, nil
 		}
 		if err := s.shut(); err != nil {
-			return nil, 0, nil, err
+			return 0, err
 		}
 		s.again = now.Add(pause)
 	}
-	if s.svc == nil {
-		if wait := s.again.Sub(now); wait > 0 {
-			return nil, wait, nil, nil
-		}
-		if s.svc, err = s.open(ctx); err != nil {
-			s.svc = nil
-			return nil, 0, nil, err
-		}
-		s.until = time.Now().Add(max(hold, 20*time.Since(now)))
+	if s.svc != nil {
+		return 0, nil
 	}
-	s.users++
-	s.uses++
-	return s.svc, 0, nil, nil
+	if wait := s.again.Sub(now); wait > 0 {
+		return wait, nil
+	}
+	svc, err := s.open(ctx)
+	if err == nil {
+		s.svc, s.until = svc, time.Now().Add(max(hold, 20*time.Since(now)))
+	}
+	return 0, err
 }
 
 func (s *Service) release() {

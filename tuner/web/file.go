@@ -71,39 +71,28 @@ func WriteFile(ctx context.Context, svc tuner.Service, name, connection string, 
 // out what the proposer or the version of the server does not support.
 func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.Columns) (map[string]json.RawMessage, error) {
 	out := make(map[string]json.RawMessage)
-	add := func(key string, m proto.Message, err error) error {
-		switch {
-		case tuner.CodeOf(err) == tuner.Unsupported:
-			return nil
-		case err != nil:
-			return err
+	var failed error
+	add := func(key string, m proto.Message, err error) {
+		if err == nil {
+			out[key], err = encode(m)
 		}
-		out[key], err = encode(m)
-		return err
+		if tuner.CodeOf(err) != tuner.Unsupported {
+			failed = cmp.Or(failed, err)
+		}
 	}
 	m, err := wire.EncodeStudy(s)
-	if err := add("GetStudy", m, err); err != nil {
-		return nil, err
-	}
+	add("GetStudy", m, err)
 	d, err := svc.Diagnose(ctx, s.Name)
-	if err := add("GetDiagnosis", wire.EncodeDiagnosis(d), err); err != nil {
-		return nil, err
-	}
+	add("GetDiagnosis", wire.EncodeDiagnosis(d), err)
 	p, err := svc.Predict(ctx, s.Name, tuner.PredictQuery{Slices: &tuner.SliceQuery{}})
-	if err := add("Predict", wire.EncodePredictions(p), err); err != nil {
-		return nil, err
-	}
+	add("Predict", wire.EncodePredictions(p), err)
 	if err == nil && len(p.Slices) > 0 {
 		p, err = svc.Predict(ctx, s.Name, tuner.PredictQuery{Configs: []space.Config{p.Through}})
-		if err := add("Predict best", wire.EncodePredictions(p), err); err != nil {
-			return nil, err
-		}
+		add("Predict best", wire.EncodePredictions(p), err)
 	}
 	for _, o := range s.Spec.Objectives {
 		i, err := svc.Importance(ctx, s.Name, tuner.ImportanceQuery{Objective: o.Name})
-		if err := add("GetImportance "+o.Name, wire.EncodeImportance(i), err); err != nil {
-			return nil, err
-		}
+		add("GetImportance "+o.Name, wire.EncodeImportance(i), err)
 	}
 	running, _, err := svc.Trials(ctx, s.Name, tuner.Filter{States: []study.TrialState{study.Running}, Limit: fileRunning})
 	if err != nil {
@@ -119,9 +108,7 @@ func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.
 		}
 	}
 	list, err := wire.EncodeTrials(s.Name, full)
-	if err := add("ListTrials", &pb.ListTrialsResponse{Trials: list}, err); err != nil {
-		return nil, err
-	}
+	add("ListTrials", &pb.ListTrialsResponse{Trials: list}, err)
 	for _, n := range reporting(s, c, running) {
 		var all []study.Report
 		for more := true; more; {
@@ -132,16 +119,14 @@ func fileAnswers(ctx context.Context, svc tuner.Service, s tuner.Study, c tuner.
 			}
 			all = append(all, page...)
 		}
-		reports, err := wire.EncodeReports(all)
-		name, nameErr := wire.TrialName(s.Name, n)
-		if nameErr != nil {
-			return nil, nameErr
-		}
-		if err := add("ListReports "+name, &pb.ListReportsResponse{Reports: reports}, err); err != nil {
+		name, err := wire.TrialName(s.Name, n)
+		if err != nil {
 			return nil, err
 		}
+		reports, err := wire.EncodeReports(all)
+		add("ListReports "+name, &pb.ListReportsResponse{Reports: reports}, err)
 	}
-	return out, nil
+	return out, failed
 }
 
 // firstTrials are those that a file has in full.

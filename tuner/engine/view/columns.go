@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -260,39 +261,25 @@ func (c *Columns) At(v *study.View, chosen []reader, pick func(*study.View) (row
 	if c.view != nil && c.view.Position() > v.Position() {
 		v = c.view
 	}
-	bytes := 0
-	for name, r := range c.known {
-		if !slices.ContainsFunc(chosen, func(r reader) bool { return r.Name == name }) {
-			bytes += r.Type.Size() * v.Trials()
-		}
-	}
-	for _, r := range chosen {
-		bytes += r.Type.Size() * v.Trials()
-	}
-	if c.known == nil || bytes > maxColumnBytes {
-		c.view, c.known = nil, make(map[string]*reader)
+	if c.known == nil {
+		c.known = make(map[string]*reader)
 	}
 	var fresh, old []*reader
-	for _, r := range c.known {
-		old = append(old, r)
-	}
 	list := make([]*reader, len(chosen))
-	for i := range chosen {
-		if list[i] = c.known[chosen[i].Name]; list[i] == nil {
-			own := chosen[i]
-			list[i] = &own
-			fresh = append(fresh, list[i])
-			c.known[own.Name] = list[i]
+	bytes := 0
+	for _, r := range c.known {
+		old, bytes = append(old, r), bytes+r.Type.Size()*v.Trials()
+	}
+	for i, r := range chosen {
+		if c.known[r.Name] == nil {
+			c.known[r.Name] = &r
+			fresh, bytes = append(fresh, &r), bytes+r.Type.Size()*v.Trials()
 		}
+		list[i] = c.known[r.Name]
 	}
-	err := update(v, c.view, old)
-	if err == nil {
-		err = update(v, nil, fresh)
-	}
-	if err != nil || bytes > maxColumnBytes {
+	err := errors.Join(update(v, c.view, old), update(v, nil, fresh))
+	if c.view = v; err != nil || bytes > maxColumnBytes {
 		c.view, c.known = nil, nil
-	} else {
-		c.view = v
 	}
 	if err != nil {
 		return tuner.Columns{}, err
