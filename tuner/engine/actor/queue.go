@@ -90,12 +90,9 @@ func (q *queue) inTurn(ctx context.Context, f func()) error {
 
 // answer is the answer to an ask.
 type answer struct {
-	reply         study.Reply
-	trials        []study.Trial
-	usefulWorkers int
-	warnings      []string
-	noise         []float64
-	first         *batch // with the first event that the ask made, or nil
+	tuner.Asked
+	reply study.Reply
+	first *batch // with the first event that the ask made, or nil
 }
 
 // ask hands out trials in turn and waits until they are stored.
@@ -115,17 +112,19 @@ func (q *queue) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
 	if err != nil {
 		return tuner.Asked{}, err
 	}
-	if err := q.log.wait(ctx, b); err != nil && a.first.stored() {
-		return tuner.Asked{}, fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
-	} else if err != nil {
+	err = q.log.wait(ctx, b)
+	switch {
+	case err != nil && a.first.stored():
+		err = fmt.Errorf("%w: %w: %v", store.ErrUnknownOutcome, errPart, err)
+	case err == nil && refused != nil && len(a.reply.Trials) > 0: // some were handed out, and a retry returns them
+		err = fmt.Errorf("%w: %w", store.ErrUnknownOutcome, refused)
+	case err == nil:
+		err = refused
+	}
+	if err != nil {
 		return tuner.Asked{}, err
 	}
-	if refused != nil && len(a.reply.Trials) > 0 { // some were handed out, and a retry returns them
-		return tuner.Asked{}, fmt.Errorf("%w: %w", store.ErrUnknownOutcome, refused)
-	} else if refused != nil {
-		return tuner.Asked{}, refused
-	}
-	return tuner.Asked{Trials: a.trials, UsefulWorkers: a.usefulWorkers, Warnings: a.warnings, Noise: a.noise}, nil
+	return a.Asked, nil
 }
 
 // answer decides an ask on run's goroutine. The caller must wait for the batch even
@@ -140,7 +139,7 @@ func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, er
 		}
 		return answer{}, nil, err
 	}
-	a.trials = q.log.state.handedOut(a.reply, c.Worker)
+	a.Trials = q.log.state.handedOut(a.reply, c.Worker)
 	return a, q.log.barrier(), err
 }
 
@@ -164,13 +163,21 @@ func (q *queue) handOut(ctx context.Context, c study.Ask, a *answer) error {
 	made, err := q.propose(ctx, a.reply.Missing)
 	switch {
 	case err == nil && made.Converged && len(a.reply.Trials) == 0:
-		return q.converged(made.Gap)
+		return q.finish(study.Finish{
+			Reason: study.FinishedGap,
+			Detail: fmt.Sprintf("no configuration is expected to be better by more than %.3g", made.Gap),
+		})
+	case errors.Is(err, propose.ErrExhausted) && len(a.reply.Trials) > 0:
+		return nil
 	case errors.Is(err, propose.ErrExhausted):
-		return q.exhausted(a.reply)
+		if err := q.log.state.exhausted(); err != nil {
+			return err
+		}
+		return q.finish(study.Finish{Reason: study.FinishedExhausted})
 	case err != nil:
 		return err
 	}
-	a.usefulWorkers, a.warnings, a.noise = made.UsefulWorkers, made.Warnings, made.Noise
+	a.UsefulWorkers, a.Warnings, a.Noise = made.UsefulWorkers, made.Warnings, made.Noise
 	whole := len(a.reply.Trials) + len(made.Suggestions)
 	for _, suggestion := range made.Suggestions {
 		reply, err := q.log.decide(ctx, study.Start{Ask: c, Trial: s.Trials(), Answer: whole, Suggestion: suggestion})
@@ -205,22 +212,21 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 	s, g := q.log.state.study, q.log.state.suggester
 	defer q.env.Processors.asking(g.stuck.Load())() // the ask's own count may have ended with its context
 	view := s.Snapshot()
-	var anchor study.Anchor
-	var due bool
+	var anchor *study.Anchor
 	var modelErr error
 	done := func() {}
 	defer func() { done() }()
 	discarded := q.log.unlocked(func() {
 		if done, modelErr = q.takeShare(ctx, g); modelErr == nil {
-			anchor, due, modelErr = g.anchor(ctx, view)
+			anchor, modelErr = g.anchor(ctx, view)
 		}
 	})
 	if discarded != nil {
 		return made, discarded
 	}
-	if modelErr == nil && due {
+	if anchor != nil {
 		anchor.Effective = s.Position() + 1
-		if _, err := q.log.decide(q.log.ctx, anchor); err != nil {
+		if _, err := q.log.decide(q.log.ctx, *anchor); err != nil {
 			return made, err
 		}
 		view = s.Snapshot()
@@ -229,7 +235,7 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 	if discarded != nil {
 		return made, discarded
 	}
-	if due { // rather than at every ask
+	if anchor != nil { // rather than at every ask
 		for _, text := range made.Warnings {
 			q.env.Logger.Info(text, "study", q.log.name) // the worker that asked has it too
 		}
@@ -248,27 +254,6 @@ func (q *queue) takeShare(ctx context.Context, g *suggester) (done func(), err e
 		done = func() {}
 	}
 	return done, err
-}
-
-// converged finishes the study, because no configuration is expected to improve on the
-// best by more than the option stop_gap. The log's lock is held.
-func (q *queue) converged(gap float64) error {
-	return q.finish(study.Finish{
-		Reason: study.FinishedGap,
-		Detail: fmt.Sprintf("no configuration is expected to be better by more than %.3g", gap),
-	})
-}
-
-// exhausted answers an ask when the proposer has nothing more to suggest. It finishes
-// the study if no trial could be handed out again. The log's lock is held.
-func (q *queue) exhausted(reply study.Reply) error {
-	if len(reply.Trials) > 0 {
-		return nil
-	}
-	if err := q.log.state.exhausted(); err != nil {
-		return err
-	}
-	return q.finish(study.Finish{Reason: study.FinishedExhausted})
 }
 
 // finish finishes the study and returns the error for the ask. The log's lock is held.

@@ -9,7 +9,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
-	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/prune"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -182,12 +181,5 @@ func ObserveCommit(o *tuner.Observer, events []study.Event, took time.Duration) 
 			phase = b.Suggestion.Phase
 		}
 		o.Stored(view.Kind(e.Body), phase)
-	}
-}
-
-// observeModel reports a model event.
-func observeModel(o *tuner.Observer, took time.Duration, a study.Anchor) {
-	if o.Refitted != nil {
-		o.Refitted(took, propose.InducingPointsOf(a))
 	}
 }

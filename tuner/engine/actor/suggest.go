@@ -45,25 +45,23 @@ func newSuggester(spec study.Spec, env *Environment) (*suggester, error) {
 	return &suggester{proposer: proposer, fallback: fallback, env: env, busy: make(chan struct{}, 1)}, nil
 }
 
-// anchor returns the model event that is due, if one is.
-func (g *suggester) anchor(ctx context.Context, v *study.View) (a study.Anchor, due bool, err error) {
+// anchor returns the model event that is due, or nil.
+func (g *suggester) anchor(ctx context.Context, v *study.View) (*study.Anchor, error) {
 	anchorer, ok := g.proposer.(propose.Anchorer)
 	if !ok {
-		return a, false, nil
+		return nil, nil
 	}
-	type event struct {
-		a   study.Anchor
-		due bool
-	}
-	e, err := work(ctx, g, func(ctx context.Context) (event, error) {
+	return work(ctx, g, func(ctx context.Context) (*study.Anchor, error) {
 		begun := time.Now()
 		a, due, err := anchorer.Anchor(ctx, v)
-		if due && err == nil {
-			observeModel(&g.env.Observer, time.Since(begun), a)
+		if !due || err != nil {
+			return nil, err
 		}
-		return event{a, due}, err
+		if refitted := g.env.Observer.Refitted; refitted != nil {
+			refitted(time.Since(begun), propose.InducingPointsOf(a))
+		}
+		return &a, nil
 	})
-	return e.a, e.due, err
 }
 
 // suggest proposes 1 to n configurations for the trials from v.Trials() on. It returns
@@ -238,14 +236,14 @@ func (g *suggester) rest(ctx context.Context) {
 // prepare makes the suggestion for the next ask of the study in v. It stops after the
 // model if a call waits, and that call then finds the model made.
 func (g *suggester) prepare(ctx context.Context, v *study.View, wanted func() bool) error {
-	a, due, err := g.anchor(ctx, v)
+	a, err := g.anchor(ctx, v)
 	if err != nil || wanted() {
 		return err
 	}
 	made, err := work(ctx, g, func(ctx context.Context) (*prepared, error) {
 		var view propose.View = v
-		if due {
-			view = propose.WithAnchor(v, a)
+		if a != nil {
+			view = propose.WithAnchor(v, *a)
 		}
 		p, err := g.proposer.Propose(ctx, view, 1)
 		return &prepared{view.Position(), v.Trials(), p}, err
