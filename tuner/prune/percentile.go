@@ -114,26 +114,12 @@ type quantile struct {
 	ranking
 }
 
-// value returns the quantile. There must be values.
+// value returns the quantile. There must be values. It lies between value k and k+1 in order.
 func (q *quantile) value() float64 {
-	k, fraction := place(q.part, q.n)
-	if fraction == 0 {
+	x := q.part * float64(q.len()-1)
+	k, fraction := int(x), x-math.Floor(x)
+	if fraction == 0 || q.at(k) == q.at(k+1) {
 		return q.at(k)
 	}
-	return between(q.at(k), q.at(k+1), fraction)
-}
-
-// place returns the position of the quantile of n values. It lies between value k and k+1
-// in order, a fraction of the way.
-func place(part float64, n int) (k int, fraction float64) {
-	x := part * float64(n-1)
-	return int(x), x - math.Floor(x)
-}
-
-// between returns a + fraction·(b−a) without overflow, and a where a = b.
-func between(a, b, fraction float64) float64 {
-	if a == b {
-		return a
-	}
-	return a*(1-fraction) + b*fraction
+	return q.at(k)*(1-fraction) + q.at(k+1)*fraction // without overflow
 }
