@@ -15,18 +15,15 @@ import (
 // GridOptions are the options of the proposer "grid", in JSON under the names in
 // parentheses.
 type GridOptions struct {
-	// Points ("points", 1 to 1000, default 10) is how many values a continuous parameter
-	// takes. They are both ends and values at equal distances on the parameter's scale.
-	// With 1 it is the middle. There are fewer where the range does not have that many.
+	// Points ("points", 1 to 1000, default 10) is how many values a continuous parameter takes, both
+	// ends and values at equal distances on its scale, or the middle.
 	Points int
-	// Levels ("levels", an object of parameter names and numbers 1 to 1000) is the number
-	// for single parameters. It can also thin ints, ordinals and stepped floats, which
-	// otherwise take all their values.
+	// Levels ("levels", an object of parameter names and numbers 1 to 1000) is the number for single
+	// parameters. It also thins ints, ordinals and stepped floats, which otherwise take all values.
 	Levels map[string]int
-	// Shuffled ("order", "shuffled", the default, or "lexicographic") suggests cells in an
-	// order that the study's seed determines, so that a grid that is cut short covers the
-	// whole space. In lexicographic order the last parameter changes fastest, and the
-	// parameters that depend on a parameter come right after it.
+	// Shuffled ("order", "shuffled", the default, or "lexicographic") is an order by the study's seed.
+	// In lexicographic order the last parameter changes fastest, and parameters that depend on one
+	// come right after it.
 	Shuffled bool
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -137,11 +136,11 @@ func (a *acquisition) largestBound(pool *bandit.Pool) {
 	for some := range slices.Chunk(bandit.Largest(upper, len(upper)), block) {
 		at := 0
 		if a.outlook.Doubts() {
-			x := kernel.NewPoints[float64](len(some), a.spec.Space.Dim(), nil)
-			for n, i := range some {
-				copy(x.Row(n), pool.X[i])
+			var rows [][]float64
+			for _, i := range some {
+				rows = append(rows, pool.X[i])
 			}
-			at = slices.Index(a.outlook.Possible(x, a.doubt()), true)
+			at = slices.Index(a.outlook.Possible(pointsOf(rows), a.doubt()), true)
 		}
 		if at < 0 {
 			continue

@@ -101,10 +101,7 @@ const (
 )
 
 // armShare is a turn of the arms beside a space that has other configurations.
-type armShare struct {
-	*acquisition
-	turn *turn
-}
+type armShare struct{ source }
 
 func (s armShare) Speaks() bool {
 	every := armsEvery

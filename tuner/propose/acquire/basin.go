@@ -57,13 +57,9 @@ func (a *acquisition) newBasin() *basin {
 	if e == nil || a.unkept(a.engine) {
 		return nil
 	}
-	f := &basin{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept()}
-	for _, p := range e.Results.Pending {
-		f.pending = append(f.pending, p.X)
-	}
+	f := &basin{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept(), pending: a.running()}
 	for _, x := range a.chosen {
 		f.outlook.Pull(x)
-		f.pending = append(f.pending, x)
 	}
 	f.good = f.kept
 	if e.Limited() { // thinned results may break the limits
@@ -127,20 +123,15 @@ func (f *basin) branch(rng *rand.Rand) *box {
 // Otherwise a branch whose first results are bad is searched where nothing is known, and never
 // where it is best. If the branch has no result to improve on, that of all others stays.
 func (f *basin) restrict(b *box) {
-	var inside []int
+	var inside [][]float64
 	for i := range f.good.Len() {
-		if f.sameBranch(f.good.Row(i), b) {
-			inside = append(inside, i)
+		if x := f.good.Row(i); f.sameBranch(x, b) {
+			inside = append(inside, x)
 		}
 	}
-	if len(inside) == 0 {
-		return
+	if len(inside) > 0 {
+		f.improve(pointsOf(inside))
 	}
-	x := kernel.NewPoints[float64](len(inside), f.spec.Space.Dim(), nil)
-	for n, i := range inside {
-		copy(x.Row(n), f.good.Row(i))
-	}
-	f.improve(x)
 }
 
 // sameBranch reports whether a point has the categories of a branch.

@@ -126,10 +126,7 @@ const (
 // crowded reports whether a candidate is close to a pending trial. The mean does not
 // know of pending trials, so that several suggestions that exploit would be one.
 func (a *acquisition) crowded(t turn) func(x []float64) bool {
-	pending := slices.Clone(a.chosen)
-	for _, p := range a.engine.Results.Pending {
-		pending = append(pending, p.X)
-	}
+	pending := a.running()
 	if len(pending) == 0 || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || a.pulls() {
 		return func([]float64) bool { return false }
 	}

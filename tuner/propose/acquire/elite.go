@@ -141,20 +141,29 @@ func (c *Chooser) standing(e *model.Engine) *standing {
 	if good.engine != e || good.told != c.elite.told {
 		*good = standing{engine: e, told: c.elite.told}
 		if len(members) > 0 {
-			good.x = pointsOf(e.Results.List, members)
+			var rows [][]float64
+			for _, i := range members {
+				rows = append(rows, e.Results.List[i].X)
+			}
+			good.x = pointsOf(rows)
 			good.mean, good.variance = e.Predict(0, good.x)
 		}
 	}
 	return good
 }
 
-// pointsOf returns the points of results.
-func pointsOf(list []model.Result, at []int) *kernel.Points[float64] {
-	x := kernel.NewPoints[float64](len(at), len(list[at[0]].X), nil)
-	for n, i := range at {
-		copy(x.Row(n), list[i].X)
+// pointsOf returns rows, of which there is one at least.
+func pointsOf(rows [][]float64) *kernel.Points[float64] {
+	return kernel.NewPoints(len(rows), len(rows[0]), slices.Concat(rows...))
+}
+
+// running returns the points of pending trials and of those that this acquisition has chosen.
+func (a *acquisition) running() [][]float64 {
+	var out [][]float64
+	for _, p := range a.engine.Results.Pending {
+		out = append(out, p.X)
 	}
-	return x
+	return append(out, a.chosen...)
 }
 
 // parents returns the results with the best posterior means among the elite. For several

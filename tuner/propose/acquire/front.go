@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
-	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
 // volume returns the hypervolume of several objectives, in targets. Its points are the means of the
@@ -20,10 +19,7 @@ func (a *acquisition) volume(u float64) *bandit.Hypervolume {
 	for _, i := range best {
 		points = append(points, list[i].X)
 	}
-	for _, p := range a.engine.Results.Pending {
-		points = append(points, p.X)
-	}
-	points = a.means(append(points, a.chosen...))
+	points = a.means(append(points, a.running()...))
 	share := math.Pow(u, max(1, float64(len(best))/float64(k)))
 	reference := make([]float64, k)
 	for j := range reference {
@@ -52,7 +48,7 @@ func (a *acquisition) means(points [][]float64) [][]float64 {
 	if len(points) == 0 {
 		return out
 	}
-	x := kernel.NewPoints(len(points), len(points[0]), slices.Concat(points...))
+	x := pointsOf(points)
 	for j := range a.spec.Objectives {
 		for i, m := range a.outlook.Means(j, x) {
 			out[i] = append(out[i], m)

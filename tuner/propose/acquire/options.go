@@ -2,49 +2,20 @@ package acquire
 
 import "github.com/bkbtuner/bkb/tuner/space"
 
-// Options determine how configurations are chosen. Their names in parentheses are those in
-// the JSON of the proposer "bkb".
+// Options determine how configurations are chosen. docs/cli.md says what each is for, under its
+// name in the JSON of the proposer "bkb".
 type Options struct {
-	// Theory ("beta", "practical", the default, or "theory") takes the width of the
-	// confidence bounds from Theorem 21 of Carratino (2020), with norm 1 and probability
-	// 0.9, in place of √(c·d·log(2t+1)).
-	Theory bool
-	// Width ("width", default 0.05) is c of the practical √(c·d·log(2t+1)).
-	Width float64
-	// ExploitEvery ("exploit_every", 0 to 1000, default 4) is the period of suggestions
-	// where the posterior mean is best, in trials. 0 means never.
-	ExploitEvery int
-	// OnDuplicate ("on_duplicate", "resample", the default, "replicate" or "reuse") is the
-	// policy for configurations that the study has already. With replicate they are
-	// suggested again where that is best. With resample something new is suggested until
-	// all configurations have been, and then they are suggested again. Arms under noise are
-	// suggested again earlier (see arms). Where there is
-	// almost no noise, a configuration so near to a trial that it would teach nothing is
-	// not new. With reuse no configuration is run twice. When nothing new is left,
-	// suggestions end with [ErrExhausted].
-	OnDuplicate Duplicates
-	// StopGap ("stop_gap", default 0, never), with one objective, ends the study when no
-	// configuration can be better than the best by more than this, in the objective's units
-	// and as far as the confidence bounds hold. It does not end before there are StopAfter
-	// results.
-	StopGap   float64
-	StopAfter int
-	// EvolveFrom ("evolve_from", 0 to a million, default 200), with one objective, is the number
-	// of results from which on an evolution strategy makes many suggestions while those of the
-	// model do not improve on the best. 0 means never.
-	EvolveFrom int
-	// Quadratic ("quadratic", "on", the default, or "off"), with one objective, lets suggestions
-	// that exploit take the best point of a quadratic through the best results, where one explains
-	// them well.
-	Quadratic bool
-	// Repeat and Exact are the values of "noise", with one objective. With "learn", the
-	// default, the best trial is repeated once or twice if noise and effects that the model
-	// does not explain look the same, and if on_duplicate is resample. With "none" outcomes
-	// are exact, so that the best measured trial is the best one.
-	Repeat, Exact bool
-	// Recommend ("recommend", "auto", the default, "mean" or "lower") determines the
-	// best trial.
-	Recommend Recommendation
+	Theory       bool       // beta = theory: the width of bounds by Theorem 21 of Carratino (2020)
+	Width        float64    // width, c of the practical √(c·d·log(2t+1))
+	ExploitEvery int        // exploit_every, in trials, 0 for never
+	OnDuplicate  Duplicates // on_duplicate
+	StopGap      float64    // stop_gap, in the objective's units, 0 for never
+	StopAfter    int        // results before which StopGap ends no study
+	EvolveFrom   int        // evolve_from, in results, 0 for never
+	Quadratic    bool       // quadratic = on
+	Repeat       bool       // noise = learn, and on_duplicate = resample: the best trial is repeated
+	Exact        bool       // noise = none: the best measured trial is the best one
+	Recommend    Recommendation
 }
 
 // Recommendation is a way to choose the best trial.
@@ -60,11 +31,11 @@ const (
 // Duplicates is a policy for configurations that the study has already.
 type Duplicates string
 
-// The policies for duplicates. See [Options].
+// The policies for duplicates.
 const (
-	Resample  Duplicates = "resample"
-	Replicate Duplicates = "replicate"
-	Reuse     Duplicates = "reuse"
+	Resample  Duplicates = "resample"  // new ones while there are any, and arms under noise as often as needed
+	Replicate Duplicates = "replicate" // again where that is best
+	Reuse     Duplicates = "reuse"     // never again, and [ErrExhausted] when nothing new is left
 )
 
 func orderedAxes(sp *space.Space) int {

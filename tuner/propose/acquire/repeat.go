@@ -1,10 +1,6 @@
 package acquire
 
-import (
-	"slices"
-
-	"github.com/bkbtuner/bkb/tuner/propose/model"
-)
+import "slices"
 
 // The best trial is repeated once from firstRepeat results on, and once more from
 // secondRepeat on, unless there are as many repetitions anyway. A repetition that failed or
@@ -29,8 +25,7 @@ func (a *acquisition) repeated() []float64 {
 		return nil
 	}
 	x := r.List[a.elite.ranked[0]].X
-	running := slices.ContainsFunc(r.Pending, func(p model.Pending) bool { return slices.Equal(p.X, x) })
-	if running || slices.ContainsFunc(a.chosen, func(y []float64) bool { return slices.Equal(x, y) }) {
+	if slices.ContainsFunc(a.running(), func(y []float64) bool { return slices.Equal(x, y) }) {
 		return nil // one at a time
 	}
 	return slices.Clone(x)

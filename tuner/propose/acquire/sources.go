@@ -8,21 +8,25 @@ import (
 // sources is the policy. The first source that speaks and has a proposal makes the suggestion
 // for a trial.
 func (a *acquisition) sources(t *turn) []bandit.Source {
+	s := source{a, t}
 	return []bandit.Source{
-		armShare{a, t},
-		repetition{a, t},     // the best trial again, while noise and unexplained effects look the same
-		cmaes{a, t},          // a sample of CMA-ES, in a long study that does not improve
-		localQuadratic{a, t}, // the top of a quadratic through the best results, in turns that exploit
-		otherBasin{a, t},     // expected improvement by a model of thinned results
-		bound{a, t},          // the upper confidence bound, or the mean, near the best or anywhere
+		armShare{s},
+		repetition{s},     // the best trial again, while noise and unexplained effects look the same
+		cmaes{s},          // a sample of CMA-ES, in a long study that does not improve
+		localQuadratic{s}, // the top of a quadratic through the best results, in turns that exploit
+		otherBasin{s},     // expected improvement by a model of thinned results
+		bound{s},          // the upper confidence bound, or the mean, near the best or anywhere
 	}
 }
 
-// repetition is the best trial again (repeat.go).
-type repetition struct {
+// source is what each source has.
+type source struct {
 	*acquisition
 	turn *turn
 }
+
+// repetition is the best trial again (repeat.go).
+type repetition struct{ source }
 
 func (s repetition) Speaks() bool { return s.repeated() != nil }
 
@@ -33,10 +37,7 @@ func (s repetition) Propose() ([]float64, error) {
 
 // cmaes is a sample of an evolution strategy (evolution.go). Of eight trials two exploit by
 // default, and five are samples. Where there is a model of other basins, only three are.
-type cmaes struct {
-	*acquisition
-	turn *turn
-}
+type cmaes struct{ source }
 
 func (s cmaes) Speaks() bool {
 	lane := s.turn.trial % basinEvery
@@ -56,10 +57,7 @@ func (s cmaes) Propose() ([]float64, error) {
 }
 
 // localQuadratic is the top of a quadratic through the best results (quadratic.go).
-type localQuadratic struct {
-	*acquisition
-	turn *turn
-}
+type localQuadratic struct{ source }
 
 func (s localQuadratic) Speaks() bool { return s.turn.exploit && s.mayFitQuadratic(s.engine) }
 
@@ -67,10 +65,7 @@ func (s localQuadratic) Propose() ([]float64, error) { return s.quadraticTop(*s.
 
 // otherBasin is a search of other basins and branches (basin.go). One of basinEvery suggestions
 // is, and where the study does not improve, all are that do not exploit.
-type otherBasin struct {
-	*acquisition
-	turn *turn
-}
+type otherBasin struct{ source }
 
 func (s otherBasin) Speaks() bool {
 	mine := s.turn.trial%basinEvery == basinEvery-3 || s.stuck()
@@ -91,10 +86,7 @@ func (s otherBasin) Propose() ([]float64, error) {
 
 // bound maximises μ + b·σ, in turns that exploit μ, with what failures, limits, several
 // objectives and costs make of it (score.go). It always has a proposal.
-type bound struct {
-	*acquisition
-	turn *turn
-}
+type bound struct{ source }
 
 func (s bound) Speaks() bool { return true }
 

@@ -1,23 +1,13 @@
 package acquire
 
-import "github.com/bkbtuner/bkb/gp/kernel"
-
 // usefulWorkers returns how many trials may run at once by the rule of BBKB, which is 1 + Σ
 // σ²/ξ² ≤ 2 with the variances without pending trials. It is at least one.
 func (a *acquisition) usefulWorkers() int {
-	pending := a.engine.Results.Pending
-	rows := make([][]float64, 0, len(pending)+len(a.chosen))
-	for _, p := range pending {
-		rows = append(rows, p.X)
-	}
-	rows = append(rows, a.chosen...)
+	rows := a.running()
 	if len(rows) == 0 {
 		return 1
 	}
-	x := kernel.NewPoints[float64](len(rows), len(rows[0]), nil)
-	for i, r := range rows {
-		copy(x.Row(i), r)
-	}
+	x := pointsOf(rows)
 	noise := a.engine.Event.Surfaces[0].Noise
 	_, variance := a.engine.Predict(0, x)
 	sum := 0.0
