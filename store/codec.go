@@ -126,7 +126,6 @@ func (d *Decoder) event(m *recordpb.Event) (e study.Event, err error) {
 	}, nil
 }
 
-// known refuses a message with unknown fields.
 func known(m proto.Message) error {
 	if len(m.ProtoReflect().GetUnknown()) != 0 {
 		return errUnknown
@@ -178,7 +177,6 @@ func enumTo[To enum, From ~uint8](least From) func(From) (To, error) {
 	}
 }
 
-// enumFrom is the inverse of enumTo.
 func enumFrom[To ~uint8, From enum](least From) func(any, From) (To, error) {
 	return func(_ any, v From) (To, error) {
 		if v < least || v.Descriptor().Values().ByNumber(v.Number()) == nil {
@@ -396,7 +394,6 @@ func decodeAttributes(decoder any, m *recordpb.Attributes) (study.Attributes, er
 	return out, nil
 }
 
-// ascending tells whether names are in strictly ascending order.
 func ascending(names []string) bool {
 	for i := 1; i < len(names); i++ {
 		if names[i-1] >= names[i] {

@@ -11,36 +11,29 @@ import (
 var (
 	// ErrClosed is returned for every call after [Store.Close].
 	ErrClosed = errors.New("the store is closed")
-	// ErrInvalid is wrapped by the refusal of an argument that no store can take.
-	// Examples are an illegal name, a commit of no events and an event that the codec
-	// cannot store. Nothing was done, and the same call can never succeed.
+	// ErrInvalid is wrapped by the refusal of an argument that no store can take, such as
+	// an illegal name or a commit of no events. The same call can never succeed.
 	ErrInvalid = errors.New("invalid argument to the store")
-	// ErrReadOnly is wrapped by the refusal to write to a store that was opened for
-	// reading only. Nothing was written.
+	// ErrReadOnly is wrapped by the refusal to write to a store opened for reading only.
 	ErrReadOnly = errors.New("the store was opened for reading only")
 	// ErrDamaged is wrapped by an error about the medium as a whole, whose data cannot
-	// be read or differ from those written. A [CorruptError] is about one study.
-	// Nothing was written. A store that has returned ErrDamaged may return it for every
-	// later call.
+	// be read or differ from those written. Nothing was written. A store that has
+	// returned it may do so for every later call. A [CorruptError] is about one study.
 	ErrDamaged = errors.New("the store is damaged")
-	// ErrUnavailable is wrapped by an error about a medium that cannot be reached now,
-	// such as a database that is down. Nothing was written, and the same call can succeed
-	// later.
+	// ErrUnavailable is wrapped by an error about a medium that cannot be reached now.
+	// Nothing was written, and the same call can succeed later.
 	ErrUnavailable = errors.New("the store cannot be reached")
 )
 
 // Errors of calls that write.
 var (
 	// ErrFull is wrapped by the refusal of a write for which the medium has no space.
-	// Nothing was written, and reading continues. The same call can succeed once there
-	// is space.
+	// Nothing was written, and reading continues.
 	ErrFull = errors.New("the store is full")
 	// ErrUnknownOutcome is wrapped by an error after which the store does not know
-	// whether the write happened. The write may also turn out to have happened when the
-	// store is opened again. The caller must not report failure. It must read the study
-	// again, after reopening the store if necessary, and compare. A store that has
-	// returned ErrUnknownOutcome may return it for every later call, unless the error is
-	// an [UnknownError].
+	// whether the write happened. The caller must read the study again, after reopening
+	// the store if necessary, and compare. A store that has returned it may do so for
+	// every later call, unless the error is an [UnknownError].
 	ErrUnknownOutcome = errors.New("the outcome of the write is unknown")
 )
 

@@ -272,7 +272,6 @@ func (r Relay) identify(id *string) {
 	}
 }
 
-// pass makes a call and returns its result.
 func pass[R any](ctx context.Context, r Relay, c Passed, call func(context.Context, Service) (R, error)) (R, error) {
 	var none, out R
 	err := r.Pass(ctx, c, func(ctx context.Context, s Service) (err error) {
@@ -294,7 +293,6 @@ func change[C, R any](ctx context.Context, r Relay, call func(Service, context.C
 	return pass(ctx, r, Passed{name, true}, func(ctx context.Context, s Service) (R, error) { return call(s, ctx, name, c) })
 }
 
-// page is a part of a list.
 type page[T any] struct {
 	list []T
 	more bool

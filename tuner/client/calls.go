@@ -15,7 +15,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// invoke makes a call about a study.
 func invoke[C, R any, Q, A proto.Message](ctx context.Context, c *Client, m wire.Call[C, R, Q, A], name string, command C) (R, error) {
 	request, err := m.Encode(name, command)
 	if err != nil {
@@ -44,7 +43,6 @@ func (c *Client) Study(ctx context.Context, name string) (tuner.Study, error) {
 	return invoke(ctx, c, wire.GetStudy, name, struct{}{})
 }
 
-// page is a part of a list.
 type page[T any] struct {
 	list []T
 	more bool
@@ -91,7 +89,6 @@ func (c *Client) DeleteStudy(ctx context.Context, name string) error {
 	return err
 }
 
-// nothing decodes an empty answer.
 func nothing[A any](A) (struct{}, error) { return struct{}{}, nil }
 
 func (c *Client) Pause(ctx context.Context, name string, cmd study.Pause) (tuner.Study, error) {

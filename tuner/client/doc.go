@@ -8,10 +8,9 @@
 // failed, the call is sent again with the same id, after a pause that grows and varies. It
 // has one effect and one answer, even if it arrives several times.
 //
-// So a call ends in one of three ways. It returns its answer. Or it returns an error after
-// which nothing has happened. Or it returns an error with the code tuner.Unknown, because
-// Options.RetryFor or the caller's context ran out before the outcome was known. If the
-// context ran out, the error wraps its error too.
+// So a call returns its answer, or an error after which nothing has happened, or an error
+// with the code tuner.Unknown, because Options.RetryFor or the caller's context ran out
+// before the outcome was known. If the context ran out, the error wraps its error too.
 //
 // Heartbeats carry no id, because they are idempotent. A deletion names the study by its
 // id besides its name, so that a second try cannot hit a new study of the same name.
@@ -33,9 +32,4 @@
 // Errors are *tuner.RemoteError with the code and message of the same error in the
 // process, and tuner.CodeOf returns their code. The error of one of many trials is within
 // a *tuner.CommandError, as in the process.
-//
-// # Costs
-//
-// The import of 10,000 trials of eight parameters, 500 at once, took client and server
-// 2.1 s of CPU time together. One by one it took them 14 s (2026-11-21, one run and two).
 package client

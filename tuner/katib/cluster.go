@@ -56,7 +56,6 @@ func InCluster(dir string) (*Cluster, error) {
 	}, nil
 }
 
-// condition is a condition in the status of a trial.
 type condition struct {
 	Type               string `json:"type"`
 	Status             string `json:"status"`
@@ -109,7 +108,6 @@ func (c *Cluster) Stop(ctx context.Context, name string) error {
 	return err
 }
 
-// call sends a request and reads the answer.
 func (c *Cluster) call(ctx context.Context, method, at string, body, answer any) (code int, err error) {
 	var text []byte
 	if body != nil {

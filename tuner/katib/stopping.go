@@ -38,7 +38,6 @@ type EarlyStopping struct {
 	values map[valueKey]float64 // NaN if the trial did not report that often
 }
 
-// valueKey is a report of a trial.
 type valueKey struct {
 	trial, metric string
 	step          int32

@@ -221,10 +221,8 @@ func (s *Suggestion) ensure(ctx context.Context, e *experiment, m *pb.Experiment
 	return nil
 }
 
-// name is the name of trial k in the cluster.
 func (e *experiment) name(k int) string { return e.spec.GetName() + "-" + strconv.Itoa(k) }
 
-// number is the number of the trial with a name.
 func (e *experiment) number(name string) (int, error) {
 	text, ok := strings.CutPrefix(name, e.spec.GetName()+"-")
 	k, err := strconv.Atoi(text)

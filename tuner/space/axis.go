@@ -75,7 +75,6 @@ func newIntAxis(low, high int64, step uint64) *intAxis {
 	return a
 }
 
-// indexOf returns v's index on the grid.
 func (a *intAxis) indexOf(v Value) (i uint64, ok bool) {
 	n, ok := v.AsInt()
 	if !ok || n < a.low {
@@ -85,7 +84,6 @@ func (a *intAxis) indexOf(v Value) (i uint64, ok bool) {
 	return offset / a.step, offset%a.step == 0 && offset/a.step <= a.last
 }
 
-// at returns the i-th grid point.
 func (a *intAxis) at(i uint64) Value { return Int(int64(uint64(a.low) + i*a.step)) }
 
 func (a *intAxis) encode(v Value) (float64, bool) {
@@ -178,7 +176,6 @@ func (a *logIntAxis) forward(k int64) float64 {
 	}
 }
 
-// position is the coordinate of x on the axis.
 func (a *logIntAxis) position(x float64) float64 { return math.Log(x/a.from) / a.width }
 
 func (a *logIntAxis) inverse(u float64) int64 {

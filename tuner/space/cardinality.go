@@ -13,7 +13,6 @@ func (s *Space) Cardinality() float64 {
 	return c.count(s.order, make([]Value, len(s.members)))
 }
 
-// counter counts configurations.
 type counter struct {
 	s      *Space
 	budget int

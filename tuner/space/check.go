@@ -16,7 +16,6 @@ type checker struct {
 	src *source
 }
 
-// at adds a fault of the i-th parameter's field.
 func (c *checker) at(i int, name, field, value, rule, remedy string) {
 	c.add(&Error{Line: c.src.line(i, field), Parameter: name, Field: field, Value: value, Rule: rule, Remedy: remedy})
 }
@@ -47,7 +46,6 @@ func (c *checker) member(i int, p Parameter) member {
 	return m
 }
 
-// name checks a parameter's name by itself.
 func (c *checker) name(i int, name string) {
 	switch {
 	case name == "":
@@ -201,7 +199,6 @@ func positiveLow(p *Parameter) string {
 	return showFloat(significant(math.Pow10(max(decimalExponent(high)-7, -300)), 1))
 }
 
-// choices checks an ordinal, categorical or constant.
 func (c *checker) choices(i int, p *Parameter) {
 	w := c.src.words
 	kind := p.Type.String()
@@ -228,7 +225,6 @@ func (c *checker) choices(i int, p *Parameter) {
 	}
 }
 
-// eachValue checks values by themselves.
 func (c *checker) eachValue(i int, name, field string, values []Value) bool {
 	sound := true
 	for _, v := range values {
@@ -277,7 +273,6 @@ func (c *checker) distinct(i int, name, field string, values []Value) {
 	}
 }
 
-// article puts a or an before a word.
 func article(word string) string {
 	if word != "" && strings.Contains("aeio", word[:1]) {
 		return "an " + word

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// condition is a Condition with the parent as an index.
 type condition struct {
 	parent int
 	values []Value
@@ -70,7 +69,6 @@ func (c *checker) condition(s *Space, i int, w *Condition) {
 	}
 }
 
-// conditionValues checks that the parent can take the values.
 func (c *checker) conditionValues(i int, name string, parent *member, w *Condition) bool {
 	seen := make(map[Value]bool, len(w.Values))
 	sound := true

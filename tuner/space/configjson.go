@@ -57,7 +57,10 @@ func readConfig(data []byte) (Config, error) {
 	if !utf8.Valid(data) {
 		return Config{}, &Error{Rule: "the configuration is not valid UTF-8", Remedy: "encode it as UTF-8"}
 	}
-	tree, err, _ := readJSON(data)
+	if err := jsonSyntax(data); err != nil {
+		return Config{}, err
+	}
+	tree, err := readJSON(data)
 	if err != nil {
 		return Config{}, err
 	}

@@ -20,7 +20,6 @@ type constraint struct {
 	line    int   // in the file, or 0
 }
 
-// written is a constraint as it was read.
 type written struct {
 	text string
 	line int
@@ -136,7 +135,6 @@ func (c *constraint) applies(values []Value) bool {
 	return true
 }
 
-// constraintFaults adds a fault for each constraint that the values break.
 func (s *Space) constraintFaults(f *faults, values []Value) {
 	if len(s.constraints) == 0 {
 		return

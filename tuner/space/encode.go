@@ -128,7 +128,6 @@ func (s *Space) decode(u []float64, values []Value) (active int) {
 	return active
 }
 
-// collect makes a Config of the values by index.
 func (s *Space) collect(values []Value, active int) Config {
 	entries := make([]Assignment, 0, active)
 	for _, k := range s.byName {

@@ -45,7 +45,6 @@ type term struct {
 	member      int
 }
 
-// at returns the value, given the numbers of the members.
 func (t *term) at(x []float64) float64 {
 	v, _ := t.sized(x)
 	return v
@@ -74,55 +73,61 @@ func (t *term) sized(x []float64) (v, size float64) {
 	}
 }
 
-// exact returns the value as a fraction.
+// reduce computes a result of the term from those of its leaves.
+func reduce[T any](t *term, leaf func(*term) T, join func(op byte, left, right T) T) T {
+	if t.left == nil {
+		return leaf(t)
+	}
+	return join(t.op, reduce(t.left, leaf, join), reduce(t.right, leaf, join))
+}
+
 func (t *term) exact(values []Value) *big.Rat {
-	switch t.op {
-	case 'n':
-		v, _ := new(big.Rat).SetString(t.decimal) // which the reader has checked
-		return v
-	case 'p':
+	return reduce(t, func(t *term) *big.Rat {
+		if t.op == 'n' {
+			v, _ := new(big.Rat).SetString(t.decimal) // which the reader has checked
+			return v
+		}
 		n, _ := values[t.member].AsInt()
 		return new(big.Rat).SetInt64(n)
-	}
-	l, r := t.left.exact(values), t.right.exact(values)
-	switch t.op {
-	case '+':
-		return l.Add(l, r)
-	case '-':
-		return l.Sub(l, r)
-	case '*':
-		return l.Mul(l, r)
-	default:
-		return l.Quo(l, r) // readers refuse divisors that can be 0
-	}
+	}, func(op byte, l, r *big.Rat) *big.Rat {
+		switch op {
+		case '+':
+			return l.Add(l, r)
+		case '-':
+			return l.Sub(l, r)
+		case '*':
+			return l.Mul(l, r)
+		default:
+			return l.Quo(l, r) // readers refuse divisors that can be 0
+		}
+	})
 }
 
 // derivative returns the derivative by a member, given the numbers of the members.
 func (t *term) derivative(k int, x []float64) float64 {
-	switch t.op {
-	case 'n':
-		return 0
-	case 'p':
-		if t.member == k {
-			return 1
+	type dual struct{ v, d float64 }
+	return reduce(t, func(t *term) dual {
+		if t.op == 'n' {
+			return dual{t.number, 0}
 		}
-		return 0
-	}
-	l, r := t.left.derivative(k, x), t.right.derivative(k, x)
-	switch t.op {
-	case '+':
-		return l + r
-	case '-':
-		return l - r
-	case '*':
-		return l*t.right.at(x) + t.left.at(x)*r
-	default:
-		d := t.right.at(x)
-		return (l - t.left.at(x)*r/d) / d
-	}
+		if t.member == k {
+			return dual{x[k], 1}
+		}
+		return dual{x[t.member], 0}
+	}, func(op byte, l, r dual) dual {
+		switch op {
+		case '+':
+			return dual{l.v + r.v, l.d + r.d}
+		case '-':
+			return dual{l.v - r.v, l.d - r.d}
+		case '*':
+			return dual{l.v * r.v, l.d*r.v + l.v*r.d}
+		default:
+			return dual{l.v / r.v, (l.d - l.v*r.d/r.v) / r.v}
+		}
+	}).d
 }
 
-// members appends the parameters of the term.
 func (t *term) members(out []int) []int {
 	switch t.op {
 	case 'n':
@@ -134,74 +139,58 @@ func (t *term) members(out []int) []int {
 	}
 }
 
-// has reports whether the term has a member.
-func (t *term) has(k int) bool { return slices.Contains(t.members(nil), k) }
-
-// constant reports whether the term has no parameter.
 func (t *term) constant() bool { return len(t.members(nil)) == 0 }
 
-// span returns bounds of the value.
-func (t *term) span(s *Space) (low, high float64) {
-	switch t.op {
-	case 'n':
-		return t.number, t.number
-	case 'p':
-		return s.members[t.member].span()
-	}
-	a, b := t.left.span(s)
-	c, d := t.right.span(s)
-	switch t.op {
-	case '+':
-		return a + c, b + d
-	case '-':
-		return a - d, b - c
-	case '*':
-		return min(a*c, a*d, b*c, b*d), max(a*c, a*d, b*c, b*d)
-	default:
-		return min(a/c, a/d, b/c, b/d), max(a/c, a/d, b/c, b/d)
-	}
-}
-
-// magnitude bounds the size of the term, and of every part of it.
-func (t *term) magnitude(s *Space) float64 {
-	switch t.op {
-	case 'n', 'p':
-		low, high := t.span(s)
-		return max(math.Abs(low), math.Abs(high))
-	case '*':
-		return t.left.magnitude(s) * t.right.magnitude(s)
-	case '/':
-		low, high := t.right.span(s)
-		return t.left.magnitude(s) / min(math.Abs(low), math.Abs(high))
-	default:
-		return t.left.magnitude(s) + t.right.magnitude(s)
-	}
+// span returns bounds of the value, and one of the size of the term and of every part of it.
+func (t *term) span(s *Space) (low, high, size float64) {
+	type bounds struct{ low, high, size float64 }
+	b := reduce(t, func(t *term) bounds {
+		low, high := t.number, t.number
+		if t.op == 'p' {
+			low, high = s.members[t.member].span()
+		}
+		return bounds{low, high, max(math.Abs(low), math.Abs(high))}
+	}, func(op byte, l, r bounds) bounds {
+		switch op {
+		case '+':
+			return bounds{l.low + r.low, l.high + r.high, l.size + r.size}
+		case '-':
+			return bounds{l.low - r.high, l.high - r.low, l.size + r.size}
+		case '*':
+			a, b, c, d := l.low*r.low, l.low*r.high, l.high*r.low, l.high*r.high
+			return bounds{min(a, b, c, d), max(a, b, c, d), l.size * r.size}
+		default:
+			a, b, c, d := l.low/r.low, l.low/r.high, l.high/r.low, l.high/r.high
+			return bounds{min(a, b, c, d), max(a, b, c, d), l.size / min(math.Abs(r.low), math.Abs(r.high))}
+		}
+	})
+	return b.low, b.high, b.size
 }
 
 // linear reports whether the term is linear in a member, given the others. It is linear
 // with the same slope everywhere if steady is true.
 func (t *term) linear(k int) (ok, steady bool) {
-	switch t.op {
-	case 'n', 'p':
-		return true, true
-	}
-	left, right := t.left.has(k), t.right.has(k)
-	okLeft, steadyLeft := t.left.linear(k)
-	okRight, steadyRight := t.right.linear(k)
-	switch {
-	case !left && !right:
-		return true, true
-	case t.op == '+' || t.op == '-':
-		return okLeft && okRight, steadyLeft && steadyRight
-	case t.op == '/':
-		return okLeft && !right, steadyLeft && t.right.constant()
-	case left && right:
-		return false, false
-	case left:
-		return okLeft, steadyLeft && t.right.constant()
-	default:
-		return okRight, steadyRight && t.left.constant()
-	}
+	type shape struct{ has, constant, ok, steady bool }
+	f := reduce(t, func(t *term) shape {
+		return shape{t.op == 'p' && t.member == k, t.op == 'n', true, true}
+	}, func(op byte, l, r shape) shape {
+		out := shape{l.has || r.has, l.constant && r.constant, true, true}
+		switch {
+		case !out.has:
+		case op == '+' || op == '-':
+			out.ok, out.steady = l.ok && r.ok, l.steady && r.steady
+		case op == '/':
+			out.ok, out.steady = l.ok && !r.has, l.steady && r.constant
+		case l.has && r.has:
+			out.ok, out.steady = false, false
+		case l.has:
+			out.ok, out.steady = l.ok, l.steady && r.constant
+		default:
+			out.ok, out.steady = r.ok, r.steady && l.constant
+		}
+		return out
+	})
+	return f.ok, f.steady
 }
 
 // whole reports whether all parameters are integers. If numbers is true, the numbers must
@@ -246,7 +235,6 @@ func (m *member) span() (low, high float64) {
 	return low, high
 }
 
-// token is a part of a constraint's text.
 type token struct {
 	kind  tokenKind
 	text  string // as written, of a quoted text or name without the quotes
@@ -305,7 +293,6 @@ type reader struct {
 // maxConstraintDepth is how deep parentheses and negations may be nested.
 const maxConstraintDepth = 64
 
-// readConstraint reads the text of a constraint.
 func (s *Space) readConstraint(text string) (c *clause, fault *expressionError) {
 	r := &reader{s: s, text: text}
 	defer func() {
@@ -343,7 +330,6 @@ func (r *reader) take(texts ...string) string {
 	return ""
 }
 
-// split reads the tokens.
 func (r *reader) split() {
 	for at := 0; ; {
 		rest := strings.TrimLeft(r.text[at:], " \t\r\n")
@@ -560,7 +546,6 @@ func (r *reader) side() side {
 	return out
 }
 
-// parameter returns the index of the parameter that a token names.
 func (r *reader) parameter(t token) int {
 	k, ok := r.s.index[t.text]
 	if !ok {
@@ -594,7 +579,7 @@ func (r *reader) product() *term {
 			return out
 		}
 		right := r.factor()
-		if low, high := right.span(r.s); op == "/" && !(low > 0 || high < 0) {
+		if low, high, _ := right.span(r.s); op == "/" && !(low > 0 || high < 0) {
 			r.fail(at, "the divisor can be 0", "multiply the other side instead")
 		}
 		out = &term{op: op[0], left: out, right: right}
@@ -640,7 +625,6 @@ func (r *reader) factor() *term {
 	}
 }
 
-// negated returns the text of −x.
 func negated(x string) string {
 	if positive, ok := strings.CutPrefix(x, "-"); ok {
 		return positive
@@ -648,7 +632,6 @@ func negated(x string) string {
 	return "-" + x
 }
 
-// compare makes the clause of a comparison.
 func (r *reader) compare(at token, left side, sign string, right side) *clause {
 	if left.sum != nil && right.sum != nil {
 		return r.compareNumbers(at, left.sum, sign, right.sum)
@@ -704,7 +687,7 @@ func (r *reader) compareNumbers(at token, left *term, sign string, right *term) 
 	case "!=":
 		c.kind = nonzero
 	}
-	bound := c.left.magnitude(r.s)
+	_, _, bound := c.left.span(r.s)
 	if math.IsInf(bound, 0) || math.IsNaN(bound) {
 		r.fail(at, "the two sides can be too large for a float64", "use smaller numbers")
 	}
@@ -713,7 +696,6 @@ func (r *reader) compareNumbers(at token, left *term, sign string, right *term) 
 	return c
 }
 
-// members appends the parameters of the clause.
 func (c *clause) members(out []int) []int {
 	switch c.kind {
 	case all, anyOf:

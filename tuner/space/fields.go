@@ -146,7 +146,6 @@ func (r *fieldReader) read(n *node, typ Type, known []string, hint string) {
 	r.p.Values = r.values(n, w.values)
 }
 
-// number reads a number field into v.
 func (r *fieldReader) number(n *node, key string, v *Value) {
 	f, w := r.field(n, key), r.b.src.words
 	if f == nil || w.nulls && f.kind == nodeNull || w.quoted && f.kind == nodeText && f.text == "" {
@@ -177,7 +176,6 @@ func (r *fieldReader) text(n *node, key string) string {
 	return f.text
 }
 
-// values reads a list of values.
 func (r *fieldReader) values(n *node, key string) []Value {
 	f := r.field(n, key)
 	if f == nil {

@@ -4,39 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 )
 
-// readJSON reads a JSON file. If grammatical is true, the text is JSON, so that reading it
-// as YAML would not help.
-func readJSON(data []byte) (tree *node, err error, grammatical bool) {
-	if fault := jsonSyntax(data); fault != nil {
-		return nil, fault, false
-	}
+// readJSON reads valid JSON.
+func readJSON(data []byte) (*node, error) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
-	tree = new(node)
-	if err := r.value(tree, 0); err != nil {
-		return nil, err, true
-	}
-	return tree, nil, true
+	tree := new(node)
+	return tree, r.value(tree, 0)
 }
 
 // jsonSyntax returns the first syntax error, with its line, or nil.
 func jsonSyntax(data []byte) error {
-	if json.Valid(data) {
-		return nil
-	}
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
+	if err == nil {
+		return nil
+	}
 	line := lineAt(data, len(data))
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		line = lineAt(data, int(syntax.Offset)-1)
-	}
-	if err == nil {
-		err = io.ErrUnexpectedEOF
 	}
 	return &Error{Line: line, Rule: "not valid JSON: " + strings.TrimPrefix(err.Error(), "json: "), Remedy: "correct the syntax there"}
 }

@@ -75,7 +75,6 @@ func (b *builder) katibParameter(n *node) {
 	}
 }
 
-// katibScale reads the distribution of a range.
 func (r *fieldReader) katibScale(f *node) {
 	switch d := r.text(f, "distribution"); d {
 	case "", "uniform":
@@ -109,7 +108,6 @@ func (r *fieldReader) katibDiscrete() {
 	slices.SortStableFunc(r.p.Values, compareNumbers)
 }
 
-// compareNumbers orders numbers.
 func compareNumbers(a, b Value) int {
 	if a.kind == KindInt && b.kind == KindInt {
 		return cmp.Compare(int64(a.bits), int64(b.bits))

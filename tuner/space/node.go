@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// nodeKind is the kind of a node of a file.
 type nodeKind uint8
 
 const (
@@ -33,7 +32,6 @@ type node struct {
 	members []entry
 }
 
-// entry is one key of an object with its value.
 type entry struct {
 	key   string
 	line  int
@@ -67,14 +65,14 @@ func readTree(data []byte) (*node, error) {
 	if start[0] != '{' && start[0] != '[' {
 		return readYAML(data)
 	}
-	tree, err, grammatical := readJSON(data)
-	if err == nil || grammatical {
-		return tree, err
+	fault := jsonSyntax(data)
+	if fault == nil {
+		return readJSON(data)
 	}
-	if tree, yamlErr := readYAML(data); yamlErr == nil {
+	if tree, err := readYAML(data); err == nil {
 		return tree, nil
 	}
-	return nil, err
+	return nil, fault
 }
 
 func invalidAt(data []byte) int {
@@ -145,7 +143,6 @@ func (n *node) number() (v Value, rule, remedy string) {
 	return Value{}, "must be a number, not " + n.kind.String(), "write a number"
 }
 
-// shown formats a node for a message.
 func (n *node) shown() string {
 	switch n.kind {
 	case nodeText:

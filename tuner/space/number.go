@@ -3,6 +3,7 @@ package space
 import (
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,57 +30,19 @@ func parseNumber(text string) (v Value, rule, remedy string) {
 	if err != nil {
 		return Value{}, "the number is too large for a float64", "use at most 1.7976931348623157e308"
 	}
-	if x == 0 && strings.ContainsAny(mantissa(text), "123456789") {
+	if mantissa, _, _ := strings.Cut(strings.ToLower(text), "e"); x == 0 && strings.ContainsAny(mantissa, "123456789") {
 		return Value{}, "the number is too small for a float64", "use 0, or at least 5e-324"
 	}
 	return Float(x), "", ""
 }
 
+var decimalPattern = regexp.MustCompile(`^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+
 // decimalSyntax reports whether text is a decimal number and, if so, whether it is digits
 // alone.
 func decimalSyntax(text string) (integer, ok bool) {
-	s := strings.TrimLeft(text, "+-")
-	if len(text)-len(s) > 1 {
-		return false, false
-	}
-	whole, s := cutDigits(s)
-	if len(whole) > 1 && whole[0] == '0' {
-		return false, false
-	}
-	fraction, dot := "", strings.HasPrefix(s, ".")
-	if dot {
-		fraction, s = cutDigits(s[1:])
-	}
-	if whole == "" && fraction == "" {
-		return false, false
-	}
-	if s == "" {
-		return !dot, true
-	}
-	if s[0] != 'e' && s[0] != 'E' {
-		return false, false
-	}
-	s = s[1:]
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		s = s[1:]
-	}
-	digits, rest := cutDigits(s)
-	return false, digits != "" && rest == ""
-}
-
-func cutDigits(s string) (digits, rest string) {
-	i := 0
-	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
-		i++
-	}
-	return s[:i], s[i:]
-}
-
-func mantissa(text string) string {
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		return text[:i]
-	}
-	return text
+	ok = decimalPattern.MatchString(text)
+	return ok && !strings.ContainsAny(text, ".eE"), ok
 }
 
 // strangeNumber returns why a text that another program may read as a number is refused

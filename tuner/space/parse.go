@@ -123,7 +123,6 @@ func looksLikeDistribution(n *node) bool {
 	return false
 }
 
-// own reads the own form.
 func (b *builder) own(tree *node) {
 	b.src.words = ownDialect
 	if tree.kind != nodeObject {
@@ -146,7 +145,6 @@ func (b *builder) own(tree *node) {
 	b.ownConstraints(tree.get(fieldConstraints))
 }
 
-// ownConstraints reads the list of constraints.
 func (b *builder) ownConstraints(n *node) {
 	if n == nil {
 		return
@@ -218,7 +216,6 @@ var foreignTypes = map[string]string{
 	"discrete": "ordinal", "fixed": "constant", "const": "constant",
 }
 
-// unknownType reports a missing or unknown type.
 func (r *fieldReader) unknownType(n *node) {
 	hint := "use " + strings.Join(typeNames[1:], ", ")
 	f := n.get("type")

@@ -143,7 +143,6 @@ func (s *Space) share(c *clause, k int) float64 {
 	}
 }
 
-// shared reports whether an equation other than the i-th has member k.
 func (s *Space) shared(k, i int) bool {
 	for j := range s.equations {
 		if j != i && slices.Contains(s.equations[j].members, k) {
@@ -329,29 +328,33 @@ func (s *Space) polish(w *workspace) bool {
 		return false
 	}
 	decoded := slices.Clone(w.values)
-	for i := range s.equations {
-		e := &s.equations[i]
-		if e.broken(w.values, w.x) && !slices.ContainsFunc(e.members, func(k int) bool {
-			if !s.solveFor(k, e.clause, w) {
-				return false
-			}
-			u, _ := s.members[k].axis.encode(w.values[k])
-			if s.members[k].axis.decode(u) == decoded[k] {
-				return true
-			}
-			w.values[k] = decoded[k]
-			w.x[k], _ = decoded[k].Number()
-			return false
-		}) {
-			copy(w.values, decoded)
-			return false
-		}
-	}
-	if s.keeps(w.values, w.x) {
+	if s.solveBroken(w, func(k int) bool {
+		u, _ := s.members[k].axis.encode(w.values[k])
+		return s.members[k].axis.decode(u) == decoded[k]
+	}) && s.keeps(w.values, w.x) {
 		return true
 	}
 	copy(w.values, decoded)
 	return false
+}
+
+// solveBroken solves each broken equation for the first of its parameters whose solution is
+// allowed.
+func (s *Space) solveBroken(w *workspace, allowed func(k int) bool) bool {
+	for i := range s.equations {
+		e := &s.equations[i]
+		if e.broken(w.values, w.x) && !slices.ContainsFunc(e.members, func(k int) bool {
+			before, x := w.values[k], w.x[k]
+			if s.solveFor(k, e.clause, w) && allowed(k) {
+				return true
+			}
+			w.values[k], w.x[k] = before, x
+			return false
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // settle decodes u to values that keep the constraints. Where u does not, it takes the
@@ -379,7 +382,6 @@ func (s *Space) settle(u []float64, w *workspace) {
 // closeTo is the largest move of a coordinate for which the nearest point is taken.
 const closeTo = 0.05
 
-// distance returns the largest difference of coordinates.
 func distance(u, v []float64) float64 {
 	out := 0.0
 	for j := range u {
@@ -439,17 +441,10 @@ func (s *Space) approach(u []float64, w *workspace) bool {
 	return s.adjust(w)
 }
 
-// adjust solves each broken equation for one of its parameters, whichever it is. Rounding
-// to values breaks equations.
+// adjust solves the equations that rounding to values breaks.
 func (s *Space) adjust(w *workspace) bool {
 	numbers(w.values, w.x)
-	for i := range s.equations {
-		e := &s.equations[i]
-		if e.broken(w.values, w.x) && !slices.ContainsFunc(e.members, func(k int) bool { return s.solveFor(k, e.clause, w) }) {
-			return false
-		}
-	}
-	return s.finish(w)
+	return s.solveBroken(w, func(int) bool { return true }) && s.finish(w)
 }
 
 // smooth writes the numbers at u to w.x as if ranges had no steps. Others keep the numbers

@@ -69,7 +69,6 @@ func (m *member) explain(v Value) *Error {
 	return e
 }
 
-// suggestValue returns the remedy for a value that is not on the list.
 func (m *member) suggestValue(v Value) string {
 	texts := make([]string, len(m.Values))
 	for i, w := range m.Values {
@@ -125,7 +124,6 @@ func (m *member) explainStep(v Value) (rule, remedy string) {
 	return rule, remedy
 }
 
-// conditionsOf describes the conditions of member k.
 func (s *Space) conditionsOf(k int) string {
 	text := ""
 	for i, c := range s.members[k].conditions {

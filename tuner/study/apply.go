@@ -276,7 +276,6 @@ func (s *Study) applyAttributed(b Attributed) error {
 	return nil
 }
 
-// checkNext refuses a new trial that does not have the next number.
 func (s *Study) checkNext(n int) error {
 	if n != s.trials.n {
 		return fmt.Errorf("the next trial is %d, not %d", s.trials.n, n)
@@ -304,7 +303,6 @@ func (s *Study) findRunning(n, epoch int) (Trial, error) {
 	return t, nil
 }
 
-// put replaces a trial or appends a new one.
 func (s *Study) put(t Trial) {
 	if t.Number < s.trials.n {
 		s.counts[s.trials.at(t.Number).State]--
@@ -315,7 +313,6 @@ func (s *Study) put(t Trial) {
 	s.trials.set(t.Number, t)
 }
 
-// release removes a running trial from its worker.
 func (s *Study) release(t Trial) {
 	delete(s.running, t.Number)
 	if t.Worker == "" {

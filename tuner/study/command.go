@@ -31,12 +31,10 @@ type Reply struct {
 	Replayed bool
 }
 
-// hand adds a trial to the reply.
 func (r *Reply) hand(trial, epoch int) {
 	r.Trials, r.Epochs = append(r.Trials, trial), append(r.Epochs, epoch)
 }
 
-// about returns the reply for one trial.
 func about(trial, epoch int) Reply {
 	return Reply{Trials: []int{trial}, Epochs: []int{epoch}}
 }

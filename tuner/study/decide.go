@@ -324,7 +324,6 @@ func (s *Study) finishedError() error {
 	return &FinishedError{s.finished.Reason, s.finished.Detail}
 }
 
-// room returns an error if the study may have no more trials.
 func (s *Study) room() error {
 	if s.trialBudget() == 0 {
 		return s.budgetError()
@@ -362,7 +361,6 @@ func (s *Study) held(n, epoch int) (*Trial, error) {
 	return t, nil
 }
 
-// checkEpoch refuses an epoch that the trial has not had.
 func checkEpoch(t *Trial, epoch int) error {
 	if epoch < 0 || epoch > t.Epoch {
 		return invalid("epoch", epoch, fmt.Sprintf("trial %d has been started %d times", t.Number, t.Epoch), "use the epoch that ask gave, or 0 for the current one")

@@ -52,13 +52,10 @@
 // Most commands have an optional request id, which is stored in their events. The same
 // id with the same content has one effect and one answer, however often it is sent. With
 // other content it is refused, and so it is from another caller, see
-// [Study.CheckSender]. The ids of asks, tells and all other commands that made,
-// handed out or ended a trial are kept as long as the study. Other ids, such as those
-// of reports, attributes and pauses, are kept for at least [RequestRetention]. If a
-// crash interrupted an ask before all suggestions were made, sending it again makes the
-// rest, up to the number of trials of the first answer. An answer keeps its epochs. A
-// client that repeats an ask after its lease expired therefore does not learn the epoch
-// of the next holder and cannot act for it.
+// [Study.CheckSender]. Ids of commands that made, handed out or ended a trial are kept as
+// long as the study, and others for at least [RequestRetention]. If a crash interrupted an
+// ask, sending it again makes the rest of its trials. An answer keeps its epochs, so that a
+// client that repeats an ask cannot act for the next holder of a lease.
 //
 // # Costs
 //

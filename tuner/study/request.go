@@ -55,7 +55,6 @@ type requestRecord struct {
 // time.
 type handed struct{ trial, epoch int32 }
 
-// handedOut returns the number of trials in an answer.
 func (s *Study) handedOut(key requestKey, r requestRecord) int {
 	n := 0
 	if r.any {
@@ -183,7 +182,6 @@ func fingerprint(c identified) uint64 {
 	return binary.LittleEndian.Uint64(d.Sum(nil))
 }
 
-// digest is a hash of values.
 type digest struct{ hash.Hash }
 
 func (d digest) uint(x uint64) {

@@ -63,7 +63,6 @@ func (c *Spec) Settings() iter.Seq2[string, any] {
 	}
 }
 
-// normalize checks a spec and sets its defaults.
 func (c Spec) normalize() (Spec, error) {
 	if c.Space == nil {
 		return c, invalid("space", "none", "a study needs a search space", "")

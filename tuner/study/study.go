@@ -44,7 +44,6 @@ type View struct {
 	late       []lateAt   // in order of the log, append-only
 }
 
-// lateAt is the place of a late result.
 type lateAt struct {
 	trial, index int
 	position     Position
@@ -235,7 +234,6 @@ func (s *Study) Users(worker string) []string { return s.users[worker] }
 // RunningOf returns the running trials of a named worker, in order. Do not change them.
 func (s *Study) RunningOf(worker string) []int { return s.byWorker[worker] }
 
-// leaseKey identifies a lease.
 type leaseKey struct{ trial, epoch int }
 
 // holding says to whom the trial of a lease was handed.
@@ -349,7 +347,6 @@ func (s *Study) Answered(requestID string) (n int, ok bool) {
 // or cancelled do not.
 func (v *View) Counted() int { return v.trials.n - v.origins[OriginAdded] - v.cancelled }
 
-// trialBudget returns how many more trials may be made.
 func (s *Study) trialBudget() int {
 	room := MaxTrials - s.trials.n
 	if s.spec.MaxTrials > 0 {

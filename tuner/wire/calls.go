@@ -76,7 +76,6 @@ func call[C, R any, Q, A proto.Message](m Method, finish func(Q, *C) error, deco
 	return c
 }
 
-// form has the encoder and decoder of an answer.
 type form[R any, A proto.Message] struct {
 	encode func(R) (A, error)
 	decode func(A) (R, error)

@@ -174,7 +174,6 @@ func DecodeBestPage(m *pb.GetBestRequest) (name string, first int, err error) {
 	return name, first, err
 }
 
-// pageToken reads a token of PageToken.
 func pageToken(token, of string) (first int, err error) {
 	if token == "" {
 		return 0, nil

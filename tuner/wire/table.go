@@ -62,13 +62,11 @@ var table = func() *protostruct.Table {
 	return t
 }()
 
-// encode makes the message of a value.
 func encode[M proto.Message, V any](v V) (M, error) {
 	m := New[M]()
 	return m, refused(table.Encode(m, &v))
 }
 
-// decode reads a message.
 func decode[V any, M proto.Message](m M) (v V, err error) {
 	err = refused(table.Decode(nil, &v, m))
 	return v, err
@@ -183,7 +181,6 @@ func request[Q proto.Message, C any](finish func(Q, *C) error) (encodeRequest fu
 	}
 }
 
-// encodeSpace writes the canonical JSON of a space.
 func encodeSpace(s *space.Space) (string, error) {
 	if s == nil {
 		return "", nil

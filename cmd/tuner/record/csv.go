@@ -98,7 +98,6 @@ func (r Trial) value(name string) string {
 	return text
 }
 
-// csvMetric is a metric that has no column of its own.
 type csvMetric struct {
 	Values Numbers `json:"values"`
 	StdErr *Number `json:"stderr,omitempty"`
@@ -148,7 +147,6 @@ func quoteText(s string) string {
 	return s
 }
 
-// unquoteText is the inverse of quoteText.
 func unquoteText(s string) string {
 	if rest, ok := strings.CutPrefix(s, "'"); ok && (rest == "" || strings.ContainsRune(special, rune(rest[0]))) {
 		return rest
