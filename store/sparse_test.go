@@ -18,9 +18,9 @@ import (
 func TestAllocationIsBounded(t *testing.T) {
 	racetest.Alone(t)
 	const (
-		large     = 4 << 20
-		perByte   = 48       // of all allocations, garbage included, so the peak is lower
-		constants = 16 << 20 // memory that a small payload may take, and the runtime's own
+		large     = 1 << 20
+		perByte   = 48      // of all allocations, garbage included, so the peak is lower
+		constants = 4 << 20 // memory that a small payload may take, and the runtime's own
 	)
 	message := func(num protowire.Number, body []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), body)

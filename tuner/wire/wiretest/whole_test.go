@@ -109,7 +109,7 @@ func drain(t testing.TB, services []tuner.Service, workers int) (numbers []int, 
 // TestManyClients has 64 workers with a connection each, which run 100 trials each on one
 // study, and 500 if BKB_LONG is set. Each number comes up exactly once.
 func TestManyClients(t *testing.T) {
-	trials := 64 * 100
+	trials := 64 * 40
 	switch {
 	case testing.Short():
 		trials = 64 * 20
