@@ -56,9 +56,11 @@ export function history(s, signal) {
     const time = byTime.value === "time" ? column(s.table, "ended") : null;
     const X = time ? (/** @type {number} */ i) => time[i] : (/** @type {number} */ i) => i;
     const { line, first, last } = s.once(`best ${byTime.value} ${s.chosen}`, () => {
-      const order = time ? Uint32Array.from(values.keys()).filter((i) => time[i] === time[i] && values[i] === values[i]).sort((a, b) => time[a] - time[b]) : Uint32Array.from(values.keys());
+      const order = time && Uint32Array.from(values.keys()).filter((i) => time[i] === time[i] && values[i] === values[i]).sort((a, b) => time[a] - time[b]);
       const contending = s.contending();
-      return { line: bestSoFar(points(order, (i) => [X(i), contending[i]]), s.maximize()), first: X(order[0]), last: X(order[order.length - 1]) };
+      const at = (/** @type {number} */ k) => (order ? order[k] : k);
+      const last = (order ? order.length : n) - 1;
+      return { line: bestSoFar(points(last + 1, (k) => [X(at(k)), contending[at(k)]]), s.maximize()), first: X(at(0)), last: X(at(last)) };
     });
     const side = Math.max(0.5, (last - first) * 0.01);
     const [low, high] = zoom ?? [first - side, last + side];
@@ -133,9 +135,9 @@ export function history(s, signal) {
   } };
 }
 
-/** points yields a point for each trial. @returns {Iterable<[number, number]>} */
-function* points(/** @type {Uint32Array} */ order, /** @type {(i: number) => [number, number]} */ of) {
-  for (const i of order) yield of(i);
+/** points yields n points. @returns {Iterable<[number, number]>} */
+function* points(/** @type {number} */ n, /** @type {(k: number) => [number, number]} */ of) {
+  for (let k = 0; k < n; k++) yield of(k);
 }
 
 function cross(/** @type {CanvasRenderingContext2D} */ g, /** @type {number[]} */ [x, y], /** @type {string} */ colour) {

@@ -160,8 +160,10 @@ export class Study {
   get breaking() {
     return this.once("breaking", () => {
       const [states, feasible] = [column(this.table, "state"), column(this.table, "feasible")];
-      const marks = Uint8Array.from(states, (k, i) => (k === COMPLETED && feasible[i] === 0 ? 1 : 0));
-      return { marks, n: marks.reduce((a, b) => a + b, 0) };
+      const marks = new Uint8Array(this.table.n);
+      let n = 0;
+      for (let i = 0; i < marks.length; i++) if (states[i] === COMPLETED && feasible[i] === 0) n += marks[i] = 1;
+      return { marks, n };
     });
   }
   /** breaks tells whether a completed trial breaks a constraint. */
