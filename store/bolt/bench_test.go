@@ -66,7 +66,7 @@ func BenchmarkTell(b *testing.B) {
 
 // preload stores trials in studies of 10,000.
 func preload(b *testing.B, path string, stored int) {
-	s, err := Open(path, Options{UnsafeNoSync: true})
+	s, err := Open(path, Options{tuning: tuning{noSync: true}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func clientStudies(b *testing.B, s *Store) []store.Info {
 func BenchmarkOpen(b *testing.B) {
 	const stored = 100_000
 	path := filepath.Join(b.TempDir(), "studies.db")
-	s, err := Open(path, Options{UnsafeNoSync: true})
+	s, err := Open(path, Options{tuning: tuning{noSync: true}})
 	if err != nil {
 		b.Fatal(err)
 	}

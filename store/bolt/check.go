@@ -65,7 +65,7 @@ func (r *Report) flawed(f flaw) { r.Add(verify.Problem{Study: f.study, Err: f}) 
 
 // Check checks an open store. Reading and writing continue meanwhile.
 func (s *Store) Check(ctx context.Context, o *verify.Options) (*Report, error) {
-	report := &Report{Identity: *s.identity.Load()}
+	report := &Report{Identity: s.identity}
 	err := s.view(ctx, func(tx *bbolt.Tx) (err error) {
 		size := s.db.Info().PageSize
 		report.FileBytes = tx.Size()

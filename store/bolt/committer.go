@@ -48,7 +48,6 @@ type committer struct {
 	done    chan struct{}
 	studies atomic.Int64 // number of studies
 	last    int          // number of requests in the previous batch
-	stats   commitStats
 }
 
 // submit hands a request to the committer and waits for the result. A request whose
@@ -189,13 +188,12 @@ func apply(tx *transaction, batch []*write) (applied []*write, err error) {
 // commit makes the transaction durable. Its error wraps [store.ErrFull] if it is
 // certain that nothing was written, and [store.ErrUnknownOutcome] otherwise.
 func (c *committer) commit(tx *bbolt.Tx) error {
-	s, before, start := c.store, tx.ID()-1, time.Now()
+	s, before := c.store, tx.ID()-1
 	if err := s.checkSize(); err != nil {
 		return err
 	}
 	err := guarded(func() error { return s.options.tuning.commit(tx) })
 	if err == nil {
-		c.stats.add(c.last, time.Since(start))
 		return nil
 	}
 	if fault, ok := errors.AsType[faultError](err); ok {

@@ -25,10 +25,10 @@ const (
 	identityBytes = len(magic) + 4 + storeIDBytes + 8 + 1 // without the writer
 )
 
-func newIdentity(program string) Identity {
+func newIdentity() Identity {
 	var id [storeIDBytes]byte
 	_, _ = rand.Read(id[:]) // never fails
-	return Identity{Format: Format, Store: hex.EncodeToString(id[:]), Created: time.Now().UTC().Round(0), Writer: program}
+	return Identity{Format: Format, Store: hex.EncodeToString(id[:]), Created: time.Now().UTC().Round(0), Writer: programVersion()}
 }
 
 func (id Identity) row() []byte {

@@ -26,12 +26,11 @@ import (
 func Open(path string, options Options) (*Store, error) {
 	o := options.withDefaults()
 	for range creationTries {
-		s, err := openExisting(path, o)
-		if errors.Is(err, syscall.ENOMEM) && o.MapSize > 0 {
+		s, err := openExisting(path, o, o.reserve())
+		if errors.Is(err, syscall.ENOMEM) {
 			o.Logger.Warn("not enough address space for the file to grow, for example because of ulimit -v; "+
-				"writes that grow the file wait for reads and backups in progress; raise that limit", slog.String("path", path), slog.Int64("bytes", o.MapSize))
-			o.MapSize = 0
-			s, err = openExisting(path, o)
+				"writes that grow the file wait for reads and backups in progress; raise that limit", slog.String("path", path), slog.Int("bytes", o.reserve()))
+			s, err = openExisting(path, o, 0)
 		}
 		if !errors.Is(err, ErrMissing) || o.MustExist || o.ReadOnly {
 			return s, err
@@ -46,7 +45,7 @@ func Open(path string, options Options) (*Store, error) {
 // creationTries bounds the race with processes that create and delete the file.
 const creationTries = 3
 
-func openExisting(path string, o Options) (*Store, error) {
+func openExisting(path string, o Options, reserve int) (*Store, error) {
 	f, err := lockFile(path, !o.ReadOnly, o.LockTimeout)
 	if err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func openExisting(path string, o Options) (*Store, error) {
 	}
 	var db *bbolt.DB
 	err = guarded(func() (err error) {
-		db, err = openFile(f, o.forBbolt())
+		db, err = openFile(f, o.forBbolt(reserve))
 		return err
 	})
 	if err != nil {
@@ -75,9 +74,6 @@ func openExisting(path string, o Options) (*Store, error) {
 		o.Logger.Warn("one of the two meta pages was damaged, and the other one is used. If the damaged page was the newer one, "+
 			"as after a loss of power during a commit, the last commit is lost; run tuner check when no process uses the file",
 			slog.String("path", path), slog.Uint64("transaction", m.txid), slog.Uint64("transaction of the damaged page", m.lostTx))
-	}
-	if o.UnsafeNoSync {
-		o.Logger.Warn("the store acknowledges writes that are not on disk, and a loss of power may lose all data", slog.String("path", path))
 	}
 	if !o.ReadOnly {
 		atomicfile.Sweep(path) // of a killed Compact or Restore
@@ -267,11 +263,11 @@ func create(path string, o Options) error {
 		return fileError(path, ErrMissing, "there is no directory "+filepath.Dir(path), "create the directory first")
 	}
 	// Another process may be ahead and sweep, so the name is not one of path.
-	f, err := atomicfile.New(path+".new", o.FileMode)
+	f, err := atomicfile.New(path+".new", fileMode)
 	if err == nil {
 		defer os.Remove(f.Name()) // fails if all went well
 		err = build(f, func(db *bbolt.DB) error {
-			return db.Update(func(tx *bbolt.Tx) error { return initialize(tx, newIdentity(o.Program)) })
+			return db.Update(func(tx *bbolt.Tx) error { return initialize(tx, newIdentity()) })
 		})
 	}
 	if err == nil {

@@ -91,7 +91,7 @@ func TestCompact(t *testing.T) {
 	if _, _, err := Compact(t.Context(), path, CompactOptions{Open: Options{LockTimeout: -1}}); !errors.Is(err, ErrInUse) {
 		t.Errorf("compacting a store that is open: %v", err)
 	}
-	identity := *s.identity.Load()
+	identity := s.identity
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +114,8 @@ func TestCompact(t *testing.T) {
 		if list, err := s.Summaries(t.Context(), []store.StudyID{infos[1].ID}); err != nil || len(list) != 1 || len(list[0].Data) != 30_000 {
 			t.Errorf("the summary was lost: %v, %v", list, err)
 		}
-		if *s.identity.Load() != identity {
-			t.Errorf("the identity is %+v, was %+v", *s.identity.Load(), identity)
+		if s.identity != identity {
+			t.Errorf("the identity is %+v, was %+v", s.identity, identity)
 		}
 		if fresh := fill(t, s, "fresh", 1); fresh.ID <= infos[5].ID {
 			t.Errorf("the id %d was given out again", fresh.ID)
@@ -250,7 +250,7 @@ func TestManyClients(t *testing.T) {
 		wantPrefix(t, s, fmt.Sprint("own-", c), headOf(commits))
 	}
 	status, err := s.Status(t.Context())
-	if err != nil || status.Studies != clients+1 || status.Commits.Requests < uint64(clients*(1+2*commits)) || status.FileBytes < status.UsedBytes {
+	if err != nil || s.committer.studies.Load() != clients+1 || status.FileBytes < status.UsedBytes {
 		t.Errorf("the status is %+v, %v", status, err)
 	}
 	wantSound(t, s)
@@ -318,14 +318,6 @@ func TestImpossibleRequest(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	wantFailed(t, s, info)
-}
-
-func TestUnsafeNoSyncShows(t *testing.T) {
-	var log bytes.Buffer
-	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{UnsafeNoSync: true, Logger: textLogger(&log)})
-	if status, err := s.Status(t.Context()); err != nil || !status.UnsafeNoSync || !strings.Contains(log.String(), "not on disk") {
-		t.Errorf("status %+v, %v; log %s", status, err, &log)
-	}
 }
 
 // backUp makes a copy at path.

@@ -14,10 +14,12 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultLockTimeout             = time.Second
-	DefaultMaxSize                 = 8 << 30
-	DefaultFileMode    os.FileMode = 0o600
+	DefaultLockTimeout = time.Second
+	DefaultMaxSize     = 8 << 30
 )
+
+// fileMode is the mode of a new file.
+const fileMode os.FileMode = 0o600
 
 // Options holds the settings of [Open]. The zero Options open or create a store with
 // the defaults named here.
@@ -39,26 +41,6 @@ type Options struct {
 	// that is already larger can be opened and read.
 	MaxSize int64
 
-	// MapSize is the address space to reserve for the file in bytes. A write that
-	// outgrows it waits for reads and backups in progress. 0 means MaxSize, or 1 GiB
-	// without a quota, so that this never happens. On 32-bit machines, and on Windows,
-	// which would allocate it on disk, 0 means the size of the file.
-	MapSize int64
-
-	// FileMode is the mode of a new file. 0 means [DefaultFileMode].
-	FileMode os.FileMode
-
-	// Program names the program and version that writes, for the error message of an
-	// older program that opens the file. If empty, it is the module version of the
-	// build.
-	Program string
-
-	// UnsafeNoSync acknowledges writes that are not on disk. A crash of the process
-	// still loses nothing, but a crash of the machine may lose all data and the ability
-	// to open the file. It is for temporary data only. It is logged at each start and
-	// shown in [Status].
-	UnsafeNoSync bool
-
 	// Logger receives warnings and errors for the owner of the data. nil discards them.
 	Logger *slog.Logger
 
@@ -70,18 +52,16 @@ type tuning struct {
 	batch  int                      // most requests in one transaction
 	commit func(tx *bbolt.Tx) error // replaces Tx.Commit
 	watch  time.Duration            // time between two checks of the file
+	noSync bool                     // acknowledge writes that are not on disk
 }
 
 // withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
 	o.LockTimeout = cmp.Or(o.LockTimeout, DefaultLockTimeout)
 	o.MaxSize = cmp.Or(o.MaxSize, DefaultMaxSize)
-	o.FileMode = cmp.Or(o.FileMode, DefaultFileMode)
-	o.Program = cmp.Or(o.Program, programVersion())
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.MapSize = mapSize(o)
 	t := &o.tuning
 	t.batch, t.watch = cmp.Or(t.batch, maxBatch), cmp.Or(t.watch, watchInterval)
 	if t.commit == nil {
@@ -90,14 +70,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func mapSize(o Options) int64 {
+// reserve is the address space to reserve for the file. A write that outgrows it waits for
+// reads and backups in progress, so it is the quota, or 1 GiB without one. On 32-bit
+// machines there is too little of it, and Windows would allocate it on disk.
+func (o Options) reserve() int {
 	switch {
-	case o.MapSize != 0:
-		return o.MapSize
 	case bits.UintSize < 64 || runtime.GOOS == "windows" || o.ReadOnly:
 		return 0
 	case o.MaxSize > 0:
-		return o.MaxSize
+		return int(o.MaxSize)
 	default:
 		return 1 << 30
 	}
@@ -105,15 +86,15 @@ func mapSize(o Options) int64 {
 
 // forBbolt returns the options of bbolt. The free list is rebuilt when the file is
 // opened and never written, which keeps commits fast after a large deletion.
-func (o Options) forBbolt() *bbolt.Options {
+func (o Options) forBbolt(reserve int) *bbolt.Options {
 	return &bbolt.Options{
 		Timeout:         max(o.LockTimeout, time.Millisecond),
 		ReadOnly:        o.ReadOnly,
 		NoFreelistSync:  true,
 		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: int(o.MapSize),
+		InitialMmapSize: reserve,
 		MaxSize:         int(max(o.MaxSize, 0)),
-		NoSync:          o.UnsafeNoSync,
+		NoSync:          o.tuning.noSync,
 	}
 }
 

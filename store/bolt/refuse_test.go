@@ -169,9 +169,9 @@ func TestCreation(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "nowhere", "studies.db"), Options{}); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("in no directory: %v", err)
 	}
-	s := mustOpen(t, path, Options{Program: "tuner v1"})
-	id := *s.identity.Load()
-	if id.Format != Format || id.Writer != "tuner v1" || len(id.Store) != 32 {
+	s := mustOpen(t, path, Options{})
+	id := s.identity
+	if id.Format != Format || id.Writer != programVersion() || len(id.Store) != 32 {
 		t.Errorf("the identity is %+v", id)
 	}
 	if err := s.Close(); err != nil {
@@ -184,8 +184,8 @@ func TestCreation(t *testing.T) {
 		t.Errorf("creating it again: %v", err)
 	}
 	s = mustOpen(t, path, Options{})
-	if *s.identity.Load() != id {
-		t.Errorf("the identity is %+v, was %+v", *s.identity.Load(), id)
+	if s.identity != id {
+		t.Errorf("the identity is %+v, was %+v", s.identity, id)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
 		t.Errorf("the directory has %v, %v; want the store only", names, err)

@@ -79,7 +79,7 @@ func Restore(ctx context.Context, from, path string, o RestoreOptions) (restored
 		return restored, err
 	}
 	atomicfile.Sweep(path)
-	f, err := atomicfile.New(path, DefaultFileMode)
+	f, err := atomicfile.New(path, fileMode)
 	if err != nil {
 		return restored, err
 	}

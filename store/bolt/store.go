@@ -23,9 +23,8 @@ type Store struct {
 	place    string // the path, also if the working directory changes
 	options  Options
 	db       *bbolt.DB
-	file     *os.File                 // shared with bbolt, which closes it
-	identity atomic.Pointer[Identity] // replaced only by the committer
-	metaLost bool
+	file     *os.File // shared with bbolt, which closes it
+	identity Identity
 
 	lastID    atomic.Uint64 // the newest id, stored or not
 	committer committer
@@ -46,11 +45,10 @@ type Store struct {
 
 func newStore(path string, o Options, file *os.File, db *bbolt.DB, seen inspection) *Store {
 	s := &Store{
-		path: path, options: o, db: db, file: file, metaLost: seen.meta.lost,
+		path: path, options: o, db: db, file: file, identity: seen.identity,
 		failed: make(chan struct{}), faulted: make(chan struct{}), leaving: make(chan struct{}), watched: make(chan struct{}),
 	}
 	s.place, _ = filepath.Abs(path)
-	s.identity.Store(&seen.identity)
 	s.largest.Store(seen.meta.bytes())
 	s.committer = committer{store: s, queue: make(chan *write), done: make(chan struct{})}
 	s.close = sync.OnceValue(s.shut)

@@ -10,27 +10,24 @@ import (
 	"github.com/bkbtuner/bkb/tuner"
 )
 
-// page is a part of a list.
-type page[T any] struct {
-	list []T
-	more bool
-}
-
 // Studies implements [tuner.Service]. The local service reads them from the store.
-func (s *Service) Studies(ctx context.Context, after string, limit int) ([]tuner.Study, bool, error) {
-	p, err := here(ctx, s, reads, func(ctx context.Context, n tuner.Service) (p page[tuner.Study], err error) {
-		p.list, p.more, err = n.Studies(ctx, after, limit)
-		return p, err
+func (s *Service) Studies(ctx context.Context, after string, limit int) (list []tuner.Study, more bool, err error) {
+	err = s.here(ctx, reads, func(ctx context.Context, n tuner.Service) (err error) {
+		list, more, err = n.Studies(ctx, after, limit)
+		return err
 	})
-	return p.list, p.more, err
+	if err != nil {
+		return nil, false, err
+	}
+	return list, more, nil
 }
 
 // DeleteStudy implements [tuner.Service].
 func (s *Service) DeleteStudy(ctx context.Context, name string) error {
 	sent := 0
-	_, err := call(ctx, s, name, writes, func(ctx context.Context, n tuner.Service) (struct{}, error) {
+	err := s.call(ctx, name, writes, func(ctx context.Context, n tuner.Service) error {
 		sent++
-		return struct{}{}, n.DeleteStudy(ctx, name)
+		return n.DeleteStudy(ctx, name)
 	})
 	if sent > 1 && tuner.CodeOf(err) == tuner.NotFound {
 		return nil // the first server deleted it, or another client
@@ -62,16 +59,16 @@ func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.
 			v = owner.Server
 			s.learn(name, v)
 		}
-		_, err := there(ctx, s, v, name, func(ctx context.Context, n tuner.Service) (struct{}, error) {
+		err := s.there(ctx, v, name, func(ctx context.Context, n tuner.Service) error {
 			for h, err := range n.Watch(ctx, name, w) {
 				if err != nil {
-					return struct{}{}, err
+					return err
 				}
 				if !w.Yield(yield, h, nil) {
-					return struct{}{}, errEnough
+					return errEnough
 				}
 			}
-			return struct{}{}, nil
+			return nil
 		})
 		switch code := tuner.CodeOf(err); {
 		case err == nil || errors.Is(err, errEnough):

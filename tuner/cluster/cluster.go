@@ -62,11 +62,8 @@ type peer struct {
 	store.Server
 	node tuner.Service
 	ctx  context.Context // ends when the server is gone
-	gone context.CancelCauseFunc
+	gone context.CancelFunc
 }
-
-// errGone is the cause of the end of calls to a server whose lease is over.
-var errGone = errors.New("the server that has the study does not renew its lease")
 
 // New returns a Service over a local service, which works on the store of the member.
 // Closing the Service closes the local one.
@@ -83,8 +80,7 @@ func New(local tuner.Service, m Member, o Options) *Service {
 		if c.Changes {
 			k = writes
 		}
-		_, err := call(ctx, s, c.Study, k, func(ctx context.Context, n tuner.Service) (struct{}, error) { return struct{}{}, f(ctx, n) })
-		return err
+		return s.call(ctx, c.Study, k, f)
 	}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	go s.lookAfter()
@@ -95,11 +91,7 @@ func New(local tuner.Service, m Member, o Options) *Service {
 func (s *Service) Close() error {
 	s.cancel()
 	<-s.ended
-	s.mu.Lock()
-	peers := s.peers
-	s.peers = make(map[store.ServerID]*peer)
-	s.mu.Unlock()
-	for _, p := range peers {
+	for _, p := range s.remove(func(*peer) bool { return true }) {
 		s.leave(p)
 	}
 	return s.local.Close()
@@ -110,7 +102,7 @@ func (s *Service) Forwarded() int64 { return s.sent.Load() }
 
 // leave ends the calls to a peer.
 func (s *Service) leave(p *peer) {
-	p.gone(errGone)
+	p.gone()
 	if err := p.node.Close(); err != nil {
 		s.options.Logger.Warn("closing the connection to another server failed", "address", p.Address, "error", err)
 	}
@@ -128,24 +120,24 @@ func (s *Service) lookAfter() {
 			return
 		case <-tick.C:
 		}
-		for _, p := range s.dead() {
+		for _, p := range s.remove(func(p *peer) bool { return s.member.Gone(p.ID) }) {
 			s.options.Logger.Info("another server does not renew its lease", "server", p.ID, "address", p.Address)
 			s.leave(p)
 		}
 	}
 }
 
-// dead removes the peers that are gone, and returns them.
-func (s *Service) dead() (dead []*peer) {
+// remove removes peers, and returns them.
+func (s *Service) remove(which func(*peer) bool) (removed []*peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, p := range s.peers {
-		if s.member.Gone(id) {
+		if which(p) {
 			delete(s.peers, id)
-			dead = append(dead, p)
+			removed = append(removed, p)
 		}
 	}
-	return dead
+	return removed
 }
 
 // maxPlaces is the largest number of studies whose place is kept.
@@ -193,7 +185,7 @@ func (s *Service) peer(v store.Server) (*peer, error) {
 		return nil, unavailable("the server at %s, which has the study, cannot be called: %v", v.Address, err)
 	}
 	p := &peer{Server: v, node: node}
-	p.ctx, p.gone = context.WithCancelCause(context.Background())
+	p.ctx, p.gone = context.WithCancel(context.Background())
 	s.peers[v.ID] = p
 	return p, nil
 }
@@ -218,37 +210,40 @@ const (
 	writes             // has one effect, even if it is sent several times
 )
 
+// errand is a call at one of the services.
+type errand = func(context.Context, tuner.Service) error
+
 // call makes a call for a study where the study is.
-func call[R any](ctx context.Context, s *Service, study string, k kind, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
+func (s *Service) call(ctx context.Context, study string, k kind, f errand) error {
 	if s.options.Forwarded(ctx) {
-		return here(ctx, s, k, f)
+		return s.here(ctx, k, f)
 	}
 	unsure := false // an attempt may have had an effect
 	var tried store.ServerID
 	for try := 1; ; try++ {
 		v, far := s.place(study)
 		if !far {
-			r, err = here(ctx, s, k, f)
-			owner := (*store.FencedError)(nil)
-			if !errors.As(err, &owner) {
-				return r, conclude(err, unsure)
+			err := s.here(ctx, k, f)
+			owner, fenced := errors.AsType[*store.FencedError](err)
+			if !fenced {
+				return conclude(err, unsure)
 			}
 			if v = owner.Server; v.Address == "" || v.ID == s.member.ID() || v.ID == tried || try >= maxTries {
-				return r, conclude(unavailable("%v", owner), unsure)
+				return conclude(unavailable("%v", owner), unsure)
 			}
 			s.learn(study, v)
 		}
-		r, err = there(ctx, s, v, study, f)
+		err := s.there(ctx, v, study, f)
 		switch tuner.CodeOf(err) {
 		case tuner.Unknown:
 			unsure = unsure || k == writes
 		case tuner.Unavailable:
 		default:
-			return r, conclude(err, unsure)
+			return conclude(err, unsure)
 		}
 		s.forget(study, v)
 		if tried = v.ID; ctx.Err() != nil || try >= maxTries {
-			return r, conclude(err, unsure)
+			return conclude(err, unsure)
 		}
 	}
 }
@@ -268,49 +263,44 @@ func conclude(err error, unsure bool) error {
 }
 
 // here makes a call at the local service while the lease of this server is in force.
-func here[R any](ctx context.Context, s *Service, k kind, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
+func (s *Service) here(ctx context.Context, k kind, f errand) error {
 	if !s.member.Alive() {
-		return r, errNotAlive
+		return errNotAlive
 	}
-	r, err = f(ctx, s.local)
-	if s.member.Alive() {
-		return r, err
-	}
-	switch code := tuner.CodeOf(err); {
-	case code == tuner.Unavailable || code == tuner.Unknown:
-		return r, err
+	err := f(ctx, s.local)
+	code := tuner.CodeOf(err)
+	switch {
+	case s.member.Alive() || code == tuner.Unavailable || code == tuner.Unknown:
+		return err
 	case k == writes:
-		var none R
-		return none, errOutlived
+		return errOutlived
 	default:
-		var none R
-		return none, errNotAlive
+		return errNotAlive
 	}
 }
 
 // there makes a call at another server.
-func there[R any](ctx context.Context, s *Service, v store.Server, study string, f func(context.Context, tuner.Service) (R, error)) (r R, err error) {
+func (s *Service) there(ctx context.Context, v store.Server, study string, f errand) error {
 	p, err := s.peer(v)
 	if err != nil {
-		return r, err
+		return err
 	}
 	passed, err := s.options.PassOn(ctx, study)
 	if err != nil {
-		return r, err
+		return err
 	}
 	s.sent.Add(1)
 	forward, cancel := context.WithCancel(passed)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
-	r, err = f(forward, p.node)
+	err = f(forward, p.node)
 	if code := tuner.CodeOf(err); (code == tuner.Unavailable || code == tuner.Unknown) && ctx.Err() == nil {
 		s.note(v, err)
 	}
 	if err != nil && p.ctx.Err() != nil && ctx.Err() == nil {
-		var none R
-		return none, &tuner.RemoteError{Code: tuner.Unknown, Message: errGone.Error() + "; send the same request again"}
+		return &tuner.RemoteError{Code: tuner.Unknown, Message: "the server that has the study does not renew its lease; send the same request again"}
 	}
-	return r, err
+	return err
 }
 
 // notePause is the time between two lines of the log about calls without an answer.

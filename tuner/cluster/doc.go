@@ -6,26 +6,15 @@
 //	…
 //	s := cluster.New(engine.Open(member, options), member, cluster.Options{Dial: …})
 //
-// # Where a call goes
-//
 // A call for a study goes to the local service first, which claims the study if no
 // other server has it. If one has, the error names it. The call is forwarded there, and
 // so are later calls for the study, until that server refuses one or cannot be reached.
-// Then the local service tries again to claim the study. A forwarded call is not
-// forwarded again.
-//
 // Each command has a request id, so a call that was sent to two servers has one effect.
-// The local claim makes sure that the first server's attempt has no effect any more.
-//
-// # Answers
 //
 // A server answers from memory, and another one may have its studies once its lease is
 // over. So it looks at its lease before and after each call. A call after that is
 // unavailable, and a call that was running has an unknown outcome if it may have changed
 // something. Clients send both again.
-//
-// When another server takes a study over, its watches follow it there, or end as
-// unavailable. A client continues its watch from the last position.
 //
 // Lists of studies come from the store and are complete at every server. Backups need
 // the tools of the database.

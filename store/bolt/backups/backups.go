@@ -43,22 +43,17 @@ type Plan struct {
 	Every time.Duration // between two backups of Run
 }
 
-// PlanError refuses a [Plan]. Its text names the fields.
-type PlanError string
-
-func (e PlanError) Error() string { return string(e) }
-
-// Check refuses a plan that cannot be.
+// Check refuses a plan that cannot be, and names the fields.
 func (p Plan) Check() error {
 	switch {
 	case p.Every < 0:
-		return PlanError("Every must not be negative")
+		return errors.New("Every must not be negative")
 	case p.Every > 0 && p.Every < time.Second:
-		return PlanError(fmt.Sprintf("Every %s: must be at least 1s", p.Every))
+		return fmt.Errorf("Every %s: must be at least 1s", p.Every)
 	case p.Keep < 0:
-		return PlanError("Keep must not be negative")
+		return errors.New("Keep must not be negative")
 	case p.Dir == "" && (p.Every > 0 || p.Keep > 0):
-		return PlanError("Every and Keep need a directory: Dir")
+		return errors.New("Every and Keep need a directory: Dir")
 	}
 	return nil
 }
@@ -100,17 +95,12 @@ type Backup struct {
 // older than Every, so that a server that restarts often does not make one each time. A
 // failure is logged, and the backup is tried again after at most a minute.
 func (k *Keeper) Run(ctx context.Context) error {
-	next := k.now()
-	if due := k.Newest().Add(k.Every); due.After(next) {
-		next = due
-	}
+	next := k.Newest().Add(k.Every)
 	for {
-		timer := time.NewTimer(next.Sub(k.now()))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		case <-timer.C:
+		case <-time.After(next.Sub(k.now())):
 		}
 		begun := k.now()
 		b, err := k.Once(ctx)
