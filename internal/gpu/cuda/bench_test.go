@@ -16,32 +16,20 @@ import (
 )
 
 // timed returns the milliseconds of the device between two events around f.
-func (d *device) timed(f func() error) (ms float64, err error) {
-	err = d.do(func() error {
+func (d *device) timed(f func()) (ms float64, err error) {
+	err = d.do(func() {
 		from, err := cu.MakeEvent(0)
-		if err != nil {
-			return err
-		}
+		d.check("cuEventCreate", err)
 		defer cu.DestroyEvent(&from)
 		to, err := cu.MakeEvent(0)
-		if err != nil {
-			return err
-		}
+		d.check("cuEventCreate", err)
 		defer cu.DestroyEvent(&to)
-		if err := from.Record(cu.NoStream); err != nil {
-			return err
-		}
-		if err := f(); err != nil {
-			return err
-		}
-		if err := to.Record(cu.NoStream); err != nil {
-			return err
-		}
-		if err := to.Synchronize(); err != nil {
-			return err
-		}
+		d.check("cuEventRecord", from.Record(cu.NoStream))
+		f()
+		d.check("cuEventRecord", to.Record(cu.NoStream))
+		d.check("cuEventSynchronize", to.Synchronize())
 		ms, err = from.Elapsed(to)
-		return err
+		d.check("cuEventElapsedTime", err)
 	})
 	return ms, err
 }
@@ -138,7 +126,7 @@ func BenchmarkKernels(b *testing.B) {
 				}
 				mat := made.(*matrix)
 				flops := float64(n) * float64(m) * float64(2*d)
-				report := func(name string, work, bytes float64, f func() error) {
+				report := func(name string, work, bytes float64, f func()) {
 					b.Run(fmt.Sprintf("n=%d/d=%d/M=%d/single=%t/expand=%t/%s", n, d, m, single, expand, name), func(b *testing.B) {
 						least := math.Inf(1)
 						for range b.N {
@@ -162,14 +150,14 @@ func BenchmarkKernels(b *testing.B) {
 				}
 				if mat.Stored() {
 					bytes := float64(mat.rows()*mat.columns()) * float64(mat.size)
-					report("fill", flops, bytes, func() error { return mat.fill(0, mat.np) })
-					report("stored Kv", 0, bytes, func() error { return mat.product(mat.v, mat.u, 1, false, 0, mat.np) })
-					report("stored Kᵀu", 0, bytes, func() error { return mat.product(mat.u, mat.v, 1, true, 0, mat.np) })
+					report("fill", flops, bytes, func() { mat.fill(0, mat.np) })
+					report("stored Kv", 0, bytes, func() { mat.product(mat.v, mat.u, 1, false, 0, mat.np) })
+					report("stored Kᵀu", 0, bytes, func() { mat.product(mat.u, mat.v, 1, true, 0, mat.np) })
 				}
 				k := mat.k
 				mat.k = 0
-				report("fused Kv", flops, 0, func() error { return mat.product(mat.v, mat.u, 1, false, 0, mat.np) })
-				report("fused Kᵀu", flops, 0, func() error { return mat.product(mat.u, mat.v, 1, true, 0, mat.np) })
+				report("fused Kv", flops, 0, func() { mat.product(mat.v, mat.u, 1, false, 0, mat.np) })
+				report("fused Kᵀu", flops, 0, func() { mat.product(mat.u, mat.v, 1, true, 0, mat.np) })
 				mat.k = k
 				if err := mat.Close(); err != nil {
 					b.Fatal(err)

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime"
@@ -113,8 +114,10 @@ type device struct {
 	info      gpu.Info
 	calls     chan func()
 	functions map[string]cu.Function
-	lost      error // for the goroutine of the device
-	held      int64 // bytes of arenas, for the same
+	// For the goroutine of the device:
+	err  error // of the calls in the function that runs
+	lost error
+	held int64 // bytes of arenas
 }
 
 // modules are the PTX with the names of its kernels.
@@ -132,7 +135,7 @@ func open(number, version int) (*device, error) {
 			f()
 		}
 	}()
-	err := d.do(func() error { return d.start(number) })
+	err := d.do(func() { d.err = d.start(number) })
 	if err != nil {
 		close(d.calls)
 		return nil, err
@@ -182,17 +185,24 @@ func (d *device) start(number int) error {
 	return nil
 }
 
-// do runs f on the thread of the device.
-func (d *device) do(f func() error) error {
+// do runs f on the thread of the device and returns the first error of its calls. After an error
+// the calls that follow in f have no effect, except those that free memory.
+func (d *device) do(f func()) error {
 	done := make(chan error)
 	d.calls <- func() {
-		if d.lost != nil {
-			done <- d.lost
-			return
+		if d.err = d.lost; d.err == nil {
+			f()
 		}
-		done <- f()
+		done <- d.err
 	}
 	return <-done
+}
+
+// check keeps the error of a call, if it is the first.
+func (d *device) check(call string, err error) {
+	if err != nil && d.err == nil {
+		d.err = d.failed(call, err)
+	}
 }
 
 // fatal are the results after which a context cannot be used any more.
@@ -218,10 +228,9 @@ func (d *device) Properties() gpu.Info { return d.info }
 
 func (d *device) Info() (gpu.Info, error) {
 	info := d.info
-	err := d.do(func() (err error) {
-		info.Free, info.Memory, err = d.memory()
+	err := d.do(func() {
+		info.Free, info.Memory = d.memory()
 		info.Held = d.held
-		return err
 	})
 	return info, err
 }
@@ -230,11 +239,10 @@ func (d *device) Info() (gpu.Info, error) {
 var limit int64 = math.MaxInt64
 
 // memory returns the free bytes and all of them.
-func (d *device) memory() (free, all int64, err error) {
-	if free, all, err = cu.MemInfo(); err != nil {
-		return 0, 0, d.failed("cuMemGetInfo", err)
-	}
-	return min(free, limit), all, nil
+func (d *device) memory() (free, all int64) {
+	free, all, err := cu.MemInfo()
+	d.check("cuMemGetInfo", err)
+	return min(free, limit), all
 }
 
 // arena is memory of a device that is freed together. Its methods run on the device's
@@ -245,17 +253,21 @@ type arena struct {
 	bytes  int64
 }
 
-// alloc returns n bytes of unspecified content.
-func (a *arena) alloc(n int64) (cu.DevicePtr, error) {
+// alloc returns n bytes of unspecified content, or 0 after an error.
+func (a *arena) alloc(n int64) cu.DevicePtr {
+	if a.d.err != nil {
+		return 0
+	}
 	n = max(n, 16)
 	p, err := cu.MemAlloc(n)
 	if err != nil {
-		return 0, a.d.failed(fmt.Sprintf("cuMemAlloc of %d bytes", n), err)
+		a.d.check(fmt.Sprintf("cuMemAlloc of %d bytes", n), err)
+		return 0
 	}
 	a.blocks = append(a.blocks, p)
 	a.bytes += n
 	a.d.held += n
-	return p, nil
+	return p
 }
 
 // move gives a block of a known size to another arena.
@@ -266,49 +278,47 @@ func (a *arena) move(p cu.DevicePtr, n int64, to *arena) {
 	to.bytes += n
 }
 
-// free frees all. It tries each block, even if one fails.
-func (a *arena) free() error {
-	var first error
+// free frees all. It tries each block, even after an error.
+func (a *arena) free() {
 	for _, p := range a.blocks {
-		if err := cu.MemFree(p); err != nil && first == nil {
-			first = a.d.failed("cuMemFree", err)
-		}
+		a.d.check("cuMemFree", cu.MemFree(p))
 	}
 	a.d.held -= a.bytes
 	a.blocks, a.bytes = nil, 0
-	return first
 }
 
 // number is an element of memory.
 type number interface{ float32 | float64 | int64 }
 
 // upload copies s to the device.
-func upload[T number](d *device, to cu.DevicePtr, s []T) error {
-	if len(s) == 0 {
-		return nil
+func upload[T number](d *device, to cu.DevicePtr, s []T) {
+	if d.err == nil && len(s) > 0 {
+		d.check("cuMemcpyHtoD", cu.MemcpyHtoD(to, unsafe.Pointer(&s[0]), bytes(s)))
 	}
-	if err := cu.MemcpyHtoD(to, unsafe.Pointer(&s[0]), bytes(s)); err != nil {
-		return d.failed("cuMemcpyHtoD", err)
-	}
-	return nil
 }
 
 // download copies memory of the device to s.
-func download[T number](d *device, s []T, from cu.DevicePtr) error {
-	if len(s) == 0 {
-		return nil
+func download[T number](d *device, s []T, from cu.DevicePtr) {
+	if d.err == nil && len(s) > 0 {
+		d.check("cuMemcpyDtoH", cu.MemcpyDtoH(unsafe.Pointer(&s[0]), from, bytes(s)))
 	}
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&s[0]), from, bytes(s)); err != nil {
-		return d.failed("cuMemcpyDtoH", err)
+}
+
+// set sets n words of 4 bytes.
+func (d *device) set(to cu.DevicePtr, word uint32, n int64) {
+	if d.err == nil && n > 0 {
+		d.check("cuMemsetD32", cu.MemsetD32(to, word, n))
 	}
-	return nil
 }
 
 func bytes[T number](s []T) int64 { return int64(len(s)) * int64(unsafe.Sizeof(s[0])) }
 
 // launch starts a kernel with blocks of 256 threads. Each argument is an int64, a float64 or
 // a cu.DevicePtr, because package cu copies 8 bytes of each.
-func (d *device) launch(name string, x, y int64, args ...any) error {
+func (d *device) launch(name string, x, y int64, args ...any) {
+	if d.err != nil {
+		return
+	}
 	values := make([]uint64, len(args))
 	params := make([]unsafe.Pointer, len(args))
 	for i, a := range args {
@@ -324,8 +334,13 @@ func (d *device) launch(name string, x, y int64, args ...any) error {
 		}
 		params[i] = unsafe.Pointer(&values[i])
 	}
-	if err := d.functions[name].Launch(int(x), int(y), 1, 256, 1, 1, 0, cu.NoStream, params); err != nil {
-		return d.failed("cuLaunchKernel "+name, err)
+	d.check("cuLaunchKernel "+name, d.functions[name].Launch(int(x), int(y), 1, 256, 1, 1, 0, cu.NoStream, params))
+}
+
+// release closes what has failed, without an error of a device that is lost already.
+func release(c io.Closer) error {
+	if err := c.Close(); !errors.Is(err, gpu.ErrLost) {
+		return err
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (d *device) newMatrix(p gpu.Problem, fills bool) (*matrix, error) {
 	m := &matrix{layout: l, d: d, all: arena{d: d}, sized: arena{d: d}}
 	m.first, m.cosine, m.fills = l, p.Function.Profile == gpu.Cosine, fills
 	m.fused = p.Function.Statistic == gpu.Squared && p.Function.Profile == gpu.Decay
-	err := d.do(func() error { return m.plan() })
+	err := d.do(m.plan)
 	if err == nil {
 		if p.Single {
 			err = load[float32](m, p)
@@ -163,25 +163,14 @@ func (d *device) newMatrix(p gpu.Problem, fills bool) (*matrix, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.release())
+		return nil, errors.Join(err, release(m))
 	}
 	return m, nil
 }
 
-// release is Close without an error of a device that is lost already.
-func (m *matrix) release() error {
-	if err := m.Close(); !errors.Is(err, gpu.ErrLost) {
-		return err
-	}
-	return nil
-}
-
 // plan checks the memory and takes it.
-func (m *matrix) plan() error {
-	free, _, err := m.d.memory()
-	if err != nil {
-		return err
-	}
+func (m *matrix) plan() {
+	free, _ := m.d.memory()
 	row := m.side * m.columns() * m.size // bytes of a panel of rows of K
 	need := m.sides() + m.vectors(usual)
 	if m.fills {
@@ -194,9 +183,9 @@ func (m *matrix) plan() error {
 	case !m.fused || m.fills:
 		m.panels = min(m.np, max(1, min(scratchBytes/row, (free-need)/row)/chunk)*chunk)
 	}
-	if need += row * m.panels; need > free {
+	if need += row * m.panels; m.d.err == nil && need > free {
 		what := fmt.Sprintf("a product with %d rows, %d coordinates and %d centres in %s", m.n, m.d0, m.m, map[int64]string{4: "float32", 8: "float64"}[m.size])
-		return &gpu.MemoryError{Device: m.d.info.Name, What: what, Need: need, Free: free}
+		m.d.err = &gpu.MemoryError{Device: m.d.info.Name, What: what, Need: need, Free: free}
 	}
 	for _, b := range []struct {
 		to *cu.DevicePtr
@@ -211,43 +200,32 @@ func (m *matrix) plan() error {
 		{&m.y.most, m.mp * m.size},
 		{&m.k, row * m.panels},
 	} {
-		if b.n == 0 {
-			continue // K is not stored
-		}
-		if *b.to, err = m.all.alloc(b.n); err != nil {
-			return err
+		if b.n > 0 { // K may not be stored
+			*b.to = m.all.alloc(b.n)
 		}
 	}
-	return m.grow(1)
+	m.grow(1)
 }
 
 // grow takes memory for vectors of c columns.
-func (m *matrix) grow(c int64) (err error) {
+func (m *matrix) grow(c int64) {
 	if c <= m.c {
-		return nil
+		return
 	}
-	if err := m.sized.free(); err != nil {
-		return err
-	}
+	m.sized.free()
 	m.c = 0
 	width := (c + 3) / 4 * 4
-	for _, b := range []struct {
-		to *cu.DevicePtr
-		n  int64
-	}{{&m.u, m.first.rows() * width}, {&m.v, m.columns() * width}, {&m.part, 4 * m.first.partial()}} {
-		if *b.to, err = m.sized.alloc(8 * b.n); err != nil {
-			return err
-		}
+	m.u, m.v, m.part = m.sized.alloc(8*m.first.rows()*width), m.sized.alloc(8*m.columns()*width), m.sized.alloc(32*m.first.partial())
+	if m.d.err == nil {
+		m.c = width
 	}
-	m.c = width
-	return nil
 }
 
 // load packs X and Y in panels and copies them.
 func load[T float32 | float64](m *matrix, p gpu.Problem) error {
 	s := specOf(p.Function)
 	words := *(*[specBytes / 8]int64)(unsafe.Pointer(&s))
-	if err := m.d.do(func() error { return upload(m.d, m.spec, words[:]) }); err != nil {
+	if err := m.d.do(func() { upload(m.d, m.spec, words[:]) }); err != nil {
 		return err
 	}
 	for _, one := range []struct {
@@ -287,15 +265,13 @@ func loadSide[T float32 | float64](m *matrix, to side, rows gpu.Rows) error {
 		}
 		group.Wait()
 		at := to.data + cu.DevicePtr(int64(p0)*m.side*m.depth*m.size)
-		if err := m.d.do(func() error { return upload(m.d, at, buffer[:(p1-p0)*int(m.side*m.depth)]) }); err != nil {
+		if err := m.d.do(func() { upload(m.d, at, buffer[:(p1-p0)*int(m.side*m.depth)]) }); err != nil {
 			return err
 		}
 	}
-	return m.d.do(func() error {
-		if err := upload(m.d, to.norms, norms); err != nil {
-			return err
-		}
-		return upload(m.d, to.most, largest)
+	return m.d.do(func() {
+		upload(m.d, to.norms, norms)
+		upload(m.d, to.most, largest)
 	})
 }
 
@@ -320,24 +296,19 @@ func pack[T float32 | float64](dst, norms []T, row []float64, rows gpu.Rows, i0,
 }
 
 func (m *matrix) Fill(dst []float64) error {
-	return m.d.do(func() error {
+	return m.d.do(func() {
 		row := make([]float64, m.side*m.columns()) // of panels
 		for p0 := int64(0); p0 < m.np; p0 += m.panels {
 			p1 := min(p0+m.panels, m.np)
-			if err := m.fill(p0, p1); err != nil {
-				return err
-			}
-			for p := p0; p < p1; p++ {
-				if err := download(m.d, row, m.k+cu.DevicePtr(8*(p-p0)*m.side*m.columns())); err != nil {
-					return err
-				}
+			m.fill(p0, p1)
+			for p := p0; p < p1 && m.d.err == nil; p++ {
+				download(m.d, row, m.k+cu.DevicePtr(8*(p-p0)*m.side*m.columns()))
 				for r := p * m.side; r < min((p+1)*m.side, m.n); r++ {
 					copy(dst[r*m.m:(r+1)*m.m], row[(r-p*m.side)*m.columns():])
 				}
 			}
 		}
-		m.filled = m.Stored()
-		return nil
+		m.filled = m.d.err == nil && m.Stored()
 	})
 }
 
@@ -347,27 +318,19 @@ func (m *matrix) Factor(l, diagonal []float64, tolerance float64, perm []int) (g
 		panic("cuda: precondition: a Gramian is factored in memory, and once")
 	}
 	f := &factor{d: m.d, all: arena{d: m.d}, sized: arena{d: m.d}, n: m.n, stride: m.columns()}
-	err := m.d.do(func() (err error) {
-		if err := m.fill(0, m.np); err != nil {
-			return err
-		}
-		if err := f.begin(); err != nil {
-			return err
-		}
+	err := m.d.do(func() {
+		m.fill(0, m.np)
+		f.begin()
 		scratch := arena{d: m.d}
-		d, err := scratch.alloc(8 * m.n)
-		if err == nil {
-			err = upload(m.d, d, diagonal[:m.n])
-		}
-		if err == nil {
-			err = m.d.launch("diagonal", (m.n+255)/256, 1, m.k, f.stride, m.n, d, 0.0)
-		}
+		defer scratch.free()
+		d := scratch.alloc(8 * m.n)
+		upload(m.d, d, diagonal[:m.n])
+		m.d.launch("diagonal", (m.n+255)/256, 1, m.k, f.stride, m.n, d, 0.0)
 		m.all.move(m.k, m.bytes(), &f.all)
 		f.l, m.k = m.k, 0
-		return errors.Join(err, scratch.free())
 	})
 	if err != nil {
-		return nil, 0, errors.Join(err, f.release())
+		return nil, 0, errors.Join(err, release(f))
 	}
 	return f.factor(l, diagonal, tolerance, perm)
 }
@@ -392,7 +355,10 @@ func (m *matrix) SetX(x gpu.Rows) error {
 func (m *matrix) Stored() bool { return m.panels >= m.np && m.k != 0 }
 
 func (m *matrix) Close() error {
-	return m.d.do(func() error { return errors.Join(m.sized.free(), m.all.free()) })
+	return m.d.do(func() {
+		m.sized.free()
+		m.all.free()
+	})
 }
 
 func (m *matrix) Apply(dst, v []float64, c int) error { return m.multiply(dst, v, int64(c), false) }
@@ -405,10 +371,8 @@ func (m *matrix) Gram(dst, v []float64, c int) error {
 
 // multiply sets dst to the product of v with K, or with Kᵀ where trans is set, one after another.
 func (m *matrix) multiply(dst, v []float64, c int64, trans ...bool) error {
-	return m.d.do(func() error {
-		if err := m.grow(c); err != nil {
-			return err
-		}
+	return m.d.do(func() {
+		m.grow(c)
 		var to cu.DevicePtr
 		for i, trans := range trans {
 			from, length, padded := m.v, m.m, m.columns()
@@ -417,54 +381,42 @@ func (m *matrix) multiply(dst, v []float64, c int64, trans ...bool) error {
 				from, to, length, padded = m.u, m.v, m.n, m.rows()
 			}
 			if i == 0 {
-				if err := upload(m.d, from, v); err != nil {
-					return err
-				}
+				upload(m.d, from, v)
 			}
-			if rest := (padded - length) * c; rest > 0 { // rows that do not exist
-				if err := cu.MemsetD32(from+cu.DevicePtr(8*length*c), 0, 2*rest); err != nil {
-					return m.d.failed("cuMemsetD32", err)
-				}
-			}
-			if err := m.passes(from, to, c, trans); err != nil {
-				return err
-			}
+			m.d.set(from+cu.DevicePtr(8*length*c), 0, 2*(padded-length)*c) // rows that do not exist
+			m.passes(from, to, c, trans)
 		}
-		if err := cu.Synchronize(); err != nil {
-			return m.d.failed("cuCtxSynchronize", err)
+		if m.d.err == nil {
+			m.d.check("cuCtxSynchronize", cu.Synchronize())
 		}
-		return download(m.d, dst, to)
+		download(m.d, dst, to)
 	})
 }
 
 // passes multiplies with all of K at once, or with a few panels of its rows at a time.
-func (m *matrix) passes(from, to cu.DevicePtr, c int64, trans bool) error {
+func (m *matrix) passes(from, to cu.DevicePtr, c int64, trans bool) {
 	if m.panels == 0 {
-		return m.product(from, to, c, trans, 0, m.np)
+		m.product(from, to, c, trans, 0, m.np)
+		return
 	}
 	for p0 := int64(0); p0 < m.np; p0 += m.panels {
 		p1 := min(p0+m.panels, m.np)
 		if !m.filled {
-			if err := m.fill(p0, p1); err != nil {
-				return err
-			}
-			m.filled = m.Stored()
+			m.fill(p0, p1)
+			m.filled = m.d.err == nil && m.Stored()
 		}
-		if err := m.product(from, to, c, trans, p0, p1); err != nil {
-			return err
-		}
+		m.product(from, to, c, trans, p0, p1)
 	}
-	return nil
 }
 
 // fill computes the panels p0 ≤ p < p1 of rows of K. A grid has at most 65,535 blocks in y.
-func (m *matrix) fill(p0, p1 int64) error {
-	return m.d.launch("fill_"+m.float, p1-p0, m.mp, m.spec, m.x.data, m.x.norms, m.x.most, m.y.data, m.y.norms, m.y.most, m.depth, p0, m.k, m.columns())
+func (m *matrix) fill(p0, p1 int64) {
+	m.d.launch("fill_"+m.float, p1-p0, m.mp, m.spec, m.x.data, m.x.norms, m.x.most, m.y.data, m.y.norms, m.y.most, m.depth, p0, m.k, m.columns())
 }
 
 // product multiplies with the panels p0 ≤ p < p1 of rows of K, where p0 begins a chunk. It
 // adds products with Kᵀ to those of the rows before p0.
-func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int64) error {
+func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int64) {
 	for p := p0; p < p1; {
 		next := min(p1, p+m.rowsAtOnce())
 		if trans {
@@ -474,17 +426,14 @@ func (m *matrix) product(from, to cu.DevicePtr, c int64, trans bool, p0, p1 int6
 				next = p + full*chunk
 			}
 		}
-		if err := m.launchProduct(from, to, c, trans, p0, p, next); err != nil {
-			return err
-		}
+		m.launchProduct(from, to, c, trans, p0, p, next)
 		p = next
 	}
-	return nil
 }
 
 // launchProduct multiplies with the panels p ≤ q < next of rows of K in one launch for each
 // four columns. The first row of panel p0 is the first in m.k.
-func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p, next int64) error {
+func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p, next int64) {
 	x, y := m.x.from(m, p), m.y
 	rows, columns := next-p, m.mp
 	kernel, k := "fused", m.k
@@ -512,15 +461,9 @@ func (m *matrix) launchProduct(from, to cu.DevicePtr, c int64, trans bool, p0, p
 		if c-q > 1 {
 			width = 4
 		}
-		err := m.d.launch(fmt.Sprintf("%s_%s_%d", kernel, m.float, width), rows, cut,
+		m.d.launch(fmt.Sprintf("%s_%s_%d", kernel, m.float, width), rows, cut,
 			m.spec, x.data, x.norms, x.most, y.data, y.norms, y.most, m.depth, k, m.columns(), rows*m.side, columns, src, c, q, m.part)
-		if err != nil {
-			return err
-		}
-		if err := m.d.launch("collect", (existing+255)/256, 1, dst, m.part, cut, width, rows*m.side, existing, c, q, add); err != nil {
-			return err
-		}
+		m.d.launch("collect", (existing+255)/256, 1, dst, m.part, cut, width, rows*m.side, existing, c, q, add)
 		q += width
 	}
-	return nil
 }
