@@ -130,14 +130,10 @@ func (a *arms) column(dst []float64, i int) {
 }
 
 // SetArms keeps the means and variances of the rows up to date from now on, in place of
-// any previous arms. If rows is nil, there are no arms. The rows must not change any
-// more.
-//
-// With lazy, pending pulls do not change the variances. The old ones are upper bounds, and
-// [Sparse.RefreshArms] computes those that are needed (lazy BBKB).
-//
-// It takes A·m numbers of memory. It costs O(Am²) now, and O(Am) for each update. Its
-// errors are those of [Sparse.Predict].
+// any previous arms. Nil means no arms. The rows must not change any more. With lazy, pending
+// pulls do not change the variances, and [Sparse.RefreshArms] computes those that are needed
+// (lazy BBKB). It costs O(Am²) now, and O(Am) for each update. Its errors are those of
+// [Sparse.Predict].
 func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	if rows == nil {
 		s.arms, s.paused = nil, nil
@@ -160,18 +156,16 @@ func (s *Sparse) SetArms(rows kernel.Rows, lazy bool) error {
 	return nil
 }
 
-// PauseArms puts the arms aside, as if there were none, until ResumeArms or SetArms, for a
-// number of changes after which the arms are computed once. Arms of a type without a known
-// equality lose track of their observations.
+// PauseArms puts the arms aside, for a number of changes after which ResumeArms computes them
+// once. Arms of a type without a known equality lose track of their observations.
 func (s *Sparse) PauseArms() {
 	if s.arms != nil {
 		s.paused, s.arms = s.arms, nil
 	}
 }
 
-// ResumeArms brings the arms back. It costs O(Am²), and A·m kernel evaluations only
-// where inducing points, kernel or settings have changed. Its errors are those of
-// SetArms, and the arms then stay aside.
+// ResumeArms brings the arms back. It costs O(Am²). Its errors are those of SetArms, and the
+// arms then stay aside.
 func (s *Sparse) ResumeArms() error {
 	a := s.paused
 	if a == nil {
@@ -192,18 +186,15 @@ func (s *Sparse) ResumeArms() error {
 	return nil
 }
 
-// ArmMeans returns μ̃ of every arm, as a view that the next change overwrites. It costs
-// O(Am) for each observation since all arms were last brought up to date.
+// ArmMeans returns μ̃ of every arm, as a view that the next change overwrites.
 func (s *Sparse) ArmMeans() []float64 { return s.settledArms().mean }
 
 // ArmVariances returns σ̃² of every arm, as a view that the next change overwrites. For
-// lazy arms they are upper bounds once a pull was pending. It costs as much as
-// ArmMeans.
+// lazy arms they are upper bounds once a pull was pending.
 func (s *Sparse) ArmVariances() []float64 { return s.settledArms().variance }
 
-// Arm returns μ̃ and σ̃² of arm i. They equal those of ArmMeans and ArmVariances, at
-// the cost of O(m) for each observation since the last call for this arm. It panics on
-// an index out of range.
+// Arm returns μ̃ and σ̃² of arm i, at the cost of O(m) for each observation since the last
+// call for this arm. It panics on an index out of range.
 func (s *Sparse) Arm(i int) (mean, variance float64) {
 	a := s.needArms()
 	if len(a.deferred.list) > 0 {
@@ -215,9 +206,8 @@ func (s *Sparse) Arm(i int) (mean, variance float64) {
 }
 
 // MaxUCB returns the arm with the largest μ̃ + b·σ̃, b ≥ 0, the lowest of equals. It
-// brings only those arms up to date that may be the largest. Where few arms compete, that
-// costs A/8 comparisons and O(m) for each of those arms. At worst it costs O(Am) for each
-// observation. It panics without arms.
+// brings only those arms up to date that may be the largest, at A/8 comparisons and O(m) for
+// each of them. It panics without arms.
 func (s *Sparse) MaxUCB(b float64) int {
 	a := s.needArms()
 	if len(a.mean) == 0 {

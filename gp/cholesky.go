@@ -25,18 +25,15 @@ const (
 // triangle is never read.
 type cholesky struct {
 	n, stride int
-	data      []float64 // length n·stride
-	packed    atomic.Pointer[triangle]
-	outdated  atomic.Pointer[triangle] // memory for packed
+	data      []float64                // length n·stride
+	packed    atomic.Pointer[triangle] // nil after a change
 }
 
 // newCholesky factors the n×n row-major matrix a, in memory of w. It reads only the lower
 // triangle and does not change it. If that fails, it tries again with a growing multiple
 // of the identity added, from 1e-12 to 1e-6 of the mean diagonal element, and reports the
-// amount. what names the matrix in the error. It costs n³/3.
-//
-// It returns a [*NotPSDError] with the row of the first bad pivot if even the largest
-// amount is not enough, and a [*ValueError] for a NaN or infinity in a.
+// amount. It returns a [*NotPSDError] with the first bad pivot if that is not enough, and a
+// [*ValueError] for a NaN or infinity in a.
 func newCholesky(what string, a []float64, n int, w *workspace) (c *cholesky, jitter float64, err error) {
 	scale := 0.0
 	for i := range n {

@@ -1,18 +1,14 @@
 // Package gp has posteriors of Gaussian processes. They are exact or sparse on inducing
-// points, with the fit of their hyper-parameters.
-//
-// A bandit gets a mean and a variance from it. Package bandit decides what to pull and
+// points, with the fit of their hyper-parameters. Package bandit decides what to pull and
 // when to choose other inducing points. Package sketch chooses the points.
 //
 // # The exact posterior
 //
-// Let a function with prior mean m and covariance k be observed n times with noise.
-// [Exact] has, by (6.3) and (6.4) of Carratino (2020),
+// For n observations of a function with prior mean m and covariance k, [Exact] has, by (6.3)
+// and (6.4) of Carratino (2020),
 //
 //	μ(x)  = m(x) + k(x)ᵀ(K + Λ)⁻¹(y − m)
 //	σ²(x) = k(x, x) − k(x)ᵀ(K + Λ)⁻¹k(x),  Λ = diag(ξ² + own noise)
-//
-// by a Cholesky factor.
 //
 // # The sparse posterior
 //
@@ -26,38 +22,20 @@
 //
 // over different inputs x_i. W_i is the precision of the mean target ȳ_i, which is
 // n_i/λ for n_i equal observations. V is that of (7.1) over λ. The first term of σ̃² is
-// the part outside the span of D. Far from D the prior variance comes back. [SoR], for
-// comparison, leaves it out and starves. [FITC] also counts it as noise of the
-// observations, once for each input. With D all observed points DTC and FITC are the
-// exact posterior. An observation with precision ω is a rank-one update,
+// the part outside the span of D, see [Approximation]. An observation with precision ω is a
+// rank-one update,
 //
 //	h = V⁻¹z,  den = 1 + ω zᵀh,  e = ω(y − m − zᵀw)/den
 //	w += h e;  for every arm, with g = zᵀh:  μ̃ += g e,  σ̃² −= ωg²/den
 //
 // A pending pull updates only σ̃².
 //
-// A posterior with [Growth] adds inducing points with the observations, up to its room.
-// It keeps only the embeddings of a window of points, which are enough for a further
-// inducing point. [Sparse.Fork] returns a copy that continues independently, for pending
-// pulls. [Probe] follows gradients.
+// Arms are inputs whose predictions are brought up to date when they are read. A posterior with
+// [Growth] adds inducing points with the observations. It keeps only the embeddings of a window
+// of points, which are enough for a further inducing point.
 //
-//	             SetArms(A rows)
-//	                   │
-//	dictionary ──► embedding z ──► V, w ──► MaxUCB, Arm, ArmMeans, ArmVariances
-//	 Resparsify        ▲            ▲        Predict, Means, Probe
-//	                   │            │
-//	              Observe(x, y)  ObserveVariance(x), Cancel(x), Fork
-//
-// Arms are brought up to date when they are read. MaxUCB updates only the arms that may
-// be the best, by a bound on how far a mean can have moved. No bit depends on the order
-// of such reads.
-//
-// # Noise and λ
-//
-// Here λ = ξ² is the total noise variance, K + ξ²I. In sketch and learners λ is per
-// sample, K + λnI. sketch.Ridge and sketch.LambdaOfNoise convert between them.
-// Variances are in the units of (6.4). Those of (7.1) are divided by λ, as by
-// sketch.ScoreOfVariance.
+// λ = ξ² is the total noise variance, K + ξ²I. In sketch and learners λ is per sample, K + λnI.
+// sketch.Ridge and sketch.LambdaOfNoise convert between them.
 //
 // # Invariants
 //
@@ -68,20 +46,17 @@
 //     needs that. The sparse posterior adds nothing, because a pivoted factorisation drops
 //     dependent inducing points, and L_V comes from QR of the embedded points, not from V.
 //   - A refused call changes nothing, and its typed error names the argument and
-//     the place. A kernel that is not positive semi-definite is refused when that
-//     is found, with a [*NotPSDError].
-//   - Results do not depend on the number of workers, and nothing is random.
+//     the place.
+//   - Results do not depend on the number of workers or the order of reads, and nothing is random.
 //   - Several goroutines may read at once while none writes.
 //
 // # Costs
 //
-// The symbols are n points (u different inputs), m inducing points, A arms and d
-// coordinates. Costs are in operations, and an O(1) kernel evaluation counts as d.
+// For n points (u different inputs), m inducing points, A arms and d coordinates:
 //
 //	Exact     new n³/3; predict n² a row; LeaveOneOut n³; memory n²
 //	Sparse    observe m² + Am at most; predict m² a row; Probe m² + md
 //	          Resparsify |D|m² + um² + Am²; Fork m² + wm at its first change, w points
 //	          in the window; memory (A + u)m
-//	Fit       one factor and gradient of u points an evaluation, ≤ 60 iterations from
-//	          each of 4 starts
+//	Fit       one factor and gradient of u points an evaluation
 package gp

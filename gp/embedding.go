@@ -17,12 +17,9 @@ import (
 const defaultRankTolerance = 1e-12
 
 // embedding maps an input to z(x) = L⁻¹k_D(x) ∈ ℝᵐ, with LLᵀ = K_DD for m inducing
-// points D. Then z(x)ᵀz(x') is the Nyström approximation of k(x, x'), as with the z of
-// Algorithm 5 in Carratino (2020), which costs twice as much.
-//
-// D is the part of a dictionary that a pivoted Cholesky factorisation keeps, until
-// conditional variances are below tol of the largest prior variance. So repeated points do no
-// harm, and no jitter is needed. An embedding does not change.
+// points D. Then z(x)ᵀz(x') is the Nyström approximation of k(x, x'). D is the part of a
+// dictionary that a pivoted Cholesky factorisation keeps, until conditional variances are below
+// tol of the largest prior variance. An embedding does not change.
 type embedding struct {
 	k       kernel.Kernel
 	radial  kernel.Radial // k, if it is a kernel.Radial and D is dense, else nil
@@ -57,7 +54,7 @@ func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *cholesky, offer
 	e := &embedding{k: k, rows: rows, kept: kept, l: l, offered: offered, dim: rows.Dim()}
 	if p, ok := rows.(*kernel.Points[float64]); ok {
 		if e.radial, ok = kernel.AsRadial(k); ok {
-			e.data = flat(p)
+			e.data = p.Data()[:p.Len()*p.Dim()]
 		}
 	}
 	for i := range rows.Len() {
@@ -66,26 +63,13 @@ func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *cholesky, offer
 	return e
 }
 
-// flat returns the rows of p one after another.
-func flat(p *kernel.Points[float64]) []float64 {
-	if p.Stride() == p.Dim() {
-		return p.Data()[:p.Len()*p.Dim()]
-	}
-	out := make([]float64, 0, p.Len()*p.Dim())
-	for i := range p.Len() {
-		out = append(out, p.Row(i)...)
-	}
-	return out
-}
-
 // with returns the embedding with one more inducing point, the only row of x, that has
 // the embedding z and the residual root². It may share memory with e, which must not
 // grow again.
 func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, error) {
-	g := &embedding{
-		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered + 1,
-		kept: append(e.kept, e.offered), l: e.l.bordered(z, root), scale: max(e.scale, e.k.Diag(x, 0)),
-	}
+	g := e.copy()
+	g.kept, g.offered = append(e.kept, e.offered), e.offered+1
+	g.l, g.scale = e.l.bordered(z, root), max(e.scale, e.k.Diag(x, 0))
 	if u, ok := e.vector(x); ok {
 		g.data = append(e.data, u...)
 		g.rows = kernel.NewPoints(e.len()+1, e.dim, g.data)
@@ -98,10 +82,16 @@ func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, 
 
 // fork returns an embedding that can grow independently of e.
 func (e *embedding) fork() *embedding {
+	f := e.copy()
+	f.kept, f.data = slices.Clip(e.kept), slices.Clip(e.data)
+	f.l = &cholesky{n: e.l.n, stride: e.l.stride, data: slices.Clip(e.l.data)}
+	return f
+}
+
+// copy returns e to be changed, with nothing packed.
+func (e *embedding) copy() *embedding {
 	return &embedding{
-		k: e.k, radial: e.radial, dim: e.dim, offered: e.offered, scale: e.scale, rows: e.rows,
-		kept: slices.Clip(e.kept), data: slices.Clip(e.data),
-		l: &cholesky{n: e.l.n, stride: e.l.stride, data: slices.Clip(e.l.data)},
+		k: e.k, radial: e.radial, data: e.data, dim: e.dim, rows: e.rows, kept: e.kept, l: e.l, offered: e.offered, scale: e.scale,
 	}
 }
 
@@ -126,7 +116,9 @@ func (e *embedding) vector(x kernel.Rows) (u []float64, ok bool) {
 // pairwise returns the embedding without its fast path for dense rows, for inputs
 // of another kind than D.
 func (e *embedding) pairwise() *embedding {
-	return &embedding{k: e.k, dim: e.dim, rows: e.rows, kept: e.kept, l: e.l, offered: e.offered, scale: e.scale}
+	g := e.copy()
+	g.radial, g.data = nil, nil
+	return g
 }
 
 // column sets dst to k(x_i, y_j) of one row of x and all rows of y, which may be

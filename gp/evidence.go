@@ -52,7 +52,7 @@ func (g *Exact) evidence(memory *workspace) Evidence {
 		}
 	}
 	for i := range n {
-		e.Noise += w[i*n+i] * g.opts.NoiseVariance / g.obs.count[i]
+		e.Noise += w[i*n+i] * g.opts.NoiseVariance / g.obs.stats[i].observations()
 	}
 	e.Kernel = gramGradient(g.k, g.obs.x, w, g.opts.Workers)
 	return e
@@ -66,15 +66,11 @@ func gramGradient(k kernel.Kernel, x kernel.Rows, w []float64, workers int) []fl
 	if !ok {
 		return nil
 	}
-	size, blocks := pairRows, kernel.SumsLogGrads(t, x, x)
-	if blocks {
-		size = blockRows
-	}
 	n, p := x.Len(), len(t.Parameters())
-	parts := make([]float64, (n+size-1)/size*p)
-	_ = forBlocks(n, size, workers, func(i0, i1 int, s *kernel.Scratch) error {
-		dst := parts[i0/size*p:][:p]
-		done := blocks && addTriangle(dst, t, w, x, i0, i1, s)
+	parts := make([]float64, (n+gradientRows-1)/gradientRows*p)
+	_ = forBlocks(n, gradientRows, workers, func(i0, i1 int, s *kernel.Scratch) error {
+		dst := parts[i0/gradientRows*p:][:p]
+		done := addTriangle(dst, t, w, x, i0, i1, s)
 		for i := i0; i < i1; i++ {
 			t.AddLogGrad(dst, w[i*n+i], x, i, x, i)
 			for j, v := range w[i*n:][:i] {
@@ -107,12 +103,8 @@ func addTriangle(dst []float64, k kernel.Tunable, w []float64, x kernel.Rows, i0
 	return kernel.AddLogGrads(dst, k, block, x.Slice(i0, i1), x.Slice(0, i1), s)
 }
 
-// blockRows and pairRows are the numbers of rows of one task of a gradient, if the kernel sums
-// blocks and if it does not.
-const (
-	blockRows = 128
-	pairRows  = 32
-)
+// gradientRows is the number of rows of one task of a gradient.
+const gradientRows = 32
 
 // LeaveOneOut holds the predictions of every target from all others.
 type LeaveOneOut struct {
@@ -130,7 +122,7 @@ func (g *Exact) LeaveOneOut() LeaveOneOut {
 	out := LeaveOneOut{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		v := 1 / inv[i*n+i]
-		out.Mean[i], out.Variance[i] = g.obs.mean[i]-g.alpha[i]*v, v
+		out.Mean[i], out.Variance[i] = g.obs.stats[i].target(g.opts.NoiseVariance)-g.alpha[i]*v, v
 	}
 	return out
 }

@@ -38,12 +38,9 @@ type Exact struct {
 }
 
 // NewExact returns the posterior of a process with kernel k given data. If data is the
-// zero Data, that is the prior. It costs O(n³).
-//
-// It returns a [*ValueError] for a noise variance, a mean or data outside its domain, a
-// [*ShapeError], or a [*NotPSDError] for a kernel that is not positive semi-definite.
-// For the inputs it returns the errors of k.Check, [*kernel.DimensionError] and
-// [*kernel.NonFiniteError].
+// zero Data, that is the prior. It costs O(n³). Its errors are [*ValueError] and [*ShapeError]
+// for settings and targets, [*NotPSDError] for the kernel, and for the inputs those of k.Check,
+// [*kernel.DimensionError] and [*kernel.NonFiniteError].
 func NewExact(k kernel.Kernel, data Data, opts Options) (*Exact, error) {
 	if k == nil {
 		return nil, errors.New("gp: no kernel")
@@ -76,7 +73,7 @@ func (g *Exact) refactor(w *workspace) error {
 		return err
 	}
 	for i := range n {
-		a[i*n+i] += g.obs.noise(i, g.opts.NoiseVariance)
+		a[i*n+i] += g.obs.stats[i].variance(g.opts.NoiseVariance, 0)
 	}
 	g.chol, g.jitter, err = newCholesky("K + noise", a, n, w)
 	return err
@@ -88,9 +85,9 @@ type workspace struct{ gram, factor, inverse []float64 }
 
 // solve computes the residuals and α. It costs O(n²).
 func (g *Exact) solve() {
-	g.resid = append([]float64(nil), g.obs.mean...)
+	g.resid = make([]float64, g.obs.len())
 	for i := range g.resid {
-		g.resid[i] -= g.opts.Mean
+		g.resid[i] = g.obs.stats[i].target(g.opts.NoiseVariance) - g.opts.Mean
 	}
 	g.alpha = append([]float64(nil), g.resid...)
 	g.chol.solveL(g.alpha)
@@ -102,7 +99,7 @@ func (g *Exact) solve() {
 func (g *Exact) LogDet() float64 {
 	s := g.chol.logDet()
 	for i := range g.obs.len() {
-		s -= math.Log(g.obs.noise(i, g.opts.NoiseVariance))
+		s -= math.Log(g.obs.stats[i].variance(g.opts.NoiseVariance, 0))
 	}
 	return s
 }

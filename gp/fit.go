@@ -89,7 +89,6 @@ type FitResult struct {
 	Shift, Scale  float64
 
 	LogPosterior float64 // log evidence + log prior densities, standardised
-	LogEvidence  float64 // of the standardised targets
 	Best         int     // index of the start that led here
 	Starts       []FitTrace
 }
@@ -142,7 +141,7 @@ func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*Fit
 		}
 		return nil, fmt.Errorf("%w: %w", ErrFit, f.lastErr)
 	}
-	if err := f.finish(best); err != nil {
+	if f.result.Kernel, f.result.NoiseVariance, err = f.at(best); err != nil {
 		return nil, err
 	}
 	return f.result, ctx.Err()
@@ -368,20 +367,4 @@ func (f *fitting) model(k kernel.Kernel, noise float64) (*Exact, error) {
 	}
 	g.solve()
 	return g, nil
-}
-
-// finish fills the result for the best x.
-func (f *fitting) finish(x []float64) error {
-	k, noise, err := f.at(x)
-	if err != nil {
-		return err
-	}
-	g, err := f.model(k, noise)
-	if err != nil {
-		return err
-	}
-	r := f.result
-	r.Kernel, r.NoiseVariance = k, noise
-	r.LogEvidence = g.LogEvidence()
-	return nil
 }

@@ -161,7 +161,7 @@ func TestFitOfDegenerateData(t *testing.T) {
 					t.Errorf("%s, %s: %v", name, kn, err)
 					continue
 				}
-				v := append([]float64{r.NoiseVariance, r.LogPosterior, r.LogEvidence, r.Shift, r.Scale}, r.Starts[r.Best].End...)
+				v := append([]float64{r.NoiseVariance, r.LogPosterior, r.Shift, r.Scale}, r.Starts[r.Best].End...)
 				if !r.Starts[r.Best].Converged && r.Starts[r.Best].Iterations < 60 {
 					t.Errorf("%s, %s: gave up: %+v", name, kn, r.Starts[r.Best])
 				}

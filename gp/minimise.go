@@ -33,9 +33,8 @@ const (
 // minimise is L-BFGS on the box lo ≤ x ≤ hi by projected steps. Coordinates at a limit
 // beyond which the gradient points are held. The others take a quasi-Newton step, which
 // is projected to the box and halved until f falls enough (Bertsekas, Projected Newton
-// methods, 1982, with the memory of Nocedal 1980). Values that are not finite count as
-// too large a step. Two iterations in a row that lower f by less than tolerance, or only
-// by rounding, end it.
+// methods, 1982, with the memory of Nocedal 1980). Two iterations in a row that lower f by less
+// than tolerance, or only by rounding, end it.
 func minimise(ctx context.Context, f objective, x0, lo, hi []float64, maxIterations int, tolerance float64) FitTrace {
 	p := len(x0)
 	r := FitTrace{End: project(append([]float64(nil), x0...), lo, hi)}

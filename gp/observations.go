@@ -74,19 +74,16 @@ func checkTarget(i int, y float64) error {
 	return nil
 }
 
-// observations are points with the statistics of their targets. The targets of point i
-// count as one target ȳ_i with noise ξ²/n_i, which changes neither mean nor variance of
-// the posterior (Carratino 2020, §7.1.2, uses it for min(A, t)).
+// observations are the points of an exact posterior. Equal targets count as one target ȳ_i with
+// noise ξ²/n_i, which changes neither mean nor variance of the posterior (Carratino 2020, §7.1.2,
+// uses it for min(A, t)).
 type observations struct {
-	x       kernel.Rows // u×d, nil when empty
-	count   []float64   // n_i ≥ 1
-	mean    []float64   // ȳ_i
-	scatter []float64   // Σ_j (y_ij − ȳ_i)²
-	extra   []float64   // own noise
+	x     kernel.Rows // u×d, nil when empty
+	stats []stat
 }
 
 // len returns the number of points u.
-func (o *observations) len() int { return len(o.count) }
+func (o *observations) len() int { return len(o.stats) }
 
 // newObservations copies d. With merge, equal inputs are one point, unless a target has noise of
 // its own.
@@ -99,35 +96,15 @@ func newObservations(d Data, merge bool) *observations {
 		}
 		p, found := known[key]
 		if !merges || !found {
-			p, fresh = o.add(d.own(i)), append(fresh, i)
+			p, fresh, o.stats = o.len(), append(fresh, i), append(o.stats, stat{})
 		}
 		if merges {
 			known[key] = p
 		}
-		o.observe(p, y)
+		o.stats[p].add(y, d.own(i))
 	}
 	o.x = d.X.Select(fresh)
 	return o
-}
-
-// add makes a point without targets, except for its input.
-func (o *observations) add(own float64) (point int) {
-	o.count, o.mean = append(o.count, 0), append(o.mean, 0)
-	o.scatter, o.extra = append(o.scatter, 0), append(o.extra, own)
-	return o.len() - 1
-}
-
-// observe adds a target to point i, by Welford's recursion.
-func (o *observations) observe(i int, y float64) {
-	o.count[i]++
-	d := y - o.mean[i]
-	o.mean[i] += d / o.count[i]
-	o.scatter[i] += d * (y - o.mean[i])
-}
-
-// noise returns Λ_i = ξ²/n_i + own noise.
-func (o *observations) noise(i int, noiseVariance float64) float64 {
-	return noiseVariance/o.count[i] + o.extra[i]
 }
 
 // withinEvidence returns the contribution of the repetitions to the log marginal
@@ -136,13 +113,13 @@ func (o *observations) noise(i int, noiseVariance float64) float64 {
 //	log N(y | 0, K + ξ²I) = log N(ȳ | 0, K + diag(ξ²/n_i))
 //	    − ½ Σ_i [(n_i − 1) log 2πξ² + log n_i + Σ_j (y_ij − ȳ_i)²/ξ²].
 func (o *observations) withinEvidence(noiseVariance float64) (value, slope float64) {
-	for i, n := range o.count {
-		if n <= 1 {
+	for _, p := range o.stats {
+		if p.n <= 1 {
 			continue
 		}
-		s := o.scatter[i] / noiseVariance
-		value -= 0.5 * ((n-1)*(log2Pi+math.Log(noiseVariance)) + math.Log(n) + s)
-		slope -= 0.5 * (n - 1 - s)
+		s := p.scatter / noiseVariance
+		value -= 0.5 * ((p.n-1)*(log2Pi+math.Log(noiseVariance)) + math.Log(p.n) + s)
+		slope -= 0.5 * (p.n - 1 - s)
 	}
 	return value, slope
 }

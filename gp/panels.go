@@ -22,19 +22,9 @@ func (c *cholesky) panels() triangle {
 		return *t
 	}
 	t := triangle{n: c.n, padded: blocked.Padded(c.n)}
-	if old := c.outdated.Swap(nil); old != nil {
-		t.data = old.data
-	}
-	t.data = blocked.PackTriangle(t.data, c.matrix())
+	t.data = blocked.PackTriangle(nil, c.matrix())
 	c.packed.Store(&t)
 	return t
-}
-
-// change drops the packed L, because L changes. It keeps the memory for the next one.
-func (c *cholesky) change() {
-	if t := c.packed.Swap(nil); t != nil {
-		c.outdated.Store(t)
-	}
 }
 
 // squares sets dst to ‖column‖² of every column.

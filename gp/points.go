@@ -22,10 +22,11 @@ type points struct {
 
 // stat holds the observations of one point.
 type stat struct {
-	n      float64 // observations without noise of their own
-	mean   float64 // of their targets
-	own    []ownNoise
-	coarse bool
+	n       float64 // observations without noise of their own
+	scatter float64 // Σ (y − mean)² of their targets
+	mean    float64 // of their targets
+	own     []ownNoise
+	coarse  bool
 	// weight and resid are the current W and r̄ in V and b, where W = 1/(v + res) or
 	// 1/v for the variance v of ȳ given the process.
 	weight, resid float64
@@ -44,7 +45,9 @@ func (s *stat) add(y, own float64) {
 		return
 	}
 	s.n++
-	s.mean += (y - s.mean) / s.n
+	d := y - s.mean
+	s.mean += d / s.n
+	s.scatter += d * (y - s.mean)
 }
 
 // variance returns that of ȳ given the process, 1/Σ 1/(ξ² + own), with further pulls

@@ -62,7 +62,7 @@ func (c *cholesky) bordered(row []float64, diagonal float64) *cholesky {
 func (c *cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
 	m, root := c.n, math.Sqrt(omega)
 	ratio = 1
-	c.change()
+	c.packed.Store(nil)
 	var t [4]float64
 	for i := 0; i < m; i += len(t) {
 		n := min(len(t), m-i)

@@ -77,15 +77,12 @@ func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
 // package comment says. Variances are in the units of (6.4). The leverage score of BKB is
 // σ̃²/λ.
 //
-// Observations of equal inputs are one point, weighted by their precisions. So a
-// residual that counts as noise counts once a point for any number of observations. A
-// point can also be pending, which means pulled with its target not known yet. Pending
-// pulls shrink σ̃ as observations do and do not change μ̃. An observation of a pending point
-// resolves it, unless it has noise of its own.
+// Observations of equal inputs are one point, weighted by their precisions. A point can also be
+// pending, which means pulled with its target not known yet. Pending pulls shrink σ̃ as
+// observations do and do not change μ̃. An observation of a pending point resolves it, unless it
+// has noise of its own.
 //
-// Arms (see [Sparse.SetArms]) are inputs whose means and variances are kept up to date.
-// Methods that change the posterior need exclusive access. Several goroutines may read
-// at once. A refused call changes nothing.
+// Methods that change the posterior need exclusive access. Several goroutines may read at once.
 type Sparse struct {
 	k    kernel.Kernel
 	opts SparseOptions
@@ -119,11 +116,10 @@ type Sparse struct {
 // traces are tr V⁻¹ without and with pending pulls.
 type traces struct{ mean, variance float64 }
 
-// NewSparse returns the posterior on the inducing points of dictionary given data,
-// which may be empty. To the bit, it equals [Sparse.Resparsify] of a posterior with the
-// same observations in the same order. It costs O(|D|m² + um²) for u different inputs,
-// and O(nm²) for n observations if the posterior does not grow. Its errors are those of
-// [NewExact]. An empty dictionary is allowed and means the prior.
+// NewSparse returns the posterior on the inducing points of dictionary given data. Both may be
+// empty. To the bit, it equals [Sparse.Resparsify] of a posterior with the same observations in
+// the same order. It costs O(|D|m² + um²) for u different inputs, and O(nm²) for n observations
+// if the posterior does not grow. Its errors are those of [NewExact].
 func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOptions) (*Sparse, error) {
 	if k == nil {
 		return nil, errors.New("gp: no kernel")
@@ -258,7 +254,7 @@ func (s *Sparse) embedAll(x kernel.Rows) error {
 	m := s.emb.len()
 	s.win = window{stride: m, z: z, prior: prior, res: res, omega: make([]float64, len(res)), resid: make([]float64, len(res))}
 	if s.emb.radial != nil {
-		s.win.xs = slices.Clone(flat(x.(*kernel.Points[float64])))
+		s.win.xs = slices.Clone(x.(*kernel.Points[float64]).Data()[:x.Len()*x.Dim()])
 	}
 	return nil
 }

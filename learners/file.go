@@ -169,9 +169,9 @@ func (h *fileHeader) expansion(e *Expansion) error {
 	h.Kind, h.Dim, h.Outputs, h.Link, h.Kernel, h.Rows = "expansion", e.Dim(), e.c, e.link, &spec, e.centers.Len()
 	switch x := e.centers.(type) {
 	case *kernel.Points[float64]:
-		h.Centers, h.Arrays = "dense", []array{newArray("centers", compact(x))}
+		h.Centers, h.Arrays = "dense", []array{newArray("centers", x.Data()[:x.Len()*x.Dim()])}
 	case *kernel.Points[float32]:
-		h.Centers, h.Arrays = "dense", []array{newArray("centers", compact(x))}
+		h.Centers, h.Arrays = "dense", []array{newArray("centers", x.Data()[:x.Len()*x.Dim()])}
 	case *kernel.CSR[float64]:
 		h.Centers, h.Arrays = "sparse", sparseArrays(x)
 	case *kernel.CSR[float32]:
@@ -187,19 +187,6 @@ func (h *fileHeader) linear(l *Linear) {
 	h.Kind, h.Dim, h.Outputs, h.Link = "linear", l.d, l.c, l.link
 	h.Features = l.spec
 	h.Arrays = []array{newArray("weights", l.w)}
-}
-
-// compact returns the elements of x without gaps.
-func compact[T kernel.Float](x *kernel.Points[T]) []T {
-	n, d := x.Len(), x.Dim()
-	if x.Stride() == d {
-		return x.Data()[:n*d]
-	}
-	out := make([]T, 0, n*d)
-	for i := range n {
-		out = append(out, x.Row(i)...)
-	}
-	return out
 }
 
 func sparseArrays[T kernel.Float](x *kernel.CSR[T]) []array {

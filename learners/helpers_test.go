@@ -86,7 +86,6 @@ func models(tb testing.TB, rng *rand.Rand) map[string]struct {
 	}
 	sparse := kernel.Sparse(points[float64](7, 3, rng))
 	sparse32 := kernel.Sparse(points[float32](7, 3, rng))
-	strided := kernel.NewPointsStride(7, 3, 5, normals(35, rng))
 	spec := func(f sketch.Family, features int) *sketch.FeatureSpec {
 		return &sketch.FeatureSpec{Family: f, Kernel: k.Spec(), Dim: 3, Features: features, Seed: 9}
 	}
@@ -106,7 +105,6 @@ func models(tb testing.TB, rng *rand.Rand) map[string]struct {
 			must(learners.NewLinear(spec(sketch.Fourier, 16), 3, normals(32, rng), 2))), x},
 		"dense":      {must(learners.NewExpansion(scaled, points[float64](7, 3, rng), normals(14, rng), 2)), x},
 		"dense32":    {must(learners.NewExpansion(k, points[float32](7, 3, rng), normals(7, rng), 1)), x32},
-		"strided":    {must(learners.NewExpansion(k, strided, normals(7, rng), 1)), x},
 		"sparse":     {must(learners.NewExpansion(k, sparse, normals(21, rng), 3)), kernel.Sparse(x)},
 		"sparse32":   {must(learners.NewExpansion(k, sparse32, normals(7, rng), 1)), kernel.Sparse(x32)},
 		"logistic":   {logistic.WithLink(learners.Logistic), x},

@@ -149,7 +149,7 @@ func mulDense[T kernel.Float](dst []float64, x *kernel.Points[T], w []float64, c
 	const most = 128 // rows of a copy
 	d, n := x.Dim(), x.Len()
 	if data, ok := any(x.Data()).([]float64); ok {
-		mulBlock(dst, blocked.Matrix[float64]{Rows: n, Cols: d, Stride: x.Stride(), Data: data}, w, c)
+		mulBlock(dst, blocked.Matrix[float64]{Rows: n, Cols: d, Stride: d, Data: data}, w, c)
 		return
 	}
 	data := make([]float64, min(n, most)*d)

@@ -76,7 +76,7 @@ func (m *dense) finish(w wave, factor float64) *dense {
 			y[j*d+c] = m.wt[c*m.rows+j/copies] * unit
 		}
 	}
-	m.columns = panel.Pack[float64](f, panel.Rows[float64]{Data: y, N: m.Features(), D: d, Stride: d})
+	m.columns = panel.Pack[float64](f, panel.Rows[float64]{Data: y, N: m.Features(), D: d})
 	m.blocks.New = func() any { return panel.NewBlock(m.columns, m.columns.Height()) }
 	return m
 }
@@ -106,7 +106,7 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 // evaluate computes features in panels and writes them out. For products see
 // [FeatureOperator].
 func evaluate[T kernel.Float](m *dense, dst []float64, x *kernel.Points[T]) {
-	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim(), Stride: x.Stride()}
+	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim()}
 	block := m.blocks.Get().(*panel.Block[float64])
 	defer m.blocks.Put(block)
 	height, width := m.columns.Height(), m.Features()

@@ -53,7 +53,7 @@ func (p *panelProducts) multiply(x kernel.Rows, i0, i1, c int, forward bool, t [
 }
 
 func panelRows[T kernel.Float](x *kernel.Points[T]) panel.Rows[T] {
-	return panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim(), Stride: x.Stride()}
+	return panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim()}
 }
 
 func inPanels[T kernel.Float](p *panelProducts, x panel.Rows[T], i0, i1, c int, forward bool, t []float64, f func(row int, t []float64), part []float64) {

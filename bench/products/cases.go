@@ -329,8 +329,8 @@ func features64(n, m, d, workers int) comparison {
 // after the other.
 func features32(n, m, d int) comparison {
 	type T = float32
-	x := panel.Rows[T]{Data: normals[T](n * d), N: n, D: d, Stride: d}
-	y := panel.Rows[T]{Data: normals[T](m * d), N: m, D: d, Stride: d}
+	x := panel.Rows[T]{Data: normals[T](n * d), N: n, D: d}
+	y := panel.Rows[T]{Data: normals[T](m * d), N: m, D: d}
 	phi := panel.Pack[T](panel.Function{Statistic: simd.Dot, Func: simd.CosTurns, Phase: normals[float64](m)}, y)
 	v, w, t := normals[float64](m), make([]float64, m), make([]float64, phi.Height())
 	var packed panel.Vectors[T]

@@ -15,9 +15,8 @@ var (
 
 // Base is a built-in kernel that is not made of others. It is k(x, y) = φ(s(x, y)) for
 // a statistic s of pairs, with the length scales inside s and the remaining parameters
-// inside φ. Its constructors (NewGaussian, NewLaplace, …) take either one length scale
-// for all coordinates or one per coordinate (automatic relevance determination), all
-// positive, in the units of the inputs.
+// inside φ. Its constructors (NewGaussian, NewLaplace, …) take one length scale for all
+// coordinates or one each, in the units of the inputs.
 type Base struct {
 	name   string
 	scales []float64 // ℓ, or nil if the kernel has none

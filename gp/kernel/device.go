@@ -41,7 +41,7 @@ func deviceProblem(p *panelPrepared, opts Options, precision Precision, x Rows) 
 		return problem, false
 	}
 	shift := make([]float64, p.y.D)
-	problem = gpu.Problem{Function: g, Single: single, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.Stride:] })}
+	problem = gpu.Problem{Function: g, Single: single, Y: deviceRows(p.y.N, p.y.D, shift, scale, func(i int) []float64 { return p.y.Data[i*p.y.D:] })}
 	switch x := x.(type) {
 	case *Points[float64]:
 		problem.X = deviceRows(x.n, x.d, shift, scale, x.Row)
@@ -63,7 +63,7 @@ func deviceProblem(p *panelPrepared, opts Options, precision Precision, x Rows) 
 func centre(y panel.Rows[float64]) []float64 {
 	mean := make([]float64, y.D)
 	for i := range y.N {
-		for c, v := range y.Data[i*y.Stride:][:y.D] {
+		for c, v := range y.Data[i*y.D:][:y.D] {
 			mean[c] += (v - mean[c]) / float64(i+1)
 		}
 	}

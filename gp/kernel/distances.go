@@ -5,13 +5,11 @@ import "github.com/bkbtuner/bkb/internal/simd/panel"
 // Distances says how an [Operator] computes r² = Σ_c (x_c − y_c)²/ℓ_c² of dense rows. It
 // changes only the rounding, and the time by a quarter to a half.
 //
-// Direct differences lose nothing to cancellation. Equal inputs are at distance 0
-// exactly, and k(x, x) = κ². Expanded, r² = |x|² + |y|² − 2x·y for inputs that are
-// moved to the mean of the centres and divided by ℓ. Results below 0 count as 0. Let R
+// Direct differences lose nothing to cancellation. Expanded, r² = |x|² + |y|² − 2x·y for inputs
+// that are moved to the mean of the centres and divided by ℓ. Results below 0 count as 0. Let R
 // be the largest distance of an input from that mean in length scales, and u = 2⁻⁵³, or
 // 2⁻²⁴ for Float32. Then the error of r² is, to first order, at most 6(d + 8)·u·R², and the
-// relative error of k that times the largest −d log k/dr², which is at most 3/2
-// (TestExpandedError).
+// relative error of k at most 3/2 of that (TestExpandedError).
 //
 // Kernels with an infinite slope at r² = 0, of other distances or of inner products, compound
 // kernels and sparse rows always have direct differences.

@@ -1,12 +1,9 @@
-// Package kernel has covariance functions and products with kernel matrices.
-//
-// Every learner, sampler and posterior of this module evaluates kernels through it, so
-// that its speed is the speed of all of them.
+// Package kernel has covariance functions and products with kernel matrices. Every learner,
+// sampler and posterior of this module evaluates kernels through it.
 //
 // # Data
 //
-// Inputs are [Rows]. They are dense [Points] (float32 or float64, row-major n×d with a
-// stride), sparse [CSR], or a [List] of any type. A [Source] is rows that can be read
+// Inputs are [Rows]. They are dense [Points] (float32 or float64, row-major n×d), sparse [CSR], or a [List] of any type. A [Source] is rows that can be read
 // from the start as often as needed, in blocks. Vectors, results and sums are float64, unless
 // an operator has another [Precision].
 //
@@ -26,21 +23,16 @@
 //	NewArcCosine           order 1, the kernel of random ReLU features
 //	NewHamming             exp(−Σ_c [x_c ≠ y_c]/ℓ_c), for categories
 //	NewOverlap             share of equal coordinates
+//	NewMixed               Matérn-5/2 of numbers times Hamming of categories
 //	NewSum, NewProduct, NewScaled
 //	Pairwise               any function of any two inputs
 //
-// The Euclidean distance is in Matérn-½, the ℓ1 distance in Laplace. The source is
-// Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.
-//
-// Kernels can have optional interfaces beyond single pairs. These are gradients with
-// respect to the logarithms of the hyper-parameters ([Tunable]) and to an input
-// ([Radial]), and faster blocks ([Preparer]). [New] builds a kernel from its [Spec].
+// The source is Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.
+// [New] builds a kernel from its [Spec].
 //
 // # Products
 //
-// An [Operator] is K = K(X, C) without storing K. Apply is K·v, ApplyT is Kᵀ·u, and
-// Gram is Kᵀ(K·v + u) with one evaluation of K. It streams over X in blocks of a fixed
-// size.
+// An [Operator] is K = K(X, C) without storing K. It streams over X in blocks of a fixed size.
 //
 //	X ── tasks of ≥ 256 rows, in order ──► workers: tile of K (≤ 256 KiB, in L2)
 //	                                              t = tile·v (+ u)
@@ -49,21 +41,16 @@
 //
 // A product costs n·M evaluations, and O(n·M·(d + c)) operations for c right-hand
 // sides. Memory is O(workers·M·c). [Matrix], [Gramian] and [Diagonal] are for matrices
-// small enough to hold. Dense rows of the built-in kernels, also scaled, go through the
-// vector panels of internal/simd/panel, others through their own evaluation, a block at a
-// time.
+// small enough to hold.
 //
 // # Invariants
 //
 //   - On the CPU, no bit of a product depends on the number of workers, on whether X is
 //     resident or streamed, or on earlier computations.
-//   - Distances are sums of direct differences. They are exactly 0 for equal inputs
-//     and have no cancellation. Products of an Operator with inputs near their mean
-//     are an exception, see [Distances]. Eval, Diag, blocks and products agree up
-//     to rounding, and a Gramian is exactly symmetric.
+//   - Eval, Diag, blocks and products agree up to rounding, and a Gramian is exactly
+//     symmetric. For the rounding of distances see [Distances].
 //   - Bad data (NaN, wrong dimension, a source that ends early) give a typed error
-//     with the place. A panic means that the caller broke a precondition and names
-//     it.
+//     with the place. A panic names the precondition that the caller broke.
 //   - Kernels, rows and prepared centres do not change once in use and are safe for
 //     concurrent reading. The choice of devices is the only global state.
 package kernel

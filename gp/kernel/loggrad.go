@@ -2,15 +2,15 @@ package kernel
 
 import (
 	"github.com/bkbtuner/bkb/internal/blocked"
-	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 // AddLogGrads adds Σ_ij w_ij ∂k(x_i, y_j)/∂log θ over all rows of x and y to dst, which has
 // length p. w is n×m, row-major. It is the sum of [Tunable].AddLogGrad up to rounding the
 // squares of inputs, in length scales and from the mean of y.
 //
-// It fills two n×m matrices and multiplies one by y. If [SumsLogGrads] is false or numbers
-// overflow, it returns false and has done nothing.
+// It fills two n×m matrices and multiplies one by y. It returns false and has done nothing if
+// numbers overflow, or if k is not a Gaussian or Matérn [Base], also [Scaled], or the rows are not
+// dense float64.
 func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) bool {
 	b, ok := k.(blockTunable)
 	if ok {
@@ -19,29 +19,10 @@ func AddLogGrads(dst []float64, k Tunable, w []float64, x, y Rows, s *Scratch) b
 	return ok
 }
 
-// SumsLogGrads tells whether [AddLogGrads] works for k. It does for a Gaussian or Matérn
-// [Base], also [Scaled], with dense float64 rows.
-func SumsLogGrads(k Tunable, x, y Rows) bool {
-	b, ok := k.(blockTunable)
-	return ok && b.sumsLogGrads(x, y)
-}
-
 // blockTunable is a Tunable with a faster sum over a block of pairs, for some of its parameters.
 type blockTunable interface {
-	sumsLogGrads(x, y Rows) bool
 	// addLogGrads is AddLogGrads with weights f·w. It also returns Σ_ij f·w_ij k(x_i, y_j).
 	addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool)
-}
-
-func (k *Scaled) sumsLogGrads(x, y Rows) bool {
-	inner, ok := k.k.(blockTunable)
-	return ok && inner.sumsLogGrads(x, y)
-}
-
-func (k *Base) sumsLogGrads(x, y Rows) bool {
-	_, dense := x.(*Points[float64])
-	_, packed := y.(*Points[float64])
-	return dense && packed && k.phi.slopeKernel != nil
 }
 
 func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
@@ -61,10 +42,11 @@ func (k *Scaled) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s
 //
 // of which the gradient is the product with ℓ_c⁻².
 func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *Scratch) (sum float64, ok bool) {
-	if !k.sumsLogGrads(x, y) {
+	a, dense := x.(*Points[float64])
+	b, packed := y.(*Points[float64])
+	if !dense || !packed || k.phi.slopeKernel == nil {
 		return 0, false
 	}
-	a, b := x.(*Points[float64]), y.(*Points[float64])
 	other, factor, err := k.phi.slopeKernel(k)
 	if err != nil {
 		return 0, false // length scales at the limits of numbers
@@ -92,7 +74,7 @@ func (k *Base) addLogGrads(dst []float64, f float64, w []float64, x, y Rows, s *
 	}
 	// The last column of v is 1, so that of the product has the sums of rows.
 	u, v, product := s.Floats(n*d), s.Floats(m*(d+1)), s.Floats(n*(d+1))
-	mean := centre(panel.Rows[float64]{Data: b.data, N: m, D: d, Stride: b.stride})
+	mean := centre(b.packed())
 	for i := range n {
 		for c, z := range a.Row(i) {
 			u[i*d+c] = z - mean[c]

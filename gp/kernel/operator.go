@@ -30,13 +30,11 @@ type Options struct {
 // Memory beside X and C is O(workers·(M·c + tile)), kept between calls.
 //
 // If the program has devices (docs/gpu.md), large products of dense resident rows run on
-// them, and differ in rounding from those of the CPU. If a device fails, the product and all
-// later ones run on the CPU.
+// them, and differ in rounding. If a device fails, the CPU takes over.
 //
-// The errors of a product are ctx.Err(), [ErrClosed], [ErrExited], [*ShapeError] and
-// [*SourceError], and those of k.Check for a streamed block. For X, v, u and the
-// product itself there is a [*NonFiniteError] of the first bad block. A panic of the
-// kernel, or of a function of the caller, reaches the caller.
+// The errors of a product are ctx.Err(), [ErrClosed], [ErrExited], [*ShapeError],
+// [*SourceError], those of k.Check for a streamed block, and [*NonFiniteError] for X, v, u and
+// the product itself. A panic of the kernel, or of a function of the caller, reaches the caller.
 type Operator struct {
 	kernel   Kernel
 	src      Source
@@ -45,7 +43,7 @@ type Operator struct {
 	n, m     int
 	workers  int
 
-	panels    panels // or nil
+	panels    *panels // or nil
 	precision Precision
 	tileRows  int // rows of K at a time
 	taskRows  int // rows that a worker takes at a time, a multiple of tileRows
@@ -98,7 +96,7 @@ func NewOperator(k Kernel, src Source, centers Rows, opts Options) (*Operator, e
 		o.panels, o.precision = newPanels(p, opts)
 		o.gpu = onDevice(p, opts, o.precision, o.resident)
 		o.prepared = p.other // for rows that are not dense
-		o.tileRows = o.panels.height()
+		o.tileRows = o.panels.height
 		o.taskRows = (taskRows + o.tileRows - 1) / o.tileRows * o.tileRows
 	}
 	return o, nil

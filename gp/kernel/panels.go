@@ -76,9 +76,9 @@ func (p *panelPrepared) Fill(dst []float64, ld int, x Rows, i0, i1 int, s *Scrat
 func evaluate[T Float](b *panel.Block[T], x Rows, i0, i1 int, v *panel.Vectors[T], t []float64) bool {
 	switch x := x.(type) {
 	case *Points[float64]:
-		panel.Evaluate(b, panel.Rows[float64]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, v, t)
+		panel.Evaluate(b, x.packed(), i0, i1, v, t)
 	case *Points[float32]:
-		panel.Evaluate(b, panel.Rows[float32]{Data: x.data, N: x.n, D: x.d, Stride: x.stride}, i0, i1, v, t)
+		panel.Evaluate(b, x.packed(), i0, i1, v, t)
 	default:
 		return false
 	}
@@ -86,66 +86,46 @@ func evaluate[T Float](b *panel.Block[T], x Rows, i0, i1 int, v *panel.Vectors[T
 }
 
 // panels are the centres of an operator in panels of one type of number.
-type panels interface {
-	// height returns the number of rows of K at a time.
-	height() int
-	// set packs v, M×c, for products from the right.
-	set(v []float64, c int)
-	// newTile returns the memory of one worker.
-	newTile() panelTile
+type panels struct {
+	height  int                      // rows of K at a time
+	set     func(v []float64, c int) // packs v, M×c, for products from the right
+	newTile func() *panelTile        // the memory of one worker
 }
 
 // panelTile is a block of rows of K, and the sum Kᵀt of one task.
-type panelTile interface {
-	// begin starts a task with c right-hand sides.
-	begin(c int)
+type panelTile struct {
+	begin func(c int) // a task with c right-hand sides
 	// evaluate sets the block to rows of x, and t = K·v if t is not nil. It
 	// returns false if the rows are not dense.
-	evaluate(x Rows, i0, i1 int, t []float64) bool
-	// addTransposed adds Kᵀt to the sum.
-	addTransposed(t []float64)
-	// addTo adds the sum to w, M×c.
-	addTo(w []float64)
+	evaluate      func(x Rows, i0, i1 int, t []float64) bool
+	addTransposed func(t []float64) // adds Kᵀt to the sum
+	addTo         func(w []float64) // adds the sum to w, M×c
 }
 
 // newPanels returns p with the options applied, and its precision.
-func newPanels(p *panelPrepared, opts Options) (panels, Precision) {
+func newPanels(p *panelPrepared, opts Options) (*panels, Precision) {
 	if opts.Precision == Float32 && p.f.Statistic != simd.Mismatches {
-		return packPanels[float32](p, p.expand(opts.Distances, reach32)), Float32
+		return packPanels[float32](p.expand(opts.Distances, reach32), p.y), Float32
 	}
-	return packPanels[float64](p, p.expand(opts.Distances, reach64)), Float64
+	return packPanels[float64](p.expand(opts.Distances, reach64), p.y), Float64
 }
 
-func packPanels[T Float](p *panelPrepared, f panel.Function) panels {
-	return &panelsOf[T]{columns: panel.Pack[T](f, p.y)}
-}
-
-type panelsOf[T Float] struct {
-	columns *panel.Columns[T]
-	v       panel.Vectors[T]
-}
-
-func (p *panelsOf[T]) height() int            { return p.columns.Height() }
-func (p *panelsOf[T]) set(v []float64, c int) { p.v.Set(p.columns, v, c) }
-
-func (p *panelsOf[T]) newTile() panelTile {
-	return &panelTileOf[T]{panels: p, block: panel.NewBlock(p.columns, p.height())}
-}
-
-type panelTileOf[T Float] struct {
-	panels *panelsOf[T]
-	block  *panel.Block[T]
-	sum    panel.Sum[T]
-}
-
-func (t *panelTileOf[T]) begin(c int) { t.sum.Reset(t.panels.columns, c) }
-
-func (t *panelTileOf[T]) evaluate(x Rows, i0, i1 int, kv []float64) bool {
-	if kv == nil {
-		return evaluate(t.block, x, i0, i1, nil, nil)
+func packPanels[T Float](f panel.Function, y panel.Rows[float64]) *panels {
+	columns, v := panel.Pack[T](f, y), new(panel.Vectors[T])
+	p := &panels{height: columns.Height(), set: func(w []float64, c int) { v.Set(columns, w, c) }}
+	p.newTile = func() *panelTile {
+		block, sum := panel.NewBlock(columns, p.height), new(panel.Sum[T])
+		return &panelTile{
+			begin: func(c int) { sum.Reset(columns, c) },
+			evaluate: func(x Rows, i0, i1 int, t []float64) bool {
+				if t == nil {
+					return evaluate(block, x, i0, i1, nil, nil)
+				}
+				return evaluate(block, x, i0, i1, v, t)
+			},
+			addTransposed: func(t []float64) { block.AddTransposed(sum, t) },
+			addTo:         sum.AddTo,
+		}
 	}
-	return evaluate(t.block, x, i0, i1, &t.panels.v, kv)
+	return p
 }
-
-func (t *panelTileOf[T]) addTransposed(u []float64) { t.block.AddTransposed(&t.sum, u) }
-func (t *panelTileOf[T]) addTo(w []float64)         { t.sum.AddTo(w) }

@@ -39,12 +39,9 @@ type request struct {
 	f                 func(row int, t []float64)
 }
 
-// pass is one pass over X.
-//
-// The rows are divided into tasks of op.taskRows, which are handed out in order. Inside
-// a task all sums run in row order. The partial sums of the tasks are added to the
-// accumulator strictly in the order of the tasks. So the result does not depend on
-// which worker computes which task. Only a few partial sums wait for their turn.
+// pass is one pass over X, in tasks of op.taskRows rows. Inside a task all sums run in row
+// order, and the partial sums of the tasks are added in the order of the tasks. So the result
+// does not depend on which worker computes which task.
 type pass struct {
 	request
 	op     *Operator
@@ -69,7 +66,7 @@ type worker struct {
 	part    []float64 // M×c partial sum of Kᵀ·t
 	block   Rows      // block of a streamed source, to be read into again
 	scratch Scratch
-	panels  panelTile // if the operator has panels
+	panels  *panelTile // if the operator has panels
 }
 
 // run makes the pass with as many workers as there are tasks for.

@@ -3,6 +3,8 @@ package kernel
 import (
 	"fmt"
 	"math"
+
+	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
 var (
@@ -10,40 +12,25 @@ var (
 	_ numeric = (*Points[float32])(nil)
 )
 
-// Points is a dense n×d matrix of inputs, one per row, in row-major order. Row i is
-// data[i·stride : i·stride+d]. Elements between d and stride are never read.
+// Points is a dense n×d matrix of inputs, one per row, in row-major order.
 type Points[T Float] struct {
-	n, d, stride int
-	data         []T
+	n, d int
+	data []T
 }
 
-// NewPoints returns the n×d points stored without gaps in data, which is not copied. A
-// nil data means new, zeroed memory. It panics if n or d is negative or data is shorter
-// than n·d.
+// NewPoints returns the n×d points stored in data, which is not copied. A nil data means
+// new, zeroed memory. It panics if n or d is negative or data is shorter than n·d.
 func NewPoints[T Float](n, d int, data []T) *Points[T] {
-	return NewPointsStride(n, d, d, data)
-}
-
-// NewPointsStride is NewPoints for rows that start stride ≥ d elements apart.
-// The last row may end without its gap.
-func NewPointsStride[T Float](n, d, stride int, data []T) *Points[T] {
-	if n < 0 || d < 0 || stride < d {
-		panic(fmt.Sprintf("kernel: precondition: points of %d×%d with stride %d", n, d, stride))
-	}
-	need := 0
-	if n > 0 {
-		need = (n-1)*stride + d
-	}
-	if n > 1 && stride > 0 && (n-1) > (math.MaxInt-d)/stride {
-		panic(fmt.Sprintf("kernel: precondition: points of %d×%d with stride %d are more than there can be", n, d, stride))
+	if n < 0 || d < 0 || d > 0 && n > math.MaxInt/d {
+		panic(fmt.Sprintf("kernel: precondition: points of %d×%d", n, d))
 	}
 	if data == nil {
-		data = make([]T, need)
+		data = make([]T, n*d)
 	}
-	if len(data) < need {
-		panic(fmt.Sprintf("kernel: precondition: %d elements for points of %d×%d with stride %d", len(data), n, d, stride))
+	if len(data) < n*d {
+		panic(fmt.Sprintf("kernel: precondition: %d elements for points of %d×%d", len(data), n, d))
 	}
-	return &Points[T]{n: n, d: d, stride: stride, data: data}
+	return &Points[T]{n: n, d: d, data: data}
 }
 
 // ConvertPoints returns a copy of p with elements of type U and no gaps.
@@ -64,18 +51,20 @@ func (p *Points[T]) Len() int { return p.n }
 // Dim returns d.
 func (p *Points[T]) Dim() int { return p.d }
 
-// Stride returns the distance between the starts of two rows, in elements.
-func (p *Points[T]) Stride() int { return p.stride }
-
-// Data returns the memory behind the points, in which row i starts at i·Stride.
+// Data returns the memory behind the points, in which row i starts at i·d.
 func (p *Points[T]) Data() []T { return p.data }
+
+// packed returns the points for package panel.
+func (p *Points[T]) packed() panel.Rows[T] {
+	return panel.Rows[T]{Data: p.data, N: p.n, D: p.d}
+}
 
 // Row returns row i as a view of length d.
 func (p *Points[T]) Row(i int) []T {
 	if uint(i) >= uint(p.n) {
 		panic((&IndexError{Index: i, Len: p.n}).Error())
 	}
-	o := i * p.stride
+	o := i * p.d
 	return p.data[o : o+p.d : o+p.d]
 }
 
@@ -84,10 +73,7 @@ func (p *Points[T]) Slice(i, j int) Rows {
 	if i < 0 || j < i || j > p.n {
 		panic(fmt.Sprintf("kernel: precondition: slice [%d:%d] of %d rows", i, j, p.n))
 	}
-	if i == j {
-		return &Points[T]{d: p.d, stride: p.stride}
-	}
-	return &Points[T]{n: j - i, d: p.d, stride: p.stride, data: p.data[i*p.stride : (j-1)*p.stride+p.d]}
+	return &Points[T]{n: j - i, d: p.d, data: p.data[i*p.d : j*p.d : j*p.d]}
 }
 
 // Select returns a copy of the chosen rows.
@@ -112,20 +98,12 @@ func (p *Points[T]) Concat(rest ...Rows) (Rows, error) {
 		}
 		n += q.n
 	}
-	out := NewPoints[T](n, p.d, nil)
-	at := p.copyTo(out, 0)
+	out := append(make([]T, 0, n*p.d), p.data[:p.n*p.d]...)
 	for _, r := range rest {
-		at = r.(*Points[T]).copyTo(out, at)
+		q := r.(*Points[T])
+		out = append(out, q.data[:q.n*q.d]...)
 	}
-	return out, nil
-}
-
-// copyTo copies p to the rows of out from row at, and returns the row after.
-func (p *Points[T]) copyTo(out *Points[T], at int) int {
-	for i := range p.n {
-		copy(out.Row(at+i), p.Row(i))
-	}
-	return at + p.n
+	return NewPoints(n, p.d, out), nil
 }
 
 func (p *Points[T]) row(i int) vector { return denseVector(p.Row(i)) }

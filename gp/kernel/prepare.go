@@ -79,7 +79,7 @@ func (k *Base) Prepare(y Rows) Prepared {
 		v.scatter(p.packed[j*p.d : (j+1)*p.d])
 	}
 	if f, unit, ok := k.function(p.d); ok {
-		return newPanelPrepared(p, f, unit, panel.Rows[float64]{Data: p.packed, N: p.m, D: p.d, Stride: p.d})
+		return newPanelPrepared(p, f, unit, panel.Rows[float64]{Data: p.packed, N: p.m, D: p.d})
 	}
 	return p
 }

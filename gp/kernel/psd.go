@@ -7,11 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// CheckPSD tests the promises of a caller's own kernel on the sample x, of at most a
-// few hundred rows. The kernel must be symmetric to the bit, and K(X, X) must have no
-// eigenvalue below −1e-10·Σ|k(x, x)|. It returns nil, an [*AsymmetryError], a
-// [*NotPSDError], or an error of [Matrix]. A nil error is not a proof, because other
-// rows may still fail. It costs n² evaluations and O(n³) operations.
+// CheckPSD tests a caller's own kernel on the sample x, of at most a few hundred rows. The
+// kernel must be symmetric to the bit, and K(X, X) must have no eigenvalue below
+// −1e-10·Σ|k(x, x)|. It returns an [*AsymmetryError], a [*NotPSDError], or an error of [Matrix].
+// It costs n² evaluations and O(n³) operations.
 func CheckPSD(k Kernel, x Rows) error {
 	if err := checkPair(k, x, x); err != nil {
 		return err

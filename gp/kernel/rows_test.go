@@ -170,10 +170,6 @@ func TestNewCSRRefuses(t *testing.T) {
 }
 
 func TestCheckFinite(t *testing.T) {
-	p := kernel.NewPointsStride(2, 1, 2, []float64{1, math.NaN(), 2})
-	if err := kernel.CheckFinite("x", p); err != nil {
-		t.Errorf("the gap between rows was read: %v", err)
-	}
 	csr, err := kernel.NewCSR(2, 9, []int{0, 1, 2}, []int32{4, 7}, []float32{1, float32(math.Inf(1))})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +188,6 @@ func TestPreconditionsPanic(t *testing.T) {
 	for name, f := range map[string]func(){
 		"short data":      func() { kernel.NewPoints(3, 2, make([]float64, 5)) },
 		"negative n":      func() { kernel.NewPoints[float64](-1, 2, nil) },
-		"stride below d":  func() { kernel.NewPointsStride[float64](1, 2, 1, nil) },
 		"row too large":   func() { p.Row(3) },
 		"slice too large": func() { p.Slice(1, 4) },
 		"select negative": func() { p.Select([]int{-1}) },

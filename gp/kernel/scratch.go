@@ -50,7 +50,7 @@ func (s *Scratch) points(n, d int) *Points[float64] {
 	}
 	p := s.dense[s.top.points]
 	s.top.points++
-	p.n, p.d, p.stride = n, d, d
+	p.n, p.d = n, d
 	simd.Sized(&p.data, n*d)
 	return p
 }

@@ -14,11 +14,8 @@ const (
 )
 
 // statistic is the number of a pair of which a [Base] kernel is a function. It has one weight
-// for all coordinates or one for each.
-//
-// Distances are sums of direct differences, not ‖x‖² + ‖y‖² − 2xᵀy. They lose nothing
-// to cancellation, are exactly 0 for equal inputs and never negative. An [Operator] may
-// compute them the other way, see [Distances].
+// for all coordinates or one for each. Distances are sums of direct differences, exactly 0 for
+// equal inputs and never negative. An [Operator] may compute them the other way, see [Distances].
 type statistic struct {
 	kind    statisticKind
 	weights []float64

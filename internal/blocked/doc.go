@@ -1,8 +1,6 @@
 // Package blocked is dense linear algebra on row-major matrices of float32 or float64. It
-// has products, triangular solutions, and Cholesky factors, with and without pivoting. It
-// is built on the micro-kernels of package simd.
-//
-// # Algorithms
+// has products, triangular solutions, and Cholesky factors, with and without pivoting, on the
+// micro-kernels of package simd.
 //
 // Operands are copied into the panels of package simd. Each block stays in one level of the
 // caches, and every product of blocks consists of full tiles:
@@ -18,21 +16,15 @@
 //	Symm         blocks of 192 on the diagonal, Gemm for the others
 //	Gemv         nothing is packed: 6 rows at a time, as they lie
 //
-// Nearly all operations are those of the micro-kernel. There are 2n³ for Gemm, n³ for Syrk,
-// n²m for m right-hand sides, n³/3 for Cholesky, and about n³/2 for Inverse and SyrkLower each.
-//
 // # Invariants
 //
-//   - The number of workers, 1 or more, changes no bit of any result. Each element
-//     is computed by one goroutine, in an order of summation that only the sizes of
-//     the matrices determine.
+//   - The number of workers, 1 or more, changes no bit of any result.
 //   - Only documented elements are written. Elements between rows (Stride > Cols)
 //     and the other triangle stay unchanged.
 //   - In the steady state, with one worker, nothing is allocated, except n numbers
-//     by PivotedCholesky. More workers cost a goroutine each. Packing memory, up to
-//     about 3 MiB a goroutine, is kept in a sync.Pool.
-//   - Shapes that do not match are a programming mistake and panic. Matrices
-//     without a Cholesky factor are reported.
+//     by PivotedCholesky. Packing memory, up to about 3 MiB a goroutine, is kept in a
+//     sync.Pool.
+//   - Shapes that do not match panic. Matrices without a Cholesky factor are reported.
 //   - NaN and Inf propagate as in arithmetic. With beta = 0, c is not read.
 //
 // The algorithms are those of Goto and van de Geijn, Anatomy of high-performance matrix

@@ -6,12 +6,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Triangle is a lower triangular matrix for many solutions. The triangles on its diagonal
-// stay packed, because packing takes most of the time when there are few right-hand sides.
-// The solutions are those of [SolveLower], to the bit. Each of the two directions takes
-// about 320n/2 elements after its first use.
-//
-// It may be used by several goroutines at once.
+// Triangle is a lower triangular matrix for many solutions, those of [SolveLower], to the bit.
+// The triangles on its diagonal stay packed, in about 320n/2 elements for each direction. Several
+// goroutines may use it at once.
 type Triangle[T Float] struct {
 	l         Matrix[T]
 	plain     packedTriangles[T]

@@ -61,7 +61,7 @@ func checkRows(rows []int, n int, repeats bool) error {
 
 // ReusePoints returns n×d points, in the memory of reuse if that is large enough.
 func ReusePoints[T kernel.Float](n, d int, reuse kernel.Rows) *kernel.Points[T] {
-	if p, ok := reuse.(*kernel.Points[T]); ok && p.Stride() == d && cap(p.Data()) >= n*d {
+	if p, ok := reuse.(*kernel.Points[T]); ok && cap(p.Data()) >= n*d {
 		return kernel.NewPoints(n, d, p.Data()[:n*d])
 	}
 	return kernel.NewPoints[T](n, d, nil)

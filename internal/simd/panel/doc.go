@@ -12,27 +12,18 @@
 //	6 rows    │         │         │
 //	          └─────────┴─────────┴────    then, with K in L2: w += Kᵀg(t)
 //
-// The height of a block ([Columns.Height]) makes K fill half of L2. If simd.Kernels.Blocks
-// has the function, one call does the three steps for a piece of all rows in registers. The
-// caller shares the rows of X among workers. For products with kernels this is kernel.Operator.
-//
 // # Precision
 //
 // Inputs are float32 or float64, vectors float64. The panels are of type T. With T = float32 a
 // tile, the sums of 128 columns in a lane of a register, and those over the rows of one block
 // are float32. All longer sums are float64, so that the error of a product relative to |K||v|
 // is about 1e-7 for any n and M. Inputs of distances are centred on the mean of the columns
-// first. Where K has to be more accurate than 1e-6, as in factorisations, T is float64.
-//
-// Equal inputs have distance 0 exactly, unless Function.Expand prefers speed.
-// Function.Reach restricts that to inputs where little is lost. A row beyond it, and a tile
-// with a column beyond it, take direct differences from columns that are packed a second
-// time.
+// first.
 //
 // # Invariants
 //
-//   - The results of a row depend only on this row and the columns, not on the rows
-//     beside it. Sums over rows run in their order.
+//   - The results of a row depend only on this row and the columns. Sums over rows run in
+//     their order.
 //   - No allocation in the steady state.
 //   - Inputs are finite. A NaN or Inf reaches at least all results of its row.
 //   - Shapes that do not match panic.

@@ -148,17 +148,16 @@ func parameters[T Float](f *Function) *simd.Params[T] {
 	return p
 }
 
-// Rows is an n×d matrix of inputs, with row i at Data[i·Stride:].
+// Rows is an n×d matrix of inputs, with row i at Data[i·D:].
 type Rows[S Float] struct {
-	Data   []S
-	N, D   int
-	Stride int
+	Data []S
+	N, D int
 }
 
-func (r Rows[S]) row(i int) []S { return r.Data[i*r.Stride:][:r.D] }
+func (r Rows[S]) row(i int) []S { return r.Data[i*r.D:][:r.D] }
 
 func (r Rows[S]) check() {
-	if r.N < 0 || r.D < 0 || r.Stride < r.D || r.N > 0 && len(r.Data) < (r.N-1)*r.Stride+r.D {
-		panic("panel: precondition: rows are too short, or their stride is")
+	if r.N < 0 || r.D < 0 || len(r.Data) < r.N*r.D {
+		panic("panel: precondition: rows are too short")
 	}
 }

@@ -19,7 +19,7 @@ func normals[T Float](rng *rand.Rand, n int) []T {
 
 // dense returns n×d random rows, with a gap after each row.
 func dense[S Float](rng *rand.Rand, n, d int) Rows[S] {
-	return Rows[S]{Data: normals[S](rng, n*(d+3)), N: n, D: d, Stride: d + 3}
+	return Rows[S]{Data: normals[S](rng, n*d), N: n, D: d}
 }
 
 // example is a function with its formula.
