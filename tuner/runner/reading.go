@@ -19,8 +19,8 @@ import (
 
 // reading collects the values in the output of a command. It is safe for concurrent use.
 type reading struct {
-	objectives []study.Objective
-	limited    []string // metrics that need not be finite
+	wanted     []string // names of the objectives, then of the metrics with limits
+	objectives int      // of them
 
 	mu         sync.Mutex
 	result     []study.Metric // of lines without a step
@@ -35,7 +35,12 @@ type reading struct {
 }
 
 func newReading(objectives []study.Objective, limited ...string) *reading {
-	return &reading{objectives: objectives, limited: limited, fresh: make(chan struct{}, 1)}
+	r := &reading{objectives: len(objectives), fresh: make(chan struct{}, 1)}
+	for _, o := range objectives {
+		r.wanted = append(r.wanted, o.Name)
+	}
+	r.wanted = append(r.wanted, limited...)
+	return r
 }
 
 // said is the content of one line of output.
@@ -103,8 +108,8 @@ func (r *reading) one(text string) {
 			r.seen = append(r.seen, m.Name)
 		}
 	}
-	switch objective := func(m study.Metric) bool { return r.objective(m.Name) >= 0 }; {
-	case !slices.ContainsFunc(s.metrics, objective):
+	switch {
+	case !slices.ContainsFunc(s.metrics, func(m study.Metric) bool { return r.isObjective(m.Name) }):
 		return
 	case !s.hasStep:
 		r.result = r.update(r.result, s.metrics)
@@ -112,7 +117,7 @@ func (r *reading) one(text string) {
 	}
 	s.metrics = r.update(nil, s.metrics)
 	r.lastStep = s.metrics
-	finite := slices.DeleteFunc(means(s.metrics), func(v study.NamedValue) bool { return v.Value-v.Value != 0 && r.objective(v.Name) < 0 })
+	finite := slices.DeleteFunc(means(s.metrics), func(v study.NamedValue) bool { return v.Value-v.Value != 0 && !r.isObjective(v.Name) })
 	if len(r.reports) < study.MaxReports {
 		r.reports = append(r.reports, study.Report{Step: s.step, Values: finite})
 		select {
@@ -122,17 +127,8 @@ func (r *reading) one(text string) {
 	}
 }
 
-func (r *reading) objective(name string) int {
-	return slices.IndexFunc(r.objectives, func(o study.Objective) bool { return o.Name == name })
-}
-
-// wanted returns the names of the objectives, then those of the limited metrics.
-func (r *reading) wanted() []string {
-	var names []string
-	for _, o := range r.objectives {
-		names = append(names, o.Name)
-	}
-	return append(names, r.limited...)
+func (r *reading) isObjective(name string) bool {
+	return slices.Contains(r.wanted[:r.objectives], name)
 }
 
 // firstMissing returns the first name that no metric has, or "".
@@ -148,15 +144,12 @@ func firstMissing(metrics []study.Metric, names []string) string {
 // spelling is the name of the objective or limited metric that looks the same but has other
 // code points, such as é in two of them, else the name itself.
 func (r *reading) spelling(name string) string {
-	wanted := r.wanted()
-	if slices.Contains(wanted, name) {
+	if slices.Contains(r.wanted, name) {
 		return name
 	}
 	composed := norm.NFC.String(name)
-	for _, w := range wanted {
-		if norm.NFC.String(w) == composed {
-			return w
-		}
+	if i := slices.IndexFunc(r.wanted, func(w string) bool { return norm.NFC.String(w) == composed }); i >= 0 {
+		return r.wanted[i]
 	}
 	return name
 }
@@ -166,7 +159,7 @@ func (r *reading) tellable(m study.Metric) bool {
 	if m.Name == "" || len(m.Name) > study.MaxNameBytes || message(m.Name) != m.Name || strings.ContainsAny(m.Name, "\n\t") || len(m.Values) > study.MaxReplicates {
 		return false
 	}
-	return r.objective(m.Name) >= 0 || slices.Contains(r.limited, m.Name) || !slices.ContainsFunc(m.Values, func(x float64) bool { return x-x != 0 })
+	return slices.Contains(r.wanted, m.Name) || !slices.ContainsFunc(m.Values, func(x float64) bool { return x-x != 0 })
 }
 
 // update replaces metrics by those of the same name. Wanted ones are never cut off.
@@ -179,8 +172,7 @@ func (r *reading) update(have, set []study.Metric) []study.Metric {
 		}
 	}
 	if len(have) > study.MaxMetrics {
-		wanted := r.wanted()
-		other := func(m study.Metric) int { return -min(slices.Index(wanted, m.Name), 0) }
+		other := func(m study.Metric) int { return -min(slices.Index(r.wanted, m.Name), 0) }
 		slices.SortStableFunc(have, func(a, b study.Metric) int { return cmp.Compare(other(a), other(b)) })
 		have = have[:study.MaxMetrics]
 	}
@@ -211,24 +203,19 @@ func (r *reading) outcome() (metrics []study.Metric, infeasible *string, missing
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	metrics = r.update(slices.Clone(r.lastStep), r.result)
-	return metrics, r.infeasible, firstMissing(metrics, r.wanted()[:len(r.objectives)])
+	return metrics, r.infeasible, firstMissing(metrics, r.wanted[:r.objectives])
 }
 
-// names returns the names of up to 8 metrics that the command reported, as text.
-func (r *reading) names() string {
+// heard returns the names of up to 8 metrics that the command reported, as text, and how to
+// write the last line that names a wanted metric and was not read, or "".
+func (r *reading) heard() (names, advice string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	names = strings.Join(r.seen[:min(len(r.seen), 8)], ", ")
 	if len(r.seen) > 8 {
-		return strings.Join(r.seen[:8], ", ") + ", …"
+		names += ", …"
 	}
-	return strings.Join(r.seen, ", ")
-}
-
-// howTo is how to write the last line that names a wanted metric and was not read, or empty.
-func (r *reading) howTo() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.advice
+	return names, r.advice
 }
 
 // maxMeant is the most bytes of a line in which a value is looked for.
@@ -240,7 +227,7 @@ func (r *reading) advise(text string, had []study.Metric) string {
 	if text = strings.TrimSpace(text); len(text) > maxMeant {
 		return ""
 	}
-	for _, name := range r.wanted() {
+	for _, name := range r.wanted {
 		if firstMissing(had, []string{name}) == "" {
 			continue
 		}
@@ -381,10 +368,10 @@ func (r *reading) parse(text string) said {
 		return parseObject([]byte(text))
 	}
 	var s said
-	words, wanted := strings.Fields(plusMinus.ReplaceAllString(text, "$1±$2")), r.wanted()
+	words := strings.Fields(plusMinus.ReplaceAllString(text, "$1±$2"))
 	for i, word := range words {
 		name, value, ok := strings.Cut(strings.TrimRight(word, ",;"), "=")
-		if !ok || !isName(name) && r.objective(name) < 0 {
+		if !ok || !isName(name) && !r.isObjective(name) {
 			continue
 		}
 		if name == wordStep {
@@ -394,7 +381,7 @@ func (r *reading) parse(text string) said {
 		if i+1 < len(words) && spaced.MatchString(word+" "+words[i+1]) {
 			continue
 		}
-		if strings.HasSuffix(word, value) && slices.Contains(wanted, r.spelling(name)) && unitBehind.MatchString(" "+strings.Join(words[i+1:min(i+3, len(words))], " ")) {
+		if strings.HasSuffix(word, value) && slices.Contains(r.wanted, r.spelling(name)) && unitBehind.MatchString(" "+strings.Join(words[i+1:min(i+3, len(words))], " ")) {
 			continue
 		}
 		if m, err := metric.Parse([]string{name + "=" + value}, ""); err == nil {

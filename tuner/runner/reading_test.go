@@ -249,7 +249,7 @@ func TestAdvice(t *testing.T) {
 		r := newReading([]study.Objective{{Name: "other"}, {Name: "F1 score"}, {Name: "score"}}, "limited")
 		r.line(text)
 		r.line("epoch 7 done")
-		if got := r.howTo(); got != want {
+		if _, got := r.heard(); got != want {
 			t.Errorf("%q: %s\nwant %s", text, got, want)
 		}
 	}

@@ -199,10 +199,11 @@ func (r *run) outcome(t study.Trial, job *job, reading *reading) (o study.Outcom
 	if isName(missing) {
 		text += ", or JSON"
 	}
-	if names := reading.names(); names != "" {
+	names, advice := reading.heard()
+	if names != "" {
 		text += "; it reported " + names
 	}
-	if advice := reading.howTo(); advice != "" {
+	if advice != "" {
 		text += "; " + advice
 	}
 	if !failed { // the missing metric has a limit, which the trial breaks

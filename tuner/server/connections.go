@@ -37,7 +37,6 @@ type connections struct {
 
 	mu  sync.Mutex
 	all map[*connection]struct{}
-	of  map[string]*count // by address, "" for all
 }
 
 // count is how many connections there are.
@@ -47,7 +46,7 @@ type count struct {
 }
 
 func newConnections(l Limits, gauge prometheus.Gauge, refuse func(limit, peer, caller string)) *connections {
-	return &connections{limits: l, refuse: refuse, gauge: gauge, all: make(map[*connection]struct{}), of: make(map[string]*count)}
+	return &connections{limits: l, refuse: refuse, gauge: gauge, all: make(map[*connection]struct{})}
 }
 
 // limitedListener accepts the connections that the limits allow.
@@ -118,7 +117,7 @@ func (s *connections) admit(raw net.Conn) *connection {
 	c.used.Store(time.Now().UnixNano())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, all, here := s.limits, s.countOf(""), s.countOf(c.host)
+	l, all, here := s.limits, s.count(""), s.count(c.host)
 	if c.host != "" && over(here.strangers, l.MaxStrangersPerAddress) {
 		s.displaceStranger("strangers-per-address", c.host)
 	}
@@ -130,42 +129,28 @@ func (s *connections) admit(raw net.Conn) *connection {
 		return nil
 	}
 	s.all[c] = struct{}{}
-	s.add(c, count{total: 1, strangers: 1})
+	s.gauge.Set(float64(len(s.all)))
 	return c
 }
 
 // over reports whether one more than n exceeds most. A negative most means no limit.
 func over(n, most int) bool { return most >= 0 && n >= most }
 
-// countOf returns the connections of an address, or of all if host is empty. The lock is
-// held, as for all that follow.
-func (s *connections) countOf(host string) count {
-	if n := s.of[host]; n != nil {
-		return *n
-	}
-	return count{}
-}
-
-// add changes the counts by those of one connection.
-func (s *connections) add(c *connection, d count) {
-	hosts := []string{"", c.host}
-	if c.host == "" {
-		hosts = hosts[:1]
-	}
-	for _, host := range hosts {
-		n := s.of[host]
-		if n == nil {
-			n = new(count)
-			s.of[host] = n
+// count counts the connections of an address, or all if host is empty. The lock is held, as for
+// all that follow. It takes as long as finding one to displace.
+func (s *connections) count(host string) (n count) {
+	for c := range s.all {
+		if host != "" && c.host != host {
+			continue
 		}
-		n.total += d.total
-		n.strangers += d.strangers
-		n.workers += d.workers
-		if n.total == 0 {
-			delete(s.of, host)
+		n.total++
+		if !c.known.Load() {
+			n.strangers++
+		} else if c.holder != "" {
+			n.workers++
 		}
 	}
-	s.gauge.Set(float64(s.countOf("").total))
+	return n
 }
 
 // displaceStranger closes a stranger, and one of host unless host is empty. It returns
@@ -240,14 +225,7 @@ func (s *connections) drop(c *connection) {
 	}
 	c.gone = true
 	delete(s.all, c)
-	less := count{total: -1}
-	switch {
-	case !c.known.Load():
-		less.strangers = -1
-	case c.holder != "":
-		less.workers = -1
-	}
-	s.add(c, less)
+	s.gauge.Set(float64(len(s.all)))
 }
 
 // reap closes idle strangers until ctx ends.
@@ -288,14 +266,12 @@ func (s *connections) used(ctx context.Context, id identity) {
 		return
 	}
 	c.known.Store(true)
-	s.add(c, count{strangers: -1})
 	admin := id.scope.Role == RoleAdmin || id.scope.Role == RolePeer || id.forwarded
 	if !admin {
 		c.holder = id.name
-		s.add(c, count{workers: 1})
 	}
 	fits := func(limit, host string, most int) bool {
-		n := s.countOf(host)
+		n := s.count(host)
 		if over(n.workers-1, Scope{}.share(most)) || over(n.total-n.strangers, most) && n.total > 1 { // a place is left for strangers
 			return s.displaceIdle(limit, host, c)
 		}

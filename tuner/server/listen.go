@@ -141,9 +141,6 @@ func Listen(o Options, further ...string) (out *Opened, err error) {
 		return nil, err
 	}
 	defer s.stop()
-	if _, err := s.metricsAddress(); err != nil {
-		return nil, err
-	}
 	out = new(Opened)
 	defer func() {
 		if err != nil {
@@ -151,6 +148,9 @@ func Listen(o Options, further ...string) (out *Opened, err error) {
 			out = nil
 		}
 	}()
+	if err := s.openRest(out); err != nil {
+		return out, err
+	}
 	if out.Listener, err = s.Listen(); err != nil {
 		return out, err
 	}
@@ -161,7 +161,7 @@ func Listen(o Options, further ...string) (out *Opened, err error) {
 		}
 		out.Further = append(out.Further, l)
 	}
-	return out, s.openRest(out)
+	return out, nil
 }
 
 // openRest opens the audit file, and listens on the address of the metrics.

@@ -174,31 +174,22 @@ func ThisMachine(host string) bool {
 
 // listenMetrics listens on the metrics address. It returns nil if there is none.
 func (s *Server) listenMetrics() (net.Listener, error) {
-	a, err := s.metricsAddress()
-	if err != nil || a == (address{}) {
-		return nil, err
+	where := s.options.MetricsAddress
+	if where == "" {
+		return nil, nil
 	}
-	l, err := a.listen()
+	a, err := parseAddress(where)
+	if err == nil && a.remote && !s.options.MetricsAllowRemote {
+		return nil, optionError("refusing to serve metrics on %s, because other machines can reach it; listen on 127.0.0.1, or allow it with MetricsAllowRemote", where)
+	}
+	var l net.Listener
+	if err == nil {
+		l, err = a.listen()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	return l, nil
-}
-
-// metricsAddress is the address of the metrics, and empty if there is none.
-func (s *Server) metricsAddress() (address, error) {
-	where := s.options.MetricsAddress
-	if where == "" {
-		return address{}, nil
-	}
-	a, err := parseAddress(where)
-	if err != nil {
-		return address{}, fmt.Errorf("metrics: %w", err)
-	}
-	if a.remote && !s.options.MetricsAllowRemote {
-		return address{}, optionError("refusing to serve metrics on %s, because other machines can reach it; listen on 127.0.0.1, or allow it with MetricsAllowRemote", where)
-	}
-	return a, nil
 }
 
 // ServiceMetrics are metrics of an engine and its store. Give the engine the Observer,

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -129,36 +130,35 @@ nodes have. Placeholders of the command are those of tuner run.`,
 	return cmd
 }
 
+// slurmText is the text of an array job.
+var slurmText = template.Must(template.New("slurm").Funcs(template.FuncMap{"join": strings.Join}).Parse(`#!/bin/sh
+#SBATCH --job-name=tuner-{{.study}}
+#SBATCH --array=1-{{.parallel}}
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=tuner-{{.study}}-%a.log
+#SBATCH --signal=B:TERM@60
+{{with .gpus}}#SBATCH --gpus={{.}}
+{{end}}{{with .cpus}}#SBATCH --cpus-per-task={{.}}
+{{end}}{{with .memory}}#SBATCH --mem={{.}}
+{{end}}{{with .limit}}#SBATCH --time={{.}}
+{{end}}{{range .options}}#SBATCH {{.}}
+{{end}}{{join .words " "}}
+`))
+
 func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
-	options := []string{
-		"--job-name=tuner-" + s.study,
-		fmt.Sprintf("--array=1-%d", s.parallel),
-		"--requeue",
-		"--open-mode=append",
-		"--output=" + "tuner-" + s.study + "-%a.log",
-		"--signal=B:TERM@60",
-	}
-	if s.gpus > 0 {
-		options = append(options, fmt.Sprintf("--gpus=%d", s.gpus))
-	}
-	if s.cpus > 0 {
-		options = append(options, fmt.Sprintf("--cpus-per-task=%d", s.cpus))
-	}
-	if s.memory != "" {
-		options = append(options, "--mem="+s.memory)
-	}
+	limit := ""
 	switch {
 	case s.limit < 0:
 		return "", cli.Usagef("--time %s: must be above 0, such as 12h", s.limit)
 	case s.limit > 0:
 		seconds := int((s.limit + time.Second - 1) / time.Second)
-		options = append(options, fmt.Sprintf("--time=%d-%02d:%02d:%02d", seconds/86400, seconds/3600%24, seconds/60%60, seconds%60))
+		limit = fmt.Sprintf("%d-%02d:%02d:%02d", seconds/86400, seconds/3600%24, seconds/60%60, seconds%60)
 	}
 	for _, o := range s.options {
 		if !strings.HasPrefix(o, "-") || strings.ContainsAny(o, "\n\r") {
 			return "", cli.Usagef("--option %q: must be one option of sbatch, such as --partition=gpu", o)
 		}
-		options = append(options, o)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -175,11 +175,8 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	if g.Insecure {
 		words = append(words, "--insecure")
 	}
-	logs := s.logDir
-	if logs == "" {
-		logs = s.study + ".logs"
-	}
-	if logs, err = filepath.Abs(logs); err != nil {
+	logs, err := filepath.Abs(cmp.Or(s.logDir, s.study+".logs"))
+	if err != nil {
 		return "", err
 	}
 	// The folder gives a task that starts again the name of its first start.
@@ -188,12 +185,10 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 		words = append(words, cli.ShellQuote(arg))
 	}
 	var b strings.Builder
-	b.WriteString("#!/bin/sh\n")
-	for _, o := range options {
-		b.WriteString("#SBATCH " + o + "\n")
-	}
-	b.WriteString(strings.Join(words, " ") + "\n")
-	return b.String(), nil
+	err = slurmText.Execute(&b, map[string]any{
+		"study": s.study, "parallel": s.parallel, "gpus": s.gpus, "cpus": s.cpus, "memory": s.memory, "limit": limit, "options": s.options, "words": words,
+	})
+	return b.String(), err
 }
 
 type kubernetesFlags struct {
