@@ -37,17 +37,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // the API for what belongs there, so the same document is right for all of them.
 var pagePaths = []string{"/{$}", "/new", "/workers", "/compare", "/studies/{study}", "/studies/{study}/trials/{number}"}
 
-// asset is a file of the page.
-type asset struct {
-	data      []byte
-	kind, tag string
-}
-
-// page is the set of files, and the document that names them.
+// page is the document of the page, which names its files.
 type page struct {
 	root     string // below which the files are, with the hash of all of them
-	files    map[string]asset
-	index    asset
+	index    []byte
 	requests *prometheus.CounterVec // by route and status
 }
 
@@ -63,37 +56,23 @@ func (p *page) register(r prometheus.Registerer, sessions *sessions) error {
 // newPage reads the embedded files. All have one path that changes when any of them does,
 // so browsers can keep them for ever and modules can import each other by plain names.
 func newPage(connection string) (*page, error) {
-	p := &page{files: make(map[string]asset)}
 	all := sha256.New()
 	err := fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := static.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		a := newAsset(name, data)
-		fmt.Fprintln(all, name, a.tag)
-		p.files[strings.TrimPrefix(name, "static/")] = a
-		return nil
+		fmt.Fprintf(all, "%s %d\n%s", name, len(data), data)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	p.root = "/static/" + hex.EncodeToString(all.Sum(nil)[:8]) + "/"
-	index, ok := p.files["index.html"]
-	if !ok {
-		return nil, fmt.Errorf("the page has no index.html: %w", fs.ErrNotExist)
-	}
-	delete(p.files, "index.html")
-	p.index = newAsset("index.html", []byte(strings.NewReplacer("/static/", p.root, "{{connection}}", html.EscapeString(connection)).Replace(string(index.data))))
-	return p, nil
+	index, missing := static.ReadFile("static/index.html")
+	root := "/static/" + hex.EncodeToString(all.Sum(nil)[:8]) + "/"
+	text := strings.NewReplacer("/static/", root, "{{connection}}", html.EscapeString(connection)).Replace(string(index))
+	return &page{root: root, index: []byte(text)}, errors.Join(err, missing)
 }
 
-// newAsset is a file with its type, and with a tag that changes with its contents.
-func newAsset(name string, data []byte) asset {
-	sum := sha256.Sum256(data)
+// serveFile answers with a file, or 304 if the browser has it.
+func serveFile(w http.ResponseWriter, r *http.Request, name string, data []byte, keep string) {
 	kind := mime.TypeByExtension(path.Ext(name))
 	switch path.Ext(name) { // the same on each machine
 	case ".js":
@@ -103,15 +82,10 @@ func newAsset(name string, data []byte) asset {
 	case ".sum", ".txt":
 		kind = "text/plain; charset=utf-8"
 	}
-	return asset{data, kind, `"` + hex.EncodeToString(sum[:16]) + `"`}
-}
-
-// serve answers with the file, or 304 if the browser has it.
-func (a asset) serve(w http.ResponseWriter, r *http.Request, keep string) {
-	w.Header().Set("Content-Type", a.kind)
-	w.Header().Set("ETag", a.tag)
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(data)))
 	w.Header().Set("Cache-Control", keep)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.data))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 // routes adds the page and its private API to a mux. The API may change in any version.
@@ -124,16 +98,17 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 	}
 	for _, path := range pagePaths {
 		handle("GET "+path, strings.TrimSuffix(path, "{$}"), compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			p.index.serve(w, r, "no-cache")
+			serveFile(w, r, "index.html", p.index, "no-cache")
 		})))
 	}
 	handle("GET "+p.root+"{file...}", "/static/{file}", compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, ok := p.files[r.PathValue("file")]
-		if !ok {
+		name := r.PathValue("file")
+		data, err := static.ReadFile("static/" + name)
+		if err != nil || name == "index.html" {
 			f.noPath(w, r)
 			return
 		}
-		a.serve(w, r, "public, max-age=31536000, immutable")
+		serveFile(w, r, name, data, "public, max-age=31536000, immutable")
 	})))
 	for pattern, h := range map[string]http.HandlerFunc{
 		"POST /api/login":                  f.login,
@@ -151,11 +126,11 @@ func (p *page) routes(f *Face, mux *http.ServeMux, compressed func(http.Handler)
 
 // listMethods lists what a new study can be made with. Each known caller may read it.
 func (f *Face) listMethods(w http.ResponseWriter, r *http.Request) {
-	if _, err := f.pipe.Admit(r.Context(), callerOf(r), pb.Tuner_GetCaller_FullMethodName); err != nil {
-		f.fail(w, r, err)
-		return
+	_, err := f.pipe.Admit(r.Context(), callerOf(r), pb.Tuner_GetCaller_FullMethodName)
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(f.components)
 	}
-	data, err := json.Marshal(f.components)
 	if err != nil {
 		f.fail(w, r, err)
 		return
