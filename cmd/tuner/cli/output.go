@@ -134,34 +134,39 @@ func (s *ListSink) End() error {
 	return err
 }
 
-// AllTrials yields the trials that match, page by page, so that no more than a
-// page is in memory. An error is yielded last.
-func AllTrials(ctx context.Context, svc tuner.Service, name string, f tuner.Filter) iter.Seq2[study.Trial, error] {
-	return func(yield func(study.Trial, error) bool) {
-		left := f.Limit
-		for {
-			f.Limit = min(left, tuner.MaxPage)
-			trials, more, err := svc.Trials(ctx, name, f)
+// paged yields what next returns page by page, so that no more than a page is in memory. An
+// error is yielded last.
+func paged[T any](next func() (page []T, more bool, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for more := true; more; {
+			var page []T
+			var err error
+			page, more, err = next()
+			for _, v := range page {
+				if !yield(v, nil) {
+					return
+				}
+			}
 			if err != nil {
-				yield(study.Trial{}, err)
-				return
-			}
-			for _, t := range trials {
-				if !yield(t, nil) {
-					return
-				}
-				f.First = t.Number + 1
-			}
-			if left > 0 {
-				if left -= len(trials); left == 0 {
-					return
-				}
-			}
-			if !more {
+				yield(*new(T), err)
 				return
 			}
 		}
 	}
+}
+
+// AllTrials yields the trials that match, once.
+func AllTrials(ctx context.Context, svc tuner.Service, name string, f tuner.Filter) iter.Seq2[study.Trial, error] {
+	left, limited := f.Limit, f.Limit > 0
+	return paged(func() ([]study.Trial, bool, error) {
+		f.Limit = min(left, tuner.MaxPage)
+		trials, more, err := svc.Trials(ctx, name, f)
+		if n := len(trials); n > 0 {
+			f.First = trials[n-1].Number + 1
+		}
+		left = max(left-len(trials), 0)
+		return trials, more && (left > 0 || !limited), err
+	})
 }
 
 // AllReports returns the reports of a trial, read page by page.
@@ -178,27 +183,16 @@ func AllReports(ctx context.Context, svc tuner.Service, name string, trial int) 
 	return all, nil
 }
 
-// AllStudies yields the studies, page by page.
+// AllStudies yields the studies, once.
 func AllStudies(ctx context.Context, svc tuner.Service) iter.Seq2[tuner.Study, error] {
-	return func(yield func(tuner.Study, error) bool) {
-		after := ""
-		for {
-			studies, more, err := svc.Studies(ctx, after, 0)
-			if err != nil {
-				yield(tuner.Study{}, err)
-				return
-			}
-			for _, s := range studies {
-				if !yield(s, nil) {
-					return
-				}
-				after = s.Name
-			}
-			if !more {
-				return
-			}
+	after := ""
+	return paged(func() ([]tuner.Study, bool, error) {
+		studies, more, err := svc.Studies(ctx, after, 0)
+		if n := len(studies); n > 0 {
+			after = studies[n-1].Name
 		}
-	}
+		return studies, more, err
+	})
 }
 
 // WriteList writes records as JSON or YAML, or as the rows of a table.

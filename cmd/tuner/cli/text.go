@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -65,6 +67,22 @@ func ProgramName() string {
 		return "go run ./cmd/tuner"
 	}
 	return "tuner"
+}
+
+// ReadFile reads at most some bytes of a file, or of stdin for -.
+func ReadFile(cmd *cobra.Command, path string, most int64) ([]byte, error) {
+	in := cmd.InOrStdin()
+	if path != "-" {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, Exit(ExitNotFound, fmt.Errorf("there is no file %s", path))
+		} else if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	return io.ReadAll(io.LimitReader(in, most))
 }
 
 func IsDir(path string) bool {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -49,7 +47,10 @@ outcome are left out, unless --enqueue is given.`,
 		Example: "  tuner import digits old.csv\n  tuner import digits optuna.json --dry-run",
 		Args:    cli.Exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := readAll(cmd, args[1])
+			data, err := cli.ReadFile(cmd, args[1], maxImport+1)
+			if err == nil && len(data) > maxImport {
+				err = fmt.Errorf("%s is larger than 1 GiB; split it", args[1])
+			}
 			if err == nil {
 				err = refuseStorage(args[1], data)
 			}
@@ -80,25 +81,6 @@ outcome are left out, unless --enqueue is given.`,
 	cmd.Flags().BoolVar(&i.dryRun, "dry-run", false, "check of the file only")
 	cmd.Flags().BoolVar(&i.enqueue, "enqueue", false, "queue for trials without an outcome, which are left out otherwise")
 	return cmd
-}
-
-func readAll(cmd *cobra.Command, path string) ([]byte, error) {
-	in := cmd.InOrStdin()
-	if path != "-" {
-		file, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no file %s", path))
-		} else if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxImport+1))
-	if err == nil && len(data) > maxImport {
-		err = fmt.Errorf("%s is larger than 1 GiB; split it", path)
-	}
-	return data, err
 }
 
 type importing struct {

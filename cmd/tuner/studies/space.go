@@ -2,12 +2,9 @@ package studies
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -115,7 +112,7 @@ var spaceWriters = map[string]func(*space.Space) ([]byte, error){
 // readSpace reads a space from a file, - for stdin, and notes its format and advice. It
 // also returns the form and the text of the file.
 func readSpace(g *cli.Globals, cmd *cobra.Command, path string) (*space.Space, space.Form, []byte, error) {
-	text, err := readFile(cmd, path)
+	text, err := cli.ReadFile(cmd, path, space.MaxFileBytes+1) // one byte more is enough for Parse to refuse it
 	if err != nil {
 		return nil, 0, nil, err
 	}
@@ -134,22 +131,6 @@ func readSpace(g *cli.Globals, cmd *cobra.Command, path string) (*space.Space, s
 		g.Note(cmd, "%s: %s", path, w)
 	}
 	return sp, form, text, nil
-}
-
-func readFile(cmd *cobra.Command, path string) ([]byte, error) {
-	in := cmd.InOrStdin()
-	if path != "-" {
-		file, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no file %s", path))
-		} else if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	// One byte beyond the limit is enough for Parse to refuse it.
-	return io.ReadAll(io.LimitReader(in, space.MaxFileBytes+1))
 }
 
 func printSpace(out io.Writer, sp *space.Space) error {
