@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -67,7 +66,7 @@ parameters:
 		}
 	}
 	r := start(t, s, server.Options{}, loopback)
-	command := exec.CommandContext(t.Context(), "go", "run", "../../cmd/tuner", "trials", "s", "-f", "csv", "--server", r.grpc)
+	command := shell(t, r, t.TempDir(), "tuner trials s -f csv")
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
@@ -194,7 +193,7 @@ parameters:
 			t.Fatal(err)
 		}
 	}
-	command = exec.CommandContext(t.Context(), "go", "run", "../../cmd/tuner", "trials", "j", "-f", "json", "--server", r.grpc)
+	command = shell(t, r, t.TempDir(), "tuner trials j -f json")
 	command.Stderr = os.Stderr
 	if out, err = command.Output(); err != nil {
 		t.Fatal(err)

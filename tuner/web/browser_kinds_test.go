@@ -366,8 +366,9 @@ func TestBrowserCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "tuner"), "../../cmd/tuner").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "python"), []byte("#!/bin/sh\necho loss=0.25\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -375,7 +376,7 @@ func TestBrowserCopies(t *testing.T) {
 	run := func(line string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "sh", "-c", line)
-		command.Dir, command.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TUNER_DB=none.db", "TUNER_SERVER=", "TUNER_STORE=")
+		command.Dir, command.Env = dir, append(os.Environ(), "PATH="+dir+":"+bin+":"+os.Getenv("PATH"), "TUNER_DB=none.db", "TUNER_SERVER=", "TUNER_STORE=")
 		out, err := command.Output()
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
