@@ -21,38 +21,39 @@ func (t *Engine) Watch(ctx context.Context, name string, from tuner.From) iter.S
 	return func(yield func(tuner.Event, error) bool) {
 		w := from
 		for {
-			n, err := t.news(ctx, name, &w)
-			if err == nil && n.view == nil {
-				select {
-				case <-n.advanced:
-					continue
-				case <-ctx.Done():
-					err = ctx.Err()
-				}
-			}
+			more, err := t.watch(ctx, name, &w, yield)
 			if err != nil {
 				yield(tuner.Event{}, err)
-				return
 			}
-			more, err := func() (bool, error) {
-				batch, leave, err := t.batch(ctx, n, w.After)
-				defer leave() // also after a panic of the caller
-				for _, h := range batch {
-					if !w.Yield(yield, h, nil) {
-						return false, nil
-					}
-				}
-				return true, err
-			}()
-			if !more {
-				return
-			}
-			if err != nil {
-				yield(tuner.Event{}, err)
+			if err != nil || !more {
 				return
 			}
 		}
 	}
+}
+
+// watch yields some events, or waits for the next. more is false when the caller wants no more.
+func (t *Engine) watch(ctx context.Context, name string, w *tuner.From, yield func(tuner.Event, error) bool) (more bool, err error) {
+	n, err := t.news(ctx, name, w)
+	if err != nil {
+		return false, err
+	}
+	if n.view == nil {
+		select {
+		case <-n.advanced:
+			return true, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	batch, leave, err := t.batch(ctx, n, w.After)
+	defer leave() // also after a panic of the caller
+	for _, h := range batch {
+		if !w.Yield(yield, h, nil) {
+			return false, nil
+		}
+	}
+	return true, err
 }
 
 const (
@@ -195,58 +196,58 @@ func (n *notices) take(w *studyWatch) []string {
 // WatchStudies implements [tuner.Service]. It does not keep a study in memory.
 func (t *Engine) WatchStudies(ctx context.Context) iter.Seq2[tuner.StudyNews, error] {
 	return func(yield func(tuner.StudyNews, error) bool) {
-		w := t.notices.enter() // before the list, so that no change is missed
-		defer t.notices.leave(w)
-		known := make(map[string]store.Info)
-		rescan, stop := t.rescan()
-		defer stop()
-		after, more := "", true
-		for more {
-			var news tuner.StudyNews
-			var err error
-			news.Studies, more, err = t.Studies(ctx, after, 0)
-			if err != nil {
-				yield(tuner.StudyNews{}, err)
-				return
-			}
-			for _, s := range news.Studies {
-				known[s.Name], after = store.Info{ID: s.ID, Name: s.Name, Head: s.Position}, s.Name
-			}
-			news.Listed = !more
-			if !yield(news, nil) {
-				return
-			}
+		if err := t.watchStudies(ctx, func(news tuner.StudyNews) bool { return yield(news, nil) }); err != nil {
+			yield(tuner.StudyNews{}, err)
 		}
-		for {
-			var names []string
-			select {
-			case <-w.wake:
-				names = t.notices.take(w)
-			case <-rescan:
-				var err error
-				if names, err = t.moved(ctx, known); err != nil {
-					yield(tuner.StudyNews{}, err)
-					return
-				}
-			case <-ctx.Done():
-				yield(tuner.StudyNews{}, ctx.Err())
-				return
-			case <-t.ctx.Done():
-				yield(tuner.StudyNews{}, store.ErrClosed)
-				return
-			}
-			news, err := t.changes(ctx, names, known)
-			if err != nil {
-				yield(tuner.StudyNews{}, err)
-				return
-			}
-			if len(news.Studies)+len(news.Deleted) > 0 && !yield(news, nil) {
-				return
-			}
-			select {
-			case <-time.After(newsPause): // changes in the meantime come together
-			case <-ctx.Done():
-			}
+	}
+}
+
+// watchStudies yields news until the caller wants no more.
+func (t *Engine) watchStudies(ctx context.Context, yield func(tuner.StudyNews) bool) error {
+	w := t.notices.enter() // before the list, so that no change is missed
+	defer t.notices.leave(w)
+	known := make(map[string]store.Info)
+	rescan, stop := t.rescan()
+	defer stop()
+	for after, more := "", true; more; {
+		var news tuner.StudyNews
+		var err error
+		if news.Studies, more, err = t.Studies(ctx, after, 0); err != nil {
+			return err
+		}
+		for _, s := range news.Studies {
+			known[s.Name], after = store.Info{ID: s.ID, Name: s.Name, Head: s.Position}, s.Name
+		}
+		if news.Listed = !more; !yield(news) {
+			return nil
+		}
+	}
+	for {
+		var names []string
+		var err error
+		select {
+		case <-w.wake:
+			names = t.notices.take(w)
+		case <-rescan:
+			names, err = t.moved(ctx, known)
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-t.ctx.Done():
+			err = store.ErrClosed
+		}
+		if err != nil {
+			return err
+		}
+		news, err := t.changes(ctx, names, known)
+		if err != nil {
+			return err
+		}
+		if len(news.Studies)+len(news.Deleted) > 0 && !yield(news) {
+			return nil
+		}
+		select {
+		case <-time.After(newsPause): // changes in the meantime come together
+		case <-ctx.Done():
 		}
 	}
 }
