@@ -2,18 +2,16 @@ package bandit
 
 import (
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// base is the common part of the policies on finite arms. It has the settings, the
-// arms, and the number of pulls of each.
+// base is the common part of the policies on finite arms.
 type base struct {
-	cfg    Config
-	arms   kernel.Rows
-	bound  float64 // κ²
-	pulls  []int   // of every arm, pending ones included
-	pulled []int   // arms with pulls, in the order of the first pull
+	cfg   Config
+	arms  kernel.Rows
+	bound float64 // κ²
 }
 
 func newBase(cfg Config, arms kernel.Rows) (base, error) {
@@ -21,7 +19,7 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 	if err := checkArms(cfg.Kernel, arms); err != nil {
 		return base{}, err
 	}
-	b := base{cfg: cfg, arms: arms, pulls: make([]int, arms.Len()), bound: cfg.Kernel.Bound()}
+	b := base{cfg: cfg, arms: arms, bound: cfg.Kernel.Bound()}
 	if !math.IsInf(b.bound, 1) {
 		return b, nil
 	}
@@ -29,7 +27,7 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 	if err != nil {
 		return b, err
 	}
-	b.bound = prior[argmax(prior)]
+	b.bound = slices.Max(prior)
 	return b, nil
 }
 
@@ -41,22 +39,6 @@ func (b *base) checkArm(arm int) error {
 		return &ArmError{Arm: arm, Arms: b.arms.Len()}
 	}
 	return nil
-}
-
-// count records pulls, or takes them back.
-func (b *base) count(arm, pulls int) {
-	if b.pulls[arm] == 0 && pulls > 0 {
-		b.pulled = append(b.pulled, arm)
-	}
-	b.pulls[arm] += pulls
-	if b.pulls[arm] == 0 {
-		for i, a := range b.pulled {
-			if a == arm {
-				b.pulled = append(b.pulled[:i:i], b.pulled[i+1:]...)
-				break
-			}
-		}
-	}
 }
 
 // state returns the arguments of β, after steps pulls.
@@ -82,9 +64,14 @@ func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open f
 
 // best is decision for the arm with the largest mean, with the gap to all arms.
 func (b *base) best(s State, inducing int, beta float64, mean, variance []float64, open float64) Decision {
-	arm := argmax(mean)
+	arm, top := argmax(mean), math.Inf(-1)
+	for i, m := range mean {
+		top = max(top, m+beta*math.Sqrt(variance[i]))
+	}
 	d := b.decision(s, arm, inducing, beta, mean[arm], variance[arm], open)
-	top := argmaxUCB(mean, variance, beta)
-	d.Gap = mean[top] + beta*math.Sqrt(variance[top]) - d.LCB()
+	d.Gap = top - d.LCB()
 	return d
 }
+
+// argmax returns the index of the largest number, the lowest of equals.
+func argmax(v []float64) int { return slices.Index(v, slices.Max(v)) }

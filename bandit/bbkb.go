@@ -151,7 +151,6 @@ func (p *BBKB) Pull(arm int) error {
 	if err := p.post.PullArm(arm); err != nil {
 		return err
 	}
-	p.count(arm, 1)
 	p.used += p.start[arm] / p.cfg.NoiseVariance
 	p.size++
 	p.open[arm]++
@@ -276,7 +275,6 @@ func (p *BBKB) Cancel(arm int) error {
 	if err := p.post.CancelArm(arm); err != nil {
 		return err
 	}
-	p.count(arm, -1)
 	p.settle(arm)
 	p.used -= p.start[arm] / p.cfg.NoiseVariance
 	p.size--

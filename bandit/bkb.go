@@ -87,7 +87,6 @@ func (p *BKB) Pull(arm int) error {
 	if err := p.post.PullArm(arm); err != nil {
 		return err
 	}
-	p.count(arm, 1)
 	p.refresh()
 	return nil
 }
@@ -102,11 +101,9 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
-		steps := p.Steps()
 		if err := p.post.ObserveArm(arm, v); err != nil {
 			return err
 		}
-		p.count(arm, p.Steps()-steps)
 		p.refresh()
 	}
 	return nil
@@ -178,7 +175,6 @@ func (p *BKB) Cancel(arm int) error {
 	if p.post.CancelArm(arm) != nil {
 		return ErrNotPending
 	}
-	p.count(arm, -1)
 	return nil
 }
 

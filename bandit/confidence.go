@@ -65,26 +65,17 @@ func (p Practical) Check() error {
 //
 //	b = √(α·G_t + 2 log(1/δ)) + (1 + 1/√(1−ε))·F
 //
-// where G_t = Σ_s log(1 + σ̃²_{s−1}(x_s)/λ) ≥ log det(I + K_t/λ)/α is computed from the
-// data. For an exact policy
+// where G_t = Σ_s log(1 + σ̃²_{s−1}(x_s)/λ) ≥ log det(I + K_t/λ)/α. For an exact policy α = 1, and
+// F has the factor 1 (Chowdhury and Gopalan 2017). ByDimension takes the printed form without its
+// misprints, with 2α(1 + log(κ²t/λ + 1))·d̃_t in place of α·G_t.
 //
-//	b = √(log det(I + K_t/λ) + 2 log(1/δ)) + F
-//
-// (Chowdhury and Gopalan 2017). ByDimension takes the printed form without its
-// misprints. The root must end before F, and log(κ²t) is not an upper bound for small
-// λ.
-//
-//	b = √(2·(α(1 + log(κ²t/λ + 1))·d̃_t + log(1/δ))) + (1 + 1/√(1−ε))·F.
-//
-// Both are far too wide in practice. On Branin regret is 8 times that of Practical, and
-// Factor 0.1 does well.
+// Both are far too wide in practice. On Branin regret is 8 times that of Practical, and Factor 0.1
+// does well.
 type Theory struct {
-	Norm    float64 // F > 0
-	Delta   float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
-	Epsilon float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
-	// Factor > 0 multiplies b. If 0, it is 1.
-	Factor float64
-	// ByDimension takes the bound by the effective dimension.
+	Norm        float64 // F > 0
+	Delta       float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
+	Epsilon     float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
+	Factor      float64 // of b, > 0, or 0 for 1
 	ByDimension bool
 }
 

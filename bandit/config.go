@@ -9,28 +9,19 @@ import (
 
 // Config holds the settings that all policies share.
 type Config struct {
-	// Kernel is the prior covariance of the rewards. Its scale matters. Fit it (package
-	// gp) rather than increase Beta. [kernel.NewLinear] makes the policies linear
-	// bandits.
+	// Kernel is the prior covariance of the rewards. Its scale matters. Fit it (package gp) rather
+	// than increase Beta. [kernel.NewLinear] makes the policies linear bandits.
 	Kernel kernel.Kernel
-	// NoiseVariance is λ = ξ² > 0, in the square of the units of the rewards. A value 4
-	// times the true one costs 1.3 times the regret on Branin. A smaller one costs
-	// inducing points.
+	// NoiseVariance is λ = ξ² > 0. A value 4 times the true one costs 1.3 times the regret on Branin,
+	// and a smaller one costs inducing points.
 	NoiseVariance float64
-	// Mean is the prior mean of the rewards, a constant.
-	Mean float64
-	// Beta is the width of the confidence bounds, or nil for Practical{}.
-	Beta Confidence
-	// Ratio is C̃ > 1 of the batch rule, for Decision.MaxBatch and the batches of BBKB.
-	// It is the largest factor by which a variance may shrink before the
-	// model gets the rewards. If 0, it is 2.
-	Ratio float64
-	// Seed is the seed of all random numbers. Equal seeds and equal events give equal
-	// decisions.
-	Seed uint64
-	// Workers is the number of goroutines, or 0 for one per processor. It changes no
-	// bit.
-	Workers int
+	Mean          float64    // prior mean of the rewards, a constant
+	Beta          Confidence // width of the confidence bounds, or nil for Practical{}
+	// Ratio is C̃ > 1 of the batch rule, or 0 for 2. It is the largest factor by which a variance may
+	// shrink before the model gets the rewards.
+	Ratio   float64
+	Seed    uint64 // of all random numbers
+	Workers int    // goroutines, or 0 for one per processor
 }
 
 // Validate reports all faults at once.

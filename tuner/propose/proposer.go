@@ -23,12 +23,10 @@ type Proposer interface {
 // Anchorer is a Proposer whose model changes only at events of the log.
 type Anchorer interface {
 	Proposer
-	// Anchor returns the model event that is due at v, if one is. It must be in the log
-	// before the proposer sees more of it. Its Effective is its position in the log. The
-	// event is a function of v only.
+	// Anchor returns the model event that is due at v, if one is, a function of v only. It must be in
+	// the log, at position Effective, before the proposer sees more of it.
 	Anchor(ctx context.Context, v View) (a study.Anchor, due bool, err error)
-	// Remake returns the model that event a should contain, where v is the study just
-	// before a.
+	// Remake returns the model that event a should contain, where v is the study just before a.
 	Remake(ctx context.Context, v View, a study.Anchored) (model []byte, err error)
 }
 
@@ -61,28 +59,26 @@ func InducingPointsOf(a study.Anchor) int {
 
 // Recommender is a Proposer that can recommend the best trials.
 type Recommender interface {
-	// Recommend reads v and returns a function that chooses the trials. The function does
-	// not use the Proposer, so suggestions may be made meanwhile. It returns one trial for
-	// one objective. For several objectives it returns the trials that no other dominates.
-	// It returns none if there is no model yet.
+	// Recommend reads v and returns a function that chooses the trials without the Proposer. It
+	// returns one trial for one objective, for several those that no other dominates, and none if
+	// there is no model yet.
 	Recommend(ctx context.Context, v View) (func() []int, error)
 }
 
 // Predictor is a Proposer with a model that predicts outcomes.
 type Predictor interface {
-	// Freeze returns the model at v, without running trials. If there is none, m is nil,
-	// and the state says why and how many results are missing.
+	// Freeze returns the model at v, without running trials. If there is none, m is nil, and the state
+	// says why and how many results are missing.
 	Freeze(ctx context.Context, v View) (m *Frozen, s surrogate.State, missing int, err error)
 }
 
 // Forecaster is a Proposer whose model predicts the final values of running trials.
 type Forecaster interface {
-	// Forecast predicts the final value of the one objective of a running trial from its
-	// reports. Its Bound is width standard deviations better than its mean. If the model
-	// cannot predict it, ok is false. The forecast is a function of v only.
+	// Forecast predicts the final value of the one objective of a running trial from its reports, if
+	// the model can. Its Bound is width standard deviations better than its mean. It is a function of v
+	// only.
 	Forecast(ctx context.Context, v View, trial int, width float64) (f Forecast, ok bool, err error)
-	// Listens reports whether the proposer reads reports. If not, there is never a
-	// forecast.
+	// Listens reports whether the proposer reads reports. If not, there is never a forecast.
 	Listens() bool
 }
 

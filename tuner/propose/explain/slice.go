@@ -23,8 +23,12 @@ func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, p
 	if err := sp.Encode(c, from); err != nil {
 		return out, err
 	}
-	var rows []float64
-	last := -1.0
+	type point struct {
+		at    float64
+		value space.Value
+		x     []float64
+	}
+	var all []point
 	for _, u := range coordinates(sp.Axes()[i].Levels, points) {
 		x := slices.Clone(from)
 		x[i] = u
@@ -35,14 +39,19 @@ func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, p
 		if err != nil {
 			return out, err
 		}
-		if x[i] == last { // the same value
-			continue
+		if n := len(all); n == 0 || x[i] != all[n-1].at { // not the same value
+			v, _ := config.Get(parameter)
+			all = append(all, point{x[i], v, x})
 		}
-		last = x[i]
-		v, _ := config.Get(parameter)
-		out.At, out.Values, rows = append(out.At, x[i]), append(out.Values, v), append(rows, x...)
 	}
-	out.At, out.Values, rows = thin(out.At, out.Values, rows, sp.Dim(), points)
+	var rows []float64
+	for k := range min(points, len(all)) {
+		p := all[k]
+		if len(all) > points { // with the first and the last
+			p = all[k*(len(all)-1)/(points-1)]
+		}
+		out.At, out.Values, rows = append(out.At, p.at), append(out.Values, p.value), append(rows, p.x...)
+	}
 	out.Predictions = f.At(kernel.NewPoints(len(out.At), sp.Dim(), rows))
 	return out, nil
 }
@@ -59,19 +68,4 @@ func coordinates(levels uint64, points int) []float64 {
 		out[k] = float64(k) / float64(n-1)
 	}
 	return out
-}
-
-// thin keeps up to a number of points, with the first and the last.
-func thin(at []float64, values []space.Value, rows []float64, dim, points int) ([]float64, []space.Value, []float64) {
-	n := len(at)
-	if n <= points {
-		return at, values, rows
-	}
-	var a, r []float64
-	var v []space.Value
-	for k := range points {
-		i := k * (n - 1) / (points - 1)
-		a, v, r = append(a, at[i]), append(v, values[i]), append(r, rows[i*dim:(i+1)*dim]...)
-	}
-	return a, v, r
 }

@@ -34,16 +34,8 @@ func (e *Engine) Freeze() *Frozen {
 // goroutines may use it. It costs O(m²).
 func (e *Engine) Detach() *Outlook {
 	o := &Outlook{engine: &Engine{Event: e.Event, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
-	for _, p := range e.surfaces {
-		o.surfaces = append(o.surfaces, p.detach())
-	}
+	o.surfaces, o.limited = each(e.surfaces, (*posterior).detach), each(e.limited, (*posterior).detach)
 	o.engine.surfaces = o.surfaces
-	for _, p := range e.limited {
-		if p != nil {
-			p = p.detach()
-		}
-		o.limited = append(o.limited, p)
-	}
 	return o
 }
 

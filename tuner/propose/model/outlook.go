@@ -55,10 +55,7 @@ func (o *Outlook) hear(p Pending) {
 // Pull makes x pending.
 func (o *Outlook) Pull(x []float64) {
 	o.detach()
-	for _, p := range o.surfaces {
-		p.pull(x)
-	}
-	for _, p := range o.limited {
+	for _, p := range slices.Concat(o.surfaces, o.limited) {
 		if p != nil {
 			p.pull(x)
 		}
@@ -70,17 +67,18 @@ func (o *Outlook) detach() {
 	if o.own {
 		return
 	}
-	o.surfaces = slices.Clone(o.surfaces)
-	for j, p := range o.surfaces {
-		o.surfaces[j] = p.fork()
-	}
-	o.limited = slices.Clone(o.limited)
-	for i, p := range o.limited {
+	o.surfaces, o.limited, o.own = each(o.surfaces, (*posterior).fork), each(o.limited, (*posterior).fork), true
+}
+
+// each returns copies of posteriors, some of which may be nil.
+func each(list []*posterior, copied func(*posterior) *posterior) []*posterior {
+	out := slices.Clone(list)
+	for i, p := range list {
 		if p != nil {
-			o.limited[i] = p.fork()
+			out[i] = copied(p)
 		}
 	}
-	o.own = true
+	return out
 }
 
 // InducingPoints returns m of the first objective.
