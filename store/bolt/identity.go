@@ -19,11 +19,16 @@ type Identity struct {
 	Writer  string    // the program that created or last converted the file
 }
 
-const (
-	storeIDBytes  = 16
-	maxWriter     = 255
-	identityBytes = len(magic) + 4 + storeIDBytes + 8 + 1 // without the writer
-)
+const storeIDBytes = 16
+
+// identityHead is an identity as it is stored, without the writer.
+type identityHead struct {
+	Magic   [len(magic)]byte
+	Format  uint32
+	Store   [storeIDBytes]byte
+	Created int64
+	Writer  uint8 // length of the text that follows
+}
 
 func newIdentity() Identity {
 	var id [storeIDBytes]byte
@@ -32,36 +37,26 @@ func newIdentity() Identity {
 }
 
 func (id Identity) row() []byte {
-	store, _ := hex.DecodeString(id.Store)
-	writer := id.Writer[:min(len(id.Writer), maxWriter)]
-	b := append([]byte(nil), magic...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(id.Format))
-	b = append(b, store...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(id.Created.UnixNano()))
-	b = append(b, byte(len(writer)))
-	b = append(b, writer...)
-	return seal(bucketMeta, keyIdentity, b)
+	writer := id.Writer[:min(len(id.Writer), 255)]
+	h := identityHead{Magic: [len(magic)]byte([]byte(magic)), Format: uint32(id.Format), Created: id.Created.UnixNano(), Writer: uint8(len(writer))}
+	_, _ = hex.Decode(h.Store[:], []byte(id.Store))
+	b, _ := binary.Append(nil, binary.LittleEndian, h)
+	return seal(bucketMeta, keyIdentity, append(b, writer...))
 }
 
 // parseIdentity reads the row. ours tells whether it looks like one of this program,
 // and sound whether its checksum is right.
 func parseIdentity(row []byte) (id Identity, ours, sound bool) {
 	body, sound := unseal(bucketMeta, keyIdentity, row)
-	if !sound {
-		return Identity{}, len(row) >= len(magic) && string(row[:len(magic)]) == magic, false
+	var h identityHead
+	n, err := binary.Decode(body, binary.LittleEndian, &h)
+	if ours = err == nil && string(h.Magic[:]) == magic; !ours {
+		return Identity{}, false, sound
 	}
-	if len(body) < identityBytes || string(body[:len(magic)]) != magic {
-		return Identity{}, false, true
-	}
-	rest := body[len(magic):]
-	id.Format = int(binary.LittleEndian.Uint32(rest))
-	id.Store = hex.EncodeToString(rest[4 : 4+storeIDBytes])
-	rest = rest[4+storeIDBytes:]
-	id.Created = time.Unix(0, int64(binary.LittleEndian.Uint64(rest))).UTC()
-	n := int(rest[8])
-	if rest = rest[9:]; n > len(rest) {
+	if int(h.Writer) > len(body)-n {
 		return Identity{}, true, false
 	}
-	id.Writer = string(rest[:n])
-	return id, true, true
+	return Identity{
+		Format: int(h.Format), Store: hex.EncodeToString(h.Store[:]), Created: time.Unix(0, h.Created).UTC(), Writer: string(body[n : n+int(h.Writer)]),
+	}, true, sound
 }

@@ -4,6 +4,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ type Copied struct {
 // copy has an id of its own.
 func Study(ctx context.Context, from, to store.Store, info store.Info) (c Copied, err error) {
 	target, err := to.Lookup(ctx, info.Name)
-	if missing := (*store.NotFoundError)(nil); errors.As(err, &missing) {
-		target, err = store.Info{Name: info.Name}, nil
-	}
-	if err != nil {
+	if err != nil && !errors.As(err, new(*store.NotFoundError)) {
 		return c, err
 	}
 	if target.Head > info.Head {
@@ -111,20 +109,16 @@ func same(ctx context.Context, from, to store.Store, info, target store.Info) er
 	defer stop()
 	var position study.Position
 	for r, err := range to.Read(ctx, target.ID, 1) {
-		if err != nil {
+		source, sourceErr, more := next()
+		if err := cmp.Or(err, sourceErr); err != nil {
 			return err
 		}
-		source, err, more := next()
-		if err != nil {
+		a, errA := store.AppendRecord(nil, 0, source.Position, source.Event)
+		b, errB := store.AppendRecord(nil, 0, r.Position, r.Event)
+		if err := cmp.Or(errB, errA); err != nil && more {
 			return err
 		}
-		equal := false
-		if more {
-			if equal, err = equalEvents(source, r); err != nil {
-				return err
-			}
-		}
-		if !equal {
+		if !more || !bytes.Equal(a, b) { // equal events have equal records
 			return &DifferentError{info.Name, r.Position}
 		}
 		position = r.Position
@@ -133,14 +127,4 @@ func same(ctx context.Context, from, to store.Store, info, target store.Info) er
 		return &store.CorruptError{Study: target.ID, Position: position + 1, Reason: "the copy ends here"}
 	}
 	return nil
-}
-
-// equalEvents compares two events by their records, which are equal for equal events.
-func equalEvents(a, b store.Record) (bool, error) {
-	x, err := store.AppendRecord(nil, 0, a.Position, a.Event)
-	if err != nil {
-		return false, err
-	}
-	y, err := store.AppendRecord(nil, 0, b.Position, b.Event)
-	return bytes.Equal(x, y), err
 }

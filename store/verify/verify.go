@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -84,40 +83,55 @@ func (r *Report) Check(ctx context.Context, s store.Store, studies []store.Info,
 	if options != nil {
 		o = *options
 	}
-	progress := o.Progress
-	if progress == nil {
-		progress = func(int, int, string) {}
-	}
-	if o.Summaries == nil {
-		o.Summaries = func() Summarizer { return ignored{} }
+	if o.Progress == nil {
+		o.Progress = func(int, int, string) {}
 	}
 	for i, info := range studies {
-		progress(i, len(studies), info.Name)
-		if err := r.study(ctx, s, info, o.Summaries()); err != nil {
+		o.Progress(i, len(studies), info.Name)
+		if err := r.study(ctx, s, info, o); err != nil {
 			return err
 		}
 	}
-	progress(len(studies), len(studies), "")
+	o.Progress(len(studies), len(studies), "")
 	return nil
 }
 
 // study reads one log and replays it.
-func (r *Report) study(ctx context.Context, s store.Store, info store.Info, summary Summarizer) error {
+func (r *Report) study(ctx context.Context, s store.Store, info store.Info, o Options) error {
+	observe, compare := func(study.Event) {}, func(*study.Study, []byte) error { return nil }
+	if o.Summaries != nil {
+		summary := o.Summaries()
+		observe, compare = summary.Observe, summary.Compare
+	}
 	problem := func(pos study.Position, err error) {
 		r.Add(Problem{Study: info.ID, Name: info.Name, Position: pos, Err: err})
 	}
 	var position study.Position
 	var readErr error
-	replayed, err := study.Replay(events(ctx, s, info.ID, summary, &position, &readErr))
-	r.Events += uint64(position)
-	switch gone := (*store.NotFoundError)(nil); {
-	case errors.As(readErr, &gone): // deleted after it was listed
-		return nil
-	case readErr != nil:
-		if err := fatal(ctx, readErr); err != nil {
-			return err
+	replayed, err := study.Replay(func(yield func(study.Event) bool) {
+		for e, err := range s.Read(ctx, info.ID, 1) {
+			if readErr = err; err != nil {
+				return
+			}
+			position = e.Position
+			observe(e.Event)
+			if !yield(e.Event) {
+				return
+			}
 		}
-		problem(corruptAt(readErr, position), readErr)
+	})
+	r.Events += uint64(position)
+	switch {
+	case errors.As(readErr, new(*store.NotFoundError)): // deleted after it was listed
+		return nil
+	case fatal(ctx, readErr):
+		return readErr
+	case readErr != nil:
+		position++
+		if e, ok := errors.AsType[*store.CorruptError](readErr); ok {
+			position = e.Position
+		}
+		problem(position, readErr)
 	case err != nil:
 		problem(position, fmt.Errorf("it cannot follow the events before it: %w", err))
 	default:
@@ -125,10 +139,17 @@ func (r *Report) study(ctx context.Context, s store.Store, info store.Info, summ
 		if err := replayed.Check(); err != nil {
 			problem(0, err)
 		}
-		if err := r.summary(ctx, s, replayed, info.ID, summary); err != nil {
-			if err := fatal(ctx, err); err != nil {
-				return err
-			}
+		// A missing or damaged summary is not a problem, because a list then reads the log. Nor
+		// is one of events that were committed after the log was read.
+		list, err := s.Summaries(ctx, []store.StudyID{info.ID})
+		if err == nil && len(list) > 0 && list[0].Position == replayed.Position() {
+			r.Summaries++
+			err = compare(replayed, list[0].Data)
+		}
+		if fatal(ctx, err) {
+			return err
+		}
+		if err != nil {
 			problem(0, err)
 		}
 	}
@@ -136,54 +157,7 @@ func (r *Report) study(ctx context.Context, s store.Store, info store.Info, summ
 	return nil
 }
 
-// ignored is a [Summarizer] that compares nothing.
-type ignored struct{}
-
-func (ignored) Observe(study.Event)                {}
-func (ignored) Compare(*study.Study, []byte) error { return nil }
-
-// summary compares the summary of a study with its log. A missing or damaged one is not a
-// problem, because a list then reads the log. Nor is one of events that were committed
-// after the log was read.
-func (r *Report) summary(ctx context.Context, s store.Store, replayed *study.Study, id store.StudyID, with Summarizer) error {
-	list, err := s.Summaries(ctx, []store.StudyID{id})
-	if err != nil || len(list) == 0 || list[0].Position != replayed.Position() {
-		return err
-	}
-	r.Summaries++
-	return with.Compare(replayed, list[0].Data)
-}
-
-// events yields the events of a log, and shows them to a Summarizer. It sets last to the
-// last position, and err to the error that ended reading.
-func events(ctx context.Context, s store.Store, id store.StudyID, summary Summarizer, last *study.Position, err *error) iter.Seq[study.Event] {
-	return func(yield func(study.Event) bool) {
-		for r, readErr := range s.Read(ctx, id, 1) {
-			if readErr != nil {
-				*err = readErr
-				return
-			}
-			*last = r.Position
-			summary.Observe(r.Event)
-			if !yield(r.Event) {
-				return
-			}
-		}
-	}
-}
-
-// corruptAt returns the position in err, or the one after last.
-func corruptAt(err error, last study.Position) study.Position {
-	if e, ok := errors.AsType[*store.CorruptError](err); ok {
-		return e.Position
-	}
-	return last + 1
-}
-
-// fatal returns errors that end a check because they are not about the data.
-func fatal(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome) {
-		return err
-	}
-	return nil
+// fatal tells whether an error ends a check because it is not about the data.
+func fatal(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome))
 }

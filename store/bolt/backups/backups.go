@@ -47,13 +47,13 @@ type Plan struct {
 func (p Plan) Check() error {
 	switch {
 	case p.Every < 0:
-		return errors.New("Every must not be negative")
+		return errors.New("the backups: Every must not be negative")
 	case p.Every > 0 && p.Every < time.Second:
-		return fmt.Errorf("Every %s: must be at least 1s", p.Every)
+		return fmt.Errorf("the backups: Every %s: must be at least 1s", p.Every)
 	case p.Keep < 0:
-		return errors.New("Keep must not be negative")
+		return errors.New("the backups: Keep must not be negative")
 	case p.Dir == "" && (p.Every > 0 || p.Keep > 0):
-		return errors.New("Every and Keep need a directory: Dir")
+		return errors.New("the backups: Every and Keep need a directory: Dir")
 	}
 	return nil
 }
