@@ -89,18 +89,7 @@ const (
 
 // Size returns the bytes of a number.
 func (t ColumnType) Size() int {
-	switch t {
-	case Uint8:
-		return 1
-	case Uint16:
-		return 2
-	case Uint32:
-		return 4
-	case Int64, Float64:
-		return 8
-	default:
-		return 0
-	}
+	return map[ColumnType]int{Uint8: 1, Uint16: 2, Uint32: 4, Int64: 8, Float64: 8}[t]
 }
 
 // At returns the number in row i. An Int64 beyond 2⁵³ is rounded.

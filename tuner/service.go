@@ -293,9 +293,13 @@ func change[C, R any](ctx context.Context, r Relay, call func(Service, context.C
 	return pass(ctx, r, Passed{name, true}, func(ctx context.Context, s Service) (R, error) { return call(s, ctx, name, c) })
 }
 
-type page[T any] struct {
-	list []T
-	more bool
+// list passes a call that returns a part of a list.
+func list[T any](ctx context.Context, r Relay, c Passed, call func(context.Context, Service) ([]T, bool, error)) (all []T, more bool, err error) {
+	all, err = pass(ctx, r, c, func(ctx context.Context, s Service) (part []T, err error) {
+		part, more, err = call(ctx, s)
+		return part, err
+	})
+	return all, more && err == nil, err
 }
 
 // The methods of a Relay are those of [Service].
@@ -310,11 +314,7 @@ func (r Relay) Study(ctx context.Context, name string) (Study, error) {
 }
 
 func (r Relay) Studies(ctx context.Context, after string, limit int) ([]Study, bool, error) {
-	p, err := pass(ctx, r, Passed{}, func(ctx context.Context, s Service) (p page[Study], err error) {
-		p.list, p.more, err = s.Studies(ctx, after, limit)
-		return p, err
-	})
-	return p.list, p.more, err
+	return list(ctx, r, Passed{}, func(ctx context.Context, s Service) ([]Study, bool, error) { return s.Studies(ctx, after, limit) })
 }
 
 func (r Relay) DeleteStudy(ctx context.Context, name string) error {
@@ -384,19 +384,13 @@ func (r Relay) Trial(ctx context.Context, name string, number int) (study.Trial,
 }
 
 func (r Relay) Reports(ctx context.Context, name string, number, first, limit int) ([]study.Report, bool, error) {
-	p, err := pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (p page[study.Report], err error) {
-		p.list, p.more, err = s.Reports(ctx, name, number, first, limit)
-		return p, err
+	return list(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) ([]study.Report, bool, error) {
+		return s.Reports(ctx, name, number, first, limit)
 	})
-	return p.list, p.more, err
 }
 
 func (r Relay) Trials(ctx context.Context, name string, f Filter) ([]study.Trial, bool, error) {
-	p, err := pass(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) (p page[study.Trial], err error) {
-		p.list, p.more, err = s.Trials(ctx, name, f)
-		return p, err
-	})
-	return p.list, p.more, err
+	return list(ctx, r, Passed{Study: name}, func(ctx context.Context, s Service) ([]study.Trial, bool, error) { return s.Trials(ctx, name, f) })
 }
 
 func (r Relay) Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error) {

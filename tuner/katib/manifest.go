@@ -1,6 +1,7 @@
 package katib
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,35 +27,15 @@ type Experiment struct {
 // Given says which settings the user gives apart from the Experiment. They are not read.
 type Given struct{ Objective, MaxTrials, Proposer, Pruner, Seed bool }
 
-// manifest and the types below are those of Katib. Rest has the fields that they lack.
-type manifest struct {
-	Spec spec                 `yaml:"spec"`
-	Rest map[string]yaml.Node `yaml:",inline"`
-}
+// mapping has the fields of a part of a manifest.
+type mapping map[string]yaml.Node
 
-type spec struct {
-	Objective     objective            `yaml:"objective"`
-	Algorithm     algorithm            `yaml:"algorithm"`
-	EarlyStopping yaml.Node            `yaml:"earlyStopping"`
-	MaxTrials     yaml.Node            `yaml:"maxTrialCount"`
-	Rest          map[string]yaml.Node `yaml:",inline"`
-}
-
-type objective struct {
-	Type   yaml.Node            `yaml:"type"`
-	Metric yaml.Node            `yaml:"objectiveMetricName"`
-	Rest   map[string]yaml.Node `yaml:",inline"`
-}
-
-type algorithm struct {
-	Name     yaml.Node            `yaml:"algorithmName"`
-	Settings []setting            `yaml:"algorithmSettings"`
-	Rest     map[string]yaml.Node `yaml:",inline"`
-}
-
-type setting struct {
-	Name  string    `yaml:"name"`
-	Value yaml.Node `yaml:"value"`
+// part returns the mapping that is a field, which is empty if there is none.
+func (m mapping) part(name string) (out mapping, err error) {
+	if n := m[name]; n.Kind != 0 {
+		err = n.Decode(&out)
+	}
+	return out, err
 }
 
 // running are the fields of a spec, and of an objective, that say how Katib runs trials and
@@ -78,25 +59,31 @@ func IsExperiment(text []byte) bool {
 // ReadManifest reads the file of an Experiment. Each setting that describes the study is either read or
 // refused with a [*FieldError], so that none is lost.
 func ReadManifest(text []byte, given Given) (*Experiment, error) {
-	var file manifest
+	var file mapping
 	if err := yaml.Unmarshal(text, &file); err != nil {
 		return nil, err
 	}
-	x, s := &Experiment{}, file.Spec
+	s, err := file.part("spec")
+	o, objectiveErr := s.part("objective")
+	a, algorithmErr := s.part("algorithm")
+	if err := cmp.Or(err, objectiveErr, algorithmErr); err != nil {
+		return nil, err
+	}
+	x := &Experiment{}
 	for _, part := range []struct {
-		path   string
-		rest   map[string]yaml.Node
-		ignore []string
+		path  string
+		in    mapping
+		known []string
 	}{
-		{"", file.Rest, []string{"apiVersion", "kind", "metadata", "status"}},
-		{"spec.", s.Rest, []string{"parameters"}},
-		{"spec.objective.", s.Objective.Rest, nil},
-		{"spec.algorithm.", s.Algorithm.Rest, nil},
+		{"", file, []string{"spec", "apiVersion", "kind", "metadata", "status"}},
+		{"spec.", s, []string{"objective", "algorithm", "earlyStopping", "maxTrialCount", "parameters"}},
+		{"spec.objective.", o, []string{"type", "objectiveMetricName"}},
+		{"spec.algorithm.", a, []string{"algorithmName", "algorithmSettings"}},
 	} {
-		for _, name := range slices.Sorted(maps.Keys(part.rest)) {
-			node := part.rest[name]
+		for _, name := range slices.Sorted(maps.Keys(part.in)) {
+			node := part.in[name]
 			switch {
-			case slices.Contains(part.ignore, name):
+			case slices.Contains(part.known, name):
 			case slices.Contains(running, name):
 				x.Left = append(x.Left, part.path+name)
 			default:
@@ -104,45 +91,55 @@ func ReadManifest(text []byte, given Given) (*Experiment, error) {
 			}
 		}
 	}
-	var err error
 	if !given.Objective {
-		if x.Objective, err = s.Objective.read(); err != nil {
+		if x.Objective, err = o.objective(); err != nil {
 			return nil, err
 		}
 	}
-	if n := s.MaxTrials; !given.MaxTrials && n.Kind != 0 {
+	if n := s["maxTrialCount"]; !given.MaxTrials && n.Kind != 0 {
 		if x.MaxTrials, err = strconv.Atoi(n.Value); err != nil || x.MaxTrials < 1 {
 			return nil, refuse(&n, "spec.maxTrialCount", "must be a whole number of at least 1", "correct it, or give --max-trials")
 		}
 	}
-	if n := s.EarlyStopping; !given.Pruner && n.Kind != 0 {
+	if n := s["earlyStopping"]; !given.Pruner && n.Kind != 0 {
 		return nil, refuse(&n, "spec.earlyStopping", "is not the same as any pruner of the tuner", "remove it, and give --pruner, such as --pruner median")
 	}
-	return x, s.Algorithm.read(x, given)
+	return x, a.algorithm(x, given)
 }
 
-func (o objective) read() (study.Objective, error) {
-	out := study.Objective{Name: o.Metric.Value}
-	if out.Direction.UnmarshalText([]byte(o.Type.Value)) != nil {
-		return out, refuse(&o.Type, "spec.objective.type", "must be minimize or maximize", "correct it, or give --minimize or --maximize")
+func (m mapping) objective() (study.Objective, error) {
+	typ, metric := m["type"], m["objectiveMetricName"]
+	out := study.Objective{Name: metric.Value}
+	if out.Direction.UnmarshalText([]byte(typ.Value)) != nil {
+		return out, refuse(&typ, "spec.objective.type", "must be minimize or maximize", "correct it, or give --minimize or --maximize")
 	}
-	if o.Metric.Kind != yaml.ScalarNode || out.Name == "" {
-		return out, refuse(&o.Metric, "spec.objective.objectiveMetricName", "must name a metric", "correct it, or give --minimize or --maximize")
+	if metric.Kind != yaml.ScalarNode || out.Name == "" {
+		return out, refuse(&metric, "spec.objective.objectiveMetricName", "must name a metric", "correct it, or give --minimize or --maximize")
 	}
 	return out, nil
 }
 
-// read sets the proposer and the seed. Without an algorithm the default stays.
-func (a algorithm) read(x *Experiment, given Given) error {
-	name, ok := Proposer(a.Name.Value)
-	if a.Name.Kind != 0 && !ok && !given.Proposer {
+// algorithm sets the proposer and the seed. Without an algorithm the default stays.
+func (m mapping) algorithm(x *Experiment, given Given) error {
+	algorithm, list := m["algorithmName"], m["algorithmSettings"]
+	name, ok := Proposer(algorithm.Value)
+	if algorithm.Kind != 0 && !ok && !given.Proposer {
 		known := strings.Join(Algorithms(), ", ")
-		return refuse(&a.Name, "spec.algorithm.algorithmName", "must be one of "+known, "give --proposer, such as --proposer bkb")
+		return refuse(&algorithm, "spec.algorithm.algorithmName", "must be one of "+known, "give --proposer, such as --proposer bkb")
 	}
 	if !given.Proposer {
 		x.Proposer = name
 	}
-	for _, s := range a.Settings {
+	var settings []struct {
+		Name  string    `yaml:"name"`
+		Value yaml.Node `yaml:"value"`
+	}
+	if list.Kind != 0 {
+		if err := list.Decode(&settings); err != nil {
+			return err
+		}
+	}
+	for _, s := range settings {
 		field := "spec.algorithm.algorithmSettings " + s.Name
 		if s.Name != SeedSetting && given.Proposer {
 			continue

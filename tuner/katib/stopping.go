@@ -100,7 +100,9 @@ func (s *EarlyStopping) GetEarlyStoppingRules(ctx context.Context, r *pb.GetEarl
 			continue
 		}
 		key := valueKey{t.GetName(), out.Name, set.startStep}
-		x, known := s.known(key)
+		s.mu.Lock()
+		x, known := s.values[key]
+		s.mu.Unlock()
 		if !known {
 			if db == nil {
 				conn, err := grpc.NewClient(r.GetDbManagerAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -124,13 +126,6 @@ func (s *EarlyStopping) GetEarlyStoppingRules(ctx context.Context, r *pb.GetEarl
 	}
 	out.Value = strconv.FormatFloat(median, 'g', -1, 64)
 	return &pb.GetEarlyStoppingRulesReply{EarlyStoppingRules: []*pb.EarlyStoppingRule{out}}, nil
-}
-
-func (s *EarlyStopping) known(key valueKey) (float64, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, ok := s.values[key]
-	return x, ok
 }
 
 // read reads a report of a succeeded trial, whose reports no longer change.

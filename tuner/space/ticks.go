@@ -36,18 +36,25 @@ func (s *Space) Ticks(coordinate, most int) []Tick {
 		return out
 	}
 	low, high := m.span()
-	switch {
-	case m.Scale == ReverseLog:
+	round := roundSteps
+	if m.Scale == Log {
+		round = roundRatios
+	}
+	if m.Scale == ReverseLog {
 		for i := range most {
 			near(float64(i) / float64(most-1))
 		}
-	case m.Scale == Log:
-		for _, v := range roundRatios(low, high, most) {
-			m.addNear(v, add, near, low, high)
+		round = func(float64, float64, int) []float64 { return nil }
+	}
+	for _, x := range round(low, high, most) {
+		v := Float(x)
+		if m.Type == TypeInt {
+			v = Int(int64(math.Round(x)))
 		}
-	default:
-		for _, v := range roundSteps(low, high, most) {
-			m.addNear(v, add, near, low, high)
+		if _, ok := m.axis.encode(v); ok {
+			add(v)
+		} else if m.Scale == Linear {
+			near((x - low) / (high - low))
 		}
 	}
 	if len(out) < 2 {
@@ -57,19 +64,6 @@ func (s *Space) Ticks(coordinate, most int) []Tick {
 	}
 	slices.SortFunc(out, func(a, b Tick) int { return cmp.Compare(a.At, b.At) })
 	return slices.CompactFunc(out, func(a, b Tick) bool { return a.At == b.At })
-}
-
-// addNear adds the legal value at or near a number on a linear or log range.
-func (m *member) addNear(x float64, add func(Value), near func(float64), low, high float64) {
-	v := Float(x)
-	if m.Type == TypeInt {
-		v = Int(int64(math.Round(x)))
-	}
-	if _, ok := m.axis.encode(v); ok {
-		add(v)
-	} else if m.Scale == Linear {
-		near((x - low) / (high - low))
-	}
 }
 
 // roundSteps returns up to most multiples of 1, 2 or 5 times a power of ten in a range.

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -12,9 +13,16 @@ type Command interface {
 	decide(s *Study, now time.Time) (Reply, []Body, error)
 }
 
-// identified is a command that may carry a request id.
-type identified interface {
-	requestID() string
+// requestID returns the id of a command, or "".
+func requestID(c Command) string {
+	if s, ok := c.(Start); ok {
+		c = s.Ask
+	}
+	id := reflect.ValueOf(c).FieldByName("RequestID")
+	if !id.IsValid() {
+		return ""
+	}
+	return id.String()
 }
 
 // Reply is the reply to a command.
@@ -159,16 +167,3 @@ type Anchor struct {
 	Effective Position // larger than the position of this event
 	Model     []byte
 }
-
-func (c Create) requestID() string        { return c.RequestID }
-func (c Pause) requestID() string         { return c.RequestID }
-func (c Resume) requestID() string        { return c.RequestID }
-func (c Finish) requestID() string        { return c.RequestID }
-func (c Extend) requestID() string        { return c.RequestID }
-func (c Enqueue) requestID() string       { return c.RequestID }
-func (c Add) requestID() string           { return c.RequestID }
-func (c Ask) requestID() string           { return c.RequestID }
-func (c Start) requestID() string         { return c.Ask.RequestID }
-func (c ReportValues) requestID() string  { return c.RequestID }
-func (c Tell) requestID() string          { return c.RequestID }
-func (c SetAttributes) requestID() string { return c.RequestID }

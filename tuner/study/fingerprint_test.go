@@ -24,7 +24,7 @@ func TestFingerprints(t *testing.T) {
 	}
 	seen := make(map[uint64]int)
 	otherNaN := math.Float64frombits(math.Float64bits(math.NaN()) ^ 2)
-	for i, same := range [][]identified{
+	for i, same := range [][]Command{
 		{Pause{}, Pause{RequestID: "r"}},
 		{Resume{}},
 		{Finish{}},

@@ -100,9 +100,9 @@ func (m *machine) do(cmd Command) (Reply, bool) {
 		m.t.Fatalf("the study came back from the dead")
 	}
 	m.checkState()
-	if c, ok := cmd.(identified); ok && err == nil && c.requestID() != "" {
+	if id := requestID(cmd); err == nil && id != "" {
 		if _, isStart := cmd.(Start); !isStart && len(events) > 0 {
-			m.requests[c.requestID()] = sent{cmd, reply}
+			m.requests[id] = sent{cmd, reply}
 		}
 	}
 	return reply, err == nil
@@ -141,10 +141,8 @@ func (m *machine) checkDecision(cmd Command, reply Reply, events []Event, err er
 			}
 		}
 	}
-	if c, ok := cmd.(identified); ok {
-		if old, known := m.requests[c.requestID()]; known && len(events) > 0 {
-			m.checkReuse(old.cmd, cmd)
-		}
+	if old, known := m.requests[requestID(cmd)]; known && len(events) > 0 {
+		m.checkReuse(old.cmd, cmd)
 	}
 }
 

@@ -125,12 +125,9 @@ func (s *Study) recallKey(key requestKey) (r requestRecord, known bool) {
 // CheckSender refuses a command whose request id another caller has used. Nothing is
 // refused if either caller is unknown, which is empty.
 func (s *Study) CheckSender(caller string, cmd Command) error {
-	c, ok := cmd.(identified)
-	if !ok || caller == "" {
-		return nil
-	}
-	if r, _ := s.recall(c.requestID()); r.caller != 0 && r.caller != s.callers[caller] {
-		return &RequestReusedError{ID: c.requestID(), Others: true}
+	id := requestID(cmd)
+	if r, _ := s.recall(id); caller != "" && r.caller != 0 && r.caller != s.callers[caller] {
+		return &RequestReusedError{ID: id, Others: true}
 	}
 	return nil
 }
@@ -172,7 +169,7 @@ func (s *Study) remember(e Event) {
 // fingerprint is a hash of a command's content, without its request id. Every field is
 // written with its length or in fixed size, so that contents with other field boundaries do
 // not collide. A Start is part of the answer to its Ask and has the same fingerprint.
-func fingerprint(c identified) uint64 {
+func fingerprint(c Command) uint64 {
 	if s, ok := c.(Start); ok {
 		c = s.Ask
 	}

@@ -73,11 +73,11 @@ func Replay(events iter.Seq[Event]) (*Study, error) {
 func (s *Study) Decide(now time.Time, cmd Command) (Reply, []Event, error) {
 	now = now.UTC().Round(0)
 	var req Request
-	if c, ok := cmd.(identified); ok && c.requestID() != "" {
-		if err := checkName("request_id", c.requestID()); err != nil {
+	if id := requestID(cmd); id != "" {
+		if err := checkName("request_id", id); err != nil {
 			return Reply{}, nil, err
 		}
-		req = Request{ID: c.requestID(), Fingerprint: fingerprint(c)}
+		req = Request{ID: id, Fingerprint: fingerprint(cmd)}
 		if r, known := s.recall(req.ID); known {
 			if r.fingerprint != req.Fingerprint {
 				return Reply{}, nil, &RequestReusedError{ID: req.ID}
