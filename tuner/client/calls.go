@@ -51,17 +51,9 @@ type page[T any] struct {
 // Studies implements [tuner.Service]. A page may also end where a message would
 // become too large.
 func (c *Client) Studies(ctx context.Context, after string, limit int) ([]tuner.Study, bool, error) {
-	m := wire.EncodePage(after, limit)
-	p, err := call(ctx, c, reads, c.stub.ListStudies, m, func(m *pb.ListStudiesResponse) (page[tuner.Study], error) {
-		p := page[tuner.Study]{more: m.GetNextPageToken() != ""}
-		for _, s := range m.GetStudies() {
-			d, err := wire.DecodeStudy(s)
-			if err != nil {
-				return p, err
-			}
-			p.list = append(p.list, d)
-		}
-		return p, nil
+	p, err := call(ctx, c, reads, c.stub.ListStudies, wire.EncodePage(after, limit), func(m *pb.ListStudiesResponse) (page[tuner.Study], error) {
+		list, err := wire.DecodeStudies(m.GetStudies())
+		return page[tuner.Study]{list, m.GetNextPageToken() != ""}, err
 	})
 	return p.list, p.more, err
 }

@@ -42,14 +42,15 @@ func (s *Space) Encode(c Config, dst []float64) error {
 // gather writes the values of c by index. If c names a parameter that s does not have, ok
 // is false.
 func (s *Space) gather(c Config, values []Value) (ok bool) {
-	next := 0
-	for _, k := range s.byName {
-		if next < len(c.entries) && c.entries[next].Name == s.members[k].Name {
-			values[k] = c.entries[next].Value
-			next++
+	ok = true
+	for _, e := range c.entries {
+		if k, known := s.index[e.Name]; known {
+			values[k] = e.Value
+		} else {
+			ok = false
 		}
 	}
-	return next == len(c.entries)
+	return ok
 }
 
 // encode writes the coordinates of gathered values. If c, which they came from, is not
@@ -89,13 +90,18 @@ func (s *Space) Decode(u []float64) (Config, error) {
 	if err := s.checkPoint(u); err != nil {
 		return Config{}, err
 	}
+	return s.collect(s.valuesAt(u)), nil
+}
+
+// valuesAt decodes u to values that keep the constraints, with the number of active ones.
+func (s *Space) valuesAt(u []float64) (values []Value, active int) {
 	if len(s.constraints) > 0 {
 		w := s.workspace()
 		s.settle(u, w)
-		return s.collect(w.values, w.active), nil
+		return w.values, w.active
 	}
-	values := make([]Value, len(s.members))
-	return s.collect(values, s.decode(u, values)), nil
+	values = make([]Value, len(s.members))
+	return values, s.decode(u, values)
 }
 
 func (s *Space) checkPoint(u []float64) error {
@@ -145,14 +151,7 @@ func (s *Space) Snap(u []float64) error {
 	if err := s.checkPoint(u); err != nil {
 		return err
 	}
-	if len(s.constraints) > 0 {
-		w := s.workspace()
-		s.settle(u, w)
-		s.encodeAll(w.values, u)
-		return nil
-	}
-	values := make([]Value, len(s.members))
-	s.decode(u, values)
+	values, _ := s.valuesAt(u)
 	s.encodeAll(values, u)
 	return nil
 }

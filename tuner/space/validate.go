@@ -12,7 +12,7 @@ func (s *Space) Validate(c Config) error {
 		}
 	}
 	values := make([]Value, len(s.members))
-	s.gatherKnown(c, values)
+	s.gather(c, values)
 	for _, k := range s.order {
 		if e := s.members[k].validate(values[k], s.members[k].active(values)); e != nil {
 			if e.Rule == ruleInactive {
@@ -28,15 +28,6 @@ func (s *Space) Validate(c Config) error {
 }
 
 const ruleInactive = "the parameter is inactive here"
-
-// gatherKnown writes the values of c by index. It ignores names that s does not have.
-func (s *Space) gatherKnown(c Config, values []Value) {
-	for _, e := range c.entries {
-		if k, ok := s.index[e.Name]; ok {
-			values[k] = e.Value
-		}
-	}
-}
 
 // validate returns the fault of giving m the value v, the zero Value for none.
 func (m *member) validate(v Value, active bool) *Error {
@@ -147,7 +138,7 @@ func (s *Space) Active(c Config, name string) bool {
 		return false
 	}
 	values := make([]Value, len(s.members))
-	s.gatherKnown(c, values)
+	s.gather(c, values)
 	for _, k := range s.order {
 		active := s.members[k].active(values)
 		if k == i {

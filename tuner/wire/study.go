@@ -66,6 +66,9 @@ func DecodeStudy(m *pb.Study) (tuner.Study, error) {
 	return s, nil
 }
 
+// DecodeStudies reads studies.
+func DecodeStudies(in []*pb.Study) ([]tuner.Study, error) { return each(in, DecodeStudy) }
+
 // EncodeCreated encodes the answer to the creation of a study.
 func EncodeCreated(c tuner.Created) (*pb.Study, error) {
 	m, err := EncodeStudy(c.Study)
@@ -92,6 +95,6 @@ func DecodeStudyNews(m *pb.WatchStudiesResponse) (tuner.StudyNews, error) {
 		news.Deleted = append(news.Deleted, store.StudyID(id))
 	}
 	var err error
-	news.Studies, err = each(m.GetStudies(), DecodeStudy)
+	news.Studies, err = DecodeStudies(m.GetStudies())
 	return news, err
 }
