@@ -65,19 +65,6 @@ func Sparse[T Float](p *Points[T]) *CSR[T] {
 	return out
 }
 
-// Dense returns m as points, zeros included.
-func Dense[T Float](m *CSR[T]) *Points[T] {
-	out := NewPoints[T](m.n, m.d, nil)
-	for i := range m.n {
-		col, val := m.Row(i)
-		dst := out.Row(i)
-		for k, c := range col {
-			dst[c] = val[k]
-		}
-	}
-	return out
-}
-
 // Len returns n.
 func (m *CSR[T]) Len() int { return m.n }
 

@@ -561,8 +561,8 @@ func TestNoAllocation(t *testing.T) {
 		Cholesky(1, l)
 		SolveLower(1, true, l, b)
 		Gemm(1, false, l, false, b, 1, 0, c)
-		Symm(1, a, diagonal, b, c)
-		Symm(1, a, diagonal, x, y)
+		Symm(a, diagonal, b, c)
+		Symm(a, diagonal, x, y)
 	}
 	run()
 	if n := testing.AllocsPerRun(20, run); n > 0.5 {

@@ -13,7 +13,7 @@
 //	Triangle     SolveLower again and again, the triangles on the diagonal packed
 //	Cholesky     halves until 32 are left, which one kernel factors
 //	Pivoted      32 columns at a time, then one Syrk for the rest
-//	Symm         blocks of 192 on the diagonal, Gemm for the others
+//	Symm         that of gonum
 //	Gemv         nothing is packed: 6 rows at a time, as they lie
 //
 // # Invariants

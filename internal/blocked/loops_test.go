@@ -31,7 +31,7 @@ var loops = map[string]struct {
 	"gp/probe.go":                    {2, "the gradient at one input"},
 	"gp/sparsepredict.go":            {2, "means, with one inner product beside the triangular solution of each row"},
 	"gp/update.go":                   {2, "one vector of sums beside the products of blocks"},
-	"gp/window.go":                   {1, "one new inducing point"},
+	"gp/window.go":                   {2, "one new inducing point"},
 	"gp/fit.go":                      {1, "starting points and running variances"},
 	"gp/minimise.go":                 {8, "one unknown for each hyper-parameter"},
 	"gp/kernel/loggrad.go":           {2, "weighted squares of inputs, beside the product of matrices"},

@@ -84,21 +84,6 @@ func squaresF32(k int, b *float32, s *float32)
 //go:noescape
 func transposeF32(dst *float32, step int, src *float32, ld int, n int)
 
-// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
-//
-//go:noescape
-func center32F32(dst *float32, src *float32, mean *float64, scale *float64, n int)
-
-// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
-//
-//go:noescape
-func center64F32(dst *float32, src *float64, mean *float64, scale *float64, n int)
-
-// h[r] = −½ Σ a[l][r]² over k > 0 for 6 rows r, in float64, each product rounded, the even l apart from the odd
-//
-//go:noescape
-func halvesF32(k int, a *float32, h *float32)
-
 // copies n > 0 pieces of 64 bytes; the next is step elements further
 //
 //go:noescape
@@ -216,9 +201,6 @@ func avx2F32() *Kernels[float32] {
 		Pieces:       piecesF32,
 		Cholesky:     choleskyF32,
 		Transpose:    transposeF32,
-		Center32:     center32F32,
-		Center64:     center64F32,
-		Halves:       halvesF32,
 		Drain:        drainF32,
 		peak:         peakF32,
 	}
@@ -303,21 +285,6 @@ func squaresF64(k int, b *float64, s *float64)
 //
 //go:noescape
 func transposeF64(dst *float64, step int, src *float64, ld int, n int)
-
-// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
-//
-//go:noescape
-func center32F64(dst *float64, src *float32, mean *float64, scale *float64, n int)
-
-// dst[l] = (src[l] − mean[l])·scale[l] in float64 for 4n numbers l, n > 0
-//
-//go:noescape
-func center64F64(dst *float64, src *float64, mean *float64, scale *float64, n int)
-
-// h[r] = −½ Σ a[l][r]² over k > 0 for 6 rows r, in float64, each product rounded, the even l apart from the odd
-//
-//go:noescape
-func halvesF64(k int, a *float64, h *float64)
 
 // copies n > 0 pieces of 64 bytes; the next is step elements further
 //
@@ -436,9 +403,6 @@ func avx2F64() *Kernels[float64] {
 		Pieces:        piecesF64,
 		Cholesky:      choleskyF64,
 		Transpose:     transposeF64,
-		Center32:      center32F64,
-		Center64:      center64F64,
-		Halves:        halvesF64,
 		Drain:         drain[float64],
 		Dots:          dotsF64,
 		Steps:         stepsF64,

@@ -46,8 +46,6 @@ DATA c32_bd635774<>+0(SB)/4, $0xbd635774
 GLOBL c32_bd635774<>(SB), RODATA|NOPTR, $4
 DATA c32_bf317218<>+0(SB)/4, $0xbf317218
 GLOBL c32_bf317218<>(SB), RODATA|NOPTR, $4
-DATA c64_bfe0000000000000<>+0(SB)/8, $0xbfe0000000000000
-GLOBL c64_bfe0000000000000<>(SB), RODATA|NOPTR, $8
 DATA c32_c2b00f34<>+0(SB)/4, $0xc2b00f34
 GLOBL c32_c2b00f34<>(SB), RODATA|NOPTR, $4
 DATA c32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
@@ -3322,100 +3320,6 @@ loop:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func center32F32(dst *float32, src *float32, mean *float64, scale *float64, n int)
-TEXT ·center32F32(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ mean+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ n+32(FP), CX
-loop:
-	VCVTPS2PD (SI), Y0
-	VSUBPD (DX), Y0, Y0
-	VMULPD (BX), Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)
-	ADDQ $16, SI
-	ADDQ $16, DI
-	ADDQ $32, DX
-	ADDQ $32, BX
-	DECQ CX
-	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func center64F32(dst *float32, src *float64, mean *float64, scale *float64, n int)
-TEXT ·center64F32(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ mean+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ n+32(FP), CX
-loop:
-	VMOVUPD (SI), Y0
-	VSUBPD (DX), Y0, Y0
-	VMULPD (BX), Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, (DI)
-	ADDQ $32, SI
-	ADDQ $16, DI
-	ADDQ $32, DX
-	ADDQ $32, BX
-	DECQ CX
-	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func halvesF32(k int, a *float32, h *float32)
-TEXT ·halvesF32(SB), NOSPLIT, $0-24
-	MOVQ k+0(FP), AX
-	MOVQ a+8(FP), SI
-	MOVQ h+16(FP), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ AX, CX
-	SHRQ $1, CX
-	JZ last
-two:
-	VCVTPS2PD 0(SI), Y4
-	VMULPD Y4, Y4, Y4
-	VADDPD Y4, Y0, Y0
-	VCVTPS2PD 8(SI), Y6
-	VMULPD Y6, Y6, Y6
-	VADDPD Y6, Y2, Y2
-	VCVTPS2PD 24(SI), Y5
-	VMULPD Y5, Y5, Y5
-	VADDPD Y5, Y1, Y1
-	VCVTPS2PD 32(SI), Y7
-	VMULPD Y7, Y7, Y7
-	VADDPD Y7, Y3, Y3
-	ADDQ $48, SI
-	DECQ CX
-	JNZ two
-last:
-	ANDQ $1, AX
-	JZ summed
-	VCVTPS2PD 0(SI), Y4
-	VMULPD Y4, Y4, Y4
-	VADDPD Y4, Y0, Y0
-	VCVTPS2PD 8(SI), Y6
-	VMULPD Y6, Y6, Y6
-	VADDPD Y6, Y2, Y2
-summed:
-	VBROADCASTSD c64_bfe0000000000000<>(SB), Y8
-	VADDPD Y1, Y0, Y0
-	VMULPD Y8, Y0, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS X0, 0(DI)
-	VADDPD Y3, Y2, Y2
-	VMULPD Y8, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS X2, 8(DI)
 	VZEROUPPER 
 	RET 
 
@@ -7896,96 +7800,6 @@ loop:
 	ADDQ $32, DX
 	DECQ CX
 	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func center32F64(dst *float64, src *float32, mean *float64, scale *float64, n int)
-TEXT ·center32F64(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ mean+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ n+32(FP), CX
-loop:
-	VCVTPS2PD (SI), Y0
-	VSUBPD (DX), Y0, Y0
-	VMULPD (BX), Y0, Y0
-	VMOVUPD Y0, (DI)
-	ADDQ $16, SI
-	ADDQ $32, DI
-	ADDQ $32, DX
-	ADDQ $32, BX
-	DECQ CX
-	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func center64F64(dst *float64, src *float64, mean *float64, scale *float64, n int)
-TEXT ·center64F64(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ mean+16(FP), DX
-	MOVQ scale+24(FP), BX
-	MOVQ n+32(FP), CX
-loop:
-	VMOVUPD (SI), Y0
-	VSUBPD (DX), Y0, Y0
-	VMULPD (BX), Y0, Y0
-	VMOVUPD Y0, (DI)
-	ADDQ $32, SI
-	ADDQ $32, DI
-	ADDQ $32, DX
-	ADDQ $32, BX
-	DECQ CX
-	JNZ loop
-	VZEROUPPER 
-	RET 
-
-// func halvesF64(k int, a *float64, h *float64)
-TEXT ·halvesF64(SB), NOSPLIT, $0-24
-	MOVQ k+0(FP), AX
-	MOVQ a+8(FP), SI
-	MOVQ h+16(FP), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ AX, CX
-	SHRQ $1, CX
-	JZ last
-two:
-	VMOVUPD 0(SI), Y4
-	VMULPD Y4, Y4, Y4
-	VADDPD Y4, Y0, Y0
-	VMOVUPD 16(SI), Y6
-	VMULPD Y6, Y6, Y6
-	VADDPD Y6, Y2, Y2
-	VMOVUPD 48(SI), Y5
-	VMULPD Y5, Y5, Y5
-	VADDPD Y5, Y1, Y1
-	VMOVUPD 64(SI), Y7
-	VMULPD Y7, Y7, Y7
-	VADDPD Y7, Y3, Y3
-	ADDQ $96, SI
-	DECQ CX
-	JNZ two
-last:
-	ANDQ $1, AX
-	JZ summed
-	VMOVUPD 0(SI), Y4
-	VMULPD Y4, Y4, Y4
-	VADDPD Y4, Y0, Y0
-	VMOVUPD 16(SI), Y6
-	VMULPD Y6, Y6, Y6
-	VADDPD Y6, Y2, Y2
-summed:
-	VBROADCASTSD c64_bfe0000000000000<>(SB), Y8
-	VADDPD Y1, Y0, Y0
-	VMULPD Y8, Y0, Y0
-	VMOVUPD Y0, 0(DI)
-	VADDPD Y3, Y2, Y2
-	VMULPD Y8, Y2, Y2
-	VMOVUPD Y2, 16(DI)
 	VZEROUPPER 
 	RET 
 

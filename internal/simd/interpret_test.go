@@ -812,15 +812,8 @@ func interpreted[T Float](a *assembly) *Kernels[T] {
 		k.ColumnDots = func(n int, b, w, s *T) { call("columnDots", n, reads(b, 4*n*nr), reads(w, 4*n), writes(s, 4*nr)) }
 		k.ColumnSquares = func(n int, b, s *T) { call("columnSquares", n, reads(b, 4*n*nr), writes(s, 4*nr)) }
 	}
-	k.Transpose, k.Center32, k.Center64, k.Halves = transpose[T], center[T, float32], center[T, float64], halves[T]
+	k.Transpose = transpose[T]
 	if a.path == "avx2" { // which other paths use
-		k.Center32 = func(dst *T, src *float32, mean, scale *float64, n int) {
-			call("center32", writes(dst, 4*n), reads(src, 4*n), reads(mean, 4*n), reads(scale, 4*n), n)
-		}
-		k.Center64 = func(dst *T, src, mean, scale *float64, n int) {
-			call("center64", writes(dst, 4*n), reads(src, 4*n), reads(mean, 4*n), reads(scale, 4*n), n)
-		}
-		k.Halves = func(depth int, a, h *T) { call("halves", depth, reads(a, depth*Rows), writes(h, Rows)) }
 		k.Transpose = func(dst *T, step int, src *T, ld, n int) {
 			call("transpose", writes(dst, (4*n-1)*step+4), step, reads(src, 3*ld+4*n), ld, n)
 		}
@@ -893,9 +886,6 @@ func TestInterpreterFindsFaults(t *testing.T) {
 			"gemm":         func() { k.Gemm(3, p, p, p, p, 40, 4, 0, 1) },
 			"trsm":         func() { k.Trsm(3, p, p, p, 100, 4) },
 			"pieces":       func() { k.Pieces(p, 8, p, 8, 3) },
-		}
-		if path == "avx2" {
-			calls["center"] = func() { k.Center64(p, p, p, p, 3) }
 		}
 		if k.Dots != nil {
 			calls["dots"] = func() { k.Dots(p, 12, p, p, 3) }

@@ -215,25 +215,6 @@ func compareKernels[T Float](t *testing.T, k, want *Kernels[T], eps float64) {
 			}
 		}
 	}
-	for _, depth := range depths(k, 1, 2, 3, 4, 5, 18, 33, 90) {
-		panel, h := newArena[T](rng, depth*Rows, true), newArena[T](rng, Rows, false)
-		ref := h.clone()
-		k.Halves(depth, panel.p(), h.p())
-		want.Halves(depth, panel.p(), ref.p())
-		same(t, fmt.Sprint("halves k=", depth), h.all, ref.all, 0, 0)
-	}
-	for _, n := range []int{1, 2, 7} {
-		mean, scale := newArena[float64](rng, 4*n, false), newArena[float64](rng, 4*n, false)
-		from32, from64 := newArena[float32](rng, 4*n, true), newArena[float64](rng, 4*n, true)
-		dst := newArena[T](rng, 4*n, false)
-		ref := dst.clone()
-		k.Center32(dst.p(), from32.p(), mean.p(), scale.p(), n)
-		want.Center32(ref.p(), from32.p(), mean.p(), scale.p(), n)
-		same(t, "center32", dst.all, ref.all, 0, 0)
-		k.Center64(dst.p(), from64.p(), mean.p(), scale.p(), n)
-		want.Center64(ref.p(), from64.p(), mean.p(), scale.p(), n)
-		same(t, "center64", dst.all, ref.all, 0, 0)
-	}
 	for _, n := range []int{1, 2, 7} {
 		x, sums := newArena[T](rng, 16*n, true), newArena[float64](rng, 16*n, false)
 		xr, ref := x.clone(), sums.clone()

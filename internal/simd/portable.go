@@ -25,9 +25,6 @@ func portable[T Float]() *Kernels[T] {
 		Gemm:         gemm[T],
 		Trsm:         trsm[T],
 		Transpose:    transpose[T],
-		Center32:     center[T, float32],
-		Center64:     center[T, float64],
-		Halves:       halves[T],
 		Pieces:       pieces[T],
 		Cholesky:     cholesky[T],
 		Drain:        drain[T],
@@ -284,26 +281,6 @@ func transpose[T Float](dst *T, step int, src *T, ld, n int) {
 	for l := range 4 * n {
 		to := (*[4]T)(d[l*step:])
 		to[0], to[1], to[2], to[3] = s[l], s[ld+l], s[2*ld+l], s[3*ld+l]
-	}
-}
-
-func center[T, S Float](dst *T, src *S, mean, scale *float64, n int) {
-	d, s := unsafe.Slice(dst, 4*n), unsafe.Slice(src, 4*n)
-	m, f := unsafe.Slice(mean, 4*n), unsafe.Slice(scale, 4*n)
-	for l, x := range s {
-		d[l] = T((float64(x) - m[l]) * f[l])
-	}
-}
-
-func halves[T Float](k int, a, h *T) {
-	as, hs := unsafe.Slice(a, k*Rows), unsafe.Slice(h, Rows)
-	for r := range hs {
-		var sums [2]float64
-		for l := range k {
-			x := float64(as[l*Rows+r])
-			sums[l&1] += float64(x * x)
-		}
-		hs[r] = T(-(sums[0] + sums[1]) / 2)
 	}
 }
 

@@ -171,13 +171,6 @@ type Kernels[T Float] struct {
 	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
 	// columns l.
 	Transpose func(dst *T, step int, src *T, ld, n int)
-	// Center32 and Center64 set dst[l] = (src[l] − mean[l])·scale[l] for 4n numbers, in
-	// float64.
-	Center32 func(dst *T, src *float32, mean, scale *float64, n int)
-	Center64 func(dst *T, src, mean, scale *float64, n int)
-	// Halves sets h[r] = −½ Σ a[l][r]² of a row panel, in float64, for k > 0. The sums of
-	// even and of odd l are apart.
-	Halves func(k int, a, h *T)
 	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep
 	// elements further.
 	Pieces func(dst *T, dstStep int, src *T, srcStep, n int)

@@ -148,7 +148,7 @@ func bad(a blocked.Matrix[float64], n int) int {
 func (s *Solution) judge(gram blocked.Matrix[float64], diagonal, y []float64, outputs int, ridge float64, workers int) {
 	n, c := len(diagonal), s.Coefficients
 	kc := make([]float64, len(y))
-	blocked.Symm(workers, gram, diagonal, blocked.New(n, outputs, c), blocked.New(n, outputs, kc))
+	blocked.Symm(gram, diagonal, blocked.New(n, outputs, c), blocked.New(n, outputs, kc))
 	var fit, norm, residual, size float64
 	for i, v := range kc {
 		fit += (v - y[i]) * (v - y[i])

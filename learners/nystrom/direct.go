@@ -146,7 +146,7 @@ func (s *normal) solve(ridge float64, n int) (w []float64, objective, residual f
 func (s *normal) judge(w, diagonal []float64) (objective, residual float64) {
 	m, c := s.basis.m, s.c
 	aw := make([]float64, len(w))
-	blocked.Symm(s.basis.workers, s.gram, diagonal, blocked.New(m, c, w), blocked.New(m, c, aw))
+	blocked.Symm(s.gram, diagonal, blocked.New(m, c, w), blocked.New(m, c, aw))
 	objective = s.size
 	num, den := make([]float64, c), make([]float64, c)
 	for i, v := range aw {

@@ -61,9 +61,6 @@ func (f *file) kernels() {
 		squares(f, p)
 		if f.target == avx2 { // all paths of amd64 use it
 			transpose(f, p)
-			center(f, p, f32)
-			center(f, p, f64)
-			halves(f, p)
 		}
 		pieces(f, p)
 		cholesky(f, p)
@@ -110,7 +107,7 @@ func (f *file) table(p precision) {
 	for _, stem := range []string{"multiply", "multiplyT", "multiplyRows", "addRows", "addRow", "squares", "gemm", "trsm", "pieces", "cholesky"} {
 		w("%s: %s,", title(stem), name(stem))
 	}
-	w("Transpose: transposeF%d,\nCenter32: center32F%d,\nCenter64: center64F%d,\nHalves: halvesF%d,", p.bits, p.bits, p.bits, p.bits)
+	w("Transpose: transposeF%d,", p.bits)
 	if p == f32 {
 		w("Drain: %s,", name("drain"))
 	} else {

@@ -120,39 +120,21 @@ func packColumns[T, S Float](f Function, y Rows[S]) *Columns[T] {
 // if the function needs them, their norms. The last row replaces missing ones, so that no
 // finite number becomes infinite.
 func packPanel[T, S Float](c *Columns[T], x Rows[S], i, n, width int, dst, start []T, norms []float64, flat []T) {
-	d, kern := c.d, simd.For[T]()
-	inRows := width == simd.Rows && d > 0 // which have a kernel for their squares
+	d := c.d
 	for r := range width {
 		row, v := flat[r*d:][:d], x.row(i+min(r, n-1))
 		if c.plan.unit {
 			norms[r] = normalise(c.plan.scale, v, row)
 		} else {
-			pack(kern, c.mean, c.plan.scale, v, row)
+			for l, e := range v {
+				row[l] = T((float64(e) - c.mean[l]) * c.plan.scale[l])
+			}
 		}
-		if c.plan.half && !inRows {
+		if c.plan.half {
 			start[r] = halfSquare(row)
 		}
 	}
-	interleave(kern, dst[:width*d], flat, d, width)
-	if c.plan.half && inRows {
-		kern.Halves(d, &dst[0], &start[0])
-	}
-}
-
-// pack centres and scales one vector, in float64.
-func pack[T, S Float](kern *simd.Kernels[T], mean, scale []float64, v []S, out []T) {
-	n := len(v) / 4
-	if n > 0 {
-		switch from := any(&v[0]).(type) {
-		case *float32:
-			kern.Center32(&out[0], from, &mean[0], &scale[0], n)
-		case *float64:
-			kern.Center64(&out[0], from, &mean[0], &scale[0], n)
-		}
-	}
-	for l := 4 * n; l < len(v); l++ {
-		out[l] = T((float64(v[l]) - mean[l]) * scale[l])
-	}
+	interleave(simd.For[T](), dst[:width*d], flat, d, width)
 }
 
 // normalise divides a scaled vector by its norm, unless that is 0.
