@@ -445,19 +445,12 @@ func scaled[T kernel.Float](ctx context.Context, p *plan, m *kernel.CSR[T]) (dat
 // encoded is a Source that encodes the rows of a table as they are read.
 type encoded struct{ p *plan }
 
-// Len returns n.
-func (s *encoded) Len() int { return s.p.t.rows }
-
-// Dim returns d.
-func (s *encoded) Dim() int { return s.p.d }
-
-// Outputs returns c.
+func (s *encoded) Len() int     { return s.p.t.rows }
+func (s *encoded) Dim() int     { return s.p.d }
 func (s *encoded) Outputs() int { return s.p.c }
 
-// Open starts a pass over the inputs.
 func (s *encoded) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, s) }
 
-// OpenPairs starts a pass.
 func (s *encoded) OpenPairs(ctx context.Context) (data.PairCursor, error) {
 	cells, err := s.p.t.cells.OpenPairs(ctx)
 	if err != nil {

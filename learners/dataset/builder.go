@@ -236,13 +236,17 @@ func (b *builder) number(c int, v float64) error {
 
 // none adds a missing cell to column c.
 func (b *builder) none(c int) error {
-	if b.hold(c, nil); b.cols[c].dropped {
+	b.hold(c, nil)
+	col := &b.cols[c]
+	switch {
+	case col.dropped:
 		return nil
-	}
-	if b.cols[c].weights {
+	case col.weights:
 		return b.fault(c, "the weight of the row is missing; write a number ≥ 0")
+	case col.missing == 0:
+		col.firstMissing = place{b.rows + 1, b.line}
 	}
-	b.cols[c].addMissing(b.rows+1, b.line)
+	col.missing++
 	b.row[b.slot[c]] = math.NaN()
 	return nil
 }

@@ -238,19 +238,12 @@ type chunkCells struct {
 	columns []Column
 }
 
-// Len returns the number of rows.
-func (c *chunkCells) Len() int { return c.rows }
-
-// Dim returns the number of columns.
-func (c *chunkCells) Dim() int { return len(c.columns) }
-
-// Outputs returns 0.
+func (c *chunkCells) Len() int     { return c.rows }
+func (c *chunkCells) Dim() int     { return len(c.columns) }
 func (c *chunkCells) Outputs() int { return 0 }
 
-// Open starts a pass.
 func (c *chunkCells) Open(ctx context.Context) (kernel.Cursor, error) { return data.OpenInputs(ctx, c) }
 
-// OpenPairs starts a pass.
 func (c *chunkCells) OpenPairs(context.Context) (data.PairCursor, error) {
 	return &chunkCursor{chunkCells: c}, nil
 }
@@ -329,5 +322,4 @@ func (c *Column) possible(v float64) bool {
 	return v-v == 0
 }
 
-// Close ends the pass.
 func (c *chunkCursor) Close() error { return nil }

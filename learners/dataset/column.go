@@ -172,13 +172,6 @@ func (c *columnBuilder) addText(s []byte, row, line int) (float64, error) {
 	return float64(code), nil
 }
 
-func (c *columnBuilder) addMissing(row, line int) {
-	if c.missing == 0 {
-		c.firstMissing = place{row, line}
-	}
-	c.missing++
-}
-
 // finish returns the column, or an error if it mixes numbers and texts.
 func (c *columnBuilder) finish(b *builder) (Column, error) {
 	col := Column{

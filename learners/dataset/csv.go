@@ -24,8 +24,7 @@ type csvReader struct {
 	recs  *records
 	names []string // nil without header
 	width int
-	first [][]byte // a record read ahead
-	line0 int      // its line
+	first [][]byte // the first record, until it is taken
 	comma bool     // numbers have a decimal comma
 	open  bool     // as nothing was asked
 	utf8  string   // advice for text that is not
@@ -145,18 +144,18 @@ func (r returns) Read(p []byte) (int, error) {
 }
 
 func (c *csvReader) readFirst(header bool) error {
-	fields, err := c.recs.read()
+	fields, err := c.record()
 	if err == io.EOF {
 		return &FileError{File: c.file, Reason: "it is empty"}
 	} else if err != nil {
-		return &FileError{File: c.file, Reason: "it cannot be read", Err: err}
+		return err
 	}
 	c.width = len(fields)
 	if c.width > MaxColumns {
 		return &FileError{File: c.file, Reason: fmt.Sprintf("it has %d columns, the limit is %d", c.width, MaxColumns)}
 	}
 	if !header {
-		c.first, c.line0 = fields, c.recs.line
+		c.first = fields
 		return nil
 	}
 	names := make([]string, len(fields))
@@ -173,6 +172,19 @@ func (c *csvReader) readFirst(header bool) error {
 	return nil
 }
 
+// record returns the next record, or io.EOF.
+func (c *csvReader) record() ([][]byte, error) {
+	if first := c.first; first != nil {
+		c.first = nil
+		return first, nil
+	}
+	fields, err := c.recs.read()
+	if err != nil && err != io.EOF {
+		return nil, &FileError{File: c.file, Reason: "it cannot be read", Err: err}
+	}
+	return fields, err
+}
+
 func (c *csvReader) columns() ([]string, int) { return c.names, c.width }
 
 func (c *csvReader) describe(at int, _ *columnBuilder) [][]byte {
@@ -181,18 +193,11 @@ func (c *csvReader) describe(at int, _ *columnBuilder) [][]byte {
 }
 
 func (c *csvReader) next(b *builder, col0 int) error {
-	fields, line := c.first, c.line0
-	if c.first != nil {
-		c.first = nil
-	} else {
-		var err error
-		if fields, err = c.recs.read(); err == io.EOF {
-			return err
-		} else if err != nil {
-			return &FileError{File: c.file, Reason: "it cannot be read", Err: err}
-		}
-		line = c.recs.line
+	fields, err := c.record()
+	if err != nil {
+		return err
 	}
+	line := c.recs.line
 	b.file, b.line, b.comma, b.open, b.toUTF8 = c.file, line, c.comma, c.open, c.utf8
 	if len(fields) != c.width {
 		reason := fmt.Sprintf("it has %s, the rows before have %d", count(len(fields), "field"), c.width)

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -42,16 +43,33 @@ func (t *Table) readLibSVM(ctx context.Context, o *Options, in *input, paths []s
 	if err != nil {
 		return err
 	}
-	return t.finishSparse(o, b)
+	col, err := b.cols[0].finish(b)
+	if err != nil {
+		return err
+	}
+	t.rows, t.parts, t.single, t.columns = b.rows, b.parts, b.single, []Column{col}
+	t.report.TargetWhy = "as asked"
+	if !o.NoTarget {
+		t.targets, t.report.TargetWhy = []int{0}, "libsvm lines start with it"
+	}
+	if err := t.checkLabels(o, b); err != nil {
+		return err
+	}
+	if t.sparse.Dim() == 0 {
+		return fmt.Errorf("dataset: no row has a feature")
+	}
+	if err := b.store.finish(t); err != nil {
+		return err
+	}
+	t.report.Duplicates = -1
+	t.fillReport()
+	return nil
 }
 
 func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *builder, in *input, paths []string) error {
-	s := &sparseRows[T]{ptr: []int{0}, first: 1, limit: o.Features}
+	s := &sparseRows[T]{ptr: []int{0}, first: 1, limit: cmp.Or(o.Features, MaxFeatures)}
 	if o.ZeroBased {
 		s.first = 0
-	}
-	if s.limit == 0 {
-		s.limit = MaxFeatures
 	}
 	if err := s.read(ctx, in, b); err != nil {
 		return err
@@ -70,42 +88,10 @@ func readSparse[T kernel.Float](ctx context.Context, t *Table, o *Options, b *bu
 	if b.rows == 0 {
 		return &FileError{File: in.path, Reason: "it has no rows; give a file with a row of data"}
 	}
-	d := o.Features
-	if d == 0 {
-		d = s.dim
-	}
-	x, err := kernel.NewCSR(b.rows, d, s.ptr, s.col, s.val)
-	if err != nil { // never happens, as parse has checked
-		return err
-	}
-	t.sparse, t.single, t.report.Stored = x, b.single, len(s.val)
-	return nil
-}
-
-// finishSparse makes columns from the labels.
-func (t *Table) finishSparse(o *Options, b *builder) error {
-	t.rows, t.parts = b.rows, b.parts
-	col, err := b.cols[0].finish(b)
-	if err != nil {
-		return err
-	}
-	t.columns = []Column{col}
-	t.report.TargetWhy = "as asked"
-	if !o.NoTarget {
-		t.targets, t.report.TargetWhy = []int{0}, "libsvm lines start with it"
-	}
-	if err := t.checkLabels(o, b); err != nil {
-		return err
-	}
-	if t.sparse.Dim() == 0 {
-		return fmt.Errorf("dataset: no row has a feature")
-	}
-	if err := b.store.finish(t); err != nil {
-		return err
-	}
-	t.report.Duplicates = -1
-	t.fillReport()
-	return nil
+	var err error
+	t.report.Stored = len(s.val)
+	t.sparse, err = kernel.NewCSR(b.rows, cmp.Or(o.Features, s.dim), s.ptr, s.col, s.val)
+	return err // never happens, as parse has checked
 }
 
 // sparseRows gathers compressed rows.
@@ -190,16 +176,19 @@ func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reaso
 		}
 		return 0, 0, "is not a feature such as \"7:0.5\""
 	}
-	c = s.index(index)
+	c, err := strconv.Atoi(string(index))
+	if c -= s.first; err != nil {
+		c = math.MaxInt
+	}
 	switch {
-	case c < 0 && s.first == 1:
+	case c < 0:
 		return 0, 0, "has index 0, indices count from 1; set ZeroBased if they count from 0"
 	case c >= s.limit:
 		return 0, 0, fmt.Sprintf("is beyond the %d features", s.limit)
 	case c <= previous:
 		return 0, 0, "is not after the feature before; indices must increase"
 	}
-	v, err := parseNumber(value)
+	v, err = parseNumber(value)
 	switch {
 	case err == nil:
 		return c, v, ""
@@ -209,15 +198,6 @@ func (s *sparseRows[T]) feature(f []byte, previous int) (c int, v float64, reaso
 		return 0, 0, "has no finite value; sparse rows cannot have missing values"
 	}
 	return 0, 0, "has a value that is not a number"
-}
-
-// index returns the column of an index of digits, at most MaxFeatures.
-func (s *sparseRows[T]) index(text []byte) int {
-	c, err := strconv.Atoi(string(text))
-	if err != nil || c > MaxFeatures {
-		return MaxFeatures
-	}
-	return c - s.first
 }
 
 // word cuts the first word off a trimmed line.

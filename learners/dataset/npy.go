@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -38,15 +39,15 @@ func readNPYHeader(r io.Reader) (npyHeader, error) {
 	if _, err := io.ReadFull(r, fixed[:]); err != nil || !bytes.HasPrefix(fixed[:], []byte("\x93NUMPY")) {
 		return h, fmt.Errorf("it does not start as a NumPy array")
 	}
-	lengthBytes := 2
+	length := make([]byte, 4)
+	read := length[:2]
 	if fixed[6] >= 2 {
-		lengthBytes = 4
+		read = length
 	}
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:lengthBytes]); err != nil {
+	if _, err := io.ReadFull(r, read); err != nil {
 		return h, fmt.Errorf("it ends in its header")
 	}
-	n := binary.LittleEndian.Uint32(length[:])
+	n := binary.LittleEndian.Uint32(length)
 	if n > maxNPYHeader {
 		return h, fmt.Errorf("its header has %d bytes, the limit is %d", n, maxNPYHeader)
 	}
@@ -190,14 +191,11 @@ func chooseArrays(o *Options, names []string) (inputs, targets string, err error
 	if targets = o.TargetArray; targets == "" && !o.NoTarget && o.TargetPath == "" {
 		targets = firstNamed(names, "y", "target", "targets", "label", "labels")
 	}
-	if inputs = o.Array; inputs == "" {
-		if inputs = firstNamed(names, "x", "data", "features", "inputs"); inputs == "" {
-			rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == targets })
-			if len(rest) != 1 {
-				return "", "", fmt.Errorf("the arrays are %s; name one in Array", quoted(names, 8, ", "))
-			}
-			inputs = rest[0]
-		}
+	inputs = cmp.Or(o.Array, firstNamed(names, "x", "data", "features", "inputs"))
+	if rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == targets }); inputs == "" && len(rest) == 1 {
+		inputs = rest[0]
+	} else if inputs == "" {
+		return "", "", fmt.Errorf("the arrays are %s; name one in Array", quoted(names, 8, ", "))
 	}
 	for _, n := range []string{inputs, targets} {
 		if n != "" && !slices.Contains(names, n) {
@@ -209,10 +207,8 @@ func chooseArrays(o *Options, names []string) (inputs, targets string, err error
 
 func firstNamed(names []string, wanted ...string) string {
 	for _, w := range wanted {
-		for _, n := range names {
-			if strings.EqualFold(n, w) {
-				return n
-			}
+		if i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, w) }); i >= 0 {
+			return names[i]
 		}
 	}
 	return ""

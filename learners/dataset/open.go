@@ -46,9 +46,10 @@ func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if o.ChunkFile != "" {
 		reason, err := atomicfile.Replaceable(o.ChunkFile, "chunk file", chunkMagic, append(slices.Clone(paths), o.TargetPath))
 		if err != nil {
-			return nil, &FileError{File: o.ChunkFile, Reason: "it cannot be replaced", Err: errors.Unwrap(err)}
-		} else if reason != "" {
-			return nil, &FileError{File: o.ChunkFile, Reason: reason}
+			reason, err = "it cannot be replaced", errors.Unwrap(err)
+		}
+		if reason != "" {
+			return nil, &FileError{File: o.ChunkFile, Reason: reason, Err: err}
 		}
 	}
 	t, err := open(ctx, o, paths)
@@ -325,26 +326,29 @@ func (t *Table) mark(o *Options, b *builder, names []string) error {
 }
 
 // finish makes columns and cells from the rows and chooses the target.
-func (t *Table) finish(o *Options, b *builder) error {
-	t.rows, t.parts = b.rows, b.parts
-	t.weights = b.weights
-	t.columns = make([]Column, 0, len(b.row))
-	for c := range b.cols {
-		if b.cols[c].dropped || b.cols[c].weights {
-			if b.cols[c].dropped {
-				t.dropped = append(t.dropped, b.cols[c].name)
-			}
-			continue
-		}
-		col, err := b.cols[c].finish(b)
+func (t *Table) finish(o *Options, b *builder) (err error) {
+	defer func() {
 		if err != nil {
 			b.store.abort()
+		}
+	}()
+	t.rows, t.parts, t.weights = b.rows, b.parts, b.weights
+	t.columns = make([]Column, 0, len(b.row))
+	for c := range b.cols {
+		col := &b.cols[c]
+		if col.dropped {
+			t.dropped = append(t.dropped, col.name)
+		}
+		if col.dropped || col.weights {
+			continue
+		}
+		column, err := col.finish(b)
+		if err != nil {
 			return err
 		}
-		t.columns = append(t.columns, col)
+		t.columns = append(t.columns, column)
 	}
 	if err := b.checkTotal(); err != nil {
-		b.store.abort()
 		return err
 	}
 	for i, c := range t.targets {
@@ -356,12 +360,10 @@ func (t *Table) finish(o *Options, b *builder) error {
 	if o.Weights != "" {
 		t.report.Notes = append(t.report.Notes, "weights of rows in a column of their own")
 	}
-	err := t.chooseTarget(o)
-	if err == nil {
-		err = t.checkLabels(o, b)
+	if err := t.chooseTarget(o); err != nil {
+		return err
 	}
-	if err != nil {
-		b.store.abort()
+	if err := t.checkLabels(o, b); err != nil {
 		return err
 	}
 	t.fillReport()

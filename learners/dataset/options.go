@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/learners/data"
@@ -52,28 +53,21 @@ type Options struct {
 	Task data.Task
 	// DayFirst says that dates such as 2/1/2026 are in January.
 	DayFirst bool
-	// Decimal is the character of decimal fractions in text, '.' or ','. If 0, it is
-	// detected from the first lines.
-	Decimal rune
-	// Delimiter is the delimiter of text files. It may be ',', ';', '\t', '|',
-	// Whitespace or any other ASCII character. If 0, it is detected from the first
-	// lines.
-	Delimiter rune
+	// Decimal is the character of decimal fractions in text, '.' or ','. Delimiter is that of
+	// text files, such as ',' or Whitespace. If 0, they are detected from the first lines.
+	Decimal, Delimiter rune
 	// Header says whether text files have a header.
 	Header Header
 	// Target are the columns to predict. If empty, it is the column called target,
 	// label, class, outcome or y. If there is none, it is the first column if that has
-	// two values and the last has more. Otherwise it is the last column. The Report
-	// names the column and the reason.
+	// two values and the last has more. Otherwise it is the last column.
 	Target []string
 	// NoTarget says that there are no targets and all columns are inputs.
 	NoTarget bool
-	// TargetPath is a file that holds only the targets, row by row, in any dense
-	// format. The labels of MNIST are an example.
+	// TargetPath is a file that holds only the targets, row by row, in any dense format.
 	TargetPath string
-	// Weights is the column with the weights of rows, or empty for none. Its cells are
-	// numbers of at least 0, and rows of weight 0 are not in the table. The column is not
-	// among those of the table, see [Table.Weights].
+	// Weights is the column with the weights of rows, or empty for none. They are numbers of
+	// at least 0, and rows of weight 0 are not in the table, nor is the column.
 	Weights string
 	// Drop lists columns to ignore.
 	Drop []string
@@ -87,13 +81,12 @@ type Options struct {
 	Missing []string
 	// Float32 encodes inputs in 4 bytes instead of 8.
 	Float32 bool
-	// ChunkFile, if not empty, is a file for the cells, so that they are not held in
-	// memory. Inputs are encoded as with Float32. It is for dense data that do not fit into memory. Open reads
-	// it again as format Chunks. An existing chunk file or an empty file is replaced
-	// once all cells are written. Any other file is a [*FileError].
+	// ChunkFile, if not empty, is a file for the cells of dense data that do not fit into
+	// memory. Inputs are encoded as with Float32. Open reads it again as format Chunks. An
+	// existing chunk file or an empty file is replaced once all cells are written, and any
+	// other file is a [*FileError].
 	ChunkFile string
-	// MaxMemory is the number of bytes of memory that rows may take, so that a small archive or
-	// compressed file of many rows is refused before the memory is full. 0 means no limit.
+	// MaxMemory is the number of bytes of memory that rows may take. 0 means no limit.
 	MaxMemory int64
 	// ZeroBased says that features in libsvm files count from 0. It is never guessed,
 	// because the guesses for two files of one data set could differ.
@@ -116,29 +109,21 @@ func (o *Options) prefer() dateOrder {
 }
 
 func (o *Options) check() error {
-	switch o.Format {
-	case "", CSV, LibSVM, NPY, NPZ, Parquet, JSON, IDX, Chunks:
-	default:
+	d := o.Delimiter
+	switch {
+	case !slices.Contains([]Format{"", CSV, LibSVM, NPY, NPZ, Parquet, JSON, IDX, Chunks}, o.Format):
 		return fmt.Errorf("dataset: unknown format %q; use csv, libsvm, npy, npz, parquet, json, idx or chunks", o.Format)
-	}
-	switch o.Header {
-	case HeaderAuto, HeaderYes, HeaderNo:
-	default:
+	case !slices.Contains([]Header{HeaderAuto, HeaderYes, HeaderNo}, o.Header):
 		return fmt.Errorf("dataset: header %q, want \"yes\", \"no\" or empty", o.Header)
-	}
-	if d := o.Delimiter; d < 0 || d > 127 || d == '"' || d == '\n' || d == '\r' || d == '.' || d == '-' || d == '+' || d >= '0' && d <= '9' {
+	case d < 0 || d > 127 || d != 0 && strings.ContainsRune("\"\n\r.-+0123456789", d):
 		return fmt.Errorf("dataset: %q cannot be a delimiter", d)
-	}
-	if o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' || o.Decimal == ',' && o.Delimiter == ',' {
-		return fmt.Errorf("dataset: decimal character %q with delimiter %q; it is '.' or ',', and not the delimiter", o.Decimal, o.Delimiter)
-	}
-	if o.NoTarget && (len(o.Target) > 0 || o.TargetPath != "" || o.TargetArray != "") {
+	case o.Decimal != 0 && o.Decimal != '.' && o.Decimal != ',' || o.Decimal == ',' && d == ',':
+		return fmt.Errorf("dataset: decimal character %q with delimiter %q; it is '.' or ',', and not the delimiter", o.Decimal, d)
+	case o.NoTarget && (len(o.Target) > 0 || o.TargetPath != "" || o.TargetArray != ""):
 		return fmt.Errorf("dataset: NoTarget contradicts a target")
-	}
-	if o.TargetPath != "" && len(o.Target) > 0 {
+	case o.TargetPath != "" && len(o.Target) > 0:
 		return fmt.Errorf("dataset: both a target file and target columns are given")
-	}
-	if o.Features < 0 || o.Features > MaxFeatures {
+	case o.Features < 0 || o.Features > MaxFeatures:
 		return fmt.Errorf("dataset: %d features, want 0 to %d", o.Features, MaxFeatures)
 	}
 	return nil
@@ -168,9 +153,29 @@ func (m missingSet) has(s []byte) bool {
 	if len(s) == 0 || len(s) > 4 || '0' <= s[0] && s[0] <= '9' {
 		return len(s) == 0
 	}
-	switch strings.ToLower(string(s)) {
-	case "?", "na", "nan", "n/a", "nat", "null", "#n/a", "<na>":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"?", "na", "nan", "n/a", "nat", "null", "#n/a", "<na>"}, strings.ToLower(string(s)))
 }
+
+// These are the limits of a file. A file beyond a limit is refused with an error that
+// names the limit, so that a broken or hostile header cannot exhaust memory.
+const (
+	// MaxColumns is the largest number of dense columns, targets included.
+	MaxColumns = 1 << 16
+	// MaxFeatures is the largest number of features of sparse rows.
+	MaxFeatures = data.MaxSparseInputs
+	// MaxLevels is the largest number of different texts in a categorical
+	// column. A column with more is of kind Text and must be dropped.
+	MaxLevels = 10_000
+	// MaxClasses is the largest number of classes of a target.
+	MaxClasses = 1_000
+	// MaxName is the largest length in bytes of a column's name.
+	MaxName = 128
+	// MaxText is the largest length in bytes of a text in a cell.
+	MaxText = 4 << 10
+	// MaxLine is the largest length in bytes of a record of a text file.
+	MaxLine = 16 << 20
+	// MaxArchive is the largest size in bytes of an archive (.npz, Parquet)
+	// that must be held in memory because it is compressed by gzip or comes
+	// from standard input.
+	MaxArchive = 1 << 30
+)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/bkbtuner/bkb/learners/data"
 )
@@ -95,12 +94,8 @@ func (t *Table) candidates(o *Options, names []string) []int {
 
 // namedTarget returns the column that is called a target, or the last one.
 func namedTarget(names []string) int {
-	for _, want := range targetNames {
-		for c, name := range names {
-			if strings.EqualFold(name, want) {
-				return c
-			}
-		}
+	if name := firstNamed(names, targetNames...); name != "" {
+		return slices.Index(names, name)
 	}
 	return len(names) - 1
 }
@@ -110,21 +105,19 @@ var targetNames = []string{"target", "label", "class", "outcome", "y"}
 
 // chooseTarget detects the target unless the options name it.
 func (t *Table) chooseTarget(o *Options) error {
+	why := &t.report.TargetWhy
 	switch {
 	case o.Model != nil:
-		t.report.TargetWhy = "as in the model"
-	case o.NoTarget:
-		t.report.TargetWhy = "as asked"
+		*why = "as in the model"
 	case o.TargetPath != "":
-		t.report.TargetWhy = "the target file"
-	case len(o.Target) > 0:
-		t.report.TargetWhy = "as asked"
+		*why = "the target file"
+	case o.NoTarget || len(o.Target) > 0:
+		*why = "as asked"
 	case len(t.targets) > 0:
-		t.report.TargetWhy = "the array of targets"
+		*why = "the array of targets"
 	default:
-		c, why := t.guessTarget()
-		t.report.TargetWhy = why
-		if c >= 0 {
+		var c int
+		if c, *why = t.guessTarget(); c >= 0 {
 			t.targets = []int{c}
 		}
 	}
@@ -143,9 +136,8 @@ func (t *Table) guessTarget() (int, string) {
 	case t.report.Format != CSV && t.report.Format != Parquet && t.report.Format != JSON:
 		return -1, fmt.Sprintf("the format %s does not say", t.report.Format)
 	case t.named:
-		names := t.names()
-		if c := namedTarget(names); slices.ContainsFunc(targetNames, func(want string) bool { return strings.EqualFold(names[c], want) }) {
-			return c, "by its name"
+		if name := firstNamed(t.names(), targetNames...); name != "" {
+			return slices.Index(t.names(), name), "by its name"
 		}
 		return last, "it is the last column, and no name says otherwise; see Options.Target"
 	case two(&t.columns[0]) && !two(&t.columns[last]):

@@ -136,12 +136,15 @@ func dateNumber(v float64) string {
 	return ""
 }
 
-// truths are the words of truth values.
-var truths = map[string]float64{"true": 1, "false": 0}
-
+// truth reads a truth value as 1 or 0.
 func truth(s []byte) (float64, bool) {
-	v, ok := truths[strings.ToLower(string(s))]
-	return v, ok && len(s) > 0
+	switch strings.ToLower(string(s)) {
+	case "true":
+		return 1, true
+	case "false":
+		return 0, true
+	}
+	return 0, false
 }
 
 // detectWords returns the reader of the times in some cells, or whether they are truth
@@ -152,12 +155,10 @@ func detectWords(cells [][]byte, preferred dateOrder) (t *times, boolean bool) {
 		return nil, false
 	}
 	all := func(is func([]byte) (float64, bool)) bool {
-		for _, s := range cells {
-			if _, ok := is(s); !ok {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(cells, func(s []byte) bool {
+			_, ok := is(s)
+			return !ok
+		})
 	}
 	if all(truth) {
 		return nil, true

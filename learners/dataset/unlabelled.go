@@ -21,8 +21,7 @@ func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, er
 			return nil, 0, err
 		}
 	}
-	missing := func(c int) bool { return t.columns[c].Missing > 0 }
-	if !slices.ContainsFunc(targets, missing) || t.sparse != nil { // sparse files always have targets
+	if !slices.ContainsFunc(targets, func(c int) bool { return t.columns[c].Missing > 0 }) || t.sparse != nil { // which always have targets
 		return t, 0, nil
 	}
 	out, err := t.keep(ctx, "without a target", "no row has a target; name another column as target", func(_ int, cells []float64) bool {

@@ -209,10 +209,8 @@ func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Cop
 		return scalar{}, err
 	}
 	c := m.Outputs()
-	weights := []float64{1}
-	if c > 1 {
-		rng := stream.New(stream.Derive(l.seed, "training/learn", 1))
-		weights = make([]float64, c)
+	weights := slices.Repeat([]float64{1}, c)
+	if rng := stream.New(stream.Derive(l.seed, "training/learn", 1)); c > 1 {
 		for j := range weights {
 			weights[j] = rng.NormFloat64()
 		}
@@ -275,14 +273,12 @@ func (l *Learned) measure(ctx context.Context, rows scalar, seed uint64) error {
 			divided = append(divided, v/l.Lengths[c])
 		}
 	}
-	largest := 0.0
-	l.Relevance = make([]float64, d)
-	for c, s := range spreads(rows) {
-		l.Relevance[c] = s / l.Lengths[c]
-		largest = max(largest, l.Relevance[c])
-	}
+	l.Relevance = spreads(rows)
 	for c := range l.Relevance {
-		if largest > 0 {
+		l.Relevance[c] /= l.Lengths[c]
+	}
+	if largest := slices.Max(l.Relevance); largest > 0 {
+		for c := range l.Relevance {
 			l.Relevance[c] /= largest
 		}
 	}

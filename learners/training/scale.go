@@ -11,8 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// scaleRows is the number of rows for the median of distances. 1000 rows have 499,500
-// distances, and their median is within a few per cent of that of all.
+// scaleRows is the number of rows for the median of distances, which is within a few per cent
+// of that of all.
 const scaleRows = 1000
 
 // MedianDistance returns the median Euclidean distance between two different rows, for
@@ -61,8 +61,7 @@ func medianDistance(ctx context.Context, src kernel.Source, copies *data.Copies,
 	return median, nil
 }
 
-// spreadRows is the largest number of rows for the spread of targets, so that a long
-// stream need not be read to its end.
+// spreadRows is the largest number of rows for the spread of targets.
 const spreadRows = 100_000
 
 // spread returns the median of |y − median y| over the first rows, times 1.4826, or 1 if
@@ -100,7 +99,7 @@ func spread(ctx context.Context, src data.Source, weights []float64) (float64, e
 }
 
 // weightedMedian returns the smallest number of y up to which the weights have more than half
-// of their sum, as medianOf does for equal weights. Without weights it sorts y.
+// of their sum. Without weights it sorts y.
 func weightedMedian(y, weights []float64) float64 {
 	if weights == nil {
 		return medianOf(y)

@@ -43,8 +43,7 @@ type Run struct {
 type Trained struct {
 	Model   learners.Model
 	Problem Problem
-	// Values are those of the fit. They are not those of the Run if learned length scales were
-	// no better than the median distance, or had a better λ.
+	// Values are those of the fit, after the comparison of length scales.
 	Values Values
 	// Rows and Iterations are those of the last fit.
 	Rows, Iterations int
@@ -61,14 +60,10 @@ type Trained struct {
 
 // Train fits to the training rows of d, to measure the error on validation rows, and then to all
 // of these rows. Where steps regularise, the last fit ends at the step with the least error.
-//
 // Where length scales are learned, fits with them and with the median distance are compared, and
 // for learners with centres λ is chosen for these centres. Without validation rows a tenth of the
-// rows judges.
-//
-// If ctx ends, Train returns its error with the last model that is whole, or else that of the
-// work done so far. It returns the errors of [Algorithm.Learn], [Algorithm.Estimator],
-// [MeasureNamed], [ClassWeights] and of the fit.
+// rows judges. If ctx ends, Train returns its error with the last model that is whole, or else
+// that of the work done so far.
 func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error) {
 	t := &trainer{Algorithm: a, data: d, run: r, out: &Trained{Error: math.NaN()}}
 	p, err := NewProblem(ctx, d, r.Options.Seed)

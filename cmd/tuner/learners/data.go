@@ -131,28 +131,17 @@ func (d *dataFlags) open(ctx context.Context) (*dataset.Table, error) {
 	}
 	o.MaxMemory = cli.TableMemory()
 	o.Format, o.Header = dataset.Format(d.format), dataset.Header(d.header)
-	switch d.delimiter {
-	case "":
-	case "tab", `\t`:
-		o.Delimiter = '\t'
-	case "space":
-		o.Delimiter = dataset.Whitespace
-	default:
-		r, size := utf8.DecodeRuneInString(d.delimiter)
-		if size != len(d.delimiter) || r >= utf8.RuneSelf {
-			return nil, cli.Usagef("--delimiter %q: must be one ASCII character, tab or space", d.delimiter)
-		}
-		o.Delimiter = r
+	delimiter, size := utf8.DecodeRuneInString(d.delimiter)
+	if named, ok := map[string]rune{"": 0, "tab": '\t', `\t`: '\t', "space": dataset.Whitespace}[d.delimiter]; ok {
+		delimiter = named
+	} else if size != len(d.delimiter) || delimiter >= utf8.RuneSelf {
+		return nil, cli.Usagef("--delimiter %q: must be one ASCII character, tab or space", d.delimiter)
 	}
-	switch d.decimal {
-	case "":
-	case "point", ".":
-		o.Decimal = '.'
-	case "comma", ",":
-		o.Decimal = ','
-	default:
+	decimal, ok := map[string]rune{"": 0, "point": '.', ".": '.', "comma": ',', ",": ','}[d.decimal]
+	if !ok {
 		return nil, cli.OneOf("--decimal", d.decimal, "point", "comma")
 	}
+	o.Delimiter, o.Decimal = delimiter, decimal
 	t, err := dataset.Open(ctx, *o, d.paths...)
 	return t, refused(err)
 }
