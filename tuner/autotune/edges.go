@@ -1,7 +1,6 @@
 package autotune
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -79,13 +78,7 @@ func limitsOf(s study.Spec) map[string]Range {
 	return limits
 }
 
-// limitTexts returns the limits of dimensions that have one, in the format of ParseRange.
-func limitTexts(dims []theory.Dimension) []string {
-	var out []string
-	for _, d := range dims {
-		if d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 || d.Floor > 0 {
-			out = append(out, fmt.Sprintf("%s=%s", d.Name, Range{max(d.Least, d.Floor), min(d.Most, math.MaxInt32)}))
-		}
-	}
-	return out
+// limited reports whether a dimension has limits of the learner.
+func limited(d theory.Dimension) bool {
+	return d.Scale != theory.Choice && !d.Fidelity && d.Most < math.MaxInt32 || d.Step > 0 || d.Floor > 0
 }

@@ -33,9 +33,8 @@ type Fitted struct {
 
 // Refit fits the configuration of a completed trial to training and validation rows
 // together and measures it on the test rows. Where steps regularise, it fits up to the best
-// step of the trial. Where all rows that a trial fits to are centres, all rows of this fit
-// are. In closed form these are the same rows. The encoding stays that of the training rows.
-// Refit returns the error of ctx if ctx ends.
+// step of the trial. Where all rows of a trial are centres, all rows of this fit are. The
+// encoding stays that of the training rows.
 func (t *Tuning) Refit(ctx context.Context, trial study.Trial, progress func(learners.Progress) error) (*Fitted, error) {
 	f, err := t.refit(ctx, trial, progress)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -64,29 +65,27 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 		if _, fixed := t.options.Fixed[d.Name]; fixed {
 			continue
 		}
-		if d.Name == "centers" {
-			t.most = int64(min(d.Most, d.High))
-			if _, ranged := t.options.Ranges[d.Name]; !ranged && !t.samples() {
-				t.whole = true
-				v := space.Int(t.most)
-				parameters, start[d.Name] = append(parameters, space.NewConstant(d.Name, v)), v
-				continue
-			}
-		}
 		p, v := parameterOf(d, t.searched(d))
-		t.limits = append(t.limits, limitTexts([]theory.Dimension{d})...)
-		if d.Fidelity {
+		_, ranged := t.options.Ranges[d.Name]
+		if d.Name == "centers" {
+			t.most, t.whole = int64(min(d.Most, d.High)), !ranged && !t.samples()
+		}
+		switch {
+		case d.Name == "centers" && t.whole:
+			v = space.Int(t.most)
+			p = space.NewConstant(d.Name, v)
+		case d.Fidelity:
 			t.counted, t.steps = d.Name, int(d.High)
+		case limited(d):
+			t.limits = append(t.limits, fmt.Sprintf("%s=%s", d.Name, Range{max(d.Least, d.Floor), min(d.Most, math.MaxInt32)}))
 		}
 		parameters, start[d.Name] = append(parameters, p), v
 	}
 	for _, p := range t.algorithm.Parameters {
-		text, fixed := t.options.Fixed[p.Name]
-		if !fixed {
-			continue
+		if text, fixed := t.options.Fixed[p.Name]; fixed {
+			v := fixedValue(p, text)
+			parameters, start[p.Name] = append(parameters, space.NewConstant(p.Name, v)), v
 		}
-		v := fixedValue(p, text)
-		parameters, start[p.Name] = append(parameters, space.NewConstant(p.Name, v)), v
 	}
 	if t.steps == 0 {
 		t.counted, t.steps = t.iterations()

@@ -84,10 +84,9 @@ type Tuning struct {
 	print     string
 }
 
-// New returns the tuning of an algorithm on data that have validation rows. It returns the
-// errors of [training.Algorithm.Estimator] for Fixed and for the kind of target, a
-// *[RangeError] for Ranges, an *[OptionError] for Calibrate and for weights, an error for an
-// unknown measure, and errors of reading data.
+// New returns the tuning of an algorithm on data that have validation rows. Its errors are those
+// of [training.Algorithm.Estimator] for Fixed, a *[RangeError] for Ranges, and an *[OptionError]
+// for Calibrate and for weights.
 func New(ctx context.Context, a training.Algorithm, d *training.Data, o Options) (*Tuning, error) {
 	if d.Validation == nil || d.Validation.Len() == 0 {
 		return nil, errors.New("autotune: there are no validation rows to compare configurations on")
@@ -274,9 +273,8 @@ func Values(c space.Config) training.Values {
 // Count it up if the same values give another model from then on.
 const rules = 1
 
-// fingerprint identifies data, split, measure and seed. A worker with another fingerprint
-// measures something else. It has the shapes, the targets of the validation rows, the
-// median distance of the training rows, and the rules for what trials use.
+// fingerprint identifies data, split, measure and seed by the shapes, the targets of the
+// validation rows, the median distance of the training rows, and the rules.
 func (t *Tuning) fingerprint(ctx context.Context) (string, error) {
 	y, err := learners.Targets(ctx, t.data.Validation)
 	if err != nil {
