@@ -6,12 +6,9 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Source has n inputs with c targets each. The inputs X, n×d, are a kernel.Source for
-// operators. The targets Y are n×c, row-major. It can be read from the start as often
-// as needed, in blocks, and gives the same numbers at every pass. c = 0 means that
-// there are no targets.
-//
-// Sources that are also kernel.Resident have X in memory.
+// Source has n inputs with c ≥ 0 targets each. The inputs X, n×d, are a kernel.Source for
+// operators. The targets Y are n×c, row-major. Every pass gives the same numbers. Sources that
+// are also kernel.Resident have X in memory.
 type Source interface {
 	kernel.Source
 	// Outputs returns c.

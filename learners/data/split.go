@@ -11,10 +11,9 @@ import (
 )
 
 // Split divides the rows 0 … n−1 at random into parts with the given shares, which are
-// positive and sum to 1. Every row is in exactly one part, and the indices of a part
-// increase. Part k has round(n·(shares up to k)) − round(n·(shares before)) rows, and
-// no part may be empty. If classes is not nil, row i has the class classes[i] ≥ 0, and each
-// part has about the same shares of classes. Equal arguments always give equal parts.
+// positive and sum to 1. The indices of a part increase. Part k has round(n·(shares up to k)) −
+// round(n·(shares before)) ≥ 1 rows. If classes is not nil, row i has the class classes[i] ≥ 0,
+// and each part has about the same shares of classes. Equal arguments give equal parts.
 func Split(n int, classes []int, seed uint64, shares ...float64) ([][]int, error) {
 	whole := 0.0
 	for _, s := range shares {

@@ -16,10 +16,8 @@ import (
 // memory, the result is a *Memory with inputs of the table's precision. Otherwise its
 // rows are read and encoded at every pass.
 //
-// The columns must be those that the encoding was fitted to. If the training data had
-// names, columns are matched by name in any order. Otherwise they are matched by
-// position. Target columns may be absent, and the result then has no targets. The
-// target named in Options is not used here. It returns a [*ColumnsError], or a
+// The columns must be those that the encoding was fitted to, in any order if they have names.
+// Targets may be absent, and the result then has none. It returns a [*ColumnsError], or a
 // [*data.CellError] for missing cells and unknown categories. A source that is not in
 // memory returns the latter while it is read.
 func (t *Table) Encode(ctx context.Context, e *data.Encoding) (data.Source, error) {

@@ -19,12 +19,11 @@ import (
 type Column struct {
 	Name string    `json:"name"`
 	Kind data.Kind `json:"kind"`
-	// Levels are the different texts of a categorical column in the order of
-	// their first appearance. A cell is an index into them.
+	// Levels are the texts of a categorical column by their first appearance. A cell is an
+	// index into them.
 	Levels []string `json:"levels,omitempty"`
-	// Missing is the number of missing cells. FirstMissing is the row of the first,
-	// counted from 1 over all files, and MissingLine is its line in its file if it has
-	// lines.
+	// Missing is the number of missing cells. FirstMissing is the row of the first, from 1 over
+	// all files, and MissingLine its line.
 	Missing      int `json:"missing,omitempty"`
 	FirstMissing int `json:"first_missing,omitempty"`
 	MissingLine  int `json:"missing_line,omitempty"`
@@ -35,20 +34,17 @@ type Column struct {
 	Values int `json:"values"`
 	// Whole says that all numbers are integers.
 	Whole bool `json:"whole,omitempty"`
-	// Dates is the order of the parts of dates in texts, such as "day/month/year".
-	// DatesWhy is the reason for it.
+	// Dates is the order of the parts of dates in texts, such as "day/month/year", and why.
 	Dates    string `json:"dates,omitempty"`
 	DatesWhy string `json:"dates_why,omitempty"`
-	// Label says that the format marks the column as a class label, like IDX files with
-	// one byte a row.
+	// Label says that the format marks the column as a class label.
 	Label bool `json:"label,omitempty"`
 }
 
 // Constant reports whether all cells are equal, except missing ones.
 func (c *Column) Constant() bool { return c.Values <= 1 }
 
-// place is the position of a cell. The row counts from 1 over all files, and the line is
-// that in its file.
+// place is the position of a cell, as a row from 1 over all files, and a line in its file.
 type place struct{ row, line int }
 
 // columnBuilder builds a column cell by cell.

@@ -21,17 +21,14 @@ type rowReader interface {
 	next(b *builder, col0 int) error
 }
 
-// describer is a rowReader that knows more of column c of its file than the name. It returns the
-// first cells of a column of texts, and nil for others.
+// describer is a rowReader that knows more of a column than the name. It returns the first cells
+// of a column of texts, and nil for others.
 type describer interface {
 	describe(c int, col *columnBuilder) (texts [][]byte)
 }
 
-// Open reads files into one table. The rows of the first file come first, and all files
-// must have the same columns. The path "-" is standard input.
-//
-// Every file is read once from start to end. Memory is that of the levels of
-// categorical columns and of the cells. A cell takes 8 bytes, or none with ChunkFile. It returns a [*FileError], a [*data.CellError], an
+// Open reads files with the same columns into one table, the rows of the first file first. The
+// path "-" is standard input. It returns a [*FileError], a [*data.CellError], an
 // [*UnknownColumnError], or ctx.Err().
 func Open(ctx context.Context, o Options, paths ...string) (*Table, error) {
 	if err := o.check(); err != nil {

@@ -29,9 +29,8 @@ type Report struct {
 	Dropped      []string `json:"dropped,omitempty"`
 	// Stored is the number of stored values of sparse rows.
 	Stored int `json:"stored,omitempty"`
-	// Duplicates counts rows equal to an earlier one, targets included. It is −1 where
-	// they were not counted, which is so for sparse rows, chunk files and more than 2²⁰
-	// rows. Duplicates are kept, as they do no harm to learners with λ > 0.
+	// Duplicates counts rows equal to an earlier one, targets included. It is −1 for sparse
+	// rows, chunk files and more than 2²⁰ rows.
 	Duplicates int      `json:"duplicates"`
 	Notes      []string `json:"notes,omitempty"`
 }

@@ -8,11 +8,8 @@ import (
 )
 
 // Labelled returns the table without the rows that lack a target, and the number of
-// these rows. The targets are those of the encoding, or of the table if e is nil.
-// Errors name rows by their number in the files as before. It reads the cells once if a
-// target is missing anywhere. It returns a [*FileError] if no row is left.
-//
-// The new table shares the cells with t. Close only one of the two.
+// these rows. The targets are those of the encoding, or of the table if e is nil. It returns a
+// [*FileError] if no row is left. The new table shares the cells with t. Close only one of them.
 func (t *Table) Labelled(ctx context.Context, e *data.Encoding) (*Table, int, error) {
 	targets := t.targets
 	if e != nil {
