@@ -160,6 +160,12 @@ python-neighbours: ## test the callbacks for training libraries and MLflow, with
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py -k 'callbacks or library or xgboost or lightgbm or keras or lightning or mlflow'
 
+OLDENV ?= $(HOME)/.cache/bkb-python/old
+python-old: ## test the Python package with the oldest Optuna and scikit-learn that it supports (3 minutes from nothing)
+	test -x $(OLDENV)/bin/pytest || { python3 -m venv $(OLDENV) && $(OLDENV)/bin/pip install -q 'numpy<2.3' 'optuna>=4,<5' pandas pytest 'scikit-learn>=1.5,<1.6' scipy; }
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	cd python && BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(OLDENV)/bin/pytest tests/test_optuna.py tests/test_to_optuna.py tests/test_import_optuna.py tests/test_sklearn_search.py tests/test_sklearn_estimators.py
+
 # Ray takes 700 MB, so that its tests have a folder of their own.
 RAYENV ?= $(HOME)/.cache/bkb-python/ray
 python-ray: ## test the searcher for Ray Tune, with Ray in a folder of its own (3 minutes from nothing)

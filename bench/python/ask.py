@@ -1,12 +1,14 @@
 """Measure what an ask and a tell cost, from Python with the embedded server.
 
-Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its TPE does the same.
-Wall times are in milliseconds. CPU is that of this process and of the server.
+Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its TPE and its
+RandomSampler do the same. Wall times are in milliseconds. CPU is that of this process and of the
+server. With --random the parameters are random, so that the rest is what calls cost.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import random
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import bkb
@@ -24,15 +27,15 @@ import bkb
 DIMENSIONS = 8
 
 
-def cpu(pid: int | None) -> float:
+def cpu(pid: int | None) -> tuple[float, float]:
     """CPU seconds of this process, and of another one."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    total = own.ru_utime + own.ru_stime
+    other = 0.0
     if pid is not None:
         with open(f"/proc/{pid}/stat") as f:
             fields = f.read().rpartition(")")[2].split()
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
+        other = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own.ru_utime + own.ru_stime, other
 
 
 def value(params: dict[str, float]) -> float:
@@ -49,18 +52,18 @@ def loop(step: Callable[[], None], rounds: int, pid: int | None) -> dict[str, fl
         begun = time.perf_counter()
         step()
         times.append(1e3 * (time.perf_counter() - begun))
-    used = 1e3 * (cpu(pid) - before) / rounds
+    own, server = (1e3 * (a - b) / rounds for a, b in zip(cpu(pid), before, strict=True))
     times.sort()
     p99 = times[min(len(times) - 1, round(0.99 * len(times)))]
-    return {"p50": statistics.median(times), "p99": p99, "cpu": used}
+    return {"p50": statistics.median(times), "p99": p99, "cpu": own + server, "own": own}
 
 
-def with_bkb(n: int, rounds: int) -> dict[str, float]:
+def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
     """Time the tuner after n trials."""
     with tempfile.TemporaryDirectory() as folder:
         client = bkb.open_file(os.path.join(folder, "tuner.db"))
         space = {f"x{i}": bkb.Float(0, 1) for i in range(DIMENSIONS)}
-        study = client.create_study("s", space, minimize="loss")
+        study = client.create_study("s", space, minimize="loss", proposer=proposer)
         trials = [{f"x{i}": random.random() for i in range(DIMENSIONS)} for _ in range(n)]
         if trials:
             study.add_trials({"params": p, "value": value(p)} for p in trials)
@@ -76,12 +79,12 @@ def with_bkb(n: int, rounds: int) -> dict[str, float]:
             client.server.stop()
 
 
-def with_tpe(n: int, rounds: int) -> dict[str, float]:
-    """Time TPE of Optuna after n trials in memory."""
+def with_optuna(n: int, rounds: int, sampler: str = "TPESampler") -> dict[str, float]:
+    """Time a sampler of Optuna after n trials in memory."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
+    study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=1))
     unit = optuna.distributions.FloatDistribution(0, 1)
     ranges: dict[str, Any] = {f"x{i}": unit for i in range(DIMENSIONS)}
     for _ in range(n):
@@ -129,6 +132,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100, help="asks and tells for each size")
     parser.add_argument("--sizes", type=int, nargs="*", default=[0, 100, 1000, 10000])
     parser.add_argument("--json", action="store_true", help="one object in JSON")
+    parser.add_argument("--random", action="store_true", help="random parameters only")
     arguments = parser.parse_args()
     random.seed(1)
     result: dict[str, Any] = {
@@ -136,16 +140,18 @@ def main() -> None:
         "import": process("import bkb"),
         "start": start(),
     }
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        sides = {"bkb": with_bkb}
-    else:
-        sides = {"bkb": with_bkb, "tpe": with_tpe}
+    sides: dict[str, Callable[[int, int], dict[str, float]]] = {"bkb": with_bkb, "tpe": with_optuna}
+    if arguments.random:
+        sides = {
+            "random": partial(with_bkb, proposer="random"),
+            "optuna": partial(with_optuna, sampler="RandomSampler"),
+        }
+    if importlib.util.find_spec("optuna") is None:
+        del sides[list(sides)[1]]
     for name, measure in sides.items():
         result[name] = {}
         for n in arguments.sizes:
-            rounds = arguments.rounds if name == "bkb" else min(arguments.rounds, 20)
+            rounds = min(arguments.rounds, 20) if name == "tpe" else arguments.rounds
             result[name][str(n)] = measure(n, rounds)
     if arguments.json:
         print(json.dumps(result))
@@ -154,10 +160,13 @@ def main() -> None:
         f"import {result['import']:.0f} ms of CPU, {result['python']:.0f} of it Python's, "
         f"start {result['start']:.0f} ms"
     )
-    print(f"{'':4} {'trials':>7} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8}")
+    print(f"{'':6} {'trials':>7} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'of Python':>9}")
     for name in sides:
         for n, r in result[name].items():
-            print(f"{name:4} {n:>7} {r['p50']:8.2f} {r['p99']:8.2f} {r['cpu']:8.2f}")
+            line = (
+                f"{name:6} {n:>7} {r['p50']:8.2f} {r['p99']:8.2f} {r['cpu']:8.2f} {r['own']:9.2f}"
+            )
+            print(line)
 
 
 if __name__ == "__main__":

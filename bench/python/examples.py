@@ -15,6 +15,7 @@ import csv
 import gzip
 import io
 import math
+import multiprocessing
 import os
 import random
 import re
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ import optuna
 import bkb
 from bkb.optuna import BKBSampler
 
-SEEDS, MOST = (1, 2, 3), 40
+SEEDS, MOST = (1, 2, 3), 30
 FIELDS = ("example", "sampler", "seed", "trials", "best", "seconds")
 
 # Files of optuna-examples at 2e0b10bc (July 2026), and what better is.
@@ -41,8 +42,8 @@ OPTUNA = {
     "basic/quadratic.py": "minimize",
     "basic/pruning.py": "maximize",
     "faq/enqueue_trial.py": "maximize",
+    "faq/max_trials_callback.py": "minimize",
     "lightgbm/lightgbm_simple.py": "maximize",
-    "lightgbm/lightgbm_terminator.py": "maximize",
     "sklearn/sklearn_additional_args.py": "maximize",
     "sklearn/sklearn_simple.py": "maximize",
     "terminator/terminator_simple.py": "maximize",
@@ -99,7 +100,8 @@ def smac_svm(trial: Any) -> float:
     return 1 - float(np.mean(scores))
 
 
-OTHERS = (skopt_bayesian, bayes_opt_basic, nevergrad_training, ax_booth, smac_svm)
+FUNCTIONS = (skopt_bayesian, bayes_opt_basic, nevergrad_training, ax_booth, smac_svm)
+OTHERS = {f.__name__: f for f in FUNCTIONS}
 
 
 def run_optuna(path: Path, sampler: Any) -> tuple[int, float]:
@@ -148,19 +150,24 @@ def run_other(objective: Callable[[Any], float], sampler: str, seed: int) -> tup
     return len(values), min(values)
 
 
-def runs(folder: Path) -> Iterator[tuple[str, str, int, Callable[[], tuple[int, float]]]]:
-    """Yield what runs."""
-    samplers: dict[str, Callable[[int], Any]] = {
-        "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
-        "bkb": lambda seed: BKBSampler(seed=seed),
-    }
-    for seed in SEEDS:
-        for name, make in samplers.items():
-            for other in OTHERS:
-                yield other.__name__, name, seed, lambda o=other, n=name, s=seed: run_other(o, n, s)
-            for file in OPTUNA:
-                path = folder / file
-                yield file, name, seed, lambda p=path, m=make, s=seed: run_optuna(p, m(s))
+def run(job: tuple[str, str, int, Path]) -> tuple[Any, ...]:
+    """Run an example in a folder of its own, and return a row of the results."""
+    example, sampler, seed, folder = job
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.simplefilter("ignore")
+    random.seed(seed)
+    np.random.seed(seed)
+    begun = time.process_time()
+    with tempfile.TemporaryDirectory() as d:
+        os.chdir(d)
+        if example in OPTUNA:
+            make = optuna.samplers.TPESampler if sampler == "tpe" else BKBSampler
+            trials, best = run_optuna(folder / example, make(seed=seed))
+        else:
+            trials, best = run_other(OTHERS[example], sampler, seed)
+        os.chdir("/")
+    seconds = f"{time.process_time() - begun:.1f}"
+    return example, sampler, seed, trials, f"{best:.6g}", seconds
 
 
 def report(file: Path) -> None:
@@ -186,25 +193,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=Path, help="clone of optuna-examples")
     parser.add_argument("--out", type=Path, default=Path("bench/runs/examples.csv.gz"))
+    parser.add_argument("--jobs", type=int, default=1, help="examples at once")
     parser.add_argument("--report", action="store_true", help="print the table of --out")
     chosen = parser.parse_args()
     if chosen.report:
         report(chosen.out)
         return
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.simplefilter("ignore")
-    folder, out = chosen.examples.resolve(), chosen.out.resolve()
-    rows = []
-    with tempfile.TemporaryDirectory() as d:
-        os.chdir(d)  # where examples write
-        for example, sampler, seed, run in runs(folder):
-            random.seed(seed)
-            np.random.seed(seed)
-            begun = time.process_time()
-            trials, best = run()
-            seconds = f"{time.process_time() - begun:.1f}"
-            rows.append((example, sampler, seed, trials, f"{best:.6g}", seconds))
-            print(*rows[-1], file=sys.stderr, flush=True)
+    folder, out, rows = chosen.examples.resolve(), chosen.out.resolve(), []
+    jobs = [(e, s, n, folder) for e in (*OTHERS, *OPTUNA) for n in SEEDS for s in ("tpe", "bkb")]
+    with multiprocessing.get_context("spawn").Pool(chosen.jobs, maxtasksperchild=1) as pool:
+        for row in pool.imap(run, jobs):
+            rows.append(row)
+            print(*row, file=sys.stderr, flush=True)
     with gzip.GzipFile(out, "wb", mtime=0) as raw, io.TextIOWrapper(raw, newline="") as f:
         csv.writer(f).writerows([FIELDS, *rows])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn", minversion="1.9", reason="scikit-learn 1.9 is not installed")
+pytest.importorskip("sklearn", minversion="1.5", reason="scikit-learn 1.9 is not installed")
 
 import numpy as np
 from sklearn.base import clone

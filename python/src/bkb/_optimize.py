@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
@@ -128,41 +129,37 @@ class Plan:
             return False
 
 
+@dataclass(eq=False)
 class Run:
     """One call of optimize."""
 
-    def __init__(
-        self,
-        source: Source,
-        ask: Callable[[], Any],
-        objective: Callable[[Any], Any],
-        told: Callable[[TrialView], None],
-        *,
-        n_trials: int | None,
-        timeout: float | None,
-        catch: Catch,
-        lease: float,
-        executor: Executor | None,
-        show_progress_bar: bool,
-    ) -> None:
-        self._source, self._ask, self._objective, self._told = source, ask, objective, told
+    source: Source
+    ask: Callable[[], Any]
+    objective: Callable[[Any], Any]
+    told: Callable[[TrialView], None]
+    n_trials: int | None
+    timeout: float | None
+    catch: Catch
+    lease: float
+    executor: Executor | None
+    show_progress_bar: bool
+
+    def __post_init__(self) -> None:
         self.stop = threading.Event()
-        self._plan = Plan(source, n_trials)
-        self._deadline = None if timeout is None else time.monotonic() + timeout
-        self._catch = exceptions(catch)
-        self._lease = lease
-        self._executor = executor
+        self._plan = Plan(self.source, self.n_trials)
+        self._deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        self._caught = exceptions(self.catch)
         self._lock = threading.Lock()
         self._open: set[Held] = set()
         self._cancelled: set[Held] = set()
         self._error: BaseException | None = None
-        self._bar = _bar(n_trials) if show_progress_bar else None
+        self._bar = _bar(self.n_trials) if self.show_progress_bar else None
 
     def run(self, n_jobs: int) -> None:
         """Run trials, n_jobs at once."""
         n_jobs = (os.cpu_count() or 1) if n_jobs == -1 else integer(n_jobs, "n_jobs", 1)
         try:
-            if n_jobs == 1 and self._executor is None:
+            if n_jobs == 1 and self.executor is None:
                 self._work()
             else:
                 self._threads(n_jobs)
@@ -229,7 +226,7 @@ class Run:
         pause, begin = FIRST_PAUSE, time.monotonic()
         while not self._over():
             try:
-                trial = self._ask()
+                trial = self.ask()
                 self._plan.made()
                 return trial
             except _errors.StudyFinished as e:
@@ -240,7 +237,7 @@ class Run:
                 if time.monotonic() - begin > SAY_AFTER:
                     with self._lock:
                         own = {t.number for t in self._open}
-                    say_why(self._source, e, own)
+                    say_why(self.source, e, own)
             left = pause if self._deadline is None else self._deadline - time.monotonic()
             self.stop.wait(max(0.0, min(pause, left)))
             pause = min(2 * pause, 1.0)
@@ -254,14 +251,14 @@ class Run:
         if error is not None:  # the run ended while this trial was asked for
             self._cancel(held, error)
             return
-        heartbeats.add(held, self._lease)
+        heartbeats.add(held, self.lease)
         failure: BaseException | None = None
         try:
             outcome = held.source.goals.outcome(self._value(trial))
         except BaseException as e:
             outcome = held.outcome_of(e)
             pruned = isinstance(e, TrialPruned)
-            failure = None if pruned or isinstance(e, self._catch) else e
+            failure = None if pruned or isinstance(e, self._caught) else e
             if not pruned and failure is None:
                 log.warning("trial %d failed, %s", held.number, described(e))
         finally:
@@ -273,17 +270,17 @@ class Run:
         if cancelled:
             return
         refusal = self._tell(held, outcome)
-        if refusal is not None and not isinstance(refusal, self._catch):
+        if refusal is not None and not isinstance(refusal, self._caught):
             failure = failure or refusal
         if failure is not None:
             raise failure
 
     def _value(self, trial: Any) -> Any:
-        if self._executor is None:
-            value = self._objective(trial)
+        if self.executor is None:
+            value = self.objective(trial)
         else:
             held = trial._held
-            done = self._executor.submit(_evaluate, self._objective, trial)
+            done = self.executor.submit(_evaluate, self.objective, trial)
             value, defined = done.result()
             held.params, held.values, held.domains = defined
             if isinstance(value, TrialPruned):
@@ -307,7 +304,7 @@ class Run:
             if self._bar is not None:
                 self._bar.set_postfix_str(line, refresh=False)
                 self._bar.update()
-        self._told(view)
+        self.told(view)
         return refusal
 
 

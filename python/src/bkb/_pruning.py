@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._errors import InvalidRequest, TrialPruned
@@ -16,6 +16,12 @@ class Monitor:
 
     def __init__(self, trial: Trial, name: str) -> None:
         self.trial, self.name = trial, name
+
+    def take(self, found: Mapping[str, Any], step: int) -> None:
+        """Report the metric of those of a training, and raise TrialPruned if it should stop."""
+        if self.name not in found:
+            self.missing(found)
+        self.report(found[self.name], step)
 
     def report(self, value: Any, step: int, *, higher_is_better: bool | None = None) -> None:
         """Report a value, and raise TrialPruned if the trial should stop."""

@@ -302,12 +302,12 @@ class Study(Results):
             lambda: self.ask(lease=lease, fixed=fixed),
             objective,
             told,
-            n_trials=n_trials,
-            timeout=timeout,
-            catch=catch,
-            lease=lease,
-            executor=executor,
-            show_progress_bar=show_progress_bar,
+            n_trials,
+            timeout,
+            catch,
+            lease,
+            executor,
+            show_progress_bar,
         )
         self._runs.append(run)
         try:

@@ -35,9 +35,7 @@ class BKBPruningCallback:
         """Report the metric of an iteration. CatBoost calls it."""
         found = {f"{d}-{n}": v[-1] for d, m in info.metrics.items() for n, v in m.items()}
         try:
-            if self._monitor.name not in found:
-                self._monitor.missing(found)
-            self._monitor.report(found[self._monitor.name], info.iteration)
+            self._monitor.take(found, info.iteration)
         except Exception as e:
             self._error = e
         return self._error is None

@@ -39,7 +39,4 @@ class BKBPruningCallback(Callback):  # type: ignore[misc]
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """Report the metric of an epoch. Keras calls it."""
-        found = logs or {}
-        if self._monitor.name not in found:
-            self._monitor.missing(found)
-        self._monitor.report(found[self._monitor.name], epoch)
+        self._monitor.take(logs or {}, epoch)

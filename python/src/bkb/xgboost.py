@@ -40,9 +40,8 @@ class BKBPruningCallback(TrainingCallback):  # type: ignore[misc]
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Any]) -> bool:
         """Report the metric of a round. XGBoost calls it."""
-        found = {f"{d}-{m}": v for d, metrics in evals_log.items() for m, v in metrics.items()}
-        if self._monitor.name not in found:
-            self._monitor.missing(found)
-        last = found[self._monitor.name][-1]
-        self._monitor.report(last[0] if isinstance(last, tuple) else last, epoch)
+        found = {f"{d}-{m}": v[-1] for d, metrics in evals_log.items() for m, v in metrics.items()}
+        # cv has pairs of a mean and a deviation.
+        means = {n: v[0] if isinstance(v, tuple) else v for n, v in found.items()}
+        self._monitor.take(means, epoch)
         return False

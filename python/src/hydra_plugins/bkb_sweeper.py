@@ -31,7 +31,27 @@ __all__ = ["BKBSweeper", "BKBSweeperConf"]
 
 @dataclass
 class BKBSweeperConf:
-    """Settings of the group ``hydra/sweeper``, which are the arguments of `BKBSweeper`."""
+    """Settings of the group ``hydra/sweeper``.
+
+    Attributes
+    ----------
+    n_trials, n_jobs : int
+        Jobs that one call runs, and jobs that the launcher gets at a time.
+    direction : str, list of str or dict
+        ``"minimize"`` or ``"maximize"``, one for each objective, or the directions of named
+        ones.
+    study : str, optional
+        Name of the study, made up if left out. A study of this name is continued.
+    db, server, seed : optional
+        Where the study is, and the seed of the proposer. See `bkb.create_study`.
+    max_failures : int
+        Jobs that may fail. One more ends the sweep with the exception of the job.
+    params : dict
+        Sweeps by name, such as ``lr: interval(0, 1)``. Those of the command line come first.
+    options : dict
+        Further arguments of `bkb.create_study`.
+
+    """
 
     _target_: str = "hydra_plugins.bkb_sweeper.BKBSweeper"
     n_trials: int = 20
@@ -50,51 +70,16 @@ ConfigStore.instance().store("bkb", BKBSweeperConf, "hydra/sweeper", provider="b
 
 
 class BKBSweeper(Sweeper):  # type: ignore[misc,unused-ignore]
-    """Sweeper of Hydra.
+    """Sweeper of Hydra, with the settings of `BKBSweeperConf`."""
 
-    Parameters
-    ----------
-    n_trials : int
-        Jobs that one call runs.
-    n_jobs : int
-        Jobs that the launcher gets at a time.
-    direction : str, list of str or dict
-        ``"minimize"`` or ``"maximize"``, one for each objective, or the directions of named
-        ones.
-    study : str, optional
-        Name of the study, made up if left out. A study of this name is continued.
-    db, server : str, optional
-        Where the study is. See `bkb.create_study`.
-    seed : int, optional
-        Seed of the proposer.
-    max_failures : int
-        Jobs that may fail. One more ends the sweep with the exception of the job.
-    params : dict
-        Sweeps by name, such as ``lr: interval(0, 1)``. Those of the command line come first.
-    options : dict
-        Further arguments of `bkb.create_study`.
-
-    """
-
-    def __init__(
-        self,
-        n_trials: int,
-        n_jobs: int,
-        direction: Any,
-        study: str | None,
-        db: str | None,
-        server: str | None,
-        seed: int | None,
-        max_failures: int,
-        params: Mapping[str, Any] | None,
-        options: Mapping[str, Any] | None,
-    ) -> None:
-        self._n_trials, self._n_jobs, self._most_failures = n_trials, n_jobs, max_failures
-        self._name = study or "hydra-" + uuid.uuid4().hex[:12]
-        given = OmegaConf.to_container(direction) if OmegaConf.is_config(direction) else direction
-        goals = {"objectives": given} if isinstance(given, dict) else {"directions": given}
-        self._options = {"db": db, "server": server, "seed": seed, **goals, **(options or {})}
-        self._params = dict(params or {})
+    def __init__(self, **settings: Any) -> None:
+        self._settings = c = BKBSweeperConf(**settings)
+        self._name = c.study or "hydra-" + uuid.uuid4().hex[:12]
+        goals = (
+            OmegaConf.to_object(c.direction) if OmegaConf.is_config(c.direction) else c.direction
+        )
+        way = "objectives" if isinstance(goals, dict) else "directions"
+        self._options = {"db": c.db, "server": c.server, "seed": c.seed, way: goals, **c.options}
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: Any) -> None:
         """Take the configuration. Hydra calls it."""
@@ -106,7 +91,7 @@ class BKBSweeper(Sweeper):  # type: ignore[misc,unused-ignore]
     def sweep(self, arguments: list[str]) -> bkb.Study:
         """Run the jobs, write ``optimization_results.yaml``, and return the study."""
         known = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        lines = [f"{k}={v}" for k, v in self._params.items()] + list(arguments)
+        lines = [f"{k}={v}" for k, v in self._settings.params.items()] + list(arguments)
         overrides = {o.get_key_element(): o for o in known.parse_overrides(lines)}
         space = {k: parameter(o) for k, o in overrides.items() if o.is_sweep_override()}
         if not space:
@@ -122,9 +107,9 @@ class BKBSweeper(Sweeper):  # type: ignore[misc,unused-ignore]
         folder = Path(self.config.hydra.sweep.dir)
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, folder / "multirun.yaml")
-        done = failures = 0
-        while done < self._n_trials:
-            trials = study.ask(min(self._n_jobs, self._n_trials - done))
+        done, failures, most = 0, 0, self._settings.n_trials
+        while done < most:
+            trials = study.ask(min(self._settings.n_jobs, most - done))
             failures += self._launch(study, trials, fixed, done, failures)
             done += len(trials)
         one = len(study.objective_names) == 1
@@ -156,10 +141,10 @@ class BKBSweeper(Sweeper):  # type: ignore[misc,unused-ignore]
                 error = job._return_value
                 trial.tell(state="failed", reason="crash", message=f"{error!r}")
         except BaseException as e:
-            error, count = e, failed + self._most_failures + 1
+            error, count = e, failed + self._settings.max_failures + 1
         for trial in trials:
             trial.__exit__(type(error) if error else None, error, None)
-        if error is not None and failed + count > self._most_failures:
+        if error is not None and failed + count > self._settings.max_failures:
             raise error
         return count
 

@@ -189,8 +189,15 @@ class _Search:
         self.dimensions = read_space(owner.space)
         self.n_iter = integer(owner.n_iter, "n_iter", 1)
         self.n_points = integer(owner.n_points, "n_points", 1)
-        self.n_splits: int = owner.n_splits_
-        self.folds = _Folds(owner._checked_cv_orig)
+        # scikit-learn before 1.9 has the folds in variables of fit, which its function holds.
+        self._local: dict[str, Any] = {}
+        if not hasattr(owner, "_checked_cv_orig"):
+            names = evaluate_candidates.__code__.co_freevars
+            self._local = dict(zip(names, evaluate_candidates.__closure__ or (), strict=True))
+        self.n_splits: int = self._splits()
+        self.folds = _Folds(
+            self._local["cv_orig"].cell_contents if self._local else owner._checked_cv_orig
+        )
         self.results: dict[str, Any] = {}
         self._seen = 0
         self._new: list[Any] = []
@@ -204,6 +211,15 @@ class _Search:
                 stacklevel=2,
             )
             self.n_iter = int(configurations)
+
+    def _splits(self, count: int | None = None) -> int:
+        """Return how many folds a candidate has, after it was set."""
+        if count is not None and self._local:
+            self._local["n_splits"].cell_contents = count
+        elif count is not None:
+            self.owner.n_splits_ = count
+        found: int = self._local["n_splits"].cell_contents if self._local else self.owner.n_splits_
+        return found
 
     def run(self) -> None:
         with self._study() as (study, rows):
@@ -296,7 +312,8 @@ class _Search:
     def _fit(self, rows: list[_Row], chosen: list[int]) -> None:
         """Fit some folds of some candidates."""
         owner = self.owner
-        self.folds.chosen, owner.n_splits_ = chosen, len(chosen)
+        self.folds.chosen = chosen
+        self._splits(len(chosen))
         try:
             self.evaluate_candidates([row.params for row in rows], cv=self.folds)
             out = self._new
@@ -315,7 +332,7 @@ class _Search:
             }
             out = [fold] * (len(rows) * len(chosen))
         finally:
-            owner.n_splits_ = self.n_splits
+            self._splits(self.n_splits)
         for i, row in enumerate(rows):
             for fold in out[i * len(chosen) : (i + 1) * len(chosen)]:
                 row.folds.append({k: fold[k] for k in FIELDS if k in fold})
