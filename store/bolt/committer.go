@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -133,7 +134,8 @@ func (c *committer) settle(batch []*write) {
 	}
 }
 
-// attempt runs one transaction. It sets results that are valid if it returns nil.
+// attempt runs one transaction. It sets results that are valid if it returns nil, and
+// returns the requests that were not refused.
 func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 	s := c.store
 	if err := s.Failure(); err != nil {
@@ -147,12 +149,21 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 		return nil, s.unknown(fmt.Errorf("beginning a transaction: %w", err))
 	}
 	tx := &transaction{Tx: inner, studies: int(c.studies.Load())}
-	if applied, err = apply(tx, batch); err != nil {
+	for _, w := range batch {
+		if w.err = w.ctx.Err(); w.err != nil {
+			continue
+		}
+		err := guarded(func() error { w.err = w.apply(tx); return nil })
 		if fault, ok := errors.AsType[faultError](err); ok {
 			return nil, s.broken(fault)
 		}
-		_ = guarded(inner.Rollback)
-		return nil, s.unknown(err)
+		if err != nil {
+			_ = guarded(inner.Rollback)
+			return nil, s.unknown(err)
+		}
+		if w.err == nil {
+			applied = append(applied, w)
+		}
 	}
 	if len(applied) == 0 {
 		return nil, inner.Rollback()
@@ -161,27 +172,6 @@ func (c *committer) attempt(batch []*write) (applied []*write, err error) {
 		return applied, err
 	}
 	c.studies.Store(int64(tx.studies))
-	return applied, nil
-}
-
-// apply applies the requests and returns those that were not refused. The error is of a
-// request that panicked.
-func apply(tx *transaction, batch []*write) (applied []*write, err error) {
-	for _, w := range batch {
-		if w.err = w.ctx.Err(); w.err != nil {
-			continue
-		}
-		err := guarded(func() error {
-			w.err = w.apply(tx)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		if w.err == nil {
-			applied = append(applied, w)
-		}
-	}
 	return applied, nil
 }
 
@@ -215,20 +205,14 @@ func noRoom(err error) bool {
 		return true
 	}
 	if write, ok := errors.AsType[*fs.PathError](err); ok {
-		return write.Op == "write" && (errors.Is(write, syscall.ENOSPC) || errors.Is(write, syscall.EDQUOT) || errors.Is(write, syscall.EFBIG))
+		return write.Op == "write" && slices.ContainsFunc(full, func(e syscall.Errno) bool { return errors.Is(write, e) })
 	}
-	// Bbolt returns this error as text.
-	text, growing := strings.CutPrefix(err.Error(), "file resize error: ")
-	if !growing {
-		return false
-	}
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if strings.HasSuffix(text, errno.Error()) {
-			return true
-		}
-	}
-	return false
+	text, growing := strings.CutPrefix(err.Error(), "file resize error: ") // bbolt returns it as text
+	return growing && slices.ContainsFunc(full, func(e syscall.Errno) bool { return strings.HasSuffix(text, e.Error()) })
 }
+
+// full are the errors of a disk without room.
+var full = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 
 // visible returns the transaction that readers see, or -1.
 func (s *Store) visible() int {
@@ -243,23 +227,16 @@ func (s *Store) visible() int {
 // try again. If the largest request is larger than all others together, only that one
 // is blamed. Otherwise all that were applied are blamed.
 func blame(batch, applied []*write, full error) (rest []*write) {
-	var total, largest int
-	for i, w := range applied {
+	total, largest := 0, applied[0]
+	for _, w := range applied {
 		total += w.bytes
-		if w.bytes > applied[largest].bytes {
-			largest = i
+		if w.bytes > largest.bytes {
+			largest = w
 		}
 	}
-	guilty := make(map[*write]bool, len(applied))
-	if big := applied[largest]; 2*big.bytes > total {
-		guilty[big] = true
-	} else {
-		for _, w := range applied {
-			guilty[w] = true
-		}
-	}
+	alone := 2*largest.bytes > total
 	for _, w := range batch {
-		if guilty[w] {
+		if w == largest || !alone && slices.Contains(applied, w) {
 			w.err = full
 		} else {
 			rest = append(rest, w)

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,14 +35,6 @@ type Options struct {
 	Clock func() time.Duration
 }
 
-// Validate returns an error if the options are wrong.
-func (o Options) Validate() error {
-	if o.TTL != 0 && (o.TTL < MinTTL || o.TTL > MaxTTL) {
-		return fmt.Errorf("the lease of a server is %v and must be %v to %v", o.TTL, MinTTL, MaxTTL)
-	}
-	return nil
-}
-
 // Member is a server that shares a store. It is a [store.Fencing] store.
 type Member struct {
 	store.Store
@@ -50,6 +43,7 @@ type Member struct {
 	id      store.ServerID
 	clock   func() time.Duration
 	cancel  context.CancelFunc
+	closing sync.Once
 	others  *store.Lookout
 	renewed chan struct{} // closed when renewal has ended
 	buried  chan struct{}
@@ -57,18 +51,15 @@ type Member struct {
 	mu     sync.Mutex
 	until  time.Duration // when the lease ends unless a renewal succeeds
 	claims map[store.StudyID]store.Claim
-	closed bool
 }
 
 var _ store.Fencing = (*Member)(nil)
 
 // Join registers this process as a server. Closing the Member closes the store too.
 func Join(ctx context.Context, s store.Shared, o Options) (*Member, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
+	o.TTL = cmp.Or(o.TTL, DefaultTTL)
+	if o.TTL < MinTTL || o.TTL > MaxTTL {
+		return nil, fmt.Errorf("the lease of a server is %v and must be %v to %v", o.TTL, MinTTL, MaxTTL)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -240,7 +231,11 @@ func (m *Member) Commit(ctx context.Context, id store.StudyID, expected study.Po
 	if !ok {
 		return &store.FencedError{Study: id}
 	}
-	return m.fenced(c, m.shared.CommitAs(ctx, c, expected, events, summary))
+	err := m.shared.CommitAs(ctx, c, expected, events, summary)
+	if errors.As(err, new(*store.FencedError)) {
+		m.drop(c)
+	}
+	return err
 }
 
 // Delete implements [store.Store]. It acquires a study that this server does not have.
@@ -253,22 +248,15 @@ func (m *Member) Delete(ctx context.Context, id store.StudyID) error {
 			}
 			continue
 		}
-		err := m.fenced(c, m.shared.DeleteAs(ctx, c))
-		if err == nil {
+		err := m.shared.DeleteAs(ctx, c)
+		fenced := errors.As(err, new(*store.FencedError))
+		if err == nil || fenced {
 			m.drop(c)
 		}
-		if !errors.As(err, new(*store.FencedError)) || try == maxTries {
+		if !fenced || try == maxTries {
 			return err
 		}
 	}
-}
-
-// fenced forgets a claim if an error says that it is void.
-func (m *Member) fenced(c store.Claim, err error) error {
-	if errors.As(err, new(*store.FencedError)) {
-		m.drop(c)
-	}
-	return err
 }
 
 // closePatience is how long Close tries to remove the server from a store that does not
@@ -277,11 +265,7 @@ const closePatience = 5 * time.Second
 
 // Close gives all studies back and closes the store.
 func (m *Member) Close() error {
-	m.mu.Lock()
-	first := !m.closed
-	m.closed = true
-	m.mu.Unlock()
-	if first {
+	m.closing.Do(func() {
 		m.cancel()
 		<-m.renewed
 		ctx, cancel := context.WithTimeout(context.Background(), closePatience)
@@ -289,6 +273,6 @@ func (m *Member) Close() error {
 		if err := m.shared.Unregister(ctx, m.id); err != nil {
 			m.options.Logger.Warn("this server could not leave, so others take over its studies when its lease is over", "server", m.id, "error", err)
 		}
-	}
+	})
 	return m.Store.Close()
 }
