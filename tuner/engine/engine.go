@@ -331,7 +331,7 @@ func (t *Engine) CreateStudy(ctx context.Context, name string, c study.Create) (
 	if taken := (*store.ExistsError)(nil); errors.As(err, &taken) {
 		// This may be a retry of the same request.
 		other := (*study.RequestReusedError)(nil)
-		switch again := t.repeated(ctx, name, c); {
+		switch again := t.with(ctx, name, func(a *actor.Actor) error { return a.Do(ctx, c) }); {
 		case errors.Is(again, study.ErrExists) || errors.As(again, &other) || tuner.CodeOf(again) == tuner.NotFound:
 			return tuner.Created{}, err
 		case again != nil: // the study could not be asked
@@ -380,11 +380,6 @@ func checkComponents(spec study.Spec) error {
 		}
 	}
 	return nil
-}
-
-// repeated returns nil if this request created the study.
-func (t *Engine) repeated(ctx context.Context, name string, c study.Create) error {
-	return t.with(ctx, name, func(a *actor.Actor) error { return a.Do(ctx, c) })
 }
 
 // checkFatal ends the engine if err leaves the contents of the store unknown.

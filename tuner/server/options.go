@@ -221,7 +221,7 @@ func (l Limits) faults() (faults []error) {
 	for i := range v.NumField() {
 		name, isTime := v.Type().Field(i).Name, v.Field(i).Type() == reflect.TypeFor[time.Duration]()
 		if (isTime || slices.Contains([]string{"MaxRecvBytes", "MaxSendBytes", "MaxHeaderBytes"}, name)) && v.Field(i).Int() < 0 {
-			faults = append(faults, fmt.Errorf("Limits.%s must not be negative", name))
+			faults = append(faults, fmt.Errorf("%s must not be negative", "Limits."+name))
 		}
 	}
 	return faults

@@ -173,15 +173,6 @@ func (s *Service) Close() error {
 	return err
 }
 
-// call is Do with a result.
-func call[T any](ctx context.Context, s *Service, f func(tuner.Service) (T, error)) (out T, err error) {
-	err = s.Do(ctx, func(svc tuner.Service) (err error) {
-		out, err = f(svc)
-		return err
-	})
-	return out, err
-}
-
 // Backup implements [tuner.Service].
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 	return s.Do(ctx, func(svc tuner.Service) error { return svc.Backup(ctx, w) })
@@ -192,7 +183,11 @@ func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.
 	return func(yield func(tuner.Event, error) bool) {
 		w := from
 		for {
-			news, err := call(ctx, s, func(svc tuner.Service) ([]tuner.Event, error) { return read(ctx, svc, name, &w) })
+			var news []tuner.Event
+			err := s.Do(ctx, func(svc tuner.Service) (err error) {
+				news, err = read(ctx, svc, name, &w)
+				return err
+			})
 			for _, h := range news {
 				if !w.Yield(yield, h, nil) {
 					return
