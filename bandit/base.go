@@ -1,10 +1,13 @@
 package bandit
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
 )
 
 // base is the common part of the policies on finite arms.
@@ -75,3 +78,114 @@ func (b *base) best(s State, inducing int, beta float64, mean, variance []float6
 
 // argmax returns the index of the largest number, the lowest of equals.
 func argmax(v []float64) int { return slices.Index(v, slices.Max(v)) }
+
+// psdSample is the number of arms on which a kernel is tested.
+const psdSample = 48
+
+// checkArms verifies arms for a kernel.
+func checkArms(k kernel.Kernel, arms kernel.Rows) error {
+	if arms == nil || arms.Len() == 0 {
+		return &EmptyError{What: "arms"}
+	}
+	if err := k.Check(arms); err != nil {
+		return fmt.Errorf("bandit: arms: %w", err)
+	}
+	if err := kernel.CheckFinite("arms", arms); err != nil {
+		return fmt.Errorf("bandit: %w", err)
+	}
+	if err := checkDistinct(arms); err != nil {
+		return err
+	}
+	if err := kernel.CheckPSD(k, spread(arms, psdSample)); err != nil {
+		return fmt.Errorf("bandit: kernel: %w", err)
+	}
+	return nil
+}
+
+func checkDistinct(arms kernel.Rows) error {
+	if _, ok := kernel.RowKey(arms, 0); !ok {
+		return nil
+	}
+	seen := make(map[string]int, arms.Len())
+	for i := range arms.Len() {
+		key, _ := kernel.RowKey(arms, i)
+		if j, found := seen[key]; found {
+			return &DuplicateArmError{First: j, Second: i}
+		}
+		seen[key] = i
+	}
+	return nil
+}
+
+// spread returns at most count rows, evenly spaced.
+func spread(x kernel.Rows, count int) kernel.Rows {
+	n := x.Len()
+	if n <= count {
+		return x
+	}
+	idx := make([]int, count)
+	for i := range idx {
+		idx[i] = i * n / count
+	}
+	return x.Select(idx)
+}
+
+// keyed reports whether rows can be compared by value, also by package gp.
+func keyed(x kernel.Rows) bool {
+	if x.Len() == 0 {
+		return false
+	}
+	_, ok := kernel.RowKey(x, 0)
+	return ok
+}
+
+// Config holds the settings that all policies share.
+type Config struct {
+	// Kernel is the prior covariance of the rewards. Its scale matters. Fit it (package gp) rather
+	// than increase Beta. [kernel.NewLinear] makes the policies linear bandits.
+	Kernel kernel.Kernel
+	// NoiseVariance is λ = ξ² > 0. A value 4 times the true one costs 1.3 times the regret on Branin,
+	// and a smaller one costs inducing points.
+	NoiseVariance float64
+	Mean          float64    // prior mean of the rewards, a constant
+	Beta          Confidence // width of the confidence bounds, or nil for Practical{}
+	// Ratio is C̃ > 1 of the batch rule, or 0 for 2. It is the largest factor by which a variance may
+	// shrink before the model gets the rewards.
+	Ratio   float64
+	Seed    uint64 // of all random numbers
+	Workers int    // goroutines, or 0 for one per processor
+}
+
+// Validate reports all faults at once.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Kernel == nil {
+		errs = append(errs, &EmptyError{What: "kernel"})
+	}
+	errs = append(errs, positive("NoiseVariance", c.NoiseVariance))
+	if c.Beta != nil {
+		errs = append(errs, c.Beta.Check())
+	}
+	if c.Ratio != 0 && !(c.Ratio >= 1 && finite(c.Ratio)) {
+		errs = append(errs, valueError("Ratio", -1, c.Ratio, "≥ 1 and finite, or 0"))
+	}
+	if c.Workers < 0 {
+		errs = append(errs, valueError("Workers", -1, float64(c.Workers), "≥ 0"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Beta == nil {
+		c.Beta = Practical{}
+	}
+	if c.Ratio == 0 {
+		c.Ratio = 2
+	}
+	return c
+}
+
+// first is the arm of the first step, uniform as in Algorithm 5 of Carratino (2020).
+func (c Config) first(arms int) int {
+	return stream.New(stream.Derive(c.Seed, "bandit first arm", 0)).IntN(arms)
+}

@@ -20,9 +20,8 @@ var loops = map[string]struct {
 	count int
 	why   string
 }{
-	"bandit/cholesky.go":             {3, "the system of a quadratic, with one unknown for each coefficient"},
 	"bandit/cmaes.go":                {3, "covariances and samples in the dimension of the space"},
-	"bandit/quadratic.go":            {4, "features and values of a quadratic, one input at a time"},
+	"bandit/quadratic.go":            {7, "features and values of a quadratic, one input at a time, and its system, with one unknown for each coefficient"},
 	"gp/deferred.go":                 {1, "a triangle times a vector, once for many updates"},
 	"gp/embedding.go":                {1, "a sample of the remainder of a pivoted factorisation"},
 	"gp/exact.go":                    {1, "means, with one inner product beside the triangular solution of each row"},

@@ -131,3 +131,71 @@ func (c *Chooser) decode(x []float64) (space.Config, error) {
 	}
 	return config, err
 }
+
+// ErrExhausted is returned when there is nothing left to suggest, now or later.
+var ErrExhausted = errors.New("every configuration of the grid has been suggested")
+
+// Proposal is the answer of a proposer.
+type Proposal struct {
+	Suggestions []study.Suggestion
+	// UsefulWorkers is how many trials are worth running at the same time. It is 0 if no
+	// limit is known, as for designs that do not look at results.
+	UsefulWorkers int
+	// Noise is the standard deviation of the noise of an outcome of the first suggestion,
+	// for each objective and in its unit. It is empty without a model.
+	Noise []float64
+	// Gap is how much better than the best a configuration can be at most, by the model and
+	// in the units of the one objective. It is 0 if it is not known, for example while
+	// trials are pending.
+	Gap float64
+	// Warnings name settings of the study that have no effect, and why.
+	Warnings []string
+	// Converged reports that by the proposer's own rule nothing more is worth trying.
+	Converged bool
+}
+
+// Options determine how configurations are chosen. docs/cli.md says what each is for, under its
+// name in the JSON of the proposer "bkb".
+type Options struct {
+	Theory       bool       // beta = theory: the width of bounds by Theorem 21 of Carratino (2020)
+	Width        float64    // width, c of the practical √(c·d·log(2t+1))
+	ExploitEvery int        // exploit_every, in trials, 0 for never
+	OnDuplicate  Duplicates // on_duplicate
+	StopGap      float64    // stop_gap, in the objective's units, 0 for never
+	StopAfter    int        // results before which StopGap ends no study
+	EvolveFrom   int        // evolve_from, in results, 0 for never
+	Quadratic    bool       // quadratic = on
+	Repeat       bool       // noise = learn, and on_duplicate = resample: the best trial is repeated
+	Exact        bool       // noise = none: the best measured trial is the best one
+	Recommend    Recommendation
+}
+
+// Recommendation is a way to choose the best trial.
+type Recommendation string
+
+// The ways to choose the best trial.
+const (
+	Auto    Recommendation = "auto" // with one objective by the measurements where there is next to no noise, else by the mean
+	ByMean  Recommendation = "mean"
+	ByLower Recommendation = "lower" // the lower confidence bound
+)
+
+// Duplicates is a policy for configurations that the study has already.
+type Duplicates string
+
+// The policies for duplicates.
+const (
+	Resample  Duplicates = "resample"  // new ones while there are any, and arms under noise as often as needed
+	Replicate Duplicates = "replicate" // again where that is best
+	Reuse     Duplicates = "reuse"     // never again, and [ErrExhausted] when nothing new is left
+)
+
+func orderedAxes(sp *space.Space) int {
+	n := 0
+	for _, a := range sp.Axes() {
+		if a.Ordered {
+			n++
+		}
+	}
+	return n
+}

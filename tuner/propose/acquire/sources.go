@@ -1,7 +1,14 @@
 package acquire
 
 import (
+	"math"
+	"slices"
+
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -25,7 +32,7 @@ type source struct {
 	turn *turn
 }
 
-// repetition is the best trial again (repeat.go).
+// repetition is the best trial again.
 type repetition struct{ source }
 
 func (s repetition) Speaks() bool { return s.repeated() != nil }
@@ -35,7 +42,7 @@ func (s repetition) Propose() ([]float64, error) {
 	return s.repeated(), nil
 }
 
-// cmaes is a sample of an evolution strategy (evolution.go). Of eight trials two exploit by
+// cmaes is a sample of an evolution strategy. Of eight trials two exploit by
 // default, and five are samples. Where there is a model of other basins, only three are.
 type cmaes struct{ source }
 
@@ -56,7 +63,7 @@ func (s cmaes) Propose() ([]float64, error) {
 	return x, err
 }
 
-// localQuadratic is the top of a quadratic through the best results (quadratic.go).
+// localQuadratic is the top of a quadratic through the best results.
 type localQuadratic struct{ source }
 
 func (s localQuadratic) Speaks() bool { return s.turn.exploit && s.mayFitQuadratic(s.engine) }
@@ -92,4 +99,136 @@ func (s bound) Speaks() bool { return true }
 
 func (s bound) Propose() ([]float64, error) {
 	return s.choose(*s.turn, s.search(*s.turn, s.turn.seed, s.turn.rng), s.turn.rng)
+}
+
+// The best trial is repeated once from firstRepeat results on, and once more from
+// secondRepeat on, unless there are as many repetitions anyway. A repetition that failed or
+// was pruned counts, because another one would end in the same way.
+const (
+	firstRepeat  = 20
+	secondRepeat = 100
+)
+
+// repeated returns the best measured trial if it is worth repeating, else nil. Noise and
+// effects that the model does not explain look the same to it, until a configuration is
+// measured twice. The recommendation depends on the difference.
+func (a *acquisition) repeated() []float64 {
+	r, wanted := a.engine.Results, 0
+	for _, n := range []int{firstRepeat, secondRepeat} {
+		if len(r.List) >= n {
+			wanted++
+		}
+	}
+	if !a.options.Repeat || len(a.spec.Objectives) > 1 || a.pulls() ||
+		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.eliteOf(a.engine)) == 0 {
+		return nil
+	}
+	x := r.List[a.elite.ranked[0]].X
+	if slices.ContainsFunc(a.running(), func(y []float64) bool { return slices.Equal(x, y) }) {
+		return nil // one at a time
+	}
+	return slices.Clone(x)
+}
+
+// mayFitQuadratic reports whether quadratics may make suggestions in a study.
+func (c *Chooser) mayFitQuadratic(e *model.Engine) bool {
+	return c.options.Quadratic && c.plain(e)
+}
+
+// quadraticTop returns the best point of a quadratic through the best results, where one explains them
+// well and expects more there than the best. It returns no point else, or if the study has it, or
+// if it is more likely to fail than not.
+func (a *acquisition) quadraticTop(t turn) ([]float64, error) {
+	a.elite.follow(a.engine.Results)
+	var best []bandit.Evaluation
+	for _, i := range a.elite.ranked[:min(len(a.elite.ranked), bandit.MostOfQuadratic(a.spec.Space.Dim()))] {
+		r := &a.engine.Results.List[i]
+		best = append(best, bandit.Evaluation{X: r.X, Y: valueOf(r)})
+	}
+	q := bandit.FitQuadratic(best)
+	if q == nil {
+		return nil, nil
+	}
+	x := q.Top()
+	c, err := a.decode(x)
+	if err != nil || q.At(x) <= 0 || a.repeats(c, x) || a.crowded(t)(x) || a.fails(x) {
+		return nil, err
+	}
+	return x, nil
+}
+
+// fails reports whether a trial is more likely to fail than not, by the model of success.
+func (a *acquisition) fails(x []float64) bool {
+	return a.outlook.Doubts() && a.outlook.LogFeasible(kernel.NewPoints(1, len(x), x))[0] < -math.Ln2
+}
+
+const (
+	leastDim = 2  // coordinates from which on there is an evolution
+	mostDim  = 16 // coordinates up to which there is one
+)
+
+// evolution is the fold of the results into a [bandit.Evolution].
+type evolution struct {
+	begun, told int // of the results that were followed
+	search      *bandit.Evolution
+}
+
+// Evolvable reports whether an evolution can search a space. All coordinates are ordered,
+// unconditional, and continuous or nearly so.
+func Evolvable(sp *space.Space) bool {
+	if d := sp.Dim(); d < leastDim || d > mostDim || len(sp.Constraints()) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(sp.Axes(), func(a space.Axis) bool {
+		return !a.Ordered || a.Conditional || a.Levels > 0 && a.Levels <= fineLevels
+	})
+}
+
+// mayEvolve reports whether an evolution may make suggestions in a study.
+func (c *Chooser) mayEvolve(e *model.Engine) bool {
+	from := c.options.EvolveFrom
+	return from > 0 && len(e.Results.List) >= from && c.plain(e) && !e.Blames()
+}
+
+// plain reports whether a study only has outcomes of one objective on an [Evolvable] space. Reports,
+// costs and limits have not been measured with quadratics or an evolution.
+func (c *Chooser) plain(e *model.Engine) bool {
+	return len(c.spec.Objectives) == 1 && Evolvable(c.spec.Space) && !e.Limited() &&
+		e.Event.Surfaces[0].Fidelity == nil && e.Event.Expense == nil
+}
+
+// follow adds the new results.
+func (v *evolution) follow(r *model.Results, dim int, seed uint64) {
+	if v.search == nil || v.begun != r.Begun {
+		*v = evolution{begun: r.Begun, search: bandit.NewEvolution(dim, seed)}
+	}
+	for ; v.told < len(r.List); v.told++ {
+		one := &r.List[v.told]
+		y := math.Inf(-1)
+		if one.Y != nil && one.Feasible {
+			y = min(max(one.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
+		}
+		v.search.Tell(bandit.Evaluation{X: one.X, Y: y}, one.Evolved, int64(one.Seen), int64(one.End))
+	}
+}
+
+// sample returns a configuration that the study does not have, or no point if it finds none.
+func (a *acquisition) sample(trial int) ([]float64, error) {
+	a.evolution.follow(a.engine.Results, a.spec.Space.Dim(), a.spec.Seed)
+	s := a.evolution.search.Distribution()
+	if s == nil {
+		return nil, nil
+	}
+	rng := stream.New(stream.Derive(a.trialSeed(trial), "evolve", 0))
+	for range maxPassed {
+		x := s.Sample(rng)
+		c, err := a.decode(x)
+		if err != nil {
+			return nil, err
+		}
+		if a.options.OnDuplicate == Replicate || !a.has(c) {
+			return x, nil
+		}
+	}
+	return nil, nil
 }

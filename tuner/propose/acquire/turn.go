@@ -1,9 +1,11 @@
 package acquire
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -49,4 +51,44 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 		t.volume = a.volume(rng.Float64())
 	}
 	return t
+}
+
+// width returns b of the confidence bounds μ ± b·σ of a surface, with a number of
+// suggestions beyond those among the results.
+func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
+	if c.options.Theory {
+		return theory(e, j)
+	}
+	t := float64(len(e.Results.List) + len(e.Results.Pending) + beyond)
+	return math.Sqrt(c.options.Width * max(e.Event.Active, 1) * math.Log(2*t+1))
+}
+
+// theory returns b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing
+// it is F + √(log det V + 2 log(1/δ)). Otherwise it is that of Theorem 21 of Carratino
+// (2020) with ε = ½. It uses the effective dimension of the model event, and every later
+// sample raises that by at most 1. The theorem needs more inducing points for
+// each dimension than there are, so in this case b is no guarantee.
+func theory(e *model.Engine, j int) float64 {
+	s := e.State(j)
+	return bandit.Theory{Norm: 1, Delta: 0.1, Epsilon: 0.5, ByDimension: !s.Exact}.Beta(s)
+}
+
+// usefulWorkers returns how many trials may run at once by the rule of BBKB, which is 1 + Σ
+// σ²/ξ² ≤ 2 with the variances without pending trials. It is at least one.
+func (a *acquisition) usefulWorkers() int {
+	rows := a.running()
+	if len(rows) == 0 {
+		return 1
+	}
+	x := pointsOf(rows)
+	noise := a.engine.Event.Surfaces[0].Noise
+	_, variance := a.engine.Predict(0, x)
+	sum := 0.0
+	for i, v := range variance {
+		if sum += v / noise; sum > 1 {
+			return max(i, 1)
+		}
+	}
+	last := variance[len(variance)-1] / noise
+	return min(len(rows)+int((1-sum)/max(last, 1e-3)), 1000)
 }

@@ -27,7 +27,7 @@
 //     place in the log, with the reports under its lease. [Result.Guided] is true of a suggestion
 //     once, for the result that came first.
 //
-// Hyper-parameters, targets and inducing points change at model events only (see schedule.go).
+// Hyper-parameters, targets and inducing points change at model events only (event.go).
 // The state in between follows from the results since the event, one by one in the order of the
 // log, so that a restart has the same to the bit. [Event] has a version, and a newer one is refused.
 //
