@@ -22,7 +22,7 @@ func (c *cholesky) panels() triangle {
 		return *t
 	}
 	t := triangle{n: c.n, padded: blocked.Padded(c.n)}
-	t.data = blocked.PackTriangle(nil, c.matrix())
+	t.data = blocked.PackTriangle(c.matrix())
 	c.packed.Store(&t)
 	return t
 }

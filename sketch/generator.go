@@ -136,7 +136,7 @@ func (g *Generator) columns() columns {
 	if g.m == 0 || g.m > blocked.Direct {
 		return columns{}
 	}
-	return columns{kernel.Prepare(g.k, g.points), blocked.PackTriangle(nil, blocked.New(g.m, g.m, g.l)), g.m}
+	return columns{kernel.Prepare(g.k, g.points), blocked.PackTriangle(blocked.New(g.m, g.m, g.l)), g.m}
 }
 
 // addSquares adds ‖L⁻¹k_J(x)‖² to dst for the rows x. It returns false if it cannot do so.

@@ -235,22 +235,19 @@ func NewGram(k Kernel, x Rows) (*Gram, error) {
 	if !gpu.Wanted(gpu.Problem{X: size, Y: size}) {
 		return g, nil // the CPU prepares its own panels
 	}
-	if p, ok := Prepare(k, x).(*panelPrepared); ok {
-		if problem, ok := deviceProblem(p, Options{Distances: DirectDistances}, Float64, x); ok {
-			m, err := gpu.NewGramian(problem)
-			g.keep(m, err)
+	p, ok := Prepare(k, x).(*panelPrepared)
+	if !ok {
+		return g, nil
+	}
+	if problem, ok := deviceProblem(p, Options{Distances: DirectDistances}, Float64, x); ok {
+		m, err := gpu.NewGramian(problem)
+		if err != nil {
+			gpu.Warn(err)
+			return g, nil
 		}
+		g.device = m
 	}
 	return g, nil
-}
-
-// keep sets the device, unless there was an error.
-func (g *Gram) keep(m gpu.Gramian, err error) {
-	if err != nil {
-		gpu.Warn(err)
-		return
-	}
-	g.device = m
 }
 
 // Diagonal returns the diagonal of K. Do not change it.

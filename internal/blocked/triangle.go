@@ -65,10 +65,10 @@ func (s solver[T]) pack(kept map[int][]T, at int, l Matrix[T]) {
 // Padded returns n rounded up to a multiple of [simd.Rows].
 func Padded(n int) int { return (n + simd.Rows - 1) / simd.Rows * simd.Rows }
 
-// PackTriangle packs l for [SolvePanels], into dst if that has the length.
-func PackTriangle[T Float](dst []T, l Matrix[T]) []T {
+// PackTriangle packs l for [SolvePanels].
+func PackTriangle[T Float](l Matrix[T]) []T {
 	l.checkSquare("l")
-	return solver[T]{kern: simd.For[T]()}.packTriangle(dst, l)
+	return solver[T]{kern: simd.For[T]()}.packTriangle(nil, l)
 }
 
 // SolvePanels sets b = l⁻¹·b for a packed triangle l of order n and columns in panels. A panel

@@ -35,23 +35,20 @@ func portable[T Float]() *Kernels[T] {
 	return k
 }
 
-// dotTile, like squaredTile, works on 2×4 pairs at a time, which fit in the registers of
-// any machine.
 func dotTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
-	tiles(k, a, ha, b, hb, out, step, n, func(as, bs, o []T, nr int) {
-		for r := 0; r < Rows; r += 2 {
-			for c := 0; c < nr; c += 4 {
-				dot2x4(k, as[r:], bs[c:], nr, nr, o[r*nr+c:])
-			}
-		}
-	})
+	blocks(k, a, ha, b, hb, out, step, n, func(a, b []T, nr int, o []T) { dot2x4(k, a, b, nr, nr, o) })
 }
 
 func squaredTile[T Float](k int, a, ha, b, hb, out *T, step, n int) {
+	blocks(k, a, ha, b, hb, out, step, n, func(a, b []T, nr int, o []T) { squared2x4(k, a, b, nr, o) })
+}
+
+// blocks is a tile by 2×4 pairs at a time, which fit in the registers of any machine.
+func blocks[T Float](k int, a, ha, b, hb, out *T, step, n int, add func(a, b []T, nr int, o []T)) {
 	tiles(k, a, ha, b, hb, out, step, n, func(as, bs, o []T, nr int) {
 		for r := 0; r < Rows; r += 2 {
 			for c := 0; c < nr; c += 4 {
-				squared2x4(k, as[r:], bs[c:], nr, o[r*nr+c:])
+				add(as[r:], bs[c:], nr, o[r*nr+c:])
 			}
 		}
 	})
@@ -144,19 +141,22 @@ func multiply[T Float](k, v, u *T, n int) {
 	nr := Columns[T]()
 	ks, vs, us := unsafe.Slice(k, n*Rows*nr), unsafe.Slice(v, n*nr), unsafe.Slice(u, Rows*Lanes[T]())
 	for t := range n {
-		vt := vs[t*nr:][:nr]
 		for r := range Rows {
-			var s0, s1, s2, s3 T
-			row := ks[(t*Rows+r)*nr:][:nr]
-			for c := 0; c < nr; c += 4 {
-				s0 += row[c] * vt[c]
-				s1 += row[c+1] * vt[c+1]
-				s2 += row[c+2] * vt[c+2]
-				s3 += row[c+3] * vt[c+3]
-			}
-			us[r*Lanes[T]()] += (s0 + s1) + (s2 + s3)
+			us[r*Lanes[T]()] += dot(ks[(t*Rows+r)*nr:][:nr], vs[t*nr:][:nr])
 		}
 	}
+}
+
+// dot sums in four parts. The length is a multiple of 4.
+func dot[T Float](a, b []T) T {
+	var s0, s1, s2, s3 T
+	for c := 0; c+4 <= len(a) && c+4 <= len(b); c += 4 {
+		s0 += a[c] * b[c]
+		s1 += a[c+1] * b[c+1]
+		s2 += a[c+2] * b[c+2]
+		s3 += a[c+3] * b[c+3]
+	}
+	return (s0 + s1) + (s2 + s3)
 }
 
 func multiplyT[T Float](k, u, w *T, n int) {
@@ -177,15 +177,7 @@ func multiplyRows[T Float](a *T, step int, v, u *T, n int) {
 	w := n * Columns[T]()
 	as, vs, us := unsafe.Slice(a, (Rows-1)*step+w), unsafe.Slice(v, w), unsafe.Slice(u, Rows*Lanes[T]())
 	for r := range Rows {
-		row := as[r*step:][:w]
-		var s0, s1, s2, s3 T
-		for c := 0; c+4 <= len(row) && c+4 <= len(vs); c += 4 {
-			s0 += row[c] * vs[c]
-			s1 += row[c+1] * vs[c+1]
-			s2 += row[c+2] * vs[c+2]
-			s3 += row[c+3] * vs[c+3]
-		}
-		us[r*Lanes[T]()] += (s0 + s1) + (s2 + s3)
+		us[r*Lanes[T]()] += dot(as[r*step:][:w], vs)
 	}
 }
 
