@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/torture/planted"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/lease"
 	"github.com/bkbtuner/bkb/tuner"
@@ -56,8 +57,11 @@ type simServer struct {
 	life          *simLife
 	member        *lease.Member
 
-	mu     sync.Mutex
-	frozen chan struct{} // closed when it goes on, nil while it works
+	mu      sync.Mutex
+	frozen  chan struct{} // closed when it goes on, nil while it works
+	since   time.Time     // when it was frozen
+	slept   time.Duration // that its monotonic clock does not show
+	suspend bool          // it is frozen because its machine is
 }
 
 // simShared is the shared store during one life of a server. Writes wait until the
@@ -179,6 +183,7 @@ func (l *simShared) one(id store.StudyID, err error) error {
 func (s *simulation) bootServer(i int) {
 	v := &simServer{s: s, address: fmt.Sprint("server-", i), life: &simLife{disk: s.disk}}
 	begun := time.Now()
+	planted.Sleep.Store(v.address, v.asleep)
 	var err error
 	v.member, err = lease.Join(context.Background(), &simShared{v.life, v}, lease.Options{
 		Address: v.address, TTL: simTTL,
@@ -261,8 +266,8 @@ func (s *simulation) stepFleet() bool {
 		s.say("server %d reaches the store again", i)
 		v.life.away.Store(false)
 	case n < 3:
-		s.say("server %d is frozen", i)
-		v.freeze()
+		s.say("server %d is frozen, with its machine: %t", i, n > 0)
+		v.freeze(n > 0)
 	default:
 		s.say("server %d does not reach the store", i)
 		v.life.away.Store(true)
@@ -283,10 +288,10 @@ func (v *simServer) isFrozen() bool {
 	return v.frozen != nil
 }
 
-func (v *simServer) freeze() {
+func (v *simServer) freeze(suspend bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.frozen = make(chan struct{})
+	v.frozen, v.since, v.suspend = make(chan struct{}), time.Now(), suspend
 }
 
 func (v *simServer) thaw() {
@@ -295,8 +300,21 @@ func (v *simServer) thaw() {
 	if v.frozen == nil {
 		return
 	}
+	if v.suspend {
+		v.slept += time.Since(v.since)
+	}
 	close(v.frozen)
 	v.frozen = nil
+}
+
+// asleep is the time for which the machine was suspended.
+func (v *simServer) asleep() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.frozen != nil && v.suspend {
+		return v.slept + time.Since(v.since)
+	}
+	return v.slept
 }
 
 // working waits while the server is frozen.

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 )
@@ -34,6 +36,21 @@ func Set(bug string) { now.Store(&bug) }
 // Token returns the token of a call, for bugs that leak it.
 func Token(ctx context.Context) string {
 	return strings.TrimPrefix(strings.Join(metadata.ValueFromIncomingContext(ctx, "authorization"), ""), "Bearer ")
+}
+
+// Sleep has for the address of a server a function that returns for how long its machine was
+// suspended.
+var Sleep sync.Map
+
+// Monotonic makes of a clock one that stops while the machine of a server is suspended.
+func Monotonic(address string, clock func() time.Duration) func() time.Duration {
+	return func() time.Duration {
+		now := clock()
+		if asleep, ok := Sleep.Load(address); ok {
+			now -= asleep.(func() time.Duration)()
+		}
+		return now
+	}
 }
 
 // Bug is a bug with its places.
