@@ -215,10 +215,8 @@ func (t optunaTrial) record() (Trial, error) {
 	for i, v := range values {
 		r.Values[position(i)] = Numbers{float64(v)}
 	}
+	r.Attributes = make(map[string]string)
 	for key, raw := range t.UserAttrs {
-		if r.Attributes == nil {
-			r.Attributes = make(map[string]string)
-		}
 		text := string(raw)
 		_ = json.Unmarshal(raw, &text) // other values stay JSON
 		r.Attributes[key] = text

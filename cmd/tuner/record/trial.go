@@ -122,15 +122,10 @@ func OfTrial(t study.Trial) Trial {
 }
 
 func ofMetrics(metrics []study.Metric) (values map[string]Numbers, stderr map[string]Number) {
+	values, stderr = make(map[string]Numbers), make(map[string]Number)
 	for _, m := range metrics {
-		if values == nil {
-			values = make(map[string]Numbers)
-		}
 		values[m.Name] = m.Values
 		if m.HasStdErr {
-			if stderr == nil {
-				stderr = make(map[string]Number)
-			}
 			stderr[m.Name] = Number(m.StdErr)
 		}
 	}
@@ -359,16 +354,13 @@ func OfUnread(s tuner.Study) Unread { return Unread{s.Name, "unread", s.Unread} 
 func OfStudy(s tuner.Study) Study {
 	r := Study{
 		Name: s.Name, Status: s.Status.String(), Trials: s.Trials, Added: s.Added, Cost: Number(s.Cost),
-		Created: s.Created, Position: uint64(s.Position), spec: s.Spec,
+		Created: s.Created, Position: uint64(s.Position), spec: s.Spec, Counts: make(map[string]int),
 	}
 	r.spec.Attributes = s.Attributes
 	if s.Status == study.StatusFinished {
 		r.Finished, r.Detail = s.Finished.Reason.String(), s.Finished.Detail
 	}
 	for state, n := range s.Counts {
-		if r.Counts == nil {
-			r.Counts = make(map[string]int)
-		}
 		r.Counts[state.String()] = n
 	}
 	return r
