@@ -446,7 +446,10 @@ func TestHostileMessages(t *testing.T) {
 			_, err := wire.DecodeAdded(&pb.AddTrialsResponse{Numbers: []int64{1}}, 2)
 			return err
 		},
-		"no space":       func() error { _, _, err := wire.DecodeSpec(&pb.StudySpec{Space: "{"}); return err },
+		"no space": func() error {
+			_, _, _, err := wire.DecodeCreate(&pb.CreateStudyRequest{Spec: &pb.StudySpec{Space: "{"}})
+			return err
+		},
 		"leading zeros":  func() error { _, _, err := wire.ParseTrialName("studies/s/trials/01"); return err },
 		"plus sign":      func() error { _, _, err := wire.ParseTrialName("studies/s/trials/+1"); return err },
 		"negative trial": func() error { _, _, err := wire.ParseTrialName("studies/s/trials/-1"); return err },
@@ -509,8 +512,8 @@ func TestSaturation(t *testing.T) {
 	if err != nil || m.GetCount() != math.MaxInt32 {
 		t.Errorf("asked for %d, %v", m.GetCount(), err)
 	}
-	s, err := wire.EncodeSpec(study.Spec{MaxRetries: -1 << 40})
-	if err != nil || s.GetMaxRetries() != math.MinInt32 {
-		t.Errorf("retries %d, %v", s.GetMaxRetries(), err)
+	s, err := wire.EncodeCreate("s", study.Create{Spec: study.Spec{MaxRetries: -1 << 40}})
+	if n := s.GetSpec().GetMaxRetries(); err != nil || n != math.MinInt32 {
+		t.Errorf("retries %d, %v", n, err)
 	}
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// EncodeSpec encodes a spec, with its space in canonical JSON.
-func EncodeSpec(s study.Spec) (*pb.StudySpec, error) { return encode[*pb.StudySpec](s) }
-
-// DecodeSpec reads a spec, with warnings about its space. A missing space is nil.
-func DecodeSpec(m *pb.StudySpec) (s study.Spec, warnings []space.Warning, err error) {
-	err = refused(table.Decode(&warnings, &s, m))
-	return s, warnings, err
-}
-
 // EncodeStudy encodes a study. Its Trials is the sum of its Counts and is not sent.
 func EncodeStudy(s tuner.Study) (*pb.Study, error) {
 	resource, err := StudyName(s.Name)

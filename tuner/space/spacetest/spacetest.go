@@ -92,10 +92,32 @@ func floats(name string) *rapid.Generator[space.Parameter] {
 func ExtremeRanges() [][2]float64 {
 	const most, least = math.MaxFloat64, math.SmallestNonzeroFloat64
 	return [][2]float64{
-		{0, 1}, {1e-5, 0.1}, {0.9, 0.999}, {1e-300, 1e300}, {least, 1}, {least, most}, {-most, most}, {0, least}, {least, 2 * least},
-		{1e-310, 1e-308}, {1e9, 1e9 + 1e-3}, {1, math.Nextafter(1, 2)}, {1, 1 + 1e-14}, {0.1, 0.1}, {-1e-300, 1e300}, {-least, 1e300},
-		{most / 2, most}, {-3, -2.9999999}, {1e-12, 1}, {1e-16, 1}, {0.1234567890123456, 0.9876543210987654}, {1e15, 1e16},
-		{0.30000000000000004, 0.30000000000000016}, {1.0000000000001, 3e100}, {1, math.Exp(255.9)}, {1, math.Exp(256.1)},
+		{0, 1},
+		{1e-5, 0.1},
+		{0.9, 0.999},
+		{1e-300, 1e300},
+		{least, 1},
+		{least, most},
+		{-most, most},
+		{0, least},
+		{least, 2 * least},
+		{1e-310, 1e-308},
+		{1e9, 1e9 + 1e-3},
+		{1, math.Nextafter(1, 2)},
+		{1, 1 + 1e-14},
+		{0.1, 0.1},
+		{-1e-300, 1e300},
+		{-least, 1e300},
+		{most / 2, most},
+		{-3, -2.9999999},
+		{1e-12, 1},
+		{1e-16, 1},
+		{0.1234567890123456, 0.9876543210987654},
+		{1e15, 1e16},
+		{0.30000000000000004, 0.30000000000000016},
+		{1.0000000000001, 3e100},
+		{1, math.Exp(255.9)},
+		{1, math.Exp(256.1)},
 	}
 }
 
