@@ -15,7 +15,7 @@ import (
 
 // summaryVersion begins the data of a summary. A summary of another version counts as
 // missing.
-const summaryVersion = 3
+const summaryVersion = 1
 
 // summary is what a list shows of a study and the first event of its log does not tell, except for
 // texts.
