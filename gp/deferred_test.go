@@ -2,7 +2,6 @@ package gp_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -89,21 +88,5 @@ func checkMaxUCB(t *rapid.T, s *gp.Sparse, b float64) {
 	}
 	if again := s.MaxUCB(b); again != arm {
 		t.Fatalf("arm %d, then %d", arm, again)
-	}
-}
-
-func clone(x []float64) []float64 { return append([]float64(nil), x...) }
-
-// play observes and pulls some arms.
-func play(t *rapid.T, s *gp.Sparse, rng *rand.Rand, arms int) {
-	for range rng.IntN(12) {
-		if err := s.ObserveArm(rng.IntN(arms), rng.NormFloat64()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if rng.IntN(2) == 0 {
-		if err := s.PullArm(rng.IntN(arms)); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -27,13 +27,11 @@ func (g *Exact) LogEvidence() float64 {
 	return within - 0.5*(dot(g.resid, g.alpha)+g.chol.logDet()+float64(n)*log2Pi)
 }
 
-// Evidence returns [Exact.LogEvidence] with its gradient,
+// evidence returns [Exact.LogEvidence] with its gradient,
 //
 //	∂/∂θ = ½ tr((ααᵀ − A⁻¹) ∂A/∂θ),  α = A⁻¹(y − m)
 //
 // (Rasmussen and Williams, (5.9)). It costs O(n³ + n²p).
-func (g *Exact) Evidence() Evidence { return g.evidence(new(workspace)) }
-
 func (g *Exact) evidence(memory *workspace) Evidence {
 	e := Evidence{Value: g.LogEvidence()}
 	_, e.Noise = g.obs.withinEvidence(g.opts.NoiseVariance)

@@ -18,6 +18,9 @@ func (s *Sparse) AddInducing(x kernel.Rows) (bool, error) {
 	return true, s.grow(x, z, math.Sqrt(res))
 }
 
+// Evidence is evidence in fresh memory.
+func (g *Exact) Evidence() Evidence { return g.evidence(new(workspace)) }
+
 // Jitter returns the addition to the diagonal of K + Λ.
 func (g *Exact) Jitter() float64 { return g.jitter }
 

@@ -27,16 +27,6 @@ func gaussianRows(d int) kerneltest.Gen {
 	}
 }
 
-func uniformRows(d int) kerneltest.Gen {
-	return func(rng *rand.Rand, n int) kernel.Rows {
-		x := kernel.NewPoints[float64](n, d, nil)
-		for i := range x.Data() {
-			x.Data()[i] = rng.Float64()
-		}
-		return x
-	}
-}
-
 func categoryRows(d, categories int) kerneltest.Gen {
 	return func(rng *rand.Rand, n int) kernel.Rows {
 		x := kernel.NewPoints[float64](n, d, nil)

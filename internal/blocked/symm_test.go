@@ -17,9 +17,7 @@ func TestSymm(t *testing.T) {
 		for _, m := range []int{1, 2, 9} {
 			a, b, c := random[float64](rng, n, n, 1), random[float64](rng, n, m, (m-1)/2), random[float64](rng, n, m, m-1)
 			diagonal, want := make([]float64, n), make([]float64, len(c.Data))
-			for i, v := range c.Data {
-				want[i] = v
-			}
+			copy(want, c.Data)
 			for i := range n {
 				diagonal[i] = rng.NormFloat64()
 				for j := range i + 1 {
