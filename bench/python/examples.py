@@ -46,9 +46,6 @@ OPTUNA = {
     "lightgbm/lightgbm_simple.py": "maximize",
     "sklearn/sklearn_additional_args.py": "maximize",
     "sklearn/sklearn_simple.py": "maximize",
-    "terminator/terminator_simple.py": "maximize",
-    "xgboost/xgboost_cv.py": "maximize",
-    "xgboost/xgboost_simple.py": "maximize",
 }
 
 
@@ -192,7 +189,7 @@ def main() -> None:
     """Run the examples, or print their table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=Path, help="clone of optuna-examples")
-    parser.add_argument("--out", type=Path, default=Path("bench/runs/examples.csv.gz"))
+    parser.add_argument("--out", type=Path, default=Path("examples.csv.gz"))
     parser.add_argument("--jobs", type=int, default=1, help="examples at once")
     parser.add_argument("--report", action="store_true", help="print the table of --out")
     chosen = parser.parse_args()
