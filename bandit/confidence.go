@@ -22,6 +22,7 @@ type State struct {
 	Bound              float64 // κ² ≥ k(x, x)
 	EffectiveDimension float64 // Σ_s σ̃²_t(x_s)/λ
 	InformationGain    float64 // Σ_s log(1 + σ̃²_{s−1}(x_s)/λ)
+	Norm               float64 // F where rewards have doubled it, or 0
 	Exact              bool    // σ̃ = σ
 }
 
@@ -72,11 +73,14 @@ func (p Practical) Check() error {
 // Both are far too wide in practice. On Branin regret is 8 times that of Practical, and Factor 0.1
 // does well.
 type Theory struct {
-	Norm        float64 // F > 0
+	Norm        float64 // F > 0, or the first guess of it
 	Delta       float64 // δ in (0, 1), the probability of failure, or 0 for 0.1
 	Epsilon     float64 // ε in (0, 1), the accuracy of σ̃, or 0 for 0.5
 	Factor      float64 // of b, > 0, or 0 for 1
 	ByDimension bool
+	// Double doubles F whenever a reward contradicts it, being farther outside the bounds than
+	// noise is with probability 6δ/(π²t²) (Carratino 2020, §7.1.3).
+	Double bool
 }
 
 func (t Theory) withDefaults() Theory {
@@ -114,7 +118,16 @@ func (t Theory) Beta(s State) float64 {
 		spread = 2 * (alpha*grow*s.EffectiveDimension + math.Log(1/t.Delta))
 	}
 	// F has the units of √k, and b is a number of standard deviations √λ·σ_rls.
-	return t.Factor * (math.Sqrt(spread) + bias*t.Norm)
+	return t.Factor * (math.Sqrt(spread) + bias*max(t.Norm, s.Norm))
+}
+
+// contradicted reports whether a reward shows that F is too small.
+func (t Theory) contradicted(s State, mean, sd, y float64) bool {
+	t = t.withDefaults()
+	t.Factor = 1
+	steps := float64(max(s.Step, 1))
+	tail := math.Sqrt(2 * s.NoiseVariance * math.Log(math.Pi*math.Pi*steps*steps/(3*t.Delta)))
+	return math.Abs(y-mean) > t.Beta(s)*sd+tail
 }
 
 // Check implements Confidence. It returns all faults.
