@@ -80,6 +80,15 @@ func (e *extent) marks(a Axis) []Mark {
 	return slices.DeleteFunc(all, func(m Mark) bool { share := e.share(m.At); return share < -1e-9 || share > 1+1e-9 })
 }
 
+// Ticks are the marks between two values, as a plot over them has them.
+func (a Axis) Ticks(low, high float64) []Mark {
+	e := extent{low: low, high: high, log: a.Log}
+	if !(low < high) {
+		e.pad()
+	}
+	return e.marks(a)
+}
+
 // linearTicks marks about four round numbers, with as many decimals as they need.
 func linearTicks(low, high float64) (out []Mark) {
 	rough := high/4 - low/4

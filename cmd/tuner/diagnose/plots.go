@@ -357,8 +357,10 @@ func (p *studyPlots) parallel() {
 		}
 		width := max(high-low, 1e-300)
 		axis(scale.Label, func(i int) float64 { return (f(values[i]) - low) / width })
-		for k := range 5 {
-			text(float64(k)/4, fmt.Sprintf("%.3g", inverse(low+width*float64(k)/4)))
+		for _, m := range scale.Ticks(inverse(low), inverse(high)) {
+			if m.Text != "" {
+				text((f(m.At)-low)/width, m.Text)
+			}
 		}
 	}
 	all := figure.Series{Name: "all trials", Style: figure.Bundle, Color: figure.Accent}
@@ -514,6 +516,9 @@ func (p *studyPlots) front() {
 			best := figure.Series{Name: "the trials of the front", Style: figure.Points, Color: figure.Best}
 			for _, i := range front {
 				best.X, best.Y = append(best.X, p.values[j][i]), append(best.Y, p.values[k][i])
+			}
+			if len(p.objectives) == 2 {
+				plot.Add(figure.Series{Style: figure.Stepped, Color: figure.Best, X: best.X, Y: best.Y})
 			}
 			plot.Add(best)
 		}

@@ -92,6 +92,15 @@ func TestPlotsKeepConstraints(t *testing.T) {
 		t.Errorf("completed: %v", got)
 	}
 	p = plotsOf(t, all, "parallel")
+	var ticks []string
+	for _, m := range p.drawn[0].Texts {
+		if m.X == 3 {
+			ticks = append(ticks, m.Text)
+		}
+	}
+	if got := fmt.Sprint(ticks); got != "[2 4]" {
+		t.Errorf("the objective has the marks %s, want round ones", got)
+	}
 	best := seriesOf(t, p, "the best 1").Lines
 	if len(best) != 1 || math.Abs(best[0][0]-5.0/7) > 1e-4 {
 		t.Errorf("best lines: %v, want that of trial 5", best)
