@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,18 @@ func TestBrowserTrials(t *testing.T) {
 	}
 	b.open(t, "/studies/digits#cost", ".view td")
 	shows(workers())
+	all, _, err := s.Trials(t.Context(), "digits", tuner.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := math.Inf(1)
+	for _, trial := range all {
+		if m, ok := trial.Outcome.Metric("loss"); ok && trial.State == study.Completed {
+			best = min(best, m.Mean())
+		}
+	}
+	b.do(t, chromedp.Evaluate(`document.querySelector("[aria-labelledby='figure-digits-spent'] .figure-foot button").click()`, nil))
+	b.until(t, fmt.Sprintf(`Number([...document.querySelectorAll("[aria-labelledby='figure-digits-spent'] tbody tr")].at(-1)?.cells[1].textContent) === %g`, best))
 	asked, err := s.Ask(t.Context(), "digits", study.Ask{Worker: "another", New: true})
 	if err != nil {
 		t.Fatal(err)

@@ -126,6 +126,7 @@ export function cost(s, signal) {
     };
   }
 
+  let line = { title: "", ...bestSoFar([], false) };
   function draw() {
     const of = spent();
     const [values, contending] = [s.values(), s.contending()];
@@ -135,11 +136,13 @@ export function cost(s, signal) {
     const points = Array.from(order, (i) => /** @type {[number, number]} */ ([(sum += Math.max(0, each(i)) || 0), contending[i]]));
     const [unit, size] = by.value === "cost" ? ["cost", 1] : sum > 7200 ? ["hour", 3600] : sum > 120 ? ["minute", 60] : ["second", 1];
     for (const p of points) p[0] /= /** @type {number} */ (size);
-    chart.draw(sum > 0 ? [{ name: `best ${s.objective().name}`, ...bestSoFar(points, s.maximize()), colour: "--best", width: 2, stepped: true }] : [], { maximize: s.maximize(), x: unit === "cost" ? "cost" : `time of trials, ${unit}s`, y: s.objective().name });
+    line = { title: unit === "cost" ? unit : `time of trials, ${unit}s`, ...bestSoFar(points, s.maximize()) };
+    chart.draw(sum > 0 ? [{ name: `best ${s.objective().name}`, ...line, colour: "--best", width: 2, stepped: true }] : [], { maximize: s.maximize(), x: line.title, y: s.objective().name });
     element.toggleAttribute("hidden", !(sum > 0));
   }
 
-  const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by)], body: chart.element });
+  const element = figure({ title: "Best so far over what was spent", name: `${s.name}-spent`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, canvas: chart.canvas, tools: [h("label", {}, "x ", by)], body: chart.element,
+    rows: () => [[line.title, s.objective().name], ...line.x.map((x, i) => [x, line.y[i]])] });
   const table = figure({
     title: "Time and cost", name: `${s.name}-cost`, wide: true, cli: `tuner trials ${quote(s.name)} -f csv`, body,
     rows: () => [titles("state"), ...cells(byState())],

@@ -10,7 +10,7 @@ import { cut, paint, sized, text } from "./plot.js";
 
 const height = 300;
 const margin = { left: 14, right: 58, top: 8, bottom: 8 };
-const leastGap = 92;
+const leastGap = 84;
 const strip = 0.09; // of an axis, below the values, for trials on which the parameter is inactive
 
 /**

@@ -8,6 +8,7 @@ import { column, exact, INACTIVE, limited, objectives, parameters } from "./colu
 import { figure } from "./figure.js";
 
 const rowHeight = 30;
+const rowsInView = 22; // at most
 /** mostTrials is how many trials the page compares. */
 const mostTrials = 8;
 const pageSize = 1000; // trials of one answer, for downloads
@@ -136,7 +137,7 @@ export function trials(s, selection) {
   let telling = 0;
   function draw() {
     const first = Math.max(0, Math.floor(frame.scrollTop / rowHeight) - 5);
-    const last = Math.min(order.length, first + Math.ceil((frame.clientHeight || 560) / rowHeight) + 10);
+    const last = Math.min(order.length, first + rowsInView + 10);
     const spacer = (/** @type {number} */ rows) => rows > 0 && h("tr", { class: "spacer", "aria-hidden": "true" }, h("td", { colspan: shown.length, style: { height: `${rows * rowHeight}px` } }));
     const rows = [];
     for (let k = first; k < last; k++) {
