@@ -156,9 +156,9 @@ python: $(PYENV)/ready ## build the Python package, install it in a folder of it
 NBENV ?= $(HOME)/.cache/bkb-python/neighbours
 python-neighbours: ## test the callbacks for training libraries and MLflow, with these in a folder of their own (10 minutes from nothing)
 	test -x $(NBENV)/bin/pytest || { python3 -m venv $(NBENV) && { $(NBENV)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(NBENV)/bin/pip install -q --no-cache-dir torch; } && \
-	  $(NBENV)/bin/pip install -q alembic catboost jax keras lightgbm lightning mlflow-skinny scikit-learn sqlalchemy tensorboard tensorboardX trackio wandb xgboost-cpu pytest; }
+	  $(NBENV)/bin/pip install -q accelerate alembic catboost distributed fastai hydra-core jax keras lightgbm lightning mlflow-skinny optuna pytorch-ignite scikit-learn sqlalchemy tensorboard tensorboardX trackio transformers wandb xgboost-cpu pytest; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py -k 'callbacks or library or xgboost or lightgbm or keras or lightning or mlflow'
+	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py tests/test_hydra.py tests/test_torch.py tests/test_wait.py -k 'callbacks or hydra or torch or wait or library or xgboost or lightgbm or keras or lightning or mlflow'
 
 OLDENV ?= $(HOME)/.cache/bkb-python/old
 python-old: ## test the Python package with the oldest Optuna and scikit-learn that it supports (3 minutes from nothing)
