@@ -28,10 +28,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bkb
 import numpy as np
 import optuna
-
-import bkb
 from bkb.optuna import BKBSampler
 
 SEEDS, MOST = (1, 2, 3), 30
