@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -152,6 +153,9 @@ fi`
 // TestRunHangup closes the terminal of a run, which sends SIGHUP more than once. The commands end
 // with their children, and the trial waits for the next run. Under nohup nothing happens.
 func TestRunHangup(t *testing.T) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // so that runs do not ignore it if the test does
+	defer signal.Stop(hangups)
 	dir := t.TempDir()
 	const script = `sleep 300 >/dev/null 2>&1 & echo $! >child; echo $$ >pid; wait`
 	p := startRun(t, dir, script)
