@@ -161,13 +161,12 @@ func (m *Member) renew(ctx context.Context) {
 // extend begins the lease anew at the moment before it was renewed.
 func (m *Member) extend(begun time.Duration) {
 	m.mu.Lock()
-	gap := begun >= m.until
-	m.until = begun + m.term()
-	m.mu.Unlock()
-	if gap {
-		m.others.Restart()
+	defer m.mu.Unlock()
+	if begun >= m.until {
+		m.others.Restart() // before this server counts as alive
 		m.options.Logger.Warn("the lease of this server was over and begins anew", "server", m.id)
 	}
+	m.until = begun + m.term()
 }
 
 // Acquire implements [store.Fencing].
@@ -180,8 +179,8 @@ func (m *Member) Acquire(ctx context.Context, id store.StudyID) error {
 			m.mu.Unlock()
 			return nil
 		}
-		other := (*store.FencedError)(nil)
-		if !errors.As(err, &other) || !m.others.See(other.Server) || try == maxTries || !m.Alive() {
+		other, alive := (*store.FencedError)(nil), m.Alive() // before it looks at what was seen
+		if !errors.As(err, &other) || !m.others.See(other.Server) || try == maxTries || !alive {
 			return err
 		}
 		gone, dig := m.shared.Bury(ctx, other.Server)
