@@ -40,7 +40,7 @@
 // # Late feedback and batches
 //
 // Pull says that an arm is being pulled. Variances shrink as if it had been observed, and
-// means stay, but for a draw of inducing points, which may be due. Pulls x_s shrink no
+// means stay, unless a draw of inducing points is due. Pulls x_s shrink no
 // variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch pulls may go without
 // feedback. BKB uses every reward at once. BBKB returns ErrBatchFull, and is the fastest.
 //

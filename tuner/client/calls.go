@@ -32,7 +32,7 @@ func invoke[C, R any, Q, A proto.Message](ctx context.Context, c *Client, m wire
 	return call(ctx, c, k, send, request, m.DecodeAnswer)
 }
 
-// The methods below are those of [tuner.Service], but for GetCaller and Healthy.
+// The methods below are those of [tuner.Service], except GetCaller and Healthy.
 
 func (c *Client) CreateStudy(ctx context.Context, name string, cmd study.Create) (tuner.Created, error) {
 	identified(&cmd.RequestID)
