@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -85,6 +85,15 @@ func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (
 	return server, nil
 }
 
+// optional formats a text that is there on a condition. (text/template would keep every
+// exported method in the program, which makes it a quarter larger.)
+func optional(there bool, format string, args ...any) string {
+	if !there {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
 type slurmFlags struct {
 	workerFlags
 	limit   time.Duration
@@ -130,22 +139,6 @@ nodes have. Placeholders of the command are those of tuner run.`,
 	return cmd
 }
 
-// slurmText is the text of an array job.
-var slurmText = template.Must(template.New("slurm").Funcs(template.FuncMap{"join": strings.Join}).Parse(`#!/bin/sh
-#SBATCH --job-name=tuner-{{.study}}
-#SBATCH --array=1-{{.parallel}}
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --output=tuner-{{.study}}-%a.log
-#SBATCH --signal=B:TERM@60
-{{with .gpus}}#SBATCH --gpus={{.}}
-{{end}}{{with .cpus}}#SBATCH --cpus-per-task={{.}}
-{{end}}{{with .memory}}#SBATCH --mem={{.}}
-{{end}}{{with .limit}}#SBATCH --time={{.}}
-{{end}}{{range .options}}#SBATCH {{.}}
-{{end}}{{join .words " "}}
-`))
-
 func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	limit := ""
 	switch {
@@ -184,11 +177,24 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	for _, arg := range s.command {
 		words = append(words, cli.ShellQuote(arg))
 	}
-	var b strings.Builder
-	err = slurmText.Execute(&b, map[string]any{
-		"study": s.study, "parallel": s.parallel, "gpus": s.gpus, "cpus": s.cpus, "memory": s.memory, "limit": limit, "options": s.options, "words": words,
-	})
-	return b.String(), err
+	lines := []string{
+		"#!/bin/sh",
+		"#SBATCH --job-name=tuner-" + s.study,
+		fmt.Sprintf("#SBATCH --array=1-%d", s.parallel),
+		"#SBATCH --requeue",
+		"#SBATCH --open-mode=append",
+		"#SBATCH --output=tuner-" + s.study + "-%a.log",
+		"#SBATCH --signal=B:TERM@60",
+		optional(s.gpus > 0, "#SBATCH --gpus=%d", s.gpus),
+		optional(s.cpus > 0, "#SBATCH --cpus-per-task=%d", s.cpus),
+		optional(s.memory != "", "#SBATCH --mem=%s", s.memory),
+		optional(limit != "", "#SBATCH --time=%s", limit),
+	}
+	for _, o := range s.options {
+		lines = append(lines, "#SBATCH "+o)
+	}
+	lines = append(lines, strings.Join(words, " "))
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n") + "\n", nil
 }
 
 type kubernetesFlags struct {
@@ -256,17 +262,14 @@ func yamlText(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jobText is the text of a Job.
-var jobText = template.Must(template.New("job").Funcs(template.FuncMap{"yaml": yamlText, "join": strings.Join}).Parse(`apiVersion: batch/v1
+// jobText is the text of a Job. What is in braces without a space is replaced.
+const jobText = `apiVersion: batch/v1
 kind: Job
 metadata:
-  name: {{.Name}}
-{{- with .Namespace}}
-  namespace: {{yaml .}}
-{{- end}}
+  name: {name}{namespace}
 spec:
-  parallelism: {{.Parallel}}
-  backoffLimit: {{.Backoff}}
+  parallelism: {parallel}
+  backoffLimit: {backoff}
   podReplacementPolicy: Failed
   podFailurePolicy:
     rules:
@@ -279,7 +282,7 @@ spec:
       securityContext: {seccompProfile: {type: RuntimeDefault}}
       initContainers:
         - name: tuner
-          image: {{yaml .Tuner}}
+          image: {tuner}
           command: [/tuner, workers, install, /bkb/tuner]
           securityContext:
             runAsNonRoot: true
@@ -290,22 +293,16 @@ spec:
           volumeMounts: [{name: tuner, mountPath: /bkb}]
       containers:
         - name: worker
-          image: {{yaml .Image}}
-          command: [{{range $i, $word := .Command}}{{if $i}}, {{end}}{{yaml $word}}{{end}}]
+          image: {image}
+          command: [{command}]
           env:
             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-            - {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: {{yaml .Secret}}, key: token}}}
-          securityContext: {{"{"}}{{if .User}}runAsNonRoot: true, runAsUser: {{.User}}, {{end}}allowPrivilegeEscalation: false{{if .User}}, capabilities: {drop: [ALL]}{{end}}}
-{{- with .Limits}}
-          resources: {limits: {{"{"}}{{join . ", "}}}}
-{{- end}}
-          volumeMounts: [{name: tuner, mountPath: /bkb}{{if .TLS}}, {name: secret, mountPath: /bkb-secret, readOnly: true}{{end}}]
+            - {name: TUNER_TOKEN, valueFrom: {secretKeyRef: {name: {secret}, key: token}}}
+          securityContext: {{user}allowPrivilegeEscalation: false{capabilities}}{limits}
+          volumeMounts: [{name: tuner, mountPath: /bkb}{mount}]
       volumes:
-        - {name: tuner, emptyDir: {}}
-{{- if .TLS}}
-        - {name: secret, secret: {secretName: {{yaml .Secret}}, items: [{key: ca.pem, path: ca.pem}]}}
-{{- end}}
-`))
+        - {name: tuner, emptyDir: {}}{volume}
+`
 
 func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 	if k.image == "" {
@@ -327,12 +324,25 @@ func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 	for _, arg := range k.command {
 		command = append(command, strings.ReplaceAll(arg, "$(", "$$(")) // which Kubernetes would replace
 	}
-	var b strings.Builder
-	err := jobText.Execute(&b, map[string]any{
-		"Name": jobName(k.study), "Namespace": k.namespace, "Parallel": k.parallel, "Backoff": max(6, k.parallel), "Tuner": k.tuner,
-		"Image": k.image, "Command": command, "Secret": k.secret, "User": k.user, "Limits": k.limits(), "TLS": !g.Insecure,
-	})
-	return b.String(), err
+	for i, word := range command {
+		command[i] = yamlText(word)
+	}
+	limits := k.limits()
+	return strings.NewReplacer(
+		"{name}", jobName(k.study),
+		"{namespace}", optional(k.namespace != "", "\n  namespace: %s", yamlText(k.namespace)),
+		"{parallel}", strconv.Itoa(k.parallel),
+		"{backoff}", strconv.Itoa(max(6, k.parallel)),
+		"{tuner}", yamlText(k.tuner),
+		"{image}", yamlText(k.image),
+		"{command}", strings.Join(command, ", "),
+		"{secret}", yamlText(k.secret),
+		"{user}", optional(k.user > 0, "runAsNonRoot: true, runAsUser: %d, ", k.user),
+		"{capabilities}", optional(k.user > 0, ", capabilities: {drop: [ALL]}"),
+		"{limits}", optional(len(limits) > 0, "\n          resources: {limits: {%s}}", strings.Join(limits, ", ")),
+		"{mount}", optional(!g.Insecure, ", {name: secret, mountPath: /bkb-secret, readOnly: true}"),
+		"{volume}", optional(!g.Insecure, "\n        - {name: secret, secret: {secretName: %s, items: [{key: ca.pem, path: ca.pem}]}}", yamlText(k.secret)),
+	).Replace(jobText), nil
 }
 
 func (k *kubernetesFlags) limits() (limits []string) {
