@@ -83,3 +83,9 @@ func TestShareText(t *testing.T) {
 		}
 	}
 }
+
+func TestMiddle(t *testing.T) {
+	if got := space.Middle("0123456789", 5); got != "01…89" || space.Middle("0123", 5) != "0123" {
+		t.Errorf("middle: %q", got)
+	}
+}

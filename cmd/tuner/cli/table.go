@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/spf13/cobra"
 )
@@ -172,7 +173,7 @@ func (t *Table) line(cells []string, widths []int, color func(column int, cell s
 		}
 		text := Short(cell, widths[i])
 		if i == 0 { // a name
-			text = Middle(cell, widths[i])
+			text = space.Middle(Clean(cell), widths[i])
 		}
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+gap)
 		if escape := color(i, cell); colors && escape != "" {

@@ -51,16 +51,6 @@ func Short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// Middle is clean text of at most n characters, cut in the middle, because names often
-// differ at their ends.
-func Middle(s string, n int) string {
-	r := []rune(Clean(s))
-	if len(r) <= n || n < 3 {
-		return Short(s, n)
-	}
-	return string(r[:n/2]) + "…" + string(r[len(r)-(n-1-n/2):])
-}
-
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -1,4 +1,4 @@
-package diagnose
+package plots
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 
 // plotsOf draws plots of a study whose trials have these outcomes. The constraint is
 // size ≤ 1.
-func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *studyPlots {
+func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *drawing {
 	t.Helper()
 	sp, err := space.New(space.NewFloat("x", 0, 1), space.NewCategorical("kind", space.String("a"), space.String("b")), space.NewFloat("rate", 0, 1).Given("kind", space.String("b")))
 	if err != nil {
@@ -41,7 +41,7 @@ func plotsOf(t *testing.T, outcomes []study.Outcome, kinds ...string) *studyPlot
 			t.Fatal(err)
 		}
 	}
-	p, err := newStudyPlots(t.Context(), svc, created.Study)
+	p, err := newDrawing(t.Context(), svc, created.Study)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func sized(loss, size float64) study.Outcome {
 }
 
 // seriesOf returns a series of the first plot.
-func seriesOf(t *testing.T, p *studyPlots, name string) figure.Series {
+func seriesOf(t *testing.T, p *drawing, name string) figure.Series {
 	t.Helper()
 	for _, s := range p.drawn[0].Series {
 		if s.Name == name {
