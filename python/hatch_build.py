@@ -152,8 +152,8 @@ def _build(target: str, binary: Path) -> None:
         "build",
         *(["-trimpath"] if checkout else []),
         f"-buildvcs={'auto' if checkout else 'false'}",
-        # grpc's traces need a template, with which the linker keeps every method.
-        "-tags=grpcnotrace",
+        # docs/architecture.md, Size, says what these tags leave out.
+        "-tags=grpcnotrace,nopgxregisterdefaulttypes",
         "-ldflags=-s -w",
         "-o",
         str(binary),

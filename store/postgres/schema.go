@@ -110,7 +110,7 @@ func migrate(ctx context.Context, address string, o InitOptions, upgrade bool) (
 	if err != nil {
 		return id, 0, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, t.pool.ConnConfig)
+	conn, err := connect(ctx, t.pool.ConnConfig)
 	if err != nil {
 		return id, 0, connectError(t.database, err)
 	}

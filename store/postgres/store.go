@@ -56,7 +56,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		t.pool.MaxConns = DefaultConnections
 	}
 	t.pool.MaxConns = max(t.pool.MaxConns, 2)
-	first, err := pgx.ConnectConfig(ctx, t.pool.ConnConfig)
+	first, err := connect(ctx, t.pool.ConnConfig)
 	if err != nil {
 		return nil, connectError(t.database, err)
 	}
@@ -73,7 +73,10 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err := s.logDurability(ctx, session{first, s.schema}); err != nil {
 		return nil, err
 	}
-	t.pool.AfterConnect = s.admit
+	t.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		registerTypes(conn)
+		return s.admit(ctx, conn)
+	}
 	t.pool.ConnConfig.OnNotice = noteWarning
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), t.pool); err != nil {
 		return nil, connectError(t.database, err)
@@ -107,6 +110,28 @@ func OpenWithin(ctx context.Context, address string, o Options, atMost time.Dura
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(time.Second):
+		}
+	}
+}
+
+// connect makes a connection that knows the types of our arguments.
+func connect(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err == nil {
+		registerTypes(conn)
+	}
+	return conn, err
+}
+
+// registerTypes names the types of our arguments, which the mode exec needs. Releases are
+// built without those that pgx would register (nopgxregisterdefaulttypes, 1.4 MB).
+func registerTypes(conn *pgx.Conn) {
+	types := conn.TypeMap()
+	for name, values := range map[string][]any{
+		"int8": {0, int64(0)}, "text": {""}, "interval": {time.Duration(0)}, "_int8": {[]int64{}}, "_bytea": {[][]byte{}},
+	} {
+		for _, v := range values {
+			types.RegisterDefaultPgType(v, name)
 		}
 	}
 }

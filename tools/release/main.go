@@ -152,7 +152,7 @@ func versionOf(info *buildinfo.BuildInfo) (version, error) {
 func (r *release) build(ctx context.Context, system, arch string) (string, *buildinfo.BuildInfo, error) {
 	path := filepath.Join(r.work, "tuner-"+system+"-"+arch)
 	_, err := output(ctx, r.root, []string{"GOOS=" + system, "GOARCH=" + arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off"},
-		"go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path, program)
+		"go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace,nopgxregisterdefaulttypes", "-ldflags=-s -w", "-o", path, program)
 	if err != nil {
 		return "", nil, err
 	}
