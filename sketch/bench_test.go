@@ -164,3 +164,33 @@ func BenchmarkFastfood(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkManyLambda is the time of the scores of five λ by one path over that by one path for
+// each, the least of each in the same run. Close together they share most of the paths. A decade
+// apart the least λ has nearly all of the work.
+func BenchmarkManyLambda(b *testing.B) {
+	const least = 3e-4
+	x, _ := sketchtest.SUSY(5000, rand.New(rand.NewPCG(1, 0)))
+	k, src := kerneltest.Gaussian(4), kernel.FromRows(x)
+	for _, step := range []float64{1.5, 3, 10} {
+		b.Run(fmt.Sprintf("step=%g", step), func(b *testing.B) {
+			times := map[bool]time.Duration{}
+			for b.Loop() {
+				for _, once := range []bool{false, true} {
+					start := time.Now()
+					var d *Dictionary
+					for i, lambda := 0, least; i < 5; i, lambda = i+1, lambda*step {
+						if d == nil || !once {
+							d = must(BLESS{}.Sample(background, k, src, lambda, rand.New(rand.NewPCG(1, 1))))
+						}
+						must(d.ScoresAt(background, k, src, lambda, 0))
+					}
+					if t := time.Since(start); times[once] == 0 || t < times[once] {
+						times[once] = t
+					}
+				}
+			}
+			b.ReportMetric(times[true].Seconds()/times[false].Seconds(), "once/apart")
+		})
+	}
+}

@@ -2,6 +2,7 @@ package sketch
 
 import (
 	"context"
+	"math"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
@@ -54,18 +55,30 @@ func (l *Level) InverseWeights() []float64 {
 	return w
 }
 
-// Generator returns the generator of the dictionary's scores at its own λ. Its errors
-// are those of [NewGenerator].
-func (d *Dictionary) Generator(k kernel.Kernel) (*Generator, error) {
-	return NewGenerator(k, d.Points, d.Weights, d.Lambda, d.N)
-}
-
 // Scores returns the approximate leverage scores of the rows of src at the dictionary's
 // λ, see [Generator.Scores].
 func (d *Dictionary) Scores(ctx context.Context, k kernel.Kernel, src kernel.Source, workers int) ([]float64, error) {
-	g, err := d.Generator(k)
+	return d.ScoresAt(ctx, k, src, d.Lambda, workers)
+}
+
+// ScoresAt is Scores at another λ, not below the dictionary's. It takes the nearest level of the
+// path, so that one path serves many λ.
+func (d *Dictionary) ScoresAt(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, workers int) ([]float64, error) {
+	l := d.At(lambda)
+	g, err := NewGenerator(k, l.Points, l.Weights, lambda, d.N)
 	if err != nil {
 		return nil, err
 	}
 	return g.Scores(ctx, src, workers)
+}
+
+// At returns the level with points whose λ has the ratio nearest to 1 to this one.
+func (d *Dictionary) At(lambda float64) *Level {
+	best := &d.Level
+	for h := range d.Path {
+		if l := &d.Path[h]; l.Len() > 0 && math.Abs(math.Log(l.Lambda/lambda)) < math.Abs(math.Log(best.Lambda/lambda)) {
+			best = l
+		}
+	}
+	return best
 }

@@ -391,3 +391,36 @@ func TestNilKernelAndSource(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// One path gives the scores of many λ, each as near to the exact ones as a path to that λ does,
+// from fewer points at a larger λ.
+func TestScoresOfManyLambda(t *testing.T) {
+	const n = 600
+	x := kerneltest.Points(kerneltest.Seeded(t, 77), n, 3)
+	k, src := kerneltest.Gaussian(1), kernel.FromRows(x)
+	lambdas := []float64{0.3, 1e-1, 1e-2, 1e-3}
+	for _, s := range []namedSampler{{"BLESS", BLESS{}}, {"BLESS-R", BLESSR{}}, {"RecursiveRLS", RecursiveRLS{}}} {
+		d := must(s.Sample(background, k, src, 1e-3, rand.New(rand.NewPCG(77, 1))))
+		before := 0
+		for _, lambda := range lambdas {
+			exact := must(LeverageScores(background, k, src, lambda))
+			near := 0
+			for i, v := range must(d.ScoresAt(background, k, src, lambda, 1)) {
+				if v >= exact[i]/2 && v <= 2*exact[i] {
+					near++
+				}
+			}
+			if near < n*9/10 {
+				t.Errorf("%s, λ = %g: %d of %d scores within a factor of 2", s.name, lambda, near, n)
+			}
+			m := d.At(lambda).Len()
+			if m < before || d.Path != nil && lambda > 0.05 && m > d.Len()/3 {
+				t.Errorf("%s, λ = %g: %d points, %d at the λ before and %d at the end", s.name, lambda, m, before, d.Len())
+			}
+			before = m
+		}
+		if got := must(d.ScoresAt(background, k, src, d.Lambda, 1)); !slices.Equal(got, must(d.Scores(background, k, src, 1))) {
+			t.Errorf("%s: other scores at its own λ", s.name)
+		}
+	}
+}
