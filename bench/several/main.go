@@ -28,7 +28,7 @@ import (
 type record struct {
 	Problem string             `json:"problem"`
 	Seed    int                `json:"seed"`
-	Broke   int                `json:"broke"` // trials that broke the limit
+	Broke   int                `json:"broke"` // trials that broke the limit or crashed
 	Share   map[string]float64 `json:"share"` // of the hypervolume, by trials
 	X       [][]float64        `json:"x"`
 	Y       [][]float64        `json:"y"`
@@ -111,22 +111,24 @@ func run(p *problem, options string, seed, n int) (*record, error) {
 	workers, _ := strconv.Atoi(os.Getenv("WORKERS"))
 	rng := rand.New(rand.NewPCG(uint64(seed), 99))
 	r := &record{Problem: p.name, Seed: seed, Share: make(map[string]float64)}
-	var open []study.Trial
+	var open []study.Tell
 	for i := range n {
 		asked, err := t.Ask(ctx, "m", study.Ask{Count: 1, New: true})
 		if err != nil {
 			return nil, err
 		}
-		open = append(open, asked.Trials[0])
-		x := p.point(asked.Trials[0].Config)
+		config := asked.Trials[0].Config
+		told := study.Tell{Trial: asked.Trials[0].Number, Outcome: p.outcome(config, rng)}
+		open = append(open, told)
+		x := p.point(config)
 		y := p.f(x)
-		if p.limit != nil && p.limit(x) > 0 {
+		if told.Outcome.State == study.Failed || p.limit != nil && p.limit(x) > 0 {
 			y = slices.Repeat([]float64{9}, p.k)
 			r.Broke++
 		}
 		r.X, r.Y = append(r.X, x), append(r.Y, y)
 		if len(open) >= max(workers, 1) {
-			if _, err := t.Tell(ctx, "m", study.Tell{Trial: open[0].Number, Outcome: p.outcome(open[0].Config, rng)}); err != nil {
+			if _, err := t.Tell(ctx, "m", open[0]); err != nil {
 				return nil, err
 			}
 			open = open[1:]
@@ -143,6 +145,9 @@ func (p *problem) outcome(c space.Config, rng *rand.Rand) study.Outcome {
 	x, o := p.point(c), study.Outcome{State: study.Completed}
 	for j, y := range p.f(x) {
 		o.Metrics = append(o.Metrics, study.Metric{Name: fmt.Sprintf("f%d", j), Values: []float64{y + p.noise*rng.NormFloat64()}})
+	}
+	if p.flaky > 0 && rng.Float64() < p.flaky {
+		return study.Outcome{State: study.Failed, Reason: study.FailedCrash}
 	}
 	switch {
 	case p.limit == nil:

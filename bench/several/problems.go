@@ -19,6 +19,7 @@ type problem struct {
 	noise     float64
 	limit     func(x []float64) float64 // at most 0
 	fails     bool                      // where it breaks the limit it crashes
+	flaky     float64                   // share of trials that crash anywhere
 	reference []float64
 	best      float64
 }
@@ -176,7 +177,7 @@ func table() problem {
 }
 
 func problems() []problem {
-	return []problem{zdt(1, 6), zdt(2, 6), zdt(3, 6), dtlz2("dtlz2", 6, 3), dtlz2("dtlz2m2", 6, 2), dtlz2("dtlz2m3", 8, 3), fonseca(), table(), sparse(), noisy2(), limited("limited", false), limited("failing", true)}
+	return []problem{zdt(1, 6), zdt(2, 6), zdt(3, 6), dtlz2("dtlz2", 6, 3), dtlz2("dtlz2m2", 6, 2), dtlz2("dtlz2m3", 8, 3), fonseca(), table(), sparse(), noisy2(), limited("limited", false), limited("failing", true), flaky()}
 }
 
 func pareto(y [][]float64) [][]float64 {
@@ -301,5 +302,12 @@ func limited(name string, fails bool) problem {
 		}
 	}
 	p.best = hypervolume(front, p.reference)
+	return p
+}
+
+// flaky is DTLZ2 with two objectives, of which a quarter of the trials crashes anywhere.
+func flaky() problem {
+	p := dtlz2("flaky", 5, 2)
+	p.flaky = 0.25
 	return p
 }

@@ -175,6 +175,49 @@ func TestFailuresAreLearnt(t *testing.T) {
 	}
 }
 
+// With two objectives suggestions avoid places where trials crash, of which there are more than a half.
+// Crashes at random do not keep them from the front.
+func TestFailuresOfSeveralObjectives(t *testing.T) {
+	racetest.Alone(t)
+	const start, trials = 16, 50
+	run := func(seed uint64, crashes func(u []float64, i int) bool) (crashed, near int) {
+		spec := labtest.SpecOf(labtest.Parse(t, `{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "float", "low": 0, "high": 1}, "c": {"type": "float", "low": 0, "high": 1}, "d": {"type": "float", "low": 0, "high": 1}, "e": {"type": "float", "low": 0, "high": 1}}`), seed)
+		spec.Objectives = []study.Objective{{Name: "f", Direction: study.Minimize}, {Name: "g", Direction: study.Minimize}}
+		l, p := newLab(t, spec), must(t, study.Component{Name: BKB, Options: `{"start": 16}`}, spec)
+		for i := range trials {
+			l.start(l.propose(p, 1))
+			u := l.Coordinates(i)
+			far := 0.0
+			for _, v := range u[1:] {
+				far += (v - 0.5) * (v - 0.5)
+			}
+			o := labtest.Completed(spec, (1+far)*math.Cos(u[0]*math.Pi/2), (1+far)*math.Sin(u[0]*math.Pi/2))
+			switch {
+			case crashes(u, i):
+				o = study.Outcome{State: study.Failed, Reason: study.FailedCrash}
+				if i >= start {
+					crashed++
+				}
+			case i >= start && far < 0.1:
+				near++
+			}
+			l.Do(study.Tell{Trial: i, Outcome: o})
+		}
+		return crashed, near
+	}
+	crashed, near := 0, 0
+	for seed := range uint64(2) {
+		c, n := run(seed, func(u []float64, _ int) bool { return math.Abs(u[0]-0.5) < 0.12 || u[1]+0.3*u[2] < 0.55 })
+		crashed, near = crashed+c, near+n
+	}
+	if crashed > 2*14 || near < 2*10 {
+		t.Errorf("of %d suggestions %d crashed, and %d were near the front", 2*(trials-start), crashed, near)
+	}
+	if _, near := run(1, func(_ []float64, i int) bool { return i%4 == 1 }); near < 10 {
+		t.Errorf("crashes at random: %d suggestions were near the front", near)
+	}
+}
+
 // Constrained lists the constraints in words. Other proposers have no constraints.
 func TestConstrained(t *testing.T) {
 	options := `{"constraints": {"weight": {"min": 1, "max": 2.5}, "latency": {"max": 10}, "size": {"min": -0.5}}}`

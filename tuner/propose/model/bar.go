@@ -17,18 +17,19 @@ type bar struct {
 	posterior *posterior
 	low, top  float64 // targets, ∓Inf for none
 	noise     float64 // variance of an outcome around the mean
+	power     float64 // of the probability in scores
 }
 
 // bars returns one for each metric with a limit, and one for success if it is modelled.
 func (o *Outlook) bars() []bar {
 	var out []bar
 	if o.labelled() {
-		out = append(out, bar{o.surfaces[o.engine.builder.objectives], 0, math.Inf(1), labelNoise})
+		out = append(out, bar{o.surfaces[o.engine.builder.objectives], 0, math.Inf(1), labelNoise, o.engine.labelPower()})
 	}
 	for i, p := range o.limited {
 		if p != nil {
 			s := o.engine.Event.Limited[i]
-			out = append(out, bar{p, s.low, s.top, p.noise()})
+			out = append(out, bar{p, s.low, s.top, p.noise(), 1})
 		}
 	}
 	return out

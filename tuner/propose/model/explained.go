@@ -19,6 +19,17 @@ import (
 // leastGain is the logarithm of 20. Failures at random often have a small positive gain.
 const leastGain = 3
 
+// severalPower is the power of the probability of success with several objectives. Gains in
+// hypervolume differ by orders of magnitude, bounds of one objective by some standard deviations.
+const severalPower = 4
+
+func (e *Engine) labelPower() float64 {
+	if e.builder.objectives > 1 {
+		return severalPower
+	}
+	return 1
+}
+
 // explainedRows is how many results leave-one-out predictions are made for, for the sake of
 // time (see toExplain).
 const explainedRows = 160
@@ -131,6 +142,7 @@ func (e *Engine) success() *posterior {
 
 // Blames reports whether parameters explain failures, so that suggestions avoid places like
 // theirs. They do if a trial was told as infeasible, because that is said of its configuration.
+// With several objectives they always do.
 func (e *Engine) Blames() bool {
-	return e.success() != nil && (e.unfit || e.Event.Explained+e.gained >= leastGain)
+	return e.success() != nil && (e.unfit || e.builder.objectives > 1 || e.Event.Explained+e.gained >= leastGain)
 }

@@ -22,6 +22,8 @@ const (
 	// severalSpread is τ of several objectives, each of which is far from any optimum on most of the
 	// front.
 	severalSpread = 0.3
+	// severalDoubtSpread is τ of limits and of success there, which some parameters decide.
+	severalDoubtSpread = 1
 )
 
 // fitter fits the hyper-parameters of a surface.
@@ -52,6 +54,9 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 	opts.LengthScales = &gp.Exchangeable{Mean: scale.Mu - scale.Sigma*scale.Sigma, Sigma: scale.Sigma, Tau: lengthSpread}
 	if f.objectives > 1 {
 		opts.LengthScales.Tau = severalSpread
+		if q < 0 {
+			opts.LengthScales.Tau = severalDoubtSpread
+		}
 	}
 	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // wider than LogNormal(−4, 1), so that almost no noise is possible
 	if f.dim > manyCoordinates {

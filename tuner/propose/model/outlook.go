@@ -34,7 +34,26 @@ func (e *Engine) Outlook() *Outlook {
 	for _, p := range open {
 		o.Pull(p.X)
 	}
+	if e.builder.objectives > 1 {
+		o.pullFailed()
+	}
 	return o
+}
+
+// pullFailed makes trials without outcome pending for the objectives. Nothing else would tell their
+// places from unknown ones, where the expected gain in hypervolume is largest.
+func (o *Outlook) pullFailed() {
+	for i, room := len(o.engine.Results.List)-1, maxPending; i >= 0 && room > 0; i-- {
+		r := &o.engine.Results.List[i]
+		if !r.Failed || r.Y != nil {
+			continue
+		}
+		room--
+		o.detach()
+		for _, p := range o.surfaces[:o.engine.builder.objectives] {
+			p.pull(r.X)
+		}
+	}
 }
 
 // Past returns an outlook without pending trials.
@@ -108,14 +127,14 @@ func (o *Outlook) LogFeasible(x *kernel.Points[float64]) []float64 {
 		mean, variance := o.surfaces[o.engine.builder.objectives].predict(x)
 		for i, m := range mean {
 			p := 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+labelNoise)))
-			out[i] = math.Log(max(p, 1e-6))
+			out[i] = o.engine.labelPower() * math.Log(max(p, 1e-6))
 		}
 		return out
 	}
 	for _, b := range o.bars() {
 		mean, variance := b.posterior.predict(x)
 		for i, m := range mean {
-			out[i] += b.logProbability(m, math.Sqrt(variance[i]+b.noise))
+			out[i] += b.power * b.logProbability(m, math.Sqrt(variance[i]+b.noise))
 		}
 	}
 	return out
