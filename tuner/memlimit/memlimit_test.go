@@ -1,6 +1,9 @@
 package memlimit
 
 import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,4 +65,27 @@ func TestLimit(t *testing.T) {
 	if used := m.used(); used < 1<<20 || used > 1<<40 {
 		t.Errorf("the process uses %d bytes", used)
 	}
+}
+
+// TestPaceCollector checks that a small heap gathers 16 MiB of garbage before a collection, and
+// a large one 40 %.
+func TestPaceCollector(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	percent := func() int {
+		runtime.GC()
+		time.Sleep(100 * time.Millisecond) // the cleanup runs after the collection
+		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(s)
+		return int(s[0].Value.Uint64())
+	}
+	PaceCollector()
+	if p := percent(); p < 200 || p > 400 {
+		t.Errorf("a small heap may grow by %d %%", p)
+	}
+	held := make([]byte, 80<<20)
+	if p := percent(); p != garbagePercent {
+		t.Errorf("a heap of 80 MiB may grow by %d %%", p)
+	}
+	runtime.KeepAlive(held)
 }

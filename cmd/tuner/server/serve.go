@@ -137,11 +137,7 @@ func (s *serving) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command) e
 		return err
 	}
 	s.Server.Memory = memory
-	// Most of the memory of a server is trials, which never become garbage. Collecting
-	// only after as much again is allocated would double its size.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
-	}
+	memlimit.PaceCollector()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s.OnServing = func(at serve.Ready) {

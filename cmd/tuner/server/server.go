@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/katib"
+	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/spf13/cobra"
@@ -227,10 +226,7 @@ func (k *katibFace) check() error {
 
 func (k *katibFace) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service) error {
 	cli.OutliveReaders(cmd)
-	// Katib gives a suggestion service 100 MiB unless its configuration says otherwise.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(40)
-	}
+	memlimit.PaceCollector() // Katib gives a suggestion service 100 MiB by default
 	k.Options.Logger = g.Logger(cmd, slog.LevelWarn)
 	k.OnListening = func(what string, at net.Addr) { g.Note(cmd, "Listening for %s on %s", what, at) }
 	g.Note(cmd, "Hit Ctrl-C to quit.")
