@@ -2,7 +2,8 @@
 
 Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its TPE and its
 RandomSampler do the same. Wall times are in milliseconds. CPU is that of this process and of the
-server. With --random the parameters are random, so that the rest is what calls cost.
+server. With --random the parameters are random, so that the rest is what calls cost. Optuna's
+RandomSampler then has a storage in memory, and one in a file of SQLite. So does Rustuna's TPE.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ import bkb
 DIMENSIONS = 8
 
 
-def cpu(pid: int | None) -> tuple[float, float]:
-    """CPU seconds of this process, and of another one."""
+def cpu(pid: int | None) -> tuple[float, float, float]:
+    """CPU seconds of this process, of another one, and of the kernel for the latter."""
     own = resource.getrusage(resource.RUSAGE_SELF)
-    other = 0.0
+    user = kernel = 0.0
     if pid is not None:
         with open(f"/proc/{pid}/stat") as f:
             fields = f.read().rpartition(")")[2].split()
-        other = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return own.ru_utime + own.ru_stime, other
+        user, kernel = (
+            int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13]
+        )
+    return own.ru_utime + own.ru_stime, user + kernel, kernel
 
 
 def value(params: dict[str, float]) -> float:
@@ -52,10 +55,18 @@ def loop(step: Callable[[], None], rounds: int, pid: int | None) -> dict[str, fl
         begun = time.perf_counter()
         step()
         times.append(1e3 * (time.perf_counter() - begun))
-    own, server = (1e3 * (a - b) / rounds for a, b in zip(cpu(pid), before, strict=True))
+    after = cpu(pid)
+    own, server, kernel = (
+        1e3 * (a - b) / rounds for a, b in zip(after, before, strict=True)
+    )
     times.sort()
-    p99 = times[min(len(times) - 1, round(0.99 * len(times)))]
-    return {"p50": statistics.median(times), "p99": p99, "cpu": own + server, "own": own}
+    return {
+        "p50": statistics.median(times),
+        "p99": times[min(len(times) - 1, round(0.99 * len(times)))],
+        "cpu": own + server,
+        "own": own,
+        "kernel": kernel,
+    }
 
 
 def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
@@ -64,7 +75,9 @@ def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
         client = bkb.open_file(os.path.join(folder, "tuner.db"))
         space = {f"x{i}": bkb.Float(0, 1) for i in range(DIMENSIONS)}
         study = client.create_study("s", space, minimize="loss", proposer=proposer)
-        trials = [{f"x{i}": random.random() for i in range(DIMENSIONS)} for _ in range(n)]
+        trials = [
+            {f"x{i}": random.random() for i in range(DIMENSIONS)} for _ in range(n)
+        ]
         if trials:
             study.add_trials({"params": p, "value": value(p)} for p in trials)
 
@@ -79,22 +92,46 @@ def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
             client.server.stop()
 
 
-def with_optuna(n: int, rounds: int, sampler: str = "TPESampler") -> dict[str, float]:
-    """Time a sampler of Optuna after n trials in memory."""
+def with_optuna(
+    n: int, rounds: int, sampler: str = "TPESampler", storage: str | None = None
+) -> dict[str, float]:
+    """Time a sampler of Optuna after n trials, which are in memory without a storage."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=getattr(optuna.samplers, sampler)(seed=1))
+    made = getattr(optuna.samplers, sampler)(seed=1)
+    study = optuna.create_study(sampler=made, storage=storage)
     unit = optuna.distributions.FloatDistribution(0, 1)
     ranges: dict[str, Any] = {f"x{i}": unit for i in range(DIMENSIONS)}
     for _ in range(n):
         p = {name: random.random() for name in ranges}
-        study.add_trial(optuna.create_trial(params=p, distributions=ranges, value=value(p)))
+        study.add_trial(
+            optuna.create_trial(params=p, distributions=ranges, value=value(p))
+        )
 
     def step() -> None:
         trial = study.ask(ranges)
         study.tell(trial, value(trial.params))
 
+    return loop(step, rounds, None)
+
+
+def with_rustuna(n: int, rounds: int, file: str | None = None) -> dict[str, float]:
+    """Time the TPE of Rustuna after n trials, which are in memory without a file of SQLite."""
+    import rustuna
+
+    storage = rustuna.storages.SQLite3Storage(file) if file else None
+    study = rustuna.create_study(storage=storage, sampler=rustuna.samplers.TPESampler())
+
+    def step() -> None:
+        trial = study.ask()
+        result = value(
+            {f"x{i}": trial.suggest_float(f"x{i}", 0, 1) for i in range(DIMENSIONS)}
+        )
+        study.tell(trial.number, result)
+
+    for _ in range(n):
+        step()
     return loop(step, rounds, None)
 
 
@@ -129,7 +166,9 @@ def start(rounds: int = 11) -> float:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=100, help="asks and tells for each size")
+    parser.add_argument(
+        "--rounds", type=int, default=100, help="asks and tells for each size"
+    )
     parser.add_argument("--sizes", type=int, nargs="*", default=[0, 100, 1000, 10000])
     parser.add_argument("--json", action="store_true", help="one object in JSON")
     parser.add_argument("--random", action="store_true", help="random parameters only")
@@ -140,19 +179,31 @@ def main() -> None:
         "import": process("import bkb"),
         "start": start(),
     }
-    sides: dict[str, Callable[[int, int], dict[str, float]]] = {"bkb": with_bkb, "tpe": with_optuna}
+    sides: dict[str, Callable[[int, int], dict[str, float]]] = {
+        "bkb": with_bkb,
+        "tpe": with_optuna,
+    }
+    folder = tempfile.TemporaryDirectory()
     if arguments.random:
+        sqlite = f"sqlite:///{folder.name}/optuna.db"
         sides = {
             "random": partial(with_bkb, proposer="random"),
             "optuna": partial(with_optuna, sampler="RandomSampler"),
+            "optuna sqlite": partial(
+                with_optuna, sampler="RandomSampler", storage=sqlite
+            ),
+            "rustuna": with_rustuna,
+            "rustuna sqlite": partial(with_rustuna, file=f"{folder.name}/rustuna.db"),
         }
-    if importlib.util.find_spec("optuna") is None:
-        del sides[list(sides)[1]]
     for name, measure in sides.items():
+        module = name.partition(" ")[0].replace("tpe", "optuna")
+        if module not in ("bkb", "random") and importlib.util.find_spec(module) is None:
+            continue
         result[name] = {}
         for n in arguments.sizes:
             rounds = min(arguments.rounds, 20) if name == "tpe" else arguments.rounds
             result[name][str(n)] = measure(n, rounds)
+    folder.cleanup()
     if arguments.json:
         print(json.dumps(result))
         return
@@ -160,13 +211,12 @@ def main() -> None:
         f"import {result['import']:.0f} ms of CPU, {result['python']:.0f} of it Python's, "
         f"start {result['start']:.0f} ms"
     )
-    print(f"{'':6} {'trials':>7} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'of Python':>9}")
-    for name in sides:
+    columns = {"p50": "p50 ms", "p99": "p99 ms", "cpu": "CPU ms", "own": "of Python"}
+    columns["kernel"] = "of the server's kernel"
+    print(f"{'':14} {'trials':>7}", *(f"{c:>9}" for c in columns.values()))
+    for name in (s for s in sides if s in result):
         for n, r in result[name].items():
-            line = (
-                f"{name:6} {n:>7} {r['p50']:8.2f} {r['p99']:8.2f} {r['cpu']:8.2f} {r['own']:9.2f}"
-            )
-            print(line)
+            print(f"{name:14} {n:>7}", *(f"{r[c]:9.2f}" for c in columns))
 
 
 if __name__ == "__main__":
