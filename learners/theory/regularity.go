@@ -56,7 +56,7 @@ func checkRows(n int) error {
 
 // Slope returns the slope of the least squares line of log y against log n, which is
 // the measured exponent of a power law.
-func Slope(n []int, y []float64) float64 {
+func Slope[T int | float64](n []T, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i, v := range n {
 		x, l := math.Log(float64(v)), math.Log(y[i])

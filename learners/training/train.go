@@ -35,6 +35,9 @@ type Run struct {
 	// Measure is the validation error by name, and Classes the weights of classes, see
 	// [MeasureNamed] and [ClassWeights].
 	Measure, Classes string
+	// Regularity is r of theory, whose settings are then those of all Values that are not given,
+	// with all steps. 0 takes the defaults.
+	Regularity float64
 	// Options are those of fits. Only Seed, Workers, Patience and Progress have an effect.
 	Options learners.Options
 }
@@ -83,7 +86,14 @@ func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error)
 	if err := a.Learn(ctx, r.Values, d.Train, t.train.weights, &p, r.Options.Seed, r.Options.Workers); err != nil {
 		return nil, err
 	}
-	p.Rows = data.NewCopies(d.KnownWeights(), t.all.rows.Len()).Len()
+	n := data.NewCopies(d.KnownWeights(), t.all.rows.Len()).Len()
+	if r.Regularity != 0 {
+		if r.Values, t.notes, err = a.theoretical(ctx, r.Values, d.Train, p, n, r.Regularity, r.Options.Seed); err != nil {
+			return nil, err
+		}
+		t.run.Values = r.Values
+	}
+	p.Rows = n
 	scoring := a.Scoring(r.Values, p)
 	scoring.Weights = t.judge.weights
 	if t.out.Measure, t.measure, err = MeasureNamed(r.Measure, d.Encoding, scoring); err != nil {
@@ -182,7 +192,7 @@ func (t *trainer) try(ctx context.Context, v Values) (attempt, error) {
 		}
 		return nil
 	}}
-	regularise := t.StepsRegularise(v)
+	regularise := t.StepsRegularise(v) && t.run.Regularity == 0
 	if regularise {
 		o.Validation, o.Measure, o.Patience = t.judge.rows, t.measure, t.run.Options.Patience
 	}
@@ -275,7 +285,7 @@ func (t *trainer) compare(ctx context.Context) error {
 	verdict := "the median distance is used"
 	if with < without {
 		t.out.Problem.Learned, verdict = t.problem.Learned, "they are used"
-		t.notes = t.problem.Learned.Notes(t.data.Encoding.InputNames())
+		t.notes = append(t.notes, t.problem.Learned.Notes(t.data.Encoding.InputNames())...)
 	}
 	t.notes = append(t.notes, fmt.Sprintf("learned length scales have a validation %s of %.4g, and the median distance %.4g, so %s", t.out.Measure, with, without, verdict))
 	return nil

@@ -48,7 +48,9 @@ For kernels and losses see tuner help hyper-parameters.`,
 
 type trainer struct {
 	job
-	options learners.Options
+	options    learners.Options
+	settings   string
+	regularity float64
 }
 
 func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
@@ -62,6 +64,13 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), g, cmd) },
 	}
 	addParameters(cmd, a)
+	if a.HasTheory() {
+		cmd.Example += fmt.Sprintf("\n  tuner train %s --data train.csv --settings theory --out price.model", a.Name)
+		cli.FlagGroup(cmd, cli.Group{Title: "Hyper-parameters"}, func(f *pflag.FlagSet) {
+			cli.ChoiceVar(f, &t.settings, "settings", "", "`settings` of hyper-parameters that are not given (theory prints its theorem)", "default", "theory")
+			f.Float64Var(&t.regularity, "regularity", 0.5, "`r` of theory, the smoothness of the target, at most 1 (0.5 assumes least)")
+		})
+	}
 	t.data.add(cmd)
 	t.data.addTarget(cmd)
 	t.addWeights(cmd)
@@ -179,6 +188,10 @@ func (t *trainer) check(cmd *cobra.Command) error {
 		return cli.Usagef("--workers %d: must be at least 0, and 0 means one per processor", t.options.Workers)
 	case t.options.Patience < 0:
 		return cli.Usagef("--patience %d: must be at least 0, and 0 means no limit", t.options.Patience)
+	case cmd.Flags().Changed("regularity") && t.settings != "theory":
+		return cli.Usagef("--regularity %v: has an effect with --settings theory only; add that", t.regularity)
+	case t.settings == "theory" && !(t.regularity > 0 && t.regularity <= 1):
+		return cli.Usagef("--regularity %v: must be above 0 and at most 1; use 0.5 if nothing is known", t.regularity)
 	case t.calibrate && t.split.Validation == 0:
 		return cli.Usagef("--calibrate: there are no validation rows; give --validation a share above 0")
 	}
@@ -206,7 +219,11 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	o.Seed = t.split.Seed
 	progress := newFitProgress(cli.NewStatusLine(g, cmd), t.algorithm.Name)
 	o.Progress = progress.report
-	fitted, fitErr := t.algorithm.Train(ctx, d, training.Run{Values: t.values(cmd), Measure: t.measure, Classes: t.classes, Options: o})
+	run := training.Run{Values: t.values(cmd), Measure: t.measure, Classes: t.classes, Options: o}
+	if t.settings == "theory" {
+		run.Regularity = t.regularity
+	}
+	fitted, fitErr := t.algorithm.Train(ctx, d, run)
 	progress.End()
 	interrupted := errors.Is(fitErr, context.Canceled) && ctx.Err() != nil
 	var weights *training.ClassError
@@ -241,7 +258,7 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	}
 	r.Parameters = t.algorithm.Used(fitted.Values, fitted.Problem, model)
 	if g.Verbose > 0 {
-		g.Note(cmd, "%s: %s", t.algorithm.Name, t.settings(r.Parameters))
+		g.Note(cmd, "%s: %s", t.algorithm.Name, t.settingsText(r.Parameters))
 	}
 	judged := fitted.Judged
 	if t.calibrate && !interrupted {
@@ -283,8 +300,8 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	return t.write(cmd, r)
 }
 
-// settings are hyper-parameters as text, in the order of the help.
-func (t *trainer) settings(v training.Values) string {
+// settingsText has hyper-parameters in the order of the help.
+func (t *trainer) settingsText(v training.Values) string {
 	var words []string
 	for _, p := range t.algorithm.Parameters {
 		words = append(words, p.Name+" "+v[p.Name])
