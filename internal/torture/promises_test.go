@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestPromisesPage checks that the tests named in docs/promises.md exist, and that the
-// page has a row for each planted bug.
+// TestPromisesPage checks that the tests named in docs/promises.md and docs/why.md exist,
+// that each "yes" of the latter has a test or a link, and that the former has a row for
+// each planted bug.
 func TestPromisesPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/promises.md")
 	if err != nil {
@@ -31,7 +32,17 @@ func TestPromisesPage(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(page, -1)
+	why, err := os.ReadFile("../../docs/why.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := regexp.MustCompile(`(?m)^\| ([^|]+) \| (yes[^|]*)`).FindAllStringSubmatch(string(why), -1)
+	for _, m := range claims {
+		if !strings.Contains(m[2], "`Test") && !strings.Contains(m[2], "](") {
+			t.Errorf("docs/why.md: %q has neither a test nor a link: %s", m[1], m[2])
+		}
+	}
+	named := regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w*`).FindAllString(page+string(why), -1)
 	for _, name := range named {
 		if !there[name] {
 			t.Errorf("there is no %s", name)
@@ -47,7 +58,7 @@ func TestPromisesPage(t *testing.T) {
 			t.Errorf("the planted bug %s has no row", m[1])
 		}
 	}
-	if len(named) < 30 || len(bugs) < 12 {
-		t.Errorf("%d tests and %d bugs were looked for: this was no test", len(named), len(bugs))
+	if len(named) < 30 || len(bugs) < 12 || len(claims) < 8 {
+		t.Errorf("%d tests, %d bugs and %d claims were looked for: this was no test", len(named), len(bugs), len(claims))
 	}
 }
