@@ -16,11 +16,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/web"
 )
 
-// TestBrowserFile opens a study in one file with the network off. Each view has one of the
-// appearances, or all if BKB_LONG is set.
+// TestBrowserFile opens a study in one file with the network off.
 func TestBrowserFile(t *testing.T) {
 	chromium(t)
-	s := lively(t)
+	s := sharedLively(t)
 	b := openBrowser(t, start(t, s, server.Options{}, loopback))
 	b.origin = "file://"
 	dir := t.TempDir()
@@ -50,10 +49,7 @@ func TestBrowserFile(t *testing.T) {
 		{"front", two + "#front", ".view canvas", "of 121 completed trials"},
 		{"empty", empty, ".empty-page", "No trial yet"},
 	} {
-		for k, a := range appearances() {
-			if os.Getenv("BKB_LONG") == "" && i%2 != k {
-				continue
-			}
+		for _, a := range appearances(i) {
 			b.look(t, a.width, 900, a.scheme)
 			name := fmt.Sprintf("file-%s-%s", v.name, a)
 			b.open(t, v.path, v.ready)

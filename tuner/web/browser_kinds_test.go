@@ -122,20 +122,22 @@ func kinds() []kind {
 	}
 }
 
+var everyKind fixture
+
 // allKinds is a service with a study of each kind, whose trials took the last hours.
 func allKinds(t testing.TB) *engine.Engine {
-	t.Helper()
-	const began = 3 * time.Hour
-	var passed atomic.Int64
-	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load()) - began) }
-	s := engine.Open(memory.New(), engine.Options{LongLived: true, Now: now})
-	t.Cleanup(func() { s.Close() })
-	for _, k := range kinds() {
-		passed.Store(0)
-		k.make(t, s, &passed, began)
-	}
-	passed.Store(int64(began))
-	return s
+	return everyKind.get(t, func() *engine.Engine {
+		const began = 3 * time.Hour
+		var passed atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(passed.Load()) - began) }
+		s := engine.Open(memory.New(), engine.Options{LongLived: true, Now: now})
+		for _, k := range kinds() {
+			passed.Store(0)
+			k.make(t, s, &passed, began)
+		}
+		passed.Store(int64(began))
+		return s
+	})
 }
 
 // make creates the study. Two of its trials run at a time.
@@ -208,29 +210,30 @@ func (k kind) report(t testing.TB, s *engine.Engine, trial study.Trial, o study.
 	}
 }
 
-// TestBrowserKinds opens the pages of all kinds of studies in all appearances, and with
-// BKB_SHOTS saves pictures of them.
+// TestBrowserKinds opens the pages of all kinds of studies, and with BKB_SHOTS saves
+// pictures of them.
 func TestBrowserKinds(t *testing.T) {
 	chromium(t)
-	r := start(t, allKinds(t), server.Options{}, loopback)
-	for _, a := range appearances() {
-		b := openBrowser(t, r)
-		b.look(t, a.width, 900, a.scheme)
-		for _, k := range kinds() {
-			short := k.name[:min(8, len(k.name))]
-			views := []string{"overview"}
-			if k.name == longName || k.name == "two" {
-				views = append(views, "parameters", "trials", "curves", "model", "settings", "cost")
-			}
-			for _, view := range views {
-				name := fmt.Sprintf("%s-%s-%s", short, view, a)
-				b.open(t, "/studies/"+k.name+"#"+view, ".view > *")
-				b.sound(t, name)
-			}
+	b := openBrowser(t, start(t, allKinds(t), server.Options{}, loopback))
+	seen := 0
+	look := func(name, path, ready string) {
+		for _, a := range appearances(seen) {
+			b.look(t, a.width, 900, a.scheme)
+			b.open(t, path, ready)
+			b.sound(t, fmt.Sprintf("%s-%s", name, a))
 		}
-		b.open(t, "/", "table.studies")
-		b.sound(t, "studies-"+a.String())
+		seen++
 	}
+	for _, k := range kinds() {
+		views := []string{"overview"}
+		if k.name == longName || k.name == "two" {
+			views = append(views, "parameters", "trials", "curves", "model", "settings", "cost")
+		}
+		for _, view := range views {
+			look(k.name[:min(8, len(k.name))]+"-"+view, "/studies/"+k.name+"#"+view, ".view > *")
+		}
+	}
+	look("studies", "/", "table.studies")
 }
 
 // sound fails the test if the page is wider than the window, says a word of a program, did

@@ -345,7 +345,7 @@ func TestBrowserActs(t *testing.T) {
 // TestBrowserTabs opens a study in eight tabs. A browser has six connections for them.
 func TestBrowserTabs(t *testing.T) {
 	chromium(t)
-	r := start(t, lively(t), server.Options{}, loopback)
+	r := start(t, sharedLively(t), server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.open(t, "/studies/digits", ".history canvas")
 	for i := range 7 {
@@ -362,7 +362,7 @@ func TestBrowserTabs(t *testing.T) {
 // TestBrowserKey opens the page of tuner ui without its key, as after a restart, and with it.
 func TestBrowserKey(t *testing.T) {
 	chromium(t)
-	r := start(t, lively(t), server.Options{}, loopback, web.WithKey("right"))
+	r := start(t, sharedLively(t), server.Options{}, loopback, web.WithKey("right"))
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")
 	refused := func(want string) {

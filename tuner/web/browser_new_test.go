@@ -80,7 +80,7 @@ func TestBrowserNew(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
-	for _, a := range appearances() {
+	for _, a := range appearances(1) {
 		name := "new-" + a.String()
 		b.look(t, a.width, 900, a.scheme)
 		b.open(t, "/new", ".samples td")

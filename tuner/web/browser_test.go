@@ -362,11 +362,44 @@ func twoObjectives(t testing.TB, s tuner.Service) {
 	}
 }
 
+// fixture is a service that the tests which do not change it share.
+type fixture struct {
+	sync.Once
+	service *engine.Engine
+}
+
+// get makes the service the first time.
+func (f *fixture) get(t testing.TB, service func() *engine.Engine) *engine.Engine {
+	t.Helper()
+	f.Do(func() {
+		f.service = service()
+		atEnd = append(atEnd, func() { f.service.Close() })
+	})
+	if f.service == nil {
+		t.Fatal("the service that tests share could not be made")
+	}
+	return f.service
+}
+
+var unchanged fixture
+
 // lively is a service with a study that runs, and others in other states.
 func lively(t testing.TB) *engine.Engine {
 	t.Helper()
-	s := engine.Open(memory.New(), engine.Options{LongLived: true})
+	s := makeLively(t)
 	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// sharedLively is the same for tests that do not change it.
+func sharedLively(t testing.TB) *engine.Engine {
+	t.Helper()
+	return unchanged.get(t, func() *engine.Engine { return makeLively(t) })
+}
+
+func makeLively(t testing.TB) *engine.Engine {
+	t.Helper()
+	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	ctx := t.Context()
 	imported(t, s, "digits", 240)
 	r := rand.New(rand.NewPCG(2, 2))
@@ -418,23 +451,20 @@ type appearance struct {
 
 func (a appearance) String() string { return fmt.Sprintf("%d-%s", a.width, a.scheme) }
 
-// appearances are light and wide, and dark and narrow, and also the others if BKB_LONG or
-// BKB_SHOTS is set.
-func appearances() []appearance {
+// appearances are those of the i-th view: light and wide, or dark and narrow, in turn. If
+// BKB_LONG or BKB_SHOTS is set, they are all there are.
+func appearances(i int) []appearance {
 	all := []appearance{{1280, "light"}, {390, "dark"}, {1280, "dark"}, {390, "light"}, {768, "light"}, {768, "dark"}}
-	if os.Getenv("BKB_LONG") == "" && !pictures() {
-		return all[:2]
+	if os.Getenv("BKB_LONG") == "" && os.Getenv("BKB_SHOTS") == "" {
+		return all[i%2 : i%2+1]
 	}
 	return all
 }
 
-// pictures tells whether pictures of the page are wanted.
-func pictures() bool { return os.Getenv("BKB_SHOTS") != "" }
-
-// TestBrowserPages opens each view in all appearances.
+// TestBrowserPages opens each view.
 func TestBrowserPages(t *testing.T) {
 	chromium(t)
-	s := lively(t)
+	s := sharedLively(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
 	views := []struct{ name, path, ready string }{
@@ -456,9 +486,9 @@ func TestBrowserPages(t *testing.T) {
 		{"empty", "/studies/empty", ".empty-page"},
 		{"none", "/studies/none", ".failure"},
 	}
-	for _, a := range appearances() {
-		b.look(t, a.width, 900, a.scheme)
-		for _, v := range views {
+	for i, v := range views {
+		for _, a := range appearances(i) {
+			b.look(t, a.width, 900, a.scheme)
 			name := fmt.Sprintf("%s-%s", v.name, a)
 			b.open(t, v.path, v.ready)
 			if v.name == "none" { // the failed requests are the point
