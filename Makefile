@@ -24,7 +24,7 @@ nightly: ## what CI leaves out: bench, all of race, paths, fuzz, torture, plante
 	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 	$(MAKE) --no-print-directory torture-ci planted
 	$(MAKE) --no-print-directory postgres-ci
-	$(MAKE) --no-print-directory test-ci pictures
+	$(MAKE) --no-print-directory test-ci test-long pictures
 	$(MAKE) --no-print-directory test-cuda
 	$(MAKE) --no-print-directory katib
 	$(MAKE) --no-print-directory deploy
@@ -121,13 +121,14 @@ FUZZTIME ?= 30s
 fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
 	.ci/fuzz '$(PKG)' $(FUZZTIME)
 
-test-long: ## tests that take too long for every day: tune on real files, one killed in the middle (a minute)
+test-long: ## tests at full size that take too long for every day: statistics, flips and kills, tuning on real files (10 minutes)
+	BKB_LONG=1 BKB_BOLT_FLIPS=200 BKB_BOLT_KILLS=20 go test -count=1 ./bandit ./gp/... ./learners/... ./sketch ./store/bolt ./tuner/propose/... ./tuner/prune ./tuner/space
 	BKB_LONG=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
 
 test-ci: SHELL := /bin/bash
 test-ci: .SHELLFLAGS := -o pipefail -c
 test-ci: ## tests that take too long for every day: the page in each size and scheme, 64 clients and new studies for longer (3 minutes)
-	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestExactlyOnce$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...

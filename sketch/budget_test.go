@@ -229,7 +229,8 @@ func TestBudgetReadsFewRows(t *testing.T) {
 // are limited.
 func TestBudgetBeatsUniform(t *testing.T) {
 	racetest.Alone(t)
-	const n, most, seeds = 4000, 200, 5
+	const n, most = 4000, 200
+	seeds := float64(racetest.Size(2, 5))
 	rng := kerneltest.Seeded(t, 74)
 	blobs, _ := sketchtest.Blobs(n, rng)
 	for _, c := range []struct {

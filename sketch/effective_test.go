@@ -15,8 +15,8 @@ import (
 // one for all kernels, data, λ, q₂ and seeds here.
 func TestEffectiveDimension(t *testing.T) {
 	racetest.Alone(t)
-	const n, seeds = 700, 4
-	var limited Sampler = BLESS{MaxPoints: 100, MaxCandidates: 350}
+	n := racetest.Size(400, 700)
+	var limited Sampler = BLESS{MaxPoints: 100, MaxCandidates: n / 2}
 	rng := kerneltest.Seeded(t, 68)
 	blobs, _ := sketchtest.Blobs(n, rng)
 	_, su := susy(n, 69)
@@ -43,11 +43,11 @@ func TestEffectiveDimension(t *testing.T) {
 			{"BLESS, q = 4", BLESS{Step: 4}},
 			{"BLESSR", BLESSR{}},
 			{"BLESS, M = 100", BLESS{MaxPoints: 100}},
-			{"BLESS, M = 100, 350 rows", limited},
+			{"BLESS, M = 100, half the rows", limited},
 			{"BLESSR, M = 100", BLESSR{MaxPoints: 100}},
 		} {
 			low, high, at := math.Inf(1), 0.0, [3]float64{}
-			for seed := range uint64(seeds) {
+			for seed := range uint64(racetest.Size(1, 4)) {
 				d := must(s.Sample(background, c.k, kernel.FromRows(c.x), 2e-4, rand.New(rand.NewPCG(70, seed))))
 				for _, l := range d.Path {
 					exact := sp.dimension(l.Lambda)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/sketch"
 	"github.com/bkbtuner/bkb/sketch/sketchtest"
 )
@@ -64,7 +65,8 @@ func TestRPCholeskyLeavesWhatItSays(t *testing.T) {
 
 // The second point has the probability of what the first one leaves of the diagonal.
 func TestRPCholeskyDrawsInProportion(t *testing.T) {
-	const seed, draws = 7, 40000
+	const seed = 7
+	draws := float64(racetest.Size(8000, 40000))
 	x := kernel.NewPoints(5, 1, []float64{0, 0.5, 1, 2, 4})
 	k := kerneltest.Gaussian(1)
 	var pairs, want [5][5]float64
@@ -79,7 +81,7 @@ func TestRPCholeskyDrawsInProportion(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
-	for range draws {
+	for range int(draws) {
 		d, err := sketch.RPCholesky{Points: 2}.Sample(context.Background(), k, kernel.FromRows(x), 1, rng)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 // TestSimulate runs the service of package tuner from many seeds, with clients, a disk
 // and clocks that misbehave.
 func TestSimulate(t *testing.T) {
-	n := often(t, "SEEDS", 200)
+	n := often(t, "SEEDS", 100)
 	first := seed(t)
 	var total counts
 	begun := time.Now()
@@ -51,7 +51,7 @@ func TestSimulate(t *testing.T) {
 func TestSeedsRepeat(t *testing.T) {
 	racetest.Alone(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	const seeds, may = 20, 3
+	const seeds, may = 8, 2
 	first, differ := seed(t), 0
 	for i := range seeds {
 		a, b := simulate(t, first+uint64(i)), simulate(t, first+uint64(i))

@@ -50,7 +50,7 @@ func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "studies.db")
 	random := seeded(t)
 	total := 0
-	for round := range often(t, "BKB_BOLT_KILLS", 20) {
+	for round := range often(t, "BKB_BOLT_KILLS", 8) {
 		acked := killed(t, path, fmt.Sprint("r", round), time.Duration(random.IntN(60))*time.Millisecond)
 		s := mustOpen(t, path, Options{})
 		for name, head := range acked.heads {

@@ -131,7 +131,7 @@ func TestBitFlips(t *testing.T) {
 	random := seeded(t)
 	path := filepath.Join(t.TempDir(), "studies.db")
 	var refused, erred, unnoticed int
-	for range often(t, "BKB_BOLT_FLIPS", 200) {
+	for range often(t, "BKB_BOLT_FLIPS", 60) {
 		bit := random.IntN(8 * len(whole))
 		b := bytes.Clone(whole)
 		b[bit/8] ^= 1 << (bit % 8)

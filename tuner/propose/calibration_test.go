@@ -33,7 +33,7 @@ func TestIntervalsCoverOutcomes(t *testing.T) {
 		}},
 	} {
 		inside, own, n := 0, 0, 0
-		for seed := range uint64(4) {
+		for seed := range uint64(racetest.Size(2, 4)) {
 			spec, rng := labtest.SpecOf(sp, seed), rand.New(rand.NewPCG(seed, 3))
 			l, p := newLab(t, spec), must(t, study.Component{Name: BKB}, spec)
 			for trial := range 120 {

@@ -37,15 +37,15 @@ func TestEvolutionGoesOn(t *testing.T) {
 		}
 		return best, samples
 	}
-	gain := 0.0
-	for seed := range uint64(3) {
+	gain, seeds := 0.0, racetest.Size(1, 3)
+	for seed := range uint64(seeds) {
 		with, samples := run(`{"far": "off"}`, seed)
 		without, none := run(`{"far": "off", "evolve_from": 0}`, seed)
 		if samples < 30 || samples > 95 || none > 0 {
 			t.Errorf("seed %d: %d samples of 150 trials, and %d without an evolution", seed, samples, none)
 		}
 		t.Logf("seed %d: regret %.3g, and %.3g without", seed, with, without)
-		gain += math.Log10(without/with) / 3
+		gain += math.Log10(without/with) / float64(seeds)
 	}
 	if gain < 0.15 {
 		t.Errorf("the regret is %.2g decades lower", gain)
@@ -69,7 +69,7 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 			l, p := newLab(t, spec), must(t, c, spec)
 			rng := rand.New(rand.NewPCG(3, 4))
 			var out []string
-			for i := range 60 {
+			for i := range racetest.Size(40, 60) {
 				proposal := l.propose(p, 1+i%3)
 				for k, g := range proposal.Suggestions {
 					if g.Phase == study.PhaseEvolve {
@@ -107,7 +107,7 @@ func TestEvolutionSurvivesRestarts(t *testing.T) {
 				t.Fatalf("%s: suggestion %d was\n%s and is\n%s", options, i, straight[i], restarted[i])
 			}
 		}
-		if samples < 20 {
+		if samples < racetest.Size(10, 20) {
 			t.Errorf("%s: %d samples are too few for a test", options, samples)
 		}
 	}

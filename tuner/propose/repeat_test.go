@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -30,7 +31,7 @@ func TestRecommendationAndNoise(t *testing.T) {
 	for _, noise := range []float64{0, 0.3} {
 		phases, worse, same := make(map[string]int), 0, 0
 		byModel, byValue := 0.0, 0.0
-		const seeds = 12
+		seeds := racetest.Size(5, 12)
 		for seed := range uint64(seeds) {
 			spec := labtest.SpecOf(sp, seed)
 			value := func(c space.Config) float64 { return 4 * labtest.Bowl(sp, c) }
@@ -57,7 +58,7 @@ func TestRecommendationAndNoise(t *testing.T) {
 			chosen, _ := l.S.Trial(got[0])
 			measured, _ := l.S.Trial(at)
 			a, b := value(chosen.Config), value(measured.Config)
-			byModel, byValue = byModel+a/seeds, byValue+b/seeds
+			byModel, byValue = byModel+a/float64(seeds), byValue+b/float64(seeds)
 			if a > b {
 				worse++
 			} else if a == b {

@@ -3,9 +3,10 @@ package space
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
+
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // hardRanges are the float ranges where an encoding fails first.
@@ -47,10 +48,7 @@ func hardRanges() [][2]float64 {
 // Every member of the lattice round-trips, and every other float goes to a neighbour on the
 // lattice. All members next to the ends are tested, where clamping could merge two.
 func TestContinuousLattice(t *testing.T) {
-	rng, samples := rand.New(rand.NewPCG(1, 2)), 400
-	if os.Getenv("BKB_LONG") != "" {
-		samples = 5000
-	}
+	rng, samples := rand.New(rand.NewPCG(1, 2)), racetest.Size(100, 5000)
 	for _, r := range hardRanges() {
 		for s := Linear; s <= ReverseLog; s++ {
 			if s != Linear && r[0] <= 0 {
@@ -59,7 +57,7 @@ func TestContinuousLattice(t *testing.T) {
 			a := newContinuousAxis(r[0], r[1], s)
 			members := []float64{r[0], r[1]}
 			up, down := a.first, a.last
-			for range 200 {
+			for range racetest.Size(50, 200) {
 				members = append(members, up, down)
 				up, down = a.lattice.above(up), a.lattice.below(down)
 			}

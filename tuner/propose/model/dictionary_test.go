@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -51,7 +52,7 @@ func cube(t *testing.T) *space.Space {
 func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 	const n, limit = 20_000, 256
 	sp := cube(t)
-	for seed := range uint64(3) {
+	for seed := range uint64(racetest.Size(1, 3)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		list := crowded(n, 6, rng)
 		x := kernel.NewPoints[float64](500, 6, nil)

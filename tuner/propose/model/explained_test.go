@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -149,7 +150,7 @@ func TestFailuresInRow(t *testing.T) {
 		n, more int
 		rate    float64 // of failures at random before
 		side    float64
-	}{{100, 16, 0.1, 0.02}, {600, 24, 0.02, 0.05}, {2000, 24, 0.02, 0.05}, {2000, 24, 0, 0.05}} {
+	}{{100, 16, 0.1, 0.02}, {600, 24, 0.02, 0.05}, {racetest.Size(700, 2000), 24, 0.02, 0.05}, {racetest.Size(700, 2000), 24, 0, 0.05}} {
 		l, rng := failing(t, c.n, 2, func(_ []float64, rng *rand.Rand) bool { return rng.Float64() < c.rate })
 		if e := l.ready(); e.Blames() {
 			t.Fatal("failures at random count")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
@@ -145,7 +146,7 @@ func several(i int) (commands []study.Command) {
 // TestExactlyOnce makes a thousand calls of which the answers to a tenth are lost after
 // their effect. The study ends as if no answer had been lost.
 func TestExactlyOnce(t *testing.T) {
-	const rounds = 200
+	rounds := racetest.Size(80, 200)
 	calm := wiretest.New(t)
 	service := &lossy{Service: wiretest.New(t), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
 	serve(t, service, server.Options{Limits: free}, service.l)
@@ -165,7 +166,7 @@ func TestExactlyOnce(t *testing.T) {
 	if diff := cmp.Diff(want, history(t, c), like...); diff != "" {
 		t.Errorf("the losses show over the wire (-calm +lossy):\n%s", diff)
 	}
-	if lost := service.lost.Load(); lost < rounds*5/20 {
+	if lost := service.lost.Load(); int(lost) < rounds*5/20 {
 		t.Errorf("only %d answers were lost: this was no test", lost)
 	}
 	if err := c.DeleteStudy(t.Context(), "s"); err != nil {

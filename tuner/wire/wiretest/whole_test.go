@@ -3,13 +3,13 @@ package wiretest_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
@@ -109,13 +109,7 @@ func drain(t testing.TB, services []tuner.Service, workers int) (numbers []int, 
 // TestManyClients has 64 workers with a connection each, which run 100 trials each on one
 // study, and 500 if BKB_LONG is set. Each number comes up exactly once.
 func TestManyClients(t *testing.T) {
-	trials := 64 * 40
-	switch {
-	case testing.Short():
-		trials = 64 * 20
-	case os.Getenv("BKB_LONG") != "":
-		trials = 64 * 500
-	}
+	trials := 64 * racetest.Size(16, 500)
 	services := whole(t, 64, func(c *study.Spec) { c.MaxTrials = trials })
 	numbers, _, _ := drain(t, services, 64)
 	slices.Sort(numbers)
