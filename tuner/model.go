@@ -1,6 +1,11 @@
 package tuner
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/surrogate"
@@ -91,4 +96,34 @@ type ParameterImportance struct {
 	First, Total, FirstError, TotalError float64
 	// Data is the parameter's part of the shift of the best tenth of the trials.
 	Data float64
+}
+
+// Ranked returns the parameters, the one that matters most first.
+func (i Importance) Ranked() []ParameterImportance {
+	list := slices.Clone(i.Parameters)
+	slices.SortStableFunc(list, func(a, b ParameterImportance) int { return cmp.Compare(b.Rank(), a.Rank()) })
+	return list
+}
+
+// Rank is the importance by the model, or by the data without one.
+func (p ParameterImportance) Rank() float64 {
+	if math.IsNaN(p.Total) {
+		return p.Data
+	}
+	return p.Total
+}
+
+// Row is the parameter with its shares alone, in total and by the data, as text.
+func (p ParameterImportance) Row() [4]string {
+	share := func(x, se float64) string {
+		switch {
+		case math.IsNaN(x):
+			return ""
+		case math.IsNaN(se):
+			return fmt.Sprintf("%.1f %%", 100*x)
+		default:
+			return fmt.Sprintf("%.1f ± %.1f %%", 100*x, 100*se)
+		}
+	}
+	return [4]string{p.Parameter, share(p.First, p.FirstError), share(p.Total, p.TotalError), share(p.Data, math.NaN())}
 }

@@ -3,6 +3,7 @@ package tuner
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -210,6 +211,29 @@ type Event struct {
 	Caller string // that caused the event, empty if unknown
 	Status study.Status
 	Trial  *study.Trial // nil if the event concerns no trial
+}
+
+// String describes an event in a line.
+func (e Event) String() string {
+	if e.Trial == nil {
+		return e.Kind
+	}
+	text := fmt.Sprintf("%s trial %d", e.Kind, e.Trial.Number)
+	switch e.Kind {
+	case "started", "enqueued":
+		text += "  " + e.Trial.Config.Short()
+	case "reported":
+		if n := len(e.Trial.Reports); n > 0 {
+			last := e.Trial.Reports[n-1]
+			text += fmt.Sprintf("  step %d", last.Step)
+			for _, v := range last.Values {
+				text += fmt.Sprintf(" %s=%.6g", v.Name, v.Value)
+			}
+		}
+	case "told", "added":
+		text += "  " + e.Trial.Outcome.String()
+	}
+	return text
 }
 
 // Measured is a completed trial with the means of its objectives, in order. Without

@@ -84,3 +84,13 @@ func (c Config) String() string {
 	}
 	return b.String()
 }
+
+// Short formats c as String does, with at most six digits of a number and 32 characters of a
+// value.
+func (c Config) Short() string {
+	words := make([]string, len(c.entries))
+	for i, e := range c.entries {
+		words[i] = e.Name + "=" + Head(e.Value.Short(), 32)
+	}
+	return strings.Join(words, " ")
+}

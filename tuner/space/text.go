@@ -21,3 +21,12 @@ func Middle(text string, n int) string {
 	}
 	return string(r[:n/2]) + "…" + string(r[len(r)-(n-1-n/2):])
 }
+
+// Head cuts a text to at most n characters.
+func Head(text string, n int) string {
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return string(r[:n-1]) + "…"
+}

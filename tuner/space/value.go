@@ -106,6 +106,14 @@ func (v Value) String() string {
 	}
 }
 
+// Short formats v with at most six digits.
+func (v Value) Short() string {
+	if x, ok := v.AsFloat(); ok {
+		return strconv.FormatFloat(x, 'g', 6, 64)
+	}
+	return v.String()
+}
+
 // named returns the i-th name of a type's constants, or the type with the number.
 func named(typ string, i uint8, names []string) string {
 	if int(i) < len(names) && names[i] != "" {

@@ -19,6 +19,7 @@ const (
 	MaxTrials          = 10_000_000 // of one study
 	MaxModelBytes      = 16 << 20   // of one model event
 	MaxRetriesLimit    = 1_000
+	DefaultMaxRetries  = 3 // new starts of a trial whose lease expired, where a face has a default
 	MinLease           = time.Second
 	MaxLease           = 366 * 24 * time.Hour
 	DefaultLease       = time.Hour

@@ -43,13 +43,7 @@ func strip(s string) string {
 }
 
 // Short is clean text of at most n characters.
-func Short(s string, n int) string {
-	r := []rune(Clean(s))
-	if len(r) <= n {
-		return string(r)
-	}
-	return string(r[:n-1]) + "…"
-}
+func Short(s string, n int) string { return space.Head(Clean(s), n) }
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)

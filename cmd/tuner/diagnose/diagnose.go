@@ -2,11 +2,9 @@
 package diagnose
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
@@ -61,7 +59,7 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 			return g.WithStudy(cmd, args, func(ctx context.Context, svc tuner.Service, name string) error {
 				d, err := svc.Diagnose(ctx, name)
 				if err == nil && d.State != surrogate.Ready && d.Results == 0 {
-					err = cli.Exit(cli.ExitNotFound, noModel(name, d.State, d.Missing))
+					err = cli.Exit(cli.ExitNotFound, d.State.NoModel(name, d.Missing))
 				}
 				if err != nil {
 					return err
@@ -87,31 +85,6 @@ It warns of settings that have no effect, such as cost=told when no costs are re
 	}
 	form = cli.FormatFlag(cmd, "table", "json")
 	return cmd
-}
-
-// noModel says why a study has no model.
-func noModel(study string, s surrogate.State, missing int) error {
-	switch s {
-	case surrogate.None:
-		return fmt.Errorf("study %s has no model, because its space has no parameter that varies", study)
-	case surrogate.AtNextAsk:
-		return fmt.Errorf("study %s has no model yet, because the next ask makes it: run tuner ask %s", study, study)
-	}
-	results := "results are"
-	if missing == 1 {
-		results = "result is"
-	}
-	return fmt.Errorf("study %s has no model yet, because %d more %s needed", study, missing, results)
-}
-
-func drawnBy(d surrogate.Draw) string {
-	switch d.Sampler {
-	case "all":
-		return "every different input"
-	case "uniform":
-		return "uniform sampling"
-	}
-	return strings.ToUpper(d.Sampler)
 }
 
 // draw is the JSON of how inducing points were drawn.
@@ -143,43 +116,13 @@ func printDiagnosisJSON(cmd *cobra.Command, d surrogate.Diagnosis) error {
 	return cli.WriteJSON(cmd.OutOrStdout(), out)
 }
 
-// printDiagnosis writes a diagnosis. The unit of the noise and the gap is the objective.
+// printDiagnosis writes a diagnosis.
 func printDiagnosis(cmd *cobra.Command, d surrogate.Diagnosis, objective string) error {
-	const deviations = "standard deviations of the model"
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "VALUE", "UNIT")
 	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{2: 12}
-	row := func(show bool, name, unit, format string, values ...any) {
-		if show {
-			t.Row(name, fmt.Sprintf(format, values...), unit)
-		}
+	for _, row := range d.Rows(objective) {
+		t.Row(row[:]...)
 	}
-	row(true, "results", "trials", "%d", d.Results)
-	row(!d.Capped, "inducing points", "points", "%d", d.InducingPoints)
-	row(d.Capped, "inducing points", "points", "%d (capped)", d.InducingPoints)
-	drawn, path := d.Draw, d.Draw.Path
-	row(drawn.Sampler != "", "drawn by", "", "%s", drawnBy(drawn))
-	row(drawn.Lambda > 0, "λ of the draw", "per row", "%.2g", drawn.Lambda)
-	row(drawn.Lambda > 0, "rows read", "rows", "%d of %d", drawn.Read, drawn.Rows)
-	if len(path) > 1 {
-		row(true, "path of λ", "steps", "%d from %.2g", len(path), path[0].Lambda)
-	}
-	row(true, "effective dimension", "points", "%.3g", d.EffectiveDimension)
-	row(true, "information gain", "nats (log det V)", "%.3g", d.InformationGain)
-	row(true, "noise", objective+" (standard deviation)", "%.3g", d.Noise)
-	row(true, "width of bounds", deviations, "%.3g", d.Beta)
-	row(true, "width by theory", deviations, "%.3g", d.TheoryBeta)
-	row(d.Predicted > 0, "coverage", "outcomes in 95 % intervals", "%d of %d", d.Covered, d.Predicted)
-	row(d.Predicted > 0, "calibration", "of an interval's width", "%.2g", d.Calibration)
-	row(d.Outliers > 0, "outliers", "results left out", "%d", d.Outliers)
-	row(d.Failures > 0 && d.AvoidsFailures, "failures", "their places are avoided", "%d", d.Failures)
-	row(d.Failures > 0 && !d.AvoidsFailures, "failures", "their places are not avoided", "%d", d.Failures)
-	for _, m := range d.Metrics {
-		row(true, m.Metric+" kept", "results", "%d of %d", m.Results-m.Broken, m.Results)
-		row(m.Noise > 0, m.Metric+" noise", m.Metric+" (standard deviation)", "%.3g", m.Noise)
-	}
-	row(d.Stuck, "stuck for", "results", "%d", d.Idle)
-	row(d.Gap != 0, "gap", objective+" (under the model)", "%.3g", d.Gap)
-	row(d.Gap == 0, "gap", objective+" (under the model)", "-") // several objectives, or the model cannot say
 	return t.End()
 }
 
@@ -218,7 +161,7 @@ Give a value for each active parameter. Constants can be left out.`,
 					return err
 				}
 				if len(p.Configs) == 0 {
-					return cli.Exit(cli.ExitNotFound, noModel(view.Name, p.State, p.Missing))
+					return cli.Exit(cli.ExitNotFound, p.State.NoModel(view.Name, p.Missing))
 				}
 				return printExpected(cmd, *form, p, view.Spec.Objectives)
 			})
@@ -256,14 +199,8 @@ func printExpected(cmd *cobra.Command, form string, p tuner.Predictions, objecti
 	}
 	t := cli.NewTable(cmd.OutOrStdout(), "QUANTITY", "MEAN", "± MODEL", "± NOISE")
 	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{0: 12}
-	for _, e := range out.Objectives {
-		t.Row(e.Objective, fmt.Sprintf("%.4g", e.Mean), fmt.Sprintf("%.2g", e.StdDev), fmt.Sprintf("%.2g", e.Noise))
-	}
-	for _, m := range of.Metrics {
-		t.Row(m.Metric, fmt.Sprintf("%.4g", m.Mean), fmt.Sprintf("%.2g", m.StdDev), fmt.Sprintf("%.2g", m.Noise))
-	}
-	if out.Feasible != nil {
-		t.Row("feasible", fmt.Sprintf("%.3g", of.Feasible), "-", "-")
+	for _, row := range of.Rows(objectives) {
+		t.Row(row[:]...)
 	}
 	return t.End()
 }
@@ -300,7 +237,7 @@ parameter early shows a small difference there, although the parameter matters.`
 					return printImportanceJSON(cmd, i)
 				}
 				if i.State != surrogate.Ready && i.State != 0 {
-					g.Note(cmd, "%s", noModel(name, i.State, i.Missing))
+					g.Note(cmd, "%s", i.State.NoModel(name, i.Missing))
 				}
 				return printImportance(cmd, i)
 			})
@@ -313,24 +250,6 @@ parameter early shows a small difference there, although the parameter matters.`
 
 // printImportance writes a table, with the parameter that matters most first.
 func printImportance(cmd *cobra.Command, i tuner.Importance) error {
-	list := slices.Clone(i.Parameters)
-	rank := func(p tuner.ParameterImportance) float64 {
-		if math.IsNaN(p.Total) {
-			return p.Data
-		}
-		return p.Total
-	}
-	slices.SortStableFunc(list, func(a, b tuner.ParameterImportance) int { return cmp.Compare(rank(b), rank(a)) })
-	share := func(x, se float64) string {
-		switch {
-		case math.IsNaN(x):
-			return ""
-		case math.IsNaN(se):
-			return fmt.Sprintf("%.1f %%", 100*x)
-		default:
-			return fmt.Sprintf("%.1f ± %.1f %%", 100*x, 100*se)
-		}
-	}
 	bar := func(x float64) string {
 		if math.IsNaN(x) {
 			return ""
@@ -340,8 +259,9 @@ func printImportance(cmd *cobra.Command, i tuner.Importance) error {
 	t := cli.NewTable(cmd.OutOrStdout(), "PARAMETER", "ALONE", "TOTAL", "BEST TRIALS", "SHARE")
 	t.Width, t.Least = cli.TableWidth(cmd.OutOrStdout()), map[int]int{0: 12}
 	t.Drop = []int{4, 1}
-	for _, p := range list {
-		t.Row(p.Parameter, share(p.First, p.FirstError), share(p.Total, p.TotalError), share(p.Data, math.NaN()), bar(rank(p)))
+	for _, p := range i.Ranked() {
+		row := p.Row()
+		t.Row(append(row[:], bar(p.Rank()))...)
 	}
 	return t.End()
 }

@@ -259,7 +259,7 @@ func (a *autoRun) tuning(ctx context.Context, data *training.Data, o autotune.Op
 func (a *autoRun) spec() (study.Spec, error) {
 	s := study.Spec{
 		MaxTrials: a.trials, MaxCost: a.budget.Seconds() * float64(a.workers), Lease: a.lease,
-		MaxRetries: studies.DefaultMaxRetries, Seed: a.split.Seed,
+		MaxRetries: study.DefaultMaxRetries, Seed: a.split.Seed,
 	}
 	var err error
 	if s.Proposer, err = studies.ParseComponent("proposer", a.proposer); err == nil {

@@ -148,41 +148,6 @@ func numbers(xs []float64) []Number {
 	return out
 }
 
-// States are the words for states, in the order of a trial's life.
-func States() []string {
-	var out []string
-	for s := study.Queued; s <= study.Pruned; s++ {
-		out = append(out, s.String())
-	}
-	return out
-}
-
-// ParseState reads a state.
-func ParseState(word string) (study.TrialState, error) {
-	words := States()
-	if i := slices.Index(words, word); i >= 0 {
-		return study.Queued + study.TrialState(i), nil
-	}
-	known := strings.Join(slices.Sorted(slices.Values(words)), ", ")
-	if word == "" {
-		return 0, fmt.Errorf("there are neither values nor a state; the states are %s", known)
-	}
-	return 0, fmt.Errorf("there is no state %.40q; there are %s", word, known)
-}
-
-// ParseReason reads why a trial failed. The empty word means a crash.
-func ParseReason(word string) (study.FailReason, error) {
-	switch word {
-	case "", "crash":
-		return study.FailedCrash, nil
-	case "cancelled", "expired": // the lease of an expired trial ended without an outcome
-		return study.FailedCancelled, nil
-	case "nan":
-		return study.FailedNaN, nil
-	}
-	return 0, fmt.Errorf("there is no reason %.40q; there are crash, cancelled, nan", word)
-}
-
 // imply sets the state of a trial that has none: completed if there are values, else queued.
 func (r *Trial) imply() {
 	maps.DeleteFunc(r.Values, func(_ string, v Numbers) bool { return len(v) == 0 }) // null in JSON
@@ -299,11 +264,11 @@ func (r Trial) lastReports() []Report {
 }
 
 func (r Trial) outcome() (o study.Outcome, err error) {
-	if o.State, err = ParseState(r.State); err != nil {
+	if o.State, err = study.ParseState(r.State); err != nil {
 		return o, err
 	}
 	if o.State == study.Failed {
-		if o.Reason, err = ParseReason(r.Reason); err != nil {
+		if o.Reason, err = study.ParseReason(r.Reason); err != nil {
 			return o, err
 		}
 	} else if r.Reason != "" {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +36,6 @@ type specFlags struct {
 
 	fill func(*study.Spec) // with what the file of space gives, once it was read
 }
-
-// DefaultMaxRetries is the default number of new starts of a trial whose lease expired.
-const DefaultMaxRetries = 3
 
 // specPage is the page with the flags that describe a study.
 const specPage = "tuner create-study"
@@ -91,13 +86,15 @@ var options = []option{
 		return a.Target == b.Target || a.Target != nil && b.Target != nil && *a.Target == *b.Target
 	}},
 	field("lease", limits, "time without a heartbeat (default 1h)", (*pflag.FlagSet).DurationVar, 0, func(s *study.Spec) *time.Duration { return &s.Lease }),
-	field("max-retries", limits, "restarts after expired leases", (*pflag.FlagSet).IntVar, DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
+	field("max-retries", limits, "restarts after expired leases", (*pflag.FlagSet).IntVar, study.DefaultMaxRetries, func(s *study.Spec) *int { return &s.MaxRetries }),
 	field("proposer", method, "`proposer`, bkb (default), sobol, random or grid", componentVar, study.Component{}, func(s *study.Spec) *study.Component { return &s.Proposer }),
 	{"constraint", method, func(fs *pflag.FlagSet, f *specFlags) {
 		fs.StringArrayVar(&f.constraints, "constraint", nil, "`limit` such as \"latency <= 10\" (repeatable)")
 	}, func(f *specFlags, to *study.Spec) (err error) {
 		for _, text := range f.constraints {
-			err = errors.Join(err, constrain(&to.Proposer, text))
+			if wrong := tuner.Constrain(&to.Proposer, text); wrong != nil {
+				err = errors.Join(err, cli.Usagef("--constraint %w", wrong))
+			}
 		}
 		return err
 	}, nil},
@@ -248,7 +245,7 @@ func NewSpec() study.Spec {
 	rand.Read(seed[:])
 	return study.Spec{
 		Objectives: []study.Objective{{Name: "value", Direction: study.Minimize}},
-		MaxRetries: DefaultMaxRetries,
+		MaxRetries: study.DefaultMaxRetries,
 		Seed:       binary.LittleEndian.Uint64(seed[:]) >> 11, // so that JSON readers keep all its digits
 	}
 }
@@ -431,60 +428,4 @@ func TakeOver(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner
 		g.Note(cmd, "Left out %s, which are not the values of trials.", cli.CountText(late, "late result"))
 	}
 	return nil
-}
-
-// constrain adds a limit of a metric, such as "latency <= 10", to the options of a
-// proposer. A limit replaces the one on the same side.
-func constrain(c *study.Component, text string) error {
-	metric, side, limit, err := parseConstraint(text)
-	if err != nil {
-		return err
-	}
-	if c.Name == "" {
-		c.Name = propose.BKB
-	}
-	if c.Name != propose.BKB {
-		return cli.Usagef("--constraint %q: the proposer %s does not model metrics; use --proposer bkb", text, c.Name)
-	}
-	options := make(map[string]json.RawMessage)
-	if c.Options != "" {
-		if err := json.Unmarshal([]byte(c.Options), &options); err != nil {
-			return cli.Usagef("--proposer: the options %.60q are not a JSON object: %w", c.Options, err)
-		}
-	}
-	limits := make(map[string]map[string]json.RawMessage)
-	if raw, ok := options["constraints"]; ok {
-		if err := json.Unmarshal(raw, &limits); err != nil {
-			return cli.Usagef("--proposer: the option constraints = %.60s is not an object of limits; write {\"latency\": {\"max\": 10}}", raw)
-		}
-	}
-	if limits[metric] == nil {
-		limits[metric] = make(map[string]json.RawMessage)
-	}
-	limits[metric][side] = json.RawMessage(limit)
-	if options["constraints"], err = json.Marshal(limits); err != nil {
-		return err
-	}
-	line, err := json.Marshal(options)
-	c.Options = string(line)
-	return err
-}
-
-// parseConstraint reads "metric <= number" or "metric >= number".
-func parseConstraint(text string) (metric, side, limit string, err error) {
-	for _, sign := range []struct{ text, side string }{{"<=", "max"}, {">=", "min"}, {"≤", "max"}, {"≥", "min"}} {
-		name, number, found := strings.Cut(text, sign.text)
-		if !found {
-			continue
-		}
-		if metric = strings.TrimSpace(name); metric == "" {
-			return "", "", "", cli.Usagef("--constraint %q: there is no metric before %s; write \"latency %s 10\"", text, sign.text, sign.text)
-		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-			return "", "", "", cli.Usagef("--constraint %q: %q is not a finite number; write \"%s %s 10\"", text, strings.TrimSpace(number), metric, sign.text)
-		}
-		return metric, sign.side, fmt.Sprint(v), nil
-	}
-	return "", "", "", cli.Usagef("--constraint %q: must be a metric, <= or >=, and a number; write \"latency <= 10\"", text)
 }

@@ -43,7 +43,7 @@ func runDemo(g *cli.Globals, cmd *cobra.Command, args []string, r *running) erro
 	}
 	spec := study.Spec{
 		Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}},
-		MaxTrials: 60, MaxRetries: DefaultMaxRetries, Seed: 1, Pruner: study.Component{Name: "median"},
+		MaxTrials: 60, MaxRetries: study.DefaultMaxRetries, Seed: 1, Pruner: study.Component{Name: "median"},
 	}
 	o := &r.options
 	o.Study, o.Func = "demo", simulate

@@ -17,6 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // progress shows the progress of a run. On a terminal it draws a bar, with lines for
@@ -122,7 +123,7 @@ func (p *progress) Event(e runner.Event) {
 	case runner.Started:
 		p.waiting, p.idle = tuner.OK, time.Time{}
 		if p.g.Verbose > 0 {
-			p.line("Trial %d started: %s%s", e.Trial.Number, trials.ConfigText(e.Trial), p.predicted(e))
+			p.line("Trial %d started: %s%s", e.Trial.Number, e.Trial.Config.Short(), p.predicted(e))
 		}
 	case runner.Resumed:
 		p.waiting, p.idle = tuner.OK, time.Time{}
@@ -183,7 +184,7 @@ func (p *progress) ended(e runner.Event) {
 	if e.Trial.State == study.Completed && !p.keeps(e.Trial.Outcome) {
 		tail += "  breaks a constraint"
 	}
-	best, config := "", "  "+trials.ConfigText(e.Trial)
+	best, config := "", "  "+e.Trial.Config.Short()
 	if better {
 		tail += "  the best so far"
 	} else if p.best != nil {
@@ -238,7 +239,7 @@ func (p *progress) predicted(e runner.Event) string {
 		p.explained = true
 		p.line(trials.ExplainOutcome)
 	}
-	return fmt.Sprintf(" (predicted %s)", trials.OutcomeText(s.Mean[0], s.StdDev[0], e.Noise[0]))
+	return fmt.Sprintf(" (predicted %s)", surrogate.OutcomeText(s.Mean[0], s.StdDev[0], e.Noise[0]))
 }
 
 // improves tells whether a trial is the best so far.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/runner"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"github.com/bkbtuner/bkb/tuner/surrogate"
 	"github.com/spf13/cobra"
 )
 
@@ -255,7 +255,7 @@ func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
 			switch {
 			case !predicted:
 			case j < min(len(s.Mean), len(s.StdDev), len(s.Bound), len(asked.Noise)):
-				row = append(row, OutcomeText(s.Mean[j], s.StdDev[j], asked.Noise[j]), fmt.Sprintf("%.4g", s.Bound[j]))
+				row = append(row, surrogate.OutcomeText(s.Mean[j], s.StdDev[j], asked.Noise[j]), fmt.Sprintf("%.4g", s.Bound[j]))
 			default:
 				row = append(row, "", "")
 			}
@@ -270,9 +270,3 @@ func printAsked(out io.Writer, spec study.Spec, asked tuner.Asked) error {
 
 // ExplainOutcome explains outcomeText.
 const ExplainOutcome = "A prediction is ± the standard deviation of an outcome, noise included."
-
-// OutcomeText is a predicted value with the standard deviation of an outcome, from that
-// of the mean and that of the noise.
-func OutcomeText(mean, sd, noise float64) string {
-	return fmt.Sprintf("%.4g±%.2g", mean, math.Hypot(sd, noise))
-}

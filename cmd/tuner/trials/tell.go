@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
-	"github.com/bkbtuner/bkb/cmd/tuner/record"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/runner/metric"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -141,11 +140,11 @@ func (t *telling) outcome(spec study.Spec, words []string, reasoned bool) (err e
 	if o.Metrics, err = metric.Parse(words, onlyObjective(spec)); err != nil {
 		return cli.Usage(err)
 	}
-	if o.State, err = record.ParseState(t.state); err != nil {
+	if o.State, err = study.ParseState(t.state); err != nil {
 		return err
 	}
 	if o.State == study.Failed || reasoned {
-		if o.Reason, err = record.ParseReason(t.reason); err != nil {
+		if o.Reason, err = study.ParseReason(t.reason); err != nil {
 			return err
 		}
 	}

@@ -27,16 +27,16 @@ type filterFlags struct {
 
 func (f *filterFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.states, "state", nil, "`state` of the trials, one of "+strings.Join(record.States(), ", ")+" (repeatable)")
+	fs.StringSliceVar(&f.states, "state", nil, "`state` of the trials, one of "+strings.Join(study.States(), ", ")+" (repeatable)")
 	fs.StringVar(&f.filter.Worker, "worker", "", "`name` of the worker that ran the trials last")
 	fs.IntVar(&f.filter.First, "first", 0, "`number` of the first trial")
 	fs.IntVar(&f.filter.Limit, "limit", 0, "`number` of trials, 0 for all")
-	cli.Register(cmd, "state", cli.Words(record.States()...))
+	cli.Register(cmd, "state", cli.Words(study.States()...))
 }
 
 func (f *filterFlags) parse() (tuner.Filter, error) {
 	for _, word := range f.states {
-		s, err := record.ParseState(word)
+		s, err := study.ParseState(word)
 		if err != nil {
 			return f.filter, cli.Usagef("--state: %w", err)
 		}
@@ -189,15 +189,6 @@ func ofBest(view tuner.Study, t study.Trial) record.Trial {
 	return r
 }
 
-// ConfigText is a configuration as one line of text.
-func ConfigText(t study.Trial) string {
-	words := make([]string, 0, t.Config.Len())
-	for name, v := range t.Config.All() {
-		words = append(words, name+"="+cli.Short(valueText(v), 32))
-	}
-	return cli.Clean(strings.Join(words, " "))
-}
-
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
 	return cli.Connects(cli.ToService,
@@ -224,14 +215,6 @@ func (s *csvSink) End() error {
 
 // breaksMark marks a completed trial that breaks a constraint.
 const breaksMark = "!"
-
-// valueText is the value of a parameter with at most six digits.
-func valueText(v space.Value) string {
-	if x, ok := v.AsFloat(); ok {
-		return fmt.Sprintf("%.6g", x)
-	}
-	return v.String()
-}
 
 // parameterText is the value of a parameter, empty if it is inactive.
 func parameterText(c space.Config, name string, of func(space.Value) string) string {
@@ -335,7 +318,7 @@ func (t *trialTable) Put(v any) error {
 		row = append(row, MeanText(r, name))
 	}
 	for _, p := range t.spec.Space.Parameters() {
-		row = append(row, t.atMost(parameterText(r.Config, p.Name, valueText), 32))
+		row = append(row, t.atMost(parameterText(r.Config, p.Name, space.Value.Short), 32))
 	}
 	if !t.brief {
 		row = append(row, r.Worker, t.atMost(r.Message, 60))

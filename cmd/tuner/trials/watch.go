@@ -102,39 +102,16 @@ func (w *Watching) Print(h tuner.Event) error {
 		}
 		return cli.WriteJSON(w.Cmd.OutOrStdout(), out)
 	}
-	text := describe(h, w.Judge)
+	text := h.String()
+	if h.Trial != nil && h.Kind == "started" && h.Trial.Worker != "" {
+		text += "  (" + h.Trial.Worker + ")"
+	}
+	if h.Trial != nil && (h.Kind == "told" || h.Kind == "added") && w.Judge.Breaks(*h.Trial) {
+		text += "  breaks a constraint"
+	}
 	if h.Caller != "" {
 		text += "  by " + h.Caller
 	}
 	_, err := fmt.Fprintf(w.Cmd.OutOrStdout(), "%s  %6d  %s\n", h.Time.Local().Format(time.DateTime), h.Position, cli.Clean(text))
 	return err
-}
-
-// describe returns an event as a line of text.
-func describe(h tuner.Event, judge record.Judge) string {
-	if h.Trial == nil {
-		return h.Kind
-	}
-	text := fmt.Sprintf("%s trial %d", h.Kind, h.Trial.Number)
-	switch h.Kind {
-	case "started", "enqueued":
-		text += "  " + ConfigText(*h.Trial)
-	case "reported":
-		if n := len(h.Trial.Reports); n > 0 {
-			last := h.Trial.Reports[n-1]
-			text += fmt.Sprintf("  step %d", last.Step)
-			for _, v := range last.Values {
-				text += fmt.Sprintf(" %s=%.6g", v.Name, v.Value)
-			}
-		}
-	case "told", "added":
-		text += "  " + h.Trial.Outcome.String()
-		if judge.Breaks(*h.Trial) {
-			text += "  breaks a constraint"
-		}
-	}
-	if h.Kind == "started" && h.Trial.Worker != "" {
-		text += "  (" + h.Trial.Worker + ")"
-	}
-	return text
 }
