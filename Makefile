@@ -82,6 +82,13 @@ lint: $(TOOLS) ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 test-tools: ## test what generates and releases, and that generated code is current
 	go -C tools test -vet=off ./...
 
+SITEENV ?= $(HOME)/.cache/bkb-python/site
+$(SITEENV)/ready: docs/site/requirements.txt
+	python3 -m venv $(SITEENV) && $(SITEENV)/bin/pip install -q -r docs/site/requirements.txt && touch $@
+
+site: $(SITEENV)/ready ## build the site of the documents in bin/site, and check its links (EXTERNAL=--external asks for those outside too)
+	$(SITEENV)/bin/python docs/site/build.py bin/site $(EXTERNAL)
+
 deploy: ## run the commands of docs/deploy.md for systemd and Docker as they stand (needs root; 3 minutes)
 	BKB_DOCKER=1 go test -count=1 -v -run TestDeploy ./cmd/tuner
 
