@@ -2,7 +2,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/katib"
+	"github.com/bkbtuner/bkb/tuner/mcp"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -25,7 +28,7 @@ import (
 func Commands(g *cli.Globals) []*cobra.Command {
 	return slices.Concat(
 		cli.Connects(cli.ToPlace, newServe(g)),
-		cli.Connects(cli.ToService, newUI(g), newKatib(g)),
+		cli.Connects(cli.ToService, newUI(g), newMCP(g), newKatib(g)),
 		[]*cobra.Command{newWorkers(g)},
 		cli.Connects(cli.ToServer, newHealth(g)),
 		[]*cobra.Command{newToken(g)},
@@ -170,6 +173,31 @@ func tryService(ctx context.Context, svc tuner.Service) error {
 	}
 	_, _, err := svc.Studies(ctx, "", 1)
 	return err
+}
+
+func newMCP(g *cli.Globals) *cobra.Command {
+	var worker string
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve the studies to an agent",
+		Long: `Mcp serves the studies of the file, the database or the server to an agent by the Model
+Context Protocol, over stdin and stdout, until stdin ends. Agents such as Claude Code,
+Cursor and VS Code start it themselves, see docs/agents.md.
+
+Its tools create studies, ask, tell, report, show, predict and plot. They cannot delete.`,
+		Example: `  claude mcp add tuner -- tuner mcp --db ~/tuner.db
+  tuner mcp --server tuner.example.org:7070 --token-file token`,
+		Args: cli.Exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.With(cmd, cli.MayCreate, func(ctx context.Context, svc tuner.Service) error {
+				cli.OutliveReaders(cmd)
+				return mcp.Run(ctx, svc, cmd.InOrStdin(), cmd.OutOrStdout(), mcp.Options{Version: strings.Fields(cli.Version())[0], Worker: cmp.Or(worker, "agent-"+rand.Text()[:8])})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&worker, "worker", "", "`name` under which the agent asks (default a random one)")
+	g.ProposeFlag(cmd.Flags())
+	return cmd
 }
 
 type katibFace struct{ katib.Config }

@@ -1,0 +1,230 @@
+// Package mcp serves studies to agents by the Model Context Protocol.
+//
+// The tools are a client of [tuner.Service], so they work on a file, a database and a server
+// alike, with the permissions of the caller there. [Run] serves them over a pair of streams,
+// and [Handler] over HTTP. The SDK negotiates the version of the protocol.
+//
+// An answer is one line of JSON, or a picture. It is short by construction: lists have a
+// largest number of rows, with a word on how to get more, and numbers have at most six digits.
+// Only configurations to run and recommended ones are exact. An error says what is wrong and
+// what to do.
+//
+// Repeating a call after a lost answer does no harm. A study that is created again in the same
+// way is the study made before, a named worker that asks again gets the trials that it holds,
+// and an outcome that is told again counts once. Enqueue takes a request id for this.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/bkbtuner/bkb/tuner"
+)
+
+// Options are those of the tools.
+type Options struct {
+	Version string // of the program
+	// Worker is the name under which a caller asks that gives none. Empty means no name.
+	Worker string
+}
+
+const instructions = `Tunes numeric and categorical parameters of any program: it suggests configurations, you run them and tell the results.
+1. create_study with the parameters and the objective. 2. ask for trials (count = how many you can run at a time). 3. Run each configuration yourself, then tell all results in one call. 4. Repeat 2 and 3 until the budget is spent. 5. best gives the configuration to use.
+Never invent results. Tell failures too.`
+
+// server makes the tools of a service.
+type tools struct {
+	svc     tuner.Service
+	options Options
+	server  *sdk.Server
+}
+
+// schemas are those of the inputs, which are the same for each server.
+var schemas = sdk.NewSchemaCache()
+
+// New returns a server with the tools of a service.
+func New(svc tuner.Service, o Options) *sdk.Server {
+	t := &tools{svc: svc, options: o}
+	t.server = sdk.NewServer(&sdk.Implementation{Name: "bkb-tuner", Title: "BKB Tuner", Version: o.Version}, &sdk.ServerOptions{
+		Instructions: instructions, SchemaCache: schemas, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+	})
+	t.studies()
+	t.trials()
+	t.models()
+	return t.server
+}
+
+// Run serves a client at the other end of two streams until it leaves or ctx ends. Calls that
+// came before in ended are still answered.
+func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o Options) error {
+	conn, err := (&sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}}).Connect(ctx)
+	if err != nil {
+		return err
+	}
+	streams := &streams{Connection: conn}
+	session, err := New(svc, o).Connect(ctx, streams, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { session.Close() })()
+	if err = session.Wait(); err == nil || ctx.Err() != nil || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return fmt.Errorf("the input is no message of the Model Context Protocol: %w; let an agent start this command", err)
+}
+
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// streams is a connection that ends once all calls have their answers. It is the transport too.
+type streams struct {
+	sdk.Connection
+	ids   sync.Map // of calls without an answer
+	calls sync.WaitGroup
+}
+
+// Connect implements [sdk.Transport].
+func (s *streams) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+
+// Read implements [sdk.Connection].
+func (s *streams) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := s.Connection.Read(ctx)
+	if call, ok := m.(*jsonrpc.Request); ok && call.IsCall() {
+		if _, twice := s.ids.LoadOrStore(call.ID, true); !twice {
+			s.calls.Add(1)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		s.calls.Wait()
+	}
+	return m, err
+}
+
+// Write implements [sdk.Connection].
+func (s *streams) Write(ctx context.Context, m jsonrpc.Message) error {
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		if _, waits := s.ids.LoadAndDelete(answer.ID); waits {
+			defer s.calls.Done()
+		}
+	}
+	return s.Connection.Write(ctx, m)
+}
+
+// Handler answers one request over HTTP on behalf of the caller of a service. It keeps no
+// sessions, so each request may go to another server of a database.
+func Handler(svc tuner.Service, o Options) http.Handler {
+	server := New(svc, o)
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, // the face has checks and limits of its own
+	})
+}
+
+// effect says what a tool does to the studies.
+type effect uint8
+
+const (
+	reads   effect = iota
+	adds           // something new at each call
+	repeats        // it may be called again without a further effect
+)
+
+// add adds a tool, which has an answer in JSON or a [sdk.CallToolResult].
+func add[In any](t *tools, e effect, name, text string, answer func(ctx context.Context, in In) (any, error)) {
+	no := false
+	tool := &sdk.Tool{Name: name, Description: text, Annotations: &sdk.ToolAnnotations{
+		ReadOnlyHint: e == reads, IdempotentHint: e != adds, DestructiveHint: &no, OpenWorldHint: &no,
+	}}
+	sdk.AddTool(t.server, tool, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		out, err := answer(ctx, in)
+		if err != nil {
+			return nil, nil, explained(err)
+		}
+		if whole, ok := out.(*sdk.CallToolResult); ok {
+			return whole, nil, nil
+		}
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(out); err != nil {
+			return nil, nil, err
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(bytes.TrimSpace(text.Bytes()))}}}, nil, nil
+	})
+}
+
+// next is what an agent should do after an error.
+var next = map[tuner.Code]string{
+	tuner.NotFound:      "list_studies and list_trials show what there is",
+	tuner.AlreadyExists: "take another name, or go on with that study by study_status and ask",
+	tuner.Finished:      "call best for the result, or control_study with action extend for more trials",
+	tuner.Paused:        "control_study with action resume continues it",
+	tuner.NoneLeft:      "tell the trials that run, or wait for them with watch",
+	tuner.AlreadyTold:   "the first outcome counts, so go on with ask",
+	tuner.LeaseLost:     "another worker has the trial, so go on with ask",
+	tuner.Unknown:       "make the same call again",
+	tuner.Unavailable:   "nothing has changed, so try again later",
+	tuner.Exhausted:     "try again later",
+	tuner.Denied:        "the user must give a token with the permission",
+}
+
+// explained adds what to do to an error.
+func explained(err error) error {
+	if text := next[tuner.CodeOf(err)]; text != "" {
+		return fmt.Errorf("%w (%s)", err, text)
+	}
+	return err
+}
+
+// number is a number of at most six digits in JSON, which has no NaN and infinities.
+type number float64
+
+// MarshalJSON implements [json.Marshaler].
+func (n number) MarshalJSON() ([]byte, error) {
+	text := strconv.FormatFloat(float64(n), 'g', 6, 64)
+	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
+		text = strconv.Quote(text)
+	}
+	return []byte(text), nil
+}
+
+// table is a list in which the names of the columns come once.
+type table struct {
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+	More    string   `json:"more,omitempty"`
+	Note    string   `json:"note,omitempty"`
+}
+
+// row adds a row of texts.
+func (t *table) row(cells ...string) {
+	row := make([]any, len(cells))
+	for i, c := range cells {
+		row[i] = c
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// within returns a number of a call, or the default for 0, if it is from 1 to the most.
+func within(field string, n, otherwise, most int) (int, error) {
+	if n == 0 {
+		return otherwise, nil
+	}
+	if n < 0 || n > most {
+		return 0, fmt.Errorf("%s = %d: must be 1 to %d; leave it out for %d", field, n, most, otherwise)
+	}
+	return n, nil
+}

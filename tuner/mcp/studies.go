@@ -1,0 +1,379 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/space"
+	"github.com/bkbtuner/bkb/tuner/study"
+)
+
+func (t *tools) studies() {
+	add(t, repeats, "create_study", "Begin to tune something: define the parameters, their ranges and the objective. Call it once for each task, before ask.", t.create)
+	add(t, reads, "list_studies", "List the studies with their state and best value. Use it to find a name or earlier work.", t.list)
+	add(t, reads, "study_status", "Show the settings, counts, limits and best value of one study. Use it to take up earlier work or to see how far it is.", t.status)
+	add(t, repeats, "control_study", "Pause, resume, finish or extend a study, or ask one of its running trials to stop. Use extend to go on after a study has finished.", t.control)
+	add(t, reads, "compare_studies", "Compare the best values of studies, also at the same number of trials. Use it to choose between variants of a task.", t.compare)
+}
+
+// parameter is a parameter of a new study, with the fields of the form of files.
+type parameter struct {
+	Name   string         `json:"name" jsonschema:"name of the parameter"`
+	Type   string         `json:"type" jsonschema:"float, int, ordinal (values in order), categorical or constant"`
+	Low    *float64       `json:"low,omitempty" jsonschema:"least value of a float or int"`
+	High   *float64       `json:"high,omitempty" jsonschema:"greatest value of a float or int"`
+	Step   *float64       `json:"step,omitempty" jsonschema:"step of a float or int"`
+	Scale  string         `json:"scale,omitempty" jsonschema:"linear (default), log for ranges of several magnitudes such as learning rates, or reverse-log"`
+	Values []any          `json:"values,omitempty" jsonschema:"values of an ordinal or categorical"`
+	Value  any            `json:"value,omitempty" jsonschema:"value of a constant"`
+	When   map[string]any `json:"when,omitempty" jsonschema:"condition: another parameter and its value or list of values for which this one exists"`
+}
+
+// MarshalJSON writes the parameter without its name.
+func (p parameter) MarshalJSON() ([]byte, error) {
+	type fields parameter
+	text, err := json.Marshal(fields(p))
+	name, _ := json.Marshal(p.Name)
+	return bytes.Replace(text, []byte(`"name":`+string(name)+`,`), nil, 1), err
+}
+
+type createInput struct {
+	Study           string         `json:"study" jsonschema:"name of the new study: letters, digits, dot, dash and underscore"`
+	Parameters      []parameter    `json:"parameters,omitempty" jsonschema:"what to tune"`
+	Space           string         `json:"space,omitempty" jsonschema:"instead of parameters: the text of a search space file of BKB Tuner, Optuna or Katib"`
+	Constraints     []string       `json:"constraints,omitempty" jsonschema:"rules between parameters such as width <= 4 * batch"`
+	Minimize        []string       `json:"minimize,omitempty" jsonschema:"names of metrics to minimize; without minimize and maximize it is value"`
+	Maximize        []string       `json:"maximize,omitempty" jsonschema:"names of metrics to maximize"`
+	Limits          []string       `json:"limits,omitempty" jsonschema:"limits of other metrics that you tell, such as latency <= 10"`
+	MaxTrials       int            `json:"max_trials,omitempty" jsonschema:"number of trials after which the study finishes, 0 for no limit"`
+	Target          *float64       `json:"target,omitempty" jsonschema:"value of the only objective that is good enough to finish"`
+	Patience        int            `json:"patience,omitempty" jsonschema:"finish after so many trials without a better value"`
+	LeaseSeconds    float64        `json:"lease_seconds,omitempty" jsonschema:"longest time of a trial without a report, default 3600; after it the trial is handed out again"`
+	Proposer        string         `json:"proposer,omitempty" jsonschema:"bkb (default), sobol, random or grid"`
+	ProposerOptions map[string]any `json:"proposer_options,omitempty" jsonschema:"options of the proposer"`
+	Pruner          string         `json:"pruner,omitempty" jsonschema:"what stops bad trials that report: median, percentile, asha, hyperband, threshold, patience or model"`
+	PrunerOptions   map[string]any `json:"pruner_options,omitempty" jsonschema:"options of the pruner"`
+	Seed            uint64         `json:"seed,omitempty" jsonschema:"seed of random numbers, by default from name and settings"`
+}
+
+// text is the space as the text of a file.
+func (in createInput) text() (string, error) {
+	switch {
+	case in.Space != "" && len(in.Parameters)+len(in.Constraints) > 0:
+		return "", errors.New("space: it excludes parameters and constraints; leave one of them out")
+	case in.Space != "":
+		return in.Space, nil
+	case len(in.Parameters) == 0:
+		return "", errors.New("parameters: there are none; give at least one, such as {\"name\": \"lr\", \"type\": \"float\", \"low\": 1e-5, \"high\": 0.1, \"scale\": \"log\"}")
+	}
+	var b bytes.Buffer
+	b.WriteString(`{"parameters": {`)
+	for i, p := range in.Parameters {
+		name, _ := json.Marshal(p.Name)
+		fields, err := json.Marshal(p)
+		if err != nil {
+			return "", err
+		}
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, "\n%s: %s", name, fields)
+	}
+	rules, err := json.Marshal(append([]string{}, in.Constraints...))
+	fmt.Fprintf(&b, "}, \"constraints\": %s}", rules)
+	return b.String(), err
+}
+
+func (in createInput) spec() (s study.Spec, err error) {
+	text, err := in.text()
+	if err != nil {
+		return s, err
+	}
+	if s.Space, _, err = space.Parse([]byte(text)); err != nil {
+		for _, f := range space.Faults(err) {
+			if in.Space == "" {
+				f.Line = 0 // of a text that the caller does not know
+			}
+		}
+		return s, err
+	}
+	for _, name := range in.Minimize {
+		s.Objectives = append(s.Objectives, study.Objective{Name: name, Direction: study.Minimize})
+	}
+	for _, name := range in.Maximize {
+		s.Objectives = append(s.Objectives, study.Objective{Name: name, Direction: study.Maximize})
+	}
+	if len(s.Objectives) == 0 {
+		s.Objectives = []study.Objective{{Name: "value", Direction: study.Minimize}}
+	}
+	s.MaxTrials, s.Target, s.Patience, s.MaxRetries = in.MaxTrials, in.Target, in.Patience, study.DefaultMaxRetries
+	s.Lease = time.Duration(in.LeaseSeconds * float64(time.Second))
+	if s.Proposer, err = component(in.Proposer, in.ProposerOptions); err != nil {
+		return s, err
+	}
+	if s.Pruner, err = component(in.Pruner, in.PrunerOptions); err != nil {
+		return s, err
+	}
+	for _, limit := range in.Limits {
+		if err := tuner.Constrain(&s.Proposer, limit); err != nil {
+			return s, fmt.Errorf("limits: %w", err)
+		}
+	}
+	return s, nil
+}
+
+func component(name string, options map[string]any) (c study.Component, err error) {
+	if c.Name = name; len(options) > 0 {
+		var text []byte
+		text, err = json.Marshal(options)
+		c.Options = string(text)
+	}
+	return c, err
+}
+
+// create makes a study. Its seed and request id are those of its name and settings, so that the
+// same call makes it once.
+func (t *tools) create(ctx context.Context, in createInput) (any, error) {
+	spec, err := in.spec()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(settings)
+	spec.Seed = cmp.Or(in.Seed, binary.LittleEndian.Uint64(sum[:])>>11) // so that readers of JSON keep all its digits
+	made, err := t.svc.CreateStudy(ctx, in.Study, study.Create{RequestID: "agent-" + hex.EncodeToString(sum[8:24]), Spec: spec})
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		progress
+		Warnings []string `json:"warnings,omitempty"`
+	}{progress: progressOf(made.Study)}
+	for _, w := range made.Warnings {
+		w.Line = 0
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	return out, nil
+}
+
+// progress says how far a study is.
+type progress struct {
+	Study   string `json:"study"`
+	State   string `json:"state"`
+	Trials  string `json:"trials"`
+	Running int    `json:"running,omitempty"`
+	Failed  int    `json:"failed,omitempty"`
+	Best    string `json:"best_measured,omitempty"`
+}
+
+func progressOf(s tuner.Study) progress {
+	p := progress{Study: s.Name, State: s.Status.String(), Trials: fmt.Sprint(s.Trials), Running: s.Counts[study.Running], Failed: s.Counts[study.Failed]}
+	if s.Unread != "" {
+		p.State = "unreadable: " + s.Unread
+	}
+	if s.Status == study.StatusFinished {
+		p.State += " (" + s.Finished.Reason.String() + ")"
+	}
+	if s.Spec.MaxTrials > 0 {
+		p.Trials = fmt.Sprintf("%d of %d", s.Counted, s.Spec.MaxTrials)
+	}
+	if len(s.BestMeasured.Values) > 0 {
+		p.Best = fmt.Sprintf("%.6g in trial %d", s.BestMeasured.Values[0], s.BestMeasured.Trial)
+	}
+	return p
+}
+
+func objectives(spec study.Spec) (words []string) {
+	for _, o := range spec.Objectives {
+		words = append(words, o.Direction.String()+" "+o.Name)
+	}
+	return words
+}
+
+type listInput struct {
+	After string `json:"after,omitempty" jsonschema:"only studies whose names sort after this one"`
+	Limit int    `json:"limit,omitempty" jsonschema:"most studies, default 20, at most 100"`
+}
+
+func (t *tools) list(ctx context.Context, in listInput) (any, error) {
+	limit, err := within("limit", in.Limit, 20, 100)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := t.svc.Studies(ctx, in.After, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := table{Columns: []string{"study", "state", "trials", "best_measured", "objectives"}, Rows: [][]any{}}
+	for _, s := range list {
+		p := progressOf(s)
+		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, p.Best, objectives(s.Spec)})
+	}
+	if more {
+		out.More = fmt.Sprintf("call list_studies with after %q", list[len(list)-1].Name)
+	}
+	return out, nil
+}
+
+type studyInput struct {
+	Study string `json:"study" jsonschema:"name of the study"`
+}
+
+// mostLines is the most lines of the space that the status of a study shows.
+const mostLines = 40
+
+func (t *tools) status(ctx context.Context, in studyInput) (any, error) {
+	s, err := t.svc.Study(ctx, in.Study)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		progress
+		Objectives []string       `json:"objectives"`
+		Queued     int            `json:"queued,omitempty"`
+		Created    string         `json:"created"`
+		LastTold   string         `json:"last_told,omitempty"`
+		Proposer   string         `json:"proposer"`
+		Pruner     string         `json:"pruner,omitempty"`
+		Lease      string         `json:"lease"`
+		Position   study.Position `json:"position"`
+		Space      string         `json:"space"`
+	}{
+		progress: progressOf(s), Objectives: objectives(s.Spec), Queued: s.Counts[study.Queued], Created: s.Created.UTC().Format(time.RFC3339),
+		Proposer: cmp.Or(s.Spec.Proposer.Name, tuner.DefaultProposer) + s.Spec.Proposer.Options, Pruner: s.Spec.Pruner.Name + s.Spec.Pruner.Options,
+		Lease: s.Spec.Lease.String(), Position: s.Position,
+	}
+	if !s.LastTold.IsZero() {
+		out.LastTold = s.LastTold.UTC().Format(time.RFC3339)
+	}
+	lines := strings.SplitAfter(string(s.Spec.Space.YAML()), "\n")[1:] // without the version
+	out.Space = strings.Join(lines[:min(mostLines, len(lines))], "")
+	if len(lines) > mostLines {
+		out.Space += fmt.Sprintf("… and %d lines more", len(lines)-mostLines)
+	}
+	return out, nil
+}
+
+type controlInput struct {
+	Study  string `json:"study" jsonschema:"name of the study"`
+	Action string `json:"action" jsonschema:"pause, resume, finish, extend or stop_trial"`
+	Trials int    `json:"trials,omitempty" jsonschema:"for extend: how many more trials"`
+	Trial  int    `json:"trial,omitempty" jsonschema:"for stop_trial: number of the running trial; its worker learns of it at its next report"`
+	Reason string `json:"reason,omitempty" jsonschema:"for finish and stop_trial: why"`
+}
+
+func (t *tools) control(ctx context.Context, in controlInput) (any, error) {
+	var s tuner.Study
+	var err error
+	switch in.Action {
+	case "pause":
+		s, err = t.svc.Pause(ctx, in.Study, study.Pause{})
+	case "resume":
+		s, err = t.svc.Resume(ctx, in.Study, study.Resume{})
+	case "finish":
+		s, err = t.svc.Finish(ctx, in.Study, study.Finish{Detail: in.Reason})
+	case "extend":
+		s, err = t.svc.Extend(ctx, in.Study, study.Extend{MaxTrials: in.Trials, More: true})
+	case "stop_trial":
+		reason := study.Attributes{study.StopAttribute: cmp.Or(in.Reason, study.StopReason)}
+		if err = t.svc.SetAttributes(ctx, in.Study, study.SetAttributes{Trial: in.Trial, Attributes: reason}); err == nil {
+			s, err = t.svc.Study(ctx, in.Study)
+		}
+	default:
+		return nil, fmt.Errorf("action = %q: must be pause, resume, finish, extend or stop_trial", in.Action)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return progressOf(s), nil
+}
+
+type compareInput struct {
+	Studies []string `json:"studies" jsonschema:"names of 2 to 10 studies with the same objective"`
+}
+
+func (t *tools) compare(ctx context.Context, in compareInput) (any, error) {
+	if n := len(in.Studies); n < 2 || n > 10 {
+		return nil, fmt.Errorf("studies: %d names; give 2 to 10", n)
+	}
+	views, values, fewest := make([]tuner.Study, len(in.Studies)), make([][]float64, len(in.Studies)), math.MaxInt
+	for i, name := range in.Studies {
+		var err error
+		if views[i], err = t.svc.Study(ctx, name); err != nil {
+			return nil, err
+		}
+		if a, b := views[0].Spec.Objectives[0], views[i].Spec.Objectives[0]; a != b {
+			return nil, fmt.Errorf("studies: %s has the objective %s %s and %s has %s %s; compare studies of one objective", in.Studies[0], a.Direction, a.Name, name, b.Direction, b.Name)
+		}
+		if values[i], err = t.bestSoFar(ctx, views[i]); err != nil {
+			return nil, err
+		}
+		fewest = min(fewest, len(values[i]))
+	}
+	out := table{Columns: []string{"study", "state", "trials", "completed", "best", fmt.Sprintf("best_of_first_%d", fewest)}}
+	out.Note = strings.Join(objectives(views[0].Spec)[:1], "") + ", as measured; noise can decide small differences"
+	for i, s := range views {
+		p, best, early := progressOf(s), number(math.NaN()), number(math.NaN())
+		if n := len(values[i]); n > 0 {
+			best = number(values[i][n-1])
+		}
+		if fewest > 0 {
+			early = number(values[i][fewest-1])
+		}
+		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, len(values[i]), best, early})
+	}
+	return out, nil
+}
+
+// bestSoFar returns, for each completed trial, the best value until then. Trials that break a
+// constraint do not improve it.
+func (t *tools) bestSoFar(ctx context.Context, s tuner.Study) (values []float64, err error) {
+	c, err := t.svc.Columns(ctx, s.Name, tuner.ColumnQuery{Names: valueColumns(s.Spec.Objectives[0])})
+	if err != nil {
+		return nil, err
+	}
+	best := math.NaN()
+	for _, v := range completed(c, s.Spec.Objectives[0]) {
+		if v.feasible && s.Spec.Objectives[0].Direction.Compare(v.value, best) < 0 {
+			best = v.value
+		}
+		values = append(values, best)
+	}
+	return values, nil
+}
+
+// measured is a completed trial with its value of an objective.
+type measured struct {
+	trial    int
+	value    float64
+	feasible bool
+}
+
+func valueColumns(o study.Objective) []string {
+	return []string{"state", "feasible", "value/" + o.Name}
+}
+
+// completed returns the completed trials of columns, by number.
+func completed(c tuner.Columns, o study.Objective) (list []measured) {
+	state, feasible, value := c.Find("state"), c.Find("feasible"), c.Find("value/"+o.Name)
+	for i := range c.Rows {
+		if study.TrialState(state.At(i)) == study.Completed {
+			list = append(list, measured{i, value.At(i), feasible.At(i) == 1})
+		}
+	}
+	return list
+}
