@@ -118,7 +118,7 @@ def with_optuna(
 
 def with_rustuna(n: int, rounds: int, file: str | None = None) -> dict[str, float]:
     """Time the TPE of Rustuna after n trials, which are in memory without a file of SQLite."""
-    import rustuna
+    import rustuna  # type: ignore[import-not-found,unused-ignore]
 
     storage = rustuna.storages.SQLite3Storage(file) if file else None
     study = rustuna.create_study(storage=storage, sampler=rustuna.samplers.TPESampler())

@@ -40,13 +40,13 @@ FIELDS = ("example", "sampler", "seed", "trials", "best", "seconds")
 OPTUNA = {
     "basic/quadratic.py": "minimize",
     "basic/pruning.py": "maximize",
-    "catboost/catboost_simple.py": "maximize",
     "faq/enqueue_trial.py": "maximize",
     "faq/max_trials_callback.py": "minimize",
     "lightgbm/lightgbm_simple.py": "maximize",
     "sklearn/sklearn_additional_args.py": "maximize",
     "sklearn/sklearn_simple.py": "maximize",
     "terminator/terminator_simple.py": "maximize",
+    "xgboost/xgboost_integration.py": "maximize",
     "xgboost/xgboost_simple.py": "maximize",
 }
 

@@ -103,3 +103,37 @@ def test_an_exception_cancels_the_others(shared: bkb.Client, name: str) -> None:
         assert states == [("failed", "cancelled")] * 2 + [("failed", "crash")]
 
     asyncio.run(main())
+
+
+def test_cancel_a_run(shared: bkb.Client, name: str) -> None:
+    async def main() -> None:
+        study = await bkb.aio.Client(shared).create_study(name, X, minimize="loss")
+
+        async def objective(trial: bkb.aio.Trial) -> float:
+            await asyncio.sleep(60)
+            return 1.0
+
+        run = asyncio.ensure_future(study.optimize_async(objective, n_parallel=2))
+        while (await study.status()).running < 2:
+            await asyncio.sleep(0.01)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        assert {(t.state, t.reason) for t in await study.trials()} == {("failed", "cancelled")}
+
+    asyncio.run(main())
+
+
+def test_a_refused_value_cancels_the_others(shared: bkb.Client, name: str) -> None:
+    async def main() -> None:
+        study = await bkb.aio.Client(shared).create_study(name, X, minimize="loss")
+
+        async def objective(trial: bkb.aio.Trial) -> str:
+            await asyncio.sleep(0.2 if trial.number == 0 else 60)
+            return "no number"
+
+        with pytest.raises(bkb.InvalidRequest, match="no number"):
+            await study.optimize_async(objective, n_parallel=2)
+        assert sorted(t.reason for t in await study.trials()) == ["cancelled", "crash"]
+
+    asyncio.run(main())

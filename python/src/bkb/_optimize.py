@@ -16,7 +16,7 @@ from . import _errors
 from ._codec import JSON, described, encode_int, integer, number
 from ._errors import InvalidRequest, TrialPruned
 from ._held import Held, Source
-from ._lease import heartbeats
+from ._lease import LEASE, heartbeats
 from ._views import TrialView
 
 log = logging.getLogger("bkb")
@@ -136,16 +136,17 @@ class Run:
     source: Source
     ask: Callable[[], Any]
     objective: Callable[[Any], Any]
-    told: Callable[[TrialView], None]
-    n_trials: int | None
-    timeout: float | None
-    catch: Catch
-    lease: float
-    executor: Executor | None
-    show_progress_bar: bool
+    told: Callable[[TrialView], None] = lambda _: None
+    n_trials: int | None = None
+    timeout: float | None = None
+    catch: Catch = ()
+    lease: float = LEASE
+    executor: Executor | None = None
+    show_progress_bar: bool = False
 
     def __post_init__(self) -> None:
         self.stop = threading.Event()
+        self.on_failure: Callable[[], Any] = lambda: None
         self._plan = Plan(self.source, self.n_trials)
         self._deadline = None if self.timeout is None else time.monotonic() + self.timeout
         self._caught = exceptions(self.catch)
@@ -179,7 +180,7 @@ class Run:
         try:
             self._join(threads)
         except KeyboardInterrupt as e:
-            self._fail(e)
+            self.fail(e)
             self._join(threads)
 
     @staticmethod
@@ -188,7 +189,7 @@ class Run:
             while t.is_alive():
                 t.join(0.5)  # Windows delivers Ctrl-C only between waits
 
-    def _fail(self, e: BaseException) -> None:
+    def fail(self, e: BaseException) -> None:
         """Begin no more trials, and tell those that run as cancelled."""
         with self._lock:
             self._error = self._error or e
@@ -198,6 +199,7 @@ class Run:
         for held in victims:
             held.lost("the run was cancelled")
             self._cancel(held, e)
+        self.on_failure()
 
     def _cancel(self, held: Held, e: BaseException) -> None:
         held.interrupted = True
@@ -213,7 +215,7 @@ class Run:
             while (trial := self._next()) is not None:
                 self._trial(trial, trial._held)
         except BaseException as e:
-            self._fail(e)
+            self.fail(e)
 
     def _over(self) -> bool:
         late = self._deadline is not None and time.monotonic() >= self._deadline

@@ -8,16 +8,15 @@ async def main():
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
-import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-from . import _client, _errors, _optimize, _study
+from . import _client, _study
 from ._codec import integer
-from ._lease import LEASE, heartbeats
-from ._optimize import Catch, exceptions
+from ._lease import LEASE
+from ._optimize import Catch, Run
 from ._options import AskOptions, OutcomeOptions, Path, ServerOptions
 from ._space import SpaceLike
 from ._views import Event, StudyStatus, TrialView
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-log = logging.getLogger("bkb")
 
 
 async def _steps(items: Iterator[T]) -> AsyncIterator[T]:
@@ -89,7 +86,6 @@ class Study:
         self.sync = study
         self.name = study.name
         self.space = study.space
-        self._open: set[int] = set()  # numbers of the trials that run here
 
     @overload
     async def ask(self, count: None = None, **options: Unpack[AskOptions]) -> Trial: ...
@@ -172,68 +168,39 @@ class Study:
 
         """
         n_parallel = integer(n_parallel, "n_parallel", 1)
-        plan = await asyncio.to_thread(_optimize.Plan, self.sync._source, n_trials)
-        caught = exceptions(catch)
+        loop = asyncio.get_running_loop()
+        tasks: set[asyncio.Task[Any]] = set()
 
-        async def work() -> None:
-            while plan.take() and (trial := await self._next(plan, lease)) is not None:
-                await self._run(trial, objective, caught, lease)
+        async def call(trial: _study.Trial) -> Any:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.add(task)
+            try:
+                return await objective(Trial(trial))
+            finally:
+                tasks.discard(task)
 
-        tasks = [asyncio.ensure_future(work()) for _ in range(n_parallel)]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
+        def evaluate(trial: _study.Trial) -> Any:
+            try:
+                return asyncio.run_coroutine_threadsafe(call(trial), loop).result()
+            except concurrent.futures.CancelledError as e:
+                raise asyncio.CancelledError from e
+
+        def cancel() -> None:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _next(self, plan: _optimize.Plan, lease: float) -> Trial | None:
-        pause, begin = 0.05, time.monotonic()
-        while True:
-            try:
-                trial = await self.ask(lease=lease)
-                plan.made()
-                return trial
-            except _errors.StudyFinished as e:
-                if await asyncio.to_thread(plan.more, e):
-                    continue
-                return None
-            except (_errors.NoTrialNow, _errors.StudyPaused) as e:
-                if time.monotonic() - begin > _optimize.SAY_AFTER:
-                    await asyncio.to_thread(_optimize.say_why, self.sync._source, e, self._open)
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, 1.0)
-
-    async def _run(
-        self,
-        trial: Trial,
-        objective: Callable[[Trial], Awaitable[Any]],
-        catch: tuple[type[Exception], ...],
-        lease: float,
-    ) -> None:
-        failure: BaseException | None = None
-        held = trial.sync._held
-        heartbeats.add(held, lease)
-        self._open.add(held.number)
+        ask = functools.partial(self.sync.ask, lease=lease)
+        source = self.sync._source
+        run = Run(source, ask, evaluate, n_trials=n_trials, catch=catch, lease=lease)
+        run.on_failure = lambda: loop.call_soon_threadsafe(cancel)
+        work = asyncio.ensure_future(asyncio.to_thread(run.run, n_parallel))
         try:
-            value = await objective(trial)
-            outcome = held.source.goals.outcome(value)
-        except BaseException as e:
-            outcome = held.outcome_of(e)
-            if not isinstance(e, (_errors.TrialPruned, *catch)):
-                failure = e
-        finally:
-            heartbeats.remove(held)
-            self._open.discard(held.number)
-        try:
-            _, refusal = await asyncio.shield(asyncio.to_thread(held.settle, outcome))
-        except (_errors.AlreadyTold, _errors.LeaseLost) as e:
-            log.warning("the outcome of trial %d was not taken, %s", trial.number, e)
-            refusal = None
-        if refusal is not None and not isinstance(refusal, catch):
-            failure = failure or refusal
-        if failure is not None:
-            raise failure
+            await asyncio.shield(work)
+        except asyncio.CancelledError as e:
+            await asyncio.to_thread(run.fail, e)
+            await asyncio.gather(work, return_exceptions=True)
+            raise
 
 
 class Client:
