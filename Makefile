@@ -92,7 +92,7 @@ site: $(SITEENV)/ready ## build the site of the documents in bin/site, and check
 deploy: ## run the commands of docs/deploy.md for systemd and Docker as they stand (needs root; 3 minutes)
 	BKB_DOCKER=1 go test -count=1 -v -run TestDeploy ./cmd/tuner
 
-release: ## build the archives of a release in dist/ (6 systems, 10 minutes from nothing)
+release: ## build a release in dist/: archives of 6 systems, source, OCI image, recipes of packages (10 minutes from nothing)
 	go -C tools run ./release -out $(CURDIR)/dist
 
 # The clone has another path, which must not show in the archives. It is made first, so
@@ -195,13 +195,19 @@ TAGS = grpcnotrace,nopgxregisterdefaulttypes
 
 # nfpm is not a tool of go.mod, because it would bring 60 modules.
 NFPM = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+RATTLER ?= $(HOME)/.cache/bkb-python/rattler
+$(RATTLER)/ready:
+	python3 -m venv $(RATTLER) && $(RATTLER)/bin/pip install -q py-rattler-build==0.73.0 && touch $@
+
 packages: export VERSION = $(shell sed -nE 's/^\#\# \[([0-9.]+)\].*/\1/p' CHANGELOG.md | head -n 1)
 packages: export ARCH = $(shell go env GOARCH)
-packages: ## build a deb and an rpm in dist/, check and install them in a copy of this machine, and check the unit and the manifests of deploy/ (root installs)
+packages: $(RATTLER)/ready ## build a deb, an rpm and an apk in dist/, check and install them in a copy of this machine, and check the recipes, the unit and the manifests of deploy/ (root installs)
 	mkdir -p bin/package dist && CGO_ENABLED=0 go build -trimpath -tags=$(TAGS) -ldflags='-s -w' -o bin/package/tuner ./cmd/tuner
 	$(NFPM) package --config deploy/package/nfpm.yaml --packager deb --target dist/
 	$(NFPM) package --config deploy/package/nfpm.yaml --packager rpm --target dist/
-	deploy/package/check.sh dist/bkb-tuner_$(VERSION)_$(ARCH).deb "$$(ls -t dist/bkb-tuner-$(VERSION)-1.*.rpm | head -n 1)"
+	$(NFPM) package --config deploy/package/nfpm.yaml --packager apk --target dist/
+	deploy/package/check.sh dist/bkb-tuner_$(VERSION)_$(ARCH).deb "$$(ls -t dist/bkb-tuner-$(VERSION)-1.*.rpm | head -n 1)" "$$(ls -t dist/bkb-tuner_$(VERSION)_*.apk | head -n 1)"
+	BKB_RATTLER=$(RATTLER)/bin/python go -C tools test -count=1 -vet=off -v -run 'TestImage|TestRecipes' ./release
 
 slurm: ## run the script of tuner workers slurm in a Slurm of one node (needs root and Debian's slurmctld, slurmd, slurm-client, munge)
 	BKB_SLURM=1 go test -count=1 -v -run TestSlurm ./cmd/tuner

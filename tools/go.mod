@@ -2,7 +2,10 @@ module github.com/bkbtuner/bkb/tools
 
 go 1.26.0
 
-require github.com/bkbtuner/bkb v0.0.0
+require (
+	github.com/bkbtuner/bkb v0.0.0
+	go.yaml.in/yaml/v3 v3.0.6
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

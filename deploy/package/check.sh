@@ -1,8 +1,8 @@
 #!/bin/sh
-# Checks a deb, an rpm and the other files of deploy/, and names each check that the machine
+# Checks a deb, an rpm, an apk and the other files of deploy/, and names each check that the machine
 # cannot do.
 #
-# Usage: check.sh PACKAGE.deb PACKAGE.rpm, from the root of the source
+# Usage: check.sh PACKAGE.deb PACKAGE.rpm PACKAGE.apk, from the root of the source
 set -eu
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -52,6 +52,10 @@ if has dpkg-deb; then
 		systemd-sysusers --root="$root" bkb-tuner.conf
 		grep '^tuner:' "$root/etc/passwd"
 	fi
+	# The program is static by intention, and its licences lie beside it under other names.
+	if has lintian; then
+		lintian --suppress-tags no-changelog,no-copyright-file,statically-linked-binary,extended-description-is-empty --fail-on error "$1"
+	fi
 	installs "$1" 'dpkg --install "$1"' 'dpkg --purge bkb-tuner'
 fi
 if has rpm; then
@@ -61,8 +65,13 @@ if has rpm; then
 	# The database of rpm does not have the packages of Debian.
 	installs "$2" 'rpm --install --nodeps "$1"; rpm --verify --nodeps bkb-tuner' 'rpm --erase bkb-tuner'
 fi
+# An apk is a chain of tar files: its description, and its contents.
+tar -xzOf "$3" .PKGINFO 2>/dev/null | grep -E '^(pkgname|pkgver|arch|license) = '
+sed -n 's/.*dst: \/\([^,}]*\).*/\1/p' deploy/package/nfpm.yaml | sort >"$root/apk-files"
+tar -tzf "$3" 2>/dev/null | grep -v -e '^\.' -e '/$' | sort | diff - "$root/apk-files"
+if has apk; then apk verify --allow-untrusted "$3"; fi
 if has kubectl; then
 	kubectl kustomize deploy/kubernetes >"$root/objects"
 	echo "$(grep -c '^kind:' "$root/objects") objects of Kubernetes"
 fi
-echo "$(basename "$1") and $(basename "$2") are complete"
+echo "$(basename "$1"), $(basename "$2") and $(basename "$3") are complete"

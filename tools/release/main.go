@@ -1,7 +1,9 @@
 // Release builds the archives of a release: the program for each system with its
 // licences, manual pages, shell completion and an SBOM (CycloneDX 1.6), the file
 // SHA256SUMS, and provenance.intoto.jsonl (SLSA 1.0, not signed). The same commit gives the same bytes. Paths are trimmed, entries
-// are sorted, owners are zero, and all times are the time of the commit.
+// are sorted, owners are zero, and all times are the time of the commit. A release of all
+// systems also has the source, an OCI image, and recipes with the checksums for Homebrew,
+// conda-forge, winget and Kubernetes.
 //
 //	go -C tools run ./release -out $PWD/dist
 //
@@ -12,6 +14,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
@@ -33,6 +36,9 @@ const (
 	product = "github.com/bkbtuner/bkb"
 	program = product + "/cmd/tuner"
 )
+
+// tags leave out what docs/architecture.md, Size, names.
+const tags = "grpcnotrace,nopgxregisterdefaulttypes"
 
 const targets = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
 
@@ -56,8 +62,9 @@ type release struct {
 	out, targets, licences, builder string
 	dirty                           bool
 
-	root string // of the product
-	work string // for the programs and pages
+	root   string // of the product
+	work   string // for the programs and pages
+	images []image
 }
 
 func (r *release) run(ctx context.Context) (err error) {
@@ -107,6 +114,13 @@ func (r *release) run(ctx context.Context) (err error) {
 		fmt.Println(sum)
 		sums = append(sums, sum)
 	}
+	if r.targets == targets {
+		more, err := r.packages(ctx, v, sums)
+		if err != nil {
+			return err
+		}
+		sums = append(sums, more...)
+	}
 	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
 	text, err := provenanceOf(v, r.targets, r.builder, sums)
 	if err != nil {
@@ -116,6 +130,55 @@ func (r *release) run(ctx context.Context) (err error) {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "\n")+"\n"), 0o644)
+}
+
+// packages writes the source, the image and the recipes of a release, and returns the lines of
+// the first two for SHA256SUMS.
+func (r *release) packages(ctx context.Context, v version, sums []string) ([]string, error) {
+	source, err := r.source(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	digest, err := layout(&b, v, r.images)
+	if err != nil {
+		return nil, err
+	}
+	made := recipes{Tag: v.name, Version: strings.TrimPrefix(v.name, "v"), Date: v.time.Format(time.DateOnly), Tags: tags, Image: digest, sums: make(map[string]string)}
+	oci, err := r.put("tuner-"+v.name+"-oci.tar", b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	fmt.Println(digest + "  is the image")
+	for _, line := range slices.Concat(sums, []string{source}) {
+		sum, name, _ := strings.Cut(line, "  ")
+		made.sums[name] = sum
+	}
+	return []string{source, oci}, made.write(filepath.Join(r.root, "deploy", "package", "recipes"), filepath.Join(r.out, "recipes"))
+}
+
+// source writes the files of the commit.
+func (r *release) source(ctx context.Context, v version) (string, error) {
+	name := "tuner-" + v.name + "-source"
+	cmd := exec.CommandContext(ctx, "git", "archive", "--format=tar", "--prefix="+name+"/", v.commit)
+	cmd.Dir, cmd.Stderr = r.root, os.Stderr
+	plain, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git archive: %w", err)
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err = z.Write(plain)
+	if err := errors.Join(err, z.Close()); err != nil {
+		return "", err
+	}
+	return r.put(name+".tar.gz", b.Bytes())
+}
+
+// put writes a file of the release and returns its line of SHA256SUMS.
+func (r *release) put(name string, data []byte) (string, error) {
+	line := fmt.Sprintf("%x  %s", sha256.Sum256(data), name)
+	return line, os.WriteFile(filepath.Join(r.out, name), data, 0o644)
 }
 
 // version names a release and its time.
@@ -152,7 +215,7 @@ func versionOf(info *buildinfo.BuildInfo) (version, error) {
 func (r *release) build(ctx context.Context, system, arch string) (string, *buildinfo.BuildInfo, error) {
 	path := filepath.Join(r.work, "tuner-"+system+"-"+arch)
 	_, err := output(ctx, r.root, []string{"GOOS=" + system, "GOARCH=" + arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off"},
-		"go", "build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace,nopgxregisterdefaulttypes", "-ldflags=-s -w", "-o", path, program)
+		"go", "build", "-trimpath", "-buildvcs=true", "-tags="+tags, "-ldflags=-s -w", "-o", path, program)
 	if err != nil {
 		return "", nil, err
 	}
@@ -228,14 +291,16 @@ func (r *release) archive(ctx context.Context, system, arch string, v version, c
 	for _, m := range modules {
 		files = append(files, m.texts...)
 	}
+	if system == "linux" {
+		r.images = append(r.images, image{arch: arch, files: slices.DeleteFunc(slices.Clone(files), func(f file) bool {
+			return f.name != binary && f.name != "LICENSE" && f.name != "NOTICE" && !strings.HasPrefix(f.name, "licenses/")
+		})})
+	}
 	var b bytes.Buffer
 	if err := write(&b, name, v.time, files); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(r.out, name+ending), b.Bytes(), 0o644); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x  %s", sha256.Sum256(b.Bytes()), name+ending), nil
+	return r.put(name+ending, b.Bytes())
 }
 
 // output runs a command and returns what it prints.

@@ -5,10 +5,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/json"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -17,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 var files = []file{
@@ -239,5 +245,156 @@ func TestProvenance(t *testing.T) {
 	}
 	if bytes.Count(text, []byte("\n")) != 1 {
 		t.Error("a statement is not one line")
+	}
+}
+
+// has tells whether the machine has a program, and logs it if not.
+func has(t *testing.T, name string) bool {
+	t.Helper()
+	_, err := exec.LookPath(name)
+	if err != nil {
+		t.Logf("not checked: no %s", name)
+	}
+	return err == nil
+}
+
+// check runs a program that must succeed, and returns what it prints.
+func check(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %q: %v\n%s", name, args, err, text)
+	}
+	return string(text)
+}
+
+// The image has what its digests say, and they are the same each time.
+func TestImage(t *testing.T) {
+	v := version{name: "v0.1.0", commit: "37fbd46", time: time.Unix(1800000000, 0).UTC()}
+	images := []image{{arch: "amd64", files: files}, {arch: "arm64", files: files[:2]}}
+	var b, again bytes.Buffer
+	digest, err := layout(&b, v, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := layout(&again, v, images); err != nil || same != digest || !bytes.Equal(b.Bytes(), again.Bytes()) {
+		t.Errorf("the image is another one the second time: %v", err)
+	}
+	blobs := make(map[string][]byte)
+	for r := tar.NewReader(&again); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if blobs[h.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(d descriptor, into any) []byte {
+		data := blobs["blobs/"+strings.Replace(d.Digest, ":", "/", 1)]
+		if fmt.Sprintf("sha256:%x", sha256.Sum256(data)) != d.Digest || len(data) != d.Size {
+			t.Errorf("%s has %d bytes of another digest", d.Digest, len(data))
+		}
+		if into != nil {
+			if err := json.Unmarshal(data, into); err != nil {
+				t.Error(err)
+			}
+		}
+		return data
+	}
+	var entry, all, manifest index
+	if err := json.Unmarshal(blobs["index.json"], &entry); err != nil || entry.Manifests[0].Digest != digest {
+		t.Fatalf("index.json: %v", err)
+	}
+	read(entry.Manifests[0], &all)
+	if len(all.Manifests) != 2 || all.Manifests[1].Platform["architecture"] != "arm64" {
+		t.Fatalf("manifests %+v", all.Manifests)
+	}
+	read(all.Manifests[0], &manifest)
+	var config struct {
+		Rootfs struct {
+			Diff []string `json:"diff_ids"`
+		} `json:"rootfs"`
+	}
+	read(*manifest.Config, &config)
+	z, err := gzip.NewReader(bytes.NewReader(read(manifest.Layers[0], nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := io.ReadAll(z)
+	if err != nil || fmt.Sprintf("sha256:%x", sha256.Sum256(plain)) != config.Rootfs.Diff[0] {
+		t.Errorf("the layer is not that of the configuration: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "oci.tar")
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if has(t, "skopeo") {
+		if text := check(t, "skopeo", "inspect", "oci-archive:"+path); !strings.Contains(text, v.commit) {
+			t.Error(text)
+		}
+		if text := check(t, "skopeo", "inspect", "--raw", "oci-archive:"+path); fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) != digest {
+			t.Error("skopeo has another digest than we: " + text)
+		}
+	}
+}
+
+// The recipes have the checksums of the archives, and their tools read them.
+func TestRecipes(t *testing.T) {
+	r := recipes{Tag: "v0.1.0", Version: "0.1.0", Date: "2026-11-27", Tags: tags, Image: "sha256:" + strings.Repeat("f", 64), sums: make(map[string]string)}
+	for i, target := range strings.Fields(targets + " source") {
+		system, ending := strings.ReplaceAll(target, "/", "-"), ".tar.gz"
+		if strings.HasPrefix(target, "windows") {
+			ending = ".zip"
+		}
+		r.sums[r.Folder(system)+ending] = strings.Repeat(string("abcdef0"[i]), 64)
+	}
+	out := t.TempDir()
+	if err := r.write("../../deploy/package/recipes", out); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		if strings.HasSuffix(path, ".yaml") {
+			var v map[string]any
+			if err := yaml.Unmarshal(text, &v); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sum := range r.sums {
+		text := all.String()
+		if !strings.Contains(text, "/v0.1.0/"+name) || !strings.Contains(text, sum) && !strings.Contains(text, strings.ToUpper(sum)) {
+			t.Errorf("no recipe has %s and its checksum", name)
+		}
+	}
+	if !strings.Contains(all.String(), "digest: "+r.Image) {
+		t.Error("no recipe has the digest of the image")
+	}
+	if has(t, "ruby") {
+		check(t, "ruby", "-wc", filepath.Join(out, "homebrew/bkb-tuner.rb"))
+	}
+	if python := os.Getenv("BKB_RATTLER"); python == "" {
+		t.Log("not checked: no py-rattler-build in a Python at $BKB_RATTLER")
+	} else {
+		check(t, python, "-c", `import sys
+from rattler_build import Stage0Recipe, VariantConfig
+rendered = Stage0Recipe.from_file(sys.argv[1]).render(VariantConfig())
+assert len(rendered) == 1, rendered`, filepath.Join(out, "conda-forge/recipe.yaml"))
+	}
+	delete(r.sums, "tuner-v0.1.0-darwin-arm64.tar.gz")
+	if err := r.write("../../deploy/package/recipes", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no archive for darwin-arm64") {
+		t.Errorf("without an archive: %v", err)
 	}
 }
