@@ -591,6 +591,30 @@ def test_heartbeat_thread_ends(shared: bkb.Client, name: str) -> None:
     assert beats._open == {}
 
 
+def test_a_shorter_lease_is_renewed_first() -> None:
+    class Holder:
+        def __init__(self) -> None:
+            self.renewed = threading.Event()
+
+        def renew(self, lease: float, *, once: bool) -> None:
+            self.renewed.set()
+
+        def lost(self, reason: str) -> None:
+            raise AssertionError(reason)
+
+    beats, first, second, third = _lease.Heartbeats(), Holder(), Holder(), Holder()
+    beats.add(first, 600)
+    time.sleep(0.1)  # the thread waits for the first one now
+    beats.add(second, 0.3)
+    assert second.renewed.wait(30)
+    beats.remove(second)
+    time.sleep(0.2)
+    beats.add(third, 600, now=True)
+    assert third.renewed.wait(30)
+    beats.remove(first)
+    beats.remove(third)
+
+
 # Loops.
 
 

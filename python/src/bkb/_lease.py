@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -32,6 +33,7 @@ class Heartbeats:
         self._changed = threading.Condition()
         self._open: dict[int, tuple[Leased, float, float]] = {}  # lease, next time
         self._thread: threading.Thread | None = None
+        self._wakes = 0.0  # when the thread looks again, unless it is notified
 
     def add(self, holder: Leased, lease: float, *, now: bool = False) -> None:
         """Begin to renew a lease. now says that the present lease may be another."""
@@ -41,17 +43,18 @@ class Heartbeats:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="bkb-leases", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if due < self._wakes:
+                self._changed.notify()
 
     def remove(self, holder: Leased) -> None:
         """End it."""
         with self._changed:
             self._open.pop(id(holder), None)
-            self._changed.notify()
 
     def _run(self) -> None:
         while True:
             with self._changed:
+                self._wakes = math.inf
                 if not self._open and not self._changed.wait_for(lambda: self._open, 10.0):
                     self._thread = None
                     return
@@ -59,6 +62,7 @@ class Heartbeats:
                 holder, lease, due = self._open[key]
                 wait = due - time.monotonic()
                 if wait > 0:
+                    self._wakes = due
                     self._changed.wait(wait)
                     continue
             pause = self._renew(holder, lease)
