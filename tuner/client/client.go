@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -24,7 +25,7 @@ const maxBackoff = 2 * time.Second
 
 // Client is a [tuner.Service] at the other end of a wire.
 type Client struct {
-	conn     *grpc.ClientConn
+	conn     connection
 	stub     pb.TunerClient
 	retryFor time.Duration
 	maxSend  int // bytes of one message
@@ -38,6 +39,25 @@ type Client struct {
 }
 
 var _ tuner.Service = (*Client)(nil)
+
+// connection is a [grpc.ClientConn], or one within the process.
+type connection interface {
+	grpc.ClientConnInterface
+	GetState() connectivity.State
+	Close() error
+}
+
+// within is a connection within the process, which is always ready.
+type within struct{ grpc.ClientConnInterface }
+
+func (within) GetState() connectivity.State { return connectivity.Ready }
+func (within) Close() error                 { return nil }
+
+// Over makes a client of a connection within the process. Its calls are made once.
+func Over(conn grpc.ClientConnInterface) *Client {
+	o := Options{}.withDefaults()
+	return &Client{conn: within{conn}, stub: pb.NewTunerClient(conn), retryFor: -1, maxSend: o.MaxSendBytes}
+}
 
 // Dial makes a client of the server at host:port or unix:path, or of several servers of one
 // database at host:port,host:port,…, of which it uses the first that it reaches. If that one

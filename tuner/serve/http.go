@@ -7,11 +7,16 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 
+	"google.golang.org/grpc"
+
 	"github.com/bkbtuner/bkb/internal/atomicfile"
+	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/mcp"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -54,7 +59,10 @@ func (h *httpFace) open(srv *server.Server, listening *server.Opened) (err error
 	if h.config.HTTP == "" {
 		return nil
 	}
-	if h.face, err = web.New(srv, web.Options{Version: version, Components: engine.Components(), Page: !h.config.NoPage, Connection: "--server " + reachable(h.ready.GRPC)}); err != nil {
+	agents := func(conn grpc.ClientConnInterface, w http.ResponseWriter, r *http.Request) {
+		mcp.Handler(client.Over(conn), mcp.Options{Version: version}).ServeHTTP(w, r)
+	}
+	if h.face, err = web.New(srv, web.Options{Version: version, Agents: agents, Components: engine.Components(), Page: !h.config.NoPage, Connection: "--server " + reachable(h.ready.GRPC)}); err != nil {
 		return err
 	}
 	h.listener = listening.Further[0]

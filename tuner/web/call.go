@@ -61,21 +61,7 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, prot
 			return
 		}
 		path := servicePath + r.PathValue("method")
-		ctx, err := f.pipe.Admit(r.Context(), callerOf(r), path)
-		if err != nil {
-			f.fail(w, r, err)
-			return
-		}
-		w.Header().Set("Tuner-Version", f.version)
-		size := r.ContentLength
-		if size > int64(f.limits.MaxRecvBytes) {
-			f.fail(w, r, tooLong(f.limits.MaxRecvBytes))
-			return
-		}
-		if size < 0 {
-			size = int64(f.limits.MaxRecvBytes)
-		}
-		leave, err := f.pipe.Reserve(ctx, size)
+		ctx, leave, err := f.admit(w, r, path)
 		if err != nil {
 			f.fail(w, r, err)
 			return
@@ -91,6 +77,45 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, prot
 		}
 		answer(w, r.WithContext(ctx), path, request)
 	})
+}
+
+// admit passes a request through the gate and reserves memory for its body until leave is
+// called.
+func (f *Face) admit(w http.ResponseWriter, r *http.Request, path string) (ctx context.Context, leave func(), err error) {
+	if ctx, err = f.pipe.Admit(r.Context(), callerOf(r), path); err != nil {
+		return nil, nil, err
+	}
+	w.Header().Set("Tuner-Version", f.version)
+	size := r.ContentLength
+	if size > int64(f.limits.MaxRecvBytes) {
+		return nil, nil, tooLong(f.limits.MaxRecvBytes)
+	}
+	if size < 0 {
+		size = int64(f.limits.MaxRecvBytes)
+	}
+	leave, err = f.pipe.Reserve(ctx, size)
+	return ctx, leave, err
+}
+
+// agentsPath is where agents find their tools.
+const agentsPath = "/mcp"
+
+// ofAgents passes a request of an agent on. The caller must be known, and the calls that its
+// tools make pass the gate as the caller's.
+func (f *Face) ofAgents(w http.ResponseWriter, r *http.Request) {
+	_, leave, err := f.admit(w, r, pb.Tuner_GetCaller_FullMethodName)
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	defer leave()
+	body, err := f.body(w, r)
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f.agents(f.pipe.Conn(callerOf(r)), w, r)
 }
 
 // checkType refuses a body that is not said to be plain JSON.
@@ -114,25 +139,31 @@ func checkType(h http.Header) *status.Status {
 // largeBody is the size in bytes from which on bodies are decoded a few at a time.
 const largeBody = 64 << 10
 
-// read decodes the body.
-func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) error {
+// body reads the body in the time of a call.
+func (f *Face) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	limits := f.limits
 	deadline := http.NewResponseController(w)
 	if err := deadline.SetReadDeadline(time.Now().Add(limits.CallTimeout)); err != nil {
-		return err
+		return nil, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limits.MaxRecvBytes)))
 	long := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &long):
-		return tooLong(limits.MaxRecvBytes)
+		return nil, tooLong(limits.MaxRecvBytes)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return wire.NewStatus(codes.DeadlineExceeded, tuner.Deadline,
+		return nil, wire.NewStatus(codes.DeadlineExceeded, tuner.Deadline,
 			fmt.Sprintf("the body did not arrive within %s, and nothing was done", limits.CallTimeout)).Err()
 	case err != nil:
-		return wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the body did not arrive in full").Err()
+		return nil, wire.NewStatus(codes.InvalidArgument, tuner.Invalid, "the body did not arrive in full").Err()
 	}
-	if err := deadline.SetReadDeadline(time.Time{}); err != nil {
+	return body, deadline.SetReadDeadline(time.Time{})
+}
+
+// read decodes the body.
+func (f *Face) read(w http.ResponseWriter, r *http.Request, into proto.Message) error {
+	body, err := f.body(w, r)
+	if err != nil {
 		return err
 	}
 	if len(body) > largeBody { // decoding one can take a second

@@ -1,7 +1,8 @@
-// Package web serves the methods of proto/tuner/v1 in JSON over HTTP, a page for browsers,
-// and probes.
+// Package web serves the methods of proto/tuner/v1 in JSON over HTTP, the tools of agents, a
+// page for browsers, and probes.
 //
 //	POST /tuner.v1.Tuner/METHOD    a call
+//	POST /mcp                      a request of an agent, see package mcp
 //	GET  /                         the page, and /studies/… within it
 //	GET  /healthz                  200 while the process answers
 //	GET  /readyz                   200 while the server serves, 503 before and after

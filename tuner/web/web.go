@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -51,6 +52,7 @@ type Face struct {
 	key     string
 
 	components tuner.Components
+	agents     func(conn grpc.ClientConnInterface, w http.ResponseWriter, r *http.Request)
 
 	http *http.Server
 
@@ -72,6 +74,9 @@ type Options struct {
 	// Connection has the flags with which the commands that the page shows reach the studies.
 	// {host} in it stands for the host of the page.
 	Connection string
+	// Agents, if not nil, answers requests of agents at /mcp on behalf of the caller of a
+	// connection.
+	Agents func(conn grpc.ClientConnInterface, w http.ResponseWriter, r *http.Request)
 	// Key, if not empty, is what a browser must show before the face answers it. It guards
 	// a server without tokens from other users of the machine.
 	Key string
@@ -91,7 +96,7 @@ func New(s *server.Server, options Options) (*Face, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	o := s.Options()
-	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, key: options.Key, components: options.Components, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
+	f := &Face{pipe: pipe, limits: o.Limits, log: o.Logger, version: options.Version, key: options.Key, components: options.Components, agents: options.Agents, decoding: make(chan struct{}, runtime.GOMAXPROCS(0)), silence: silence, writeTimeout: writeTimeout}
 	if options.Page {
 		if f.page, err = newPage(options.Connection); err != nil {
 			return nil, err
@@ -133,6 +138,14 @@ func (f *Face) routes() (http.Handler, error) {
 		f.refuse(w, http.StatusMethodNotAllowed, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
 			fmt.Sprintf("methods of the service are called with POST, not %.20q", r.Method)))
 	})
+	if f.agents != nil {
+		mux.HandleFunc("POST "+agentsPath, f.ofAgents)
+		mux.HandleFunc(agentsPath, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", http.MethodPost)
+			f.refuse(w, http.StatusMethodNotAllowed, wire.NewStatus(codes.Unimplemented, tuner.Unsupported,
+				fmt.Sprintf("agents send POST to %s, not %.20q", agentsPath, r.Method)))
+		})
+	}
 	f.pipe.Probes(mux)
 	mux.HandleFunc("/", f.noPath)
 	if f.page != nil {
@@ -271,7 +284,7 @@ func paced(next http.Handler) http.Handler {
 		a := &answer{ResponseWriter: w}
 		next.ServeHTTP(a, r)
 		p, _ := r.Context().Value(paceKey{}).(*pace)
-		if p == nil || a.code < http.StatusBadRequest && strings.HasPrefix(r.URL.Path, servicePath) {
+		if p == nil || a.code < http.StatusBadRequest && (r.URL.Path == agentsPath || strings.HasPrefix(r.URL.Path, servicePath)) {
 			return
 		}
 		now := time.Now()

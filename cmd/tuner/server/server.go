@@ -184,7 +184,8 @@ func newMCP(g *cli.Globals) *cobra.Command {
 Context Protocol, over stdin and stdout, until stdin ends. Agents such as Claude Code,
 Cursor and VS Code start it themselves, see docs/agents.md.
 
-Its tools create studies, ask, tell, report, show, predict and plot. They cannot delete.`,
+Its tools create studies, ask, tell, report, show, predict and plot. They cannot delete.
+tuner serve --http serves them too, under /mcp.`,
 		Example: `  claude mcp add tuner -- tuner mcp --db ~/tuner.db
   tuner mcp --server tuner.example.org:7070 --token-file token`,
 		Args: cli.Exactly(0),
