@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/data"
 )
 
 // Expansion is f(x) = Σ_j k(x, c_j) a_j with M centres c_j and coefficients
@@ -15,6 +16,7 @@ type Expansion struct {
 	coef    []float64 // M×c
 	c       int
 	link    Link
+	mapping []float64 // L, d×d, or nil for I
 }
 
 var _ Linked = (*Expansion)(nil)
@@ -45,6 +47,13 @@ func (e *Expansion) WithLink(l Link) *Expansion {
 	return &with
 }
 
+// WithMap returns x ↦ f(xL) for a map L, d×d row-major.
+func (e *Expansion) WithMap(l []float64) *Expansion {
+	with := *e
+	with.mapping = l
+	return &with
+}
+
 // Dim returns d.
 func (e *Expansion) Dim() int { return e.centers.Dim() }
 
@@ -71,6 +80,9 @@ func (e *Expansion) Predict(ctx context.Context, dst []float64, x kernel.Source)
 	}
 	if x.Len() == 0 {
 		return nil
+	}
+	if e.mapping != nil {
+		x = data.MapInputs(x, e.mapping)
 	}
 	op, err := kernel.NewOperator(e.kernel, x, e.centers, kernel.Options{})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/atomicfile"
@@ -180,6 +181,9 @@ func (h *fileHeader) expansion(e *Expansion) error {
 		return &UnsavableError{fmt.Sprintf("an expansion in rows of type %T", x)}
 	}
 	h.Arrays = append(h.Arrays, newArray("coefficients", e.coef))
+	if e.mapping != nil {
+		h.Arrays = append(h.Arrays, newArray("map", e.mapping))
+	}
 	return nil
 }
 
@@ -295,6 +299,19 @@ func (h *fileHeader) readExpansion(resolve kernel.Resolver) (Model, error) {
 	e, err := NewExpansion(k, centers, coef, h.Outputs)
 	if err != nil {
 		return nil, &FormatError{Reason: "the expansion", Err: err}
+	}
+	if slices.ContainsFunc(h.Arrays, func(a array) bool { return a.Name == "map" }) {
+		l, err := arrayOf[float64](h, "map")
+		if err == nil && len(l) != h.Dim*h.Dim {
+			err = &FormatError{Reason: fmt.Sprintf("a map of %d numbers for %d coordinates", len(l), h.Dim)}
+		}
+		if err == nil {
+			err = checkFinite("map", l, h.Dim)
+		}
+		if err != nil {
+			return nil, &FormatError{Reason: "the map of inputs", Err: err}
+		}
+		e = e.WithMap(l)
 	}
 	return e.WithLink(h.Link), nil
 }

@@ -59,6 +59,15 @@ func (a *Algorithm) Estimator(v Values, p Problem) (learners.Estimator, error) {
 	if e, err = r.withLoss(e, p); err != nil {
 		return nil, err
 	}
+	if r.text(metricName) == fullMetric {
+		switch {
+		case p.Metric == nil:
+			return nil, a.refused(metricName, fullMetric, "a call of Learn before, or "+diagonal)
+		case r.learns() || strings.Contains(r.text(lengthScaleName), ","):
+			return nil, a.refused(metricName, fullMetric, diagonal+" with a length scale for each input")
+		}
+		e = mapped{e, p.Metric.L}
+	}
 	return e, e.Validate()
 }
 

@@ -67,6 +67,7 @@ var common = []Parameter{
 	{Name: "kernel", Kind: Choice, Choices: kernels, Default: "gaussian", Doc: "the kernel"},
 	{Name: lengthScaleName, Kind: Lengths, Default: Median, Auto: "learned", Doc: "the length scale, or one for each encoded input as in 0.5,1,2 (auto learns λ and one for each)"},
 	{Name: relevanceName, Kind: Choice, Choices: []string{equalRelevance, learnedRelevance}, Default: equalRelevance, Doc: "relevance of inputs"},
+	{Name: metricName, Kind: Choice, Choices: []string{diagonal, fullMetric}, Default: diagonal, Doc: "the metric of inputs (full learns their relevant directions)"},
 	{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
 	{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
 	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n or learned", Doc: "the ridge λ, per sample"},
@@ -168,9 +169,11 @@ var falkonAlgorithm = Algorithm{
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). Centres are uniform, or by randomly pivoted Cholesky where that leaves
 clearly less of the kernel, which is where groups of rows are rare. With --sampler bless
-they have large leverage scores (§5.3). With --loss huber or quantile it takes Newton steps of up to --iterations iterations each.`,
+they have large leverage scores (§5.3). With --metric full inputs are multiplied by a matrix that
+is learned from the gradients of functions, unless validation rows prefer them as they are
+(Radhakrishnan, Beaglehole, Pandit and Belkin, 2024). With --loss huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: with(
-		kernelNames+"lambda centers sampler sampler-lambda solver iterations tolerance factorization epsilon precision distances loss delta quantile",
+		kernelNames+"metric lambda centers sampler sampler-lambda solver iterations tolerance factorization epsilon precision distances loss delta quantile",
 		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n or learned", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "100", Doc: "the largest number of iterations t"},
@@ -193,7 +196,7 @@ var logFalkon = Algorithm{
 Newton's method with a falling λ, and FALKON's preconditioned iteration computes each
 step (Marteau-Ferey, Bach and Rudi, 2019).`,
 	Parameters: with(
-		kernelNames+"lambda centers sampler sampler-lambda multiclass iterations steps decay tolerance factorization epsilon precision distances",
+		kernelNames+"metric lambda centers sampler sampler-lambda multiclass iterations steps decay tolerance factorization epsilon precision distances",
 		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "multiclass", Kind: Choice, Default: string(falkon.SoftmaxLoss), Choices: []string{string(falkon.SoftmaxLoss), oneVsRest}, Doc: "how more than two classes are learned (softmax for all together)"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "as many as λ needs to fall, and 10", Doc: "the largest number of Newton steps"},
@@ -240,9 +243,9 @@ var ridgeRegression = Algorithm{
 	Name:    "krr",
 	Summary: "kernel ridge regression, exact",
 	About: `Kernel ridge regression solves (K + λnI)c = y exactly. It takes n² numbers of memory and
-n³/3 operations, so it suits up to about ten thousand rows.`,
+n³/3 operations, so it suits up to about ten thousand rows. --metric full is as in falkon.`,
 	Parameters: with(
-		kernelNames+"lambda max-rows",
+		kernelNames+"metric lambda max-rows",
 		Parameter{Name: "max-rows", Kind: Count, Positive: true, Default: strconv.Itoa(krr.DefaultMaxRows), Doc: "the largest number of rows n, which take 8n² bytes"},
 	),
 	build: func(r reader, k kernel.Kernel, p Problem) (learners.Estimator, error) {
@@ -258,7 +261,7 @@ direct solver takes O(nM² + M³) time (Carratino, 2020, §4.1). The other solve
 gradient descent, SGD and conjugate gradients. Gradient descent with λ = 0 is NYTRO, in
 which early stopping takes the place of λ.`,
 	Parameters: with(
-		kernelNames+"lambda centers sampler sampler-lambda solver step-size batch-size iterations tolerance precision distances",
+		kernelNames+"metric lambda centers sampler sampler-lambda solver step-size batch-size iterations tolerance precision distances",
 		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or 0 for gradient and sgd", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "10√n", Doc: "the number of centres M"},
 		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "the solver"},

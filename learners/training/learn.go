@@ -62,7 +62,7 @@ var learnable = familyNames(func(f kernel.Family) bool { return f.Points && f.Sp
 type LearnError struct{ Reason, Remedy string }
 
 func (e *LearnError) Error() string {
-	return fmt.Sprintf("length scales cannot be learned: %s; %s", e.Reason, e.Remedy)
+	return fmt.Sprintf("length scales or a metric cannot be learned: %s; %s", e.Reason, e.Remedy)
 }
 
 // Learn fits a length scale for each input and λ to rows of src, by gradients of the evidence
@@ -174,6 +174,11 @@ func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, weight
 		return err
 	}
 	r := reader{a, v}
+	if r.text(metricName) == fullMetric {
+		if p.Metric, err = LearnMetric(ctx, r.text("kernel"), src, weights, *p, seed, workers); err != nil {
+			return err
+		}
+	}
 	if !r.learns() {
 		return nil
 	}
@@ -192,19 +197,29 @@ func (s scalar) len() int { return s.x.Len() }
 // part returns the first n rows.
 func (s scalar) part(n int) scalar { return scalar{s.x.Slice(0, n).(*kernel.Points[float64]), s.y[:n]} }
 
-// sample returns n different copies of rows in random order. The first ones are a sample too.
-func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Copies, n int) (scalar, error) {
+// draw returns the numbers of n different copies of rows in random order, of which the first ones
+// are a sample too, these rows once each, and where each number is among them.
+func (l *learning) draw(ctx context.Context, src data.Source, copies *data.Copies, n int) (idx []int, m *data.Memory, at []int, err error) {
 	order := stream.NewPermutation(stream.Derive(l.seed, "training/learn", 0), uint64(copies.Len()))
-	idx := make([]int, n)
+	idx, at = make([]int, n), make([]int, n)
 	for i := range idx {
 		idx[i] = copies.Row(int(order.At(uint64(i))))
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(idx)))
 	sub, err := data.Subset(src, sorted)
 	if err != nil {
-		return scalar{}, err
+		return nil, nil, nil, err
 	}
-	m, err := data.Load(ctx, sub)
+	for i, row := range idx {
+		at[i], _ = slices.BinarySearch(sorted, row)
+	}
+	m, err = data.Load(ctx, sub)
+	return idx, m, at, err
+}
+
+// sample returns different copies of rows with one target, see draw.
+func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Copies, n int) (scalar, error) {
+	_, m, at, err := l.draw(ctx, src, copies, n)
 	if err != nil {
 		return scalar{}, err
 	}
@@ -215,9 +230,8 @@ func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Cop
 			weights[j] = rng.NormFloat64()
 		}
 	}
-	at, y := make([]int, n), make([]float64, n)
-	for i, row := range idx {
-		at[i], _ = slices.BinarySearch(sorted, row)
+	y := make([]float64, n)
+	for i := range y {
 		for j, w := range weights {
 			y[i] += w * m.Targets()[at[i]*c+j]
 		}

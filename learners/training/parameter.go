@@ -70,8 +70,9 @@ type Problem struct {
 	// Spread is the median distance of encoded training targets from their median, times
 	// 1.4826. For normal targets that is their standard deviation. It is 0 for classes.
 	Spread float64
-	// Learned is nil unless Learn was called.
+	// Learned and Metric are nil unless Learn was called for them.
 	Learned *Learned
+	Metric  *Metric
 }
 
 // NewProblem describes training data.

@@ -100,7 +100,7 @@ func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error)
 		return nil, err
 	}
 	t.problem, t.out.Problem, t.out.Values = p, p, r.Values
-	if p.Learned != nil {
+	if p.Learned != nil || p.Metric != nil {
 		err = t.compare(ctx)
 	} else if d.Validation != nil {
 		_, err = t.try(ctx, r.Values)
@@ -227,8 +227,8 @@ func (t *trainer) error(ctx context.Context, m learners.Model) (float64, error) 
 	return math.Inf(1), nil
 }
 
-// compare tries the median distance, and learned length scales with several λ. A fit of learned
-// length scales that fails is left out.
+// compare tries the median distance, and learned length scales or a learned metric with several λ.
+// A fit of these that fails is left out.
 func (t *trainer) compare(ctx context.Context) error {
 	if t.data.Validation == nil {
 		if err := t.hold(ctx); err != nil {
@@ -239,6 +239,9 @@ func (t *trainer) compare(ctx context.Context) error {
 	median[relevanceName] = equalRelevance
 	if median[lengthScaleName] == Auto {
 		delete(median, lengthScaleName)
+	}
+	if t.problem.Metric != nil {
+		median[metricName] = diagonal
 	}
 	best, err := t.try(ctx, median)
 	if err != nil {
@@ -261,7 +264,7 @@ func (t *trainer) compare(ctx context.Context) error {
 	}
 	// Learned length scales are better as they are, with their λ, than at the median distance.
 	values := maps.Clone(t.run.Values)
-	if _, given := values[lengthScaleName]; !given {
+	if _, given := values[lengthScaleName]; !given && t.problem.Learned != nil {
 		values[lengthScaleName] = Auto
 	}
 	if _, err := learned(values); err != nil {
@@ -281,6 +284,14 @@ func (t *trainer) compare(ctx context.Context) error {
 		}
 	}
 	t.keep(best)
+	if t.problem.Metric != nil {
+		verdict := "the diagonal one is used"
+		if with < without {
+			verdict = "it is used"
+		}
+		t.notes = append(t.notes, fmt.Sprintf("the full metric, learned from %d rows, has a validation %s of %.4g, and the diagonal one %.4g, so %s", t.problem.Metric.Rows, t.out.Measure, with, without, verdict))
+		return nil
+	}
 	t.out.Problem.Learned = nil
 	verdict := "the median distance is used"
 	if with < without {
@@ -301,7 +312,7 @@ const leastGain = 0.99
 func (t *trainer) ridge(v Values) (float64, bool) {
 	r := reader{t.Algorithm, v}
 	_, given := t.run.Values["lambda"]
-	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name {
+	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name && t.problem.Metric == nil {
 		return 0, false
 	}
 	k, err := r.kernel(t.problem)

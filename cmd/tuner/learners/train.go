@@ -106,7 +106,7 @@ const parametersPage = "tuner help hyper-parameters"
 // groupOf is the group of a hyper-parameter.
 func groupOf(name string) cli.Group {
 	switch name {
-	case "kernel", "length-scale", "relevance", "degree", "offset":
+	case "kernel", "length-scale", "relevance", "metric", "degree", "offset":
 		return cli.Group{Title: "Kernel", See: parametersPage}
 	case "loss", "delta", "quantile":
 		return cli.Group{Title: "Loss", See: parametersPage}

@@ -1,0 +1,230 @@
+package training
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/stream"
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/dataset"
+)
+
+// The gradient outer product is that of central differences of predictions, for each radial kernel
+// and several outputs.
+func TestGradientProductAgainstDifferences(t *testing.T) {
+	const d, m, n, c, scale, h = 3, 7, 5, 2, 1.7, 1e-5
+	rng := stream.New(11)
+	draw := func(n int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = rng.NormFloat64()
+		}
+		return out
+	}
+	centers, coef, x := draw(m*d), draw(m*c), draw(n*d)
+	for _, name := range radial {
+		k, err := newKernel(name, []float64{scale}, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := learners.NewExpansion(k, kernel.NewPoints(m, d, centers), coef, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, d*d)
+		for i := range n {
+			var gradient [d][]float64 // of all outputs
+			for j := range d {
+				var moved []float64
+				for _, step := range []float64{h, -h} {
+					row := slices.Clone(x[i*d:][:d])
+					row[j] += step
+					moved = append(moved, row...)
+				}
+				f := make([]float64, 2*c)
+				if err := e.Predict(t.Context(), f, kernel.FromRows(kernel.NewPoints(2, d, moved))); err != nil {
+					t.Fatal(err)
+				}
+				for u := range c {
+					gradient[j] = append(gradient[j], (f[u]-f[c+u])/(2*h))
+				}
+			}
+			for a := range d {
+				for b := range d {
+					for u := range c {
+						want[a*d+b] += gradient[a][u] * gradient[b][u] / n
+					}
+				}
+			}
+		}
+		for i, v := range GradientProduct(e, kernel.NewPoints(n, d, x), scale) {
+			if math.Abs(v-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+				t.Errorf("%s: element %d is %g, by differences %g", name, i, v, want[i])
+			}
+		}
+	}
+	// A row that is a centre has no slope of its own there.
+	k, _ := newKernel("matern12", []float64{scale}, 0, 0)
+	e, err := learners.NewExpansion(k, kernel.NewPoints(1, d, centers[:d]), []float64{1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := GradientProduct(e, kernel.NewPoints(1, d, centers[:d]), scale); slices.Max(g) != 0 {
+		t.Errorf("at a centre: %v", g)
+	}
+}
+
+// rotated is a table of rows with d inputs, of which the target takes two directions, or none.
+func rotated(t *testing.T, n, d int, signal float64) *Data {
+	t.Helper()
+	rng := stream.New(23)
+	w := make([]float64, 2*d)
+	for i := range w {
+		w[i] = rng.NormFloat64() / math.Sqrt(float64(d))
+	}
+	var b strings.Builder
+	for j := range d {
+		fmt.Fprintf(&b, "x%d,", j)
+	}
+	b.WriteString("y\n")
+	for range n {
+		var u, v float64
+		for j := range d {
+			x := rng.NormFloat64()
+			u, v = u+w[j]*x, v+w[d+j]*x
+			b.WriteString(num(x) + ",")
+		}
+		b.WriteString(num(signal*(math.Sin(2*u)+v*u)+0.1*rng.NormFloat64()) + "\n")
+	}
+	out, err := Prepare(t.Context(), open(t, b.String(), dataset.Options{}), Split{Validation: 0.2, Test: 0.3, Seed: 1}, data.EncodingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Where the target takes a few directions that are no inputs, the full metric has less than 0.7 of
+// the error on test rows. Where it takes none, the model is that of the diagonal metric or no
+// worse on validation rows.
+func TestFullMetric(t *testing.T) {
+	for _, name := range []string{"krr", "falkon"} {
+		a, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, signal := range []float64{1, 0} {
+			d := rotated(t, 400, 6, signal)
+			fit := func(metric string) (*Trained, float64) {
+				f, err := a.Train(t.Context(), d, Run{Values: Values{"metric": metric}, Options: learners.Options{Seed: 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				scores, err := Evaluate(t.Context(), f.Model, d.Encoding, d.Test, learners.Scoring{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f, scores[0].Value
+			}
+			full, with := fit(fullMetric)
+			plain, without := fit(diagonal)
+			if full.Error > plain.Error {
+				t.Errorf("%s, signal %g: a validation error of %g, without %g", name, signal, full.Error, plain.Error)
+			}
+			if signal > 0 && (with > 0.7*without || full.Values[metricName] != fullMetric) {
+				t.Errorf("%s: an error of %g with a %s metric, of %g with the diagonal one", name, with, full.Values[metricName], without)
+			}
+			if !strings.Contains(strings.Join(full.Notes, " "), "the full metric, learned from ") {
+				t.Errorf("%s: notes %v", name, full.Notes)
+			}
+		}
+	}
+}
+
+// A model with a map predicts what one of mapped rows does, from memory, from a stream, and after a
+// file.
+func TestMapsAreInModels(t *testing.T) {
+	src := relevant(t, 120, 5, 0.1, stream.New(5), nil)
+	l := make([]float64, 25)
+	for i := range l {
+		l[i] = math.Sin(float64(i + 1))
+	}
+	p := problemOf(t, src)
+	p.Metric = &Metric{L: l}
+	a := ridgeRegression
+	fit := func(v Values, src data.Source) *learners.Expansion {
+		e, err := a.Estimator(v, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := e.Fit(t.Context(), src, learners.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.(*learners.Expansion)
+	}
+	inputs := src.Rows().(*kernel.Points[float64])
+	product := make([]float64, inputs.Len()*5)
+	for i := range inputs.Len() {
+		for j := range 5 {
+			for k, x := range inputs.Row(i) {
+				product[i*5+j] += x * l[k*5+j]
+			}
+		}
+	}
+	mappedRows := kernel.FromRows(kernel.NewPoints(inputs.Len(), 5, product))
+	memory, err := data.NewMemory(mappedRows.Rows(), src.Targets(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := func(m learners.Model, x kernel.Source) []float64 {
+		out := make([]float64, x.Len())
+		if err := m.Predict(t.Context(), out, x); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := outputs(fit(Values{}, memory), mappedRows)
+	model := fit(Values{"metric": "full"}, src)
+	var b bytes.Buffer
+	if err := (&learners.File{Model: model}).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	again, err := learners.Read(&b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]float64{
+		"memory": outputs(model, src), "stream": outputs(model, streamed{src}), "file": outputs(again.Model, src),
+		"a fit to a stream": outputs(fit(Values{"metric": "full"}, streamed{src}), src),
+	} {
+		for i, v := range got {
+			if math.Abs(v-want[i]) > 1e-9 {
+				t.Errorf("%s: output %d is %g, want %g", name, i, v, want[i])
+				break
+			}
+		}
+	}
+}
+
+// streamed is a source that is not known to be in memory.
+type streamed struct{ data.Source }
+
+func TestFullMetricIsRefused(t *testing.T) {
+	d := rotated(t, 60, 3, 1)
+	for _, v := range []Values{{"kernel": "laplace"}, {"length-scale": "1,2,3"}, {"length-scale": Auto}, {"relevance": "learned"}} {
+		v["metric"] = "full"
+		a := ridgeRegression
+		_, err := a.Train(t.Context(), d, Run{Values: v, Options: learners.Options{Seed: 1}})
+		learn, value := (*LearnError)(nil), (*ValueError)(nil)
+		if !errors.As(err, &learn) && !errors.As(err, &value) {
+			t.Errorf("%v: %v", v, err)
+		}
+	}
+}
