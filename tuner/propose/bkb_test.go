@@ -457,6 +457,28 @@ func TestBKBOptions(t *testing.T) {
 	}
 }
 
+// Bounds are wider by default in large tables only.
+func TestDefaultWidth(t *testing.T) {
+	for _, c := range []struct {
+		space string
+		want  float64
+	}{
+		{`{"a": {"type": "int", "low": 1, "high": 2048}}`, 0.05},
+		{`{"a": {"type": "int", "low": 1, "high": 683}, "b": {"type": "categorical", "values": ["p", "q", "r"]}}`, 0.4},
+		{`{"a": {"type": "int", "low": 1, "high": 100000}}`, 0.4},
+		{`{"a": {"type": "int", "low": 1, "high": 100001}}`, 0.05},
+		{`{"a": {"type": "float", "low": 0, "high": 1}, "b": {"type": "int", "low": 1, "high": 5000}}`, 0.05},
+	} {
+		spec := labtest.SpecOf(labtest.Parse(t, c.space), 1)
+		if o, err := parseBKBOptions("", spec); err != nil || o.Choice.Width != c.want {
+			t.Errorf("%s: width %v (%v), want %v", c.space, o.Choice.Width, err, c.want)
+		}
+		if o, err := parseBKBOptions(`{"width": 0.1}`, spec); err != nil || o.Choice.Width != 0.1 {
+			t.Errorf("%s: width 0.1 became %v (%v)", c.space, o.Choice.Width, err)
+		}
+	}
+}
+
 // Options for one objective are refused for two objectives. The error names the option.
 func TestOneObjective(t *testing.T) {
 	spec := labtest.SpecOf(labtest.Parse(t, labtest.Spaces["continuous"]), 1)

@@ -27,6 +27,15 @@ func defaultStart(spec study.Spec) int64 {
 	return 4
 }
 
+// defaultWidth is c of the bounds. With narrow bounds the search of a large table stays among the first
+// good categories.
+func defaultWidth(sp *space.Space) float64 {
+	if n := sp.Cardinality(); n > acquire.MostListed && n <= finest {
+		return 0.4
+	}
+	return 0.05
+}
+
 // branches reports whether some parameters of a space depend on others.
 func branches(sp *space.Space) bool {
 	return slices.ContainsFunc(sp.Parameters(), func(p space.Parameter) bool { return len(p.When) > 0 })
@@ -63,7 +72,7 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	m.Cap = int(o.Whole("cap", 256, 16, 2048))
 	m.Sampler = o.Choice("sampler", model.AutoSampler, model.RLSSampler, model.BLESSSampler)
 	c.Theory = o.Choice("beta", "practical", "theory") == "theory"
-	c.Width = o.Number("width", 0.05)
+	c.Width = o.Number("width", defaultWidth(spec.Space))
 	c.ExploitEvery = int(o.Whole("exploit_every", 4, 0, 1000))
 	c.OnDuplicate = acquire.Duplicates(o.Choice("on_duplicate", string(acquire.Resample), string(acquire.Replicate), string(acquire.Reuse)))
 	noise := o.Choice("noise", "learn", "none")

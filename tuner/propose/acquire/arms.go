@@ -133,8 +133,8 @@ func (s armShare) Propose() ([]float64, error) {
 	return append([]float64(nil), s.arms.points.Row(best)...), nil
 }
 
-// enumeratedUpTo is the largest number of configurations of a space that are all scored.
-const enumeratedUpTo = 2048
+// MostListed is the largest number of configurations of a space that are all scored.
+const MostListed = 2048
 
 // finite is all configurations of a finite space.
 type finite struct {
@@ -153,11 +153,11 @@ func (f *finite) listed() *kernel.Points[float64] {
 }
 
 func enumerated(sp *space.Space) *kernel.Points[float64] {
-	if sp.Cardinality() > enumeratedUpTo {
+	if sp.Cardinality() > MostListed {
 		return nil
 	}
 	all, err := cells.Of(sp, cells.MaxPoints, nil)
-	if err != nil || all.Total() > enumeratedUpTo {
+	if err != nil || all.Total() > MostListed {
 		return nil
 	}
 	var rows []float64
