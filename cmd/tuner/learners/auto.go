@@ -42,25 +42,25 @@ const defaultAutoTrials = 60
 func newAuto(g *cli.Globals) *cobra.Command {
 	var a autoRun
 	cmd := &cobra.Command{
-		Use:   "auto ALGORITHM --data FILE",
+		Use:   "auto [ALGORITHM] --data FILE",
 		Short: "Tune a kernel learner on a file of data",
 		Long: `Auto tunes the hyper-parameters of a bundled learner on a file of data, and writes the
-best model to a file. ALGORITHM is one of those of tuner train.
+best model to a file. ALGORITHM is one of those of tuner train. Without it falkon, log-falkon,
+krr and sgdrf race on the validation rows, at default settings and with learned length
+scales, and the winner is tuned.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
 row, others use five folds, and a regression averages the best trial of each kernel.
 After Ctrl-C the same command continues the study, which several machines share.`,
 		Example: `  tuner auto --demo
+  tuner auto --data housing.csv --target price
   tuner auto falkon --data housing.csv --target price --trials 40`,
 		Args: cli.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.demo {
 				return a.runDemo(g, cmd, args)
 			}
-			if len(args) == 0 {
-				return cli.Usagef("there is no algorithm; write tuner auto falkon --data FILE, or try tuner auto --demo")
-			}
-			return a.run(cmd.Context(), g, cmd, args[0])
+			return a.run(cmd.Context(), g, cmd, strings.Join(args, ""))
 		},
 	}
 	a.flags(g, cmd)
@@ -132,8 +132,17 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {
 	cli.OutliveReaders(cmd)
+	provisional, named := "falkon", *a // until a race is over
+	switch {
+	case algorithm == "" && len(a.data.paths) == 0:
+		return cli.Usagef("there are no data; write tuner auto --data FILE, or try tuner auto --demo")
+	case algorithm == "" && a.from != "":
+		return cli.Usagef("--from %s: name the algorithm of this study, as in tuner auto falkon", a.from)
+	case learners.NeedsProbabilities(a.measure):
+		provisional = "log-falkon"
+	}
 	var err error
-	if a.algorithm, err = training.Find(algorithm); err != nil {
+	if a.algorithm, err = training.Find(cmp.Or(algorithm, provisional)); err != nil {
 		return cli.Exit(cli.ExitInvalid, err)
 	}
 	o, err := a.complete(cmd)
@@ -145,6 +154,15 @@ func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, a
 		return err
 	}
 	defer table.Close()
+	if algorithm == "" {
+		if a.algorithm, err = a.race(ctx, g, cmd, data, o); err != nil {
+			return err
+		}
+		a.study, a.out = named.study, named.out
+		if o, err = a.complete(cmd); err != nil {
+			return err
+		}
+	}
 	tn, err := a.tuning(ctx, data, o)
 	if err != nil {
 		return err
@@ -152,6 +170,24 @@ func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, a
 	return g.With(cmd, cli.MayCreate, func(ctx context.Context, svc tuner.Service) error {
 		return a.tune(ctx, g, cmd, svc, tn)
 	})
+}
+
+// race returns the learner to tune.
+func (a *autoRun) race(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d *training.Data, o autotune.Options) (training.Algorithm, error) {
+	ranked, measure, err := training.Race(ctx, d, training.Run{
+		Values: o.Fixed, Measure: o.Measure, Classes: o.ClassWeights, Options: learners.Options{Seed: o.Seed, Workers: a.threads * a.workers},
+	})
+	if weights := (*training.ClassError)(nil); errors.As(err, &weights) {
+		return training.Algorithm{}, cli.Usagef("--class-weight: %w", err)
+	} else if err != nil {
+		return training.Algorithm{}, dataError(err)
+	}
+	var errs []string
+	for _, c := range ranked {
+		errs = append(errs, fmt.Sprintf("%s %.4g", c.Name, c.Error))
+	}
+	g.Note(cmd, "Race on %d validation rows, by %s: %s. Tuning %s.", d.Validation.Len(), measure, strings.Join(errs, ", "), ranked[0].Name)
+	return training.Find(ranked[0].Name)
 }
 
 // complete checks the flags and derives defaults from other flags.

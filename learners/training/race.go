@@ -1,0 +1,126 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/bkbtuner/bkb/learners"
+	"github.com/bkbtuner/bkb/learners/data"
+)
+
+// raceRows is the number of training rows of a race, and raceExact the largest number of rows of
+// data for which exact ridge regression takes part.
+const raceRows, raceExact = 2000, 10_000
+
+// raceKernel is the kernel with learned length scales.
+const raceKernel = "matern52"
+
+// Contender is a learner in a race with its least error on validation rows.
+type Contender struct {
+	Name  string
+	Error float64
+}
+
+// Race fits the learners that are best on some data, with default settings and with learned length
+// scales, to up to 2000 training rows. It returns the errors on validation rows by the measure of r,
+// and its name. Classes have the logarithmic loss, of calibrated probabilities where a learner has
+// none. The first is the winner. It has less than 0.99 times the error of those that are simpler.
+func Race(ctx context.Context, d *Data, r Run) (ranked []Contender, measure string, err error) {
+	rows, n := *d, d.Train.Len()
+	if n > raceRows {
+		some := make([]int, raceRows)
+		for i := range some {
+			some[i] = i * n / raceRows
+		}
+		if rows.Train, err = data.Subset(d.Train, some); err != nil {
+			return nil, "", err
+		}
+		rows.Weights = data.Pick(d.Weights, some)
+	}
+	p, err := NewProblem(ctx, &rows, r.Options.Seed)
+	if err != nil {
+		return nil, "", err
+	}
+	weights, err := ClassWeights(ctx, r.Classes, d.Encoding, rows.Train, rows.Weights)
+	if err != nil {
+		return nil, "", &ClassError{err}
+	}
+	learned, err := Learn(ctx, raceKernel, rows.Train, weights, p, r.Options.Seed, r.Options.Workers)
+	if refused := (*LearnError)(nil); err != nil && !errors.As(err, &refused) {
+		return nil, "", err
+	}
+	p.Learned, measure = learned, r.Measure
+	classes := p.Task == data.Classification
+	if classes && measure == "" {
+		measure = "log-loss"
+	}
+	enter := []Algorithm{falkonAlgorithm, ridgeRegression, sgdRF}
+	if n > raceExact {
+		enter = []Algorithm{falkonAlgorithm, sgdRF}
+	}
+	if classes {
+		enter = slices.Insert(enter, 0, logFalkon)
+	}
+	var failed error
+	for _, a := range enter {
+		least := math.Inf(1)
+		for _, v := range []Values{{}, {"kernel": raceKernel, lengthScaleName: Auto}} {
+			if a.Check(r.Values) != nil || v[lengthScaleName] == Auto && learned == nil || r.Measure != "" && a.CheckMeasure(r.Measure) != nil {
+				continue
+			}
+			for name, given := range r.Values {
+				v[name] = given
+			}
+			var e float64
+			if measure, e, err = a.raced(ctx, v, &rows, weights, p, measure, r.Options); ctx.Err() != nil {
+				return nil, "", ctx.Err()
+			} else if err != nil {
+				failed = err
+				continue
+			}
+			least = min(least, e)
+		}
+		if least < math.Inf(1) {
+			ranked = append(ranked, Contender{a.Name, least})
+		}
+	}
+	if len(ranked) == 0 {
+		return nil, "", failed
+	}
+	winner := 0
+	for i, c := range ranked {
+		if c.Error < leastGain*ranked[winner].Error {
+			winner = i
+		}
+	}
+	best := ranked[winner]
+	return slices.Insert(slices.Delete(ranked, winner, winner+1), 0, best), measure, nil
+}
+
+// raced returns the error of one fit on the validation rows, and the name of the measure.
+func (a *Algorithm) raced(ctx context.Context, v Values, d *Data, weights []float64, p Problem, measure string, o learners.Options) (string, float64, error) {
+	e, err := a.Estimator(v, p)
+	if err != nil {
+		return measure, 0, err
+	}
+	m, err := e.Fit(ctx, d.Train, learners.Options{Seed: o.Seed, Workers: o.Workers, Weights: weights})
+	if err != nil {
+		return measure, 0, err
+	}
+	if learners.NeedsProbabilities(measure) && learners.LinkOf(m) == learners.Expected {
+		if m, err = learners.Calibrate(ctx, m, m, d.Validation, d.ValidationWeights); err != nil {
+			return measure, 0, err
+		}
+	}
+	s := a.Scoring(v, p)
+	s.Weights, s.Link = d.ValidationWeights, learners.LinkOf(m)
+	name, f, err := MeasureNamed(measure, d.Encoding, s)
+	if err != nil {
+		return measure, 0, err
+	}
+	t := trainer{judge: part{d.Validation, d.ValidationWeights}, measure: f}
+	x, err := t.error(ctx, m)
+	return name, x, err
+}
