@@ -160,15 +160,17 @@ const (
 )
 
 // PaceCollector makes the garbage collector of a server wait for garbage of 40 % of the live
-// heap and at least 16 MiB, unless $GOGC is set. Most of the memory of a server is trials, which
-// never become garbage. Waiting for as much garbage again would double its size, and a server
-// with few trials would collect after every few calls.
+// heap, and at least for 16 MiB or an eighth of the limit on memory, unless $GOGC is set. Most of
+// the memory of a server is trials, which never become garbage. Waiting for as much garbage again
+// would double its size, and a server with few trials would collect after every few calls.
 func PaceCollector() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	debug.SetGCPercent(max(garbagePercent, int(100*leastGarbage/max(live[0].Value.Uint64(), leastHeap))))
+	least := min(leastGarbage, debug.SetMemoryLimit(-1)/8)
+	heap := max(int64(live[0].Value.Uint64()), leastHeap)
+	debug.SetGCPercent(max(garbagePercent, int(100*least/heap)))
 	runtime.AddCleanup(new([16]byte), func(int) { PaceCollector() }, 0) // at the next collection
 }

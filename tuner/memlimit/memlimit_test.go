@@ -67,8 +67,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestPaceCollector checks that a small heap gathers 16 MiB of garbage before a collection, and
-// a large one 40 %.
+// TestPaceCollector checks that a small heap gathers 16 MiB of garbage before a collection, or an
+// eighth of the limit, and a large one 40 %.
 func TestPaceCollector(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
@@ -82,6 +82,10 @@ func TestPaceCollector(t *testing.T) {
 	PaceCollector()
 	if p := percent(); p < 200 || p > 400 {
 		t.Errorf("a small heap may grow by %d %%", p)
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
+	if p := percent(); p < 100 || p > 200 {
+		t.Errorf("a small heap below a small limit may grow by %d %%", p)
 	}
 	held := make([]byte, 80<<20)
 	if p := percent(); p != garbagePercent {
