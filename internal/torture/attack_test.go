@@ -55,6 +55,14 @@ func overBoth(t *testing.T, above bool, f func(t *testing.T, secure bool)) {
 // long says that the tests run at full size.
 func long() bool { return os.Getenv("BKB_LONG") != "" }
 
+// while is how long an attack lasts, longer at full size.
+func while(everyday, full time.Duration) time.Duration {
+	if long() {
+		return full
+	}
+	return everyday
+}
+
 // attack starts a server to attack. It has the study s.
 func attack(t *testing.T, secure bool, flags ...string) *attacked {
 	t.Helper()
@@ -132,8 +140,7 @@ func showing(ctx context.Context, token wire.Token) context.Context {
 }
 
 // others calls as an admin during an attack, over an old connection and over new ones,
-// and fails if a call does. It logs the longest wait. It calls for a second after the
-// attack has begun, or for two if BKB_LONG is set.
+// and fails if a call does. It logs the longest wait.
 func (a *attacked) others(t *testing.T, during func()) {
 	t.Helper()
 	old := a.dial(t)
@@ -150,11 +157,7 @@ func (a *attacked) others(t *testing.T, during func()) {
 	during()
 	var worst time.Duration
 	n := 0
-	watch := time.Second
-	if long() {
-		watch = 2 * time.Second
-	}
-	for end := time.Now().Add(watch); time.Now().Before(end) && !t.Failed(); n += 2 {
+	for end := time.Now().Add(while(500*time.Millisecond, 2*time.Second)); time.Now().Before(end) && !t.Failed(); n += 2 {
 		worst = max(worst, call(old), call(a.dial(t)))
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -367,7 +370,8 @@ func connectionChurn(t *testing.T, secure bool) {
 	}
 	var worst time.Duration
 	n := 0
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && !t.Failed(); n++ {
+	lasts := while(time.Second, 3*time.Second)
+	for end := time.Now().Add(lasts); time.Now().Before(end) && !t.Failed(); n++ {
 		c, err := client.Dial(a.address, o)
 		if err != nil {
 			t.Fatal(err)
@@ -381,7 +385,7 @@ func connectionChurn(t *testing.T, secure bool) {
 			t.Error(err)
 		}
 	}
-	figures(t, "%d calls of an admin over new connections from the address of an attacker who opened %d in 3 s, the worst wait %.0f ms", n, opened.Load(), worst.Seconds()*1000)
+	figures(t, "%d calls of an admin over new connections from the address of an attacker who opened %d in %s, the worst wait %.0f ms", n, opened.Load(), lasts, worst.Seconds()*1000)
 }
 
 // TestPipelining has 200 connections of one token send requests over HTTP without waiting
@@ -436,7 +440,7 @@ func pipelining(t *testing.T, secure bool) {
 				}
 			}()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(while(300*time.Millisecond, time.Second))
 	})
 	figures(t, "%d answers over HTTP", answers.Load())
 	if answers.Load() == 0 {

@@ -33,7 +33,7 @@ const cyclesPerFile = 10
 // got no answer.
 func TestKill(t *testing.T) {
 	heavy(t)
-	n := often(t, "KILLS", 8)
+	n := often(t, "KILLS", 5)
 	seed := seed(t)
 	folder := evidence(t, seed)
 	k := &killing{folder: folder, random: rand.New(rand.NewPCG(seed, 1))}

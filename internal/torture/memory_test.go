@@ -52,7 +52,7 @@ func TestMemoryLimit(t *testing.T) {
 		}
 	})
 	a.bitten(t, "memory")
-	time.Sleep(2 * time.Second) // the workers keep trying
+	time.Sleep(while(time.Second, 2*time.Second)) // the workers keep trying
 	f.end(t)
 	figures(t, "4 workers reported %.0f MB to 1,000 watches before memory was short and %d times were refused for it: memory went from %.0f to at most %.0f MB of %d",
 		float64(f.bytes.Load())/(1<<20), f.refusals.Load(), before, peak(), limit>>20)
