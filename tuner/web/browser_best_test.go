@@ -51,6 +51,7 @@ func unworthy(t testing.TB, s tuner.Service, name string, objectives ...string) 
 // others. The front takes most of its chart all the same.
 func TestBrowserFar(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	spec := study.Spec{Space: studySpace(t), Seed: 1, Proposer: study.Component{Name: "random"}, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}, {Name: "score", Direction: study.Maximize}}}
@@ -96,6 +97,7 @@ func TestBrowserFar(t *testing.T) {
 // TestBrowserBest opens a study whose best trial is not the one with the least told value.
 func TestBrowserBest(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	unworthy(t, s, "one", "loss")

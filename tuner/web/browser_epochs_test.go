@@ -19,6 +19,7 @@ import (
 // TestBrowserEpochs opens a trial that began again. Its lines have the last epoch alone.
 func TestBrowserEpochs(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	defer s.Close()
 	spec := study.Spec{Space: studySpace(t), Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, MaxRetries: 1}

@@ -30,6 +30,7 @@ import (
 // line, on the page of a server and in a file.
 func TestBrowserExact(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{})
 	t.Cleanup(func() { s.Close() })
 	sp, _, err := space.Parse([]byte(`

@@ -19,6 +19,7 @@ import (
 // TestBrowserFile opens a study in one file with the network off.
 func TestBrowserFile(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := sharedLively(t)
 	b := openBrowser(t, start(t, s, server.Options{}, loopback))
 	b.origin = "file://"
@@ -53,7 +54,7 @@ func TestBrowserFile(t *testing.T) {
 			b.look(t, a.width, 900, a.scheme)
 			name := fmt.Sprintf("file-%s-%s", v.name, a)
 			b.open(t, v.path, v.ready)
-			b.until(t, fmt.Sprintf(`document.querySelector("main").textContent.includes(%q)`, v.text))
+			b.says(t, "main", v.text)
 			b.settle(t)
 			b.shoot(t, name)
 			b.clean(t, name)

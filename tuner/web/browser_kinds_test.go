@@ -124,20 +124,25 @@ func kinds() []kind {
 
 var everyKind fixture
 
-// allKinds is a service with a study of each kind, whose trials took the last hours.
+// sharedKinds is a service with a study of each kind, for tests that do not change it.
+func sharedKinds(t testing.TB) *engine.Engine {
+	t.Helper()
+	return everyKind.get(t, func() *engine.Engine { return allKinds(t) })
+}
+
+// allKinds makes a study of each kind. Their trials took the last hours.
 func allKinds(t testing.TB) *engine.Engine {
-	return everyKind.get(t, func() *engine.Engine {
-		const began = 3 * time.Hour
-		var passed atomic.Int64
-		now := func() time.Time { return time.Now().Add(time.Duration(passed.Load()) - began) }
-		s := engine.Open(memory.New(), engine.Options{LongLived: true, Now: now})
-		for _, k := range kinds() {
-			passed.Store(0)
-			k.make(t, s, &passed, began)
-		}
-		passed.Store(int64(began))
-		return s
-	})
+	t.Helper()
+	const began = 3 * time.Hour
+	var passed atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load()) - began) }
+	s := engine.Open(memory.New(), engine.Options{LongLived: true, Now: now})
+	for _, k := range kinds() {
+		passed.Store(0)
+		k.make(t, s, &passed, began)
+	}
+	passed.Store(int64(began))
+	return s
 }
 
 // make creates the study. Two of its trials run at a time.
@@ -214,7 +219,8 @@ func (k kind) report(t testing.TB, s *engine.Engine, trial study.Trial, o study.
 // pictures of them.
 func TestBrowserKinds(t *testing.T) {
 	chromium(t)
-	b := openBrowser(t, start(t, allKinds(t), server.Options{}, loopback))
+	t.Parallel()
+	b := openBrowser(t, start(t, sharedKinds(t), server.Options{}, loopback))
 	seen := 0
 	look := func(name, path, ready string) {
 		for _, a := range appearances(seen) {
@@ -269,7 +275,8 @@ func (b *browser) sound(t testing.TB, name string) {
 // TestBrowserQuestions answers each question of a visitor within two clicks from the list.
 func TestBrowserQuestions(t *testing.T) {
 	chromium(t)
-	s := allKinds(t)
+	t.Parallel()
+	s := sharedKinds(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")
@@ -301,7 +308,7 @@ func TestBrowserQuestions(t *testing.T) {
 			b.settle(t)
 		}
 		for _, text := range q.answers {
-			b.until(t, fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, q.place, text))
+			b.says(t, q.place, text)
 		}
 		if len(q.clicks) > 2 {
 			t.Errorf("%s needs %d clicks", q.question, len(q.clicks))
@@ -348,7 +355,9 @@ func measuredFront(t testing.TB, s *engine.Engine, name string) (n int) {
 // prints, and runs the commands that pages show as they stand.
 func TestBrowserCopies(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := allKinds(t)
+	t.Cleanup(func() { s.Close() })
 	sp, _, err := space.Parse([]byte("parameters:\n  n: {type: int, low: 0, high: 9007199254740993}\n  word: {type: categorical, values: [\"it's\", \"1e3\", \"true\"]}\n  on: {type: categorical, values: [true, false]}\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -429,7 +438,8 @@ func TestBrowserCopies(t *testing.T) {
 // hypervolume with counting cells of a grid.
 func TestBrowserFilter(t *testing.T) {
 	chromium(t)
-	s := allKinds(t)
+	t.Parallel()
+	s := sharedKinds(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")

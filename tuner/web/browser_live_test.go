@@ -25,6 +25,7 @@ import (
 // while, and the deletion of the study.
 func TestBrowserLive(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := lively(t)
 	r := start(t, s, server.Options{}, loopback)
 	// The browser sees the server through a proxy, which can fail.
@@ -105,6 +106,7 @@ func TestBrowserLive(t *testing.T) {
 // TestBrowserList follows the list of studies, which asks for no list again.
 func TestBrowserList(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := lively(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
@@ -151,6 +153,7 @@ func TestBrowserList(t *testing.T) {
 // TestBrowserWorkers follows a lease that expires, until another worker has the trial.
 func TestBrowserWorkers(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	c := spec(t)
@@ -194,6 +197,7 @@ func TestBrowserWorkers(t *testing.T) {
 // TestBrowserActs does with the page what the command line can do.
 func TestBrowserActs(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := lively(t)
 	path := tokenPath(t)
 	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
@@ -345,11 +349,12 @@ func TestBrowserActs(t *testing.T) {
 // TestBrowserTabs opens a study in eight tabs. A browser has six connections for them.
 func TestBrowserTabs(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	r := start(t, sharedLively(t), server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.open(t, "/studies/digits", ".history canvas")
 	for i := range 7 {
-		tab, closeTab := chromedp.NewContext(b)
+		tab, closeTab := chromedp.NewContext(b, chromedp.WithExistingBrowserContext(b.profile))
 		defer closeTab()
 		limited, cancel := context.WithTimeout(tab, time.Minute)
 		defer cancel()
@@ -362,6 +367,7 @@ func TestBrowserTabs(t *testing.T) {
 // TestBrowserKey opens the page of tuner ui without its key, as after a restart, and with it.
 func TestBrowserKey(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	r := start(t, sharedLively(t), server.Options{}, loopback, web.WithKey("right"))
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")

@@ -76,6 +76,7 @@ func TestCheckSpace(t *testing.T) {
 // TestBrowserNew writes a space with a fault, mends it, and creates the study.
 func TestBrowserNew(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := engine.Open(memory.New(), engine.Options{LongLived: true})
 	t.Cleanup(func() { s.Close() })
 	r := start(t, s, server.Options{}, loopback)

@@ -34,7 +34,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
+	whenDone(func() { os.RemoveAll(dir) })
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "tuner"), "../../cmd/tuner").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building cmd/tuner: %w: %s", err, out)
@@ -118,6 +118,7 @@ func must[T any](v T, err error) T {
 // page shows on a server with the same history. Both leave the same events.
 func TestBrowserSame(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	page, line := newActing(t), newActing(t)
 	byPage, byLine := start(t, page, server.Options{}, loopback), start(t, line, server.Options{}, loopback)
 	b := openBrowser(t, byPage)
@@ -253,6 +254,7 @@ func (l *losing) through(t testing.TB, r *running) *running {
 // answer was lost. Each has one effect.
 func TestBrowserLostAnswers(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := newActing(t)
 	r := start(t, s, server.Options{}, loopback)
 	var proxy losing

@@ -22,6 +22,7 @@ import (
 // another worker came.
 func TestBrowserTrials(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := lively(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
@@ -102,12 +103,13 @@ func TestBrowserTrials(t *testing.T) {
 // TestBrowserBackup downloads a backup, which is what the service writes.
 func TestBrowserBackup(t *testing.T) {
 	chromium(t)
+	t.Parallel()
 	s := withStudies(t)
 	r := start(t, s, server.Options{}, loopback)
 	b := openBrowser(t, r)
 	b.look(t, 1280, 900, "light")
 	dir := t.TempDir()
-	b.do(t, cdp.SetDownloadBehavior(cdp.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(dir))
+	b.do(t, cdp.SetDownloadBehavior(cdp.SetDownloadBehaviorBehaviorAllow).WithBrowserContextID(b.profile).WithDownloadPath(dir))
 	b.open(t, "/", "table.studies")
 	b.do(t, chromedp.Click(`//button[text()="Backup"]`, chromedp.BySearch), chromedp.WaitVisible("dialog", chromedp.ByQuery))
 	if text := b.text(t, "dialog .same code"); text != "tuner backup tuner-backup.db" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,16 @@ import (
 )
 
 // atEnd is done after the tests.
-var atEnd []func()
+var (
+	atEnd   []func()
+	atEndMu sync.Mutex
+)
+
+func whenDone(f func()) {
+	atEndMu.Lock()
+	defer atEndMu.Unlock()
+	atEnd = append(atEnd, f)
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
