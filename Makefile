@@ -27,7 +27,7 @@ nightly: ## what CI leaves out: bench, all of race, paths, fuzz, torture, plante
 	$(MAKE) --no-print-directory test-ci test-long pictures
 	$(MAKE) --no-print-directory test-cuda
 	$(MAKE) --no-print-directory katib
-	$(MAKE) --no-print-directory deploy
+	$(MAKE) --no-print-directory notebook deploy
 	$(MAKE) --no-print-directory release-check
 	$(MAKE) --no-print-directory vulns
 
@@ -167,6 +167,13 @@ python-neighbours: ## test the callbacks for training libraries and MLflow, with
 	  $(NBENV)/bin/pip install -q accelerate alembic catboost distributed fastai hydra-core jax keras lightgbm lightning mlflow-skinny optuna pytorch-ignite scikit-learn sqlalchemy tensorboard tensorboardX trackio transformers wandb xgboost-cpu pytest; }
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	cd python && KERAS_BACKEND=jax BKB_TUNER=$(CURDIR)/bin/tuner PYTHONPATH=$(CURDIR)/python/src $(NBENV)/bin/pytest tests/test_callbacks.py tests/test_docs.py tests/test_hydra.py tests/test_torch.py tests/test_wait.py -k 'callbacks or hydra or torch or wait or library or xgboost or lightgbm or keras or lightning or mlflow'
+
+NOTEENV ?= $(HOME)/.cache/bkb-python/notebook
+notebook: $(PYENV)/ready ## run the notebook of examples/python with nbclient, and uvx bkb-tuner (1 minute)
+	test -x $(NOTEENV)/bin/uvx || { python3 -m venv $(NOTEENV) && $(NOTEENV)/bin/pip install -q ipykernel nbclient pandas pytest scikit-learn uv; }
+	rm -rf python/dist/note && $(PYBUILD) --wheel --outdir python/dist/note python >/dev/null
+	$(NOTEENV)/bin/pip install -q --force-reinstall --no-deps python/dist/note/*.whl
+	cd python && BKB_DIST=dist/note $(NOTEENV)/bin/pytest tests/test_notebook.py tests/test_package.py -k 'notebook or uvx'
 
 OLDENV ?= $(HOME)/.cache/bkb-python/old
 python-old: ## test the Python package with the oldest Optuna and scikit-learn that it supports (3 minutes from nothing)

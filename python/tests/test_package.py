@@ -56,6 +56,20 @@ def interpreter(program: bytes) -> bool:
 
 
 @pytest.mark.skipif(not WHEELS, reason="BKB_DIST names no folder with wheels")
+def test_uvx(tmp_path: Path) -> None:
+    """`uvx bkb-tuner` runs the program, from the wheel of this machine."""
+    uvx = shutil.which("uvx", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if uvx is None:
+        pytest.skip("uv is not installed, make notebook installs it")
+    folder = f"--find-links={DIST.resolve()}"
+    cache = f"--cache-dir={tmp_path / 'cache'}"
+    command = [uvx, "--no-config", "--no-index", folder, cache, "bkb-tuner", "version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tuner ")
+
+
+@pytest.mark.skipif(not WHEELS, reason="BKB_DIST names no folder with wheels")
 @pytest.mark.parametrize("path", WHEELS, ids=lambda p: p.name.split("-")[-1][:30])
 def test_wheel(path: Path, tmp_path: Path) -> None:
     assert path.stat().st_size <= 16e6
