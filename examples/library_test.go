@@ -61,7 +61,7 @@ func TestLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			binary := filepath.Join(dir, p.name+".exe")
-			run(t, dir, "go", "build", "-o", binary, "./"+p.name)
+			run(t, dir, "go", "build", "-ldflags=-s -w", "-o", binary, "./"+p.name)
 			if got := run(t, dir, binary); !regexp.MustCompile(p.prints).MatchString(got) {
 				t.Errorf("it printed %q, want %s", got, p.prints)
 			}

@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 			if name == "alone" {
 				pgtest.Long(t)
 			}
-			storetest.Histories(t, 25)
+			storetest.Histories(t, 10)
 			storetest.Run(t, func(t *testing.T) storetest.Harness {
 				address := newStore(t)
 				current := mustOpen(t, address, Options{tuning: tuning})

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -187,7 +188,7 @@ func TestPrunersAgreeWithTheirTwins(t *testing.T) {
 				p := must(t, c)
 				slow := twinOf(p)
 				l := newLab(t, p.Update)
-				for range rapid.IntRange(1, 120).Draw(t, "steps") {
+				for range rapid.IntRange(1, racetest.Size(60, 120)).Draw(t, "steps") {
 					l.step()
 					history := slices.Collect(l.s.All(0))
 					for n := range history {
