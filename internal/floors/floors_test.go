@@ -255,3 +255,23 @@ func TestParseNeedsBothTables(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaces finds each place of the page, such as "`due` in `tuner/engine/actor/clock.go`".
+func TestPlaces(t *testing.T) {
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := regexp.MustCompile("`(\\w+)` in `([\\w/]+\\.go)`").FindAllSubmatch(page, -1)
+	if len(places) < 8 {
+		t.Errorf("the page has %d places, want 8 at least", len(places))
+	}
+	for _, p := range places {
+		text, err := os.ReadFile("../../" + string(p[2]))
+		if err != nil {
+			t.Error(err)
+		} else if name := string(p[1]); !regexp.MustCompile(`(?m)^((func|type|var) |func \(.*\) )` + name + `\b|^func \(\w+ ` + name + `\) `).Match(text) {
+			t.Errorf("%s has no %s", p[2], p[1])
+		}
+	}
+}
