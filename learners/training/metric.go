@@ -25,8 +25,8 @@ const (
 // Metric is a symmetric map L, d×d row-major. Kernels of rows xL have the metric LL of rows x.
 type Metric struct {
 	L []float64
-	// Gain is the share by which it lowers the error of held-out rows, as far as known.
-	Gain float64
+	// Gain is the share by which it lowers the error of held-out rows, with the ridge Lambda.
+	Gain, Lambda float64
 	// Rows is the number of rows that it was learned from.
 	Rows int
 }
@@ -82,7 +82,7 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 		lambda = min(100*best, 1e-2)
 		if worse++; e < 0.99*least {
 			least, worse = e, 0
-			out.L = scaled(at, p.MedianDistance/scale)
+			out.L, out.Lambda = scaled(at, p.MedianDistance/scale), best
 		}
 		if step == 0 {
 			first = least

@@ -614,6 +614,58 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 	}
 }
 
+// Where a full metric takes away much of the error of a sample, trials choose between it and
+// relevance, and its start has far less error than that with learned length scales. Few rows, folds,
+// targets that do not need it, and learners without it have no such choice.
+func TestFullMetricIsSearched(t *testing.T) {
+	ridge := func(n, d int) *training.Data {
+		var b strings.Builder
+		rng := stream.New(9)
+		b.WriteString("a,b,c,d,y\n")
+		for range n {
+			sum := 0.0
+			for j := range 4 {
+				x := rng.NormFloat64()
+				if j < d {
+					sum += x
+				}
+				fmt.Fprintf(&b, "%.6g,", x)
+			}
+			fmt.Fprintf(&b, "%.6g\n", math.Sin(1.2*sum)+0.1*rng.NormFloat64())
+		}
+		return prepared(t, b.String(), dataset.Options{})
+	}
+	large := ridge(1100, 4)
+	tn := tuning(t, "falkon", large, autotune.Options{Seed: 1, Fixed: training.Values{"centers": "150"}})
+	svc := newStudy(t, tn, 4, nil)
+	work(t.Context(), t, tn, svc, "w")
+	trials := trialsOf(t, svc)
+	if got := trials[3].Attributes["autotune.start"]; got != "full metric" {
+		t.Fatalf("the fourth start is %q", got)
+	}
+	v := autotune.Values(trials[3].Config)
+	if _, active := v["relevance"]; active || v["metric"] != "full" {
+		t.Errorf("the start is %v", v)
+	}
+	if full, learned := objective(t, tn, trials[3]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
+		t.Errorf("the error is %v with the full metric and %v with learned length scales", full, learned)
+	}
+	for name, c := range map[string]struct {
+		algorithm string
+		d         *training.Data
+		o         autotune.Options
+	}{
+		"few rows":        {"krr", ridge(300, 4), autotune.Options{Folds: 1}},
+		"folds":           {"krr", large, autotune.Options{Folds: 5}},
+		"no such learner": {"sgdrf", large, autotune.Options{}},
+		"given":           {"krr", large, autotune.Options{Fixed: training.Values{"metric": "diagonal"}}},
+	} {
+		if p, ok := tuning(t, c.algorithm, c.d, c.o).Space().Lookup("metric"); ok && p.Type == space.TypeCategorical {
+			t.Errorf("%s: metric is searched", name)
+		}
+	}
+}
+
 // A trial whose number of centres is not searched fits a few of them first. The pruner judges
 // that fit, whose centres are among those of the next one, and the result is that of all.
 func TestFewCentersFirst(t *testing.T) {

@@ -38,7 +38,7 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	}
 	_, scaled := fixed["length-scale"]
 	_, related := fixed["relevance"]
-	if scaled || related || t.problem.Dim < 2 || rows.Len() < leastLearnt || t.problem.Outputs == 0 {
+	if scaled || related || fixed["metric"] == "full" || t.problem.Dim < 2 || rows.Len() < leastLearnt || t.problem.Outputs == 0 {
 		return dims, nil
 	}
 	t.problem.Learned, err = training.Learn(ctx, cmp.Or(fixed["kernel"], learntKernel), rows, weights, t.problem, t.options.Seed, t.options.goroutines())
@@ -47,7 +47,31 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	if err := t.learnMetric(ctx, rows.Len()); err != nil {
+		return nil, err
+	}
+	if t.problem.Metric != nil {
+		dims = append(dims, theory.Dimension{Name: "metric", Scale: theory.Choice, Choices: []string{"diagonal", "full"}})
+	}
 	return append(dims, theory.Dimension{Name: "relevance", Scale: theory.Choice, Choices: []string{"equal", "learned"}}), nil
+}
+
+// learnMetric learns a full metric where that is worth a hyper-parameter. The rows that judge trials
+// have no part in it, so it needs enough others.
+func (t *Tuning) learnMetric(ctx context.Context, rows int) error {
+	_, given := t.options.Fixed["metric"]
+	has := slices.ContainsFunc(t.algorithm.Parameters, func(p training.Parameter) bool { return p.Name == "metric" })
+	if given || !has || t.options.Folds > 1 || rows < leastMetric {
+		return nil
+	}
+	m, err := training.LearnMetric(ctx, cmp.Or(t.options.Fixed["kernel"], learntKernel), t.data.Train, t.single.weights, t.problem, t.options.Seed, t.options.goroutines())
+	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
+		return nil
+	} else if err != nil || m.Gain < leastMetricGain {
+		return err
+	}
+	t.problem.Metric = m
+	return nil
 }
 
 // learntKernel is the kernel whose length scales are learned. Their proportions suit the
@@ -56,6 +80,10 @@ const (
 	learntKernel = "matern52"
 	leastLearnt  = 20
 )
+
+// leastMetric is the least number of training rows for a full metric, and leastMetricGain the share
+// of the error of held-out rows that it must take away before trials try it.
+const leastMetric, leastMetricGain = 500, 0.1
 
 // build makes the space and the starting configurations.
 func (t *Tuning) build(dims []theory.Dimension) error {
@@ -66,6 +94,9 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			continue
 		}
 		p, v := parameterOf(d, t.searched(d))
+		if d.Name == "relevance" && t.problem.Metric != nil {
+			p = p.Given("metric", space.String("diagonal"))
+		}
 		_, ranged := t.options.Ranges[d.Name]
 		if d.Name == "centers" {
 			t.most, t.whole = int64(min(d.Most, d.High)), !ranged && !t.samples()
@@ -124,6 +155,13 @@ func (t *Tuning) build(dims []theory.Dimension) error {
 			start["kernel"] = space.String(l.Kernel)
 		}
 		t.start(start, startLearned)
+	}
+	if m := t.problem.Metric; m != nil && t.options.Fixed["metric"] == "" {
+		start["metric"] = space.String("full")
+		delete(start, "relevance")
+		number("length-scale", t.problem.MedianDistance)
+		number("lambda", m.Lambda)
+		t.start(start, startMetric)
 	}
 	if t.alone {
 		for _, at := range spreadAt {

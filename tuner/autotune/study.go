@@ -26,6 +26,7 @@ const (
 	startNear    = "near theory"
 	startHalf    = "half the length scale"
 	startLearned = "learned length scales"
+	startMetric  = "full metric"
 	startSpread  = "each kernel"
 )
 
