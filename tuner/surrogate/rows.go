@@ -1,8 +1,11 @@
 package surrogate
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -33,6 +36,9 @@ func drawnBy(d Draw) string {
 	return strings.ToUpper(d.Sampler)
 }
 
+// shownScales is how many length scales are shown, the shortest first.
+const shownScales = 10
+
 // Rows returns the quantities of a diagnosis as text, each with its value and unit. The unit
 // of the noise and the gap is the objective.
 func (d Diagnosis) Rows(objective string) (rows [][3]string) {
@@ -55,6 +61,18 @@ func (d Diagnosis) Rows(objective string) (rows [][3]string) {
 	row(true, "effective dimension", "points", "%.3g", d.EffectiveDimension)
 	row(true, "information gain", "nats (log det V)", "%.3g", d.InformationGain)
 	row(true, "noise", objective+" (standard deviation)", "%.3g", d.Noise)
+	row(true, "mean of the prior", objective+" (far from all results)", "%.4g", d.PriorMean)
+	names := slices.Sorted(maps.Keys(d.LengthScales))
+	level := 0.0
+	for _, name := range names {
+		level += math.Log(d.LengthScales[name]) / float64(len(names))
+	}
+	row(len(names) > 0, "length scales", "parts of a range (geometric mean)", "%.2g", math.Exp(level))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(d.LengthScales[a], d.LengthScales[b]) })
+	for _, name := range names[:min(len(names), shownScales)] {
+		row(true, "  of "+name, "", "%.2g", d.LengthScales[name])
+	}
+	row(len(names) > shownScales, "  of others", "", "%d more, longer", len(names)-shownScales)
 	row(true, "width of bounds", deviations, "%.3g", d.Beta)
 	row(true, "width by theory", deviations, "%.3g", d.TheoryBeta)
 	row(d.Predicted > 0, "coverage", "outcomes in 95 % intervals", "%d of %d", d.Covered, d.Predicted)

@@ -59,7 +59,9 @@ type Diagnosis struct {
 	Draw Draw `json:"-"`
 	// LengthScales are those of the ordered parameters that are not constant, as parts of
 	// their ranges.
-	LengthScales map[string]float64 `json:"-"`
+	LengthScales map[string]float64 `json:"length_scales"`
+	// PriorMean is the mean that the objective has far from all results, in its unit.
+	PriorMean float64 `json:"prior_mean"`
 }
 
 // LimitedMetric describes the model of a metric with a limit.

@@ -39,6 +39,9 @@ Quantities:
   effective dimension  number of points that the results need
   information gain     information of the results about the objective
   noise                standard deviation of repeated outcomes
+  mean of the prior    value that is expected far from all results
+  length scales        their geometric mean, and the shortest ones, along which
+                       the objective varies fast
   width of bounds      half width of the confidence bounds
   width by theory      half width that the theory asks for
   coverage             last outcomes within the 95 % interval predicted for them

@@ -4341,8 +4341,10 @@ type Diagnosis struct {
 	// and always if a trial was told as infeasible. Crashes do not count with failures=ignore.
 	Failures       int64 `protobuf:"varint,24,opt,name=failures,proto3" json:"failures,omitempty"`
 	AvoidsFailures bool  `protobuf:"varint,25,opt,name=avoids_failures,json=avoidsFailures,proto3" json:"avoids_failures,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The mean of the prior, which the objective has far from all results, in its unit.
+	PriorMean     float64 `protobuf:"fixed64,26,opt,name=prior_mean,json=priorMean,proto3" json:"prior_mean,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Diagnosis) Reset() {
@@ -4548,6 +4550,13 @@ func (x *Diagnosis) GetAvoidsFailures() bool {
 		return x.AvoidsFailures
 	}
 	return false
+}
+
+func (x *Diagnosis) GetPriorMean() float64 {
+	if x != nil {
+		return x.PriorMean
+	}
+	return 0
 }
 
 // LimitedMetric describes the model of a metric with a limit.
@@ -6313,7 +6322,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x02at\x18\x01 \x01(\x01R\x02at\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.tuner.v1.ValueR\x05value\"-\n" +
 	"\x13GetDiagnosisRequest\x12\x16\n" +
-	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xa7\a\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"\xc6\a\n" +
 	"\tDiagnosis\x12\x18\n" +
 	"\aresults\x18\x01 \x01(\x03R\aresults\x12'\n" +
 	"\x0finducing_points\x18\x02 \x01(\x03R\x0einducingPoints\x12\x16\n" +
@@ -6341,7 +6350,9 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x05stuck\x18\x16 \x01(\bR\x05stuck\x121\n" +
 	"\ametrics\x18\x17 \x03(\v2\x17.tuner.v1.LimitedMetricR\ametrics\x12\x1a\n" +
 	"\bfailures\x18\x18 \x01(\x03R\bfailures\x12'\n" +
-	"\x0favoids_failures\x18\x19 \x01(\bR\x0eavoidsFailures\x1a?\n" +
+	"\x0favoids_failures\x18\x19 \x01(\bR\x0eavoidsFailures\x12\x1d\n" +
+	"\n" +
+	"prior_mean\x18\x1a \x01(\x01R\tpriorMean\x1a?\n" +
 	"\x11LengthScalesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"o\n" +

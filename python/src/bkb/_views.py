@@ -440,6 +440,8 @@ class Diagnosis(_Record):
         Position of the event that made the model, and number of results in it.
     length_scales : dict of str to float
         Length scale of each ordered parameter, as a part of its range.
+    prior_mean : float
+        Mean that the objective has far from all results.
     covered, predicted : int
         Number of the last outcomes that are within the 95 % interval predicted for them,
         and of how many.
@@ -488,6 +490,7 @@ class Diagnosis(_Record):
     position: int = 0
     event_results: int = 0
     length_scales: Mapping[str, float] = field(default_factory=dict)
+    prior_mean: float = 0.0
     metrics: tuple[LimitedMetric, ...] = ()
     draw: InducingPointDraw | None = None
 

@@ -77,7 +77,7 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
 		Idle: c.elite.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
-		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(),
+		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(), PriorMean: e.PriorMean(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped(),
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/study"
+	"gonum.org/v1/gonum/mat"
 )
 
 // A pending trial shrinks σ² at its place to σ²ξ²/(σ² + ξ²), for every objective and for
@@ -133,5 +134,36 @@ func TestNoiseOfOutcomes(t *testing.T) {
 		if got, want := learnt(spread), spread*math.Sqrt(4.0/3); got < want/1.4 || got > want*1.4 {
 			t.Errorf("noise of standard deviation %v learnt from replicates, want %v", got, want)
 		}
+	}
+}
+
+// The mean of the prior is m + c·1ᵀ(K + ξ²I)⁻¹(y − m), the expectation of the constant of the kernel,
+// in the objective's unit.
+func TestPriorMean(t *testing.T) {
+	_, e := worked(t, nil, 1, 20, labtest.Wavy)
+	s, list := &e.Event.Surfaces[0], e.Results.List
+	k, y := mat.NewSymDense(len(list), nil), mat.NewVecDense(len(list), nil)
+	for i := range list {
+		y.SetVec(i, s.Target.Of(list[i].Y[0].Value)-s.Mean)
+		for j := range i + 1 {
+			square := 0.0
+			for c := range list[i].X {
+				square += math.Pow((list[i].X[c]-list[j].X[c])/s.Theta[1+c], 2)
+			}
+			r := math.Sqrt(5 * square)
+			v := s.Constant + s.Theta[0]*(1+r+r*r/3)*math.Exp(-r)
+			if i == j {
+				v += s.Noise
+			}
+			k.SetSym(i, j, v)
+		}
+	}
+	var w mat.VecDense
+	if err := w.SolveVec(k, y); err != nil {
+		t.Fatal(err)
+	}
+	want := e.Show(0, s.Mean+s.Constant*mat.Sum(&w))
+	if got := e.PriorMean(); !close2(got, want, 1e-3) {
+		t.Errorf("the mean of the prior is %v, want %v", got, want)
 	}
 }

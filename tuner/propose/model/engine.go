@@ -220,6 +220,13 @@ func (e *Engine) LengthScales() map[string]float64 {
 	return out
 }
 
+// PriorMean returns the mean that the first objective has far from all results, in its units. Of
+// ordered coordinates nothing is known there.
+func (e *Engine) PriorMean() float64 {
+	far := slices.Repeat([]float64{1e9}, e.builder.space.Dim())
+	return e.Show(0, e.Means(0, kernel.NewPoints(1, len(far), far))[0])
+}
+
 // Noise returns the standard deviation of the noise of the first objective, in its units.
 func (e *Engine) Noise() float64 {
 	s := &e.Event.Surfaces[0]

@@ -68,7 +68,7 @@ func (s *Service) Diagnose(ctx context.Context, name string) (out surrogate.Diag
 		Results: seed, InducingPoints: 2, Capped: true, EffectiveDimension: x + 0.25,
 		InformationGain: x + 0.5, Noise: x + 0.75, Beta: x + 1, TheoryBeta: x + 2, Gap: x + 3,
 		Warnings: []string{"no cost", fmt.Sprint("seed ", seed)}, Covered: 7, Predicted: seed + 8, Calibration: x + 4,
-		Outliers: seed + 2, Idle: seed + 6, Stuck: true, Failures: seed + 5, AvoidsFailures: true,
+		PriorMean: x, Outliers: seed + 2, Idle: seed + 6, Stuck: true, Failures: seed + 5, AvoidsFailures: true,
 		Metrics: []surrogate.LimitedMetric{{Metric: "latency", Results: seed, Broken: 2, Noise: x + 5}, {Metric: "size"}},
 		Draw: surrogate.Draw{
 			Sampler: "bless", Lambda: x * 1e-6, Rows: seed + 9, Read: seed + 4,
