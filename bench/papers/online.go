@@ -6,7 +6,6 @@ import (
 	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/bench/report"
 	"github.com/bkbtuner/bkb/figure"
-	"github.com/bkbtuner/bkb/learners/doublyonline"
 )
 
 // online measures the rates of Lin and Rosasco (2019).
@@ -28,10 +27,10 @@ func ratesOnline(ctx context.Context, env *experiment.Env) (*report.Result, erro
 	t := r.Table("errors", "Relative squared error", report.Column{Name: "steps"}, report.Column{Name: "T"}, report.Column{Name: "error"})
 	plot := r.Plot("errors", "Doubly online learning", figure.Axis{Label: "T", Log: true}, figure.Axis{Label: "relative squared error", Log: true})
 	sizes := [][]int{{100, 200, 400}, {500, 1000, 2000, 4000}, {500, 1000, 2000, 4000, 8000, 16_000}}[env.Scale-experiment.Quick]
-	rules := []doublyonline.Rule{doublyonline.Fixed, doublyonline.Decaying, doublyonline.Regularised}
+	rules := []onlineRule{fixedSteps, decayingSteps, regularisedSteps}
 	for i, rule := range rules {
 		env.Report(i, len(rules), "%s steps", rule)
-		rates, err := doublyonline.Study{Rule: rule, Sizes: sizes, Noise: 0.3, Repetitions: env.Repeats, Seed: env.Seed}.Run(ctx)
+		rates, err := onlineStudy{Rule: rule, Sizes: sizes, Noise: 0.3, Repetitions: env.Repeats, Seed: env.Seed}.Run(ctx)
 		if err != nil {
 			return r, err
 		}

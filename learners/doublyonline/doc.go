@@ -22,10 +22,6 @@
 // learners/theory.DoublyOnline. Their constants come from a proof, and their κ² bounds
 // ψ_v(x)ψ_v(x'), which is 2 for cosines.
 //
-// # Rates
-//
-// [Study] measures how the error falls with T, for the step sizes of the paper.
-//
 // # Source
 //
 // Lin and Rosasco (2019), Generalization Properties of Doubly Online Learning

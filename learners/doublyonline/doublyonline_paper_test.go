@@ -11,22 +11,6 @@ import (
 	"github.com/bkbtuner/bkb/learners/theory"
 )
 
-// This is a scaled-down version of Corollaries 3.2, 3.6 and 3.8. The error falls with T
-// for all rules, at least half as fast as their bounds. tuner bench has more sizes.
-func TestPaperRates(t *testing.T) {
-	kerneltest.Claim(t)
-	for _, rule := range []Rule{Fixed, Decaying, Regularised} {
-		r, err := Study{Rule: rule, Sizes: []int{40, 400}, Noise: 0.3, Repetitions: 6, Seed: 1}.Run(background)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: error %.3g at T = %v: T^%.2f, theory T^%.2f", rule, r.Error, r.Sizes, r.Slope, r.Theory)
-		if r.Slope > r.Theory/2 {
-			t.Errorf("%s: the error falls as T^%.2f, theory T^%.2f", rule, r.Slope, r.Theory)
-		}
-	}
-}
-
 // Assumption 1 of the paper comes with the remark that κ² = 1 for the Gaussian kernel.
 // But κ² also bounds φ_v(x)φ_v(x'), and that is 2 for √2cos features.
 func TestPaperKappaOfCosines(t *testing.T) {
@@ -80,7 +64,7 @@ func TestPaperConstantsAreThoseOfAProof(t *testing.T) {
 // function is far from that of (2.6).
 func TestPaperEquation24LacksEta(t *testing.T) {
 	kerneltest.Claim(t)
-	s, err := studyProblem.Regularised(1000, studyEpsilon)
+	s, err := theory.DoublyOnline{Zeta: 0.5, KappaSq: 2}.Regularised(1000, 0.05)
 	if err != nil {
 		t.Fatal(err)
 	}

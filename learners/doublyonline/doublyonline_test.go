@@ -243,15 +243,6 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-func TestStudyRefuses(t *testing.T) {
-	var e *learners.ParameterError
-	for _, s := range []Study{{Rule: Fixed}, {Rule: Fixed, Sizes: []int{10, 5}}, {Rule: "best", Sizes: []int{5, 10}}} {
-		if _, err := s.Run(background); !errors.As(err, &e) {
-			t.Errorf("%+v: %v", s, err)
-		}
-	}
-}
-
 func TestNoData(t *testing.T) {
 	var e *learners.DataError
 	if _, err := (Params{Kernel: kerneltest.Gaussian(1)}).Fit(background, nil, learners.Options{}); !errors.As(err, &e) {

@@ -615,8 +615,8 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 }
 
 // Where a full metric takes away much of the error of a sample, trials choose between it and
-// relevance, and its start has far less error than that with learned length scales. Few rows, folds,
-// targets that do not need it, and learners without it have no such choice.
+// relevance, and its start has far less error than that with learned length scales. Few rows and
+// folds have no such choice.
 func TestFullMetricIsSearched(t *testing.T) {
 	ridge := func(n, d int) *training.Data {
 		var b strings.Builder
@@ -655,10 +655,9 @@ func TestFullMetricIsSearched(t *testing.T) {
 		d         *training.Data
 		o         autotune.Options
 	}{
-		"few rows":        {"krr", ridge(300, 4), autotune.Options{Folds: 1}},
-		"folds":           {"krr", large, autotune.Options{Folds: 5}},
-		"no such learner": {"sgdrf", large, autotune.Options{}},
-		"given":           {"krr", large, autotune.Options{Fixed: training.Values{"metric": "diagonal"}}},
+		"few rows": {"krr", ridge(300, 4), autotune.Options{Folds: 1}},
+		"folds":    {"krr", large, autotune.Options{Folds: 5}},
+		"given":    {"krr", large, autotune.Options{Fixed: training.Values{"metric": "diagonal"}}},
 	} {
 		if p, ok := tuning(t, c.algorithm, c.d, c.o).Space().Lookup("metric"); ok && p.Type == space.TypeCategorical {
 			t.Errorf("%s: metric is searched", name)
