@@ -101,7 +101,7 @@ func TestAuditFileRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(t.Context()); err == nil || !strings.Contains(err.Error(), "audit") {
+	if err := s.Serve(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "audit") {
 		t.Errorf("serving without the file: %v", err)
 	}
 }

@@ -82,10 +82,10 @@ func TestRemoteRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(ended); err == nil || !strings.Contains(err.Error(), "metrics") {
+	if err := s.Serve(ended, nil); err == nil || !strings.Contains(err.Error(), "metrics") {
 		t.Errorf("metrics for everybody: %v", err)
 	}
-	if err := s.Serve(ended); err == nil {
+	if err := s.Serve(ended, nil); err == nil {
 		t.Error("a server served twice")
 	}
 }

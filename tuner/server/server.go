@@ -150,28 +150,21 @@ func (l Limits) connectionOptions() []grpc.ServerOption {
 	return options
 }
 
-// Serve serves until ctx ends. It uses the listeners, or Options.Address if there are
-// none, and Options.MetricsAddress. It then stops as the package documentation says and
-// returns nil. If serving fails, it stops likewise and returns the error. It closes the
-// listeners.
-func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	opened := &Opened{Further: listeners}
-	defer opened.Close()
-	if s.served.Swap(true) {
-		return errServesOnce
-	}
-	if len(listeners) == 0 {
-		l, err := s.Listen()
-		if err != nil {
+// Serve serves until ctx ends, on a listener, or on Options.Address if it is nil, and on
+// Options.MetricsAddress. It then stops as the package documentation says and returns nil.
+// If serving fails, it stops likewise and returns the error. It closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener) (err error) {
+	o := &Opened{Listener: l}
+	defer o.Close()
+	if l == nil {
+		if o.Listener, err = s.Listen(); err != nil {
 			return err
 		}
-		opened.Listener = l
-		listeners = append(listeners, l)
 	}
-	if err := s.openRest(opened); err != nil {
+	if err := s.openRest(o); err != nil {
 		return err
 	}
-	return s.serve(ctx, listeners, opened)
+	return s.ServeOn(ctx, o)
 }
 
 // ServeOn is [Server.Serve] with what [Listen] opened, which it closes. A caller serves
@@ -179,38 +172,24 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 func (s *Server) ServeOn(ctx context.Context, o *Opened) error {
 	defer o.Close()
 	if s.served.Swap(true) {
-		return errServesOnce
+		return errors.New("a server serves once")
 	}
-	return s.serve(ctx, []net.Listener{o.Listener}, o)
-}
-
-var errServesOnce = errors.New("a server serves once")
-
-func (s *Server) serve(ctx context.Context, listeners []net.Listener, o *Opened) error {
-	for _, l := range listeners {
-		if err := s.checkExposure(l.Addr().String(), remote(l)); err != nil {
-			return err
-		}
+	if err := s.checkExposure(o.Listener.Addr().String(), remote(o.Listener)); err != nil {
+		return err
 	}
 	if o.audit != nil {
 		s.auditFile = slog.NewJSONHandler(o.audit, nil)
 	}
-	return s.run(ctx, listeners, o.Metrics)
-}
-
-func (s *Server) run(ctx context.Context, listeners []net.Listener, metrics net.Listener) error {
 	metricsCtx, stopMetrics := context.WithCancel(context.Background())
-	ended := make(chan error, len(listeners)+1)
-	running := len(listeners)
-	for _, l := range listeners {
-		s.log.Info("serving", "address", l.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Bytes())
-		go func() { ended <- s.grpc.Serve(&limitedListener{l, s.connections}) }()
-	}
+	ended := make(chan error, 2)
+	running := 1
+	s.log.Info("serving", "address", o.Listener.Addr().String(), "tls", s.options.tls(), "authentication", s.options.closed(), "max_memory", s.options.Memory.Bytes())
+	go func() { ended <- s.grpc.Serve(&limitedListener{o.Listener, s.connections}) }()
 	go s.connections.reap(s.stopping)
-	if metrics != nil {
+	if o.Metrics != nil {
 		running++
-		s.log.Info("serving metrics", "address", metrics.Addr().String())
-		go func() { ended <- s.serveMetrics(metricsCtx, metrics) }()
+		s.log.Info("serving metrics", "address", o.Metrics.Addr().String())
+		go func() { ended <- s.serveMetrics(metricsCtx, o.Metrics) }()
 	}
 	s.setServing()
 	var err error

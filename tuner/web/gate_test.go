@@ -529,7 +529,7 @@ func TestPipeTooLate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Serve(ctx); err != nil {
+	if err := s.Serve(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := web.New(s, web.Options{}); err == nil {

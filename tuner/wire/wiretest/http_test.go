@@ -43,7 +43,7 @@ func serveHTTP(t testing.TB, service tuner.Service, o server.Options) string {
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 3)
-	go func() { ended <- s.Serve(ctx) }()
+	go func() { ended <- s.Serve(ctx, nil) }()
 	go func() { ended <- face.Serve(h) }()
 	go func() { ended <- gateway.Serve(g) }()
 	t.Cleanup(func() {
