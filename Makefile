@@ -175,6 +175,15 @@ notebook: $(PYENV)/ready ## run the notebook of examples/python with nbclient, a
 	$(NOTEENV)/bin/pip install -q --force-reinstall --no-deps python/dist/note/*.whl
 	cd python && BKB_DIST=dist/note $(NOTEENV)/bin/pytest tests/test_notebook.py tests/test_package.py -k 'notebook or uvx'
 
+# mcp 1 speaks the protocol up to 2025-11-25, and 2 that of 2026-07-28.
+MCPENV ?= $(HOME)/.cache/bkb-mcp
+mcp: ## tune an example through tuner mcp with Python's mcp 1.x and 2.x, over stdin and HTTP (1 minute from nothing)
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	for version in 1 2; do \
+	  test -e $(MCPENV)/$$version/ready || { python3 -m venv $(MCPENV)/$$version && $(MCPENV)/$$version/bin/pip install -q "mcp==$$version.*" && touch $(MCPENV)/$$version/ready; }; \
+	  $(MCPENV)/$$version/bin/python tuner/mcp/testdata/agent.py bin/tuner || exit 1; \
+	done
+
 OLDENV ?= $(HOME)/.cache/bkb-python/old
 python-old: ## test the Python package with the oldest Optuna and scikit-learn that it supports (3 minutes from nothing)
 	test -x $(OLDENV)/bin/pytest || { python3 -m venv $(OLDENV) && $(OLDENV)/bin/pip install -q 'numpy<2.3' 'optuna>=4,<5' pandas pytest 'scikit-learn>=1.5,<1.6' scipy; }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -134,7 +135,7 @@ func TestTunes(t *testing.T) {
 }
 
 // TestToolsDescribed checks that each tool says when to use it and describes each input, in
-// little room, and that it never deletes.
+// little room, and that docs/agents.md has the same words.
 func TestToolsDescribed(t *testing.T) {
 	a := newAgent(t, inMemory(t), Options{})
 	list, err := a.session.ListTools(t.Context(), nil)
@@ -148,7 +149,17 @@ func TestToolsDescribed(t *testing.T) {
 	if len(whole) > 16_000 || len(list.Tools) != 16 {
 		t.Errorf("%d tools in %d bytes, want 16 in at most 16000", len(list.Tools), len(whole))
 	}
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(page), "\n| `"); n != len(list.Tools) {
+		t.Errorf("docs/agents.md has %d tools, want %d", n, len(list.Tools))
+	}
 	for _, tool := range list.Tools {
+		if row := fmt.Sprintf("\n| `%s` | %s |\n", tool.Name, tool.Description); !strings.Contains(string(page), row) {
+			t.Errorf("docs/agents.md has no row%s", row)
+		}
 		if n := len(tool.Description); n < 50 || n > 250 {
 			t.Errorf("%s: a description of %d bytes: %s", tool.Name, n, tool.Description)
 		}
