@@ -135,7 +135,7 @@ test-long: ## tests at full size that take too long for every day: statistics, f
 test-ci: SHELL := /bin/bash
 test-ci: .SHELLFLAGS := -o pipefail -c
 test-ci: ## tests that take too long for every day: the page in each size and scheme, 64 clients and new studies for longer (3 minutes)
-	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestExactlyOnce$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestExactlyOnce$$|TestRestartsDoNotChangeTheSearch$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...

@@ -349,10 +349,7 @@ func TestManyClients(t *testing.T) {
 // TestRestartsDoNotChangeTheSearch runs each proposer twice over the same results. One
 // run has no restart, and the other restarts after every tell.
 func TestRestartsDoNotChangeTheSearch(t *testing.T) {
-	trials := 300
-	if testing.Short() {
-		trials = 60
-	}
+	trials := racetest.Size(100, 300)
 	for _, proposer := range []study.Component{
 		{Name: propose.Sobol},
 		{Name: propose.Random},
@@ -362,7 +359,7 @@ func TestRestartsDoNotChangeTheSearch(t *testing.T) {
 		t.Run(proposer.Name, func(t *testing.T) {
 			trials := trials
 			if proposer.Name == propose.BKB {
-				trials = min(trials/4, 45) // asks of one to three trials; beyond 32 inducing points are drawn
+				trials /= 4 // asks of one to three trials; beyond 32 inducing points are drawn
 			}
 			search := func(restart bool) []string {
 				st := newFaulty()
