@@ -206,8 +206,8 @@ katib: ## test tuner katib with the stubs of Katib's own Python package (30 seco
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	$(KATIBENV)/bin/python tuner/katib/testdata/controller.py bin/tuner
 
-# Without what nothing of ours calls: 2 MB.
-TAGS = grpcnotrace,nopgxregisterdefaulttypes
+# Without what nothing of ours calls. docs/architecture.md, Size, has the figures.
+TAGS = grpcnotrace,nethttpomithttp2,nopgxregisterdefaulttypes
 
 # nfpm is not a tool of go.mod, because it would bring 60 modules.
 NFPM = go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0

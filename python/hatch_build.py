@@ -153,7 +153,7 @@ def _build(target: str, binary: Path) -> None:
         *(["-trimpath"] if checkout else []),
         f"-buildvcs={'auto' if checkout else 'false'}",
         # docs/architecture.md, Size, says what these tags leave out.
-        "-tags=grpcnotrace,nopgxregisterdefaulttypes",
+        "-tags=grpcnotrace,nethttpomithttp2,nopgxregisterdefaulttypes",
         "-ldflags=-s -w",
         "-o",
         str(binary),

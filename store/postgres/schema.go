@@ -110,11 +110,12 @@ func migrate(ctx context.Context, address string, o InitOptions, upgrade bool) (
 	if err != nil {
 		return id, 0, err
 	}
-	conn, err := connect(ctx, t.pool.ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, t.pool.ConnConfig)
 	if err != nil {
 		return id, 0, connectError(t.database, err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	registerTypes(conn)
 	steps := o.migrations
 	if steps == nil {
 		steps = migrations

@@ -99,7 +99,7 @@ func (s *Store) Probe(ctx context.Context, told func(error)) {
 		try, cancel := context.WithTimeout(ctx, probePatience)
 		var err error
 		if conn == nil {
-			if conn, err = connect(try, s.pool.Config().ConnConfig); err == nil {
+			if conn, err = pgx.ConnectConfig(try, s.pool.Config().ConnConfig); err == nil {
 				err = s.admit(try, conn)
 			}
 		}

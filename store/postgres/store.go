@@ -56,11 +56,12 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 		t.pool.MaxConns = DefaultConnections
 	}
 	t.pool.MaxConns = max(t.pool.MaxConns, 2)
-	first, err := connect(ctx, t.pool.ConnConfig)
+	first, err := pgx.ConnectConfig(ctx, t.pool.ConnConfig)
 	if err != nil {
 		return nil, connectError(t.database, err)
 	}
 	defer func() { _ = first.Close(context.WithoutCancel(ctx)) }()
+	registerTypes(first)
 	if s.identity, err = readIdentity(ctx, first, t); err != nil {
 		return nil, s.openError(ctx, first, t, err)
 	}
@@ -73,10 +74,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	if err := s.logDurability(ctx, session{first, s.schema}); err != nil {
 		return nil, err
 	}
-	t.pool.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		registerTypes(conn)
-		return s.admit(ctx, conn)
-	}
+	t.pool.AfterConnect = s.admit
 	t.pool.ConnConfig.OnNotice = noteWarning
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), t.pool); err != nil {
 		return nil, connectError(t.database, err)
@@ -114,26 +112,16 @@ func OpenWithin(ctx context.Context, address string, o Options, atMost time.Dura
 	}
 }
 
-// connect makes a connection that knows the types of our arguments.
-func connect(ctx context.Context, c *pgx.ConnConfig) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, c)
-	if err == nil {
-		registerTypes(conn)
-	}
-	return conn, err
-}
-
 // registerTypes names the types of our arguments, which the mode exec needs. Releases are
 // built without those that pgx would register (nopgxregisterdefaulttypes, 1.4 MB).
 func registerTypes(conn *pgx.Conn) {
 	types := conn.TypeMap()
-	for name, values := range map[string][]any{
-		"int8": {0, int64(0)}, "text": {""}, "interval": {time.Duration(0)}, "_int8": {[]int64{}}, "_bytea": {[][]byte{}},
-	} {
-		for _, v := range values {
-			types.RegisterDefaultPgType(v, name)
-		}
-	}
+	types.RegisterDefaultPgType(0, "int8")
+	types.RegisterDefaultPgType(int64(0), "int8")
+	types.RegisterDefaultPgType("", "text")
+	types.RegisterDefaultPgType(time.Duration(0), "interval")
+	types.RegisterDefaultPgType([]int64{}, "_int8")
+	types.RegisterDefaultPgType([][]byte{}, "_bytea")
 }
 
 // openError tells a schema without tables from one that belongs to another program.
@@ -155,6 +143,7 @@ func (s *Store) openError(ctx context.Context, conn *pgx.Conn, t target, err err
 // written to, or holds another store than the one that was opened. A pool reconnects by
 // itself, also to another host of the address.
 func (s *Store) admit(ctx context.Context, conn *pgx.Conn) error {
+	registerTypes(conn)
 	var fsync, commit, id string
 	var standby bool
 	err := session{conn, s.schema}.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery(), store FROM @.meta`).

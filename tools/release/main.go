@@ -38,7 +38,7 @@ const (
 )
 
 // tags leave out what docs/architecture.md, Size, names.
-const tags = "grpcnotrace,nopgxregisterdefaulttypes"
+const tags = "grpcnotrace,nethttpomithttp2,nopgxregisterdefaulttypes"
 
 const targets = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
 

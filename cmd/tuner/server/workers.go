@@ -85,6 +85,21 @@ func (w *workerFlags) parse(g *cli.Globals, cmd *cobra.Command, args []string) (
 	return server, nil
 }
 
+// prints is the RunE of a command that prints a text for a server.
+func (w *workerFlags) prints(g *cli.Globals, script func(g *cli.Globals, server string) (string, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		server, err := w.parse(g, cmd, args)
+		if err != nil {
+			return err
+		}
+		text, err := script(g, server)
+		if err == nil {
+			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+		}
+		return err
+	}
+}
+
 // optional formats a text that is there on a condition. (text/template would keep every
 // exported method in the program, which makes it a quarter larger.)
 func optional(there bool, format string, args ...any) string {
@@ -92,6 +107,11 @@ func optional(there bool, format string, args ...any) string {
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
+}
+
+// present leaves out the texts that are not there.
+func present(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
 type slurmFlags struct {
@@ -116,18 +136,7 @@ Put the folder of the logs, the file of --token-file and the program on a disk t
 nodes have. Placeholders of the command are those of tuner run.`,
 		Example: `  tuner workers slurm digits --server head:7070 --token-file w.token \
     --ca ca.pem --parallel 32 --gpus 1 -- python train.py {args} | sbatch`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := s.parse(g, cmd, args)
-			if err != nil {
-				return err
-			}
-			text, err := s.script(g, server)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
-		},
+		RunE: s.prints(g, s.script),
 	}
 	s.add(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Slurm"}, func(fs *pflag.FlagSet) {
@@ -147,11 +156,6 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	case s.limit > 0:
 		seconds := int((s.limit + time.Second - 1) / time.Second)
 		limit = fmt.Sprintf("%d-%02d:%02d:%02d", seconds/86400, seconds/3600%24, seconds/60%60, seconds%60)
-	}
-	for _, o := range s.options {
-		if !strings.HasPrefix(o, "-") || strings.ContainsAny(o, "\n\r") {
-			return "", cli.Usagef("--option %q: must be one option of sbatch, such as --partition=gpu", o)
-		}
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -177,24 +181,26 @@ func (s *slurmFlags) script(g *cli.Globals, server string) (string, error) {
 	for _, arg := range s.command {
 		words = append(words, cli.ShellQuote(arg))
 	}
-	lines := []string{
+	lines := present(
 		"#!/bin/sh",
-		"#SBATCH --job-name=tuner-" + s.study,
+		"#SBATCH --job-name=tuner-"+s.study,
 		fmt.Sprintf("#SBATCH --array=1-%d", s.parallel),
 		"#SBATCH --requeue",
 		"#SBATCH --open-mode=append",
-		"#SBATCH --output=tuner-" + s.study + "-%a.log",
+		"#SBATCH --output=tuner-"+s.study+"-%a.log",
 		"#SBATCH --signal=B:TERM@60",
 		optional(s.gpus > 0, "#SBATCH --gpus=%d", s.gpus),
 		optional(s.cpus > 0, "#SBATCH --cpus-per-task=%d", s.cpus),
 		optional(s.memory != "", "#SBATCH --mem=%s", s.memory),
 		optional(limit != "", "#SBATCH --time=%s", limit),
-	}
+	)
 	for _, o := range s.options {
+		if !strings.HasPrefix(o, "-") || strings.ContainsAny(o, "\n\r") {
+			return "", cli.Usagef("--option %q: must be one option of sbatch, such as --partition=gpu", o)
+		}
 		lines = append(lines, "#SBATCH "+o)
 	}
-	lines = append(lines, strings.Join(words, " "))
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n") + "\n", nil
+	return strings.Join(append(lines, strings.Join(words, " ")), "\n") + "\n", nil
 }
 
 type kubernetesFlags struct {
@@ -222,18 +228,7 @@ has the CA certificate of the server as ca.pem:
     --from-file=ca.pem`,
 		Example: `  tuner workers kubernetes digits --server tuner:7070 --parallel 32 --gpus 1 \
     --image my/train:1 -- python train.py {args} | kubectl apply -f -`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := k.parse(g, cmd, args)
-			if err != nil {
-				return err
-			}
-			text, err := k.job(g, server)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), text)
-			return err
-		},
+		RunE: k.prints(g, k.job),
 	}
 	k.add(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Kubernetes"}, func(fs *pflag.FlagSet) {
@@ -327,7 +322,11 @@ func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 	for i, word := range command {
 		command[i] = yamlText(word)
 	}
-	limits := k.limits()
+	limits := strings.Join(present(
+		optional(k.cpus > 0, "cpu: %d", k.cpus),
+		optional(k.memory != "", "memory: %s", yamlText(k.memory)),
+		optional(k.gpus > 0, "nvidia.com/gpu: %d", k.gpus),
+	), ", ")
 	return strings.NewReplacer(
 		"{name}", jobName(k.study),
 		"{namespace}", optional(k.namespace != "", "\n  namespace: %s", yamlText(k.namespace)),
@@ -339,23 +338,10 @@ func (k *kubernetesFlags) job(g *cli.Globals, server string) (string, error) {
 		"{secret}", yamlText(k.secret),
 		"{user}", optional(k.user > 0, "runAsNonRoot: true, runAsUser: %d, ", k.user),
 		"{capabilities}", optional(k.user > 0, ", capabilities: {drop: [ALL]}"),
-		"{limits}", optional(len(limits) > 0, "\n          resources: {limits: {%s}}", strings.Join(limits, ", ")),
+		"{limits}", optional(limits != "", "\n          resources: {limits: {%s}}", limits),
 		"{mount}", optional(!g.Insecure, ", {name: secret, mountPath: /bkb-secret, readOnly: true}"),
 		"{volume}", optional(!g.Insecure, "\n        - {name: secret, secret: {secretName: %s, items: [{key: ca.pem, path: ca.pem}]}}", yamlText(k.secret)),
 	).Replace(jobText), nil
-}
-
-func (k *kubernetesFlags) limits() (limits []string) {
-	if k.cpus > 0 {
-		limits = append(limits, "cpu: "+strconv.Itoa(k.cpus))
-	}
-	if k.memory != "" {
-		limits = append(limits, "memory: "+yamlText(k.memory))
-	}
-	if k.gpus > 0 {
-		limits = append(limits, "nvidia.com/gpu: "+strconv.Itoa(k.gpus))
-	}
-	return limits
 }
 
 func newInstall() *cobra.Command {
@@ -381,20 +367,15 @@ another container runs it there (tuner workers kubernetes).`,
 			if folder := filepath.Dir(path); !cli.IsDir(folder) {
 				return cli.Exit(cli.ExitNotFound, fmt.Errorf("there is no directory %s for the program; make it first", folder))
 			}
-			return copyProgram(program, path)
+			in, err := os.Open(program)
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			return atomicfile.Write(path, 0o755, func(w io.Writer) error {
+				_, err := io.Copy(w, in)
+				return err
+			})
 		},
 	}
-}
-
-// copyProgram copies an executable file. An error leaves what was there.
-func copyProgram(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return atomicfile.Write(to, 0o755, func(w io.Writer) error {
-		_, err := io.Copy(w, in)
-		return err
-	})
 }
