@@ -42,10 +42,10 @@ OPTUNA = {
     "basic/pruning.py": "maximize",
     "faq/enqueue_trial.py": "maximize",
     "faq/max_trials_callback.py": "minimize",
+    "lightgbm/lightgbm_integration.py": "maximize",
     "lightgbm/lightgbm_simple.py": "maximize",
     "sklearn/sklearn_additional_args.py": "maximize",
     "sklearn/sklearn_simple.py": "maximize",
-    "terminator/terminator_simple.py": "maximize",
     "xgboost/xgboost_integration.py": "maximize",
     "xgboost/xgboost_simple.py": "maximize",
 }
