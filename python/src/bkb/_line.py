@@ -103,10 +103,10 @@ class Line:
 
     def _other(self, reader: io.BufferedReader) -> Answer:
         """Read an answer with the standard library, which closes the reader."""
-        response = http.client.HTTPResponse(_Read(reader), method="POST")  # type: ignore[arg-type]
-        response.begin()
-        fields = {name.lower(): value for name, value in response.getheaders()}
-        answer = Answer(response.status, fields, response.read())
+        with http.client.HTTPResponse(_Read(reader), method="POST") as response:  # type: ignore[arg-type]
+            response.begin()
+            fields = {name.lower(): value for name, value in response.getheaders()}
+            answer = Answer(response.status, fields, response.read())
         if response.will_close:
             self.close()
         return answer
