@@ -9,12 +9,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Failures teach suggestions as far as the parameters explain them. Failures at random, such
-// as a lost machine, would otherwise keep suggestions away from their places. The gain of the
-// model of success over a constant rate of failures is the difference of log-likelihoods. At
-// a model event it is that of leave-one-out predictions. Later results add that of their
-// predictions by the results before them. The model counts as long as the gain is at least
-// leastGain, because hyper-parameters are fitted to failures at random as well.
+// Failures teach suggestions as far as the parameters explain them. The gain of the model of success
+// over a constant rate of failures is the difference of log-likelihoods, of leave-one-out predictions
+// at a model event, and of predictions of the results since. The model counts while the gain is at
+// least leastGain, because hyper-parameters are fitted to failures at random as well.
 
 // leastGain is the logarithm of 20. Failures at random often have a small positive gain.
 const leastGain = 3
