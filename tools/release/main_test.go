@@ -398,3 +398,42 @@ assert len(rendered) == 1, rendered`, filepath.Join(out, "conda-forge/recipe.yam
 		t.Errorf("without an archive: %v", err)
 	}
 }
+
+// The packages of a commit are the same each time: its source, in a folder with the name of
+// the archive, the image, and recipes with its digest.
+func TestPackages(t *testing.T) {
+	r := &release{root: "../..", out: t.TempDir(), images: []image{{arch: "amd64", files: files}}}
+	v := version{name: "v0.1.0", commit: "HEAD", time: time.Unix(1800000000, 0).UTC()}
+	var sums []string
+	for target := range strings.FieldsSeq(targets) {
+		sums = append(sums, strings.Repeat("a", 64)+"  tuner-v0.1.0-"+strings.ReplaceAll(target, "/", "-")+".tar.gz")
+	}
+	lines, err := r.packages(t.Context(), v, sums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.packages(t.Context(), v, sums)
+	if err != nil || !slices.Equal(lines, again) || len(lines) != 2 || !strings.HasSuffix(lines[1], "  tuner-v0.1.0-oci.tar") {
+		t.Errorf("%q, then %q: %v", lines, again, err)
+	}
+	recipe, err := os.ReadFile(filepath.Join(r.out, "recipes", "conda-forge", "recipe.yaml"))
+	if err != nil || !strings.Contains(string(recipe), lines[0][:64]) {
+		t.Errorf("the recipe has not the checksum of the source: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.out, "tuner-v0.1.0-source.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for a := tar.NewReader(z); !found; {
+		h, err := a.Next()
+		if err != nil {
+			t.Fatalf("the source has no go.mod: %v", err)
+		}
+		found = h.Name == "tuner-v0.1.0-source/go.mod"
+	}
+}
