@@ -166,6 +166,17 @@ func add[In any](t *tools, e effect, name, text string, answer func(ctx context.
 	})
 }
 
+// about adds a tool that needs the study first.
+func about[In interface{ name() string }](t *tools, e effect, name, text string, answer func(ctx context.Context, s tuner.Study, in In) (any, error)) {
+	add(t, e, name, text, func(ctx context.Context, in In) (any, error) {
+		s, err := t.svc.Study(ctx, in.name())
+		if err != nil {
+			return nil, err
+		}
+		return answer(ctx, s, in)
+	})
+}
+
 // next is what an agent should do after an error.
 var next = map[tuner.Code]string{
 	tuner.NotFound:      "list_studies and list_trials show what there is",

@@ -16,17 +16,13 @@ import (
 )
 
 func (t *tools) models() {
-	add(t, reads, "diagnose", "Show how well the model of a study fits: noise, coverage, and how much better it can get. Use it when results stop improving.", t.diagnose)
-	add(t, reads, "expect", "Predict the outcome of configurations without running them. Use it to weigh your own ideas before enqueue.", t.expect)
+	about(t, reads, "diagnose", "Show how well the model of a study fits: noise, coverage, and how much better it can get. Use it when results stop improving.", t.diagnose)
+	about(t, reads, "expect", "Predict the outcome of configurations without running them. Use it to weigh your own ideas before enqueue.", t.expect)
 	add(t, reads, "importance", "Show which parameters matter. Use it to decide what to fix or to search further.", t.importance)
-	add(t, reads, "plot", "Draw a study as a picture. Use it to show the user how the tuning went.", t.plot)
+	about(t, reads, "plot", "Draw a study as a picture. Use it to show the user how the tuning went.", t.plot)
 }
 
-func (t *tools) diagnose(ctx context.Context, in studyInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) diagnose(ctx context.Context, s tuner.Study, in studyInput) (any, error) {
 	d, err := t.svc.Diagnose(ctx, in.Study)
 	if err != nil {
 		return nil, err
@@ -42,15 +38,11 @@ func (t *tools) diagnose(ctx context.Context, in studyInput) (any, error) {
 }
 
 type expectInput struct {
-	Study   string           `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Configs []map[string]any `json:"configs" jsonschema:"at most 20 configurations, each with a value for every active parameter"`
 }
 
-func (t *tools) expect(ctx context.Context, in expectInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) expect(ctx context.Context, s tuner.Study, in expectInput) (any, error) {
 	list, err := configs(s.Spec.Space, in.Configs, 20)
 	if err != nil {
 		return nil, err
@@ -101,24 +93,20 @@ func (t *tools) importance(ctx context.Context, in importanceInput) (any, error)
 }
 
 type plotInput struct {
-	Study string `json:"study" jsonschema:"name of the study"`
-	Kind  string `json:"kind,omitempty" jsonschema:"history (default), slices, parallel, importance, front, curves or model"`
-	Name  string `json:"name,omitempty" jsonschema:"which one, where a kind has several, such as the parameter of slices"`
+	studyInput
+	Kind string `json:"kind,omitempty" jsonschema:"history (default), slices, parallel, importance, front, curves or model"`
+	Name string `json:"name,omitempty" jsonschema:"which one, where a kind has several, such as the parameter of slices"`
 }
 
 // mostPictures is the most pictures of an answer.
 const mostPictures = 2
 
-func (t *tools) plot(ctx context.Context, in plotInput) (any, error) {
+func (t *tools) plot(ctx context.Context, s tuner.Study, in plotInput) (any, error) {
 	if in.Kind == "" {
 		in.Kind = plots.Kinds[0]
 	}
 	if !slices.Contains(plots.Kinds, in.Kind) {
 		return nil, fmt.Errorf("kind = %q: must be one of %s", in.Kind, strings.Join(plots.Kinds, ", "))
-	}
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
 	}
 	drawn, err := plots.Draw(ctx, t.svc, s, in.Kind)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 func (t *tools) studies() {
 	add(t, repeats, "create_study", "Begin to tune something: define the parameters, their ranges and the objective. Call it once for each task, before ask.", t.create)
 	add(t, reads, "list_studies", "List the studies with their state and best value. Use it to find a name or earlier work.", t.list)
-	add(t, reads, "study_status", "Show the settings, counts, limits and best value of one study. Use it to take up earlier work or to see how far it is.", t.status)
+	about(t, reads, "study_status", "Show the settings, counts, limits and best value of one study. Use it to take up earlier work or to see how far it is.", t.status)
 	add(t, repeats, "control_study", "Pause, resume, finish or extend a study, or ask one of its running trials to stop. Use extend to go on after a study has finished.", t.control)
 	add(t, reads, "compare_studies", "Compare the best values of studies, also at the same number of trials. Use it to choose between variants of a task.", t.compare)
 }
@@ -233,14 +233,12 @@ type studyInput struct {
 	Study string `json:"study" jsonschema:"name of the study"`
 }
 
+func (in studyInput) name() string { return in.Study }
+
 // mostLines is the most lines of the space that the status of a study shows.
 const mostLines = 40
 
-func (t *tools) status(ctx context.Context, in studyInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) status(ctx context.Context, s tuner.Study, in studyInput) (any, error) {
 	out := struct {
 		progress
 		Objectives []string       `json:"objectives"`

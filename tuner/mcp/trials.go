@@ -15,17 +15,17 @@ import (
 )
 
 func (t *tools) trials() {
-	add(t, adds, "ask", "Get trials to run: configurations that the tuner suggests. Run each and tell its result. Trials that you hold and have not told come first.", t.ask)
-	add(t, repeats, "tell", "Record results of trials, several in one call. Tell also those that failed. Telling the same result again does no harm.", t.tell)
-	add(t, repeats, "report", "Record a value of a trial that still runs, such as the loss after an epoch, and hear whether to stop it. It also renews the trial's lease, so call it without values in long runs.", t.report)
-	add(t, adds, "enqueue", "Queue configurations of your own, such as known good settings. The next ask hands them out first.", t.enqueue)
-	add(t, reads, "list_trials", "List trials with values and parameters, in order of number or the best first. Use it to look at what was tried.", t.listTrials)
-	add(t, reads, "best", "Get the recommended configuration, or the Pareto front of several objectives. Use it at the end, or to see how good it is by now.", t.best)
-	add(t, reads, "watch", "Wait for news of a study and get its events. Use it while other workers run trials.", t.watch)
+	about(t, adds, "ask", "Get trials to run: configurations that the tuner suggests. Run each and tell its result. Trials that you hold and have not told come first.", t.ask)
+	about(t, repeats, "tell", "Record results of trials, several in one call. Tell also those that failed. Telling the same result again does no harm.", t.tell)
+	about(t, repeats, "report", "Record a value of a trial that still runs, such as the loss after an epoch, and hear whether to stop it. It also renews the trial's lease, so call it without values in long runs.", t.report)
+	about(t, adds, "enqueue", "Queue configurations of your own, such as known good settings. The next ask hands them out first.", t.enqueue)
+	about(t, reads, "list_trials", "List trials with values and parameters, in order of number or the best first. Use it to look at what was tried.", t.listTrials)
+	about(t, reads, "best", "Get the recommended configuration, or the Pareto front of several objectives. Use it at the end, or to see how good it is by now.", t.best)
+	about(t, reads, "watch", "Wait for news of a study and get its events. Use it while other workers run trials.", t.watch)
 }
 
 type askInput struct {
-	Study  string `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Count  int    `json:"count,omitempty" jsonschema:"number of trials, default 1, at most 50; give as many as you can run at a time"`
 	Worker string `json:"worker,omitempty" jsonschema:"your name, if several agents share this server; each needs its own"`
 }
@@ -38,12 +38,8 @@ type handed struct {
 	Expected map[string]string `json:"expected,omitempty"`
 }
 
-func (t *tools) ask(ctx context.Context, in askInput) (any, error) {
+func (t *tools) ask(ctx context.Context, s tuner.Study, in askInput) (any, error) {
 	count, err := within("count", in.Count, 1, 50)
-	if err != nil {
-		return nil, err
-	}
-	s, err := t.svc.Study(ctx, in.Study)
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +115,14 @@ func (r result) outcome(spec study.Spec) (o study.Outcome, err error) {
 }
 
 type tellInput struct {
-	Study   string   `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Results []result `json:"results" jsonschema:"at most 100 results"`
 }
 
 // tell tells each result, also after one was refused.
-func (t *tools) tell(ctx context.Context, in tellInput) (any, error) {
+func (t *tools) tell(ctx context.Context, s tuner.Study, in tellInput) (any, error) {
 	if n := len(in.Results); n < 1 || n > 100 {
 		return nil, fmt.Errorf("results: there are %d; give 1 to 100", n)
-	}
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
 	}
 	out := struct {
 		Told    int      `json:"told"`
@@ -159,7 +151,8 @@ func (t *tools) tell(ctx context.Context, in tellInput) (any, error) {
 	if out.Told == 0 {
 		return nil, first
 	}
-	if s, err = t.svc.Study(ctx, in.Study); err != nil {
+	s, err := t.svc.Study(ctx, in.Study)
+	if err != nil {
 		return nil, err
 	}
 	out.progress = progressOf(s)
@@ -167,7 +160,7 @@ func (t *tools) tell(ctx context.Context, in tellInput) (any, error) {
 }
 
 type reportInput struct {
-	Study  string             `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Trial  int                `json:"trial" jsonschema:"number of the running trial"`
 	Epoch  int                `json:"epoch,omitempty" jsonschema:"epoch of the trial, from ask"`
 	Step   int64              `json:"step,omitempty" jsonschema:"step at which the value was measured, rising"`
@@ -175,11 +168,7 @@ type reportInput struct {
 	Values map[string]float64 `json:"values,omitempty" jsonschema:"values by name"`
 }
 
-func (t *tools) report(ctx context.Context, in reportInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) report(ctx context.Context, s tuner.Study, in reportInput) (any, error) {
 	values, err := named(s.Spec, in.Value, in.Values)
 	if err != nil {
 		return nil, err
@@ -224,16 +213,12 @@ func configs(sp *space.Space, list []map[string]any, most int) ([]space.Config, 
 }
 
 type enqueueInput struct {
-	Study   string           `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Configs []map[string]any `json:"configs" jsonschema:"at most 50 configurations, each with a value for every active parameter"`
 	Request string           `json:"request_id,omitempty" jsonschema:"any text of yours; a call with the same one queues once"`
 }
 
-func (t *tools) enqueue(ctx context.Context, in enqueueInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) enqueue(ctx context.Context, s tuner.Study, in enqueueInput) (any, error) {
 	list, err := configs(s.Spec.Space, in.Configs, 50)
 	if err != nil {
 		return nil, err
@@ -254,19 +239,15 @@ func (t *tools) enqueue(ctx context.Context, in enqueueInput) (any, error) {
 }
 
 type trialsInput struct {
-	Study  string   `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Order  string   `json:"order,omitempty" jsonschema:"number (default) or best, which lists completed trials by the first objective"`
 	States []string `json:"states,omitempty" jsonschema:"only these states: queued, running, completed, failed, infeasible, pruned"`
 	First  int      `json:"first,omitempty" jsonschema:"lowest number of a trial, or rank with order best"`
 	Limit  int      `json:"limit,omitempty" jsonschema:"most trials, default 20, at most 100"`
 }
 
-func (t *tools) listTrials(ctx context.Context, in trialsInput) (any, error) {
+func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (any, error) {
 	limit, err := within("limit", in.Limit, 20, 100)
-	if err != nil {
-		return nil, err
-	}
-	s, err := t.svc.Study(ctx, in.Study)
 	if err != nil {
 		return nil, err
 	}
@@ -352,11 +333,7 @@ func (t *tools) ranked(ctx context.Context, s tuner.Study, first, limit int) (li
 // mostBest is the most trials of a front that an answer has.
 const mostBest = 20
 
-func (t *tools) best(ctx context.Context, in studyInput) (any, error) {
-	s, err := t.svc.Study(ctx, in.Study)
-	if err != nil {
-		return nil, err
-	}
+func (t *tools) best(ctx context.Context, s tuner.Study, in studyInput) (any, error) {
 	list, err := t.svc.Best(ctx, in.Study)
 	if err != nil {
 		return nil, err
@@ -393,7 +370,7 @@ func (t *tools) best(ctx context.Context, in studyInput) (any, error) {
 }
 
 type watchInput struct {
-	Study string  `json:"study" jsonschema:"name of the study"`
+	studyInput
 	After *uint64 `json:"after,omitempty" jsonschema:"position of the last event that you know, from watch or study_status; without it only new events"`
 	Wait  int     `json:"wait_seconds,omitempty" jsonschema:"longest wait for the first event, default 20, at most 50"`
 }
@@ -404,12 +381,8 @@ const (
 	settle = 200 * time.Millisecond
 )
 
-func (t *tools) watch(ctx context.Context, in watchInput) (any, error) {
+func (t *tools) watch(ctx context.Context, s tuner.Study, in watchInput) (any, error) {
 	wait, err := within("wait_seconds", in.Wait, 20, 50)
-	if err != nil {
-		return nil, err
-	}
-	s, err := t.svc.Study(ctx, in.Study)
 	if err != nil {
 		return nil, err
 	}
