@@ -182,7 +182,7 @@ is learned from the gradients of functions, unless validation rows prefer them a
 	build: func(r reader, k kernel.Kernel, p Problem) (learners.Estimator, error) {
 		e := r.falkon(k, p)
 		e.Solver = word[falkon.Solver](r, "solver", conjugateGradient)
-		if r.learns() {
+		if r.learns() || r.text(metricName) == fullMetric {
 			e.Lambda = r.real("lambda", r.ridge(k, p))
 		}
 		return e, nil

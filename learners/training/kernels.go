@@ -109,6 +109,9 @@ func (r reader) ridge(k kernel.Kernel, p Problem) float64 {
 	if r.learns() && r.text(lengthScaleName) == Auto && r.a.Name != logFalkon.Name {
 		return p.Learned.Ridge / float64(p.Rows)
 	}
+	if r.text(metricName) == fullMetric && r.a.Name != logFalkon.Name && p.Metric != nil && p.Metric.Lambda > 0 {
+		return p.Metric.Lambda
+	}
 	return kappaSqOf(k) / float64(p.Rows)
 }
 

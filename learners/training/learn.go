@@ -174,10 +174,14 @@ func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, weight
 		return err
 	}
 	r := reader{a, v}
-	if r.text(metricName) == fullMetric {
-		if p.Metric, err = LearnMetric(ctx, r.text("kernel"), src, weights, *p, seed, workers); err != nil {
+	if r.text(metricName) == fullMetric && !r.learns() {
+		from := *p
+		from.Learned, err = Learn(ctx, r.text("kernel"), src, weights, *p, seed, workers)
+		if refused := (*LearnError)(nil); err != nil && !errors.As(err, &refused) {
 			return err
 		}
+		p.Metric, err = LearnMetric(ctx, r.text("kernel"), src, weights, from, seed, workers)
+		return err
 	}
 	if !r.learns() {
 		return nil

@@ -25,7 +25,8 @@ const (
 // Metric is a symmetric map L, d×d row-major. Kernels of rows xL have the metric LL of rows x.
 type Metric struct {
 	L []float64
-	// Gain is the share by which it lowers the error of held-out rows, with the ridge Lambda.
+	// Gain is the share by which it lowers the error of the first metric on held-out rows, with the
+	// ridge Lambda.
 	Gain, Lambda float64
 	// Rows is the number of rows that it was learned from.
 	Rows int
@@ -42,7 +43,8 @@ var radial = familyNames(func(f kernel.Family) bool {
 // LearnMetric alternates kernel ridge regression with the average gradient outer product of its
 // function as the metric of the next (recursive feature machines, Radhakrishnan, Beaglehole,
 // Pandit and Belkin 2024). λ and the number of iterations have the least error of rows held out.
-// The map keeps the median distance of the rows. It takes some 15 fits to up to 1600 rows.
+// The first metric is that of the length scales that p has learned, if any. The map keeps the median
+// distance of the rows. It takes some 15 fits to up to 1600 rows.
 func LearnMetric(ctx context.Context, kernelName string, src data.Source, weights []float64, p Problem, seed uint64, workers int) (*Metric, error) {
 	switch {
 	case !slices.Contains(radial, kernelName):
@@ -63,9 +65,15 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 	if held < 2 {
 		return nil, &LearnError{fmt.Sprintf("there are %d rows", n), "use --metric diagonal"}
 	}
-	out := &Metric{L: identity(d), Rows: n}
+	out := &Metric{Rows: n}
+	start := identity(d)
+	if p.Learned != nil {
+		for c, x := range p.Learned.Lengths {
+			start[c*d+c] = 1 / x
+		}
+	}
 	first, least, lambda := 0.0, math.Inf(1), 1e-2
-	for step, at, worse := 0, out.L, 0; step <= metricSteps && worse < 2; step++ {
+	for step, at, worse := 0, start, 0; step <= metricSteps && worse < 2; step++ {
 		mapped := data.Map(rows, at).(*data.Memory)
 		scale, err := MedianDistance(ctx, mapped, seed)
 		if err != nil {
@@ -120,7 +128,7 @@ func (l *learning) bestRidge(ctx context.Context, k kernel.Kernel, rows *data.Me
 	}
 	least = math.Inf(1)
 	f := make([]float64, held*c)
-	for lambda := from; lambda > 1e-9; lambda /= 10 {
+	for lambda := from; lambda > 1e-13; lambda /= 10 {
 		m, err := krr.Params{Kernel: k, Lambda: lambda}.Fit(ctx, train, learners.Options{Workers: l.workers})
 		if err != nil {
 			return nil, 0, 0, err
