@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("sklearn", minversion="1.5", reason="scikit-learn 1.9 is not installed")
 
 import numpy as np
+import sklearn
 from conftest import checks_of_scikit_learn, fewest_checks
 from scipy import stats
 from sklearn.base import BaseEstimator, clone
@@ -85,6 +86,8 @@ def test_without_scikit_learn(script: str, said: str) -> None:
 )
 def test_checks_of_scikit_learn(estimator: Any, space: Any, excepted: dict[str, str]) -> None:
     search = BKBSearchCV(estimator, space, n_iter=2, cv=2, random_state=0, error_score="raise")
+    if sklearn.__version__.startswith("1.5."):  # whose checks are not so strict
+        excepted = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = checks_of_scikit_learn(search, excepted)
