@@ -330,6 +330,15 @@ bench-workers: $(PYENV)/ready ## compare four processes of BKBSampler on one stu
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	PYTHONPATH=python/src $(PYENV)/bin/python bench/python/workers.py --out $(WORKERS_RUNS)
 
+COCO ?= $(HOME)/.cache/bkb-peers/coco
+bench-coco: ## run COCO's own suite through the Python package beside TPE and CMA-ES (3 hours; goes on where it was)
+	python3 -m venv $(COCO)
+	$(COCO)/bin/pip install -q coco-experiment==2.8.2 cocopp==2.9.1 six==1.17.0 cma==4.5.0 optuna==5.0.0
+	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
+	PYTHONPATH=python/src $(COCO)/bin/python bench/python/coco.py --tuner bin/tuner --out $(COCO)/exdata
+	$(COCO)/bin/python bench/python/coco.py --out $(COCO)/exdata --shares
+	cd $(COCO)/exdata && $(COCO)/bin/python -m cocopp -o ../ppdata bkb tpe cmaes
+
 REF ?= HEAD
 bench-compare: $(TOOLS) ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
 	@old=$$(mktemp -d) && trap 'git worktree remove --force '$$old EXIT && git worktree add -q $$old $(REF) && \

@@ -1,9 +1,10 @@
 """Run BKB and others on COCO's own BBOB suite, through COCO's own experiment and Python package.
 
     PYTHONPATH=python/src python bench/python/coco.py --tuner bin/tuner --out exdata
+    PYTHONPATH=python/src python bench/python/coco.py --out exdata --shares
     python -m cocopp -o ppdata exdata/bkb exdata/tpe exdata/cmaes
 
-It needs coco-experiment, and cocopp for the second line; optuna for tpe and cma for cmaes. Each
+It needs coco-experiment, and cocopp for the other lines; optuna for tpe and cma for cmaes. Each
 optimiser has 50·d evaluations of each of the 24 functions in instances 1 to 5, knows the box
 [-5, 5]^d and nothing else, and has its package's defaults. Each is seeded with the number of
 the problem. A function in one dimension is a folder of --out, and a whole one is not repeated.
@@ -12,6 +13,8 @@ the problem. A function in one dimension is a folder of --out, and a whole one i
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import shutil
 import tempfile
@@ -103,6 +106,31 @@ def function(name: str, dimension: int, number: int, budget: int, out: Path) -> 
     print(f"{name} f{number} d={dimension}: {time.process_time() - begun:.0f} s", flush=True)
 
 
+def shares(names: list[str], out: Path) -> None:
+    """Print the share of cocopp's 51 targets, 100 to 1e-8, that are reached within a budget."""
+    import cocopp
+    import numpy
+
+    targets = 10 ** numpy.linspace(2, -8, 51)
+    budgets = [5, 10, 20, 50]
+    print("| d | optimiser | functions |" + "".join(f" {b}·d |" for b in budgets))
+    print("|--:|---|--:|" + "--:|" * len(budgets))
+    rows = []
+    for name in names:
+        with contextlib.redirect_stdout(io.StringIO()):
+            found = cocopp.load(str(out / name))
+        for d in {one.dim for one in found}:
+            sets = [one.detEvals(targets) for one in found if one.dim == d]
+            cells = (
+                numpy.mean([numpy.mean(numpy.asarray(each) <= b * d) for each in sets])
+                for b in budgets
+            )
+            row = f"| {d} | {name} | {len(sets)} |" + "".join(f" {cell:.3f} |" for cell in cells)
+            rows.append((d, names.index(name), row))
+    for _, _, row in sorted(rows):
+        print(row)
+
+
 def main() -> None:
     """Run what is not there yet."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -112,11 +140,15 @@ def main() -> None:
     parser.add_argument("--dimensions", nargs="+", type=int, default=[2, 3, 5, 10])
     parser.add_argument("--functions", nargs="+", type=int, default=list(range(1, 25)))
     parser.add_argument("--budget", type=int, default=50, help="evaluations for each dimension")
+    parser.add_argument("--shares", action="store_true", help="print what was reached instead")
     arguments = parser.parse_args()
     if arguments.tuner:
         os.environ["BKB_TUNER"] = os.path.abspath(arguments.tuner)
     out = arguments.out.absolute()
     warnings.simplefilter("ignore")
+    if arguments.shares:
+        shares(arguments.optimizers, out)
+        return
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # the observer writes here
         for dimension in arguments.dimensions:
