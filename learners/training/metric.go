@@ -136,11 +136,8 @@ func (l *learning) bestRidge(ctx context.Context, k kernel.Kernel, rows *data.Me
 		if err := m.Predict(ctx, f, kernel.FromRows(rows.Rows().Slice(0, held))); err != nil {
 			return nil, 0, 0, err
 		}
-		e := 0.0
-		for i, v := range f {
-			e += (v - rows.Targets()[i]) * (v - rows.Targets()[i])
-		}
-		if e = math.Sqrt(e / float64(len(f))); e >= least {
+		e := math.Sqrt(learners.MSE(f, rows.Targets()[:held*c], c))
+		if e >= least {
 			break
 		}
 		best, least, ridge = m.(*learners.Expansion), e, lambda
@@ -198,21 +195,17 @@ func nextMap(l, g []float64) ([]float64, error) {
 	}
 	values, vectors, trace := eigen.Values(nil), new(mat.Dense), 0.0
 	eigen.VectorsTo(vectors)
-	for i, v := range values {
-		values[i] = math.Sqrt(max(v, 0))
+	for _, v := range values {
 		trace += max(v, 0)
 	}
 	if !(trace > 0) {
 		return nil, &LearnError{"the function does not vary", "use --metric diagonal"}
 	}
-	out := make([]float64, d*d)
-	for i := range d {
-		for j := range d {
-			for t, s := range values {
-				out[i*d+j] += vectors.At(i, t) * s * vectors.At(j, t) / math.Sqrt(trace)
-			}
-		}
+	half, out := vectors.RawMatrix().Data, make([]float64, d*d)
+	for i := range half {
+		half[i] *= math.Sqrt(math.Sqrt(max(values[i%d], 0) / trace))
 	}
+	blocked.Gemm(1, false, blocked.New(d, d, half), true, blocked.New(d, d, half), 1, 0, blocked.New(d, d, out))
 	return out, nil
 }
 
