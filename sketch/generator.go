@@ -67,10 +67,6 @@ func (g *Generator) factorize(weights []float64) (err error) {
 	return err
 }
 
-// Jitter returns the addition to the diagonal of K_JJ + λnA beyond λnA that made it
-// positive definite in floating point. It is 0 unless λn is at the level of rounding.
-func (g *Generator) Jitter() float64 { return g.jitter }
-
 // Scores returns ℓ̃_J(x, λ) for every row of src. It is in (0, 1], or 0 where k(x,
 // x) = 0. workers is the number of goroutines, or 0 for one per processor. It changes
 // no bit. n rows cost n·M evaluations and n·M² operations.

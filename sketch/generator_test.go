@@ -140,11 +140,11 @@ func TestTinyLambda(t *testing.T) {
 		}
 	}
 	g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-30, 100))
-	if g.Jitter() <= 0 || g.Jitter() > 1e-8 {
-		t.Errorf("jitter %g", g.Jitter())
+	if g.jitter <= 0 || g.jitter > 1e-8 {
+		t.Errorf("jitter %g", g.jitter)
 	}
-	if g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-3, 100)); g.Jitter() != 0 {
-		t.Errorf("jitter %g where none is needed", g.Jitter())
+	if g := must(NewGenerator(k, x, slices.Repeat([]float64{1}, 100), 1e-3, 100)); g.jitter != 0 {
+		t.Errorf("jitter %g where none is needed", g.jitter)
 	}
 	// The same row twice gives each half the score of one row with twice the weight,
 	// ℓ = k/(2k + λn).

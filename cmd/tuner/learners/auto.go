@@ -45,13 +45,12 @@ func newAuto(g *cli.Globals) *cobra.Command {
 		Use:   "auto [ALGORITHM] --data FILE",
 		Short: "Tune a kernel learner on a file of data",
 		Long: `Auto tunes the hyper-parameters of a bundled learner on a file of data, and writes the
-best model to a file. ALGORITHM is one of those of tuner train. Without it falkon, log-falkon,
-krr and sgdrf race on the validation rows, at default settings and with learned length
-scales, and the winner is tuned.
+best model to a file. ALGORITHM is one of those of tuner train. Without it falkon,
+log-falkon, krr and sgdrf race on the validation rows, and the winner is tuned.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
 row, others use five folds, and a regression averages the best trial of each kernel.
-After Ctrl-C the same command continues the study, which several machines share.`,
+After Ctrl-C the same command continues. Several machines may share the study.`,
 		Example: `  tuner auto --demo
   tuner auto --data housing.csv --target price
   tuner auto falkon --data housing.csv --target price --trials 40`,
@@ -84,7 +83,7 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 	a.data.add(cmd)
 	a.data.addTarget(cmd)
 	cli.FlagGroup(cmd, cli.Group{Title: "Data"}, func(f *pflag.FlagSet) {
-		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse, or log-loss of probabilities)")
+		f.StringVar(&a.measure, "measure", "", "`error` to minimize (default rmse or log-loss)")
 		f.Float64Var(&a.split.Validation, "validation", 0.2, "`share` of rows for comparing trials")
 		f.IntVar(&a.folds, "folds", 0, "number of `folds`, 1 for the validation rows alone")
 		f.Float64Var(&a.split.Test, "test", 0.2, "`share` of rows to test the result")

@@ -67,7 +67,7 @@ func newTrainAlgorithm(g *cli.Globals, a training.Algorithm) *cobra.Command {
 	if a.HasTheory() {
 		cmd.Example += fmt.Sprintf("\n  tuner train %s --data train.csv --settings theory --out price.model", a.Name)
 		cli.FlagGroup(cmd, cli.Group{Title: "Hyper-parameters"}, func(f *pflag.FlagSet) {
-			cli.ChoiceVar(f, &t.settings, "settings", "", "`settings` of hyper-parameters that are not given (theory prints its theorem)", "default", "theory")
+			cli.ChoiceVar(f, &t.settings, "settings", "", "`settings` of what is not given", "default", "theory")
 			f.Float64Var(&t.regularity, "regularity", 0.5, "`r` of theory, the smoothness of the target, at most 1 (0.5 assumes least)")
 		})
 	}
