@@ -32,7 +32,7 @@ func (t *tools) diagnose(ctx context.Context, s tuner.Study, in studyInput) (any
 	}
 	out := table{Columns: []string{"quantity", "value", "unit"}, Note: strings.Join(d.Warnings, "; ")}
 	for _, row := range d.Rows(s.Spec.Objectives[0].Name) {
-		out.row(row[:]...)
+		out.Rows = append(out.Rows, row)
 	}
 	return out, nil
 }
@@ -57,14 +57,14 @@ func (t *tools) expect(ctx context.Context, s tuner.Study, in expectInput) (any,
 	out := table{Columns: []string{"config", "quantity", "mean", "sd_of_model", "sd_of_noise"}, Note: fmt.Sprintf("by a model of %d results", p.Results)}
 	for i, c := range p.Configs {
 		for _, row := range c.Rows(s.Spec.Objectives) {
-			out.row(append([]string{fmt.Sprint(i)}, row[:]...)...)
+			out.Rows = append(out.Rows, []any{i, row[0], row[1], row[2], row[3]})
 		}
 	}
 	return out, nil
 }
 
 type importanceInput struct {
-	Study     string `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Objective string `json:"objective,omitempty" jsonschema:"name of the objective, default the first"`
 }
 
@@ -76,15 +76,14 @@ func (t *tools) importance(ctx context.Context, in importanceInput) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	out := table{Columns: []string{"parameter", "alone", "total", "best_trials"}, Rows: [][]any{}}
+	out := table{Columns: []string{"parameter", "alone", "total", "best_trials"}, Rows: []any{}}
 	out.Note = "alone and total: shares of the variance of the model; best_trials: difference of the best tenth, without a model"
 	if i.State != surrogate.Ready && i.State != 0 {
 		out.Note += "; " + i.State.NoModel(in.Study, i.Missing).Error()
 	}
 	list := i.Ranked()
 	for _, p := range list[:min(mostImportant, len(list))] {
-		row := p.Row()
-		out.row(row[:]...)
+		out.Rows = append(out.Rows, p.Row())
 	}
 	if len(list) > mostImportant {
 		out.More = fmt.Sprintf("%d parameters that matter less are left out", len(list)-mostImportant)
@@ -132,10 +131,10 @@ func (t *tools) plot(ctx context.Context, s tuner.Study, in plotInput) (any, err
 	if len(names) == 0 {
 		return nil, errors.New("there is nothing to draw: the study has no such data yet, or kind and name fit no plot")
 	}
-	text := strings.Join(names, ", ")
+	line := strings.Join(names, ", ")
 	if len(left) > 0 {
-		text += "; more by name: " + strings.Join(left, ", ")
+		line += "; more by name: " + strings.Join(left, ", ")
 	}
-	out.Content = append(out.Content, &sdk.TextContent{Text: text})
+	out.Content = append(out.Content, text(line)...)
 	return out, nil
 }

@@ -1,16 +1,15 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +26,14 @@ func (t *tools) studies() {
 	add(t, reads, "compare_studies", "Compare the best values of studies, also at the same number of trials. Use it to choose between variants of a task.", t.compare)
 }
 
-// parameter is a parameter of a new study, with the fields of the form of files.
+// parameter is a parameter of a new study.
 type parameter struct {
-	Name   string         `json:"name" jsonschema:"name of the parameter"`
+	Name string `json:"name" jsonschema:"name of the parameter"`
+	described
+}
+
+// described has the fields of a parameter in the form of files.
+type described struct {
 	Type   string         `json:"type" jsonschema:"float, int, ordinal (values in order), categorical or constant"`
 	Low    *float64       `json:"low,omitempty" jsonschema:"least value of a float or int"`
 	High   *float64       `json:"high,omitempty" jsonschema:"greatest value of a float or int"`
@@ -38,14 +42,6 @@ type parameter struct {
 	Values []any          `json:"values,omitempty" jsonschema:"values of an ordinal or categorical"`
 	Value  any            `json:"value,omitempty" jsonschema:"value of a constant"`
 	When   map[string]any `json:"when,omitempty" jsonschema:"condition: another parameter and its value or list of values for which this one exists"`
-}
-
-// MarshalJSON writes the parameter without its name.
-func (p parameter) MarshalJSON() ([]byte, error) {
-	type fields parameter
-	text, err := json.Marshal(fields(p))
-	name, _ := json.Marshal(p.Name)
-	return bytes.Replace(text, []byte(`"name":`+string(name)+`,`), nil, 1), err
 }
 
 type createInput struct {
@@ -67,8 +63,8 @@ type createInput struct {
 	Seed            uint64         `json:"seed,omitempty" jsonschema:"seed of random numbers, by default from name and settings"`
 }
 
-// text is the space as the text of a file.
-func (in createInput) text() (string, error) {
+// file is the space as the text of a file.
+func (in createInput) file() (string, error) {
 	switch {
 	case in.Space != "" && len(in.Parameters)+len(in.Constraints) > 0:
 		return "", errors.New("space: it excludes parameters and constraints; leave one of them out")
@@ -77,30 +73,20 @@ func (in createInput) text() (string, error) {
 	case len(in.Parameters) == 0:
 		return "", errors.New("parameters: there are none; give at least one, such as {\"name\": \"lr\", \"type\": \"float\", \"low\": 1e-5, \"high\": 0.1, \"scale\": \"log\"}")
 	}
-	var b bytes.Buffer
-	b.WriteString(`{"parameters": {`)
-	for i, p := range in.Parameters {
-		name, _ := json.Marshal(p.Name)
-		fields, err := json.Marshal(p)
-		if err != nil {
-			return "", err
-		}
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(&b, "\n%s: %s", name, fields)
+	var list []string
+	for _, p := range in.Parameters {
+		list = append(list, asJSON(p.Name)+": "+asJSON(p.described))
 	}
-	rules, err := json.Marshal(append([]string{}, in.Constraints...))
-	fmt.Fprintf(&b, "}, \"constraints\": %s}", rules)
-	return b.String(), err
+	rules := append([]string{}, in.Constraints...)
+	return fmt.Sprintf(`{"parameters": {%s}, "constraints": %s}`, strings.Join(list, ", "), asJSON(rules)), nil
 }
 
 func (in createInput) spec() (s study.Spec, err error) {
-	text, err := in.text()
+	file, err := in.file()
 	if err != nil {
 		return s, err
 	}
-	if s.Space, _, err = space.Parse([]byte(text)); err != nil {
+	if s.Space, _, err = space.Parse([]byte(file)); err != nil {
 		for _, f := range space.Faults(err) {
 			if in.Space == "" {
 				f.Line = 0 // of a text that the caller does not know
@@ -119,12 +105,8 @@ func (in createInput) spec() (s study.Spec, err error) {
 	}
 	s.MaxTrials, s.Target, s.Patience, s.MaxRetries = in.MaxTrials, in.Target, in.Patience, study.DefaultMaxRetries
 	s.Lease = time.Duration(in.LeaseSeconds * float64(time.Second))
-	if s.Proposer, err = component(in.Proposer, in.ProposerOptions); err != nil {
-		return s, err
-	}
-	if s.Pruner, err = component(in.Pruner, in.PrunerOptions); err != nil {
-		return s, err
-	}
+	s.Proposer = component(in.Proposer, in.ProposerOptions)
+	s.Pruner = component(in.Pruner, in.PrunerOptions)
 	for _, limit := range in.Limits {
 		if err := tuner.Constrain(&s.Proposer, limit); err != nil {
 			return s, fmt.Errorf("limits: %w", err)
@@ -133,13 +115,11 @@ func (in createInput) spec() (s study.Spec, err error) {
 	return s, nil
 }
 
-func component(name string, options map[string]any) (c study.Component, err error) {
-	if c.Name = name; len(options) > 0 {
-		var text []byte
-		text, err = json.Marshal(options)
-		c.Options = string(text)
+func component(name string, options map[string]any) study.Component {
+	if len(options) == 0 {
+		return study.Component{Name: name}
 	}
-	return c, err
+	return study.Component{Name: name, Options: asJSON(options)}
 }
 
 // create makes a study. Its seed and request id are those of its name and settings, so that the
@@ -149,11 +129,7 @@ func (t *tools) create(ctx context.Context, in createInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := json.Marshal(in)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(settings)
+	sum := sha256.Sum256([]byte(asJSON(in)))
 	spec.Seed = cmp.Or(in.Seed, binary.LittleEndian.Uint64(sum[:])>>11) // so that readers of JSON keep all its digits
 	made, err := t.svc.CreateStudy(ctx, in.Study, study.Create{RequestID: "agent-" + hex.EncodeToString(sum[8:24]), Spec: spec})
 	if err != nil {
@@ -218,7 +194,7 @@ func (t *tools) list(ctx context.Context, in listInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := table{Columns: []string{"study", "state", "trials", "best_measured", "objectives"}, Rows: [][]any{}}
+	out := table{Columns: []string{"study", "state", "trials", "best_measured", "objectives"}, Rows: []any{}}
 	for _, s := range list {
 		p := progressOf(s)
 		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, p.Best, objectives(s.Spec)})
@@ -238,39 +214,37 @@ func (in studyInput) name() string { return in.Study }
 // mostLines is the most lines of the space that the status of a study shows.
 const mostLines = 40
 
-func (t *tools) status(ctx context.Context, s tuner.Study, in studyInput) (any, error) {
-	out := struct {
+func (t *tools) status(_ context.Context, s tuner.Study, _ studyInput) (any, error) {
+	lines := strings.SplitAfter(string(s.Spec.Space.YAML()), "\n")[1:] // without the version
+	if left := len(lines) - mostLines; left > 0 {
+		lines = append(lines[:mostLines], fmt.Sprintf("… and %d lines more", left))
+	}
+	return struct {
 		progress
 		Objectives []string       `json:"objectives"`
 		Queued     int            `json:"queued,omitempty"`
-		Created    string         `json:"created"`
-		LastTold   string         `json:"last_told,omitempty"`
+		Created    time.Time      `json:"created"`
+		LastTold   time.Time      `json:"last_told,omitzero"`
 		Proposer   string         `json:"proposer"`
 		Pruner     string         `json:"pruner,omitempty"`
 		Lease      string         `json:"lease"`
 		Position   study.Position `json:"position"`
 		Space      string         `json:"space"`
 	}{
-		progress: progressOf(s), Objectives: objectives(s.Spec), Queued: s.Counts[study.Queued], Created: s.Created.UTC().Format(time.RFC3339),
-		Proposer: cmp.Or(s.Spec.Proposer.Name, tuner.DefaultProposer) + s.Spec.Proposer.Options, Pruner: s.Spec.Pruner.Name + s.Spec.Pruner.Options,
-		Lease: s.Spec.Lease.String(), Position: s.Position,
-	}
-	if !s.LastTold.IsZero() {
-		out.LastTold = s.LastTold.UTC().Format(time.RFC3339)
-	}
-	lines := strings.SplitAfter(string(s.Spec.Space.YAML()), "\n")[1:] // without the version
-	out.Space = strings.Join(lines[:min(mostLines, len(lines))], "")
-	if len(lines) > mostLines {
-		out.Space += fmt.Sprintf("… and %d lines more", len(lines)-mostLines)
-	}
-	return out, nil
+		progressOf(s), objectives(s.Spec), s.Counts[study.Queued], seconds(s.Created), seconds(s.LastTold),
+		cmp.Or(s.Spec.Proposer.Name, tuner.DefaultProposer) + s.Spec.Proposer.Options, s.Spec.Pruner.Name + s.Spec.Pruner.Options,
+		s.Spec.Lease.String(), s.Position, strings.Join(lines, ""),
+	}, nil
 }
 
+// seconds is a time that is short in JSON.
+func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
 type controlInput struct {
-	Study  string `json:"study" jsonschema:"name of the study"`
+	studyInput
 	Action string `json:"action" jsonschema:"pause, resume, finish, extend or stop_trial"`
-	Trials int    `json:"trials,omitempty" jsonschema:"for extend: how many more trials"`
-	Trial  int    `json:"trial,omitempty" jsonschema:"for stop_trial: number of the running trial; its worker learns of it at its next report"`
+	More   int    `json:"max_trials,omitempty" jsonschema:"for extend: how many more trials"`
+	Trial  *int   `json:"trial,omitempty" jsonschema:"for stop_trial: number of the running trial; its worker learns of it at its next report"`
 	Reason string `json:"reason,omitempty" jsonschema:"for finish and stop_trial: why"`
 }
 
@@ -285,14 +259,17 @@ func (t *tools) control(ctx context.Context, in controlInput) (any, error) {
 	case "finish":
 		s, err = t.svc.Finish(ctx, in.Study, study.Finish{Detail: in.Reason})
 	case "extend":
-		s, err = t.svc.Extend(ctx, in.Study, study.Extend{MaxTrials: in.Trials, More: true})
+		s, err = t.svc.Extend(ctx, in.Study, study.Extend{MaxTrials: in.More, More: true})
 	case "stop_trial":
+		if in.Trial == nil {
+			return nil, errors.New("trial: there is none; give the number of the trial to stop")
+		}
 		reason := study.Attributes{study.StopAttribute: cmp.Or(in.Reason, study.StopReason)}
-		if err = t.svc.SetAttributes(ctx, in.Study, study.SetAttributes{Trial: in.Trial, Attributes: reason}); err == nil {
+		if err = t.svc.SetAttributes(ctx, in.Study, study.SetAttributes{Trial: *in.Trial, Attributes: reason}); err == nil {
 			s, err = t.svc.Study(ctx, in.Study)
 		}
 	default:
-		return nil, fmt.Errorf("action = %q: must be pause, resume, finish, extend or stop_trial", in.Action)
+		err = fmt.Errorf("action = %q: must be pause, resume, finish, extend or stop_trial", in.Action)
 	}
 	if err != nil {
 		return nil, err
@@ -301,77 +278,80 @@ func (t *tools) control(ctx context.Context, in controlInput) (any, error) {
 }
 
 type compareInput struct {
-	Studies []string `json:"studies" jsonschema:"names of 2 to 10 studies with the same objective"`
+	Studies []string `json:"studies" jsonschema:"names of 2 to 10 studies with the same first objective"`
 }
 
 func (t *tools) compare(ctx context.Context, in compareInput) (any, error) {
 	if n := len(in.Studies); n < 2 || n > 10 {
 		return nil, fmt.Errorf("studies: %d names; give 2 to 10", n)
 	}
-	views, values, fewest := make([]tuner.Study, len(in.Studies)), make([][]float64, len(in.Studies)), math.MaxInt
+	var first study.Objective
+	states, all, fewest := make([]progress, len(in.Studies)), make([][]measured, len(in.Studies)), math.MaxInt
 	for i, name := range in.Studies {
-		var err error
-		if views[i], err = t.svc.Study(ctx, name); err != nil {
+		s, err := t.svc.Study(ctx, name)
+		if err != nil {
 			return nil, err
 		}
-		if a, b := views[0].Spec.Objectives[0], views[i].Spec.Objectives[0]; a != b {
-			return nil, fmt.Errorf("studies: %s has the objective %s %s and %s has %s %s; compare studies of one objective", in.Studies[0], a.Direction, a.Name, name, b.Direction, b.Name)
+		o := s.Spec.Objectives[0]
+		if first = cmp.Or(first, o); o != first {
+			return nil, fmt.Errorf("studies: %s has the objective %s %s and %s has %s %s; compare studies of one objective", in.Studies[0], first.Direction, first.Name, name, o.Direction, o.Name)
 		}
-		if values[i], err = t.bestSoFar(ctx, views[i]); err != nil {
+		if all[i], err = t.completed(ctx, s); err != nil {
 			return nil, err
 		}
-		fewest = min(fewest, len(values[i]))
+		states[i], fewest = progressOf(s), min(fewest, len(all[i]))
 	}
 	out := table{Columns: []string{"study", "state", "trials", "completed", "best", fmt.Sprintf("best_of_first_%d", fewest)}}
-	out.Note = strings.Join(objectives(views[0].Spec)[:1], "") + ", as measured; noise can decide small differences"
-	for i, s := range views {
-		p, best, early := progressOf(s), number(math.NaN()), number(math.NaN())
-		if n := len(values[i]); n > 0 {
-			best = number(values[i][n-1])
-		}
-		if fewest > 0 {
-			early = number(values[i][fewest-1])
-		}
-		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, len(values[i]), best, early})
+	out.Note = fmt.Sprintf("%s %s, as measured; noise can decide small differences", first.Direction, first.Name)
+	for i, p := range states {
+		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, len(all[i]), best(first, all[i]), best(first, all[i][:fewest])})
 	}
 	return out, nil
 }
 
-// bestSoFar returns, for each completed trial, the best value until then. Trials that break a
-// constraint do not improve it.
-func (t *tools) bestSoFar(ctx context.Context, s tuner.Study) (values []float64, err error) {
-	c, err := t.svc.Columns(ctx, s.Name, tuner.ColumnQuery{Names: valueColumns(s.Spec.Objectives[0])})
-	if err != nil {
-		return nil, err
-	}
-	best := math.NaN()
-	for _, v := range completed(c, s.Spec.Objectives[0]) {
-		if v.feasible && s.Spec.Objectives[0].Direction.Compare(v.value, best) < 0 {
-			best = v.value
-		}
-		values = append(values, best)
-	}
-	return values, nil
-}
-
-// measured is a completed trial with its value of an objective.
+// measured is a completed trial with its value of the first objective.
 type measured struct {
 	trial    int
 	value    float64
-	feasible bool
+	feasible bool // keeps the constraints
 }
 
-func valueColumns(o study.Objective) []string {
-	return []string{"state", "feasible", "value/" + o.Name}
-}
-
-// completed returns the completed trials of columns, by number.
-func completed(c tuner.Columns, o study.Objective) (list []measured) {
-	state, feasible, value := c.Find("state"), c.Find("feasible"), c.Find("value/"+o.Name)
+// completed returns the completed trials by number.
+func (t *tools) completed(ctx context.Context, s tuner.Study) (list []measured, err error) {
+	column := "value/" + s.Spec.Objectives[0].Name
+	c, err := t.svc.Columns(ctx, s.Name, tuner.ColumnQuery{Names: []string{"state", "feasible", column}})
+	if err != nil {
+		return nil, err
+	}
 	for i := range c.Rows {
-		if study.TrialState(state.At(i)) == study.Completed {
-			list = append(list, measured{i, value.At(i), feasible.At(i) == 1})
+		if study.TrialState(c.Find("state").At(i)) == study.Completed {
+			list = append(list, measured{i, c.Find(column).At(i), c.Find("feasible").At(i) == 1})
 		}
 	}
-	return list
+	return list, nil
+}
+
+// inOrder compares trials, those that keep the constraints first, then the best first.
+func inOrder(o study.Objective) func(a, b measured) int {
+	return func(a, b measured) int {
+		switch {
+		case a.feasible == b.feasible:
+			return o.Direction.Compare(a.value, b.value)
+		case a.feasible:
+			return -1
+		}
+		return 1
+	}
+}
+
+// best is the best value of trials that keep the constraints, or nil.
+func best(o study.Objective, list []measured) any {
+	if len(list) == 0 {
+		return nil
+	}
+	m := slices.MinFunc(list, inOrder(o))
+	if !m.feasible {
+		return nil
+	}
+	return number(m.value)
 }

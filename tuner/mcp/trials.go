@@ -3,9 +3,10 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bkbtuner/bkb/tuner"
@@ -39,7 +40,7 @@ type handed struct {
 }
 
 func (t *tools) ask(ctx context.Context, s tuner.Study, in askInput) (any, error) {
-	count, err := within("count", in.Count, 1, 50)
+	count, err := within("count", in.Count, 1, fewer(50, s))
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +55,9 @@ func (t *tools) ask(ctx context.Context, s tuner.Study, in askInput) (any, error
 		Warnings []string `json:"warnings,omitempty"`
 	}{Lease: s.Spec.Lease.String(), Useful: asked.UsefulWorkers, Warnings: asked.Warnings}
 	for _, trial := range asked.Trials {
-		h := handed{Trial: trial.Number, Epoch: trial.Epoch, Config: trial.Config}
-		for j, o := range s.Spec.Objectives {
-			if g := trial.Suggestion; j < min(len(g.Mean), len(g.StdDev), len(asked.Noise)) {
-				if h.Expected == nil {
-					h.Expected = make(map[string]string)
-				}
-				h.Expected[o.Name] = surrogate.OutcomeText(g.Mean[j], g.StdDev[j], asked.Noise[j])
-			}
+		h, g := handed{trial.Number, trial.Epoch, trial.Config, make(map[string]string)}, trial.Suggestion
+		for j := range min(len(g.Mean), len(g.StdDev), len(asked.Noise)) {
+			h.Expected[s.Spec.Objectives[j].Name] = surrogate.OutcomeText(g.Mean[j], g.StdDev[j], asked.Noise[j])
 		}
 		out.Trials = append(out.Trials, h)
 	}
@@ -119,6 +115,9 @@ type tellInput struct {
 	Results []result `json:"results" jsonschema:"at most 100 results"`
 }
 
+// mostRefused is the most refused results that an answer names.
+const mostRefused = 5
+
 // tell tells each result, also after one was refused.
 func (t *tools) tell(ctx context.Context, s tuner.Study, in tellInput) (any, error) {
 	if n := len(in.Results); n < 1 || n > 100 {
@@ -130,26 +129,26 @@ func (t *tools) tell(ctx context.Context, s tuner.Study, in tellInput) (any, err
 		Refused []string `json:"refused,omitempty"`
 		progress
 	}{}
-	var first error
 	for _, r := range in.Results {
 		o, err := r.outcome(s.Spec)
 		var told tuner.Told
 		if err == nil {
 			told, err = t.svc.Tell(ctx, in.Study, study.Tell{Trial: r.Trial, Epoch: r.Epoch, Outcome: o})
 		}
-		switch {
-		case err != nil:
-			first = cmp.Or(first, err)
-			out.Refused = append(out.Refused, fmt.Sprintf("trial %d: %v", r.Trial, explained(err)))
-		case told.Late:
+		if err != nil {
+			out.Refused = append(out.Refused, fmt.Sprintf("trial %d: %s", r.Trial, explained(err)))
+			continue
+		}
+		out.Told++
+		if told.Late {
 			out.Late = append(out.Late, r.Trial)
-			fallthrough
-		default:
-			out.Told++
 		}
 	}
+	if n := len(out.Refused); n > mostRefused {
+		out.Refused = append(out.Refused[:mostRefused], fmt.Sprintf("and %d more", n-mostRefused))
+	}
 	if out.Told == 0 {
-		return nil, first
+		return nil, errors.New(strings.Join(out.Refused, "\n"))
 	}
 	s, err := t.svc.Study(ctx, in.Study)
 	if err != nil {
@@ -185,10 +184,10 @@ func (t *tools) report(ctx context.Context, s tuner.Study, in reportInput) (any,
 		}
 	}
 	return struct {
-		Stop   bool   `json:"stop"`
-		Reason string `json:"reason,omitempty"`
-		Held   string `json:"held_until"`
-	}{verdict.Stop, verdict.Reason, held.Deadline.UTC().Format(time.RFC3339)}, nil
+		Stop   bool      `json:"stop"`
+		Reason string    `json:"reason,omitempty"`
+		Held   time.Time `json:"held_until"`
+	}{verdict.Stop, verdict.Reason, seconds(held.Deadline)}, nil
 }
 
 // configs reads configurations of a space.
@@ -198,10 +197,7 @@ func configs(sp *space.Space, list []map[string]any, most int) ([]space.Config, 
 	}
 	out := make([]space.Config, len(list))
 	for i, c := range list {
-		text, err := json.Marshal(c)
-		if err == nil {
-			err = out[i].UnmarshalJSON(text)
-		}
+		err := out[i].UnmarshalJSON([]byte(asJSON(c)))
 		if err == nil {
 			out[i], err = sp.Complete(out[i])
 		}
@@ -225,11 +221,11 @@ func (t *tools) enqueue(ctx context.Context, s tuner.Study, in enqueueInput) (an
 	}
 	commands := make([]study.Command, len(list))
 	for i, c := range list {
-		one := study.Enqueue{Config: c, RequestID: tuner.NewRequestID()}
+		id := tuner.NewRequestID()
 		if in.Request != "" {
-			one.RequestID = fmt.Sprintf("%s-%d", in.Request, i)
+			id = fmt.Sprintf("%s-%d", in.Request, i)
 		}
-		commands[i] = one
+		commands[i] = study.Enqueue{Config: c, RequestID: id}
 	}
 	numbers, err := t.svc.AddAll(ctx, in.Study, commands)
 	if err != nil {
@@ -251,31 +247,34 @@ func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (
 	if err != nil {
 		return nil, err
 	}
-	var list []study.Trial
-	next := -1
-	switch in.Order {
-	case "best":
-		list, next, err = t.ranked(ctx, s, in.First, limit)
-	case "", "number":
-		f := tuner.Filter{First: in.First, Limit: limit}
-		for _, word := range in.States {
-			state, err := study.ParseState(word)
-			if err != nil {
-				return nil, fmt.Errorf("states: %w", err)
-			}
-			f.States = append(f.States, state)
+	f := tuner.Filter{First: in.First, Limit: limit}
+	for _, word := range in.States {
+		state, err := study.ParseState(word)
+		if err != nil {
+			return nil, fmt.Errorf("states: %w", err)
 		}
-		var more bool
-		if list, more, err = t.svc.Trials(ctx, in.Study, f); more && len(list) > 0 {
-			next = list[len(list)-1].Number + 1
+		f.States = append(f.States, state)
+	}
+	var list []study.Trial
+	var more bool
+	var last int // number or rank
+	switch {
+	case in.Order == "best" && len(f.States) > 0:
+		return nil, errors.New("states: order best lists completed trials; leave one of them out")
+	case in.Order == "best":
+		list, more, err = t.ranked(ctx, s, max(in.First, 0), limit)
+		last = in.First + limit - 1
+	case in.Order == "" || in.Order == "number":
+		if list, more, err = t.svc.Trials(ctx, in.Study, f); more {
+			last = list[len(list)-1].Number
 		}
 	default:
-		return nil, fmt.Errorf("order = %q: must be number or best", in.Order)
+		err = fmt.Errorf("order = %q: must be number or best", in.Order)
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := table{Columns: []string{"trial", "state"}, Rows: [][]any{}}
+	out := table{Columns: []string{"trial", "state"}, Rows: []any{}}
 	for _, o := range s.Spec.Objectives {
 		out.Columns = append(out.Columns, o.Name)
 	}
@@ -287,8 +286,8 @@ func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (
 		}
 		out.Rows = append(out.Rows, append(row, space.Head(trial.Config.Short(), 400), space.Head(trial.Outcome.Message, 80)))
 	}
-	if next >= 0 {
-		out.More = fmt.Sprintf("call list_trials with first %d", next)
+	if more {
+		out.More = fmt.Sprintf("call list_trials with first %d", last+1)
 	}
 	return out, nil
 }
@@ -301,33 +300,22 @@ func mean(t study.Trial, o study.Objective) any {
 	return nil
 }
 
-// ranked returns completed trials in order of the first objective, those that keep the
-// constraints first, and the rank after them or -1.
-func (t *tools) ranked(ctx context.Context, s tuner.Study, first, limit int) (list []study.Trial, next int, err error) {
-	o := s.Spec.Objectives[0]
-	c, err := t.svc.Columns(ctx, s.Name, tuner.ColumnQuery{Names: valueColumns(o)})
+// ranked returns completed trials from a rank on, and whether there are more.
+func (t *tools) ranked(ctx context.Context, s tuner.Study, first, limit int) (list []study.Trial, more bool, err error) {
+	all, err := t.completed(ctx, s)
 	if err != nil {
-		return nil, 0, err
+		return nil, false, err
 	}
-	all := completed(c, o)
-	slices.SortStableFunc(all, func(a, b measured) int {
-		if a.feasible != b.feasible {
-			return map[bool]int{true: -1, false: 1}[a.feasible]
-		}
-		return o.Direction.Compare(a.value, b.value)
-	})
-	all = all[min(max(first, 0), len(all)):]
-	if next = -1; len(all) > limit {
-		all, next = all[:limit], first+limit
-	}
-	for _, m := range all {
+	slices.SortStableFunc(all, inOrder(s.Spec.Objectives[0]))
+	all = all[min(first, len(all)):]
+	for _, m := range all[:min(limit, len(all))] {
 		trial, err := t.svc.Trial(ctx, s.Name, m.trial)
 		if err != nil {
-			return nil, 0, err
+			return nil, false, err
 		}
 		list = append(list, trial)
 	}
-	return list, next, nil
+	return list, len(all) > limit, nil
 }
 
 // mostBest is the most trials of a front that an answer has.
@@ -346,18 +334,19 @@ func (t *tools) best(ctx context.Context, s tuner.Study, in studyInput) (any, er
 		Config space.Config   `json:"config"`
 		Values map[string]any `json:"values"`
 	}
+	most := fewer(mostBest, s)
 	out := struct {
 		Best  []recommended `json:"best"`
 		Notes []string      `json:"notes,omitempty"`
 	}{}
-	for _, trial := range list[:min(mostBest, len(list))] {
+	for _, trial := range list[:min(most, len(list))] {
 		r := recommended{trial.Number, trial.Config, make(map[string]any)}
 		for _, o := range s.Spec.Objectives {
 			r.Values[o.Name] = mean(trial, o)
 		}
 		out.Best = append(out.Best, r)
 	}
-	if len(list) > mostBest {
+	if len(list) > most {
 		out.Notes = append(out.Notes, fmt.Sprintf("the front has %d trials; plot with kind front shows all", len(list)))
 	}
 	if m := s.BestMeasured; len(m.Values) > 0 && m.Trial != list[0].Number {
@@ -394,7 +383,7 @@ func (t *tools) watch(ctx context.Context, s tuner.Study, in watchInput) (any, e
 		table
 		Position study.Position `json:"position"`
 		progress
-	}{table: table{Columns: []string{"position", "event"}, Rows: [][]any{}}, Position: from.After}
+	}{table: table{Columns: []string{"position", "event"}, Rows: []any{}}, Position: from.After}
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
 	timer := time.AfterFunc(time.Duration(wait)*time.Second, stop)
