@@ -50,7 +50,7 @@ log-falkon, krr and sgdrf race on the validation rows, and the winner is tuned.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
 row, others use five folds, and a regression averages the best trial of each kernel.
-After Ctrl-C the same command continues. Several machines may share the study.`,
+Run again after Ctrl-C, or on other machines too, it goes on.`,
 		Example: `  tuner auto --demo
   tuner auto --data housing.csv --target price
   tuner auto falkon --data housing.csv --target price --trials 40`,
