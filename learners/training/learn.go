@@ -168,25 +168,29 @@ func (l *Learned) Idle(names []string) []string {
 	return idle
 }
 
-// Learn sets p.Learned where the hyper-parameters need it. Use it before Estimator.
-func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, weights []float64, p *Problem, seed uint64, workers int) (err error) {
+// Learn sets p.Learned and p.Metric where the hyper-parameters need them. Use it before Estimator. A
+// metric starts from learned length scales, which are in p too if no length scale is given.
+func (a *Algorithm) Learn(ctx context.Context, v Values, src data.Source, weights []float64, p *Problem, seed uint64, workers int) error {
 	if err := a.Check(v); err != nil {
 		return err
 	}
 	r := reader{a, v}
-	if r.text(metricName) == fullMetric && !r.learns() {
-		from := *p
-		from.Learned, err = Learn(ctx, r.text("kernel"), src, weights, *p, seed, workers)
-		if refused := (*LearnError)(nil); err != nil && !errors.As(err, &refused) {
-			return err
-		}
-		p.Metric, err = LearnMetric(ctx, r.text("kernel"), src, weights, from, seed, workers)
-		return err
-	}
-	if !r.learns() {
+	full := r.text(metricName) == fullMetric && !r.learns()
+	if !full && !r.learns() {
 		return nil
 	}
-	p.Learned, err = Learn(ctx, r.text("kernel"), src, weights, *p, seed, workers)
+	from := *p
+	var err error
+	from.Learned, err = Learn(ctx, r.text("kernel"), src, weights, *p, seed, workers)
+	if refused := (*LearnError)(nil); err != nil && !(full && errors.As(err, &refused)) {
+		return err
+	}
+	if _, given := v[lengthScaleName]; r.learns() || !given {
+		p.Learned = from.Learned
+	}
+	if full {
+		p.Metric, err = LearnMetric(ctx, r.text("kernel"), src, weights, from, seed, workers)
+	}
 	return err
 }
 

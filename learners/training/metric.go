@@ -56,16 +56,15 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 	}
 	l := learning{name: kernelName, seed: seed, workers: workers}
 	copies := data.NewCopies(weights, src.Len())
-	rows, err := l.pairs(ctx, src, copies, min(copies.Len(), metricRows))
+	rows, held, distinct, err := l.pairs(ctx, src, copies, min(copies.Len(), metricRows))
 	if err != nil {
 		return nil, err
 	}
 	n, d := rows.Len(), p.Dim
-	held := n / 5
 	if held < 2 {
-		return nil, &LearnError{fmt.Sprintf("there are %d rows", n), "use --metric diagonal"}
+		return nil, &LearnError{fmt.Sprintf("there are %d rows, of which %d judge", distinct, held), "use --metric diagonal"}
 	}
-	out := &Metric{Rows: n}
+	out := &Metric{Rows: distinct}
 	start := identity(d)
 	if p.Learned != nil {
 		for c, x := range p.Learned.Lengths {
@@ -104,18 +103,35 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 	return out, nil
 }
 
-// pairs returns different copies of rows in random order with all of their targets.
-func (l *learning) pairs(ctx context.Context, src data.Source, copies *data.Copies, n int) (*data.Memory, error) {
-	idx, m, at, err := l.draw(ctx, src, copies, n)
+// pairs returns different copies of rows in random order with all of their targets. A fifth or less, the
+// first held ones, are to judge, and no copy of these is among the others. distinct is the number of
+// different rows.
+func (l *learning) pairs(ctx context.Context, src data.Source, copies *data.Copies, n int) (rows *data.Memory, held, distinct int, err error) {
+	_, m, at, err := l.draw(ctx, src, copies, n)
 	if err != nil {
-		return nil, err
+		return nil, 0, 0, err
 	}
+	count, judges := make([]int, m.Len()), make([]bool, m.Len())
+	for _, i := range at {
+		count[i]++
+	}
+	for _, i := range at {
+		if !judges[i] && held+count[i] <= n/5 {
+			judges[i] = true
+			held += count[i]
+		}
+	}
+	at = slices.Concat(
+		slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !judges[i] }),
+		slices.DeleteFunc(slices.Clone(at), func(i int) bool { return judges[i] }),
+	)
 	c := m.Outputs()
-	y := make([]float64, 0, len(idx)*c)
+	y := make([]float64, 0, n*c)
 	for _, i := range at {
 		y = append(y, m.Targets()[i*c:][:c]...)
 	}
-	return data.NewMemory(dense(m.Rows().Select(at)), y, c)
+	rows, err = data.NewMemory(dense(m.Rows().Select(at)), y, c)
+	return rows, held, m.Len(), err
 }
 
 // bestRidge fits to the rows after the first held ones with λ falling from a value, until the error

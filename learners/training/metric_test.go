@@ -140,7 +140,7 @@ func TestFullMetric(t *testing.T) {
 			if signal > 0 && (with > 0.7*without || full.Values[metricName] != fullMetric) {
 				t.Errorf("%s: an error of %g with a %s metric, of %g with the diagonal one", name, with, full.Values[metricName], without)
 			}
-			if !strings.Contains(strings.Join(full.Notes, " "), "the full metric, learned from ") {
+			if !strings.Contains(strings.Join(full.Notes, " "), "a full metric, learned from ") {
 				t.Errorf("%s: notes %v", name, full.Notes)
 			}
 		}
@@ -225,6 +225,66 @@ func TestFullMetricIsRefused(t *testing.T) {
 		learn, value := (*LearnError)(nil), (*ValueError)(nil)
 		if !errors.As(err, &learn) && !errors.As(err, &value) {
 			t.Errorf("%v: %v", v, err)
+		}
+	}
+}
+
+// The rows that judge have no part in learning: neither other copies of them, nor those that are held
+// out where there are no validation rows. Otherwise noise teaches a metric with almost no ridge.
+func TestMetricIsJudgedOnOtherRows(t *testing.T) {
+	d := rotated(t, 300, 4, 0)
+	p := problemOf(t, d.Train)
+	m, err := LearnMetric(t.Context(), "gaussian", d.Train, slices.Repeat([]float64{4}, d.Train.Len()), p, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Lambda < 1e-4 || m.Rows != d.Train.Len() {
+		t.Errorf("copies of %d rows: λ = %g from %d rows", d.Train.Len(), m.Lambda, m.Rows)
+	}
+	all := &Data{Encoding: d.Encoding, Train: d.Train}
+	for metric, v := range map[string]Values{"full": {"metric": "full"}, "lengths": {"length-scale": Auto}} {
+		a := ridgeRegression
+		f, err := a.Train(t.Context(), all, Run{Values: v, Options: learners.Options{Seed: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(f.Notes, " "), "validation rmse") || f.Rows != d.Train.Len() {
+			t.Errorf("%s: %d rows, notes %v", metric, f.Rows, f.Notes)
+		}
+		if m := f.Problem.Metric; m != nil && m.Rows != d.Train.Len()*9/10 {
+			t.Errorf("learned from %d of %d rows, of which a tenth judges", m.Rows, d.Train.Len())
+		}
+	}
+}
+
+// A training with a full metric is never worse on validation rows than one with learned length scales,
+// here where only five of fifteen inputs matter, one by one.
+func TestFullMetricAgainstLengthScales(t *testing.T) {
+	for _, seed := range []uint64{1, 2, 3} {
+		rows := relevant(t, 150, 15, 0.1, stream.New(seed), nil)
+		var b strings.Builder
+		b.WriteString("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,y\n")
+		for i, y := range rows.Targets() {
+			for _, x := range rows.Rows().(*kernel.Points[float64]).Row(i) {
+				b.WriteString(num(x) + ",")
+			}
+			b.WriteString(num(y) + "\n")
+		}
+		d, err := Prepare(t.Context(), open(t, b.String(), dataset.Options{}), Split{Validation: 0.3, Seed: 1}, data.EncodingOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		train := func(v Values) *Trained {
+			a := falkonAlgorithm
+			f, err := a.Train(t.Context(), d, Run{Values: v, Options: learners.Options{Seed: seed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		full, lengths := train(Values{"metric": "full"}), train(Values{"length-scale": Auto})
+		if full.Error > lengths.Error {
+			t.Errorf("seed %d: an error of %g, with learned length scales %g: %v", seed, full.Error, lengths.Error, full.Notes)
 		}
 	}
 }

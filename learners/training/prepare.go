@@ -80,11 +80,17 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Encoding: e, Train: all, Weights: t.Weights(), all: all, weights: t.Weights()}
+	d := &Data{Encoding: e, Train: all, Weights: t.Weights()}
 	if rows[0] == nil {
 		return d, nil
 	}
-	d.known = slices.Sorted(slices.Values(slices.Concat(rows[0], rows[1])))
+	return d, d.divide(rows)
+}
+
+// divide takes some of the training rows for training, validation and test. No rows leave a part as
+// it is.
+func (d *Data) divide(rows [3][]int) (err error) {
+	d.all, d.weights, d.known = d.Train, d.Weights, slices.Sorted(slices.Values(slices.Concat(rows[0], rows[1])))
 	for i, part := range []struct {
 		to      *data.Source
 		weights *[]float64
@@ -92,12 +98,22 @@ func Prepare(ctx context.Context, t Table, s Split, o data.EncodingOptions) (*Da
 		if rows[i] == nil {
 			continue
 		}
-		if *part.to, err = data.Subset(all, rows[i]); err != nil {
-			return nil, err
+		if *part.to, err = data.Subset(d.all, rows[i]); err != nil {
+			return err
 		}
 		*part.weights = data.Pick(d.weights, rows[i])
 	}
-	return d, nil
+	return nil
+}
+
+// held returns the data with a tenth of the training rows for validation.
+func (d *Data) held(seed uint64) (*Data, error) {
+	parts, err := data.Split(d.Train.Len(), nil, seed, 0.9, 0.1)
+	if err != nil {
+		return nil, err
+	}
+	out := *d
+	return &out, out.divide([3][]int{parts[0], parts[1], nil})
 }
 
 func (s Split) validate() error {

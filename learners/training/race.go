@@ -3,6 +3,8 @@ package training
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -17,17 +19,20 @@ const raceRows, raceExact = 2000, 10_000
 // raceKernel is the kernel with learned length scales.
 const raceKernel = "matern52"
 
+// Racers are the learners of a race. Where errors are alike, the first one wins.
+func Racers() []Algorithm { return []Algorithm{logFalkon, falkonAlgorithm, ridgeRegression, sgdRF} }
+
 // Contender is a learner in a race with its least error on validation rows.
 type Contender struct {
 	Name  string
 	Error float64
 }
 
-// Race fits the learners that are best on some data, with default settings and with learned length
+// Race fits learners, of those that suit the data, at default settings and with learned length
 // scales, to up to 2000 training rows. It returns the errors on validation rows by the measure of r,
 // and its name. Classes have the logarithmic loss, of calibrated probabilities where a learner has
 // none. The first is the winner. It has less than 0.99 times the error of those that are simpler.
-func Race(ctx context.Context, d *Data, r Run) (ranked []Contender, measure string, err error) {
+func Race(ctx context.Context, d *Data, r Run, enter []Algorithm) (ranked []Contender, measure string, err error) {
 	rows, n := *d, d.Train.Len()
 	if n > raceRows {
 		some := make([]int, raceRows)
@@ -47,37 +52,36 @@ func Race(ctx context.Context, d *Data, r Run) (ranked []Contender, measure stri
 	if err != nil {
 		return nil, "", &ClassError{err}
 	}
-	learned, err := Learn(ctx, raceKernel, rows.Train, weights, p, r.Options.Seed, r.Options.Workers)
-	if refused := (*LearnError)(nil); err != nil && !errors.As(err, &refused) {
-		return nil, "", err
-	}
-	p.Learned, measure = learned, r.Measure
+	measure = r.Measure
 	classes := p.Task == data.Classification
 	if classes && measure == "" {
 		measure = "log-loss"
 	}
-	enter := []Algorithm{falkonAlgorithm, ridgeRegression, sgdRF}
-	if n > raceExact {
-		enter = []Algorithm{falkonAlgorithm, sgdRF}
-	}
-	if classes {
-		enter = slices.Insert(enter, 0, logFalkon)
-	}
-	var failed error
+	learned := map[string]Problem{} // by the values that Learn reads
+	failed := errors.New("no learner of the race takes these settings for a target of this kind; name a learner, as in tuner auto falkon")
 	for _, a := range enter {
+		if a.Name == logFalkon.Name && !classes || a.Name == ridgeRegression.Name && n > raceExact || r.Measure != "" && a.CheckMeasure(r.Measure) != nil {
+			continue
+		}
 		least := math.Inf(1)
 		for _, v := range []Values{{}, {"kernel": raceKernel, lengthScaleName: Auto}} {
-			if a.Check(r.Values) != nil || v[lengthScaleName] == Auto && learned == nil || r.Measure != "" && a.CheckMeasure(r.Measure) != nil {
-				continue
-			}
-			for name, given := range r.Values {
-				v[name] = given
+			maps.Copy(v, r.Values)
+			in := reader{&a, v}
+			key := fmt.Sprint(in.text("kernel"), in.learns(), v[lengthScaleName] == "", in.text(metricName))
+			with, ok := learned[key]
+			if !ok {
+				with = p
+				err = a.Learn(ctx, v, rows.Train, weights, &with, r.Options.Seed, r.Options.Workers)
 			}
 			var e float64
-			if measure, e, err = a.raced(ctx, v, &rows, weights, p, measure, r.Options); ctx.Err() != nil {
+			if err == nil {
+				learned[key] = with
+				measure, e, err = a.raced(ctx, v, &rows, weights, with, measure, r.Options)
+			}
+			if ctx.Err() != nil {
 				return nil, "", ctx.Err()
 			} else if err != nil {
-				failed = err
+				failed, err = err, nil
 				continue
 			}
 			least = min(least, e)

@@ -13,7 +13,7 @@ import (
 // fits made here. Classes have the logarithmic loss of all learners.
 func TestRace(t *testing.T) {
 	d := rotated(t, 150, 3, 1)
-	ranked, measure, err := Race(t.Context(), d, Run{Options: learners.Options{Seed: 1}})
+	ranked, measure, err := Race(t.Context(), d, Run{Options: learners.Options{Seed: 1}}, Racers())
 	if err != nil || measure != "rmse" || len(ranked) != 3 {
 		t.Fatalf("%v by %q: %v", ranked, measure, err)
 	}
@@ -57,7 +57,7 @@ func TestRace(t *testing.T) {
 		measure string
 		n       int
 	}{"": {"log-loss", 4}, "class-error": {"class-error", 4}, "brier": {"brier", 1}} {
-		ranked, measure, err := Race(t.Context(), d, Run{Measure: given, Options: learners.Options{Seed: 1}})
+		ranked, measure, err := Race(t.Context(), d, Run{Measure: given, Options: learners.Options{Seed: 1}}, Racers())
 		if err != nil || measure != want.measure || len(ranked) != want.n {
 			t.Errorf("%q: %v by %q: %v", given, ranked, measure, err)
 		}
@@ -66,5 +66,21 @@ func TestRace(t *testing.T) {
 				t.Errorf("%q: %v", given, c)
 			}
 		}
+	}
+}
+
+// Given settings that need learning are learned for each learner that takes them.
+func TestRaceOfGivenSettings(t *testing.T) {
+	d := rotated(t, 150, 3, 1)
+	for name, v := range map[string]Values{"metric": {"metric": "full", "kernel": "gaussian"}, "relevance": {"relevance": "learned"}} {
+		for _, a := range []Algorithm{falkonAlgorithm, ridgeRegression} {
+			ranked, _, err := Race(t.Context(), d, Run{Values: v, Options: learners.Options{Seed: 1}}, []Algorithm{a})
+			if err != nil || len(ranked) != 1 {
+				t.Errorf("%s, %s: %v, %v", name, a.Name, ranked, err)
+			}
+		}
+	}
+	if ranked, _, err := Race(t.Context(), d, Run{}, []Algorithm{logFalkon}); err == nil || len(ranked) > 0 {
+		t.Errorf("no learner suits: %v, %v", ranked, err)
 	}
 }

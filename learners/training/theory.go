@@ -73,6 +73,9 @@ func (a *Algorithm) theoretical(ctx context.Context, v Values, src data.Source, 
 	if !a.HasTheory() || !(bound > 0 && bound <= math.MaxFloat64) {
 		return nil, nil, a.refused("kernel", in.text("kernel"), "one with a bound, such as gaussian, and a learner that a theorem has settings for")
 	}
+	if in.text(metricName) == fullMetric {
+		src = data.Map(src, p.Metric.L)
+	}
 	c, err := capacityOf(ctx, k, src, seed)
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,6 @@
 package training
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -63,11 +63,17 @@ type Trained struct {
 
 // Train fits to the training rows of d, to measure the error on validation rows, and then to all
 // of these rows. Where steps regularise, the last fit ends at the step with the least error.
-// Where length scales are learned, fits with them and with the median distance are compared, and
-// for learners with centres λ is chosen for these centres. Without validation rows a tenth of the
+// Where length scales or a metric are learned, fits with them and with the median distance are
+// compared, and for learners with centres λ is chosen for these centres. Without validation rows a tenth of the
 // rows judges. If ctx ends, Train returns its error with the last model that is whole, or else
 // that of the work done so far.
 func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error) {
+	if in := (reader{a, r.Values}); d.Validation == nil && (in.learns() || in.text(metricName) == fullMetric) {
+		var err error
+		if d, err = d.held(r.Options.Seed); err != nil {
+			return nil, err
+		}
+	}
 	t := &trainer{Algorithm: a, data: d, run: r, out: &Trained{Error: math.NaN()}}
 	p, err := NewProblem(ctx, d, r.Options.Seed)
 	if err != nil {
@@ -227,92 +233,109 @@ func (t *trainer) error(ctx context.Context, m learners.Model) (float64, error) 
 	return math.Inf(1), nil
 }
 
-// compare tries the median distance, and learned length scales or a learned metric with several λ.
-// A fit of these that fails is left out.
+// compare tries the median distance, learned length scales, and a learned metric, as far as they are
+// learned, the latter two with several λ. A fit of these that fails is left out.
 func (t *trainer) compare(ctx context.Context) error {
-	if t.data.Validation == nil {
-		if err := t.hold(ctx); err != nil {
-			return err
-		}
+	scale, given := t.run.Values[lengthScaleName]
+	plain, named := maps.Clone(t.run.Values), "the median distance"
+	if given && scale != Auto {
+		named = "the given length scale"
+	} else {
+		delete(plain, lengthScaleName)
 	}
-	median := maps.Clone(t.run.Values)
-	median[relevanceName] = equalRelevance
-	if median[lengthScaleName] == Auto {
-		delete(median, lengthScaleName)
-	}
+	plain[relevanceName] = equalRelevance
 	if t.problem.Metric != nil {
-		median[metricName] = diagonal
+		plain[metricName] = diagonal
 	}
-	best, err := t.try(ctx, median)
+	best, err := t.try(ctx, plain)
 	if err != nil {
 		return err
 	}
-	without, with := best.err, math.Inf(1)
-	// learned tries v and reports whether it is the best with learned length scales so far.
-	learned := func(v Values) (better bool, err error) {
+	used, said := named, []string{fmt.Sprintf("%.4g with %s", best.err, named)}
+	consider := func(name string, v Values) error {
+		a, err := t.walk(ctx, v)
+		if err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("%.4g with %s", a.err, name))
+		if a.err < best.err {
+			best, used = a, name
+		}
+		return nil
+	}
+	if t.problem.Learned != nil {
+		v := maps.Clone(t.run.Values)
+		if t.problem.Metric != nil {
+			v[metricName] = diagonal
+		}
+		if !given { // better as they are, with their λ, than at the median distance
+			v[lengthScaleName] = Auto
+		}
+		if err := consider(learnedScales, v); err != nil {
+			return err
+		}
+	}
+	if m := t.problem.Metric; m != nil {
+		if err := consider(fmt.Sprintf("a full metric, learned from %d rows", m.Rows), t.run.Values); err != nil {
+			return err
+		}
+	}
+	t.keep(best)
+	if used == learnedScales {
+		t.notes = append(t.notes, t.problem.Learned.Notes(t.data.Encoding.InputNames())...)
+	} else {
+		t.out.Problem.Learned = nil
+	}
+	t.notes = append(t.notes, fmt.Sprintf("the validation %s is %s, so the model has %s", t.out.Measure, strings.Join(said, ", "), used))
+	return nil
+}
+
+const learnedScales = "learned length scales"
+
+// walk tries v, and larger and smaller λ as long as these are better. The error of the result is +Inf
+// if all fits failed.
+func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
+	best := attempt{err: math.Inf(1)}
+	better := func(v Values) (bool, error) {
 		a, err := t.try(ctx, v)
 		if diverged := (*learners.DivergenceError)(nil); err != nil && !errors.As(err, &diverged) {
 			return false, err
 		}
-		if better = err == nil && a.err < leastGain*with; better {
-			with = a.err
+		if err != nil || !(a.err < leastGain*best.err) {
+			return false, nil
 		}
-		if better && a.err < best.err {
-			best = a
-		}
-		return better, nil
+		best = a
+		return true, nil
 	}
-	// Learned length scales are better as they are, with their λ, than at the median distance.
-	values := maps.Clone(t.run.Values)
-	if _, given := values[lengthScaleName]; !given && t.problem.Learned != nil {
-		values[lengthScaleName] = Auto
+	if _, err := better(v); err != nil {
+		return best, err
 	}
-	if _, err := learned(values); err != nil {
-		return err
-	}
-	if lambda, ok := t.ridge(values); ok {
-		for _, factor := range []float64{10, 0.1} {
-			for at := lambda * factor; at > leastWalked && at < 1; at *= factor {
-				v := maps.Clone(values)
-				v["lambda"] = strconv.FormatFloat(at, 'g', 4, 64)
-				if better, err := learned(v); err != nil {
-					return err
-				} else if !better {
-					break
-				}
+	lambda, walks := t.ridge(v)
+	for _, factor := range []float64{10, 0.1} {
+		for at := lambda * factor; walks && at > leastWalked && at < 1; at *= factor {
+			next := maps.Clone(v)
+			next["lambda"] = strconv.FormatFloat(at, 'g', 4, 64)
+			if more, err := better(next); err != nil {
+				return best, err
+			} else if !more {
+				break
 			}
 		}
 	}
-	t.keep(best)
-	if t.problem.Metric != nil {
-		verdict := "the diagonal one is used"
-		if with < without {
-			verdict = "it is used"
-		}
-		t.notes = append(t.notes, fmt.Sprintf("the full metric, learned from %d rows, has a validation %s of %.4g, and the diagonal one %.4g, so %s", t.problem.Metric.Rows, t.out.Measure, with, without, verdict))
-		return nil
-	}
-	t.out.Problem.Learned = nil
-	verdict := "the median distance is used"
-	if with < without {
-		t.out.Problem.Learned, verdict = t.problem.Learned, "they are used"
-		t.notes = append(t.notes, t.problem.Learned.Notes(t.data.Encoding.InputNames())...)
-	}
-	t.notes = append(t.notes, fmt.Sprintf("learned length scales have a validation %s of %.4g, and the median distance %.4g, so %s", t.out.Measure, with, without, verdict))
-	return nil
+	return best, nil
 }
 
-// leastWalked is the least λ that compare tries, in units of κ².
+// leastWalked is the least λ that walk tries, in units of κ².
 const leastWalked = 1e-13
 
 // leastGain is the ratio of errors that makes another λ better, because few rows judge.
 const leastGain = 0.99
 
-// ridge returns λ of learned length scales, if it is to be chosen for centres.
+// ridge returns λ of learned length scales or of a metric, if it is to be chosen for centres.
 func (t *trainer) ridge(v Values) (float64, bool) {
 	r := reader{t.Algorithm, v}
 	_, given := t.run.Values["lambda"]
-	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name && t.problem.Metric == nil {
+	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name && r.text(metricName) != fullMetric {
 		return 0, false
 	}
 	k, err := r.kernel(t.problem)
@@ -320,23 +343,4 @@ func (t *trainer) ridge(v Values) (float64, bool) {
 		return 0, false
 	}
 	return r.ridge(k, t.problem), true
-}
-
-// hold takes a tenth of the training rows to judge.
-func (t *trainer) hold(ctx context.Context) error {
-	whole := t.train
-	parts, err := data.Split(whole.rows.Len(), nil, t.run.Options.Seed, 0.9, 0.1)
-	if err != nil {
-		return err
-	}
-	for i, p := range []*part{&t.train, &t.judge} {
-		if p.rows, err = data.Subset(whole.rows, parts[i]); err != nil {
-			return err
-		}
-		p.weights = data.Pick(whole.weights, parts[i])
-	}
-	scoring := t.Scoring(t.run.Values, t.problem)
-	scoring.Weights = t.judge.weights
-	_, t.measure, err = MeasureNamed(t.run.Measure, t.data.Encoding, scoring)
-	return cmp.Or(err, ctx.Err())
 }

@@ -131,21 +131,36 @@ func (a *autoRun) flags(g *cli.Globals, cmd *cobra.Command) {
 
 func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, algorithm string) error {
 	cli.OutliveReaders(cmd)
-	provisional, named := "falkon", *a // until a race is over
 	switch {
 	case algorithm == "" && len(a.data.paths) == 0:
 		return cli.Usagef("there are no data; write tuner auto --data FILE, or try tuner auto --demo")
 	case algorithm == "" && a.from != "":
 		return cli.Usagef("--from %s: name the algorithm of this study, as in tuner auto falkon", a.from)
-	case learners.NeedsProbabilities(a.measure):
-		provisional = "log-falkon"
 	}
+	able := training.Racers()
+	if algorithm != "" {
+		only, err := training.Find(algorithm)
+		if err != nil {
+			return cli.Exit(cli.ExitInvalid, err)
+		}
+		able = []training.Algorithm{only}
+	}
+	given := *a
+	complete := func(with training.Algorithm) (autotune.Options, error) {
+		a.algorithm, a.study, a.out = with, given.study, given.out
+		return a.complete(cmd)
+	}
+	var o autotune.Options
+	var enter []training.Algorithm // those that the flags suit
 	var err error
-	if a.algorithm, err = training.Find(cmp.Or(algorithm, provisional)); err != nil {
-		return cli.Exit(cli.ExitInvalid, err)
+	for _, with := range able {
+		if suited, refused := complete(with); refused == nil {
+			o, enter = suited, append(enter, with)
+		} else {
+			err = cmp.Or(err, refused)
+		}
 	}
-	o, err := a.complete(cmd)
-	if err != nil {
+	if len(enter) == 0 {
 		return err
 	}
 	table, data, err := a.prepare(ctx, g, cmd)
@@ -154,11 +169,11 @@ func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, a
 	}
 	defer table.Close()
 	if algorithm == "" {
-		if a.algorithm, err = a.race(ctx, g, cmd, data, o); err != nil {
+		winner, err := a.race(ctx, g, cmd, data, o, enter)
+		if err != nil {
 			return err
 		}
-		a.study, a.out = named.study, named.out
-		if o, err = a.complete(cmd); err != nil {
+		if o, err = complete(winner); err != nil {
 			return err
 		}
 	}
@@ -172,10 +187,10 @@ func (a *autoRun) run(ctx context.Context, g *cli.Globals, cmd *cobra.Command, a
 }
 
 // race returns the learner to tune.
-func (a *autoRun) race(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d *training.Data, o autotune.Options) (training.Algorithm, error) {
+func (a *autoRun) race(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d *training.Data, o autotune.Options, enter []training.Algorithm) (training.Algorithm, error) {
 	ranked, measure, err := training.Race(ctx, d, training.Run{
 		Values: o.Fixed, Measure: o.Measure, Classes: o.ClassWeights, Options: learners.Options{Seed: o.Seed, Workers: a.threads * a.workers},
-	})
+	}, enter)
 	if weights := (*training.ClassError)(nil); errors.As(err, &weights) {
 		return training.Algorithm{}, cli.Usagef("--class-weight: %w", err)
 	} else if err != nil {
