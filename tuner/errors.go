@@ -61,8 +61,8 @@ func (e *RemoteError) Error() string { return e.Message }
 // ErrBusy refuses an ask because too many wait already. Its code is [Exhausted].
 var ErrBusy = errors.New("too many asks wait for this study; retry later")
 
-// ErrUnsupported is wrapped by errors of operations that a store does not support.
-var ErrUnsupported = errors.New("not supported by this store")
+// ErrUnsupported is wrapped by errors of operations that a store or a proposer does not support.
+var ErrUnsupported = errors.New("not supported")
 
 // CodeOf classifies an error of a [Service].
 func CodeOf(err error) Code {

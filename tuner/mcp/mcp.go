@@ -243,6 +243,14 @@ type table struct {
 	Note    string   `json:"note,omitempty"`
 }
 
+// head is a list of at most a number of texts, and how many are left out.
+func head(list []string, most int) []string {
+	if left := len(list) - most; left > 0 {
+		return append(list[:most:most], fmt.Sprintf("… and %d more", left))
+	}
+	return list
+}
+
 // within returns a number of a call, or the default for 0, if it is from 1 to the most.
 func within(field string, n, otherwise, most int) (int, error) {
 	if n == 0 {

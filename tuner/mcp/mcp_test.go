@@ -219,6 +219,7 @@ func TestTwoAgents(t *testing.T) {
 func TestErrorsHelp(t *testing.T) {
 	a := newAgent(t, inMemory(t), Options{})
 	a.call("create_study", example)
+	a.call("create_study", strings.Replace(example, `"digits"`, `"random", "proposer": "random"`, 1))
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"ask", `{"study": "none"}`, "list_studies"},
 		{"ask", `{"study": "digits", "count": 51}`, "count = 51: must be 1 to 50"},
@@ -233,6 +234,7 @@ func TestErrorsHelp(t *testing.T) {
 		{"enqueue", `{"study": "digits", "configs": [{"lr": 0.01, "width": 1000, "optimizer": "adam"}]}`, `configs[0]: parameter "width" = 1000`},
 		{"expect", `{"study": "digits", "configs": [{"lr": 0.01, "width": 100, "optimizer": "adam"}]}`, "results are needed"},
 		{"best", `{"study": "digits"}`, "tell their results"},
+		{"diagnose", `{"study": "random"}`, "not supported; use the proposer bkb"},
 		{"plot", `{"study": "digits", "kind": "pie"}`, "must be one of history"},
 		{"control_study", `{"study": "digits", "action": "delete"}`, "must be pause"},
 		{"control_study", `{"study": "digits", "action": "stop_trial"}`, "give the number of the trial"},
@@ -300,18 +302,25 @@ func TestAnswersShort(t *testing.T) {
 			t.Errorf("not in order: %v", rows.Rows)
 		}
 	}
-	var wide []string
+	var wide, least []string
 	for i := range 500 {
-		wide = append(wide, fmt.Sprintf(`{"name": "x%d", "type": "float", "low": 0, "high": 1}`, i))
+		wide = append(wide, fmt.Sprintf(`{"name": "x%d", "type": "float", "low": 3, "high": 5}`, i))
+		least = append(least, fmt.Sprintf(`"x%d": 3`, i))
 	}
 	a.call("create_study", fmt.Sprintf(`{"study": "wide", "parameters": [%s]}`, strings.Join(wide, ", ")))
 	if text, refused := a.try("ask", `{"study": "wide", "count": 50}`); !refused || !strings.Contains(text, "must be 1 to 2") {
 		t.Errorf("many wide configurations: %.300s", text)
 	}
-	for tool, arguments := range map[string]string{"ask": `{"study": "wide", "count": 2}`, "list_trials": `{"study": "wide"}`, "study_status": `{"study": "wide"}`} {
-		if text := a.call(tool, arguments); len(text) > 30_000 {
-			t.Errorf("%s of 500 parameters: %d bytes", tool, len(text))
+	a.call("enqueue", fmt.Sprintf(`{"study": "wide", "configs": [{%s}]}`, strings.Join(least, ", ")))
+	a.call("ask", `{"study": "wide"}`)
+	a.call("tell", `{"study": "wide", "results": [{"trial": 0, "value": 1}]}`)
+	for tool, most := range map[string]int{"ask": 11_000, "best": 8_000, "list_trials": 3_000, "study_status": 3_000, "importance": 3_000} {
+		if text := a.call(tool, `{"study": "wide"}`); len(text) > most {
+			t.Errorf("%s of 500 parameters: %d bytes, want at most %d", tool, len(text), most)
 		}
+	}
+	if text := a.call("plot", `{"study": "wide", "kind": "slices"}`); len(text) > 300 {
+		t.Errorf("names of 500 plots: %d bytes", len(text))
 	}
 	if len(rows.Rows) != 5 || rows.More == "" {
 		t.Errorf("%+v, want 5 rows and how to get more", rows)

@@ -30,7 +30,7 @@ func (t *tools) diagnose(ctx context.Context, s tuner.Study, in studyInput) (any
 	if d.State != surrogate.Ready && d.Results == 0 {
 		return nil, d.State.NoModel(in.Study, d.Missing)
 	}
-	out := table{Columns: []string{"quantity", "value", "unit"}, Note: strings.Join(d.Warnings, "; ")}
+	out := table{Columns: []string{"quantity", "value", "unit"}, Note: strings.Join(head(d.Warnings, 5), "; ")}
 	for _, row := range d.Rows(s.Spec.Objectives[0].Name) {
 		out.Rows = append(out.Rows, row)
 	}
@@ -133,7 +133,7 @@ func (t *tools) plot(ctx context.Context, s tuner.Study, in plotInput) (any, err
 	}
 	line := strings.Join(names, ", ")
 	if len(left) > 0 {
-		line += "; more by name: " + strings.Join(left, ", ")
+		line += "; more by name: " + strings.Join(head(left, 30), ", ")
 	}
 	out.Content = append(out.Content, text(line)...)
 	return out, nil

@@ -135,15 +135,15 @@ func (t *tools) create(ctx context.Context, in createInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		progress
-		Warnings []string `json:"warnings,omitempty"`
-	}{progress: progressOf(made.Study)}
+	var warnings []string
 	for _, w := range made.Warnings {
 		w.Line = 0
-		out.Warnings = append(out.Warnings, w.String())
+		warnings = append(warnings, w.String())
 	}
-	return out, nil
+	return struct {
+		progress
+		Warnings []string `json:"warnings,omitempty"`
+	}{progressOf(made.Study), head(warnings, 5)}, nil
 }
 
 // progress says how far a study is.
@@ -211,17 +211,14 @@ type studyInput struct {
 
 func (in studyInput) name() string { return in.Study }
 
-// mostLines is the most lines of the space that the status of a study shows.
-const mostLines = 40
-
 func (t *tools) status(_ context.Context, s tuner.Study, _ studyInput) (any, error) {
-	lines := strings.SplitAfter(string(s.Spec.Space.YAML()), "\n")[1:] // without the version
-	if left := len(lines) - mostLines; left > 0 {
-		lines = append(lines[:mostLines], fmt.Sprintf("… and %d lines more", left))
-	}
+	lines := strings.Split(string(s.Spec.Space.YAML()), "\n")[1:] // without the version
 	return struct {
 		progress
+		Detail     string         `json:"finished_because,omitempty"`
 		Objectives []string       `json:"objectives"`
+		Target     *float64       `json:"target,omitempty"`
+		Patience   int            `json:"patience,omitempty"`
 		Queued     int            `json:"queued,omitempty"`
 		Created    time.Time      `json:"created"`
 		LastTold   time.Time      `json:"last_told,omitzero"`
@@ -231,9 +228,10 @@ func (t *tools) status(_ context.Context, s tuner.Study, _ studyInput) (any, err
 		Position   study.Position `json:"position"`
 		Space      string         `json:"space"`
 	}{
-		progressOf(s), objectives(s.Spec), s.Counts[study.Queued], seconds(s.Created), seconds(s.LastTold),
+		progressOf(s), space.Head(s.Finished.Detail, 200), objectives(s.Spec), s.Spec.Target, s.Spec.Patience,
+		s.Counts[study.Queued], seconds(s.Created), seconds(s.LastTold),
 		cmp.Or(s.Spec.Proposer.Name, tuner.DefaultProposer) + s.Spec.Proposer.Options, s.Spec.Pruner.Name + s.Spec.Pruner.Options,
-		s.Spec.Lease.String(), s.Position, strings.Join(lines, ""),
+		s.Spec.Lease.String(), s.Position, strings.Join(head(lines, 40), "\n"),
 	}, nil
 }
 
@@ -302,10 +300,10 @@ func (t *tools) compare(ctx context.Context, in compareInput) (any, error) {
 		states[i], fewest = progressOf(s), min(fewest, len(all[i]))
 	}
 	out := table{Columns: []string{"study", "state", "trials", "completed", "best", fmt.Sprintf("best_of_first_%d", fewest)}}
-	out.Note = fmt.Sprintf("%s %s, as measured; noise can decide small differences", first.Direction, first.Name)
 	for i, p := range states {
 		out.Rows = append(out.Rows, []any{p.Study, p.State, p.Trials, len(all[i]), best(first, all[i]), best(first, all[i][:fewest])})
 	}
+	out.Note = fmt.Sprintf("%s %s, as measured; noise can decide small differences", first.Direction, first.Name)
 	return out, nil
 }
 

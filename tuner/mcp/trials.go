@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (t *tools) trials() {
 type askInput struct {
 	studyInput
 	Count  int    `json:"count,omitempty" jsonschema:"number of trials, default 1, at most 50; give as many as you can run at a time"`
-	Worker string `json:"worker,omitempty" jsonschema:"your name, if several agents share this server; each needs its own"`
+	Worker string `json:"worker,omitempty" jsonschema:"your name, by which you get the trials that you hold again; each agent needs its own"`
 }
 
 // handed is a trial to run.
@@ -53,7 +54,7 @@ func (t *tools) ask(ctx context.Context, s tuner.Study, in askInput) (any, error
 		Lease    string   `json:"lease"`
 		Useful   int      `json:"useful_in_parallel,omitempty"`
 		Warnings []string `json:"warnings,omitempty"`
-	}{Lease: s.Spec.Lease.String(), Useful: asked.UsefulWorkers, Warnings: asked.Warnings}
+	}{Lease: s.Spec.Lease.String(), Useful: asked.UsefulWorkers, Warnings: head(asked.Warnings, 5)}
 	for _, trial := range asked.Trials {
 		h, g := handed{trial.Number, trial.Epoch, trial.Config, make(map[string]string)}, trial.Suggestion
 		for j := range min(len(g.Mean), len(g.StdDev), len(asked.Noise)) {
@@ -74,21 +75,18 @@ type result struct {
 	Cost    float64            `json:"cost,omitempty" jsonschema:"what the trial cost, such as its seconds"`
 }
 
-// named are the values of a result, by name.
+// named are the values of a result, by name. A value without a name is the only objective's.
 func named(spec study.Spec, value *float64, values map[string]float64) (list []study.NamedValue, err error) {
-	if value != nil && len(spec.Objectives) > 1 {
-		return nil, fmt.Errorf("value = %g: the study has %d objectives; give values, such as {%q: %g}", *value, len(spec.Objectives), spec.Objectives[0].Name, *value)
+	o := spec.Objectives[0].Name
+	if _, twice := values[o]; value != nil && (twice || len(spec.Objectives) > 1) {
+		return nil, fmt.Errorf("value = %g: the study has %d objectives, and values has %d values; leave value out, and give values, such as {%q: %g}", *value, len(spec.Objectives), len(values), o, *value)
 	}
 	if value != nil {
-		list = []study.NamedValue{{Name: spec.Objectives[0].Name, Value: *value}}
+		list = append(list, study.NamedValue{Name: o, Value: *value})
 	}
-	for name, v := range values {
-		if value != nil && name == spec.Objectives[0].Name {
-			return nil, fmt.Errorf("values.%s: value has it too; leave one of them out", name)
-		}
-		list = append(list, study.NamedValue{Name: name, Value: v})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, study.NamedValue{Name: name, Value: values[name]})
 	}
-	slices.SortFunc(list, func(a, b study.NamedValue) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -102,7 +100,7 @@ func (r result) outcome(spec study.Spec) (o study.Outcome, err error) {
 	}
 	values, err := named(spec, r.Value, r.Values)
 	if o.State == study.Completed && len(values) == 0 && err == nil {
-		err = fmt.Errorf("value: there is none; give one, or state failed")
+		err = errors.New("value: there is none; give one, or state failed")
 	}
 	for _, v := range values {
 		o.Metrics = append(o.Metrics, study.Metric{Name: v.Name, Values: []float64{v.Value}})
@@ -114,9 +112,6 @@ type tellInput struct {
 	studyInput
 	Results []result `json:"results" jsonschema:"at most 100 results"`
 }
-
-// mostRefused is the most refused results that an answer names.
-const mostRefused = 5
 
 // tell tells each result, also after one was refused.
 func (t *tools) tell(ctx context.Context, s tuner.Study, in tellInput) (any, error) {
@@ -144,9 +139,7 @@ func (t *tools) tell(ctx context.Context, s tuner.Study, in tellInput) (any, err
 			out.Late = append(out.Late, r.Trial)
 		}
 	}
-	if n := len(out.Refused); n > mostRefused {
-		out.Refused = append(out.Refused[:mostRefused], fmt.Sprintf("and %d more", n-mostRefused))
-	}
+	out.Refused = head(out.Refused, 5)
 	if out.Told == 0 {
 		return nil, errors.New(strings.Join(out.Refused, "\n"))
 	}
@@ -178,16 +171,12 @@ func (t *tools) report(ctx context.Context, s tuner.Study, in reportInput) (any,
 	}
 	verdict := held
 	if len(values) > 0 {
-		verdict, err = t.svc.Report(ctx, in.Study, study.ReportValues{Trial: in.Trial, Epoch: in.Epoch, Reports: []study.Report{{Step: in.Step, Values: values}}})
-		if err != nil {
+		report := study.ReportValues{Trial: in.Trial, Epoch: in.Epoch, Reports: []study.Report{{Step: in.Step, Values: values}}}
+		if verdict, err = t.svc.Report(ctx, in.Study, report); err != nil {
 			return nil, err
 		}
 	}
-	return struct {
-		Stop   bool      `json:"stop"`
-		Reason string    `json:"reason,omitempty"`
-		Held   time.Time `json:"held_until"`
-	}{verdict.Stop, verdict.Reason, seconds(held.Deadline)}, nil
+	return map[string]any{"stop": verdict.Stop, "reason": verdict.Reason, "held_until": seconds(held.Deadline)}, nil
 }
 
 // configs reads configurations of a space.
@@ -247,7 +236,8 @@ func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (
 	if err != nil {
 		return nil, err
 	}
-	f := tuner.Filter{First: in.First, Limit: limit}
+	first := max(in.First, 0)
+	f := tuner.Filter{First: first, Limit: limit}
 	for _, word := range in.States {
 		state, err := study.ParseState(word)
 		if err != nil {
@@ -257,16 +247,15 @@ func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (
 	}
 	var list []study.Trial
 	var more bool
-	var last int // number or rank
 	switch {
 	case in.Order == "best" && len(f.States) > 0:
-		return nil, errors.New("states: order best lists completed trials; leave one of them out")
+		err = errors.New("states: order best lists completed trials; leave one of them out")
 	case in.Order == "best":
-		list, more, err = t.ranked(ctx, s, max(in.First, 0), limit)
-		last = in.First + limit - 1
+		list, more, err = t.ranked(ctx, s, first, limit)
+		first += limit
 	case in.Order == "" || in.Order == "number":
 		if list, more, err = t.svc.Trials(ctx, in.Study, f); more {
-			last = list[len(list)-1].Number
+			first = list[len(list)-1].Number + 1
 		}
 	default:
 		err = fmt.Errorf("order = %q: must be number or best", in.Order)
@@ -287,7 +276,7 @@ func (t *tools) listTrials(ctx context.Context, s tuner.Study, in trialsInput) (
 		out.Rows = append(out.Rows, append(row, space.Head(trial.Config.Short(), 400), space.Head(trial.Outcome.Message, 80)))
 	}
 	if more {
-		out.More = fmt.Sprintf("call list_trials with first %d", last+1)
+		out.More = fmt.Sprintf("call list_trials with first %d", first)
 	}
 	return out, nil
 }
@@ -355,6 +344,7 @@ func (t *tools) best(ctx context.Context, s tuner.Study, in studyInput) (any, er
 	for _, e := range s.Spec.Space.Edges(list[0].Config) {
 		out.Notes = append(out.Notes, e.String()+"; the optimum may lie beyond, so a new study with a wider range may find better")
 	}
+	out.Notes = head(out.Notes, 5)
 	return out, nil
 }
 

@@ -270,7 +270,9 @@ func (c coordinate) marks() []figure.Mark {
 // slices draws the first objective over the values of each parameter, with the model through
 // the recommended trial if there is one.
 func (p *drawing) slices(ctx context.Context) error {
-	predicted, err := p.svc.Predict(ctx, p.view.Name, tuner.PredictQuery{Slices: &tuner.SliceQuery{}})
+	axes := p.view.Spec.Space.Axes()
+	points := min(tuner.DefaultSlicePoints, tuner.MaxPredictions/max(1, len(axes)))
+	predicted, err := p.svc.Predict(ctx, p.view.Name, tuner.PredictQuery{Slices: &tuner.SliceQuery{Points: points}})
 	if err != nil && tuner.CodeOf(err) != tuner.Unsupported {
 		return err
 	}
@@ -283,7 +285,7 @@ func (p *drawing) slices(ctx context.Context) error {
 	if y.Log {
 		least = slices.Min(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 	}
-	for _, a := range p.view.Spec.Space.Axes() {
+	for _, a := range axes {
 		c := p.coordinate(a)
 		plot := p.plot("slice-"+a.Parameter, p.objectives[0].Name+" over "+a.Parameter, figure.Axis{Label: a.Parameter, Marks: c.marks()}, y)
 		p.points(plot, 0, c.spreadAt)

@@ -17,7 +17,7 @@ func (s State) NoModel(study string, missing int) error {
 	case None:
 		return fmt.Errorf("study %s has no model, because its space has no parameter that varies", study)
 	case AtNextAsk:
-		return fmt.Errorf("study %s has no model yet, because the next ask makes it: run tuner ask %s", study, study)
+		return fmt.Errorf("study %s has no model yet, because the next ask makes it; ask for a trial", study)
 	}
 	results := "results are"
 	if missing == 1 {

@@ -255,7 +255,7 @@ func (a *Actor) Diagnose(ctx context.Context, _ string) (d surrogate.Diagnosis, 
 }
 
 func noModel(v *study.View) error {
-	return fmt.Errorf("a model of the proposer %s: %w", v.Spec().Proposer.Name, tuner.ErrUnsupported)
+	return fmt.Errorf("a model of the proposer %s: %w; use the proposer %s", v.Spec().Proposer.Name, tuner.ErrUnsupported, tuner.DefaultProposer)
 }
 
 // Predict implements [tuner.Service].
