@@ -190,7 +190,7 @@ func asJSON(v any) string {
 var next = map[tuner.Code]string{
 	tuner.NotFound:      "list_studies and list_trials show what there is",
 	tuner.AlreadyExists: "take another name, or go on with that study by study_status and ask",
-	tuner.Finished:      "call best for the result, or control_study with action extend for more trials",
+	tuner.Finished:      "call best for the result, or control_study with action extend and max_trials for more",
 	tuner.Paused:        "control_study with action resume continues it",
 	tuner.NoneLeft:      "tell the trials that run, or wait for them with watch",
 	tuner.AlreadyTold:   "the first outcome counts, so go on with ask",

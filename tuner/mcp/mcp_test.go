@@ -194,6 +194,14 @@ func TestRepeatedCalls(t *testing.T) {
 	if err != nil || s.Trials != 4 {
 		t.Errorf("%d trials, want 3 and the queued one (%v)", s.Trials, err)
 	}
+	a.call("create_study", strings.Replace(example, `"digits"`, `"short", "max_trials": 2`, 1))
+	a.round("short", 2)
+	for _, action := range []string{`"extend", "max_trials": 5`, `"pause"`, `"resume"`, `"finish"`} {
+		control := fmt.Sprintf(`{"study": "short", "action": %s}`, action)
+		if first, again := a.call("control_study", control), a.call("control_study", control); first != again {
+			t.Errorf("%s: again %s, want %s", action, again, first)
+		}
+	}
 	if text, refused := a.try("tell", `{"study": "digits", "results": [{"trial": 0, "value": 77}]}`); !refused || !strings.Contains(text, "keeps its outcome") {
 		t.Errorf("another outcome: %s", text)
 	}

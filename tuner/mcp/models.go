@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,7 @@ type plotInput struct {
 const mostPictures = 2
 
 func (t *tools) plot(ctx context.Context, s tuner.Study, in plotInput) (any, error) {
-	if in.Kind == "" {
-		in.Kind = plots.Kinds[0]
-	}
+	in.Kind = cmp.Or(in.Kind, plots.Kinds[0])
 	if !slices.Contains(plots.Kinds, in.Kind) {
 		return nil, fmt.Errorf("kind = %q: must be one of %s", in.Kind, strings.Join(plots.Kinds, ", "))
 	}

@@ -241,7 +241,7 @@ func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 type controlInput struct {
 	studyInput
 	Action string `json:"action" jsonschema:"pause, resume, finish, extend or stop_trial"`
-	More   int    `json:"max_trials,omitempty" jsonschema:"for extend: how many more trials"`
+	Max    int    `json:"max_trials,omitempty" jsonschema:"for extend: the new number of trials after which the study finishes"`
 	Trial  *int   `json:"trial,omitempty" jsonschema:"for stop_trial: number of the running trial; its worker learns of it at its next report"`
 	Reason string `json:"reason,omitempty" jsonschema:"for finish and stop_trial: why"`
 }
@@ -257,7 +257,7 @@ func (t *tools) control(ctx context.Context, in controlInput) (any, error) {
 	case "finish":
 		s, err = t.svc.Finish(ctx, in.Study, study.Finish{Detail: in.Reason})
 	case "extend":
-		s, err = t.svc.Extend(ctx, in.Study, study.Extend{MaxTrials: in.More, More: true})
+		s, err = t.svc.Extend(ctx, in.Study, study.Extend{MaxTrials: in.Max})
 	case "stop_trial":
 		if in.Trial == nil {
 			return nil, errors.New("trial: there is none; give the number of the trial to stop")
@@ -309,9 +309,9 @@ func (t *tools) compare(ctx context.Context, in compareInput) (any, error) {
 
 // measured is a completed trial with its value of the first objective.
 type measured struct {
-	trial    int
-	value    float64
-	feasible bool // keeps the constraints
+	trial  int
+	value  float64
+	breaks float64 // 1 for a trial that breaks a constraint, else 0
 }
 
 // completed returns the completed trials by number.
@@ -323,7 +323,7 @@ func (t *tools) completed(ctx context.Context, s tuner.Study) (list []measured, 
 	}
 	for i := range c.Rows {
 		if study.TrialState(c.Find("state").At(i)) == study.Completed {
-			list = append(list, measured{i, c.Find(column).At(i), c.Find("feasible").At(i) == 1})
+			list = append(list, measured{i, c.Find(column).At(i), 1 - c.Find("feasible").At(i)})
 		}
 	}
 	return list, nil
@@ -332,24 +332,16 @@ func (t *tools) completed(ctx context.Context, s tuner.Study) (list []measured, 
 // inOrder compares trials, those that keep the constraints first, then the best first.
 func inOrder(o study.Objective) func(a, b measured) int {
 	return func(a, b measured) int {
-		switch {
-		case a.feasible == b.feasible:
-			return o.Direction.Compare(a.value, b.value)
-		case a.feasible:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(a.breaks, b.breaks), o.Direction.Compare(a.value, b.value))
 	}
 }
 
 // best is the best value of trials that keep the constraints, or nil.
 func best(o study.Objective, list []measured) any {
-	if len(list) == 0 {
-		return nil
+	if len(list) > 0 {
+		if m := slices.MinFunc(list, inOrder(o)); m.breaks == 0 {
+			return number(m.value)
+		}
 	}
-	m := slices.MinFunc(list, inOrder(o))
-	if !m.feasible {
-		return nil
-	}
-	return number(m.value)
+	return nil
 }

@@ -209,12 +209,9 @@ func (t *tools) enqueue(ctx context.Context, s tuner.Study, in enqueueInput) (an
 		return nil, err
 	}
 	commands := make([]study.Command, len(list))
+	request := cmp.Or(in.Request, tuner.NewRequestID())
 	for i, c := range list {
-		id := tuner.NewRequestID()
-		if in.Request != "" {
-			id = fmt.Sprintf("%s-%d", in.Request, i)
-		}
-		commands[i] = study.Enqueue{Config: c, RequestID: id}
+		commands[i] = study.Enqueue{Config: c, RequestID: fmt.Sprintf("%s-%d", request, i)}
 	}
 	numbers, err := t.svc.AddAll(ctx, in.Study, commands)
 	if err != nil {
