@@ -228,12 +228,13 @@ func explain(call sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// number is a number of at most six digits in JSON, or nil for NaN and infinities.
+// number is a number of at most six digits, or a text for NaN and infinities, which JSON lacks.
 func number(x float64) any {
+	digits := strconv.FormatFloat(x, 'g', 6, 64)
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
+		return digits
 	}
-	return json.Number(strconv.FormatFloat(x, 'g', 6, 64))
+	return json.Number(digits)
 }
 
 // table is a list in which the names of the columns come once. Each row is a list.
