@@ -310,6 +310,11 @@ func TestAnswersShort(t *testing.T) {
 			t.Errorf("not in order: %v", rows.Rows)
 		}
 	}
+	a.call("ask", `{"study": "more"}`)
+	a.call("control_study", fmt.Sprintf(`{"study": "more", "action": "stop_trial", "trial": 2, "reason": %q}`, strings.Repeat("slow", 1000)))
+	if text := a.call("report", `{"study": "more", "trial": 2}`); len(text) > 300 || !strings.Contains(text, `"stop":true`) {
+		t.Errorf("a long reason: %.400s", text)
+	}
 	var wide, least []string
 	for i := range 500 {
 		wide = append(wide, fmt.Sprintf(`{"name": "x%d", "type": "float", "low": 3, "high": 5}`, i))

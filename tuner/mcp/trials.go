@@ -176,7 +176,7 @@ func (t *tools) report(ctx context.Context, s tuner.Study, in reportInput) (any,
 			return nil, err
 		}
 	}
-	return map[string]any{"stop": verdict.Stop, "reason": verdict.Reason, "held_until": seconds(held.Deadline)}, nil
+	return map[string]any{"stop": verdict.Stop, "reason": space.Head(verdict.Reason, 200), "held_until": seconds(held.Deadline)}, nil
 }
 
 // configs reads configurations of a space.
