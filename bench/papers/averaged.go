@@ -49,8 +49,8 @@ func stepsOfAveraging(ctx context.Context, env *experiment.Env) (*report.Result,
 		plot := r.Plot("steps-"+part, "Best number of steps, "+part, figure.Axis{Label: "n", Log: true}, figure.Axis{Label: "steps", Log: true})
 		for j, alpha := range alphas {
 			env.Report(i*len(alphas)+j, 3*len(alphas), "%s, α = %g", part, alpha)
-			s := avgsgd.Study{
-				Problem: data.Spline{Alpha: alpha, R: 1 / (2 * alpha), Sigma: 1, Terms: env.Pick(100, 0, 0)}, Sampling: minibatch.Sampling(part),
+			s := averagedStudy{
+				Alpha: alpha, Order: 1, Terms: env.Pick(100, 1000, 1000), Sampling: minibatch.Sampling(part), // r = 1/(2α)
 				Sizes: sizes, Repetitions: env.Repeats, Passes: env.Pick(40, 400, 400), Seed: env.Seed,
 			}
 			curve, err := s.Run(ctx)
@@ -63,7 +63,7 @@ func stepsOfAveraging(ctx context.Context, env *experiment.Env) (*report.Result,
 			}
 			slopes.Add(part, alpha, curve.Slope, want, curve.RiskSlope, yesNo(curve.AtEdge))
 			line := figure.Series{Name: "α = " + short(alpha)}
-			for k, n := range curve.Sizes {
+			for k, n := range sizes {
 				t.Add(part, alpha, n, curve.Steps[k], curve.Steps[k]/float64(n), curve.Risk[k])
 				line.X, line.Y = append(line.X, float64(n)), append(line.Y, curve.Steps[k])
 			}

@@ -37,8 +37,6 @@ var loops = map[string]struct {
 	"gp/kernel/statistic.go":         {4, "the fallback for rows that have no panels"},
 	"learners/average.go":            {5, "sums of a few models, with one unknown for each"},
 	"learners/avgsgd/primal.go":      {3, "sparse rows, where a step is one row and the next depends on it"},
-	"learners/avgsgd/study.go":       {3, "a parabola through points"},
-	"learners/data/spline.go":        {2, "a generated surface, one input at a time"},
 	"learners/falkon/cg.go":          {1, "sums over columns of vectors"},
 	"learners/falkon/leaveoneout.go": {2, "diagonals, and corrections of single rows"},
 	"learners/falkon/losses.go":      {1, "the mean over the classes of one row"},

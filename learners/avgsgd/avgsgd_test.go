@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -85,55 +84,30 @@ func TestAverageIsTheMeanOfIterates(t *testing.T) {
 	}
 }
 
-// The recursion in coefficients equals the recursion in weights on truncated Fourier
-// features.
+// The recursion in coefficients equals the recursion in weights.
 func TestDualIsPrimal(t *testing.T) {
 	rng := kerneltest.Seeded(t, 2)
-	const n, steps = 30, 500
-	b := newBasis(data.Spline{Alpha: 2.5, R: 0.2, Sigma: 1, Terms: 40, Seed: 5}, n, 0)
-	gram := b.gram()
-	step := defaultStep(gram[0])
-	d, p := newDual(n, 1, step), newPrimal(b.m, 1, step)
-	z := kernel.NewPoints(n, b.m, b.z)
+	const n, m, steps = 30, 80, 500
+	x, y := kerneltest.Normals(rng, n*m), kerneltest.Normals(rng, n)
+	gram := make([]float64, n*n)
+	mat.NewDense(n, n, gram).Mul(mat.NewDense(n, m, x), mat.NewDense(n, m, x).T())
+	step := defaultStep(2 * m)
+	d, p := newDual(n, 1, step), newPrimal(m, 1, step)
+	z := kernel.NewPoints(n, m, x)
 	for range steps {
 		i := rng.IntN(n)
-		a := d.visit(i, gram[i*n:][:n], b.y[i:i+1])
-		l, err := p.rows(z.Slice(i, i+1), b.y[i:i+1])
+		a := d.visit(i, gram[i*n:][:n], y[i:i+1])
+		l, err := p.rows(z.Slice(i, i+1), y[i:i+1])
 		if err != nil || math.Abs(a-l) > 1e-10*(1+a) {
 			t.Fatalf("losses %g and %g, %v", a, l, err)
 		}
 	}
-	a, w := make([]float64, n), make([]float64, b.m)
+	a, w := make([]float64, n), make([]float64, m)
 	average(a, d.a, d.u, d.t, false)
 	average(w, p.w, p.u, p.t, false)
-	var za mat.VecDense
-	za.MulVec(mat.NewDense(n, b.m, b.z).T(), mat.NewVecDense(n, a))
-	learnerstest.RequireClose(t, "Zᵀa", za.RawVector().Data, w, 1e-11)
-}
-
-// The excess risk and the Gram matrix of the basis are compared with package problems
-// and the spline kernel.
-func TestBasis(t *testing.T) {
-	rng := kerneltest.Seeded(t, 3)
-	const n, terms = 20, 60
-	p := data.Spline{Alpha: 1.7, R: 0.4, Sigma: 0.3, Terms: terms, Seed: 6}
-	src := must(data.Generate[float64](p, 100, n))
-	data := must(data.Load(background, src))
-	b := newBasis(p, n, 100)
-	learnerstest.RequireClose(t, "y", b.y, data.Targets(), 0)
-	k := &kernel.Pairwise[[]float64]{Func: func(x, y []float64) (sum float64) {
-		for j := 1.0; j <= terms; j++ {
-			sum += 2 * math.Cos(2*math.Pi*j*(x[0]-y[0])) * math.Pow(j, -1.7)
-		}
-		return sum
-	}}
-	learnerstest.RequireClose(t, "K", b.gram(), must(kernel.Gramian(k, data.Rows())), 1e-11)
-	a := kerneltest.Normals(rng, n)
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = data.Rows().(*kernel.Points[float64]).Row(i)[0]
-	}
-	learnerstest.RequireClose(t, "risk", []float64{b.risk(a)}, []float64{p.ExcessRisk(x, a)}, 1e-10)
+	var xa mat.VecDense
+	xa.MulVec(mat.NewDense(n, m, x).T(), mat.NewVecDense(n, a))
+	learnerstest.RequireClose(t, "Xᵀa", xa.RawVector().Data, w, 1e-11)
 }
 
 // Small steps in turn, not averaged, are gradient descent. n steps of γ equal one of
@@ -273,54 +247,6 @@ func TestDivergence(t *testing.T) {
 		if _, err := p.Fit(background, train, learners.Options{}); !errors.As(err, &d) || d.Remedy == "" {
 			t.Errorf("%v", err)
 		}
-	}
-}
-
-func TestStudyRefuses(t *testing.T) {
-	good := data.Spline{Alpha: 2, R: 0.25, Sigma: 1, Terms: 20}
-	for name, s := range map[string]Study{
-		"sizes":       {Problem: good, Sizes: []int{100}},
-		"sizes ":      {Problem: good, Sizes: []int{100, 50}},
-		"repetitions": {Problem: good, Sizes: []int{50, 100}, Repetitions: -1},
-		"passes":      {Problem: good, Sizes: []int{50, 100}, Passes: -1},
-		"sampling":    {Problem: good, Sizes: []int{50, 100}, Sampling: "x"},
-	} {
-		var e *learners.ParameterError
-		if _, err := s.Run(background); !errors.As(err, &e) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := (Study{Sizes: []int{5, 10}}).Run(background); err == nil {
-		t.Error("a problem without Alpha")
-	}
-	ctx, cancel := context.WithCancel(background)
-	cancel()
-	if _, err := (Study{Problem: good, Sizes: []int{5, 10}}).Run(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-}
-
-// The minimum of a parabola in log t is exact, and the edge is detected.
-func TestMinimum(t *testing.T) {
-	var grid []int
-	var risk []float64
-	for g := 100.0; g < 1e5; g *= 1.1 {
-		grid = append(grid, int(g))
-		l := math.Log(float64(int(g)) / 3333)
-		risk = append(risk, math.Exp(0.7+0.3*l*l))
-	}
-	steps, least, inside := minimum(grid, risk)
-	learnerstest.RequireClose(t, "t*", []float64{steps, least}, []float64{3333, math.Exp(0.7)}, 1e-9)
-	if !inside {
-		t.Error("at the edge")
-	}
-	slices.Reverse(risk)
-	falling := make([]float64, len(grid))
-	for j := range falling {
-		falling[j] = 1 / float64(j+1)
-	}
-	if _, _, inside := minimum(grid, falling); inside {
-		t.Error("not at the edge")
 	}
 }
 

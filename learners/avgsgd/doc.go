@@ -28,11 +28,6 @@
 // A step costs O(1) for a coefficient of the dual, and O(stored elements) for a sparse
 // row.
 //
-// # Figure 2
-//
-// [Study] measures the best number of steps and the excess risk as n grows, on the
-// spline problem, where the risk is known exactly. tuner bench draws it.
-//
 // # Source
 //
 // Pillaud-Vivien, Rudi and Bach (2018), Statistical Optimality of Stochastic Gradient

@@ -18,7 +18,6 @@ var all = map[string]Problem{
 	"friedman1": Friedman{Kind: 1, Noise: 1, Seed: 1},
 	"friedman2": Friedman{Kind: 2, Noise: 125, Seed: 1},
 	"friedman3": Friedman{Kind: 3, Noise: 0.1, Seed: 1},
-	"spline":    Spline{Alpha: 2, R: 0.25, Sigma: 1, Seed: 1},
 }
 
 // A row depends only on seed and index, not on the order or on the earlier contents of x.
@@ -98,32 +97,6 @@ func TestFriedmanMean(t *testing.T) {
 	}
 	within(t, "mean", sum/n, 10*first+20.0/12+7.5, 5*math.Sqrt(25.0/n))
 	within(t, "noise variance", noise/n, 1, 5*math.Sqrt(2.0/n))
-}
-
-// The excess risk in Fourier coefficients agrees with ½∫(g − f)² on a fine grid.
-func TestSplineExcessRisk(t *testing.T) {
-	p := Spline{Alpha: 2, R: 0.75, Sigma: 0.5, Terms: 200, Seed: 2}
-	centers, a := []float64{0.11, 0.52, 0.9, 0.91}, []float64{0.3, -0.2, 0.05, 0.1}
-	kernel := make([]float64, 200)
-	for k := range kernel {
-		kernel[k] = 2 * math.Pow(float64(k+1), -p.Alpha)
-	}
-	sum := 0.0
-	const grid = 1024 // exact for trigonometric polynomials of degree < 512
-	for i := range grid {
-		x := float64(i) / grid
-		g := -p.Value(x)
-		for j, c := range centers {
-			g += a[j] * cosines(kernel, x-c)
-		}
-		sum += g * g / grid / 2
-	}
-	within(t, "excess risk", p.ExcessRisk(centers, a), sum, 1e-12)
-	zero := 0.0
-	for k := 1; k <= 200; k++ {
-		zero += math.Pow(float64(k), -2*p.Order())
-	}
-	within(t, "risk of 0", p.ExcessRisk(nil, nil), zero, 1e-12)
 }
 
 func BenchmarkSUSYLike(b *testing.B) {

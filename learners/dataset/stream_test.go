@@ -274,7 +274,7 @@ func TestGenerate(t *testing.T) {
 	if diff := cmp.Diff(y, all); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	for _, p := range []data.Problem{data.Friedman{Kind: 4}, data.Spline{Alpha: 1}} {
+	for _, p := range []data.Problem{data.Friedman{Kind: 4}, data.Friedman{Kind: 1, Noise: -1}} {
 		if _, err := data.Generate[float32](p, 0, 10); err == nil {
 			t.Errorf("%+v: no error", p)
 		}
