@@ -20,7 +20,7 @@ import (
 func TestChooseCenters(t *testing.T) {
 	racetest.Alone(t)
 	ctx := context.Background()
-	rows, _ := sketchtest.SUSY(600, rand.New(rand.NewPCG(8, 1)))
+	rows := sketchtest.SUSY(600, 8)
 	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)
 	for name, c := range map[string]struct {
 		sampler   sketch.Sampler
@@ -77,7 +77,7 @@ func TestChooseCenters(t *testing.T) {
 // TestThinnedWeights checks that thinning keeps the mean of Σ w_j k_j k_jᵀ, here of Σ
 // w_j.
 func TestThinnedWeights(t *testing.T) {
-	rows, _ := sketchtest.SUSY(300, rand.New(rand.NewPCG(9, 1)))
+	rows := sketchtest.SUSY(300, 9)
 	src, k := kernel.FromRows(rows), kerneltest.Gaussian(4)
 	mean := 0.0
 	const rounds = 200
@@ -101,7 +101,7 @@ func TestThinnedWeights(t *testing.T) {
 
 func TestChooseCentersErrors(t *testing.T) {
 	ctx := context.Background()
-	rows, _ := sketchtest.SUSY(30, rand.New(rand.NewPCG(10, 1)))
+	rows := sketchtest.SUSY(30, 10)
 	k := kerneltest.Gaussian(4)
 	var empty *sketch.EmptyError
 	if _, err := learners.ChooseCenters(ctx, k, kernel.FromRows(rows.Slice(0, 0)), learners.Sampling{Most: 3}, 1); !errors.As(err, &empty) {

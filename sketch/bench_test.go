@@ -33,7 +33,7 @@ func seconds(b *testing.B, s Sampler, k kernel.Kernel, src kernel.Source, lambda
 // least 10 for BLESS.
 func BenchmarkPath(b *testing.B) {
 	const lambda = 1e-3
-	x, _ := sketchtest.SUSY(1_000_000, rand.New(rand.NewPCG(1, 0)))
+	x := sketchtest.SUSY(1_000_000, 1)
 	k := kerneltest.Gaussian(4)
 	for _, s := range []namedSampler{{"BLESS", BLESS{}}, {"BLESSR", BLESSR{}}} {
 		b.Run(s.name, func(b *testing.B) {
@@ -170,7 +170,7 @@ func BenchmarkFastfood(b *testing.B) {
 // apart the least λ has nearly all of the work.
 func BenchmarkManyLambda(b *testing.B) {
 	const least = 3e-4
-	x, _ := sketchtest.SUSY(5000, rand.New(rand.NewPCG(1, 0)))
+	x := sketchtest.SUSY(5000, 1)
 	k, src := kerneltest.Gaussian(4), kernel.FromRows(x)
 	for _, step := range []float64{1.5, 3, 10} {
 		b.Run(fmt.Sprintf("step=%g", step), func(b *testing.B) {

@@ -149,8 +149,7 @@ func TestPaperWeightsAreUnbiased(t *testing.T) {
 
 // susy is the stand-in for the SUSY data with σ = 4, as in section 5.5.
 func susy(n int, seed uint64) (kernel.Kernel, *kernel.Points[float64]) {
-	x, _ := sketchtest.SUSY(n, rand.New(rand.NewPCG(seed, 1)))
-	return kerneltest.Gaussian(4), x
+	return kerneltest.Gaussian(4), sketchtest.SUSY(n, seed)
 }
 
 type namedSampler struct {
