@@ -14,11 +14,11 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	train, err := data.Generate[float64](data.Friedman{Kind: 1, Noise: 1, Seed: 1}, 0, 1000)
+	train, err := data.Generate[float64](data.Friedman{Noise: 1, Seed: 1}, 0, 1000)
 	if err != nil {
 		log.Fatal(err)
 	}
-	test, err := data.Generate[float64](data.Friedman{Kind: 1, Noise: 1, Seed: 1}, 1000, 500)
+	test, err := data.Generate[float64](data.Friedman{Noise: 1, Seed: 1}, 1000, 500)
 	if err != nil {
 		log.Fatal(err)
 	}

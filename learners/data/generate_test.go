@@ -14,10 +14,8 @@ func within(t *testing.T, what string, got, want, tol float64) {
 }
 
 var all = map[string]Problem{
-	"susy":      SUSYLike{Seed: 1},
-	"friedman1": Friedman{Kind: 1, Noise: 1, Seed: 1},
-	"friedman2": Friedman{Kind: 2, Noise: 125, Seed: 1},
-	"friedman3": Friedman{Kind: 3, Noise: 0.1, Seed: 1},
+	"susy":     SUSYLike{Seed: 1},
+	"friedman": Friedman{Noise: 1, Seed: 1},
 }
 
 // A row depends only on seed and index, not on the order or on the earlier contents of x.
@@ -76,11 +74,11 @@ func TestSUSYLikeRates(t *testing.T) {
 	}
 }
 
-// For Friedman 1, E y is 10·E sin(πx1x2) + 20/12 + 5 + 2.5, where the first term is
+// E y is 10·E sin(πx1x2) + 20/12 + 5 + 2.5, where the first term is
 // 10·∫(1−cos πu)/(πu) du = 10·0.5246…. The variance of y is about 24.8 (1991).
 func TestFriedmanMean(t *testing.T) {
 	const n = 100_000
-	p := Friedman{Kind: 1, Noise: 1, Seed: 5}
+	p := Friedman{Noise: 1, Seed: 5}
 	s := p.Sampler()
 	x := make([]float64, 10)
 	sum, noise := 0.0, 0.0

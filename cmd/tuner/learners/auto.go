@@ -742,7 +742,7 @@ func (a *autoRun) runDemo(g *cli.Globals, cmd *cobra.Command, args []string) err
 
 // writeDemoData writes generated rows, the same each time.
 func writeDemoData(path string) error {
-	problem := data.Friedman{Kind: 1, Noise: demoNoise, Seed: 1}
+	problem := data.Friedman{Noise: demoNoise, Seed: 1}
 	rows, x := problem.Sampler(), make([]float64, problem.Dim())
 	var b bytes.Buffer
 	for j := range x {
