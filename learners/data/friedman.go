@@ -1,9 +1,6 @@
 package data
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Friedman is the first regression problem of J. Friedman, Multivariate adaptive regression
 // splines, Annals of Statistics 1991. x is uniform on [0,1]^10, of which x6 … x10 do not matter.
@@ -14,14 +11,6 @@ import (
 type Friedman struct {
 	Noise float64
 	Seed  uint64
-}
-
-// Check requires a finite Noise ≥ 0.
-func (p Friedman) Check() error {
-	if !(p.Noise >= 0 && p.Noise <= math.MaxFloat64) {
-		return fmt.Errorf("data: the noise of Friedman's problem is %v; want a finite number ≥ 0", p.Noise)
-	}
-	return nil
 }
 
 // Dim returns 10.

@@ -9,9 +9,6 @@ import (
 
 // Problem is a distribution of inputs and targets, with a row for every index.
 type Problem interface {
-	// Check reports parameters outside their domain. The other methods require that it
-	// succeeds.
-	Check() error
 	// Dim returns the number of inputs d.
 	Dim() int
 	// Sampler returns a Sampler, which one goroutine may use at a time.

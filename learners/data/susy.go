@@ -25,9 +25,6 @@ import "math"
 // 0.926.
 type SUSYLike struct{ Seed uint64 }
 
-// Check returns nil.
-func (SUSYLike) Check() error { return nil }
-
 // Dim returns 18.
 func (SUSYLike) Dim() int { return 18 }
 

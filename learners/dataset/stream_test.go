@@ -274,9 +274,6 @@ func TestGenerate(t *testing.T) {
 	if diff := cmp.Diff(y, all); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if _, err := data.Generate[float32](data.Friedman{Noise: -1}, 0, 10); err == nil {
-		t.Error("noise -1: no error")
-	}
 	if _, err := data.Generate[float32](data.SUSYLike{}, 0, 0); err == nil {
 		t.Error("0 rows: no error")
 	}

@@ -205,29 +205,29 @@ func (s scalar) len() int { return s.x.Len() }
 // part returns the first n rows.
 func (s scalar) part(n int) scalar { return scalar{s.x.Slice(0, n).(*kernel.Points[float64]), s.y[:n]} }
 
-// draw returns the numbers of n different copies of rows in random order, of which the first ones
-// are a sample too, these rows once each, and where each number is among them.
-func (l *learning) draw(ctx context.Context, src data.Source, copies *data.Copies, n int) (idx []int, m *data.Memory, at []int, err error) {
+// draw returns the rows of n different copies once each, and where the rows of these copies are among
+// them, in random order, of which the first ones are a sample too.
+func (l *learning) draw(ctx context.Context, src data.Source, copies *data.Copies, n int) (m *data.Memory, at []int, err error) {
 	order := stream.NewPermutation(stream.Derive(l.seed, "training/learn", 0), uint64(copies.Len()))
-	idx, at = make([]int, n), make([]int, n)
+	idx, at := make([]int, n), make([]int, n)
 	for i := range idx {
 		idx[i] = copies.Row(int(order.At(uint64(i))))
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(idx)))
 	sub, err := data.Subset(src, sorted)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	for i, row := range idx {
 		at[i], _ = slices.BinarySearch(sorted, row)
 	}
 	m, err = data.Load(ctx, sub)
-	return idx, m, at, err
+	return m, at, err
 }
 
 // sample returns different copies of rows with one target, see draw.
 func (l *learning) sample(ctx context.Context, src data.Source, copies *data.Copies, n int) (scalar, error) {
-	_, m, at, err := l.draw(ctx, src, copies, n)
+	m, at, err := l.draw(ctx, src, copies, n)
 	if err != nil {
 		return scalar{}, err
 	}

@@ -107,7 +107,7 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 // first held ones, are to judge, and no copy of these is among the others. distinct is the number of
 // different rows.
 func (l *learning) pairs(ctx context.Context, src data.Source, copies *data.Copies, n int) (rows *data.Memory, held, distinct int, err error) {
-	_, m, at, err := l.draw(ctx, src, copies, n)
+	m, at, err := l.draw(ctx, src, copies, n)
 	if err != nil {
 		return nil, 0, 0, err
 	}
