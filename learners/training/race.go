@@ -124,7 +124,6 @@ func (a *Algorithm) raced(ctx context.Context, v Values, d *Data, weights []floa
 	if err != nil {
 		return measure, 0, err
 	}
-	t := trainer{judge: part{d.Validation, d.ValidationWeights}, measure: f}
-	x, err := t.error(ctx, m)
+	x, err := ErrorOn(ctx, m, d.Validation, f)
 	return name, x, err
 }

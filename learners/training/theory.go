@@ -3,8 +3,11 @@ package training
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
@@ -90,6 +93,10 @@ func (a *Algorithm) theoretical(ctx context.Context, v Values, src data.Source, 
 	}
 	whole := func(x float64) float64 { return max(1, math.Round(x)) }
 	ridge := func() (lambda float64, err error) {
+		if lambda = in.real("lambda", 0); lambda > 0 { // other settings follow from it
+			out["lambda"] = v["lambda"]
+			return lambda, nil
+		}
 		lambda, err = theory.Lambda(n, g)
 		lambda *= bound
 		set("lambda", lambda)
@@ -165,18 +172,26 @@ func (a *Algorithm) theoretical(ctx context.Context, v Values, src data.Source, 
 	if err != nil {
 		return nil, nil, err
 	}
-	for name, given := range v {
-		out[name] = given
+	var given []string
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if theirs, ok := out[name]; ok && (theirs != v[name] || name == "lambda") {
+			given = append(given, name+" "+v[name])
+		}
 	}
+	maps.Copy(out, v)
 	from := "no estimate, because the rows are too few"
 	if m := len(c.levels) - 1; m > 1 {
 		from = fmt.Sprintf("estimated from an effective dimension of %.3g at λ = %.2g and %.3g at λ = %.2g", c.levels[0].EffectiveDimension, c.levels[0].Lambda, c.levels[m].EffectiveDimension, c.levels[m].Lambda)
 	}
-	return out, []string{
+	notes := []string{
 		"theory has " + said,
 		fmt.Sprintf("theory assumes r = %g (--regularity), α = %.3g (%s), and that %s", r, c.alpha, from, noise),
 		"data tell α of this kernel at these λ. They cannot tell r, because n rows never show how smooth the target is at smaller scales. r = 0.5 only assumes that the kernel's space has a best function. If a larger r has a clearly smaller validation error, it suits these rows",
-	}, nil
+	}
+	if given != nil {
+		notes = append(notes, "the theorem does not speak of the given "+strings.Join(given, ", "))
+	}
+	return out, notes, nil
 }
 
 // largestTarget returns the largest absolute target.

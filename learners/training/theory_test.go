@@ -133,6 +133,23 @@ func TestTheoryAgainstThePapers(t *testing.T) {
 			}
 		}
 	}
+	// Centres follow from a given λ, and notes say what was given.
+	f := falkonAlgorithm
+	own, notes, err := f.theoretical(t.Context(), Values{"lambda": "1e-3", "iterations": "7"}, d.Train, p, n, 0.5, 1)
+	if want := math.Ceil((1 + c.dimension(1e-3)) * math.Log(80/1e-3)); err != nil || own["centers"] != strconv.Itoa(int(want)) {
+		t.Errorf("λ = 1e-3: %v, want %g centres: %v", own, want, err)
+	}
+	if got := notes[len(notes)-1]; got != "the theorem does not speak of the given iterations 7, lambda 1e-3" {
+		t.Errorf("notes end with %q", got)
+	}
+	// The capacity is that of mapped rows.
+	q := p
+	q.Metric = &Metric{L: scaled(identity(p.Dim), 0.1)}
+	if own, _, err := f.theoretical(t.Context(), Values{"metric": "full"}, d.Train, q, n, 0.5, 1); err != nil || own["lambda"] == "" {
+		t.Errorf("%v, %v", own, err)
+	} else if plain, _, _ := f.theoretical(t.Context(), Values{}, d.Train, q, n, 0.5, 1); own["lambda"] == plain["lambda"] {
+		t.Errorf("λ = %s of rows a tenth as far, and %s", own["lambda"], plain["lambda"])
+	}
 	// Hard problems take several passes, t = n^{α/(2rα+1)} in the paper's α.
 	const hard = 0.1
 	a := averagedSGD

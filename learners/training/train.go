@@ -204,7 +204,7 @@ func (t *trainer) try(ctx context.Context, v Values) (attempt, error) {
 	}
 	var err error
 	if a.model, err = t.fit(ctx, v, t.train, o); err == nil && !regularise {
-		a.err, err = t.error(ctx, a.model)
+		a.err, err = ErrorOn(ctx, a.model, t.judge.rows, t.measure)
 	}
 	if a.model != nil && t.out.Model == nil {
 		t.keep(a)
@@ -217,17 +217,17 @@ func (t *trainer) keep(a attempt) {
 	t.out.Model, t.out.Judged, t.out.Values, t.out.Error, t.out.Step, t.out.Rows = a.model, a.model, a.values, a.err, a.step, t.train.rows.Len()
 }
 
-// error returns the error of a model on the judging rows.
-func (t *trainer) error(ctx context.Context, m learners.Model) (float64, error) {
-	y, err := learners.Targets(ctx, t.judge.rows)
+// ErrorOn returns the error of a model on rows, +Inf if it is not a number.
+func ErrorOn(ctx context.Context, m learners.Model, rows data.Source, measure learners.Measure) (float64, error) {
+	y, err := learners.Targets(ctx, rows)
 	if err != nil {
 		return 0, err
 	}
 	f := make([]float64, len(y))
-	if err := m.Predict(ctx, f, t.judge.rows); err != nil {
+	if err := m.Predict(ctx, f, rows); err != nil {
 		return 0, err
 	}
-	if v := t.measure(f, y, t.judge.rows.Outputs()); v == v {
+	if v := measure(f, y, rows.Outputs()); v == v {
 		return v, nil
 	}
 	return math.Inf(1), nil
@@ -258,7 +258,7 @@ func (t *trainer) compare(ctx context.Context) error {
 			return err
 		}
 		said = append(said, fmt.Sprintf("%.4g with %s", a.err, name))
-		if a.err < best.err {
+		if a.err < leastGain*best.err {
 			best, used = a, name
 		}
 		return nil
@@ -328,7 +328,8 @@ func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
 // leastWalked is the least λ that walk tries, in units of κ².
 const leastWalked = 1e-13
 
-// leastGain is the ratio of errors that makes another λ better, because few rows judge.
+// leastGain is the ratio of errors that makes another λ, or what is learned, better, because few rows
+// judge.
 const leastGain = 0.99
 
 // ridge returns λ of learned length scales or of a metric, if it is to be chosen for centres.

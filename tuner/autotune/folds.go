@@ -210,16 +210,9 @@ func (t *Tuning) fitPart(ctx context.Context, e learners.Estimator, part part, s
 	if err != nil || regularise {
 		return r, err
 	}
-	y, err := learners.Targets(ctx, part.validation)
-	if err != nil {
-		return r, err
-	}
-	f := make([]float64, len(y))
-	if err := model.Predict(ctx, f, part.validation); err != nil {
-		return r, err
-	}
-	r.err, r.classError = judge(f, y, part.validation.Outputs()), at
-	return r, nil
+	r.err, err = training.ErrorOn(ctx, model, part.validation, judge)
+	r.classError = at
+	return r, err
 }
 
 // reported returns the folds that the trial reported, also in an earlier run that was
