@@ -15,6 +15,9 @@
 package mcp
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +75,7 @@ func New(svc tuner.Service, o Options) *sdk.Server {
 // Run serves a client at the other end of two streams until it leaves or ctx ends. Calls that
 // came before in ended are still answered.
 func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o Options) error {
-	conn, err := (&sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}}).Connect(ctx)
+	conn, err := (&sdk.IOTransport{Reader: io.NopCloser(&lines{in: bufio.NewReader(in), out: out}), Writer: unclosed{out}}).Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,6 +89,38 @@ func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o 
 		return nil
 	}
 	return fmt.Errorf("the input is no message of the Model Context Protocol: %w; let an agent start this command", err)
+}
+
+// lines are the lines of a stream that are JSON. Others, such as one with NaN, have an error as
+// their answer.
+type lines struct {
+	in   *bufio.Reader
+	out  io.Writer
+	rest []byte // of a line
+}
+
+// notJSON is the answer to a line whose id cannot be read.
+const notJSON = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON, which has no NaN; let an agent start this command"}}` + "\n"
+
+// Read implements [io.Reader].
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.rest) == 0 {
+		line, err := l.in.ReadBytes('\n')
+		if json.Valid(line) {
+			l.rest = line
+			break
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			_, failed := io.WriteString(l.out, notJSON)
+			err = cmp.Or(err, failed)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
 }
 
 type unclosed struct{ io.Writer }

@@ -368,7 +368,12 @@ func TestRunEnds(t *testing.T) {
 	if err := Run(t.Context(), inMemory(t), strings.NewReader(calls), &out, Options{}); err != nil || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("two calls and the end: %v, answers %s", err, out.String())
 	}
-	if err := Run(t.Context(), inMemory(t), strings.NewReader("hello\n"), io.Discard, Options{}); err == nil || !strings.Contains(err.Error(), "let an agent start") {
+	out.Reset()
+	wrong := strings.Replace(calls, `"arguments": {}`, `"arguments": {"limit": NaN}`, 1)
+	if err := Run(t.Context(), inMemory(t), strings.NewReader("hello\n"+wrong+"\n"+calls), &out, Options{}); err != nil || strings.Count(out.String(), "-32700") != 2 || !strings.Contains(out.String(), `"columns`) {
+		t.Errorf("two lines that are not JSON: %v, answers %s", err, out.String())
+	}
+	if err := Run(t.Context(), inMemory(t), strings.NewReader("5\n"), io.Discard, Options{}); err == nil || !strings.Contains(err.Error(), "let an agent start") {
 		t.Errorf("no message: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
