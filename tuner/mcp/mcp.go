@@ -75,7 +75,8 @@ func New(svc tuner.Service, o Options) *sdk.Server {
 // Run serves a client at the other end of two streams until it leaves or ctx ends. Calls that
 // came before in ended are still answered.
 func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o Options) error {
-	conn, err := (&sdk.IOTransport{Reader: io.NopCloser(&lines{in: bufio.NewReader(in), out: out}), Writer: unclosed{out}}).Connect(ctx)
+	both := &lines{in: bufio.NewReader(in), Writer: out}
+	conn, err := (&sdk.IOTransport{Reader: both, Writer: both}).Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,13 +92,16 @@ func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o 
 	return fmt.Errorf("the input is no message of the Model Context Protocol: %w; let an agent start this command", err)
 }
 
-// lines are the lines of a stream that are JSON. Others, such as one with NaN, have an error as
-// their answer.
+// lines are two streams. Lines that are not JSON, such as one with NaN, have an error as their
+// answer and are left out.
 type lines struct {
-	in   *bufio.Reader
-	out  io.Writer
+	in *bufio.Reader
+	io.Writer
 	rest []byte // of a line
 }
+
+// Close implements [io.Closer]. The streams are the caller's.
+func (*lines) Close() error { return nil }
 
 // notJSON is the answer to a line whose id cannot be read.
 const notJSON = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not JSON, which has no NaN; let an agent start this command"}}` + "\n"
@@ -111,7 +115,7 @@ func (l *lines) Read(p []byte) (int, error) {
 			break
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
-			_, failed := io.WriteString(l.out, notJSON)
+			_, failed := io.WriteString(l, notJSON)
 			err = cmp.Or(err, failed)
 		}
 		if err != nil {
@@ -122,10 +126,6 @@ func (l *lines) Read(p []byte) (int, error) {
 	l.rest = l.rest[n:]
 	return n, nil
 }
-
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // streams is a connection that ends once all calls have their answers. It is the transport too.
 type streams struct {
