@@ -12,7 +12,6 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/dataset"
 	"github.com/bkbtuner/bkb/learners/minibatch"
-	"github.com/bkbtuner/bkb/learners/theory"
 )
 
 // averagedParts are the samplings of figures 2, 4 and 5.
@@ -57,11 +56,8 @@ func stepsOfAveraging(ctx context.Context, env *experiment.Env) (*report.Result,
 			if err != nil {
 				return r, err
 			}
-			want, err := theory.Multipass{Alpha: alpha, R: 1 / (2 * alpha)}.Slope()
-			if err != nil {
-				return r, err
-			}
-			slopes.Add(part, alpha, curve.Slope, want, curve.RiskSlope, yesNo(curve.AtEdge))
+			slopes.Add(part, alpha, curve.Slope, max(1, alpha/2), // Theorem 1 with 2rα + 1 = 2
+				curve.RiskSlope, yesNo(curve.AtEdge))
 			line := figure.Series{Name: "α = " + short(alpha)}
 			for k, n := range sizes {
 				t.Add(part, alpha, n, curve.Steps[k], curve.Steps[k]/float64(n), curve.Risk[k])

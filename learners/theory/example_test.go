@@ -21,25 +21,6 @@ func ExampleSchedule_Settings() {
 	// b = 31623, γ = 1/κ², 1000 steps, 31.6 passes, M = 22494
 }
 
-// These are the four problems of figure 2 of Pillaud-Vivien, Rudi and Bach (2018). The
-// best number of passes grows with n if the problem is hard.
-func ExampleMultipass_Slope() {
-	for _, alpha := range []float64{1.5, 2, 2.5, 3} {
-		p := theory.Multipass{Alpha: alpha, R: 1 / (2 * alpha)}
-		s, err := p.Slope()
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("α = %g: t* ∝ n^%.2f, hard: %v\n", alpha, s, p.Hard())
-	}
-	// Output:
-	// α = 1.5: t* ∝ n^1.00, hard: false
-	// α = 2: t* ∝ n^1.00, hard: false
-	// α = 2.5: t* ∝ n^1.25, hard: true
-	// α = 3: t* ∝ n^1.50, hard: true
-}
-
 func ExampleLambda() {
 	_, err := theory.Lambda(1000, theory.Regularity{R: 2, Alpha: 0.5})
 	fmt.Println(err)

@@ -61,24 +61,6 @@ func (p Multipass) Settings(n int) (Averaged, error) {
 	return out, nil
 }
 
-// Slope returns the exponent of t(n) ∝ n^Slope in [Multipass.Settings], up to
-// logarithms. For the four plots of figure 2 it is 1, 1, 1.25 and 1.5.
-func (p Multipass) Slope() (float64, error) {
-	p, err := p.checked(1)
-	if err != nil {
-		return 0, err
-	}
-	d := 2*p.R*p.Alpha + 1
-	switch {
-	case !p.Hard():
-		return 1, nil
-	case p.Mu*p.Alpha < d:
-		return p.Alpha / d, nil
-	default:
-		return 1 / p.Mu, nil
-	}
-}
-
 func (p Multipass) checked(n int) (Multipass, error) {
 	p.Mu = cmp.Or(p.Mu, 1/p.Alpha)
 	return p, cmp.Or(

@@ -21,16 +21,6 @@ type Regularity struct {
 // function.
 func WorstCase() Regularity { return Regularity{R: 0.5, Alpha: 1} }
 
-// Rate returns 2r/(2r+α), the exponent of the optimal rate. The excess risk of kernel
-// ridge regression, and of the methods below that are as good, falls as n^−Rate. The
-// sources are (2.56), (3.15) and Theorem 8.
-func (g Regularity) Rate() (float64, error) {
-	if err := g.check(); err != nil {
-		return 0, err
-	}
-	return 2 * g.R / (2*g.R + g.Alpha), nil
-}
-
 func (g Regularity) check() error {
 	return cmp.Or(
 		require(g.R >= 0.5 && g.R <= 1, "r", g.R, "in [1/2, 1] (Assumption 5); use 1/2 if nothing is known"),

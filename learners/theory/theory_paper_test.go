@@ -217,7 +217,7 @@ func TestPaperTheorem39NeedsSmallerSteps(t *testing.T) {
 func TestPaperCorollary6FromTheorem2(t *testing.T) {
 	kerneltest.Claim(t)
 	for _, g := range regularities {
-		rate := must[float64](t)(g.Rate())
+		rate := 2 * g.R / (2*g.R + g.Alpha)
 		for _, s := range []Schedule{SmallSteps, SinglePoints, MiniBatches, FullBatch} {
 			for _, n := range []int{100, 10000, 1 << 30} {
 				c := must[SGD](t)(s.Settings(n, g))

@@ -40,9 +40,6 @@ func TestExponents(t *testing.T) {
 		r, a := g.R, g.Alpha
 		e := 1 / (2*r + a)
 		requireSlope(t, "λ", -e, func(n int) float64 { return must[float64](t)(Lambda(n, g)) })
-		if rate := must[float64](t)(g.Rate()); rate != 2*r/(2*r+a) {
-			t.Errorf("rate %g for %+v", rate, g)
-		}
 		for _, c := range []struct {
 			s                       Schedule
 			b, step, steps, passing float64
@@ -173,9 +170,6 @@ func TestCorollary34(t *testing.T) {
 func TestMultipass(t *testing.T) {
 	for _, c := range []struct{ alpha, slope float64 }{{1.5, 1}, {2, 1}, {2.5, 1.25}, {3, 1.5}} {
 		p := Multipass{Alpha: c.alpha, R: 1 / (2 * c.alpha)}
-		if got := must[float64](t)(p.Slope()); math.Abs(got-c.slope) > 1e-12 {
-			t.Errorf("α = %g: slope %g, want %g", c.alpha, got, c.slope)
-		}
 		if p.Hard() != (c.alpha > 2) {
 			t.Errorf("α = %g: hard is %v", c.alpha, p.Hard())
 		}
@@ -235,7 +229,7 @@ func TestOutOfRange(t *testing.T) {
 		"r":               ignore(Lambda(10, Regularity{0.4, 1})),
 		"r ":              ignore(MiniBatches.Settings(10, Regularity{nan, 1})),
 		"alpha":           ignore(Lambda(10, Regularity{0.5, 1.1})),
-		"alpha ":          ignore(Regularity{0.5, nan}.Rate()),
+		"alpha ":          ignore(Lambda(10, Regularity{0.5, nan})),
 		"schedule":        ignore(Schedule("fast").Settings(10, WorstCase())),
 		"lambda":          ignore(PracticalCenters(10, 1, 2, 1)),
 		"kappa²":          ignore(PracticalCenters(10, 1, 0.1, 0)),
@@ -248,7 +242,7 @@ func TestOutOfRange(t *testing.T) {
 		"epsilon":         ignore(DoublyOnline{Zeta: 1, Gamma: 0.5}.Regularised(10, 0.9)),
 		"c_mu":            ignore(DoublyOnline{Zeta: 1}.InSpace(10, 0)),
 		"alpha  ":         ignore(Multipass{Alpha: 1, R: 0.5}.Settings(10)),
-		"mu":              ignore(Multipass{Alpha: 2, R: 0.5, Mu: 1.5}.Slope()),
+		"mu":              ignore(Multipass{Alpha: 2, R: 0.5, Mu: 1.5}.Settings(10)),
 		"algorithm":       ignore(Space("svm", Data{Rows: 3})),
 		"median distance": ignore(Space("krr", Data{Rows: 3, MedianDistance: -1})),
 	} {
