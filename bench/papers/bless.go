@@ -29,9 +29,9 @@ M is n/20, between 50 and 400, and twice that. "plain" and "auto" are the geomet
 means over the splits of the error with RPCholesky, and with the choice of
 learners.Automatic, divided by that with uniform centres. "kept" is the share of splits
 where that is RPCholesky. "centres" is the number of uniform centres that the error of
-"auto" takes, divided by M, from errors at M/4 to 2M. "pivots" is the CPU time of choosing
-by RPCholesky, divided by that of the fit, and "share" is that of learners.Automatic. They
-are means over a tenth of a second at least. The part blobs is
+"auto" takes, divided by M, from errors at M/4 to 2M. "pivots" is the CPU time of
+choosing by RPCholesky, divided by that of the fit, and "share" is that of
+learners.Automatic. They are means over a tenth of a second at least. The part blobs is
 constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
 	Parts:   blessParts,
 	Repeats: 5,
