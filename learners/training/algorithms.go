@@ -169,9 +169,10 @@ var falkonAlgorithm = Algorithm{
 takes O(nMt + M³) time and O(M²) memory, so that it suits millions of rows (Carratino,
 2020, chapter 4). Centres are uniform, or by randomly pivoted Cholesky where that leaves
 clearly less of the kernel, which is where groups of rows are rare. With --sampler bless
-they have large leverage scores (§5.3). With --metric full inputs are multiplied by a matrix that
-is learned from gradients, unless the median distance or learned length scales have less
-error on validation rows (Radhakrishnan and others, 2024). With --loss huber or quantile it takes Newton steps of up to --iterations iterations each.`,
+they have large leverage scores (§5.3). With --metric full inputs are multiplied by a
+matrix that is learned from gradients, unless the median distance or learned length
+scales have less error on validation rows (Radhakrishnan and others, 2024). With --loss
+huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda solver iterations tolerance factorization epsilon precision distances loss delta quantile",
 		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n or learned", Doc: "the ridge λ, per sample"},

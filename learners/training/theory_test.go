@@ -160,7 +160,7 @@ func TestTheoryAgainstThePapers(t *testing.T) {
 	}
 }
 
-// A training has theory's settings but for those given, with all of the steps.
+// A training has the settings of theory, except those given, with all of its steps.
 func TestTrainByTheory(t *testing.T) {
 	d := theoryData(t, 3)
 	run := Run{Values: Values{"batch-size": "50"}, Regularity: 0.5, Options: learners.Options{Seed: 1}}
