@@ -153,7 +153,7 @@ func (l *learning) bestRidge(ctx context.Context, k kernel.Kernel, rows *data.Me
 			return nil, 0, 0, err
 		}
 		e := math.Sqrt(learners.MSE(f, rows.Targets()[:held*c], c))
-		if e >= least {
+		if !(e < least) { // not finite, or no better
 			break
 		}
 		best, least, ridge = m.(*learners.Expansion), e, lambda
