@@ -263,16 +263,28 @@ func TestReaderStuck(t *testing.T) {
 			t.Fatalf("with a log that nothing reads: %s", got)
 		}
 	}
-	lines := bufio.NewScanner(r)
-	for n := 0; lines.Scan(); n++ {
-		if n%10 == 0 {
+	said := make(chan bool, 1)
+	go func() {
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "lines were lost here, because the reader of this log did not read") {
+				said <- true
+				return
+			}
+		}
+		said <- false
+	}()
+	for { // the log says it before the next line that it writes
+		select {
+		case yes := <-said:
+			if !yes {
+				t.Error("the log does not say that lines are missing")
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
 			list(t, dir, c.state.HTTP)
 		}
-		if strings.Contains(lines.Text(), "lines were lost here, because the reader of this log did not read") {
-			return
-		}
 	}
-	t.Errorf("the log does not say that lines are missing: %v", lines.Err())
 }
 
 // TestReaderGone reads one line of what a server and a run print, and closes the pipe, as head
