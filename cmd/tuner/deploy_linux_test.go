@@ -164,7 +164,7 @@ func deviceModes(t *testing.T) map[string]string {
 // removeCgroups removes the control groups of a machine that has ended.
 func removeCgroups(t *testing.T, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		left, err := filepath.Glob("/sys/fs/cgroup/*/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/freeport"
 	"golang.org/x/sys/cpu"
 )
 
@@ -180,12 +180,12 @@ func (g *guide) write(t *testing.T, name string, text []byte) {
 
 // freePort returns a port of this machine that nothing listens on.
 func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "localhost:0")
+	t.Helper()
+	port, err := freeport.Get()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(port)
 }
 
 // run runs the commands of a block and returns it with their output.
@@ -232,10 +232,10 @@ func (g *guide) local(text string) string { return strings.ReplaceAll(text, ":70
 
 // output runs a command and returns what it prints.
 func (g *guide) output(command string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", g.local(command))
-	cmd.Dir, cmd.Env, cmd.WaitDelay = g.dir, g.env, time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = g.dir, g.env, time.Minute
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
+	"github.com/bkbtuner/bkb/internal/freeport"
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
@@ -59,17 +59,10 @@ func TestSeveralServers(t *testing.T) {
 	var servers [2]*inProcess
 	var at, metrics [2]string
 	for i := range servers {
-		for _, where := range []*string{&at[i], &metrics[i]} {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			*where = l.Addr().String()
-			l.Close()
-		}
+		at[i], metrics[i] = freeport.Address(t), freeport.Address(t)
 		name := fmt.Sprintf("tuner-%d.example.org", i)
 		pair := authority.Issue(t, name, "127.0.0.1", name)
-		servers[i] = startInProcess(t, "serve", "--store", address, "--listen", at[i], "--advertise", at[i], "--takeover", "2s", "--metrics", metrics[i],
+		servers[i] = startInProcess(t, "serve", "--store", address, "--listen", at[i], "--advertise", at[i], "--takeover", "6s", "--metrics", metrics[i],
 			"--cert", pair.CertFile, "--key", pair.KeyFile, "--tokens", tokens, "--client-ca", authority.CAFile,
 			"--client-scope", "tuner-0.example.org=peer", "--client-scope", "tuner-1.example.org=peer")
 	}
@@ -136,7 +129,7 @@ func TestSecondServer(t *testing.T) {
 	for _, test := range []struct{ first, second string }{{"", ""}, {"127.0.0.1:1", ""}, {"", "127.0.0.1:1"}} {
 		address := newDatabase(t)
 		serve := func(advertise string) []string {
-			args := []string{"serve", "--store", address, "--listen", "127.0.0.1:0", "--takeover", "2s"}
+			args := []string{"serve", "--store", address, "--listen", "127.0.0.1:0", "--takeover", "6s"}
 			if advertise != "" {
 				args = append(args, "--advertise", advertise)
 			}
@@ -144,7 +137,7 @@ func TestSecondServer(t *testing.T) {
 		}
 		first := startInProcess(t, serve(test.first)...)
 		var stderr bytes.Buffer
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // it ends by itself
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it ends by itself
 		status := run(ctx, serve(test.second), strings.NewReader(""), io.Discard, &stderr)
 		cancel()
 		for _, part := range []string{fmt.Sprintf("--advertise %q", test.second), fmt.Sprintf("the address %q", test.first), "server 1", "start each of them with --advertise"} {
@@ -188,7 +181,7 @@ func startInProcess(t *testing.T, args ...string) *inProcess {
 	t.Cleanup(cancel)
 	go func() { p.status <- run(ctx, args, strings.NewReader(""), io.Discard, p) }()
 	for begun := time.Now(); !strings.Contains(p.log(), "Listening on"); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > 20*time.Second {
+		if time.Since(begun) > 2*time.Minute {
 			t.Fatalf("it does not listen:\n%s", p.log())
 		}
 	}
@@ -216,7 +209,7 @@ func (p *inProcess) wait() int {
 	select {
 	case status := <-p.status:
 		return status
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return -1
 	}
 }
@@ -242,8 +235,11 @@ func TestServerList(t *testing.T) {
 	folders := [...]string{shortDir(t), shortDir(t), shortDir(t)}
 	var servers [3]*child
 	start := func(i int) {
-		at := fmt.Sprintf("127.0.0.%d:", i+1)
-		servers[i] = startChild(t, folders[i], nil, "--store", database, "--listen", at+port["grpc"], "--advertise", at+port["grpc"], "--http", at+port["http"], "--takeover", "2s", "--rate", "-1")
+		at, takeover := fmt.Sprintf("127.0.0.%d:", i+1), "2s"
+		if i == 2 { // the one that is not killed
+			takeover = "1m"
+		}
+		servers[i] = startChild(t, folders[i], nil, "--store", database, "--listen", at+port["grpc"], "--advertise", at+port["grpc"], "--http", at+port["http"], "--takeover", takeover, "--rate", "-1")
 	}
 	for i := range servers {
 		start(i)
@@ -298,11 +294,11 @@ study.optimize(lambda trial: time.sleep(0.05) or trial["x"], n_jobs=3)`, trials)
 			defer look.Close()
 			reach := func(n int) {
 				t.Helper()
-				for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 					if s, err := look.Study(t.Context(), "s"); err == nil && s.Counts[study.Completed] >= n {
 						return
 					} else if time.Now().After(deadline) {
-						t.Fatalf("no %d trials after a minute: %+v, %v\n%s", n, s.Counts, err, &output)
+						t.Fatalf("no %d trials after 3 minutes: %+v, %v\n%s", n, s.Counts, err, &output)
 					}
 				}
 			}

@@ -53,7 +53,7 @@ func startChild(t *testing.T, dir string, change func(*exec.Cmd), args ...string
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
 	})
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		text, err := os.ReadFile(filepath.Join(dir, "ready.json"))
 		if err == nil {
 			if err := json.Unmarshal(text, &c.state); err != nil {
@@ -79,7 +79,7 @@ func (c *child) ends(t *testing.T) {
 		if err != nil {
 			t.Errorf("the server ended with %v: %s", err, c.stderr)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server goes on")
 	}
 	for _, name := range []string{"ready.json", "a.sock", "b.sock"} {

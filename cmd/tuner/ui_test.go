@@ -73,7 +73,7 @@ func startUI(t *testing.T, dir string, args ...string) (address *url.URL, end fu
 			if err != nil {
 				t.Errorf("tuner ui ended with %v: %s", err, stderr)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("tuner ui goes on after Ctrl-C")
 		}
 	}
@@ -106,7 +106,7 @@ func visit(t *testing.T, client *http.Client, address *url.URL, path, body strin
 func enter(t *testing.T, address *url.URL) *http.Client {
 	t.Helper()
 	jar, _ := cookiejar.New(nil)
-	client := &http.Client{Jar: jar, Timeout: 20 * time.Second}
+	client := &http.Client{Jar: jar, Timeout: time.Minute}
 	t.Cleanup(client.CloseIdleConnections)
 	key := strings.TrimPrefix(address.Fragment, "key=")
 	if status, body := visit(t, client, address, "/api/login", fmt.Sprintf(`{"token":%q}`, key)); status != 204 {
@@ -118,7 +118,7 @@ func enter(t *testing.T, address *url.URL) *http.Client {
 // look logs in with the key and lists the studies.
 func look(t *testing.T, address *url.URL) string {
 	t.Helper()
-	client := &http.Client{Timeout: 20 * time.Second}
+	client := &http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	if status, body := visit(t, client, address, "/", ""); status != 200 || !strings.Contains(body, "<!doctype html>") {
 		t.Errorf("the page: %d %s", status, body)

@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bkbtuner/bkb/internal/freeport"
 )
 
 // LockedUser is a role of started servers that needs a password. All other roles of this
@@ -123,10 +125,8 @@ func newPlace() (p place, err error) {
 	if p.Dir, err = os.MkdirTemp("", "bkb-postgres-"); err != nil {
 		return p, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		p.Port = l.Addr().(*net.TCPAddr).Port
-		err = errors.Join(l.Close(), give(p.Dir))
+	if p.Port, err = freeport.Get(); err == nil {
+		err = give(p.Dir)
 	}
 	return p, err
 }

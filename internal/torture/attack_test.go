@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/bkbtuner/bkb/internal/freeport"
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -76,20 +77,13 @@ func attack(t *testing.T, secure bool, flags ...string) *attacked {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	if secure {
 		a.authority = wiretest.NewAuthority(t)
 		pair := a.authority.Issue(t, "server", "127.0.0.1")
 		flags = append(flags, "--cert", pair.CertFile, "--key", pair.KeyFile)
 	}
-	if a.serving, err = serveAt(t, filepath.Join(folder, "tuner.db"), address, a.log, nil, append(flags, "--tokens", tokens)...); err != nil {
+	var err error
+	if a.serving, err = serveAt(t, filepath.Join(folder, "tuner.db"), freeport.Address(t), a.log, nil, append(flags, "--tokens", tokens)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.kill)
@@ -393,12 +387,7 @@ func connectionChurn(t *testing.T, secure bool) {
 func TestPipelining(t *testing.T) { overBoth(t, true, pipelining) }
 
 func pipelining(t *testing.T, secure bool) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := freeport.Address(t)
 	a := attack(t, secure, "--http", address)
 	const body = `{"name":"studies/s"}`
 	var answers atomic.Int64

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/freeport"
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/postgres"
@@ -138,12 +138,7 @@ func (f *fleet) start(t *testing.T, standby bool) {
 		t.Fatal(err)
 	}
 	for range servers {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.address = append(f.address, l.Addr().String())
-		l.Close()
+		f.address = append(f.address, freeport.Address(t))
 	}
 	f.servers = make([]*serving, servers)
 	for i := range servers {

@@ -357,10 +357,11 @@ func TestRefusedExperimentIsHeldOnce(t *testing.T) {
 	got := make(chan *experiment)
 	go func() { got <- s.hold("bowl") }()
 	time.Sleep(20 * time.Millisecond) // usually it waits then
+	anew := new(experiment)
+	anew.mu.Lock()
 	s.mu.Lock()
-	delete(s.experiments, "bowl")
+	s.experiments["bowl"] = anew
 	s.mu.Unlock()
-	anew := s.hold("bowl")
 	refused.mu.Unlock()
 	select {
 	case e := <-got:

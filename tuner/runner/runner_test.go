@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -156,23 +159,29 @@ func TestLogIsNoLink(t *testing.T) {
 // Each kind of end a command can have, by the number of its trial.
 func TestHowCommandsEnd(t *testing.T) {
 	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 9 })
-	_, err := runner.Run(t.Context(), svc, runner.Options{
-		Study: "s", Worker: "w", Timeout: 3 * time.Second, Grace: 50 * time.Millisecond,
-		Command: shell(`case {trial} in
-			0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
-			1) exit 66;;
-			2) echo infeasible=too large;;
-			3) echo step=1 loss=2; echo step=2 loss=1.5;;
-			4) echo loss=nan;;
-			5) echo loss=-inf;;
-			6) trap '' TERM; while :; do sleep 0.05; done;;
-			7) echo hello; echo loss: 0,5; echo lost=1 time=2;;
-			8) kill -9 $$;;
-		esac`),
-	})
-	if err != nil {
-		t.Fatal(err)
+	run := func(trials int, timeout time.Duration) {
+		t.Helper()
+		_, err := runner.Run(t.Context(), svc, runner.Options{
+			Study: "s", Worker: "w", Limit: trials, Timeout: timeout, Grace: 50 * time.Millisecond,
+			Command: shell(`case {trial} in
+				0) echo loss=1; echo 'boom: no such file' >&2; exit 3;;
+				1) exit 66;;
+				2) echo infeasible=too large;;
+				3) echo step=1 loss=2; echo step=2 loss=1.5;;
+				4) echo loss=nan;;
+				5) echo loss=-inf;;
+				6) trap '' TERM; while :; do sleep 0.05; done;;
+				7) echo hello; echo loss: 0,5; echo lost=1 time=2;;
+				8) kill -9 $$;;
+			esac`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	run(6, 0)
+	run(1, 500*time.Millisecond)
+	run(2, 0)
 	trials, _, err := svc.Trials(t.Context(), "s", tuner.Filter{})
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +193,7 @@ func TestHowCommandsEnd(t *testing.T) {
 		"completed loss=1.5",
 		"failed(nan) loss=NaN",
 		"failed(crash): metrics.loss = -Inf: the best possible value of an objective to minimize cannot be measured; tell that the trial failed",
-		"failed(crash): ended because it ran longer than 3s",
+		"failed(crash): ended because it ran longer than 500ms",
 		"failed(crash): the command did not report loss: stdout needs a line loss=NUMBER, or JSON; it reported lost, time; \"loss: 0,5\" looks like a decimal comma, so write loss=0.5",
 		"failed(crash): signal: killed",
 	} {
@@ -300,14 +309,18 @@ func TestSignalToAllProcesses(t *testing.T) {
 				ends := filepath.Join(t.TempDir(), "ends")
 				if interrupted {
 					go func() { // after the command
-						for _, err := os.Stat(ends); err != nil && ctx.Err() == nil; _, err = os.Stat(ends) {
+						for ctx.Err() == nil {
+							text, _ := os.ReadFile(ends)
+							if pid, err := strconv.Atoi(string(text)); err == nil && gone(pid) {
+								break
+							}
 							time.Sleep(time.Millisecond)
 						}
-						time.Sleep(100 * time.Millisecond)
+						time.Sleep(100 * time.Millisecond) // until the run has noticed
 						interrupt()
 					}()
 				}
-				o := runner.Options{Study: "s", Worker: "w", Command: shell(": >'" + ends + "'; " + script)}
+				o := runner.Options{Study: "s", Worker: "w", Command: shell("printf $$ >'" + ends + "'; " + script)}
 				if _, err := runner.Run(ctx, svc, o); err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}
@@ -319,6 +332,12 @@ func TestSignalToAllProcesses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gone tells whether a process has ended, and its parent knows.
+func gone(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err != nil || p.Signal(syscall.Signal(0)) != nil
 }
 
 func TestFunction(t *testing.T) {
@@ -501,11 +520,13 @@ func (a *away) Study(context.Context, string) (tuner.Study, error) {
 // What waiting does not heal is not tried again.
 func TestFinalErrors(t *testing.T) {
 	for _, final := range []bool{false, true} {
-		a := &away{final: final}
-		_, err := runner.Run(t.Context(), a, runner.Options{Study: "s", Worker: "w", Command: shell("true"), RetryFor: 50 * time.Millisecond})
-		if tuner.CodeOf(err) != tuner.Unavailable || (a.calls == 1) != final {
-			t.Errorf("final %v: %d calls, %v", final, a.calls, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			a := &away{final: final}
+			_, err := runner.Run(t.Context(), a, runner.Options{Study: "s", Worker: "w", Command: shell("true"), RetryFor: time.Second})
+			if tuner.CodeOf(err) != tuner.Unavailable || (a.calls == 1) != final {
+				t.Errorf("final %v: %d calls, %v", final, a.calls, err)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,6 +63,16 @@ func start(t testing.TB, service tuner.Service, o server.Options, changes ...fun
 	}
 	t.Cleanup(r.stop)
 	return r
+}
+
+// eventually waits until the metrics have a line, because a peer can see an end before they do.
+func (r *running) eventually(t *testing.T, line string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.MetricsText(), line); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s in %s", line, r.MetricsText())
+		}
+	}
 }
 
 // connect connects without TLS unless options say otherwise.

@@ -55,7 +55,7 @@ func TestReadsTakeTurns(t *testing.T) {
 		for range n {
 			select {
 			case <-s.begun:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("%s do not begin", what)
 			}
 		}

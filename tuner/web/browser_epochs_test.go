@@ -43,12 +43,13 @@ func TestBrowserEpochs(t *testing.T) {
 			t.Fatalf("the ask gives %+v, %v", asked, err)
 		}
 	}
-	ask("first", 1, 2*time.Second)
+	const lease = 4 * time.Second
+	ask("first", 1, lease)
 	ctx, die := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
 	worker.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := s.Heartbeat(ctx, "s", study.Heartbeat{Lease: 2 * time.Second}); err != nil && ctx.Err() == nil {
+			if _, err := s.Heartbeat(ctx, "s", study.Heartbeat{Lease: lease}); err != nil && ctx.Err() == nil {
 				t.Error(err)
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,7 +179,28 @@ func TestBrowserWorkers(t *testing.T) {
 		t.Fatalf("the trial is %d", n)
 	}
 	const row = `[...document.querySelectorAll(".workers tbody tr")].map(r => r.innerText).join(";")`
+	seen, live := make(chan struct{}), make(chan struct{})
+	go func() { // until the page has it
+		defer close(live)
+		for {
+			select {
+			case <-seen:
+				return
+			case <-time.After(200 * time.Millisecond):
+				if _, err := s.Heartbeat(t.Context(), "s", study.Heartbeat{Trial: 0}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	stop := sync.OnceFunc(func() {
+		close(seen)
+		<-live
+	})
+	defer stop()
 	b.until(t, row+`.includes("first") && `+row+`.includes("ends in")`)
+	stop()
 	begun := time.Now()
 	b.until(t, row+`.includes("first") && `+row+`.includes("expired, queued again")`)
 	t.Logf("the row read expired %s after the trial was seen to run, under a lease of %s", time.Since(begun), c.Lease)

@@ -72,7 +72,7 @@ func chromiumPath() string {
 
 // oneBrowser starts the browser of all tests.
 var oneBrowser = sync.OnceValues(func() (context.Context, error) {
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromiumPath()))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromiumPath()), chromedp.WSURLReadTimeout(2*time.Minute))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}

@@ -117,7 +117,7 @@ func TestBrowserBackup(t *testing.T) {
 	}
 	b.accessible(t, "backup")
 	b.do(t, chromedp.Evaluate(`document.querySelector("dialog button[type=submit]").click()`, nil))
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if data, err := os.ReadFile(filepath.Join(dir, "tuner-backup.db")); err == nil && bytes.Equal(data, s.BackupData) {
 			break
 		}

@@ -79,7 +79,7 @@ func TestEveryMethod(t *testing.T) {
 	}
 	for _, name := range want {
 		if name == "WatchStudies" { // needs no parent, and so does not end
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			res, err := r.client.Do(r.request(t, name, `{}`).WithContext(ctx))
 			if err != nil || res.StatusCode != 200 {
 				t.Errorf("%s: %v, %v", name, res, err)
@@ -206,7 +206,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "POST /tuner.v1.Tuner/GetStudy HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", r.http)
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	text, err := io.ReadAll(c)
 	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 504 ") || !strings.Contains(string(text), "did not arrive within 50ms") {
 		t.Errorf("%v: %s", err, text)

@@ -118,7 +118,7 @@ func TestRequestsOfOthers(t *testing.T) {
 func TestGateBeforeBody(t *testing.T) {
 	path := tokenPath(t)
 	addToken(t, path, server.Scope{Role: server.RoleAdmin})
-	r := start(t, withStudies(t), server.Options{TokenFile: path}, loopback)
+	r := start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{CallTimeout: time.Hour}}, loopback)
 	for name, test := range map[string]struct{ target, header, want string }{
 		"no token, waits to be told to continue": {"POST /tuner.v1.Tuner/AddTrials", "Content-Length: 1000000\r\nExpect: 100-continue", "401 Unauthorized"},
 		"no token":                               {"POST /tuner.v1.Tuner/AddTrials", "Content-Length: 1000", "401 Unauthorized"},
@@ -134,7 +134,7 @@ func TestGateBeforeBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // half of the time for a call
+			_ = c.SetDeadline(time.Now().Add(time.Minute)) // much less than the time for a call
 			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n", test.target, r.http, test.header)
 			line, err := bufio.NewReader(c).ReadString('\n')
 			if err != nil || line != "HTTP/1.1 "+test.want+"\r\n" {
@@ -239,7 +239,7 @@ func TestConnections(t *testing.T) {
 		defer c.Close()
 		strangers = append(strangers, c)
 	}
-	for deadline := time.Now().Add(20 * time.Second); metric(t, r, "tuner_connections") != 3; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); metric(t, r, "tuner_connections") != 3; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%v connections", metric(t, r, "tuner_connections"))
 		}
@@ -271,7 +271,7 @@ func TestManyCalls(t *testing.T) {
 	for _, w := range watches {
 		w.close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); metric(t, r, "tuner_watches") != 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); metric(t, r, "tuner_watches") != 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("watches go on after their callers left")
 		}
@@ -498,7 +498,7 @@ func TestStop(t *testing.T) {
 	<-g.entered
 	var stopped sync.WaitGroup
 	stopped.Go(r.stop)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if a := probe(); a.status == 503 && a.text == "NOT_SERVING\n" {
 			break
 		}

@@ -336,12 +336,11 @@ func TestRevokedSession(t *testing.T) {
 	if err := server.RevokeToken(path, entry.ID); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	scanner := bufio.NewScanner(res.Body)
-	for scanner.Scan() {
-	}
-	if d := time.Since(begin); d > 6*time.Second {
-		t.Errorf("the stream ended after %s", d)
+	defer time.AfterFunc(time.Minute, func() {
+		t.Error("the stream goes on")
+		res.Body.Close()
+	}).Stop()
+	for scanner := bufio.NewScanner(res.Body); scanner.Scan(); {
 	}
 	r.call(t, "GetStudy", getMine, "Cookie", cookie).want(t, "the next call", 401, 16, "DENIED")
 }
@@ -398,7 +397,7 @@ func TestWithoutPage(t *testing.T) {
 
 // TestEvents watches a study as the page does.
 func TestEvents(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	service := engine.Open(memory.New(), engine.Options{})
 	if _, err := service.CreateStudy(ctx, "mine", study.Create{Spec: spec(t)}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/freeport"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -60,12 +61,7 @@ func TestTrouble(t *testing.T) {
 	t.Cleanup(web.Close)
 	metrics := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(metrics.Close)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := l.Addr().String()
-	l.Close()
+	nobody := freeport.Address(t)
 	for name, c := range map[string]struct {
 		address string
 		o       client.Options
