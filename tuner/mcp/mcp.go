@@ -75,7 +75,7 @@ func New(svc tuner.Service, o Options) *sdk.Server {
 // Run serves a client at the other end of two streams until it leaves or ctx ends. Calls that
 // came before in ended are still answered.
 func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o Options) error {
-	both := &lines{in: bufio.NewReader(in), Writer: out}
+	both := &lines{in: bufio.NewReader(in), out: out}
 	conn, err := (&sdk.IOTransport{Reader: both, Writer: both}).Connect(ctx)
 	if err != nil {
 		return err
@@ -95,9 +95,18 @@ func Run(ctx context.Context, svc tuner.Service, in io.Reader, out io.Writer, o 
 // lines are two streams. Lines that are not JSON, such as one with NaN, have an error as their
 // answer and are left out.
 type lines struct {
-	in *bufio.Reader
-	io.Writer
+	in   *bufio.Reader
 	rest []byte // of a line
+
+	writing sync.Mutex
+	out     io.Writer
+}
+
+// Write implements [io.Writer].
+func (l *lines) Write(p []byte) (int, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return l.out.Write(p)
 }
 
 // Close implements [io.Closer]. The streams are the caller's.
@@ -254,12 +263,37 @@ func explained(err error) string {
 
 // explain explains all errors of tools, those of the SDK too.
 func explain(call sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		out, err := call(ctx, method, r)
+	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
+		if p, ok := r.GetParams().(*sdk.CallToolParamsRaw); ok && inexact(p.Arguments) != nil {
+			refused := &sdk.CallToolResult{}
+			refused.SetError(inexact(p.Arguments))
+			out = refused
+		} else {
+			out, err = call(ctx, method, r)
+		}
 		if answer, ok := out.(*sdk.CallToolResult); ok && answer.GetError() != nil {
 			answer.Content = text(explained(answer.GetError()))
 		}
 		return out, err
+	}
+}
+
+// inexact is about an integer that the SDK would round, as it reads arguments as float64 first.
+func inexact(arguments []byte) error {
+	d := json.NewDecoder(bytes.NewReader(arguments))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return nil // the end, or an error for the SDK
+		}
+		n, ok := token.(json.Number)
+		if !ok || strings.ContainsAny(n.String(), ".eE") {
+			continue
+		}
+		if x, _ := n.Float64(); n != "-0" && strconv.FormatFloat(x, 'f', -1, 64) != n.String() {
+			return fmt.Errorf("arguments: the integer %s would be rounded to %.0f; give one of at most 2^53 = 9007199254740992, or write another as a float", n, x)
+		}
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -251,9 +253,25 @@ func TestErrorsHelp(t *testing.T) {
 		{"list_trials", `{"study": "digits", "states": ["done"]}`, "completed"},
 		{"list_trials", `{"study": "digits", "order": "best", "states": ["failed"]}`, "leave one of them out"},
 		{"watch", `{"study": "digits", "wait_seconds": 100}`, "must be 1 to 50"},
+		{"create_study", strings.Replace(example, `"seed": 1`, `"seed": 9007199254740993`, 1), "9007199254740993 would be rounded to 9007199254740992"},
+		{"create_study", strings.Replace(example, `"high": 256`, `"high": 18446744073709551615`, 1), "18446744073709551615 would be rounded"},
+		{"enqueue", `{"study": "digits", "configs": [{"lr": 1, "width": -9007199254740993, "optimizer": "adam"}]}`, "-9007199254740993 would be rounded"},
+		{"tell", `{"study": "digits", "results": [{"trial": 0, "value": 12345678901234567890123}]}`, "would be rounded"},
 	} {
 		if text, refused := a.try(c.tool, c.arguments); !refused || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %s, want an error with %q", c.tool, c.arguments, text, c.want)
+		}
+	}
+}
+
+// TestLargeIntegers checks that an integer that float64 holds arrives as it was sent.
+func TestLargeIntegers(t *testing.T) {
+	svc := inMemory(t)
+	a := newAgent(t, svc, Options{})
+	for name, seed := range map[string]uint64{"a": 1<<53 - 1, "b": 1 << 53, "c": 1<<53 + 2, "d": 1152921504606847000} {
+		a.call("create_study", fmt.Sprintf(`{"study": %q, "seed": %d, "parameters": [{"name": "x", "type": "float", "low": -0, "high": 100000000000000000000}]}`, name, seed))
+		if s, err := svc.Study(t.Context(), name); err != nil || s.Spec.Seed != seed {
+			t.Errorf("the seed is %d, want %d (%v)", s.Spec.Seed, seed, err)
 		}
 	}
 }
@@ -352,6 +370,34 @@ func TestPlotsArePictures(t *testing.T) {
 	picture, ok := answer.Content[0].(*sdk.ImageContent)
 	if !ok || picture.MIMEType != "image/png" || !strings.HasPrefix(string(picture.Data), "\x89PNG") {
 		t.Errorf("%+v", answer.Content)
+	}
+}
+
+// alone is a slow writer that notices two writers at a time.
+type alone struct {
+	writers atomic.Int32
+	beside  atomic.Bool
+}
+
+func (a *alone) Write(p []byte) (int, error) {
+	if a.writers.Add(1) > 1 {
+		a.beside.Store(true)
+	}
+	time.Sleep(time.Millisecond)
+	a.writers.Add(-1)
+	return len(p), nil
+}
+
+// TestOneWriter checks that answers to lines that are not JSON keep out of other answers.
+func TestOneWriter(t *testing.T) {
+	var calls strings.Builder
+	calls.WriteString(`{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}}` + "\n")
+	for i := range 50 {
+		fmt.Fprintf(&calls, `{"jsonrpc": "2.0", "id": %d, "method": "ping"}`+"\nNaN\n", i+1)
+	}
+	var out alone
+	if err := Run(t.Context(), inMemory(t), strings.NewReader(calls.String()), &out, Options{}); err != nil || out.beside.Load() {
+		t.Errorf("an answer was written into another: %v (%v)", out.beside.Load(), err)
 	}
 }
 
