@@ -207,13 +207,17 @@ func interrupt(t *testing.T, server *pgtest.Server, how, what string, write func
 		t.Fatal(err)
 	}
 	defer s.Close()
-	info, err := s.Create(t.Context(), how+what, storetest.Examples()[:1])
-	if err != nil {
-		t.Fatal(err)
+	var info store.Info
+	var infos []store.Info // some may be written before the database has read its settings
+	for i := range 20 {
+		info, err := s.Create(t.Context(), fmt.Sprint(how, what, i), storetest.Examples()[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
 	}
 	exec(t, server.Address(), "ALTER SYSTEM SET synchronous_standby_names = 'absent'")
 	exec(t, server.Address(), "SELECT pg_reload_conf()")
-	time.Sleep(300 * time.Millisecond) // until the sessions have read it
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	interrupted := 0
@@ -223,7 +227,13 @@ func interrupt(t *testing.T, server *pgtest.Server, how, what string, write func
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
-	err = write(s, info)
+	for i := range infos {
+		info = infos[i]
+		if err = write(s, info); err != nil {
+			break
+		}
+		time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+	}
 	cancel()
 	work.Wait()
 	if !errors.As(err, new(*store.UnknownError)) || interrupted == 0 {

@@ -379,7 +379,7 @@ func TestUnreachable(t *testing.T) {
 	if err := s.Delete(t.Context(), info.ID); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Delete without a database: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, err := s.Stat(ctx, info.ID); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Stat with a deadline: %v", err)

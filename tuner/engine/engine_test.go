@@ -155,7 +155,7 @@ func (r *recorder) count() int {
 
 // wait waits until n proposals are made and none is being prepared, and returns the last.
 func (r *recorder) wait(tn *Engine, n int) propose.Proposal {
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		r.mu.Lock()
 		made := r.made
 		r.mu.Unlock()
@@ -1297,7 +1297,7 @@ func TestGivenUpAsks(t *testing.T) {
 			giveUp()
 			select {
 			case <-left:
-			case <-time.After(time.Second): // in case no caller leaves before the answer
+			case <-time.After(time.Minute): // in case no caller leaves before the answer
 			}
 			return quick.Propose(context.WithoutCancel(ctx), v, n)
 		})

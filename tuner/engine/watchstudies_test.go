@@ -55,7 +55,7 @@ func TestWatchStudies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; {
+		for deadline := time.Now().Add(time.Minute); ; {
 			same := len(list) == len(have)
 			for _, s := range list {
 				same = same && have[s.ID].Position == s.Position && have[s.ID].Name == s.Name

@@ -74,7 +74,7 @@ func TestSeveralAddresses(t *testing.T) {
 				_, port, _ := net.SplitHostPort(servers[i].Addr().String())
 				address = strings.Replace(address, []string{"FIRST", "SECOND"}[i], port, 1)
 			}
-			c := dial(t, address, client.Options{CAFile: authority.CAFile, RetryFor: 30 * time.Second})
+			c := dial(t, address, client.Options{CAFile: authority.CAFile, RetryFor: 5 * time.Minute})
 			if _, err := c.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {
 				t.Fatal(err)
 			}

@@ -148,7 +148,7 @@ func TestClosedConnection(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	d, err := client.Dial(l.Addr().String(), client.Options{Plaintext: true, RetryFor: 500 * time.Millisecond})
+	d, err := client.Dial(l.Addr().String(), client.Options{Plaintext: true, RetryFor: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
