@@ -139,7 +139,7 @@ func (a *attacked) others(t *testing.T, during func()) {
 	t.Helper()
 	old := a.dial(t)
 	call := func(conn pb.TunerClient) time.Duration {
-		ctx, cancel := context.WithTimeout(showing(t.Context(), a.admin), 20*time.Second)
+		ctx, cancel := context.WithTimeout(showing(t.Context(), a.admin), time.Minute)
 		defer cancel()
 		begun := time.Now()
 		if _, err := conn.GetStudy(ctx, &pb.GetStudyRequest{Name: "studies/s"}); err != nil {
@@ -161,7 +161,7 @@ func (a *attacked) others(t *testing.T, during func()) {
 // bitten fails unless the log says that a limit was reached.
 func (a *attacked) bitten(t *testing.T, limit string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if strings.Contains(a.log.String(), "limit="+limit+" ") {
 			return
 		}
@@ -210,7 +210,7 @@ func idleConnections(t *testing.T, secure bool) {
 			if i >= 700 {
 				from += i % 8
 			}
-			d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(from))}}
+			d := net.Dialer{Timeout: time.Minute, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(from))}}
 			c, err := d.DialContext(t.Context(), "tcp", a.address)
 			if err != nil {
 				lacking(t, "connection %d cannot be opened: %v", i, err)

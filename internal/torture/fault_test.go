@@ -97,14 +97,15 @@ func (f *faulting) run(t *testing.T, kind fault, k int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
-	defer cancel()
+	failed := func() bool { return strings.Contains(log.String(), "level=ERROR") }
 	crowd := newCrowd(t)
+	ctx, cancel := crowd.life(250*time.Millisecond, func() bool { return failed() || crowd.tells.Load() > 10 })
+	defer cancel()
 	crowd.run(ctx, f.random.Uint64(), "f", func() tuner.Service { return patient{server.dial(t)} })
 	name := fmt.Sprintf("%s at the %d. %s", kind.what, k, kind.call)
-	if kind.fatal && strings.Contains(log.String(), "level=ERROR") {
+	if kind.fatal && failed() {
 		f.ended++
-		if ended, err := server.wait(5 * time.Second); !ended || err == nil {
+		if ended, err := server.wait(time.Minute); !ended || err == nil {
 			f.fail("%s: the server knows that it failed, and did not end with a failure: %v", name, err)
 		}
 	} else {
@@ -153,8 +154,9 @@ func TestFullDisk(t *testing.T) {
 	defer server.kill()
 	calm := server.dial(t)
 	defer calm.Close()
-	phase := func(tag string, life time.Duration) (told, full int) {
-		ctx, cancel := context.WithTimeout(context.Background(), life)
+	phase := func(tag string, life time.Duration, tells int64) (told, full int) {
+		least := crowd.tells.Load() + tells
+		ctx, cancel := crowd.life(life, func() bool { return crowd.tells.Load() >= least })
 		defer cancel()
 		since := time.Now().UnixNano()
 		crowd.run(ctx, seed, tag, func() tuner.Service { return patient{server.dial(t)} })
@@ -165,7 +167,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		return crowd.journal.count("tell", acked, since), full
 	}
-	before, _ := phase("before", 150*time.Millisecond)
+	before, _ := phase("before", 150*time.Millisecond, 10)
 	if err := fillDisk(filepath.Join(folder, "others")); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func TestFullDisk(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing was refused on a full disk in a minute: this was no test")
 		}
-		_, full = phase(fmt.Sprint("full", round, "-"), 400*time.Millisecond)
+		_, full = phase(fmt.Sprint("full", round, "-"), 400*time.Millisecond, 0)
 	}
 	if s, err := calm.Study(context.Background(), "before-0"); err != nil || s.Trials == 0 {
 		t.Errorf("reading with a full disk: %+v, %v", s.Trials, err)
@@ -183,7 +185,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "others")); err != nil {
 		t.Fatal(err)
 	}
-	after, refused := phase("after", 150*time.Millisecond)
+	after, refused := phase("after", 150*time.Millisecond, 1)
 	if after == 0 || refused > 0 {
 		t.Errorf("with room again %d tells were acknowledged and %d calls refused", after, refused)
 	}
@@ -287,7 +289,7 @@ func TestFrozenWorker(t *testing.T) {
 	}
 	first := asked.Trials[0]
 	var second study.Trial
-	for limit := time.Now().Add(10 * time.Second); ; {
+	for limit := time.Now().Add(time.Minute); ; {
 		asked, err := c.Ask(ctx, "s", study.Ask{Worker: "other", Lease: 4 * time.Second})
 		if err == nil {
 			second = asked.Trials[0]

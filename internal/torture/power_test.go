@@ -106,14 +106,8 @@ func record(t testing.TB, folder, db string, crowd *crowd, random *rand.Rand, li
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := crowd.life(life, func() bool { return crowd.tells.Load() >= 20 })
 	defer cancel()
-	go func() { // a slow machine gets more time
-		defer cancel()
-		for begun := time.Now(); ctx.Err() == nil && (time.Since(begun) < life || crowd.tells.Load() < 20 && time.Since(begun) < time.Minute); {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
 	// Cancelled calls would have unknown outcomes. The crowd therefore stops between
 	// calls, so that only the power cut interrupts any.
 	crowd.run(ctx, random.Uint64(), "p", func() tuner.Service { return patient{s.dial(t)} })

@@ -285,7 +285,7 @@ func (f *fleet) end(t *testing.T, how string) {
 		f.servers[i].kill()
 	} else {
 		_ = f.servers[i].cmd.Process.Signal(syscall.SIGTERM)
-		if ended, err := f.servers[i].wait(10 * time.Second); !ended || err != nil {
+		if ended, err := f.servers[i].wait(time.Minute); !ended || err != nil {
 			t.Errorf("a server that was told to stop: %t, %v", ended, err)
 		}
 	}
@@ -301,7 +301,7 @@ func (f *fleet) freeze(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGSTOP)
 	time.Sleep(2*takeover + time.Second)
 	_ = syscall.Kill(pid, syscall.SIGCONT)
-	ended, err := s.wait(10 * time.Second)
+	ended, err := s.wait(time.Minute)
 	exit := (*exec.ExitError)(nil)
 	if !ended || !errors.As(err, &exit) || exit.ExitCode() != exitBuried {
 		t.Errorf("a server that was frozen for longer than its lease ended: %t, %v, want status %d", ended, err, exitBuried)
