@@ -243,13 +243,13 @@ def shares(read: Callable[[Path, Any], Hits], out: Path, names: list[str]) -> No
         row = "".join(f" {cell:.3f} |" for cell in cells)
         print(f"| {d} | {name} | {len(reached[d, name])} |{row}")
     for d, name in order:
-        both = [
-            (reached[d, "bkb"][number][-1], cell[-1], number)
-            for number, cell in reached[d, name].items()
-        ]
-        ahead, behind = sum(a > b for a, b, _ in both), [f"f{n}" for a, b, n in both if a < b]
-        if name != "bkb":
-            print(f"bkb against {name} in {d}: ahead on {ahead}, behind on {', '.join(behind)}")
+        if name == "bkb":
+            continue
+        ends = {number: cell[-1] for number, cell in sorted(reached[d, name].items())}
+        ours = {number: reached[d, "bkb"][number][-1] for number in ends}
+        ahead = sum(ours[number] > end for number, end in ends.items())
+        behind = ", ".join(f"f{number}" for number, end in ends.items() if ours[number] < end)
+        print(f"bkb against {name} in {d}: ahead on {ahead}, behind on {behind}")
 
 
 def tables() -> dict[str, Run]:
