@@ -177,6 +177,9 @@ type Told struct {
 	// Late reports that the outcome was kept as a late result, because another worker
 	// has the trial. A proposer with a model still learns from it.
 	Late bool
+	// Next is the answer to the tell's Next. It is nil if no trial was handed out, and an ask
+	// with the same request says why.
+	Next *Asked
 }
 
 // Verdict says whether a running trial should stop.
@@ -377,6 +380,11 @@ func (r Relay) Ask(ctx context.Context, name string, c study.Ask) (Asked, error)
 
 func (r Relay) Tell(ctx context.Context, name string, c study.Tell) (Told, error) {
 	r.identify(&c.RequestID)
+	if c.Next != nil {
+		next := *c.Next
+		r.identify(&next.RequestID)
+		c.Next = &next
+	}
 	return change(ctx, r, Service.Tell, name, c)
 }
 

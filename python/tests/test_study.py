@@ -818,6 +818,73 @@ def test_ctrl_c_during_an_ask(
     assert [(t.state, t.reason) for t in study.trials] == [("failed", "cancelled")] * (count or 1)
 
 
+@pytest.mark.parametrize("arrived", [True, False])
+def test_ctrl_c_during_a_tell_that_asks(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch, arrived: bool
+) -> None:
+    study = make(shared, name)
+    once = Transport._once
+    told: list[str] = []
+
+    def interrupt(self: Transport, method: str, *args: Any) -> dict[str, Any]:
+        told.extend([method] if method == "Tell" else [])
+        if method == "Tell" and len(told) == 2:
+            if arrived:
+                once(self, method, *args)
+            raise KeyboardInterrupt
+        return once(self, method, *args)
+
+    monkeypatch.setattr(Transport, "_once", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(lambda trial: 1.0, n_trials=5)
+    states = [(t.state, t.reason) for t in study.trials]
+    assert states == [("completed", ""), ("completed", ""), ("failed", "cancelled")]
+
+
+def called(study: bkb.Study, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[str]:
+    """Return the calls of a run, after its first trial, that make or end trials."""
+    once, calls = Transport._once, []
+
+    def note(self: Transport, method: str, *args: Any) -> dict[str, Any]:
+        calls.append(method)
+        return once(self, method, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transport, "_once", note)
+        study.optimize(lambda trial: trial["x"], **options)
+    return [c for c in calls if c in ("Ask", "Tell", "EnqueueTrial")]
+
+
+def test_a_run_asks_with_the_tell(
+    shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = make(shared, name, max_trials=12)
+    assert called(study, monkeypatch, n_trials=4) == ["Ask", *["Tell"] * 4]
+    assert called(study, monkeypatch, n_trials=1) == ["Ask", "Tell"]
+    seen: list[int] = []
+
+    def third(study: bkb.Study, view: bkb.TrialView) -> None:
+        seen.append(view.number)
+        if len(seen) == 3:
+            study.stop()
+
+    # What a callback does comes before the next ask.
+    assert called(study, monkeypatch, callbacks=[third]) == ["Ask", "Tell"] * 3
+    assert seen == [5, 6, 7]
+    fixed = called(study, monkeypatch, n_trials=2, fixed={"x": 0.5})
+    assert fixed == ["EnqueueTrial", "Ask", "Tell"] * 2
+    # The tell of the last trial finds the study finished, and the ask says so.
+    assert called(study, monkeypatch) == ["Ask", "Tell", "Tell", "Ask"]
+    assert study.status.completed == 12 and study.status.running == 0
+
+
+def test_a_refused_tell_asks_for_nothing(shared: bkb.Client, name: str) -> None:
+    study = make(shared, name)
+    values: list[Any] = [1.0, {"gain": 1.0}, 2.0]
+    study.optimize(lambda trial: values[trial.number], n_trials=3, catch=bkb.InvalidRequest)
+    assert [t.state for t in study.trials] == ["completed", "failed", "completed"]
+
+
 def test_ctrl_c_during_an_ask_of_a_named_worker(
     shared: bkb.Client, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,11 @@ func (c *Client) Ask(ctx context.Context, name string, cmd study.Ask) (tuner.Ask
 
 func (c *Client) Tell(ctx context.Context, name string, cmd study.Tell) (tuner.Told, error) {
 	identified(&cmd.RequestID)
+	if cmd.Next != nil {
+		next := *cmd.Next
+		identified(&next.RequestID)
+		cmd.Next = &next
+	}
 	return invoke(ctx, c, wire.Tell, name, cmd)
 }
 

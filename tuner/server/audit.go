@@ -65,6 +65,11 @@ func subjects(request, answer any) string {
 		for _, t := range a.GetTrials() {
 			names = append(names, t.GetName())
 		}
+	case *pb.TellResponse:
+		names = append(names, a.GetTrial().GetName())
+		for _, t := range a.GetNext().GetTrials() {
+			names = append(names, t.GetName())
+		}
 	case *pb.Trial:
 		names = append(names, a.GetName())
 	case *pb.Study:

@@ -40,6 +40,10 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := asked.GetTrials()[0].GetName()
+	told, err := c.Tell(asWorker, &pb.TellRequest{Name: trial, RequestId: "r-2", Outcome: newTrials(1)[0].GetOutcome(), Next: &pb.AskRequest{RequestId: "r-2b", Count: 2}})
+	if err != nil || len(told.GetNext().GetTrials()) != 2 {
+		t.Fatalf("%v, %v", told, err)
+	}
 	traced := metadata.AppendToOutgoingContext(asAdmin, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	if _, err := c.SetAttributes(traced, &pb.SetAttributesRequest{Name: trial, Attributes: map[string]string{"a": "b"}, RequestId: "r-3"}); err != nil {
 		t.Fatal(err)
@@ -70,6 +74,7 @@ func TestAudit(t *testing.T) {
 	}
 	want := []line{
 		{"token " + infos[1].ID, "Ask", asked.GetTrials()[0].GetName() + " " + asked.GetTrials()[1].GetName(), "127.0.0.1", "w7", "OK", "r-1"},
+		{"token " + infos[1].ID, "Tell", trial + " " + told.GetNext().GetTrials()[0].GetName() + " " + told.GetNext().GetTrials()[1].GetName(), "127.0.0.1", "", "OK", "r-2"},
 		{"token " + infos[0].ID, "SetAttributes", trial, "127.0.0.1", "", "OK", "r-3"},
 		{"token " + infos[0].ID, "DeleteStudy", "studies/theirs", "127.0.0.1", "", "OK", ""},
 	}

@@ -179,7 +179,7 @@ func (s *Server) admitUnary(ctx context.Context, request any, info *grpc.UnarySe
 	}
 	if _, ok := ctx.Deadline(); !ok {
 		limit := s.options.Limits.CallTimeout
-		if info.FullMethod == pb.Tuner_Ask_FullMethodName {
+		if tell, ok := request.(*pb.TellRequest); ok && tell.GetNext() != nil || info.FullMethod == pb.Tuner_Ask_FullMethodName {
 			limit = s.options.Limits.AskTimeout
 		}
 		var cancel context.CancelFunc

@@ -159,23 +159,34 @@ func (h *handlers) DeleteStudy(ctx context.Context, m *pb.DeleteStudyRequest) (*
 
 func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, error) {
 	name, c, err := wire.Ask.Decode(m)
+	if err == nil {
+		err = h.asks(ctx, name, &c)
+	}
 	if err != nil {
 		return nil, err
-	}
-	asks(ctx, &c)
-	if c.Count > 1 || c.Count == tuner.AutoCount {
-		s, err := h.service.Study(ctx, name)
-		if err == nil {
-			err = checkCount(s.Spec, c.Count, h.room())
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	asked, err := h.service.Ask(ctx, name, c)
 	if err != nil {
 		return nil, err
 	}
+	return h.asked(name, asked)
+}
+
+// asks completes an ask, or refuses one whose answer would not fit.
+func (h *handlers) asks(ctx context.Context, name string, c *study.Ask) error {
+	asks(ctx, c)
+	if c.Count <= 1 && c.Count != tuner.AutoCount {
+		return nil
+	}
+	s, err := h.service.Study(ctx, name)
+	if err != nil {
+		return err
+	}
+	return checkCount(s.Spec, c.Count, h.room())
+}
+
+// asked encodes the answer to an ask.
+func (h *handlers) asked(name string, asked tuner.Asked) (*pb.AskResponse, error) {
 	trials := asked.Trials
 	asked.Trials = nil
 	answer, err := sent(wire.EncodeAsked(name, asked))
@@ -187,9 +198,21 @@ func (h *handlers) Ask(ctx context.Context, m *pb.AskRequest) (*pb.AskResponse, 
 }
 
 func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
-	return answer(ctx, m, wire.Tell.Decode, h.service.Tell, func(name string, told tuner.Told) (*pb.TellResponse, error) {
+	tell := func(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
+		if c.Next != nil {
+			if err := h.asks(ctx, name, c.Next); err != nil {
+				return tuner.Told{}, err
+			}
+		}
+		return h.service.Tell(ctx, name, c)
+	}
+	return answer(ctx, m, wire.Tell.Decode, tell, func(name string, told tuner.Told) (*pb.TellResponse, error) {
 		trial, err := h.trial(name, told.Trial)
-		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
+		answer := &pb.TellResponse{Trial: trial, Late: told.Late}
+		if err == nil && told.Next != nil {
+			answer.Next, err = h.asked(name, *told.Next)
+		}
+		return answer, err
 	})
 }
 

@@ -144,6 +144,8 @@ type Tell struct {
 	Trial     int
 	Epoch     int // 0 means the current one
 	Outcome   Outcome
+	// Next, if not nil, is a command of its own, which a service decides after this one.
+	Next *Ask
 }
 
 // Expire ends the lease of a running trial that has expired by the caller's clock. It

@@ -295,7 +295,7 @@ func (m *machine) command() Command {
 			Worker: rapid.SampledFrom([]string{"", "v", "w"}).Draw(t, "worker"),
 		}
 	case 3, 4:
-		return Tell{id, trial, epoch, m.outcome()}
+		return Tell{RequestID: id, Trial: trial, Epoch: epoch, Outcome: m.outcome()}
 	case 5:
 		return Expire{trial, max(epoch, 1)}
 	case 6:

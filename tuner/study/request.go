@@ -166,7 +166,7 @@ func (s *Study) remember(e Event) {
 	}
 }
 
-// fingerprint is a hash of a command's content, without its request id. Every field is
+// fingerprint is a hash of a command's content, without its request id and the next command. Every field is
 // written with its length or in fixed size, so that contents with other field boundaries do
 // not collide. A Start is part of the answer to its Ask and has the same fingerprint.
 func fingerprint(c Command) uint64 {
@@ -230,7 +230,7 @@ func (d digest) value(v reflect.Value) {
 		d.value(v.Elem())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "RequestID" {
+			if name := v.Type().Field(i).Name; name != "RequestID" && name != "Next" {
 				d.value(v.Field(i))
 			}
 		}

@@ -137,8 +137,8 @@ var (
 	FinishStudy   = served[*pb.FinishStudyRequest](Method{Name: "FinishStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Finish, studyForm)
 	ExtendStudy   = served[*pb.ExtendStudyRequest](Method{Name: "ExtendStudy", Need: NeedAdmin, Audited: true}, tuner.Service.Extend, studyForm)
 	SetAttributes = served[*pb.SetAttributesRequest, *pb.SetAttributesResponse](Method{Name: "SetAttributes", Need: NeedWorkTrials, Audited: true, Room: RoomChange}, setAttributes)
-	Ask           = encodeAuto(call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, finishAsk, DecodeAsked))
-	Tell          = call[study.Tell, tuner.Told, *pb.TellRequest](Method{Name: "Tell", Need: NeedWork, Audited: true}, nil, DecodeTold)
+	Ask           = encoded(call(Method{Name: "Ask", Need: NeedWork, Audited: true, Room: RoomChange}, finishAsk, DecodeAsked), encodeAuto)
+	Tell          = encoded(call(Method{Name: "Tell", Need: NeedWork, Audited: true}, finishTell, DecodeTold), func(m *pb.TellRequest) { encodeAuto(m.GetNext()) })
 	Report        = served[*pb.ReportRequest, *pb.ReportResponse](Method{Name: "Report", Need: NeedWork, Audited: true, Room: RoomChange}, tuner.Service.Report)
 	// Heartbeats are not audited, because they come every few seconds and change only when
 	// a lease ends.

@@ -35,17 +35,24 @@ func EncodeDelete(name string, id store.StudyID, requestID string) (*pb.DeleteSt
 	return &pb.DeleteStudyRequest{RequestId: requestID, Name: resource, Uid: uint64(id)}, err
 }
 
-// encodeAuto lets an ask of [tuner.AutoCount] trials have a field of its own.
-func encodeAuto[R any, A proto.Message](c Call[study.Ask, R, *pb.AskRequest, A]) Call[study.Ask, R, *pb.AskRequest, A] {
+// encoded returns a method whose requests are completed by finish.
+func encoded[C, R any, Q, A proto.Message](c Call[C, R, Q, A], finish func(Q)) Call[C, R, Q, A] {
 	plain := c.Encode
-	c.Encode = func(name string, ask study.Ask) (*pb.AskRequest, error) {
-		m, err := plain(name, ask)
-		if err == nil && ask.Count == tuner.AutoCount {
-			m.Count, m.AutoCount = 0, true
+	c.Encode = func(name string, command C) (Q, error) {
+		m, err := plain(name, command)
+		if err == nil {
+			finish(m)
 		}
 		return m, err
 	}
 	return c
+}
+
+// encodeAuto lets an ask of [tuner.AutoCount] trials have a field of its own.
+func encodeAuto(m *pb.AskRequest) {
+	if m.GetCount() == tuner.AutoCount {
+		m.Count, m.AutoCount = 0, true
+	}
 }
 
 func finishAsk(m *pb.AskRequest, c *study.Ask) error {
@@ -58,6 +65,16 @@ func finishAsk(m *pb.AskRequest, c *study.Ask) error {
 		return invalid("count", c.Count, "must not be negative")
 	}
 	return nil
+}
+
+func finishTell(m *pb.TellRequest, c *study.Tell) error {
+	if m.GetNext() == nil {
+		return nil
+	}
+	if parent := m.GetNext().GetParent(); parent != "" {
+		return invalid("next.parent", parent, "must be left out, because the next trials are of the same study")
+	}
+	return finishAsk(m.GetNext(), c.Next)
 }
 
 // EncodeNew encodes one of many trials to add, which is a study.Add or study.Enqueue.

@@ -286,14 +286,18 @@ func TestRoundTrip(t *testing.T) {
 	checkCommand(t, "attributes", func(t *rapid.T) study.SetAttributes {
 		return study.SetAttributes{RequestID: texts.Draw(t, "id"), Trial: rapid.IntRange(study.OfStudy, 1<<40).Draw(t, "trial"), Attributes: attributes.Draw(t, "attributes")}
 	}, wire.SetAttributes.Encode, wire.SetAttributes.Decode)
-	checkCommand(t, "ask", func(t *rapid.T) study.Ask {
+	ask := func(t *rapid.T) study.Ask {
 		return study.Ask{
 			RequestID: texts.Draw(t, "id"), Count: rapid.IntRange(tuner.AutoCount, math.MaxInt32).Draw(t, "count"), Worker: texts.Draw(t, "worker"),
 			Lease: durations.Draw(t, "lease"), New: rapid.Bool().Draw(t, "new"),
 		}
-	}, wire.Ask.Encode, wire.Ask.Decode)
+	}
+	checkCommand(t, "ask", ask, wire.Ask.Encode, wire.Ask.Decode)
 	checkCommand(t, "tell", func(t *rapid.T) study.Tell {
-		return study.Tell{RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Outcome: outcomes.Draw(t, "outcome")}
+		return study.Tell{
+			RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Outcome: outcomes.Draw(t, "outcome"),
+			Next: rapid.Ptr(rapid.Custom(ask), true).Draw(t, "next"),
+		}
 	}, wire.Tell.Encode, wire.Tell.Decode)
 	checkCommand(t, "report", func(t *rapid.T) study.ReportValues {
 		return study.ReportValues{RequestID: texts.Draw(t, "id"), Trial: ints.Draw(t, "trial"), Epoch: rapid.Int().Draw(t, "epoch"), Reports: reports(t, false)}
@@ -354,16 +358,21 @@ func TestRoundTrip(t *testing.T) {
 		return c
 	}, wire.EncodeCreated, wire.DecodeCreated)
 	checkAnswer(t, "trial", func(t *rapid.T) study.Trial { return trials.Draw(t, "trial") }, of(wire.EncodeTrial), wire.DecodeTrial)
-	checkAnswer(t, "asked", func(t *rapid.T) tuner.Asked {
+	asked := func(t *rapid.T) tuner.Asked {
 		return tuner.Asked{Trials: list(t, trials), UsefulWorkers: rapid.IntRange(0, math.MaxInt32).Draw(t, "workers"), Warnings: list(t, texts), Noise: list(t, reals)}
-	}, of(wire.EncodeAsked), wire.DecodeAsked)
+	}
+	checkAnswer(t, "asked", asked, of(wire.EncodeAsked), wire.DecodeAsked)
 	checkAnswer(t, "added", func(t *rapid.T) []int { return list(t, ints) }, sure(wire.EncodeAdded),
 		func(m *pb.AddTrialsResponse) ([]int, error) { return wire.DecodeAdded(m, len(m.GetNumbers())) })
 	checkAnswer(t, "told", func(t *rapid.T) tuner.Told {
-		return tuner.Told{Trial: trials.Draw(t, "trial"), Late: rapid.Bool().Draw(t, "late")}
+		return tuner.Told{Trial: trials.Draw(t, "trial"), Late: rapid.Bool().Draw(t, "late"), Next: rapid.Ptr(rapid.Custom(asked), true).Draw(t, "next")}
 	}, of(func(name string, told tuner.Told) (*pb.TellResponse, error) {
 		trial, err := wire.EncodeTrial(name, told.Trial)
-		return &pb.TellResponse{Trial: trial, Late: told.Late}, err
+		m := &pb.TellResponse{Trial: trial, Late: told.Late}
+		if err == nil && told.Next != nil {
+			m.Next, err = wire.EncodeAsked(name, *told.Next)
+		}
+		return m, err
 	}), wire.DecodeTold)
 	checkAnswer(t, "reported", verdict, wire.Report.EncodeAnswer, wire.Report.DecodeAnswer)
 	checkAnswer(t, "beaten", verdict, wire.Heartbeat.EncodeAnswer, wire.Heartbeat.DecodeAnswer)

@@ -70,7 +70,13 @@ func DecodeAsked(m *pb.AskResponse) (tuner.Asked, error) {
 // DecodeTold reads the answer to a tell.
 func DecodeTold(m *pb.TellResponse) (tuner.Told, error) {
 	trial, err := DecodeTrial(m.GetTrial())
-	return tuner.Told{Trial: trial, Late: m.GetLate()}, err
+	told := tuner.Told{Trial: trial, Late: m.GetLate()}
+	if err == nil && m.GetNext() != nil {
+		var next tuner.Asked
+		next, err = DecodeAsked(m.GetNext())
+		told.Next = &next
+	}
+	return told, err
 }
 
 // EncodeEvent encodes an event of the named study.

@@ -2779,8 +2779,10 @@ type TellRequest struct {
 	// The trial.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The trial's epoch in the answer to Ask. 0 means the present epoch.
-	Epoch         int64    `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Outcome       *Outcome `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Epoch   int64    `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Outcome *Outcome `protobuf:"bytes,4,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Asks for the next trials too, without parent. A tell that is refused asks for none.
+	Next          *AskRequest `protobuf:"bytes,5,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2843,12 +2845,22 @@ func (x *TellRequest) GetOutcome() *Outcome {
 	return nil
 }
 
+func (x *TellRequest) GetNext() *AskRequest {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
 type TellResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Trial *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
 	// The trial had been handed to another worker. The outcome is stored as a late
 	// result and is not the trial's.
-	Late          bool `protobuf:"varint,2,opt,name=late,proto3" json:"late,omitempty"`
+	Late bool `protobuf:"varint,2,opt,name=late,proto3" json:"late,omitempty"`
+	// The answer to next. It is left out if no trial was handed out. The outcome is told all
+	// the same, and Ask with the same request says why there was none.
+	Next          *AskResponse `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2895,6 +2907,13 @@ func (x *TellResponse) GetLate() bool {
 		return x.Late
 	}
 	return false
+}
+
+func (x *TellResponse) GetNext() *AskResponse {
+	if x != nil {
+		return x.Next
+	}
+	return nil
 }
 
 type ReportRequest struct {
@@ -6189,16 +6208,18 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x06trials\x18\x01 \x03(\v2\x0f.tuner.v1.TrialR\x06trials\x12%\n" +
 	"\x0euseful_workers\x18\x02 \x01(\x05R\rusefulWorkers\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x14\n" +
-	"\x05noise\x18\x04 \x03(\x01R\x05noise\"\x83\x01\n" +
+	"\x05noise\x18\x04 \x03(\x01R\x05noise\"\xad\x01\n" +
 	"\vTellRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x03R\x05epoch\x12+\n" +
-	"\aoutcome\x18\x04 \x01(\v2\x11.tuner.v1.OutcomeR\aoutcome\"I\n" +
+	"\aoutcome\x18\x04 \x01(\v2\x11.tuner.v1.OutcomeR\aoutcome\x12(\n" +
+	"\x04next\x18\x05 \x01(\v2\x14.tuner.v1.AskRequestR\x04next\"t\n" +
 	"\fTellResponse\x12%\n" +
 	"\x05trial\x18\x01 \x01(\v2\x0f.tuner.v1.TrialR\x05trial\x12\x12\n" +
-	"\x04late\x18\x02 \x01(\bR\x04late\"\x90\x01\n" +
+	"\x04late\x18\x02 \x01(\bR\x04late\x12)\n" +
+	"\x04next\x18\x03 \x01(\v2\x15.tuner.v1.AskResponseR\x04next\"\x90\x01\n" +
 	"\rReportRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -6725,124 +6746,126 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	99,  // 39: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	17,  // 40: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	21,  // 41: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
-	17,  // 42: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
-	19,  // 43: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	100, // 44: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	99,  // 45: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	100, // 46: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	91,  // 47: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	92,  // 48: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	93,  // 49: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
-	19,  // 50: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
-	21,  // 51: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	94,  // 52: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
-	46,  // 53: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	95,  // 54: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	96,  // 55: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
-	19,  // 56: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
-	21,  // 57: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
-	6,   // 58: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
-	19,  // 59: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
-	3,   // 60: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
-	6,   // 61: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
-	17,  // 62: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
-	17,  // 63: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
-	57,  // 64: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	100, // 65: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
-	58,  // 66: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
-	7,   // 67: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
-	59,  // 68: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
-	10,  // 69: tuner.v1.Tick.value:type_name -> tuner.v1.Value
-	63,  // 70: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
-	8,   // 71: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	97,  // 72: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
-	62,  // 73: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
-	64,  // 74: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
-	66,  // 75: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
-	67,  // 76: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	98,  // 77: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
-	66,  // 78: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
-	8,   // 79: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
-	69,  // 80: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
-	71,  // 81: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
-	66,  // 82: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
-	70,  // 83: tuner.v1.Prediction.metrics:type_name -> tuner.v1.MetricPrediction
-	10,  // 84: tuner.v1.Slice.values:type_name -> tuner.v1.Value
-	69,  // 85: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
-	9,   // 86: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
-	74,  // 87: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
-	8,   // 88: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
-	100, // 89: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
-	1,   // 90: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
-	17,  // 91: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
-	14,  // 92: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
-	10,  // 93: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	20,  // 94: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	10,  // 95: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 96: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 97: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 98: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	23,  // 99: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	24,  // 100: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	25,  // 101: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	27,  // 102: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	29,  // 103: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	30,  // 104: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	31,  // 105: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	32,  // 106: tuner.v1.Tuner.ExtendStudy:input_type -> tuner.v1.ExtendStudyRequest
-	33,  // 107: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	35,  // 108: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	37,  // 109: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	39,  // 110: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	41,  // 111: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	43,  // 112: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	44,  // 113: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	45,  // 114: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	48,  // 115: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	49,  // 116: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	51,  // 117: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	53,  // 118: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	55,  // 119: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	60,  // 120: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	65,  // 121: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	72,  // 122: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
-	75,  // 123: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	77,  // 124: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
-	79,  // 125: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
-	81,  // 126: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	14,  // 127: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	14,  // 128: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	26,  // 129: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	28,  // 130: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	14,  // 131: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	14,  // 132: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	14,  // 133: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	14,  // 134: tuner.v1.Tuner.ExtendStudy:output_type -> tuner.v1.Study
-	34,  // 135: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	36,  // 136: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	38,  // 137: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	40,  // 138: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	42,  // 139: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	17,  // 140: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	17,  // 141: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	47,  // 142: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	17,  // 143: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	50,  // 144: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	52,  // 145: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	54,  // 146: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	56,  // 147: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	61,  // 148: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	68,  // 149: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	73,  // 150: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
-	76,  // 151: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	78,  // 152: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
-	80,  // 153: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
-	82,  // 154: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	127, // [127:155] is the sub-list for method output_type
-	99,  // [99:127] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	35,  // 42: tuner.v1.TellRequest.next:type_name -> tuner.v1.AskRequest
+	17,  // 43: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
+	36,  // 44: tuner.v1.TellResponse.next:type_name -> tuner.v1.AskResponse
+	19,  // 45: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
+	100, // 46: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	99,  // 47: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	100, // 48: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	91,  // 49: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	92,  // 50: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	93,  // 51: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	19,  // 52: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 53: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
+	94,  // 54: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	46,  // 55: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
+	95,  // 56: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	96,  // 57: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	19,  // 58: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
+	21,  // 59: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
+	6,   // 60: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
+	19,  // 61: tuner.v1.ListReportsResponse.reports:type_name -> tuner.v1.IntermediateValues
+	3,   // 62: tuner.v1.ListTrialsRequest.states:type_name -> tuner.v1.TrialState
+	6,   // 63: tuner.v1.ListTrialsRequest.view:type_name -> tuner.v1.TrialView
+	17,  // 64: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
+	17,  // 65: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
+	57,  // 66: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
+	100, // 67: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	58,  // 68: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
+	7,   // 69: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
+	59,  // 70: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
+	10,  // 71: tuner.v1.Tick.value:type_name -> tuner.v1.Value
+	63,  // 72: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
+	8,   // 73: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
+	97,  // 74: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	62,  // 75: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
+	64,  // 76: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
+	66,  // 77: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
+	67,  // 78: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
+	98,  // 79: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	66,  // 80: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
+	8,   // 81: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
+	69,  // 82: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
+	71,  // 83: tuner.v1.PredictResponse.slices:type_name -> tuner.v1.Slice
+	66,  // 84: tuner.v1.PredictResponse.through:type_name -> tuner.v1.Configuration
+	70,  // 85: tuner.v1.Prediction.metrics:type_name -> tuner.v1.MetricPrediction
+	10,  // 86: tuner.v1.Slice.values:type_name -> tuner.v1.Value
+	69,  // 87: tuner.v1.Slice.predictions:type_name -> tuner.v1.Prediction
+	9,   // 88: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
+	74,  // 89: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
+	8,   // 90: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
+	100, // 91: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	1,   // 92: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
+	17,  // 93: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
+	14,  // 94: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
+	10,  // 95: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	20,  // 96: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	10,  // 97: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 98: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 99: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 100: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	23,  // 101: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	24,  // 102: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	25,  // 103: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	27,  // 104: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	29,  // 105: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	30,  // 106: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	31,  // 107: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	32,  // 108: tuner.v1.Tuner.ExtendStudy:input_type -> tuner.v1.ExtendStudyRequest
+	33,  // 109: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	35,  // 110: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	37,  // 111: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	39,  // 112: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	41,  // 113: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	43,  // 114: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	44,  // 115: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	45,  // 116: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	48,  // 117: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	49,  // 118: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	51,  // 119: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	53,  // 120: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	55,  // 121: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	60,  // 122: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	65,  // 123: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	72,  // 124: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
+	75,  // 125: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	77,  // 126: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	79,  // 127: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	81,  // 128: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	14,  // 129: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	14,  // 130: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	26,  // 131: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	28,  // 132: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	14,  // 133: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	14,  // 134: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	14,  // 135: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	14,  // 136: tuner.v1.Tuner.ExtendStudy:output_type -> tuner.v1.Study
+	34,  // 137: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	36,  // 138: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	38,  // 139: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	40,  // 140: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	42,  // 141: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	17,  // 142: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	17,  // 143: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	47,  // 144: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	17,  // 145: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	50,  // 146: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	52,  // 147: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	54,  // 148: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	56,  // 149: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	61,  // 150: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	68,  // 151: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	73,  // 152: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
+	76,  // 153: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	78,  // 154: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	80,  // 155: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	82,  // 156: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	129, // [129:157] is the sub-list for method output_type
+	101, // [101:129] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }

@@ -241,8 +241,7 @@ class Series(Source):
                 if not self._await_successor(g):
                     raise
                 continue
-            for text in warnings:
-                self.warn_once(text, text)
+            self._warn(warnings)
             return g.study, views
 
     def _await_successor(self, g: Generation) -> bool:
@@ -292,8 +291,11 @@ class Series(Source):
         trial.params[name] = p.decode(value)
         return trial.params[name]
 
-    def settle(self, trial: Held, outcome: JSON) -> TrialView:
-        """Tell an outcome, and start a generation if the trial needs one."""
+    def settle(self, trial: Held, outcome: JSON, lease: float | None = None) -> TrialView:
+        """Tell an outcome, and start a generation if the trial needs one.
+
+        The next trial may be of that generation, and so is not asked for here.
+        """
         with self.lock:
             params, asked, g = trial.values, trial.asked, self._of(trial.at)
             self.given |= {n: p for n, p in trial.domains.items() if has_names(p)}

@@ -86,9 +86,12 @@ class Source:
     ) -> tuple[StudyRecord, list[TrialView]]:
         """Return trials to run, and the study on the server that has them."""
         views, warnings = self.service.ask(self.study, count, worker, lease)
+        self._warn(warnings)
+        return self.study, views
+
+    def _warn(self, warnings: Iterable[str]) -> None:
         for text in warnings:  # the server repeats them at each ask
             self.warn_once(text, text)
-        return self.study, views
 
     def begin(self, trial: Held) -> None:
         """Give a trial its number and its parameters."""
@@ -111,9 +114,13 @@ class Source:
             )
         return p.decode(trial.values[name])
 
-    def settle(self, trial: Held, outcome: JSON) -> TrialView:
-        """Tell the outcome of a running trial."""
-        view = self.service.tell(trial.at, trial.view.number, trial.view.epoch, outcome)
+    def settle(self, trial: Held, outcome: JSON, lease: float | None = None) -> TrialView:
+        """Tell the outcome of a running trial. With a lease, ask for ``trial.next`` too."""
+        told = trial.at, trial.view.number, trial.view.epoch, outcome
+        if lease is None:
+            return self.shown(trial.at, self.service.tell(*told))
+        view, trial.next, warnings = self.service.tell_and_ask(*told, lease)
+        self._warn(warnings)
         return self.shown(trial.at, view)
 
     def tell(self, number: int, outcome: JSON) -> TrialView:
@@ -213,11 +220,14 @@ class Held:
         Values that the proposer gave to parameters that the objective has yet to define.
     domains : dict
         Parameters that the objective has defined.
+    next : TrialView, optional
+        The trial that was handed out when this one was told.
 
     """
 
     params: dict[str, Any]
     values: dict[str, ParamValue]
+    next: TrialView | None = None
 
     def __init__(self, source: Source, at: StudyRecord, view: TrialView) -> None:
         self.source, self.at, self.view, self.number = source, at, view, view.number
@@ -270,9 +280,9 @@ class Held:
         if verdict[0]:
             self.stop, self.stop_reason = verdict
 
-    def tell(self, outcome: JSON) -> TrialView:
-        """Tell an outcome in the form of the wire."""
-        view = self.source.settle(self, outcome)
+    def tell(self, outcome: JSON, lease: float | None = None) -> TrialView:
+        """Tell an outcome in the form of the wire. With a lease, ask for the next trial too."""
+        view = self.source.settle(self, outcome, lease)
         self.told = True
         heartbeats.remove(self)
         if self.interrupted and self.view.origin == "enqueued":
@@ -283,13 +293,13 @@ class Held:
                 log.warning("trial %d is not enqueued again, %s", self.number, e)
         return view
 
-    def settle(self, outcome: JSON) -> tuple[TrialView, InvalidRequest | None]:
+    def settle(self, outcome: JSON, lease: float | None) -> tuple[TrialView, InvalidRequest | None]:
         """Tell an outcome. One that the server refuses makes the trial failed.
 
         Return the trial as it was told, and why the outcome was refused.
         """
         try:
-            return self.tell(outcome), None
+            return self.tell(outcome, lease), None
         except InvalidRequest as e:
             return self.tell(self.outcome_of(e)), e
 

@@ -143,6 +143,8 @@ class Run:
     lease: float = LEASE
     executor: Executor | None = None
     show_progress_bar: bool = False
+    # Makes the trial of the user. Without it a run asks only after a trial is told.
+    trial_of: Callable[[Held], Any] | None = None
 
     def __post_init__(self) -> None:
         self.stop = threading.Event()
@@ -212,8 +214,9 @@ class Run:
 
     def _work(self) -> None:
         try:
-            while (trial := self._next()) is not None:
-                self._trial(trial, trial._held)
+            trial = self._next(self._place())
+            while trial is not None:
+                trial = self._trial(trial, trial._held)
         except BaseException as e:
             self.fail(e)
 
@@ -221,12 +224,14 @@ class Run:
         late = self._deadline is not None and time.monotonic() >= self._deadline
         return self.stop.is_set() or late
 
-    def _next(self) -> Any:
-        """Ask for a trial, and wait while the study has none."""
-        if self._over() or not self._plan.take():
-            return None
+    def _place(self) -> bool:
+        """Take the place of a trial, and tell whether there was one."""
+        return not self._over() and self._plan.take()
+
+    def _next(self, place: bool) -> Any:
+        """Ask for a trial if there is a place for it, and wait while the study has none."""
         pause, begin = FIRST_PAUSE, time.monotonic()
-        while not self._over():
+        while place and not self._over():
             try:
                 trial = self.ask()
                 self._plan.made()
@@ -245,14 +250,15 @@ class Run:
             pause = min(2 * pause, 1.0)
         return None
 
-    def _trial(self, trial: Any, held: Held) -> None:
+    def _trial(self, trial: Any, held: Held) -> Any:
+        """Run a trial, and return the next one."""
         with self._lock:
             error = self._error
             if error is None:
                 self._open.add(held)
         if error is not None:  # the run ended while this trial was asked for
             self._cancel(held, error)
-            return
+            return None
         heartbeats.add(held, self.lease)
         failure: BaseException | None = None
         try:
@@ -270,12 +276,17 @@ class Run:
                 cancelled = held in self._cancelled
                 self._cancelled.discard(held)
         if cancelled:
-            return
-        refusal = self._tell(held, outcome)
+            return None
+        place = failure is None and self.trial_of is not None and self._place()
+        refusal = self._tell(held, outcome, self.lease if place else None)
         if refusal is not None and not isinstance(refusal, self._caught):
             failure = failure or refusal
         if failure is not None:
             raise failure
+        if held.next is None or self.trial_of is None:
+            return self._next(place or self._place())
+        self._plan.made()
+        return self.trial_of(Held(self.source, held.at, held.next))
 
     def _value(self, trial: Any) -> Any:
         if self.executor is None:
@@ -291,21 +302,22 @@ class Run:
             raise InvalidRequest("value is None, return a number from the objective")
         return value
 
-    def _tell(self, held: Held, outcome: JSON) -> InvalidRequest | None:
+    def _tell(self, held: Held, outcome: JSON, lease: float | None) -> InvalidRequest | None:
         """Tell an outcome, and return why the server refused it."""
         try:
-            view, refusal = held.settle(outcome)
+            view, refusal = held.settle(outcome, lease)
         except (_errors.AlreadyTold, _errors.LeaseLost) as e:
             log.warning("the outcome of trial %d was not taken, %s", held.number, e)
             return None
         if refusal is not None:
             log.warning("trial %d failed, %s", held.number, refusal)
-        line = f"trial {view.number} {_summary(view)}"
-        log.info("%s", line)
-        with self._lock:
-            if self._bar is not None:
-                self._bar.set_postfix_str(line, refresh=False)
-                self._bar.update()
+        if self._bar is not None or log.isEnabledFor(logging.INFO):
+            line = f"trial {view.number} {_summary(view)}"
+            log.info("%s", line)
+            with self._lock:
+                if self._bar is not None:
+                    self._bar.set_postfix_str(line, refresh=False)
+                    self._bar.update()
         self.told(view)
         return refusal
 

@@ -155,12 +155,12 @@ class Service:
             answer = self.transport.call("Ask", request, writes=True)
         except KeyboardInterrupt:
             if not worker:  # a named worker gets the trials back
-                self._return(study, request)
+                self._return(study, "Ask", request)
             raise
         return self._views(study, answer), answer.get("warnings", [])
 
-    def _return(self, study: StudyRecord, request: JSON) -> None:
-        """Cancel the trials of an ask whose answer did not arrive.
+    def _return(self, study: StudyRecord, method: str, request: JSON) -> None:
+        """Cancel the trials that a call without an answer asked for.
 
         The same request has the same answer. If it did not arrive either, it hands out
         trials now, which are cancelled too.
@@ -168,8 +168,8 @@ class Service:
         message = "the ask was interrupted"
         cancelled = study.goals.outcome(state="failed", reason="cancelled", message=message)
         try:
-            answer = self.transport.call("Ask", request, writes=True, retry_for=1.0)
-            for view in self._views(study, answer):
+            answer = self.transport.call(method, request, writes=True, retry_for=1.0)
+            for view in self._views(study, answer if method == "Ask" else answer.get("next", {})):
                 self.tell(study, view.number, view.epoch, cancelled)
         except _errors.StudyFinished:
             pass
@@ -206,15 +206,41 @@ class Service:
 
     def tell(self, study: StudyRecord, number: int, epoch: int, outcome: JSON) -> TrialView:
         """Tell the outcome of a trial."""
+        return self._told(study, number, epoch, outcome, None)[0]
+
+    def tell_and_ask(
+        self, study: StudyRecord, number: int, epoch: int, outcome: JSON, lease: float
+    ) -> tuple[TrialView, TrialView | None, list[str]]:
+        """Tell the outcome of a trial and ask for the next one, in one call.
+
+        Return the trial, the next one, and warnings. There is no next one if `ask` would raise an
+        exception.
+        """
+        next_ = {"requestId": new_request_id(), "lease": encode_duration(lease, "lease")}
+        view, answer = self._told(study, number, epoch, outcome, next_)
+        views = self._views(study, answer)
+        return view, views[0] if views else None, answer.get("warnings", [])
+
+    def _told(
+        self, study: StudyRecord, number: int, epoch: int, outcome: JSON, next_: JSON | None
+    ) -> tuple[TrialView, JSON]:
         request = {"name": _trial(study, number), "epoch": encode_int(epoch), "outcome": outcome}
-        answer = self.transport.call("Tell", request, writes=True)
+        request["requestId"] = new_request_id()
+        if next_ is not None:
+            request["next"] = next_
+        try:
+            answer = self.transport.call("Tell", request, writes=True)
+        except KeyboardInterrupt:
+            if next_ is not None:
+                self._return(study, "Tell", request)
+            raise
         if answer.get("late"):
             log.warning(
                 "trial %d of %s was handed to another worker, the outcome is a late result",
                 number,
                 study.name,
             )
-        return self._view(study, answer["trial"])
+        return self._view(study, answer["trial"]), answer.get("next", {})
 
     def enqueue(
         self, study: StudyRecord, config: JSON, attributes: Mapping[str, Any] | None

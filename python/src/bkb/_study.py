@@ -308,6 +308,8 @@ class Study(Results):
             lease,
             executor,
             show_progress_bar,
+            # A callback may stop the run or put a trial in the queue before the next ask.
+            None if callbacks or fixed else lambda held: Trial(self, held, lease),
         )
         self._runs.append(run)
         try:

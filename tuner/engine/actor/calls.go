@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,11 @@ func (a *Actor) Ask(ctx context.Context, _ string, c study.Ask) (tuner.Asked, er
 	return a.queue.ask(ctx, c)
 }
 
-// Tell implements [tuner.Service].
+// Tell implements [tuner.Service]. The outcome and the trials that are asked for next are
+// stored together, unless a model makes the trials, which can take long.
 func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.Told, err error) {
-	err = a.log.update(ctx, func(v *state) error {
+	var b *batch
+	if err := a.log.updateLater(ctx, func(v *state) error {
 		reply, err := a.queue.decideForWorker(ctx, c)
 		if err != nil {
 			return err
@@ -88,9 +91,34 @@ func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.To
 		told.Trial = told.Trial.WithoutReports()
 		a.log.stop(v)
 		a.queue.prepare() // while the store writes
+		b = a.log.last()
+		if c.Next == nil || v.suggester.models() {
+			a.log.barrier()
+		}
 		return nil
-	})
-	return told, err
+	}); err != nil {
+		return told, err
+	}
+	if c.Next != nil {
+		told.Next, err = a.next(ctx, *c.Next)
+		if !b.stored() {
+			_, _ = a.log.stage(func(*state) error { return nil })
+		}
+	}
+	return told, cmp.Or(a.log.wait(ctx, b), err)
+}
+
+// next asks for trials. It returns nil if there are none to hand out.
+func (a *Actor) next(ctx context.Context, c study.Ask) (*tuner.Asked, error) {
+	asked, err := a.Ask(ctx, a.name, c)
+	switch tuner.CodeOf(err) {
+	case tuner.OK:
+		return &asked, nil
+	case tuner.Finished, tuner.Paused, tuner.NoneLeft, tuner.Exhausted, tuner.Denied, tuner.Invalid:
+		return nil, nil
+	default: // sent again, the outcome stays told
+		return nil, err
+	}
 }
 
 // Report implements [tuner.Service].

@@ -246,7 +246,7 @@ func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err 
 // takeShare waits for the study's share of processor time. A proposer without a model
 // does not wait.
 func (q *queue) takeShare(ctx context.Context, g *suggester) (done func(), err error) {
-	if _, models := g.proposer.(propose.Anchorer); !models {
+	if !g.models() {
 		return func() {}, nil
 	}
 	done, err = q.env.Processors.take(ctx, &q.share, q.env.ProposeTimeout)

@@ -45,6 +45,12 @@ func newSuggester(spec study.Spec, env *Environment) (*suggester, error) {
 	return &suggester{proposer: proposer, fallback: fallback, env: env, busy: make(chan struct{}, 1)}, nil
 }
 
+// models tells whether the proposer has a model.
+func (g *suggester) models() bool {
+	_, models := g.proposer.(propose.Anchorer)
+	return models
+}
+
 // anchor returns the model event that is due, or nil.
 func (g *suggester) anchor(ctx context.Context, v *study.View) (*study.Anchor, error) {
 	anchorer, ok := g.proposer.(propose.Anchorer)
@@ -165,9 +171,9 @@ type prepared struct {
 // was loaded. Reads prepare nothing. The tell need not be stored yet. If the store
 // refuses it, the suggestion goes with the [suggester]. An ask that sees exactly the
 // same study gets the suggestion. Otherwise the suggestion is dropped, so preparation
-// decides nothing.
+// decides nothing. The log's lock is held.
 func (q *queue) prepare() {
-	if !q.env.LongLived || !q.preparing.CompareAndSwap(false, true) {
+	if !q.env.LongLived || !q.log.state.suggester.models() || !q.preparing.CompareAndSwap(false, true) {
 		return
 	}
 	q.env.Work.Go(func() {
@@ -198,7 +204,7 @@ func (q *queue) toPrepare() (*suggester, *study.View) {
 	defer q.log.mu.Unlock()
 	v, err := q.log.current()
 	status, _ := v.study.Status()
-	if _, models := v.suggester.proposer.(propose.Anchorer); !models || err != nil || status != study.StatusActive {
+	if !v.suggester.models() || err != nil || status != study.StatusActive {
 		return v.suggester, nil
 	}
 	return v.suggester, v.study.Snapshot()
