@@ -62,7 +62,7 @@ func TestArmsUnderNoise(t *testing.T) {
 			},
 		},
 	} {
-		seeds := racetest.Size(10, 20)
+		seeds := racetest.Size(5, 20)
 		if k.workers == 1 && strings.Contains(k.space, `"a": {"type": "int"`) || strings.Contains(k.space, "ordinal") {
 			seeds = 60 // which are quick
 		}

@@ -78,7 +78,7 @@ func TestBKBSurvivesRestarts(t *testing.T) {
 				l, p := newLab(t, spec), must(t, c, spec)
 				rng := rand.New(rand.NewPCG(3, 4))
 				var out []string
-				for i := range racetest.Size(15, 22) {
+				for i := range racetest.Size(10, 22) {
 					proposal := l.propose(p, 1+i%3)
 					for k, g := range proposal.Suggestions {
 						out = append(out, fmt.Sprint(g.Config, g.Seed, g.Phase, g.Mean, g.StdDev, g.Seen))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -32,12 +33,10 @@ func misleads(c space.Config) float64 {
 // Without the far model it stays there. Suggestions explain themselves by the far model,
 // and a restart makes the same ones.
 func TestStuckStudiesGoElsewhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one goroutine computes all of it")
-	}
+	racetest.Alone(t)
 	sp := labtest.Parse(t, deceptive)
 	found := map[string]int{}
-	const seeds = 3
+	seeds := racetest.Size(2, 3)
 	for _, options := range []string{"", `{"far": "off"}`} {
 		for seed := range uint64(seeds) {
 			spec := labtest.SpecOf(sp, seed)

@@ -84,7 +84,7 @@ func suggestions(s *study.Study) []string {
 	return out
 }
 
-// Restarting does not change the search. Every proposer runs 300 trials on every space,
+// Restarting does not change the search. Every proposer runs many trials on every space,
 // with failures, three workers and a user who enqueues sometimes. One run is uninterrupted,
 // and one restarts after every tell.
 func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRestartAfterEveryTellChangesNothing(t *testing.T) {
 					c := study.Component{Name: proposer}
 					l, p := newLab(t, spec), must(t, c, spec)
 					l.ask(p, 3)
-					for n := 3; n < 300; n++ {
+					for n := range racetest.Size(120, 300) {
 						if n%50 == 20 {
 							first, _ := l.S.Trial(0)
 							l.Do(study.Enqueue{Config: first.Config})
