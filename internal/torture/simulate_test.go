@@ -47,12 +47,23 @@ func TestSimulate(t *testing.T) {
 
 // TestSeedsRepeat checks that a seed repeats a run. Commits of two studies at the same
 // instant can change places, so a seed sometimes runs in two ways. With one processor
-// that is rare.
+// that is rare, unless the machine is busy, so that there is a second try.
 func TestSeedsRepeat(t *testing.T) {
 	racetest.Alone(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const seeds, may = 8, 2
-	first, differ := seed(t), 0
+	differ := differing(t, seeds)
+	if differ > may {
+		differ = differing(t, seeds)
+	}
+	if differ > may {
+		t.Errorf("%d of %d seeds ran in two ways, more than %d", differ, seeds, may)
+	}
+}
+
+// differing counts the seeds that run in two ways.
+func differing(t *testing.T, seeds int) (differ int) {
+	first := seed(t)
 	for i := range seeds {
 		a, b := simulate(t, first+uint64(i)), simulate(t, first+uint64(i))
 		if digest(a.trace) == digest(b.trace) {
@@ -65,9 +76,7 @@ func TestSeedsRepeat(t *testing.T) {
 		}
 		t.Logf("seed %d ran in two ways, from step %d on:\n%s\nand\n%s", a.seed, k, tail(a.trace[:min(k+1, len(a.trace))], 5), tail(b.trace[:min(k+1, len(b.trace))], 5))
 	}
-	if differ > may {
-		t.Errorf("%d of %d seeds ran in two ways, more than %d", differ, seeds, may)
-	}
+	return differ
 }
 
 func digest(lines []string) uint64 {
