@@ -63,7 +63,6 @@ func (p *BKB) decide(s State, arm int, b float64) Decision {
 	return p.decision(s, arm, p.post.Rank(), b, mean, variance, p.post.PendingGain())
 }
 
-// Best implements Policy.
 func (p *BKB) Best() (Decision, error) {
 	s := p.stateNow()
 	return p.best(s, p.post.Rank(), p.cfg.Beta.Beta(s), p.post.ArmMeans(), p.post.ArmVariances(), p.post.PendingGain()), p.fault
@@ -184,7 +183,6 @@ func (p *BKB) Cancel(arm int) error {
 	return nil
 }
 
-// Pending implements Policy.
 func (p *BKB) Pending() int { return p.post.Pending() }
 
 // Means returns μ̃ of every arm, as a view.

@@ -47,7 +47,6 @@ func (p Practical) Beta(s State) float64 {
 	return math.Sqrt(c * float64(d) * math.Log(2*float64(s.Step)+1))
 }
 
-// Check implements Confidence.
 func (p Practical) Check() error {
 	if p.C != 0 {
 		if err := positive("Practical.C", p.C); err != nil {

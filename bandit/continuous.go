@@ -200,7 +200,6 @@ type ucb struct {
 	b float64
 }
 
-// Score implements [Surface].
 func (u ucb) Score(x *kernel.Points[float64]) (Scores, error) {
 	mean, variance, err := u.Predict(x)
 	score := make([]float64, len(mean))
@@ -210,7 +209,6 @@ func (u ucb) Score(x *kernel.Points[float64]) (Scores, error) {
 	return Scores{score, mean, variance}, err
 }
 
-// Probe implements [Surface].
 func (u ucb) Probe() *Probe {
 	return &Probe{u.Sparse.Probe(), u.b}
 }
@@ -293,10 +291,8 @@ func newBox(low, high []float64) box {
 	return box{low, high, unit}
 }
 
-// Box implements [Domain].
 func (b *box) Box() (low, high []float64) { return b.low, b.high }
 
-// Unit implements [Domain].
 func (b *box) Unit() []float64 { return b.unit }
 
 // Mutate implements [Domain]. It moves one coordinate, and each other one with
@@ -310,10 +306,8 @@ func (b *box) Mutate(x []float64, size float64, rng *rand.Rand) {
 	}
 }
 
-// Snap implements [Domain].
 func (b *box) Snap(*kernel.Points[float64]) {}
 
-// Free implements [Domain].
 func (b *box) Free(_ []float64, free []bool) bool {
 	for c := range free {
 		free[c] = true

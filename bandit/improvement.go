@@ -26,14 +26,12 @@ type Improvement struct {
 	none         []float64
 }
 
-// Value implements [Slope].
 func (s *Improvement) Value(u []float64) (value, none float64, err error) {
 	mean, sd, err := s.Slope.Value(u)
 	value, s.byMean, s.bySD = LogImprovement(s.Best, mean, sd*sd)
 	return value, 0, err
 }
 
-// Gradient implements [Slope].
 func (s *Improvement) Gradient() (value, none []float64) {
 	mean, sd := s.Slope.Gradient()
 	if s.none == nil {

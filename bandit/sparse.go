@@ -86,7 +86,6 @@ func sparseOn(b base, sp Sparsity) (sparse, error) {
 	return sparse{base: b, sparsity: sp.withDefaults(), post: post}, err
 }
 
-// Steps implements Policy.
 func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }
 
 // Posterior returns the posterior of the decisions. The caller must not change it, and

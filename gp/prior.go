@@ -20,7 +20,6 @@ type LogNormal struct {
 	Mu, Sigma float64
 }
 
-// LogDensity implements [Prior].
 func (p LogNormal) LogDensity(theta float64) (value, slope float64) {
 	l := math.Log(theta)
 	r := (l - p.Mu) / p.Sigma
@@ -32,7 +31,6 @@ type Gamma struct {
 	Shape, Rate float64
 }
 
-// LogDensity implements [Prior].
 func (p Gamma) LogDensity(theta float64) (value, slope float64) {
 	g, _ := math.Lgamma(p.Shape)
 	return (p.Shape-1)*math.Log(theta) - p.Rate*theta + p.Shape*math.Log(p.Rate) - g,

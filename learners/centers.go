@@ -238,7 +238,6 @@ type weighted struct {
 	s      []float64
 }
 
-// Sample implements sketch.Sampler.
 func (w weighted) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*sketch.Dictionary, error) {
 	n := len(w.s)
 	keys, order := make([]float64, n), make([]int, n)

@@ -46,7 +46,6 @@ func (e *FormatError) Error() string {
 	return s
 }
 
-// Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // VersionError reports a model file of a later version of the format.

@@ -243,7 +243,6 @@ func (b *batch) Do(number, tile int) error {
 	return err
 }
 
-// Stop implements [inorder.Work].
 func (b *batch) Stop() { b.op.sum.Stop() }
 
 // writtenProducts writes features out.

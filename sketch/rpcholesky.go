@@ -40,7 +40,6 @@ const (
 	leastLeft = 1e-13
 )
 
-// Sample implements [Sampler].
 func (c RPCholesky) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	if err := checkSampling("RPCholesky", k, src, lambda); err != nil {
 		return nil, err

@@ -117,12 +117,10 @@ func scaleName(p, c int) string {
 // LengthScales returns ℓ, which is one for all coordinates, one for each, or none.
 func (k *Base) LengthScales() []float64 { return slices.Clone(k.scales) }
 
-// Eval implements [Kernel].
 func (k *Base) Eval(x Rows, i int, y Rows, j int) float64 {
 	return k.value(k.statistics(asNumeric(x).row(i), asNumeric(y).row(j)))
 }
 
-// Diag implements [Kernel].
 func (k *Base) Diag(x Rows, i int) float64 {
 	if !k.st.kind.isDistance() {
 		return k.Eval(x, i, x, i)
@@ -144,7 +142,6 @@ func (k *Base) statistics(a, b vector) (s, xx, yy float64) {
 	return k.st.pair(a, b), xx, yy
 }
 
-// Bound implements [Kernel].
 func (k *Base) Bound() float64 { return k.phi.bound }
 
 // Check implements [Kernel]. It accepts dense and sparse rows of the right dimension.
@@ -193,7 +190,6 @@ func (k *Base) Parameters() []Parameter {
 	return out
 }
 
-// WithLogParameters implements [Tunable].
 func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if err := checkTheta(k, logTheta); err != nil {
 		return nil, err
@@ -244,7 +240,6 @@ func (k *Base) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j
 	}
 }
 
-// Spec implements [Kernel].
 func (k *Base) Spec() Spec {
 	spec := Spec{Name: k.name, LengthScales: slices.Clone(k.scales)}
 	for _, p := range k.phi.shape {

@@ -54,17 +54,14 @@ func (k *combined) fold(of func(part Kernel) float64) float64 {
 	return out
 }
 
-// Eval implements [Kernel].
 func (k *combined) Eval(x Rows, i int, y Rows, j int) float64 {
 	return k.fold(func(part Kernel) float64 { return part.Eval(x, i, y, j) })
 }
 
-// Diag implements [Kernel].
 func (k *combined) Diag(x Rows, i int) float64 {
 	return k.fold(func(part Kernel) float64 { return part.Diag(x, i) })
 }
 
-// Bound implements [Kernel].
 func (k *combined) Bound() float64 {
 	if k.product && slices.ContainsFunc(k.list, func(part Kernel) bool { return part.Bound() == 0 }) {
 		return 0 // also where another has none
@@ -93,7 +90,6 @@ func (k *combined) factor(p int, scale float64, x Rows, i int, y Rows, j int) fl
 	return scale
 }
 
-// AddLogGrad implements [Tunable].
 func (k *combined) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
 	for p, part := range k.list {
 		if t, ok := AsTunable(part); ok {
@@ -125,7 +121,6 @@ func prefixed(prefix string, k Kernel) []Parameter {
 	return out
 }
 
-// WithLogParameters implements [Tunable].
 func (k *combined) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if err := checkTheta(k, logTheta); err != nil {
 		return nil, err
@@ -143,7 +138,6 @@ func (k *combined) WithLogParameters(logTheta []float64) (Kernel, error) {
 	return combine(k.product, list)
 }
 
-// Spec implements [Kernel].
 func (k *combined) Spec() Spec { return Spec{Name: k.name(), Parts: specs(k.list)} }
 
 // combinedPrepared fills a block part by part and combines them element by element.
@@ -153,7 +147,6 @@ type combinedPrepared struct {
 	product bool
 }
 
-// Prepare implements [Preparer].
 func (k *combined) Prepare(y Rows) Prepared {
 	p := &combinedPrepared{m: y.Len(), product: k.product}
 	for _, part := range k.list {

@@ -152,7 +152,6 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("kernel: reading rows from %d: %v", e.Row, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *SourceError) Unwrap() error { return e.Err }
 
 // AsymmetryError reports a pair with k(x_i, x_j) ≠ k(x_j, x_i).

@@ -167,17 +167,14 @@ func (k *Mixed) terms(u, v []float64) (squared, differ float64) {
 // dense returns row i of rows that Check has accepted.
 func dense(x Rows, i int) []float64 { return x.(*Points[float64]).Row(i) }
 
-// Eval implements [Kernel].
 func (k *Mixed) Eval(x Rows, i int, y Rows, j int) float64 {
 	s, h := k.terms(dense(x, i), dense(y, j))
 	a := math.Sqrt(5 * s)
 	return k.constant + k.factor*matern52Polynomial(a)*math.Exp(-a-h)
 }
 
-// Diag implements [Kernel].
 func (k *Mixed) Diag(Rows, int) float64 { return k.constant + k.factor }
 
-// Prepare implements [Preparer].
 func (k *Mixed) Prepare(y Rows) Prepared {
 	points, p := y.(*Points[float64]), &mixedPrepared{m: y.Len(), constant: k.constant}
 	add := func(inner Kernel, coords []int, factor float64) {
@@ -259,7 +256,6 @@ func gather(s *Scratch, x *Points[float64], i0, i1 int, coords []int) *Points[fl
 	return out
 }
 
-// Parameters implements [Tunable].
 func (k *Mixed) Parameters() []Parameter {
 	out := []Parameter{{Name: "factor", Value: k.factor}}
 	for i, l := range k.lengths {
@@ -274,7 +270,6 @@ func (k *Mixed) Parameters() []Parameter {
 // FidelityLength is the name of the parameter ℓ_δ of [Mixed].
 const FidelityLength = "fidelity_length"
 
-// WithLogParameters implements [Tunable].
 func (k *Mixed) WithLogParameters(logTheta []float64) (Kernel, error) {
 	theta := make([]float64, len(logTheta))
 	for i, v := range logTheta {
@@ -335,7 +330,6 @@ func (k *Mixed) SlopeWeights(d int) []float64 {
 	return w
 }
 
-// FillRow implements [Radial].
 func (k *Mixed) FillRow(values, u, y []float64) {
 	d := len(u)
 	for j := range values {
@@ -345,7 +339,6 @@ func (k *Mixed) FillRow(values, u, y []float64) {
 	}
 }
 
-// FillSlopes implements [Radial].
 func (k *Mixed) FillSlopes(values, slopes, u, y []float64) {
 	d := len(u)
 	for j := range values {

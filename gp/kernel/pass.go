@@ -106,7 +106,6 @@ func (o *Operator) dropBlocks() {
 	}
 }
 
-// Take implements [inorder.Work].
 func (p *pass) Take(number int) (index int, ok bool, err error) {
 	o, w, row := p.op, p.op.pool[number], p.next
 	index, p.next = row/o.taskRows, min(row+o.taskRows, o.n)
@@ -123,7 +122,6 @@ func (p *pass) Take(number int) (index int, ok bool, err error) {
 	return index, row < o.n, nil
 }
 
-// Stop implements [inorder.Work].
 func (p *pass) Stop() { p.op.sum.Stop() }
 
 // Do makes a task, and adds its partial sum.

@@ -38,7 +38,6 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("device %s: %v; use auto or cpu to compute on the CPU", e.Choice, e.Err)
 }
 
-// Unwrap returns the reason.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // ErrNoBackend is the reason of a program without a backend.

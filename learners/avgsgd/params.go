@@ -51,7 +51,6 @@ type Params struct {
 
 var _ learners.Estimator = Params{}
 
-// Validate implements learners.Estimator.
 func (p Params) Validate() error {
 	err := cmp.Or(
 		p.settings().Validate(algorithm),

@@ -21,7 +21,6 @@ func (e *FileError) Error() string {
 	return s
 }
 
-// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // UnknownColumnError reports a name of which there is no column.

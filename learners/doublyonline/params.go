@@ -49,7 +49,6 @@ type Params struct {
 
 var _ learners.Estimator = Params{}
 
-// Validate implements learners.Estimator.
 func (p Params) Validate() error {
 	if err := learners.CheckKernel(algorithm, p.Kernel); err != nil {
 		return err

@@ -16,7 +16,6 @@ import (
 // rows.
 type Fixed []int
 
-// Sample implements sketch.Sampler.
 func (f Fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {
 	points, err := kernel.Select(ctx, src, f)
 	if err != nil {

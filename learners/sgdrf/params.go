@@ -98,7 +98,6 @@ func DefaultStepScale(b, n int) float64 {
 	return small + share*(1-small)
 }
 
-// Validate implements learners.Estimator.
 func (p Params) Validate() error {
 	if err := learners.CheckKernel(algorithm, p.Kernel); err != nil {
 		return err

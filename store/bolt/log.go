@@ -15,7 +15,6 @@ const (
 	readBytes   = 256 << 10
 )
 
-// Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, name string, events []study.Event) (store.Info, error) {
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
@@ -95,7 +94,6 @@ func must(err error) {
 	}
 }
 
-// Lookup implements [store.Store].
 func (s *Store) Lookup(ctx context.Context, name string) (info store.Info, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		info, err = named(tx, name)
@@ -117,7 +115,6 @@ func named(tx *bbolt.Tx, name string) (store.Info, error) {
 	return stat(tx, id)
 }
 
-// Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, id store.StudyID) (info store.Info, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		info, err = stat(tx, id)
@@ -141,7 +138,6 @@ func stat(tx *bbolt.Tx, id store.StudyID) (store.Info, error) {
 // listPage is how many studies List reads in one transaction.
 const listPage = 256
 
-// List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
 	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) { return s.listPage(ctx, after) })
 }
@@ -165,7 +161,6 @@ func (s *Store) listPage(ctx context.Context, after string) (infos []store.Info,
 	return infos, err
 }
 
-// Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err

@@ -16,7 +16,6 @@ func (tx *transaction) summarize(id store.StudyID, encoded []byte) {
 	must(tx.Bucket(bucketSummaries).Put(idKey(id), encoded))
 }
 
-// Summaries implements [store.Store].
 func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		summaries := tx.Bucket(bucketSummaries)
@@ -38,7 +37,6 @@ func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []stor
 	return list, err
 }
 
-// SaveSummaries implements [store.Store].
 func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
 	if err := s.beginWrite(ctx); err != nil {
 		return err

@@ -169,7 +169,6 @@ func (m *Member) extend(begun time.Duration) {
 	m.until = begun + m.term()
 }
 
-// Acquire implements [store.Fencing].
 func (m *Member) Acquire(ctx context.Context, id store.StudyID) error {
 	for try := 0; ; try++ {
 		c, err := m.shared.Claim(ctx, id, m.id)
@@ -197,7 +196,6 @@ func (m *Member) Acquire(ctx context.Context, id store.StudyID) error {
 // maxTries is how often Acquire buries an owner.
 const maxTries = 3
 
-// Yield implements [store.Fencing].
 func (m *Member) Yield(ctx context.Context, id store.StudyID) error {
 	c, ok := m.claim(id)
 	if !ok {

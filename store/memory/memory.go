@@ -89,7 +89,6 @@ func (s *Store) log(id store.StudyID) (*log, error) {
 	return l, nil
 }
 
-// Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, name string, events []study.Event) (store.Info, error) {
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
@@ -112,7 +111,6 @@ func (s *Store) Create(ctx context.Context, name string, events []study.Event) (
 	})
 }
 
-// Lookup implements [store.Store].
 func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
 	return call(ctx, s, func() (store.Info, error) {
 		id, ok := s.names[name]
@@ -123,7 +121,6 @@ func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
 	})
 }
 
-// Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
 	return call(ctx, s, func() (store.Info, error) {
 		l, err := s.log(id)
@@ -149,7 +146,6 @@ func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, er
 	})
 }
 
-// Delete implements [store.Store].
 func (s *Store) Delete(ctx context.Context, id store.StudyID) error {
 	return s.DeleteAs(ctx, store.Claim{Study: id})
 }
@@ -167,7 +163,6 @@ func (s *Store) DeleteAs(ctx context.Context, c store.Claim) error {
 	})
 }
 
-// Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events, summary)
 }
@@ -196,7 +191,6 @@ func (s *Store) CommitAs(ctx context.Context, c store.Claim, expected study.Posi
 	})
 }
 
-// Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		read := false
@@ -216,7 +210,6 @@ func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position)
 	}
 }
 
-// Summaries implements [store.Store].
 func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Summary, error) {
 	return call(ctx, s, func() (list []store.Summary, err error) {
 		for _, id := range ids {
@@ -232,7 +225,6 @@ func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) ([]store.Sum
 	})
 }
 
-// SaveSummaries implements [store.Store].
 func (s *Store) SaveSummaries(ctx context.Context, list []store.Summary) error {
 	return s.change(ctx, func() error {
 		for _, sum := range list {
@@ -257,7 +249,6 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Register implements [store.Shared].
 func (s *Store) Register(ctx context.Context, address string, ttl time.Duration) (store.ServerID, error) {
 	return call(ctx, s, func() (store.ServerID, error) {
 		s.lastServer++
@@ -266,7 +257,6 @@ func (s *Store) Register(ctx context.Context, address string, ttl time.Duration)
 	})
 }
 
-// Renew implements [store.Shared].
 func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	return s.change(ctx, func() error {
 		v, there := s.servers[id]
@@ -279,7 +269,6 @@ func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error
 	})
 }
 
-// Unregister implements [store.Shared].
 func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
 	return s.change(ctx, func() error {
 		delete(s.servers, id)
@@ -287,14 +276,12 @@ func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
 	})
 }
 
-// Servers implements [store.Shared].
 func (s *Store) Servers(ctx context.Context) ([]store.Server, error) {
 	return call(ctx, s, func() ([]store.Server, error) {
 		return slices.SortedFunc(maps.Values(s.servers), func(a, b store.Server) int { return cmp.Compare(a.ID, b.ID) }), nil
 	})
 }
 
-// Bury implements [store.Shared].
 func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error) {
 	return call(ctx, s, func() (bool, error) {
 		if now, there := s.servers[v.ID]; there && now != v {
@@ -305,7 +292,6 @@ func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error)
 	})
 }
 
-// Owner implements [store.Shared].
 func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
 	return call(ctx, s, func() (store.Server, error) {
 		l, err := s.log(id)
@@ -316,7 +302,6 @@ func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, erro
 	})
 }
 
-// Claim implements [store.Shared].
 func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {
 	return call(ctx, s, func() (store.Claim, error) {
 		l, err := s.log(id)
@@ -331,7 +316,6 @@ func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 	})
 }
 
-// Release implements [store.Shared].
 func (s *Store) Release(ctx context.Context, c store.Claim) error {
 	return s.change(ctx, func() error {
 		if l := s.studies[c.Study]; l != nil && l.owner == c.Server && l.epoch == c.Epoch {

@@ -43,7 +43,6 @@ type write struct {
 	done         chan struct{} // closed when the fields above are set
 }
 
-// Commit implements [store.Store].
 func (s *Store) Commit(ctx context.Context, id store.StudyID, expected study.Position, events []study.Event, summary []byte) error {
 	return s.CommitAs(ctx, store.Claim{Study: id}, expected, events, summary)
 }

@@ -20,7 +20,6 @@ func (s *Store) Register(ctx context.Context, address string, ttl time.Duration)
 	return id, err
 }
 
-// Renew implements [store.Shared].
 func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error {
 	found, err := s.exec(ctx, `UPDATE @.server SET beat = $2 WHERE id = $1`, int64(id), int64(beat))
 	if err == nil && found == 0 {
@@ -29,13 +28,11 @@ func (s *Store) Renew(ctx context.Context, id store.ServerID, beat uint64) error
 	return err
 }
 
-// Unregister implements [store.Shared].
 func (s *Store) Unregister(ctx context.Context, id store.ServerID) error {
 	_, err := s.exec(ctx, `DELETE FROM @.server WHERE id = $1`, int64(id))
 	return err
 }
 
-// Servers implements [store.Shared].
 func (s *Store) Servers(ctx context.Context) ([]store.Server, error) {
 	return call(ctx, s, func() ([]store.Server, error) {
 		return rows[store.Server](ctx, s, 0, `SELECT id, address, lease, beat FROM @.server ORDER BY id`)
@@ -54,7 +51,6 @@ func (s *Store) Bury(ctx context.Context, v store.Server) (gone bool, err error)
 	return gone, err
 }
 
-// Owner implements [store.Shared].
 func (s *Store) Owner(ctx context.Context, id store.StudyID) (store.Server, error) {
 	o, err := call(ctx, s, func() (ownership, error) { return s.owner(ctx, id) })
 	return o.Server, err
@@ -77,7 +73,6 @@ func (s *Store) owner(ctx context.Context, id store.StudyID) (o ownership, err e
 	return o, err
 }
 
-// Claim implements [store.Shared].
 func (s *Store) Claim(ctx context.Context, id store.StudyID, by store.ServerID) (store.Claim, error) {
 	return call(ctx, s, func() (store.Claim, error) { return s.claim(ctx, id, by) })
 }
@@ -106,7 +101,6 @@ func (s *Store) claim(ctx context.Context, id store.StudyID, by store.ServerID) 
 	}
 }
 
-// Release implements [store.Shared].
 func (s *Store) Release(ctx context.Context, c store.Claim) error {
 	_, err := s.exec(ctx, `UPDATE @.study SET owner = 0 WHERE id = $1 AND owner = $2 AND epoch = $3`, int64(c.Study), int64(c.Server), int64(c.Epoch))
 	return err

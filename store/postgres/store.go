@@ -171,7 +171,6 @@ func (s *Store) admit(ctx context.Context, conn *pgx.Conn) error {
 // Identity tells which store the database holds.
 func (s *Store) Identity() Identity { return s.identity }
 
-// Close implements [store.Store].
 func (s *Store) Close() error {
 	s.close()
 	return nil

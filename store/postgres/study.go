@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, name string, events []study.Event) (store.Info, error) {
 	if err := store.CheckName(name); err != nil {
 		return store.Info{}, err
@@ -89,7 +88,6 @@ func size(records [][]byte) (n int) {
 	return n
 }
 
-// Lookup implements [store.Store].
 func (s *Store) Lookup(ctx context.Context, name string) (store.Info, error) {
 	return call(ctx, s, func() (store.Info, error) {
 		if store.CheckName(name) != nil {
@@ -108,7 +106,6 @@ func (s *Store) lookup(ctx context.Context, name string) (store.Info, error) {
 	return info, nil
 }
 
-// Stat implements [store.Store].
 func (s *Store) Stat(ctx context.Context, id store.StudyID) (store.Info, error) {
 	return call(ctx, s, func() (store.Info, error) { return s.stat(ctx, id) })
 }
@@ -127,7 +124,6 @@ func (s *Store) stat(ctx context.Context, id store.StudyID) (store.Info, error) 
 // listPage is how many studies List reads at a time.
 const listPage = 1024
 
-// List implements [store.Store].
 func (s *Store) List(ctx context.Context, after string) iter.Seq2[store.Info, error] {
 	return store.ListPages(after, listPage, func(after string) ([]store.Info, error) {
 		return call(ctx, s, func() ([]store.Info, error) {
@@ -281,7 +277,6 @@ const summaryBytes = 4 << 10
 // spaces, which may be large.
 const summariesAtOnce = 100
 
-// Summaries implements [store.Store].
 func (s *Store) Summaries(ctx context.Context, ids []store.StudyID) (list []store.Summary, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

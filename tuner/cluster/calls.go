@@ -22,7 +22,6 @@ func (s *Service) Studies(ctx context.Context, after string, limit int) (list []
 	return list, more, nil
 }
 
-// DeleteStudy implements [tuner.Service].
 func (s *Service) DeleteStudy(ctx context.Context, name string) error {
 	sent := 0
 	err := s.call(ctx, name, writes, func(ctx context.Context, n tuner.Service) error {
@@ -35,7 +34,6 @@ func (s *Service) DeleteStudy(ctx context.Context, name string) error {
 	return err
 }
 
-// Backup implements [tuner.Service].
 func (s *Service) Backup(ctx context.Context, w io.Writer) error { return s.local.Backup(ctx, w) }
 
 // Watch implements [tuner.Service]. A watch here follows the study to another server, and

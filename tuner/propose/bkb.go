@@ -34,7 +34,6 @@ func newBKB(spec study.Spec, o BKBOptions) Proposer {
 	}
 }
 
-// Propose implements [Proposer].
 func (b *bkb) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	e, err := b.model.At(v)
 	if err != nil {
@@ -55,12 +54,10 @@ func (b *bkb) begin(ctx context.Context, v View, n int) (Proposal, error) {
 	return p, err
 }
 
-// Anchor implements [Anchorer].
 func (b *bkb) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) {
 	return b.model.Anchor(ctx, v)
 }
 
-// Remake implements [Anchorer].
 func (b *bkb) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
 	return b.model.Remake(ctx, v, a)
 }
@@ -77,7 +74,6 @@ func (b *bkb) Recommend(_ context.Context, v View) (func() []int, error) {
 	return b.chooser.Recommend(v, e), nil
 }
 
-// Freeze implements [Predictor].
 func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, surrogate.State, int, error) {
 	e, err := b.model.At(v)
 	if err != nil {
@@ -90,7 +86,6 @@ func (b *bkb) Freeze(_ context.Context, v View) (*Frozen, surrogate.State, int, 
 	return e.Freeze(), state, missing, nil
 }
 
-// Listens implements [Forecaster].
 func (b *bkb) Listens() bool { return !b.options.Model.IgnoreReports }
 
 // Forecast implements [Forecaster]. The incumbent is the trial with the best mean among the
@@ -111,7 +106,6 @@ func (b *bkb) Forecast(_ context.Context, v View, trial int, width float64) (For
 	return f, ok, nil
 }
 
-// Diagnose implements [Diagnoser].
 func (b *bkb) Diagnose(_ context.Context, v View) (surrogate.Diagnosis, error) {
 	e, err := b.model.At(v)
 	if err != nil {

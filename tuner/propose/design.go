@@ -64,7 +64,6 @@ func (d *design) points(trial int, next uint64) func(u []float64) uint64 {
 	}
 }
 
-// Propose implements [Proposer].
 func (d *design) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	d.history.follow(v)
 	b, next, trial := d.history.batch(), d.history.next, v.Trials()

@@ -93,7 +93,6 @@ func (g *grid) any(n uint64) bool {
 	return false
 }
 
-// Propose implements [Proposer].
 func (g *grid) Propose(ctx context.Context, v View, n int) (Proposal, error) {
 	g.history.follow(v)
 	b := g.history.batch()

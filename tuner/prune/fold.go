@@ -39,7 +39,6 @@ func newFold[R any](r rule[R]) Pruner {
 	return &fold[R]{rule: r, running: make(map[int]*attempt[R])}
 }
 
-// Update implements [Pruner].
 func (f *fold[R]) Update(t study.Trial) {
 	if t.Number < len(f.over) && f.over[t.Number] {
 		return
@@ -75,7 +74,6 @@ func (f *fold[R]) end(trial int) {
 	f.over[trial] = true
 }
 
-// Decide implements [Pruner].
 func (f *fold[R]) Decide(trial int) Verdict {
 	if a := f.running[trial]; a != nil {
 		return f.rule.judge(&a.note)

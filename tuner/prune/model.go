@@ -87,13 +87,11 @@ func (r *modelRule) judge(n *arrival) Verdict {
 	return Verdict{}
 }
 
-// Wants implements [Guided].
 func (m *model) Wants(trial int) (width float64, ok bool) {
 	a := m.running[trial]
 	return m.rule.width, a != nil && a.note.due && m.rule.completed >= m.rule.least && !m.rule.streak.spares(trial)
 }
 
-// Judge implements [Guided].
 func (m *model) Judge(f Forecast) Verdict {
 	r := m.rule.metric
 	if !(r.flip(f.Bound) > r.flip(f.Incumbent)) {

@@ -246,7 +246,6 @@ func (a *admittedStream) RecvMsg(message any) error {
 	return nil
 }
 
-// SendMsg implements [grpc.ServerStream].
 func (a *admittedStream) SendMsg(message any) error {
 	if err := a.recheck(); err != nil {
 		return err

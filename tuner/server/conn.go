@@ -18,7 +18,6 @@ type pipeConn struct {
 	caller Caller
 }
 
-// Invoke implements [grpc.ClientConnInterface].
 func (c pipeConn) Invoke(ctx context.Context, method string, request, answer any, _ ...grpc.CallOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +74,6 @@ func (s *connStream) SendMsg(request any) error {
 	return nil
 }
 
-// RecvMsg implements [grpc.ClientStream].
 func (s *connStream) RecvMsg(into any) error {
 	select {
 	case m := <-s.answers:

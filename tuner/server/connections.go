@@ -55,7 +55,6 @@ type limitedListener struct {
 	connections *connections
 }
 
-// Accept implements [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -91,10 +90,8 @@ type connectionAddr struct {
 	connection *connection
 }
 
-// RemoteAddr implements [net.Conn].
 func (c *connection) RemoteAddr() net.Addr { return connectionAddr{c.Conn.RemoteAddr(), c} }
 
-// Read implements [net.Conn].
 func (c *connection) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.heard.Load() {
@@ -103,7 +100,6 @@ func (c *connection) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [net.Conn].
 func (c *connection) Close() error {
 	c.of.mu.Lock()
 	c.of.drop(c)

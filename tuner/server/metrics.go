@@ -287,7 +287,6 @@ var (
 	leftOutDesc = prometheus.NewDesc("tuner_studies_unlabelled", "Studies in memory that have no metrics of their own, because there are too many.", nil, nil)
 )
 
-// Describe implements [prometheus.Collector].
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	out <- runningDesc
 	out <- studiesDesc
@@ -299,7 +298,6 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector].
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	loaded := g.loaded()
 	running, studies := 0, make(map[study.Status]int)

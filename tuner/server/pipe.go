@@ -183,7 +183,6 @@ func (s *pipeStream) SetHeader(metadata.MD) error  { return nil }
 func (s *pipeStream) SendHeader(metadata.MD) error { return s.begin() }
 func (s *pipeStream) SetTrailer(metadata.MD)       {}
 
-// RecvMsg implements [grpc.ServerStream].
 func (s *pipeStream) RecvMsg(into any) error {
 	if s.request == nil {
 		return io.EOF
@@ -193,7 +192,6 @@ func (s *pipeStream) RecvMsg(into any) error {
 	return s.pipe.pass(request, into)
 }
 
-// SendMsg implements [grpc.ServerStream].
 func (s *pipeStream) SendMsg(answer any) error {
 	if err := cmp.Or(s.begin(), s.pipe.checkAnswer(answer), s.ctx.Err()); err != nil {
 		return err

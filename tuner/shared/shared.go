@@ -155,7 +155,6 @@ func (s *Service) shut() error {
 	return svc.Close()
 }
 
-// Close implements [tuner.Service].
 func (s *Service) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +172,6 @@ func (s *Service) Close() error {
 	return err
 }
 
-// Backup implements [tuner.Service].
 func (s *Service) Backup(ctx context.Context, w io.Writer) error {
 	return s.Do(ctx, func(svc tuner.Service) error { return svc.Backup(ctx, w) })
 }

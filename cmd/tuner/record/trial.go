@@ -331,7 +331,6 @@ func OfStudy(s tuner.Study) Study {
 	return r
 }
 
-// MarshalJSON implements json.Marshaler.
 func (s Study) MarshalJSON() ([]byte, error) {
 	type state Study // without this method
 	out, err := jsonText(state(s))
@@ -407,7 +406,6 @@ func (j Judge) OfTrial(t study.Trial) Trial {
 // and "-inf".
 type Number float64
 
-// MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
 	text := metric.FormatNumber(float64(n))
 	if x := float64(n); math.IsNaN(x) || math.IsInf(x, 0) {
@@ -416,7 +414,6 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *Number) UnmarshalJSON(data []byte) error {
 	x, err := metric.ParseNumber(strings.Trim(string(data), `"`))
 	*n = Number(x)
@@ -426,7 +423,6 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 // Numbers are written as one number if there is one, else as a list. None are read from null.
 type Numbers []float64
 
-// MarshalJSON implements json.Marshaler.
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	if len(n) == 1 {
 		return Number(n[0]).MarshalJSON()
@@ -438,7 +434,6 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (n *Numbers) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*n = nil

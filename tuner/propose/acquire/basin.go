@@ -153,7 +153,6 @@ func (f *basin) sameBranch(x []float64, b *box) bool {
 	return true
 }
 
-// Score implements [bandit.Surface].
 func (f *basin) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	var out bandit.Scores
 	out.Mean, out.Variance = f.outlook.Predict(0, x)
@@ -181,7 +180,6 @@ func (f *basin) close(x []float64) bool {
 	return slices.ContainsFunc(f.pending, func(y []float64) bool { return f.engine.Close(x, y) })
 }
 
-// Probe implements [bandit.Surface].
 func (f *basin) Probe() *bandit.Probe {
 	if f.outlook.Doubts() {
 		return nil

@@ -53,10 +53,8 @@ func newDomain(sp *space.Space, lengths []float64, part *box) *domain {
 	return out
 }
 
-// Box implements [bandit.Domain].
 func (d *domain) Box() (low, high []float64) { return d.low, d.high }
 
-// Unit implements [bandit.Domain].
 func (d *domain) Unit() []float64 { return d.unit }
 
 // Mutate implements [bandit.Domain]. One coordinate moves, and each other one with a given
@@ -84,7 +82,6 @@ func (d *domain) Mutate(x []float64, size float64, rng *rand.Rand) {
 	}
 }
 
-// Snap implements [bandit.Domain].
 func (d *domain) Snap(x *kernel.Points[float64]) {
 	if !d.coarse {
 		return
