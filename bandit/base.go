@@ -78,9 +78,8 @@ func (b *base) learnNorm(s State, mean, variance, y float64) {
 	b.norm = t.Norm
 }
 
-// decision builds the Decision for an arm. open is Σ log(1 + σ²/λ) of the pending
-// pulls. They may have shrunk a variance by at most its exponential, which counts
-// against C̃.
+// decision builds the Decision for an arm. open is Σ log(1 + σ²/λ) of the pending pulls. They may
+// have shrunk a variance by at most its exponential, which counts against C̃.
 func (b *base) decision(s State, arm, inducing int, beta, mean, variance, open float64) Decision {
 	sd := math.Sqrt(variance)
 	return Decision{
@@ -170,8 +169,7 @@ type Config struct {
 	// Kernel is the prior covariance of the rewards. Its scale matters. Fit it (package gp) rather
 	// than increase Beta. [kernel.NewLinear] makes the policies linear bandits.
 	Kernel kernel.Kernel
-	// NoiseVariance is λ = ξ² > 0. A value 4 times the true one costs 1.3 times the regret on Branin,
-	// and a smaller one costs inducing points.
+	// NoiseVariance is λ = ξ² > 0.
 	NoiseVariance float64
 	Mean          float64    // prior mean of the rewards, a constant
 	Beta          Confidence // width of the confidence bounds, or nil for Practical{}

@@ -12,17 +12,15 @@ import (
 //
 //	1 + Σ σ̃²_start(x_s)/λ ≤ C̃
 //
-// over its pulls, with the variances at its start. Then no variance shrinks by more
-// than C̃ before the model gets the rewards and inducing points are drawn. Batches grow
-// with time, like T/d_eff. With C̃ = 1 every batch is one pull, and BBKB is BKB from
-// scratch. A batch also has at most a quarter of the pulls before it, which matters
-// only for λ ≥ κ² or so.
+// over its pulls, with the variances at its start. Then no variance shrinks by more than C̃
+// before the model gets the rewards and inducing points are drawn. Batches grow with time, like
+// T/d_eff. With C̃ = 1 every batch is one pull, and BBKB is BKB from scratch. A batch also has at
+// most a quarter of the pulls before it, which matters only for λ ≥ κ² or so.
 //
-// While a batch is open, means, inducing points and b stay as they were at its start, and
-// rewards are held. Pulls shrink variances, which are computed lazily. So Next costs O(m²) for
-// each of the few arms (15 of 3000) whose UCB must be computed again. The end of a batch, when it
-// is full and all rewards are there, costs O((A + u)m²). If rewards come at once, BKB makes better
-// use of them.
+// While a batch is open, means, inducing points and b stay as they were at its start, and rewards
+// are held. Pulls shrink variances, which are computed lazily. So Next costs O(m²) for each of
+// the few arms (15 of 3000) whose UCB must be computed again. The end of a batch, when it is full
+// and all rewards are there, costs O((A + u)m²).
 type BBKB struct {
 	sparse
 	start    []float64 // σ̃² of the arms at the start of the batch
@@ -80,14 +78,12 @@ func (p *BBKB) full() bool {
 	return p.size > 0 && (p.size >= p.limit || 1+p.used > p.cfg.Ratio)
 }
 
-// quarter is the largest number of pulls with which a batch begins, a quarter of those
-// made before. With much noise, λ ≥ κ², the rule alone would use the first (C̃ − 1)λ/κ²
-// pulls on one arm about which nothing is known. It costs at most log T/log 1.25
-// batches.
+// quarter is the largest number of pulls with which a batch begins, a quarter of those made
+// before. With much noise, λ ≥ κ², the rule alone would use the first (C̃ − 1)λ/κ² pulls on one
+// arm about which nothing is known.
 func (p *BBKB) quarter() int { return max(1, (p.opened.Step-1)/4) }
 
-// Next implements Policy. It returns ErrBatchFull until all rewards of a full batch are
-// there.
+// Next implements Policy. It returns ErrBatchFull until all rewards of a full batch are there.
 func (p *BBKB) Next() (Decision, error) {
 	if p.fault != nil {
 		return Decision{}, p.fault
@@ -159,9 +155,8 @@ func (p *BBKB) Pull(arm int) error {
 	return nil
 }
 
-// Observe implements Policy. The rewards are held until the batch ends. The last one of
-// a full batch ends it. It costs O(m²) for each, and O((A + u)m²) at the end of a
-// batch.
+// Observe implements Policy. The rewards are held until the batch ends. The last one of a full
+// batch ends it. It costs O(m²) for each, and O((A + u)m²) at the end of a batch.
 func (p *BBKB) Observe(arm int, y ...float64) error {
 	if err := p.checkArm(arm); err != nil {
 		return err
@@ -290,8 +285,7 @@ func (p *BBKB) Cancel(arm int) error {
 	return nil
 }
 
-// reopen computes the bounds again after a pull was taken back, because variances have
-// grown.
+// reopen computes the bounds again after a pull was taken back, because variances have grown.
 func (p *BBKB) reopen() {
 	mean, variance := p.post.ArmMeans(), p.post.ArmVariances()
 	for a := range p.lazy.key {
@@ -300,8 +294,7 @@ func (p *BBKB) reopen() {
 	p.lazy.reset(p.lazy.key)
 }
 
-// Pending implements Policy. It counts pulls without reward, and not those whose reward
-// is held.
+// Pending implements Policy. It counts pulls without reward, and not those whose reward is held.
 func (p *BBKB) Pending() int { return p.owing }
 
 // Batch returns the number of pulls in the open batch, and their Σ σ̃²/λ with the

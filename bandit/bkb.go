@@ -114,10 +114,9 @@ func (p *BKB) Observe(arm int, y ...float64) error {
 	return nil
 }
 
-// refresh draws the inducing points when they are due. They are due when C is exceeded,
-// or when there are more pulls by a quarter than at the last draw. With much noise,
-// λ ≥ κ², C alone would leave the first λC/κ² pulls without inducing points, all of
-// them on one arm.
+// refresh draws the inducing points when they are due. They are due when C is exceeded, or when
+// there are more pulls by a quarter than at the last draw. With much noise, λ ≥ κ², C alone would
+// leave the first λC/κ² pulls without inducing points, all of them on one arm.
 func (p *BKB) refresh() {
 	grown := 4*p.Steps() > 5*p.drawn
 	if p.sparsity.FromScratch || grown || p.post.Leverage()-p.settled > p.sparsity.Threshold {

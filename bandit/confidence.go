@@ -26,10 +26,9 @@ type State struct {
 	Exact              bool    // σ̃ = σ
 }
 
-// Practical is b = √(C·d·log(2t + 1)), the default. C between 0.1 and 0.2 is good for
-// rewards of about unit variance with a fitted kernel. In one or two dimensions it may
-// stay at a lower maximum for hundreds of steps. 0.5 did not on the draw of the package
-// comment.
+// Practical is b = √(C·d·log(2t + 1)), the default. C between 0.1 and 0.2 is good for rewards of
+// about unit variance with a fitted kernel. In one or two dimensions it may stay at a lower
+// maximum for hundreds of steps.
 type Practical struct {
 	C   float64 // > 0, or 0 for 0.15
 	Dim int     // d ≥ 1, or 0 for that of the arms
@@ -68,9 +67,6 @@ func (p Practical) Check() error {
 // where G_t = Σ_s log(1 + σ̃²_{s−1}(x_s)/λ) ≥ log det(I + K_t/λ)/α. For an exact policy α = 1, and
 // F has the factor 1 (Chowdhury and Gopalan 2017). ByDimension takes the printed form without its
 // misprints, with 2α(1 + log(κ²t/λ + 1))·d̃_t in place of α·G_t.
-//
-// Both are far too wide in practice. On Branin regret is 8 times that of Practical, and Factor 0.1
-// does well.
 type Theory struct {
 	Norm        float64 // F > 0, or the first guess of it
 	Delta       float64 // δ in (0, 1), the probability of failure, or 0 for 0.1

@@ -19,13 +19,11 @@ type ContinuousConfig struct {
 	// Candidates is the number of Sobol' points among which the maximum of the UCB is
 	// searched. If 0, it is 1024. Powers of 2 cover the box evenly.
 	Candidates int
-	// Local is the number of candidates near the 5 best inputs so far. An eighth as
-	// many are near the best candidates, three times over. If 0, it is 256, and −1
-	// means none.
+	// Local is the number of candidates near the 5 best inputs so far. An eighth as many are near
+	// the best candidates, three times over. If 0, it is 256, and −1 means none.
 	Local int
-	// Refine is the number of best candidates from which the search climbs the gradient
-	// of the UCB. If 0, it is 4, and −1 means none. A kernel without a gradient
-	// disables it.
+	// Refine is the number of best candidates from which the search climbs the gradient of the
+	// UCB. If 0, it is 4, and −1 means none. A kernel without a gradient disables it.
 	Refine int
 }
 
@@ -53,11 +51,10 @@ type Suggestion struct {
 	Decision
 }
 
-// Continuous is BKB on a box. A [Search] maximises the UCB over
-// Sobol' points and moves of the best inputs, and climbs its gradient in the span of
-// the inducing points. The guarantees of Theorem 21 need the true maximum, which no
-// search can promise (Carratino 2020, §7.1.4, infinite arm sets). Random numbers depend
-// on seed and step, as in the other policies.
+// Continuous is BKB on a box. A [Search] maximises the UCB over Sobol' points and moves of the
+// best inputs, and climbs its gradient in the span of the inducing points. The guarantees of
+// Theorem 21 need the true maximum, which no search can promise (Carratino 2020, §7.1.4, infinite
+// arm sets). Random numbers depend on seed and step, as in the other policies.
 //
 // Next costs O((Candidates + Local)(m² + md)).
 type Continuous struct {
@@ -264,8 +261,7 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 	return nil
 }
 
-// Cancel takes back a pending pull of x. Its errors are those of Pull, and
-// [ErrNotPending].
+// Cancel takes back a pending pull of x. Its errors are those of Pull, and [ErrNotPending].
 func (p *Continuous) Cancel(x []float64) error {
 	row, err := p.row(x)
 	if err != nil {
@@ -295,8 +291,7 @@ func (b *box) Box() (low, high []float64) { return b.low, b.high }
 
 func (b *box) Unit() []float64 { return b.unit }
 
-// Mutate implements [Domain]. It moves one coordinate, and each other one with
-// probability 0.3.
+// Mutate implements [Domain]. It moves one coordinate, and each other one with probability 0.3.
 func (b *box) Mutate(x []float64, size float64, rng *rand.Rand) {
 	must := rng.IntN(len(x))
 	for c := range x {

@@ -30,24 +30,22 @@
 //	               O(m² + log A) for each of few arms, O((A + u)m²) a batch
 //	NewContinuous  BKB on a box, by a Search
 //
-// [Search] maximises a score over a box, or a [Domain] with moves and valid points of its
-// own. The result is good but not certain, and Theorem 21 needs the true maximum. On other
-// spaces a policy is a list of [Source] values, for which there are [Hypervolume],
+// [Search] maximises a score over a box, or a [Domain] with moves and valid points of its own. On
+// other spaces a policy is a list of [Source] values, for which there are [Hypervolume],
 // [LogImprovement], [FitQuadratic] and [Evolution] (CMA-ES with restarts). With
-// [kernel.NewLinear] each policy is a linear bandit, and with kernel.List and
-// kernel.Pairwise arms can be strings, graphs or configurations.
+// [kernel.NewLinear] each policy is a linear bandit, and with kernel.List and kernel.Pairwise
+// arms can be strings, graphs or configurations.
 //
 // # Late feedback and batches
 //
-// Pull says that an arm is being pulled. Variances shrink as if it had been observed, and
-// means stay, unless a draw of inducing points is due. Pulls x_s shrink no
-// variance by more than 1 + Σ σ²(x_s)/λ, so that Decision.MaxBatch pulls may go without
-// feedback. BKB uses every reward at once. BBKB returns ErrBatchFull, and is the fastest.
+// Pull says that an arm is being pulled. Variances shrink as if it had been observed, and means
+// stay, unless a draw of inducing points is due. Pulls x_s shrink no variance by more than 1 + Σ
+// σ²(x_s)/λ, so that Decision.MaxBatch pulls may go without feedback.
 //
 // # Departures from the sources
 //
-// They are Carratino (2020), chapters 6 and 7, after Calandriello et al. (2019), and
-// Calandriello et al. (2020) for BBKB. bandit_paper_test.go checks the claims.
+// They are Carratino (2020), chapters 6 and 7, after Calandriello et al. (2019), and Calandriello
+// et al. (2020) for BBKB.
 //
 //   - Algorithm 5 never observes y_{t+1}, its p̃ must be at most 1, and its draw may be
 //     empty, for which package sketch draws one point. Here it has the variances after the

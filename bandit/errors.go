@@ -9,8 +9,7 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Next returns ErrBatchFull where the batch is closed and some of its feedback is
-// missing.
+// Next returns ErrBatchFull where the batch is closed and some of its feedback is missing.
 var ErrBatchFull = errors.New("bandit: the batch is full; feedback is outstanding")
 
 // ErrPending says that pulls without feedback prevent the call.
@@ -19,8 +18,7 @@ var ErrPending = errors.New("bandit: pulls are pending")
 // ErrNotPending says that a pull to cancel is not pending.
 var ErrNotPending = errors.New("bandit: not pending")
 
-// ValueError reports a number outside its domain, and its place. Index is −1 for a
-// single number.
+// ValueError reports a number outside its domain, and its place. Index is −1 for a single number.
 type ValueError = kernel.ValueError
 
 func valueError(what string, index int, v float64, want string) error {

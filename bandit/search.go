@@ -11,10 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/sobol"
 )
 
-// Search searches for the point of a box with the largest score. It scores Sobol'
-// points and moves of good points, then smaller and smaller moves of the best
-// candidates. Then it climbs the gradient from the best of all. The result is good, but
-// not certain to be the maximum.
+// Search searches for the point of a box with the largest score. It scores Sobol' points and
+// moves of good points, then smaller and smaller moves of the best candidates. Then it climbs the
+// gradient from the best of all. The result is good, but not certain to be the maximum.
 type Search struct {
 	Surface Surface
 	Domain  Domain
@@ -25,8 +24,7 @@ type Search struct {
 	// has an effect only if there are Parents.
 	Near    int
 	Parents [][]float64
-	// Refine is the number of moves of the four best candidates, once for each of three
-	// sizes.
+	// Refine is the number of moves of the four best candidates, once for each of three sizes.
 	Refine int
 	// Starts is the number of candidates to climb from, with Budget evaluations in all.
 	Starts, Budget int

@@ -14,10 +14,9 @@ import (
 
 // Sparsity says how the inducing points of a sparse policy are chosen.
 type Sparsity struct {
-	// Oversampling is q̄ ≥ 1, or 0 for 4. An input pulled n_i times becomes an inducing point with
-	// probability min(1, q̄ n_i σ̃²(x_i)/λ). With 4 σ̃² is within about 1 % of σ². 1 costs twice the
-	// regret on Branin, and 8 makes m larger without gain. Theorem 20 of Carratino (2020) asks for
-	// 6α log(4T/δ)/ε². +Inf takes all inputs.
+	// Oversampling is q̄ ≥ 1, or 0 for 4. An input pulled n_i times becomes an inducing point
+	// with probability min(1, q̄ n_i σ̃²(x_i)/λ). Theorem 20 of Carratino (2020) asks for 6α
+	// log(4T/δ)/ε². +Inf takes all inputs.
 	Oversampling float64
 	// Threshold is C > 0, or 0 for 1. The inducing points are drawn again when Σ σ̃²(x_s)/λ of the
 	// pulls since the last draw exceeds it, or when there are more pulls by a quarter. Values between 1

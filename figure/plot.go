@@ -1,5 +1,4 @@
-// Package figure draws plots of results as PNG and SVG. Many points are drawn as their
-// density.
+// Package figure draws plots of results as PNG and SVG. Many points are drawn as their density.
 //
 //	var plots figure.Plots
 //	plots.Plot("times", "Time against n", figure.Axis{Label: "n", Log: true}, figure.Axis{Label: "s"}).
@@ -95,8 +94,7 @@ const (
 type Series struct {
 	Name string
 	X, Y []float64
-	// Low and High, nil or as long as Y, are the ends of error bars, or of the
-	// band.
+	// Low and High, nil or as long as Y, are the ends of error bars, or of the band.
 	Low, High []float64
 	Style     Style
 	// Color is that of the series. Without one it has the next of a palette.

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// manyPoints and manyLines are the numbers from which on points and lines are drawn as an
-// image of their density. Marks would cover each other, and an SVG would have a node for
-// each.
+// manyPoints and manyLines are the numbers from which on points and lines are drawn as an image
+// of their density. Marks would cover each other, and an SVG would have a node for each.
 const (
 	manyPoints = 5000
 	manyLines  = 200

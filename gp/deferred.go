@@ -15,10 +15,9 @@ import (
 //
 //	UCB ≤ max μ̃ + b·max σ̃ + D·max √(zᵀV⁻¹z),  D = ‖w' − w‖_V,
 //
-// with the panel's numbers at the start. There zᵀV⁻¹z = σ̃² − res, and σ̃² only
-// shrinks. If that is not enough, the means m + zᵀw' of a panel cost one product. They are
-// valid later with D the sum of |e|√(z_kᵀV⁻¹z_k) over the updates k since. Late updates have the
-// bits of immediate ones.
+// with the panel's numbers at the start. There zᵀV⁻¹z = σ̃² − res, and σ̃² only shrinks. If that
+// is not enough, the means m + zᵀw' of a panel cost one product. They are valid later with D the
+// sum of |e|√(z_kᵀV⁻¹z_k) over the updates k since. Late updates have the bits of immediate ones.
 type deferred struct {
 	mu     sync.Mutex // for readers, which bring panels up to date
 	list   []rankOne

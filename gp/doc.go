@@ -20,10 +20,9 @@
 //	μ̃(x)  = m(x) + z(x)ᵀw
 //	σ̃²(x) = max(k(x, x) − ‖z(x)‖², 0) + ‖L_V⁻¹z(x)‖²
 //
-// over different inputs x_i. W_i is the precision of the mean target ȳ_i, which is
-// n_i/λ for n_i equal observations. V is that of (7.1) over λ. The first term of σ̃² is
-// the part outside the span of D, see [Approximation]. An observation with precision ω is a
-// rank-one update,
+// over different inputs x_i. W_i is the precision of the mean target ȳ_i, which is n_i/λ for n_i
+// equal observations. V is that of (7.1) over λ. The first term of σ̃² is the part outside the
+// span of D, see [Approximation]. An observation with precision ω is a rank-one update,
 //
 //	h = V⁻¹z,  den = 1 + ω zᵀh,  e = ω(y − m − zᵀw)/den
 //	w += h e;  for every arm, with g = zᵀh:  μ̃ += g e,  σ̃² −= ωg²/den

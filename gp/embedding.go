@@ -63,9 +63,8 @@ func assembled(k kernel.Kernel, rows kernel.Rows, kept []int, l *cholesky, offer
 	return e
 }
 
-// with returns the embedding with one more inducing point, the only row of x, that has
-// the embedding z and the residual root². It may share memory with e, which must not
-// grow again.
+// with returns the embedding with one more inducing point, the only row of x, that has the
+// embedding z and the residual root². It may share memory with e, which must not grow again.
 func (e *embedding) with(x kernel.Rows, z []float64, root float64) (*embedding, error) {
 	g := e.copy()
 	g.kept, g.offered = append(e.kept, e.offered), e.offered+1

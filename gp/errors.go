@@ -15,8 +15,7 @@ func shapeError(what string, got, want int) error {
 	return &ShapeError{In: "gp", What: what, Got: got, Want: strconv.Itoa(want)}
 }
 
-// ValueError reports a number outside its domain, and its place. Index is −1 for a
-// single number.
+// ValueError reports a number outside its domain, and its place. Index is −1 for a single number.
 type ValueError = kernel.ValueError
 
 func valueError(what string, index int, v float64, want string) error {
@@ -51,8 +50,7 @@ func checkVariance(v float64) error {
 	return nil
 }
 
-// checkRows verifies that k can read x and that x has the type of like, which may be
-// nil.
+// checkRows verifies that k can read x and that x has the type of like, which may be nil.
 func checkRows(what string, k kernel.Kernel, x, like kernel.Rows) error {
 	if x == nil {
 		return fmt.Errorf("gp: %s: no rows", what)

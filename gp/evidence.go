@@ -5,9 +5,8 @@ import "github.com/bkbtuner/bkb/gp/kernel"
 // Evidence is a log marginal likelihood with its gradient.
 type Evidence struct {
 	Value float64
-	// Kernel is the gradient with respect to the logarithms of the kernel's
-	// hyper-parameters, in the order of kernel.Tunable.Parameters. It is nil if the
-	// kernel has none.
+	// Kernel is the gradient with respect to the logarithms of the kernel's hyper-parameters, in
+	// the order of kernel.Tunable.Parameters. It is nil if the kernel has none.
 	Kernel []float64
 	// Noise is the derivative with respect to log ξ².
 	Noise float64

@@ -155,8 +155,7 @@ func (g *Exact) cross(v []float64, x kernel.Rows, i0, i1 int, s *kernel.Scratch)
 	return checkKernel(v, n, i0)
 }
 
-// checkKernel returns an error for kernel values that are not finite, in rows from
-// row0.
+// checkKernel returns an error for kernel values that are not finite, in rows from row0.
 func checkKernel(v []float64, cols, row0 int) error {
 	for i, kv := range v {
 		if !isFinite(kv) {

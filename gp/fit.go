@@ -13,8 +13,7 @@ import (
 // FitOptions holds the settings of [Fit]. The zero value is maximum likelihood of the
 // exact process, without priors, from four starts.
 type FitOptions struct {
-	// Prior returns the prior of a kernel parameter, or nil for none. See
-	// [DimensionScaled].
+	// Prior returns the prior of a kernel parameter, or nil for none. See [DimensionScaled].
 	Prior func(kernel.Parameter) Prior
 	// LengthScales, unless nil, is the joint prior of all length scales, in place of Prior.
 	LengthScales *Exchangeable
@@ -102,8 +101,7 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 	return out
 }
 
-// Fit chooses the hyper-parameters of k and the noise variance that maximise the log
-// posterior
+// Fit chooses the hyper-parameters of k and the noise variance that maximise the log posterior
 //
 //	log p(y | θ, ξ²) + Σ_j log p_j(θ_j) + log p(ξ²)
 //
@@ -111,9 +109,8 @@ func (r *FitResult) Standardise(y []float64) []float64 {
 // starts. Kernels without hyper-parameters are allowed. Equal inputs are merged. No random
 // numbers are used.
 //
-// Every evaluation costs O(u³ + u²p) for u different inputs. Its errors are those of
-// [NewExact], [ErrFit], and ctx.Err() together with the best result so far, or nil if there
-// is none.
+// Every evaluation costs O(u³ + u²p) for u different inputs. Its errors are those of [NewExact],
+// [ErrFit], and ctx.Err() together with the best result so far, or nil if there is none.
 func Fit(ctx context.Context, k kernel.Kernel, data Data, opts FitOptions) (*FitResult, error) {
 	if err := opts.check(k, data); err != nil {
 		return nil, err
@@ -178,8 +175,7 @@ func newFitting(k kernel.Kernel, data Data, opts FitOptions) (*fitting, error) {
 	return f, f.bounds()
 }
 
-// standardisation returns mean and standard deviation, or 1 where that is not a normal
-// number.
+// standardisation returns mean and standard deviation, or 1 where that is not a normal number.
 func standardisation(y []float64) (shift, scale float64) {
 	big := 0.0
 	for _, v := range y {

@@ -19,8 +19,7 @@ type FitTrace struct {
 	Converged   bool // a stationary point up to rounding or Tolerance, not the iteration limit
 }
 
-// These are the settings of minimise, in the units of log likelihoods and log
-// parameters.
+// These are the settings of minimise, in the units of log likelihoods and log parameters.
 const (
 	lbfgsMemory     = 10
 	gradTolerance   = 1e-5

@@ -9,10 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// Probe predicts at one input after another, with gradients if needed, as a gradient
-// ascent does. Value costs two triangular solutions and m pairs of the kernel, and
-// Gradient, at the last input, two more solutions. It is valid until the posterior
-// changes, and for one goroutine.
+// Probe predicts at one input after another, with gradients if needed, as a gradient ascent does.
+// Value costs two triangular solutions and m pairs of the kernel, and Gradient, at the last
+// input, two more solutions. It is valid until the posterior changes, and for one goroutine.
 type Probe struct {
 	s       *Sparse
 	alpha   []float64 // L_D⁻ᵀw, nil until there is a gradient

@@ -6,8 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// regression is Bayesian linear regression on embedded inputs z with weights of prior
-// N(0, I),
+// regression is Bayesian linear regression on embedded inputs z with weights of prior N(0, I),
 //
 //	V = I + Σ ω z zᵀ = L Lᵀ,  b = Σ ω r z,  w = V⁻¹b
 //

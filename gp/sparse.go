@@ -27,9 +27,8 @@ type SparseOptions struct {
 	Workers int
 }
 
-// Growth holds the settings of a posterior that adds inducing points as they arrive.
-// The first are those of the dictionary, in its order, and then observations and
-// pending pulls follow.
+// Growth holds the settings of a posterior that adds inducing points as they arrive. The first
+// are those of the dictionary, in its order, and then observations and pending pulls follow.
 type Growth struct {
 	// Room is the largest number of inducing points. Without room, the residual of an
 	// observation counts as noise.
@@ -73,9 +72,8 @@ const anchorEvery = 512
 
 func (o SparseOptions) grows() bool { return o.Growth.Room > 0 }
 
-// Sparse is a posterior supported on m inducing points, (7.1) of Carratino (2020), as the
-// package comment says. Variances are in the units of (6.4). The leverage score of BKB is
-// σ̃²/λ.
+// Sparse is a posterior supported on m inducing points, (7.1) of Carratino (2020), as the package
+// comment says. Variances are in the units of (6.4). The leverage score of BKB is σ̃²/λ.
 //
 // Observations of equal inputs are one point, weighted by their precisions. A point can also be
 // pending, which means pulled with its target not known yet. Pending pulls shrink σ̃ as
@@ -170,9 +168,8 @@ func (s *Sparse) load(data Data) error {
 	return s.stream()
 }
 
-// Resparsify exchanges the inducing points and computes everything from scratch from
-// the counts, in O(|D|m² + um² + Am²). Observations, pending pulls, arms and the
-// information gain stay.
+// Resparsify exchanges the inducing points and computes everything from scratch from the counts,
+// in O(|D|m² + um² + Am²). Observations, pending pulls, arms and the information gain stay.
 func (s *Sparse) Resparsify(dictionary kernel.Rows) error {
 	return s.rebuild(dictionary)
 }
@@ -320,10 +317,9 @@ func (s *Sparse) Observe(data Data) error {
 // everything from scratch.
 const anchorBatch = 64
 
-// ObserveVariance adds a pending pull at every row of x. Variances shrink as by
-// observations, and means stay. It costs as much as [Sparse.Observe]. In a posterior
-// that grows such pulls cannot be taken back and no target can follow. Give them to a
-// [Sparse.Fork].
+// ObserveVariance adds a pending pull at every row of x. Variances shrink as by observations, and
+// means stay. It costs as much as [Sparse.Observe]. In a posterior that grows such pulls cannot
+// be taken back and no target can follow. Give them to a [Sparse.Fork].
 func (s *Sparse) ObserveVariance(x kernel.Rows) error {
 	if err := checkRows("x", s.k, x, s.emb.rows); err != nil {
 		return err
@@ -432,9 +428,8 @@ func (s *Sparse) Rank() int { return s.emb.len() }
 // NoiseVariance returns λ = ξ².
 func (s *Sparse) NoiseVariance() float64 { return s.opts.NoiseVariance }
 
-// Inducing returns the inducing points, m×d, and their indices in the dictionary from
-// which they were chosen. The indices of later points count on from its length. Change
-// neither.
+// Inducing returns the inducing points, m×d, and their indices in the dictionary from which they
+// were chosen. The indices of later points count on from its length. Change neither.
 func (s *Sparse) Inducing() (points kernel.Rows, kept []int) {
 	return s.emb.rows, slices.Clip(s.emb.kept)
 }

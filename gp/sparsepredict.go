@@ -207,9 +207,8 @@ func (s *Sparse) PendingGain() float64 {
 	return sum
 }
 
-// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones included
-// ((7.3) of Carratino (2020)). Points with own noise add their share of Σ W σ̃². As
-// V = I + Σ W zzᵀ, it is
+// EffectiveDimension returns d̃_eff = Σ σ̃²(x_s)/λ of all pulls, pending ones included ((7.3) of
+// Carratino (2020)). Points with own noise add their share of Σ W σ̃². As V = I + Σ W zzᵀ, it is
 //
 //	Σ_i W_i res_i + m − tr V⁻¹,
 //

@@ -241,10 +241,9 @@ func direction(l *cholesky, z, h []float64) float64 {
 	return q
 }
 
-// Anchor computes everything from scratch from the points, to remove the rounding of
-// updates. It runs by itself every 512 updates, and in Resparsify. It costs
-// O(um² + Am²). Only a posterior that grows returns errors, those of [Sparse.Predict],
-// because its points are embedded again.
+// Anchor computes everything from scratch from the points, to remove the rounding of updates. It
+// runs by itself every 512 updates, and in Resparsify. It costs O(um² + Am²). Only a posterior
+// that grows returns errors, those of [Sparse.Predict], because its points are embedded again.
 func (s *Sparse) Anchor() error {
 	switch {
 	case s.frozen:
@@ -256,8 +255,7 @@ func (s *Sparse) Anchor() error {
 	return nil
 }
 
-// anchor computes V and w by QR of the embedded points, so that no condition number
-// is squared.
+// anchor computes V and w by QR of the embedded points, so that no condition number is squared.
 func (s *Sparse) anchor() {
 	u, m := s.pts.len(), s.emb.len()
 	s.win.unshare()

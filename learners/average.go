@@ -94,11 +94,9 @@ const (
 //
 //	Σ_i s_i (Σ_m w_m r_mi)² + ρ T ‖w‖²,   T = min_m Σ_i s_i r_mi²
 //
-// This is stacking (Breiman, 1996) with a penalty that draws the weights of good models to
-// each other. s are the weights of the residuals, or nil. It exchanges weight between two
-// models at a time, by an exact line search. After 10,000 steps it ends, which happens on fewer
-// rows than models. A weight below least is then 0, and the others
-// are found again.
+// This is stacking (Breiman, 1996) with a penalty that draws the weights of good models to each
+// other. s are the weights of the residuals, or nil. It exchanges weight between two models at a
+// time, by an exact line search. A weight below least is then 0, and the others are found again.
 func AverageWeights(residuals [][]float64, s []float64, rho, least float64) []float64 {
 	k := len(residuals)
 	gram := make([]float64, k*k)

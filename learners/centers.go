@@ -46,8 +46,8 @@ type Sampling struct {
 
 // Automatic is the sampler that takes uniform centres, or those of [sketch.RPCholesky] where
 // these leave clearly less of the kernel on other rows. That is so where groups of rows are far
-// from the others. Single far rows are no reason, because no centre helps others of their kind.
-// It is decided with a fixed number of centres, so that M changes only how many there are.
+// from the others. It is decided with a fixed number of centres, so that M changes only how many
+// there are.
 type Automatic struct{ sketch.Uniform }
 
 const (

@@ -149,8 +149,7 @@ func readHeader(r io.Reader) (json.RawMessage, error) {
 	return header.Bytes(), checkSum(r, sum, "its header")
 }
 
-// readArrays fills in the data of the listed arrays, and verifies that nothing
-// follows.
+// readArrays fills in the data of the listed arrays, and verifies that nothing follows.
 func readArrays(r io.Reader, arrays []*array) error {
 	for _, a := range arrays {
 		if a.Count < 0 || a.Count > maxElements {

@@ -43,9 +43,8 @@ func checkSource(what string, src data.Source) error {
 	return nil
 }
 
-// Targets returns Y, n×c row-major. It reads src once unless src is in memory. The
-// caller must not change the result. A target that is not finite is a
-// *kernel.NonFiniteError.
+// Targets returns Y, n×c row-major. It reads src once unless src is in memory. The caller must
+// not change the result. A target that is not finite is a *kernel.NonFiniteError.
 func Targets(ctx context.Context, src data.Source) ([]float64, error) {
 	y, err := data.Targets(ctx, src)
 	if err != nil {

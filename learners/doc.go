@@ -53,7 +53,6 @@
 //
 // # Costs
 //
-// Predicting n rows takes n·M evaluations of the kernel or of features, and memory for
-// one block per processor. A file has 8 bytes per coefficient and the centres in their
-// own precision.
+// Predicting n rows takes n·M evaluations of the kernel or of features, and memory for one block
+// per processor. A file has 8 bytes per coefficient and the centres in their own precision.
 package learners

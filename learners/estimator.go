@@ -21,14 +21,12 @@ type Estimator interface {
 	Fit(ctx context.Context, train data.Source, o Options) (Model, error)
 }
 
-// Model is a function from inputs to c outputs. It is immutable and safe for
-// concurrent use.
+// Model is a function from inputs to c outputs. It is immutable and safe for concurrent use.
 type Model interface {
 	// Dim returns d.
 	Dim() int
 	Outputs() int
-	// Predict sets dst, n×c row-major, to the outputs for the n rows of x. It
-	// streams over x.
+	// Predict sets dst, n×c row-major, to the outputs for the n rows of x. It streams over x.
 	Predict(ctx context.Context, dst []float64, x kernel.Source) error
 }
 
@@ -55,22 +53,19 @@ type Options struct {
 	// Patience, if positive, ends the fit after that many iterations without a smaller
 	// validation error.
 	Patience int
-	// Progress, if not nil, is called after every iteration or pass, from the goroutine
-	// of Fit. An error ends the fit. ErrStop ends it without an error, and Fit returns
-	// any other error.
+	// Progress, if not nil, is called after every iteration or pass, from the goroutine of Fit.
+	// An error ends the fit. ErrStop ends it without an error, and Fit returns any other error.
 	Progress func(Progress) error
 }
 
-// Measure is an error of outputs against targets, both n×c row-major. Smaller is
-// better.
+// Measure is an error of outputs against targets, both n×c row-major. Smaller is better.
 type Measure func(outputs, targets []float64, c int) float64
 
 // Progress says how far a fit has come.
 type Progress struct {
 	// Iteration counts from 1. Iterations is how many there will be at most.
 	Iteration, Iterations int
-	// Passes counts passes over the training data so far. A mini-batch counts for its
-	// share.
+	// Passes counts passes over the training data so far. A mini-batch counts for its share.
 	Passes float64
 	// Rows is the number of training rows processed so far.
 	Rows int64

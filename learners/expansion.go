@@ -8,8 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Expansion is f(x) = Σ_j k(x, c_j) a_j with M centres c_j and coefficients
-// a_j ∈ ℝᶜ.
+// Expansion is f(x) = Σ_j k(x, c_j) a_j with M centres c_j and coefficients a_j ∈ ℝᶜ.
 type Expansion struct {
 	kernel  kernel.Kernel
 	centers kernel.Rows

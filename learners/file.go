@@ -205,13 +205,11 @@ func sparseArrays[T kernel.Float](x *kernel.CSR[T]) []array {
 	return []array{newArray("ptr", ptr), newArray("columns", cols), newArray("centers", vals)}
 }
 
-// Read reads a file. resolve builds kernels that are not built in and may be nil. It
-// returns a *FormatError, a *VersionError, or the errors of kernel.New and
-// sketch.NewFeatures.
+// Read reads a file. resolve builds kernels that are not built in and may be nil. It returns a
+// *FormatError, a *VersionError, or the errors of kernel.New and sketch.NewFeatures.
 //
-// Memory is a small multiple of the length of the file and does not depend on what its
-// header claims. A feature map is made at the first prediction, when inputs have
-// confirmed d.
+// Memory is a small multiple of the length of the file and does not depend on what its header
+// claims. A feature map is made at the first prediction, when inputs have confirmed d.
 func Read(r io.Reader, resolve kernel.Resolver) (*File, error) {
 	text, err := readHeader(r)
 	if err != nil {
@@ -399,9 +397,8 @@ func arrayOf[T element](h *fileHeader, name string) ([]T, error) {
 	return nil, &FormatError{Reason: fmt.Sprintf("array %q is missing", name)}
 }
 
-// Save writes the file beside path and then renames it, so that path is replaced whole
-// or not at all. A path that is not a regular file, such as a device or a directory, is
-// not replaced.
+// Save writes the file beside path and then renames it, so that path is replaced whole or not at
+// all. A path that is not a regular file, such as a device or a directory, is not replaced.
 func (f *File) Save(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("learners: %s is not a regular file; save the model to another path", path)

@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Linear is f(x) = φ(x)ᵀw with weights w ∈ ℝᴹˣᶜ, for a feature map φ or for
-// φ(x) = x.
+// Linear is f(x) = φ(x)ᵀw with weights w ∈ ℝᴹˣᶜ, for a feature map φ or for φ(x) = x.
 type Linear struct {
 	spec     *sketch.FeatureSpec               // nil for x itself
 	features func() (sketch.FeatureMap, error) // makes φ once
@@ -23,11 +22,10 @@ type Linear struct {
 
 var _ Linked = (*Linear)(nil)
 
-// NewLinear returns the function of inputs of d coordinates with the weights w, M×c
-// row-major. It keeps w, which the caller must not change any more. spec is the feature
-// map. If it is nil, φ is x itself and M = d. It returns the errors of
-// sketch.NewFeatures, a *kernel.DimensionError, a *kernel.ShapeError or a
-// *kernel.NonFiniteError.
+// NewLinear returns the function of inputs of d coordinates with the weights w, M×c row-major. It
+// keeps w, which the caller must not change any more. spec is the feature map. If it is nil, φ is
+// x itself and M = d. It returns the errors of sketch.NewFeatures, a *kernel.DimensionError, a
+// *kernel.ShapeError or a *kernel.NonFiniteError.
 func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
 	if spec == nil {
 		return newLinear(nil, nil, d, d, w, c)

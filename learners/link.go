@@ -33,10 +33,9 @@ func LinkOf(m Model) Link {
 
 func (l Link) valid() bool { return l == Expected || l == Logistic || l == Softmax }
 
-// Probabilities returns the probabilities of the classes from outputs n×c. For c = 1
-// they are n×2, of the classes −1 and +1. Otherwise they are n×c. One-vs-all outputs
-// are probabilities of one class each. They are divided by their sum, or become 1/c
-// each if the sum is 0.
+// Probabilities returns the probabilities of the classes from outputs n×c. For c = 1 they are
+// n×2, of the classes −1 and +1. Otherwise they are n×c. One-vs-all outputs are probabilities of
+// one class each. They are divided by their sum, or become 1/c each if the sum is 0.
 func (l Link) Probabilities(outputs []float64, c int) []float64 {
 	if c == 1 {
 		p := make([]float64, 2*len(outputs))

@@ -147,8 +147,7 @@ func (s Scoring) pinball(outputs, targets []float64, c int) float64 {
 	return s.mean(outputs, targets, c, func(f, y float64) float64 { return max(tau*(y-f), (tau-1)*(y-f)) })
 }
 
-// Below returns the share of targets below the outputs, which is about τ for a
-// τ-quantile.
+// Below returns the share of targets below the outputs, which is about τ for a τ-quantile.
 func (s Scoring) Below(outputs, targets []float64, c int) float64 {
 	return s.mean(outputs, targets, c, func(f, y float64) float64 {
 		if y <= f {
@@ -167,10 +166,9 @@ func (s Scoring) huber(outputs, targets []float64, c int) float64 {
 	})
 }
 
-// relativeError is the root of the mean of ((f − y)/y)², as for the years of
-// MillionSongs in Carratino (2020), Table 4.2. It needs outputs and targets in their
-// own units, see data.Encoding.Decode. It is +Inf where a target is 0 and the output is
-// not.
+// relativeError is the root of the mean of ((f − y)/y)², as for the years of MillionSongs in
+// Carratino (2020), Table 4.2. It needs outputs and targets in their own units, see
+// data.Encoding.Decode. It is +Inf where a target is 0 and the output is not.
 func (s Scoring) relativeError(outputs, targets []float64, c int) float64 {
 	return math.Sqrt(s.mean(outputs, targets, c, func(f, y float64) float64 {
 		if f == y {
@@ -180,9 +178,8 @@ func (s Scoring) relativeError(outputs, targets []float64, c int) float64 {
 	}))
 }
 
-// normalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each
-// output. The best constant has 1. For constant targets it is 0 if the outputs equal
-// them, and +Inf otherwise.
+// normalisedError is ‖f − y‖/‖y − ȳ‖, where ȳ is the mean of the targets of each output. The best
+// constant has 1. For constant targets it is 0 if the outputs equal them, and +Inf otherwise.
 func (s Scoring) normalisedError(outputs, targets []float64, c int) float64 {
 	num, den := s.squares(outputs, targets, c)
 	if num == 0 {
@@ -223,9 +220,8 @@ func (s Scoring) squares(outputs, targets []float64, c int) (residual, total flo
 	return residual, total
 }
 
-// ClassError is the share of rows with a wrong class, coded as in package data. For
-// c = 1 the class is the sign, and 0 counts as −1. For c > 1 it is the first of the
-// largest outputs.
+// ClassError is the share of rows with a wrong class, coded as in package data. For c = 1 the
+// class is the sign, and 0 counts as −1. For c > 1 it is the first of the largest outputs.
 func ClassError(outputs, targets []float64, c int) float64 {
 	return Scoring{}.classError(outputs, targets, c)
 }
@@ -261,11 +257,10 @@ func (s Scoring) balancedAccuracy(outputs, targets []float64, c int) float64 {
 	return sum / classes
 }
 
-// AUC is the area under the ROC curve. It is the share of pairs of a row of class +1
-// and a row of class −1 in which the former has the larger output. Equal outputs count
-// half. Larger is better. For c > 1 it is the mean over the outputs, one against all.
-// An output whose targets have only one class does not count. If no other is left, the
-// AUC is NaN. It costs O(n log n).
+// AUC is the area under the ROC curve. It is the share of pairs of a row of class +1 and a row of
+// class −1 in which the former has the larger output. Equal outputs count half. Larger is better.
+// For c > 1 it is the mean over the outputs, one against all. An output whose targets have only
+// one class does not count. If no other is left, the AUC is NaN. It costs O(n log n).
 func AUC(outputs, targets []float64, c int) float64 { return Scoring{}.auc(outputs, targets, c) }
 
 func (s Scoring) auc(outputs, targets []float64, c int) float64 {

@@ -51,14 +51,12 @@ type Iterate struct {
 	Objective, Residual float64
 	// Notes are for Progress.
 	Notes []string
-	// Model returns a copy of the model of this iterate, which later iterations do not
-	// change. Until the next Step it must return the same model, even after an
-	// iteration failed halfway.
+	// Model returns a copy of the model of this iterate, which later iterations do not change.
+	// Until the next Step it must return the same model, even after an iteration failed halfway.
 	Model func() (Model, error)
 }
 
-// NewMonitor verifies the data as Check does and reads the targets of
-// o.Validation.
+// NewMonitor verifies the data as Check does and reads the targets of o.Validation.
 func NewMonitor(ctx context.Context, algorithm string, iterations int, train data.Source, o Options) (*Monitor, error) {
 	if err := Check(train, o); err != nil {
 		return nil, err
@@ -77,9 +75,8 @@ func NewMonitor(ctx context.Context, algorithm string, iterations int, train dat
 	return m, nil
 }
 
-// Step records an iterate and says whether the fit must stop. An error of the
-// measurement, of Progress or of ctx also ends the fit. In both cases the estimator
-// returns m.Finish(err).
+// Step records an iterate and says whether the fit must stop. An error of the measurement, of
+// Progress or of ctx also ends the fit. In both cases the estimator returns m.Finish(err).
 func (m *Monitor) Step(ctx context.Context, it Iterate) (stop bool, err error) {
 	if math.IsInf(it.Objective, 0) || math.IsInf(it.Residual, 0) {
 		return true, m.diverged(it.Iteration)
@@ -168,8 +165,7 @@ func (m *Monitor) Best() (iteration int, validationError float64) {
 	return m.bestAt, m.bestError
 }
 
-// explain reports numbers that are not finite as divergence, because the data were
-// finite.
+// explain reports numbers that are not finite as divergence, because the data were finite.
 func (m *Monitor) explain(err error, iteration int) error {
 	var bad *kernel.NonFiniteError
 	if errors.As(err, &bad) {

@@ -13,8 +13,7 @@ import (
 // U_h stays with probability p/β_h, where p = min(β_h, q₂ℓ̃). ℓ̃ is the score at λ_h,
 // not at λ_{h−1} as printed, from the previous dictionary. A = p.
 //
-// The cost does not depend on n. It is (q₂κ²/λ)·M evaluations, times M operations. At
-// equal size its scores vary less than those of BLESS.
+// The cost does not depend on n. It is (q₂κ²/λ)·M evaluations, times M operations.
 type BLESSR struct {
 	// Step is q ≥ 1.01, the factor between the λ_h, or 0 for 2.
 	Step float64
@@ -34,9 +33,8 @@ type BLESSR struct {
 	Workers int
 }
 
-// Sample reads only the candidates. These are about 2q₂κ²/λ rows, in one pass if the
-// source is not resident, see [Sampler]. Intermediate levels may be empty, but the last
-// is not.
+// Sample reads only the candidates. These are about 2q₂κ²/λ rows, in one pass if the source is
+// not resident, see [Sampler]. Intermediate levels may be empty, but the last is not.
 func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error) {
 	p, bound, err := newPath("BLESSR", k, src, lambda, pathSettings{b.Step, b.Bound, b.MaxPoints, b.MaxCandidates}, b.Workers)
 	if err != nil {
@@ -87,10 +85,9 @@ func (b BLESSR) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	})
 }
 
-// reject is lines 9 to 13. Each of the candidates u is there with probability beta. It
-// keeps each with a total probability of p = min(beta, q₂ℓ̃). If these candidates are
-// enough, q₂ becomes the value that fills the room. If must is set and none is kept, it
-// draws one.
+// reject is lines 9 to 13. Each of the candidates u is there with probability beta. It keeps each
+// with a total probability of p = min(beta, q₂ℓ̃). If these candidates are enough, q₂ becomes the
+// value that fills the room. If must is set and none is kept, it draws one.
 func reject(u []int, scores []float64, q2, beta float64, room room, must bool, rng *rand.Rand) *drawn {
 	q := q2 / beta
 	l := &drawn{want: inclusions(scores, q)}

@@ -20,8 +20,7 @@ func (w *workspace) floats(n int) []float64 {
 	return simd.Sized(&w.tile, n)
 }
 
-// workspaces keeps memory between passes. A choice of some hundred points makes a dozen
-// passes, and half of the memory that it allocates is of workspaces.
+// workspaces keeps memory between passes.
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // eachBlock calls f for all rows of src, in blocks of size rows, from several

@@ -19,9 +19,8 @@ const (
 	plain               // s_j
 )
 
-// dense is a map that stores its frequencies, φ = factor·wave(Wx), where W is rows×d.
-// Dense inputs go through panels, in which cosines and sines are cos 2πt for t = Wx/2π
-// and t − 1/4.
+// dense is a map that stores its frequencies, φ = factor·wave(Wx), where W is rows×d. Dense
+// inputs go through panels, in which cosines and sines are cos 2πt for t = Wx/2π and t − 1/4.
 type dense struct {
 	target
 	wave   wave
@@ -81,8 +80,7 @@ func (m *dense) finish(w wave, factor float64) *dense {
 	return m
 }
 
-// Apply computes the features in O(n·M·d), or O(M) per stored element of sparse
-// rows.
+// Apply computes the features in O(n·M·d), or O(M) per stored element of sparse rows.
 func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	if err := m.checkApply(dst, x); err != nil {
 		return err
@@ -103,8 +101,7 @@ func (m *dense) Apply(dst []float64, x kernel.Rows) error {
 	return nil
 }
 
-// evaluate computes features in panels and writes them out. For products see
-// [FeatureOperator].
+// evaluate computes features in panels and writes them out. For products see [FeatureOperator].
 func evaluate[T kernel.Float](m *dense, dst []float64, x *kernel.Points[T]) {
 	rows := panel.Rows[T]{Data: x.Data(), N: x.Len(), D: x.Dim()}
 	block := m.blocks.Get().(*panel.Block[float64])

@@ -7,17 +7,14 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// Level is a weighted subset of the rows of a source, for one λ. Its slices are
-// read-only.
+// Level is a weighted subset of the rows of a source, for one λ. Its slices are read-only.
 type Level struct {
-	// Lambda is the regularisation per sample, K + λnI, for which the points
-	// were chosen.
+	// Lambda is the regularisation per sample, K + λnI, for which the points were chosen.
 	Lambda float64
 	// Indices are the numbers of the chosen rows, strictly increasing.
 	Indices []int
-	// Weights are the diagonal of A, one for each index, > 0, with Σ_j A_j⁻¹ k_j
-	// k_jᵀ ≈ Σ_i k_i k_iᵀ. A_j is the expected number of draws of j divided by the
-	// actual number.
+	// Weights are the diagonal of A, one for each index, > 0, with Σ_j A_j⁻¹ k_j k_jᵀ ≈ Σ_i k_i
+	// k_iᵀ. A_j is the expected number of draws of j divided by the actual number.
 	Weights []float64
 	// Points are the chosen rows themselves.
 	Points kernel.Rows

@@ -40,12 +40,11 @@
 //
 // # Features
 //
-// [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A [FeatureMap]
-// gives φ(x) with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone. The constructors are
-// [NewFourier], [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU] and
-// [NewGaussianSketch], and each states its kernel. A [FeatureOperator] has the products
-// with the features of a batch of rows, Φw and Φᵀf(Φw). For cosines of dense rows these
-// need neither memory nor a second evaluation.
+// [NewEmbedding] gives z(x) with z(x)ᵀz(y) ≈ k(x, y) from a dictionary. A [FeatureMap] gives φ(x)
+// with E φ(x)ᵀφ(y) = k(x, y) from random numbers alone. The constructors are [NewFourier],
+// [NewFourierCosine], [NewOrthogonal], [NewFastfood], [NewReLU] and [NewGaussianSketch], and each
+// states its kernel. A [FeatureOperator] has the products with the features of a batch of rows,
+// Φw and Φᵀf(Φw). For cosines of dense rows these need neither memory nor a second evaluation.
 //
 // # Sources
 //

@@ -145,8 +145,7 @@ func drawOne(scores []float64, rng *rand.Rand) (indices []int, weights []float64
 	return []int{i}, []float64{c.probability(i)}
 }
 
-// distribution is a cumulative sum of weights ≥ 0 over 0 … n−1, uniform if
-// they are all 0.
+// distribution is a cumulative sum of weights ≥ 0 over 0 … n−1, uniform if they are all 0.
 type distribution []float64
 
 func cumulative(weights []float64) distribution {

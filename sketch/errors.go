@@ -59,8 +59,7 @@ func checkLambda(what string, lambda float64, n int) error {
 	return nil
 }
 
-// orDefault returns v, or def for the zero value. It returns an error if v is below
-// min.
+// orDefault returns v, or def for the zero value. It returns an error if v is below min.
 func orDefault(what, parameter string, v, def, min float64) (float64, error) {
 	if v == 0 {
 		return def, nil

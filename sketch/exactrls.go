@@ -7,9 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 )
 
-// ExactRLS keeps every row with probability p_i = min(1, q₂ℓ(i, λ)), by its exact
-// score, with weight A = p. It costs as much as [LeverageScores] and serves as the
-// reference for the others.
+// ExactRLS keeps every row with probability p_i = min(1, q₂ℓ(i, λ)), by its exact score, with
+// weight A = p. It costs as much as [LeverageScores] and serves as the reference for the others.
 type ExactRLS struct {
 	// Oversampling is q₂ > 0, or 0 for 3. The dictionary has about q₂·d_eff(λ) points.
 	Oversampling float64

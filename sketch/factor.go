@@ -6,11 +6,10 @@ import (
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
 
-// factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of L with
-// LLᵀ = K_JJ + diag(ridge) + jitter·I. jitter is 0 unless the sum is not positive
-// definite because of rounding. Then it is the smallest sufficient value of the form
-// M·ε·max K_jj times a power of 100. Unlike those of gp.NewCholesky, its steps are
-// multiples of the rounding. With the ridge only rounding can make the sum indefinite.
+// factorize overwrites the lower triangle of gram = K_JJ, M×M, by that of L with LLᵀ = K_JJ +
+// diag(ridge) + jitter·I. jitter is 0 unless the sum is not positive definite because of
+// rounding. Then it is the smallest sufficient value of the form M·ε·max K_jj times a power of
+// 100. With the ridge only rounding can make the sum indefinite.
 func factorize(gram, ridge []float64) (jitter float64, err error) {
 	m := len(ridge)
 	diag, largest := make([]float64, m), 0.0
@@ -76,8 +75,7 @@ func score(residual, diag, ridge float64) float64 {
 //
 //	K − K(K + R)⁻¹K = R − R(K + R)⁻¹R,
 //
-// and the right-hand side needs no second matrix. It loses digits only when R is far
-// above K.
+// and the right-hand side needs no second matrix. It loses digits only when R is far above K.
 func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 	m := len(weights)
 	diag, r := make([]float64, m), make([]float64, m)
@@ -107,9 +105,8 @@ func selfScores(gram, weights []float64, ridge float64) ([]float64, error) {
 	return out, nil
 }
 
-// inverseNorms returns ‖L⁻¹e_j‖² for all j. Column j of L⁻¹ is 0 above row j, so
-// that a block of columns needs the rows from its first on, m³/3 operations in
-// all.
+// inverseNorms returns ‖L⁻¹e_j‖² for all j. Column j of L⁻¹ is 0 above row j, so that a block of
+// columns needs the rows from its first on, m³/3 operations in all.
 func inverseNorms(l []float64, m int) []float64 {
 	const width = 64
 	norms := make([]float64, m)

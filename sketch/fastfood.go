@@ -15,8 +15,7 @@ import (
 // The frequencies of a block depend on each other. An input costs O(M log d) instead of
 // O(Md), which is worth it from d of a few hundred on. Memory is O(M). M must be even.
 //
-// The source is Le, Sarlós and Smola (2013), Fastfood. Its errors are those of
-// NewFourier.
+// The source is Le, Sarlós and Smola (2013), Fastfood. Its errors are those of NewFourier.
 func NewFastfood(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Fastfood, k, d, m, seed, "gaussian")
 	if err != nil {

@@ -26,10 +26,9 @@ type FeatureMap interface {
 	Features() int
 	// Kernel returns the kernel k to which φ(x)ᵀφ(y) converges.
 	Kernel() kernel.Kernel
-	// Apply sets row i of dst, x.Len()×M row-major, to φ(x_i). Rows are dense or
-	// sparse, and a row's features do not depend on the rows beside it. Its errors are
-	// [*kernel.ShapeError], [*kernel.TypeError], [*kernel.DimensionError] and
-	// [*kernel.NonFiniteError].
+	// Apply sets row i of dst, x.Len()×M row-major, to φ(x_i). Rows are dense or sparse, and a
+	// row's features do not depend on the rows beside it. Its errors are [*kernel.ShapeError],
+	// [*kernel.TypeError], [*kernel.DimensionError] and [*kernel.NonFiniteError].
 	Apply(dst []float64, x kernel.Rows) error
 	// Spec returns the description from which [NewFeatures] makes an equal map.
 	Spec() FeatureSpec

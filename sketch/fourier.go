@@ -14,9 +14,8 @@ import (
 // be even. Then ‖φ(x)‖² = k(x, x) up to rounding, and the error is smaller than that of
 // [NewFourierCosine]. An input costs O(Md), and memory is O(Md).
 //
-// The source is Rahimi and Recht (2007), Random Features for Large-Scale Kernel
-// Machines, and Carratino (2020), §3.1, with errata. Its errors are [*ParameterError]
-// and [*FeatureError].
+// The source is Rahimi and Recht (2007), Random Features for Large-Scale Kernel Machines, and
+// Carratino (2020), §3.1, with errata. Its errors are [*ParameterError] and [*FeatureError].
 func NewFourier(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	t, err := newPairs(Fourier, k, d, m, seed, stationary()...)
 	if err != nil {
@@ -33,8 +32,7 @@ func newPairs(family Family, k kernel.Kernel, d, m int, seed uint64, families ..
 	return newTarget(family, k, d, m, seed, families...)
 }
 
-// NewFourierCosine returns M random frequencies, each with a random phase
-// b ~ U[0, 2π),
+// NewFourierCosine returns M random frequencies, each with a random phase b ~ U[0, 2π),
 //
 //	φ(x) = √(2/M) (cos(w_1ᵀx + b_1), …, cos(w_Mᵀx + b_M)),
 //

@@ -159,8 +159,7 @@ func (c columns) addSquares(w *workspace, dst []float64, x kernel.Rows) bool {
 	return true
 }
 
-// blockRows is the number of rows whose columns of L⁻¹K_JU, M×rows, stay in the
-// cache.
+// blockRows is the number of rows whose columns of L⁻¹K_JU, M×rows, stay in the cache.
 func blockRows(m int) int {
 	rows := 256
 	for rows > 32 && rows*m > 64<<10 {

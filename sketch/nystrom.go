@@ -12,11 +12,10 @@ import (
 //
 //	z(x) = L⁻¹k_P(x),  LLᵀ = K_PP,
 //
-// so that z(x)ᵀz(y) = k_J(x)ᵀK_JJ⁺k_J(y), the kernel projected on the span of the
-// centres. P ⊂ J are the r ≤ M pivots of a Cholesky factorisation with complete
-// pivoting. The centres left out, such as repeated ones, are in the span of the pivots
-// up to Tolerance. The projection is the same for any order of the centres. An
-// Embedding is immutable and safe for concurrent use.
+// so that z(x)ᵀz(y) = k_J(x)ᵀK_JJ⁺k_J(y), the kernel projected on the span of the centres. P ⊂ J
+// are the r ≤ M pivots of a Cholesky factorisation with complete pivoting. The centres left out,
+// such as repeated ones, are in the span of the pivots up to Tolerance. The projection is the
+// same for any order of the centres. An Embedding is immutable and safe for concurrent use.
 type Embedding struct {
 	k      kernel.Kernel
 	points kernel.Rows
@@ -24,16 +23,14 @@ type Embedding struct {
 	l      []float64
 }
 
-// DefaultTolerance is the share of max k(x, x) below which the residual of a
-// centre counts as 0.
+// DefaultTolerance is the share of max k(x, x) below which the residual of a centre counts as 0.
 const DefaultTolerance = 1e-10
 
-// NewEmbedding returns the embedding by the given centres. tolerance is relative to the
-// largest k(x, x) of the centres, 0 ≤ tolerance < 1, or 0 for [DefaultTolerance].
-// workers is the number of goroutines, or 0 for one per processor. It changes no bit.
-// It costs M²/2 evaluations and M·r² operations. Its errors are [*EmptyError],
-// [*ParameterError] and those of [kernel.Gramian]. It returns a [*FactorizationError]
-// if the kernel is 0 at all centres.
+// NewEmbedding returns the embedding by the given centres. tolerance is relative to the largest
+// k(x, x) of the centres, 0 ≤ tolerance < 1, or 0 for [DefaultTolerance]. workers is the number
+// of goroutines, or 0 for one per processor. It changes no bit. It costs M²/2 evaluations and
+// M·r² operations. Its errors are [*EmptyError], [*ParameterError] and those of [kernel.Gramian].
+// It returns a [*FactorizationError] if the kernel is 0 at all centres.
 func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64, workers int) (*Embedding, error) {
 	m := centers.Len()
 	if m == 0 {
@@ -74,11 +71,10 @@ func (e *Embedding) Points() kernel.Rows { return e.points }
 // not change. A function zᵀw is k_P(x)ᵀc with c = L⁻ᵀw.
 func (e *Embedding) Factor() []float64 { return e.l }
 
-// Apply sets row i of z, n×r, to z(x_i). It sets residual[i] to k(x_i,
-// x_i) − ‖z(x_i)‖² ≥ 0, the part of x_i that the embedding misses. residual may be nil.
-// workers is the number of goroutines, or 0 for one per processor. It changes no bit.
-// It costs n·r evaluations and n·r² operations. Its errors are [*kernel.ShapeError] and
-// those of [Generator.Scores].
+// Apply sets row i of z, n×r, to z(x_i). It sets residual[i] to k(x_i, x_i) − ‖z(x_i)‖² ≥ 0, the
+// part of x_i that the embedding misses. residual may be nil. workers is the number of
+// goroutines, or 0 for one per processor. It changes no bit. It costs n·r evaluations and n·r²
+// operations. Its errors are [*kernel.ShapeError] and those of [Generator.Scores].
 func (e *Embedding) Apply(ctx context.Context, z, residual []float64, src kernel.Source, workers int) error {
 	n, r := src.Len(), e.Rank()
 	if len(z) != n*r {

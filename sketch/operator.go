@@ -35,10 +35,9 @@ const (
 // O(workers·M·c) and a tile of 256 KiB for each worker, kept between calls. One goroutine at a
 // time may use it.
 //
-// The products return a *kernel.ShapeError, kernel.ErrExited, or the errors of
-// [FeatureMap].Apply for the first bad tile. On an error dst of Apply is unspecified,
-// and other results are unchanged. A panic of the map or of a function of the caller
-// reaches the caller.
+// The products return a *kernel.ShapeError, kernel.ErrExited, or the errors of [FeatureMap].Apply
+// for the first bad tile. On an error dst of Apply is unspecified, and other results are
+// unchanged. A panic of the map or of a function of the caller reaches the caller.
 type FeatureOperator struct {
 	phi     FeatureMap
 	m       int
@@ -79,8 +78,7 @@ type featureWorker struct {
 	t, part       []float64
 }
 
-// NewFeatureOperator returns the operator of a map for a number of workers, at
-// least 1.
+// NewFeatureOperator returns the operator of a map for a number of workers, at least 1.
 func NewFeatureOperator(phi FeatureMap, workers int) *FeatureOperator {
 	o := &FeatureOperator{phi: phi, m: phi.Features()}
 	o.fast, _ = phi.(multiplier)

@@ -16,15 +16,13 @@ import (
 // orthogonal to one another. Independent directions are nearly orthogonal for large d.
 const MaxOrthogonal = 512
 
-// NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks of
-// min(d, 512), before the length scales. W = diag(r)Q, where Q has the rows of a random
-// orthogonal matrix and r_j are the norms of independent frequencies. The mean is the same,
-// but the error is smaller while d is below a few hundred. It is for the isotropic kernels
-// Gaussian, Matérn and rational quadratic, also scaled. M must be even. Building costs
-// O(Md·min(d, 512)).
+// NewOrthogonal is [NewFourier] with frequencies that are orthogonal in blocks of min(d, 512),
+// before the length scales. W = diag(r)Q, where Q has the rows of a random orthogonal matrix and
+// r_j are the norms of independent frequencies. The mean is the same, but the error is smaller
+// while d is below a few hundred. It is for the isotropic kernels Gaussian, Matérn and rational
+// quadratic, also scaled. M must be even. Building costs O(Md·min(d, 512)).
 //
-// The source is Yu et al. (2016), Orthogonal Random Features. Its errors are those of
-// NewFourier.
+// The source is Yu et al. (2016), Orthogonal Random Features. Its errors are those of NewFourier.
 func NewOrthogonal(k kernel.Kernel, d, m int, seed uint64) (FeatureMap, error) {
 	return newOrthogonal(context.Background(), k, d, m, seed)
 }
@@ -70,9 +68,8 @@ func (m *dense) setThin(j0 int, rng *rand.Rand) {
 	}
 }
 
-// orthogonalise makes v a unit vector orthogonal to the rows of q, by the method
-// of Gram and Schmidt. Its second round removes what rounding leaves of the first
-// (Giraud et al., 2005).
+// orthogonalise makes v a unit vector orthogonal to the rows of q, by the method of Gram and
+// Schmidt. Its second round removes what rounding leaves of the first (Giraud et al., 2005).
 func orthogonalise(v blas64.Vector, q blas64.General, products []float64) {
 	if q.Rows > 0 {
 		p := blas64.Vector{N: q.Rows, Inc: 1, Data: products[:q.Rows]}
@@ -111,10 +108,9 @@ func (t *target) radius(rng *rand.Rand) float64 {
 	return math.Sqrt(square) * t.stretch(rng)
 }
 
-// haar returns a uniformly random d×d orthogonal matrix. It is Q of the QR
-// factorisation of a Gaussian matrix, with the signs for which R has a positive
-// diagonal (Mezzadri, How to generate random matrices from the classical compact
-// groups, 2007).
+// haar returns a uniformly random d×d orthogonal matrix. It is Q of the QR factorisation of a
+// Gaussian matrix, with the signs for which R has a positive diagonal (Mezzadri, How to generate
+// random matrices from the classical compact groups, 2007).
 func haar(d int, rng *rand.Rand) *mat.Dense {
 	g := mat.NewDense(d, d, nil)
 	for i := range d {

@@ -105,9 +105,8 @@ func (p *path) prefixes(sizes []int, about bool, rng *rand.Rand) (candidates [][
 	return candidates, true
 }
 
-// room is the largest number of points of a level, or 0 for no limit. enough is the
-// expected number of points that ends the path, which is less than all before the last
-// level.
+// room is the largest number of points of a level, or 0 for no limit. enough is the expected
+// number of points that ends the path, which is less than all before the last level.
 type room struct {
 	most   int
 	enough float64
@@ -123,8 +122,7 @@ func (p *path) room(h int) room {
 
 const full = 0.95
 
-// gather reads the candidates of all levels in one pass, unless the source gives single
-// rows.
+// gather reads the candidates of all levels in one pass, unless the source gives single rows.
 func (p *path) gather(ctx context.Context, candidates [][]int) error {
 	if _, ok := p.src.(kernel.Resident); ok {
 		return nil

@@ -1,17 +1,14 @@
 package sketch
 
-// The two conventions of regularisation meet only here. This package and the learners
-// have the per-sample λ, K + λnI. Gaussian processes have the noise variance ξ²,
-// K + ξ²I.
+// The two conventions of regularisation meet only here. This package and the learners have the
+// per-sample λ, K + λnI. Gaussian processes have the noise variance ξ², K + ξ²I.
 
-// Ridge returns λn, the addition of a per-sample λ to the diagonal of K for n
-// observations, repetitions included. It is the noise variance ξ² of a Gaussian
-// process. The mean (6.3) of the process is then the estimator (2.30) of kernel ridge
-// regression in Carratino (2020).
+// Ridge returns λn, the addition of a per-sample λ to the diagonal of K for n observations,
+// repetitions included. It is the noise variance ξ² of a Gaussian process. The mean (6.3) of the
+// process is then the estimator (2.30) of kernel ridge regression in Carratino (2020).
 func Ridge(lambda float64, n int) float64 { return lambda * float64(n) }
 
-// LambdaOfNoise returns the per-sample λ = ξ²/n of a noise variance ξ², for
-// n ≥ 1 observations.
+// LambdaOfNoise returns the per-sample λ = ξ²/n of a noise variance ξ², for n ≥ 1 observations.
 func LambdaOfNoise(noiseVariance float64, n int) float64 {
 	return noiseVariance / float64(n)
 }

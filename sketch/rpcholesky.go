@@ -12,12 +12,11 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// RPCholesky is randomly pivoted Cholesky (Chen, Epperly, Tropp and Webber, 2022). It draws
-// each point in proportion to what is left of the diagonal of K − K_nM K_MM⁻¹ K_Mn, so that it
-// finds rare rows, and leaves out those that the points before explain. Proposals are drawn in
-// blocks and accepted by rejection, which has the same distribution (Epperly, Tropp and Webber,
-// 2024). Neither the order nor the points depend on λ, and equal streams give the first M of
-// one order.
+// RPCholesky is randomly pivoted Cholesky (Chen, Epperly, Tropp and Webber, 2022). It draws each
+// point in proportion to what is left of the diagonal of K − K_nM K_MM⁻¹ K_Mn, so that it finds
+// rare rows, and leaves out those that the points before explain. Proposals are drawn in blocks
+// and accepted by rejection, which has the same distribution (Epperly, Tropp and Webber, 2024).
+// Neither the order nor the points depend on λ, and equal streams give the first M of one order.
 //
 // Rows stand for the rows nearest to them in the norm of the kernel, so A_j = 1/n_j for the
 // number n_j of these. M points of n rows take nM evaluations, nM² operations and nM numbers of

@@ -9,15 +9,13 @@ import (
 
 // Sampler chooses a few rows of a source that represent all.
 //
-// Sample returns at least one point. λ > 0 is per sample, K + λnI. All random numbers
-// come from rng, on the calling goroutine. Equal streams and equal sources give equal
-// dictionaries, bit for bit. A Sampler is immutable and safe for concurrent use, but
-// rng is not.
+// Sample returns at least one point. λ > 0 is per sample, K + λnI. All random numbers come from
+// rng, on the calling goroutine. Equal streams and equal sources give equal dictionaries, bit for
+// bit. A Sampler is immutable and safe for concurrent use, but rng is not.
 //
-// Its errors are [*ParameterError] for λ and its own fields, [*EmptyError],
-// [*kernel.TypeError], [*kernel.DimensionError], [*kernel.SourceError],
-// [*FactorizationError] and ctx.Err(). Rows that were read may give a
-// [*kernel.NonFiniteError].
+// Its errors are [*ParameterError] for λ and its own fields, [*EmptyError], [*kernel.TypeError],
+// [*kernel.DimensionError], [*kernel.SourceError], [*FactorizationError] and ctx.Err(). Rows that
+// were read may give a [*kernel.NonFiniteError].
 type Sampler interface {
 	Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, lambda float64, rng *rand.Rand) (*Dictionary, error)
 }
@@ -35,13 +33,11 @@ var (
 )
 
 const (
-	// defaultOversampling is q₂, the number of points drawn per unit of effective
-	// dimension. The theorems ask for hundreds, but 2 to 4 are enough.
+	// defaultOversampling is q₂, the number of points drawn per unit of effective dimension.
 	defaultOversampling = 3
 	// defaultUniform is q₁, the number of uniform candidates per κ²/λ.
 	defaultUniform = 2
-	// defaultStep is q = λ_{h−1}/λ_h. 4 halves the cost of a path, and 1.5 gains
-	// nothing.
+	// defaultStep is q = λ_{h−1}/λ_h.
 	defaultStep = 2
 )
 
@@ -77,8 +73,7 @@ func boundOf(what string, k kernel.Kernel, given float64) (float64, error) {
 	return bound, nil
 }
 
-// dictionaryAt reads the points of a dictionary without path. Its Rows are those
-// of the points.
+// dictionaryAt reads the points of a dictionary without path. Its Rows are those of the points.
 func dictionaryAt(ctx context.Context, k kernel.Kernel, src kernel.Source, l Level) (*Dictionary, error) {
 	var err error
 	if l.Points, err = selectRows(ctx, k, src, l.Indices); err != nil {

@@ -1,9 +1,8 @@
-// Package store keeps the event logs of studies and loses nothing that it has
-// acknowledged. It defines the contract of every store ([Store]), the codec of their
-// records and the errors that they return. Package store/bolt is the store in a file and
-// package store/postgres the one in a database. Package store/memory is for tests and for
-// searches whose results need not be kept. Package store/storetest is the suite of tests
-// that every store passes.
+// Package store keeps the event logs of studies and loses nothing that it has acknowledged. It
+// defines the contract of every store ([Store]), the codec of their records and the errors that
+// they return. Package store/bolt is the store in a file and package store/postgres the one in a
+// database. Package store/memory is for tests and for searches whose results need not be kept.
+// Package store/storetest is the suite of tests that every store passes.
 //
 // # Terms
 //
@@ -14,9 +13,8 @@
 // visible together or not at all. A study may also have a [Summary] for lists, which a commit stores together with its
 // events. It counts only while it is of the head, so it never differs from the log.
 //
-// Studies have a name, which people choose, and a [StudyID], which the store chooses
-// and never uses again. So a caller that holds the id of a deleted study gets a
-// [NotFoundError] and never the wrong study.
+// Studies have a name, which people choose, and a [StudyID], which the store chooses and never
+// uses again.
 //
 // # What a store promises
 //
@@ -34,12 +32,11 @@
 //
 // # Records
 //
-// A record is one event in one format version, see FORMAT.md. Every released version
-// stays readable, and golden records under testdata test that. The schema
-// (internal/recordpb) belongs to the store and changes independently of the protocol.
-// The codec does not judge events. It stores what it is given, with four
-// normalisations. Times become UTC and lose their monotonic part, every NaN becomes the
-// one canonical NaN, and empty slices and empty maps become nil.
+// A record is one event in one format version, see FORMAT.md. The schema (internal/recordpb)
+// belongs to the store and changes independently of the protocol. The codec does not judge
+// events. It stores what it is given, with four normalisations. Times become UTC and lose their
+// monotonic part, every NaN becomes the one canonical NaN, and empty slices and empty maps become
+// nil.
 //
 // # Costs
 //

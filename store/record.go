@@ -49,10 +49,9 @@ func unseal(b []byte, id StudyID, pos study.Position) (body []byte, ok bool) {
 
 // AppendRecord appends the record of one event to dst. Equal events have equal records.
 //
-// It returns a [LimitError], or [ErrInvalid] for an event that a record cannot hold.
-// That is text that is not UTF-8, a time before 1678 or after 2262, an enumeration
-// value that package study does not define, a zero [space.Value], an event without a
-// body, or a study without a space.
+// It returns a [LimitError], or [ErrInvalid] for an event that a record cannot hold. That is text
+// that is not UTF-8, a time before 1678 or after 2262, an enumeration value that package study
+// does not define, a zero [space.Value], an event without a body, or a study without a space.
 func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]byte, error) {
 	m, err := encodeEvent(e)
 	if err != nil {
@@ -77,9 +76,8 @@ func AppendRecord(dst []byte, id StudyID, pos study.Position, e study.Event) ([]
 	return seal(dst, from, id, pos), nil
 }
 
-// Decoder decodes the records of one study. It interns short strings, so that repeated
-// names are in memory once. Use one Decoder for one pass over a log. It is not safe for
-// concurrent use.
+// Decoder decodes the records of one study. It interns short strings, so that repeated names are
+// in memory once. Use one Decoder for one pass over a log. It is not safe for concurrent use.
 type Decoder struct {
 	id      StudyID
 	message recordpb.Event // reused

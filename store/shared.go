@@ -65,11 +65,9 @@ type Shared interface {
 	Claim(ctx context.Context, id StudyID, by ServerID) (Claim, error)
 	// Release gives a study back. It has no effect if the claim is void.
 	Release(ctx context.Context, c Claim) error
-	// CommitAs is [Store.Commit] under a claim. It returns a [FencedError] if the claim is
-	// void.
+	// CommitAs is [Store.Commit] under a claim. It returns a [FencedError] if the claim is void.
 	CommitAs(ctx context.Context, c Claim, expected study.Position, events []study.Event, summary []byte) error
-	// DeleteAs is [Store.Delete] under a claim. It returns a [FencedError] if the claim is
-	// void.
+	// DeleteAs is [Store.Delete] under a claim. It returns a [FencedError] if the claim is void.
 	DeleteAs(ctx context.Context, c Claim) error
 }
 

@@ -6,10 +6,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// A message in memory takes up to 112 bytes even if it took two in the payload.
-// Payloads of up to freePayloadBytes may consist of small messages alone. Larger ones
-// must have at least bytesPerMessage bytes for each message. A report or metric with
-// one value always has that many.
+// A message in memory takes up to 112 bytes even if it took two in the payload. Payloads of up to
+// freePayloadBytes may consist of small messages alone. Larger ones must have at least
+// bytesPerMessage bytes for each message. A report or metric with one value always has that many.
 const (
 	freePayloadBytes = 64 << 10
 	bytesPerMessage  = 12

@@ -7,9 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// StudyID identifies a study within its store. Ids begin at 1 and grow with each
-// creation, not always by one. An id is never used again, neither after a deletion nor
-// after a restart.
+// StudyID identifies a study within its store. Ids begin at 1 and grow with each creation, not
+// always by one. An id is never used again, neither after a deletion nor after a restart.
 type StudyID uint64
 
 // Info is the part of a study that a store knows without reading its log.
@@ -32,21 +31,17 @@ type Record struct {
 // effect at one moment between its start and its end. The two sequences are the
 // exceptions that their methods describe.
 //
-// Arguments are copied before a call returns. The caller may keep and change the
-// results.
+// Arguments are copied before a call returns. The caller may keep and change the results.
 //
-// A context that ends can end a call early. A call that returns the context's error has
-// had no effect. If a write can no longer be stopped, the call waits for it and reports
-// its outcome.
+// A context that ends can end a call early. A call that returns the context's error has had no
+// effect. If a write can no longer be stopped, the call waits for it and reports its outcome.
 //
-// Besides the errors named at each method, every method can return [ErrClosed], the
-// error of its context, and errors of the medium. A method that writes wraps every
-// error of the medium with [ErrFull], after which nothing was written, or with
-// [ErrUnknownOutcome].
+// Besides the errors named at each method, every method can return [ErrClosed], the error of its
+// context, and errors of the medium. A method that writes wraps every error of the medium with
+// [ErrFull], after which nothing was written, or with [ErrUnknownOutcome].
 type Store interface {
-	// Create makes a study with its first events, at positions 1, 2, …. The first
-	// event, and no other, is [study.Created]. As with any commit, the study appears
-	// with all of its events.
+	// Create makes a study with its first events, at positions 1, 2, …. The first event, and no
+	// other, is [study.Created]. As with any commit, the study appears with all of its events.
 	//
 	// It returns an [ExistsError] if a study has this name, a [LimitError], or
 	// [ErrInvalid]. To find out whether the existing study comes from your own
@@ -60,11 +55,10 @@ type Store interface {
 	// Stat finds a study by its id. It returns a [NotFoundError] if there is none.
 	Stat(ctx context.Context, id StudyID) (Info, error)
 
-	// List yields the studies whose names sort after the given one, in ascending order
-	// of their bytes. The empty name lists all studies. A study that exists throughout
-	// is yielded once. A study that is created or deleted meanwhile may be yielded or
-	// not. An error is yielded last. You can range over the sequence again to list
-	// again.
+	// List yields the studies whose names sort after the given one, in ascending order of their
+	// bytes. The empty name lists all studies. A study that exists throughout is yielded once. A
+	// study that is created or deleted meanwhile may be yielded or not. An error is yielded last.
+	// You can range over the sequence again to list again.
 	List(ctx context.Context, after string) iter.Seq2[Info, error]
 
 	// Delete removes a study with its log, and frees its name. The id is
@@ -91,8 +85,7 @@ type Store interface {
 	// sequence may end with a [NotFoundError] or continue to the end. You can range
 	// over the sequence again to read again.
 	//
-	// Reading holds no lock and no transaction while the body of the caller's loop
-	// runs.
+	// Reading holds no lock and no transaction while the body of the caller's loop runs.
 	Read(ctx context.Context, id StudyID, from study.Position) iter.Seq2[Record, error]
 
 	// Summaries returns the summaries of studies, in the order of the ids. It leaves out

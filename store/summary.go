@@ -7,9 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Summary is what its owner shows of a study in lists, so that a list need not read the
-// log. It follows from the first event and from Data, which is in the owner's own
-// encoding.
+// Summary is what its owner shows of a study in lists, so that a list need not read the log. It
+// follows from the first event and from Data, which is in the owner's own encoding.
 //
 // A summary counts only while its position is the head of the log. A commit without one
 // therefore makes it void.

@@ -6,9 +6,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// CommandError says which of many commands failed. The commands before it took effect.
-// The failed command and those after it did not, unless the code is [Unknown], in which
-// case they may have.
+// CommandError says which of many commands failed. The commands before it took effect. The failed
+// command and those after it did not, unless the code is [Unknown], in which case they may have.
 type CommandError struct {
 	Index int // from 0
 	Err   error

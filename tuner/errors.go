@@ -44,8 +44,7 @@ type RemoteError struct {
 	Message string
 	// Stored is the stored outcome that comes with AlreadyTold, or nil.
 	Stored *study.Outcome
-	// Final reports that a retry cannot succeed, for example because a certificate is
-	// not valid.
+	// Final reports that a retry cannot succeed, for example because a certificate is not valid.
 	Final bool
 	// RetryAfter is the time until the next try, or 0 if it is not known.
 	RetryAfter time.Duration

@@ -87,8 +87,7 @@ type Importance struct {
 	Completed int
 }
 
-// ParameterImportance is the importance of one parameter. Numbers that are not known are
-// NaN.
+// ParameterImportance is the importance of one parameter. Numbers that are not known are NaN.
 type ParameterImportance struct {
 	Parameter string
 	// First is the share of the variance of the model's mean that the parameter explains

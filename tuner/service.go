@@ -17,14 +17,12 @@ import (
 // Service is the interface of the service. [engine.Engine] implements it in the process, over a
 // store, and tuner/client implements it over the network.
 //
-// A name identifies a study, and a number identifies a trial within it. All methods are
-// safe for concurrent use. Trials in answers have no reports, because there can be
-// many. Reports returns the reports of one trial page by page. Trials includes them if
-// the filter asks for them.
+// A name identifies a study, and a number identifies a trial within it. All methods are safe for
+// concurrent use. Trials in answers have no reports, because there can be many. Reports returns
+// the reports of one trial page by page. Trials includes them if the filter asks for them.
 //
-// A call returns only stored data. A call that ends with an error changed nothing,
-// unless the error's code is [Unknown]. In that case, send the same request with the
-// same request id again.
+// A call returns only stored data. A call that ends with an error changed nothing, unless the
+// error's code is [Unknown]. In that case, send the same request with the same request id again.
 type Service interface {
 	// CreateStudy makes a study. A retry with the same request id and the same content
 	// returns the study made before. Its codes include AlreadyExists and Invalid.
@@ -60,10 +58,9 @@ type Service interface {
 	Enqueue(ctx context.Context, name string, c study.Enqueue) (study.Trial, error)
 	Add(ctx context.Context, name string, c study.Add) (study.Trial, error)
 
-	// AddAll adds and enqueues trials in order, with few commits. Each command is a
-	// study.Add or study.Enqueue with its own request id, and there are at most
-	// [MaxPage]. AddAll returns the trial number for each command. Once it has begun,
-	// it does not stop when ctx ends.
+	// AddAll adds and enqueues trials in order, with few commits. Each command is a study.Add or
+	// study.Enqueue with its own request id, and there are at most [MaxPage]. AddAll returns the
+	// trial number for each command. Once it has begun, it does not stop when ctx ends.
 	//
 	// If a command is refused, the error is a [CommandError]. Any other error means
 	// that no trial was added, unless its code is [Unknown]. Then some may have been
@@ -71,14 +68,12 @@ type Service interface {
 	AddAll(ctx context.Context, name string, commands []study.Command) (numbers []int, err error)
 
 	Trial(ctx context.Context, name string, number int) (study.Trial, error)
-	// Reports returns up to limit reports of a trial in order of arrival, starting at
-	// index first. A limit of 0 means [MaxReportPage]. more reports that there are
-	// others.
+	// Reports returns up to limit reports of a trial in order of arrival, starting at index
+	// first. A limit of 0 means [MaxReportPage]. more reports that there are others.
 	Reports(ctx context.Context, name string, number, first, limit int) (reports []study.Report, more bool, err error)
 	// Trials returns the trials that match the filter, ordered by number.
 	Trials(ctx context.Context, name string, f Filter) (trials []study.Trial, more bool, err error)
-	// Columns returns numbers of trials, column by column. They take far less room than
-	// trials.
+	// Columns returns numbers of trials, column by column. They take far less room than trials.
 	Columns(ctx context.Context, name string, q ColumnQuery) (Columns, error)
 	// Best recommends trials, and none if no trial has completed. Equal configurations count
 	// once, with the mean of their measurements. Those that break the constraints least are
@@ -199,17 +194,15 @@ type Filter struct {
 	Reports bool
 }
 
-// Event is one event of a study. Status and Trial are current when it is delivered,
-// which may be later than the event. The trial's Reports are those that the event
-// added. If they do not fit into one message of the network, only the last of them are
-// included.
+// Event is one event of a study. Status and Trial are current when it is delivered, which may be
+// later than the event. The trial's Reports are those that the event added. If they do not fit
+// into one message of the network, only the last of them are included.
 type Event struct {
 	Study    store.StudyID
 	Position study.Position
 	Time     time.Time
-	// Kind names the event. It is created, paused, resumed, finished, enqueued,
-	// started, extended, reported, expired, told, told-late, added, attributed or
-	// anchored.
+	// Kind names the event. It is created, paused, resumed, finished, enqueued, started,
+	// extended, reported, expired, told, told-late, added, attributed or anchored.
 	Kind   string
 	Caller string // that caused the event, empty if unknown
 	Status study.Status

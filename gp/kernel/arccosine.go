@@ -20,8 +20,7 @@ func NewArcCosine(lengthScales ...float64) (*Base, error) {
 	return newBase("arc_cosine", innerProduct, lengthScales, arcCosine)
 }
 
-// arcCosine is φ(s, xx, yy) = √(xx·yy) (sin θ + (π − θ) cos θ)/π with
-// cos θ = s/√(xx·yy).
+// arcCosine is φ(s, xx, yy) = √(xx·yy) (sin θ + (π − θ) cos θ)/π with cos θ = s/√(xx·yy).
 var arcCosine = profile{
 	bound:  math.Inf(1),
 	vector: func(f *panel.Function, _ float64) { f.Func, f.Norms = simd.ArcCosine, true },

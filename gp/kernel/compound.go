@@ -99,8 +99,7 @@ func (k *combined) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Row
 	}
 }
 
-// Parameters returns those of the tunable parts in turn, named like
-// "parts[1].length_scale".
+// Parameters returns those of the tunable parts in turn, named like "parts[1].length_scale".
 func (k *combined) Parameters() []Parameter {
 	var out []Parameter
 	for i, part := range k.list {

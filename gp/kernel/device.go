@@ -270,10 +270,9 @@ func (g *Gram) Matrix() ([]float64, error) {
 	return Gramian(g.kernel, g.x)
 }
 
-// Factor factors K + shift·I on the device that has K, as gpu.NewFactor does. It sets the
-// lower triangle of l, n×n. K is computed again if it is needed later. done is false if K is
-// on the CPU, does not fit on the device, or has numbers that are not finite, and if the
-// device failed.
+// Factor factors K + shift·I on the device that has K, as gpu.NewFactor does. It sets the lower
+// triangle of l, n×n. K is computed again if it is needed later. done is false if K is on the
+// CPU, does not fit on the device, or has numbers that are not finite, and if the device failed.
 func (g *Gram) Factor(shift, tolerance float64, perm []int) (l []float64, f gpu.Factor, rank int, done bool) {
 	n := len(g.diagonal)
 	if g.device == nil || !g.device.Stored() || checkFiniteMatrix("the diagonal", g.diagonal, n, 0) != nil {

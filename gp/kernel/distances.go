@@ -17,11 +17,10 @@ type Distances int
 
 // These are the ways to compute distances. The zero value is AutoDistances.
 const (
-	// AutoDistances expands where R ≤ 5 (R ≤ 3 for Float32). That keeps the error bound
-	// of Float32 in [Precision], and does not change the result of FALKON for λ down to
-	// 1e-9 (bench/docs/performance.md). It takes direct differences for each row that is
-	// farther out, and for the few centres that are farther out. If many centres are,
-	// it takes them for all. The treatment of a row does not depend on other rows.
+	// AutoDistances expands where R ≤ 5 (R ≤ 3 for Float32). That keeps the error bound of
+	// Float32 in [Precision], and does not change the result of FALKON for λ down to 1e-9 . It
+	// takes direct differences for each row that is farther out, and for the few centres that are
+	// farther out. If many centres are, it takes them for all.
 	AutoDistances Distances = iota
 	// DirectDistances takes direct differences always.
 	DirectDistances

@@ -39,9 +39,8 @@
 //	                                              part += tileᵀ·t
 //	dst ◄── parts added in the order of the tasks ──┘
 //
-// A product costs n·M evaluations, and O(n·M·(d + c)) operations for c right-hand
-// sides. Memory is O(workers·M·c). [Matrix], [Gramian] and [Diagonal] are for matrices
-// small enough to hold.
+// A product costs n·M evaluations, and O(n·M·(d + c)) operations for c right-hand sides. Memory
+// is O(workers·M·c). [Matrix], [Gramian] and [Diagonal] are for matrices small enough to hold.
 //
 // # Invariants
 //

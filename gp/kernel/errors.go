@@ -165,9 +165,8 @@ func (e *AsymmetryError) Error() string {
 		e.I, e.J, e.IJ, e.J, e.I, e.JI)
 }
 
-// NotPSDError reports a matrix that is not positive semi-definite. A pivot, a variance
-// or an eigenvalue is negative beyond rounding. Every numeric package returns this
-// type.
+// NotPSDError reports a matrix that is not positive semi-definite. A pivot, a variance or an
+// eigenvalue is negative beyond rounding. Every numeric package returns this type.
 type NotPSDError struct {
 	In        string  // the package or algorithm, such as "gp"
 	What      string  // the matrix, the variance or the eigenvalue

@@ -11,8 +11,7 @@ import (
 type Family struct {
 	// Name is the name in a [Spec].
 	Name string
-	// Points says that inputs are numbers, with a length scale for all coordinates or
-	// for each.
+	// Points says that inputs are numbers, with a length scale for all coordinates or for each.
 	Points bool
 	// Params are the names of the parameters beside the length scales.
 	Params []string
@@ -46,9 +45,8 @@ func withScales(build func(lengthScales ...float64) (*Base, error)) func(*params
 	return func(_ *params, l []float64) (*Base, error) { return build(l...) }
 }
 
-// Spectrum is the distribution of the random frequencies w of a stationary kernel with
-// k(x, x) = 1, which is the mean of cos(wᵀ(x − y)) by Bochner's theorem. One of its
-// fields is set.
+// Spectrum is the distribution of the random frequencies w of a stationary kernel with k(x, x) =
+// 1, which is the mean of cos(wᵀ(x − y)) by Bochner's theorem. One of its fields is set.
 type Spectrum struct {
 	// Stretch draws the factor s of wℓ = s·z, z ~ N(0, I), for kernels of the Euclidean
 	// distance. params are those of the [Spec].

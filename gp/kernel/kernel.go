@@ -17,8 +17,7 @@ type Kernel interface {
 	// Check returns a [*TypeError] or a [*DimensionError] if the kernel cannot read x,
 	// and nil otherwise. It does not check the values of x.
 	Check(x Rows) error
-	// Spec names the kernel and its parameters, so that [New] can build an
-	// equal one.
+	// Spec names the kernel and its parameters, so that [New] can build an equal one.
 	Spec() Spec
 }
 
@@ -28,8 +27,7 @@ type Kernel interface {
 // Preparer is a Kernel with its own way to evaluate many pairs at once.
 type Preparer interface {
 	Kernel
-	// Prepare packs the centres y, which Check has accepted, for [Prepared].Fill.
-	// It may keep y.
+	// Prepare packs the centres y, which Check has accepted, for [Prepared].Fill. It may keep y.
 	Prepare(y Rows) Prepared
 }
 

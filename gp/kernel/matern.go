@@ -17,8 +17,7 @@ var (
 	matern52Family = Family{Name: "matern52", Points: true, build: withScales(NewMatern52), Spectrum: studentSpectrum(5)}
 )
 
-// NewMatern12 returns k(x, y) = exp(−r), ν = 1/2. For the ℓ1 distance see
-// [NewLaplace].
+// NewMatern12 returns k(x, y) = exp(−r), ν = 1/2. For the ℓ1 distance see [NewLaplace].
 func NewMatern12(lengthScales ...float64) (*Base, error) {
 	return newBase("matern12", squaredDistance, lengthScales, matern12)
 }

@@ -10,11 +10,10 @@ import (
 //
 //	k(u, v) = b + a·M(r)·exp(−Σ_c [u_c ≠ v_c]/ℓ_c),  r² = Σ_j (u_j − v_j)²/ℓ_j²
 //
-// where M is the Matérn-5/2 function, j runs over ordered coordinates and c over
-// nominal ones. With a fidelity ([Mixed.WithFidelity]) the inputs have one more
-// coordinate, δ, and a has the factor exp(−|δ_u − δ_v|/ℓ_δ). The constant b, which is 0
-// unless [Mixed.WithConstant] sets it, is the prior variance of the process' mean. Pairs, rows
-// and gradients need no allocation.
+// where M is the Matérn-5/2 function, j runs over ordered coordinates and c over nominal ones.
+// With a fidelity ([Mixed.WithFidelity]) the inputs have one more coordinate, δ, and a has the
+// factor exp(−|δ_u − δ_v|/ℓ_δ). The constant b, which is 0 unless [Mixed.WithConstant] sets it,
+// is the prior variance of the process' mean. Pairs, rows and gradients need no allocation.
 type Mixed struct {
 	ordered, nominal []int  // coordinates
 	smooth, differ   *Base  // the kernels of these, or nil
@@ -287,9 +286,8 @@ func (k *Mixed) WithLogParameters(logTheta []float64) (Kernel, error) {
 	return q.WithFidelity(length)
 }
 
-// AddLogGrad implements [Tunable]. With e = a·exp(−√5r − Σ…),
-// ∂k/∂log ℓ_j = e·(5/3)(1 + √5r)(u_j − v_j)²/ℓ_j² and ∂k/∂log ℓ_c =
-// k·[u_c ≠ v_c]/ℓ_c, and likewise for ℓ_δ.
+// AddLogGrad implements [Tunable]. With e = a·exp(−√5r − Σ…), ∂k/∂log ℓ_j = e·(5/3)(1 + √5r)(u_j
+// − v_j)²/ℓ_j² and ∂k/∂log ℓ_c = k·[u_c ≠ v_c]/ℓ_c, and likewise for ℓ_δ.
 func (k *Mixed) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j int) {
 	u, v := dense(x, i), dense(y, j)
 	s, h := k.terms(u, v)

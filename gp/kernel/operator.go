@@ -113,15 +113,13 @@ func checkBlock(k Kernel, x Rows, row0 int) error {
 // Cols returns M.
 func (o *Operator) Cols() int { return o.m }
 
-// Apply sets dst = K·v, where dst is n×c and v is M×c. After an error dst is
-// unspecified.
+// Apply sets dst = K·v, where dst is n×c and v is M×c. After an error dst is unspecified.
 func (o *Operator) Apply(ctx context.Context, dst, v []float64) error {
 	return o.product(ctx, request{forward: true, dst: dst, v: v},
 		operand{"v (M×c)", v, o.m}, operand{"dst (n×c)", dst, o.n})
 }
 
-// ApplyT sets dst = Kᵀ·u, where dst is M×c and u is n×c. After an error dst is
-// unchanged.
+// ApplyT sets dst = Kᵀ·u, where dst is M×c and u is n×c. After an error dst is unchanged.
 func (o *Operator) ApplyT(ctx context.Context, dst, u []float64) error {
 	return o.product(ctx, request{backward: true, dst: dst, u: u},
 		operand{"dst (M×c)", dst, o.m}, operand{"u (n×c)", u, o.n})

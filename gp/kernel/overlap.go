@@ -10,9 +10,8 @@ var overlapFamily = Family{
 	build: func(p *params, _ []float64) (*Base, error) { return NewOverlap(p.integer("dim")) },
 }
 
-// NewOverlap returns k(x, y) = (1/d) Σ_c [x_c = y_c], the share of equal
-// coordinates, for d ≥ 1 categories coded as numbers. κ² = 1. It has no
-// parameters to tune.
+// NewOverlap returns k(x, y) = (1/d) Σ_c [x_c = y_c], the share of equal coordinates, for d ≥ 1
+// categories coded as numbers. κ² = 1. It has no parameters to tune.
 func NewOverlap(d int) (*Base, error) {
 	if d < 1 {
 		return nil, parameterError("overlap", "dim", float64(d), "≥ 1")

@@ -15,9 +15,8 @@ var _ Kernel = (*Pairwise[string])(nil)
 type Pairwise[X any] struct {
 	// Name identifies the kernel in a [Spec]. [New] passes it to its resolver.
 	Name string
-	// Func returns k(x, y). It must be symmetric, positive semi-definite
-	// ([CheckPSD] samples that), safe for concurrent use, and must not keep
-	// or change its arguments.
+	// Func returns k(x, y). It must be symmetric, positive semi-definite ([CheckPSD] samples
+	// that), safe for concurrent use, and must not keep or change its arguments.
 	Func func(x, y X) float64
 	// Sup is κ² = sup k(x, x), or 0 if unknown, which means +Inf.
 	Sup float64

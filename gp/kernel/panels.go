@@ -7,9 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd/panel"
 )
 
-// function returns k as a function of package panel, if it has one, and the unit of r².
-// The unit is the square of a single length scale, unless the weights include the
-// scales.
+// function returns k as a function of package panel, if it has one, and the unit of r². The unit
+// is the square of a single length scale, unless the weights include the scales.
 func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
 	if k.phi.vector == nil {
 		return f, 0, false
@@ -31,8 +30,7 @@ func (k *Base) function(d int) (f panel.Function, unit float64, ok bool) {
 	return f, 1 / w, true
 }
 
-// panelPrepared evaluates dense rows with the vector kernels, and others in another
-// way.
+// panelPrepared evaluates dense rows with the vector kernels, and others in another way.
 type panelPrepared struct {
 	other Prepared
 	f     panel.Function

@@ -30,9 +30,8 @@ func NewLinear(lengthScales ...float64) (*Base, error) {
 // maxDegree limits the powers of a polynomial kernel.
 const maxDegree = 64
 
-// NewPolynomial returns k(x, y) = (Σ_c x_c y_c/ℓ_c² + offset)^degree for an integer
-// 1 ≤ degree ≤ 64 and offset ≥ 0. It has no bound, so κ² = +Inf. The offset is tunable
-// unless it is 0.
+// NewPolynomial returns k(x, y) = (Σ_c x_c y_c/ℓ_c² + offset)^degree for an integer 1 ≤ degree ≤
+// 64 and offset ≥ 0. It has no bound, so κ² = +Inf. The offset is tunable unless it is 0.
 func NewPolynomial(degree int, offset float64, lengthScales ...float64) (*Base, error) {
 	phi, err := polynomial(degree, offset)
 	if err != nil {

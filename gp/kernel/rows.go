@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// Float is the element type of numeric rows. Sums over elements are always computed in
-// float64.
+// Float is the element type of numeric rows. Sums over elements are always computed in float64.
 type Float interface{ float32 | float64 }
 
 // NoDim is the dimension of rows that are not vectors (strings, graphs, …).

@@ -10,10 +10,9 @@ import (
 // scratches keeps temporary memory between calls.
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 
-// Scratch is temporary memory for block evaluations. It is a stack with Mark,
-// allocations and Release. A repeated evaluation uses the same memory again and
-// allocates nothing. The zero Scratch is ready to use. One Scratch serves one
-// goroutine.
+// Scratch is temporary memory for block evaluations. It is a stack with Mark, allocations and
+// Release. A repeated evaluation uses the same memory again and allocates nothing. The zero
+// Scratch is ready to use. One Scratch serves one goroutine.
 type Scratch struct {
 	floats [][]float64
 	dense  []*Points[float64]

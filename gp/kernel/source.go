@@ -10,9 +10,8 @@ import (
 	"github.com/bkbtuner/bkb/internal/inorder"
 )
 
-// Source is a sequence of rows that can be read from the start as often as needed, in
-// blocks. It may be in memory, mapped, or in a file. Its rows must be the same at every
-// pass.
+// Source is a sequence of rows that can be read from the start as often as needed, in blocks. It
+// may be in memory, mapped, or in a file. Its rows must be the same at every pass.
 type Source interface {
 	// Len returns the number of rows n.
 	Len() int
@@ -88,9 +87,8 @@ func OpenReader(ctx context.Context, src Source) (*Reader, error) {
 	return &Reader{src: src, cursor: cursor}, nil
 }
 
-// Next returns the next max rows, or those that are left, and the number of the first. After
-// the last row it returns nil. reuse is as in [Cursor]. Its errors are [*SourceError] and
-// ctx.Err().
+// Next returns the next max rows, or those that are left, and the number of the first. After the
+// last row it returns nil. reuse is as in [Cursor]. Its errors are [*SourceError] and ctx.Err().
 func (r *Reader) Next(ctx context.Context, max int, reuse Rows) (rows Rows, first int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, r.at, err

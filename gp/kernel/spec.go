@@ -22,9 +22,8 @@ type Resolver func(Spec) (Kernel, error)
 // maxNesting limits the depth of a Spec that New accepts.
 const maxNesting = 64
 
-// New builds the kernel that spec describes. Names that are not built in go to resolve,
-// which may be nil. Its errors are [*SpecError], [*ParameterError], [*ShapeError] and
-// those of resolve.
+// New builds the kernel that spec describes. Names that are not built in go to resolve, which may
+// be nil. Its errors are [*SpecError], [*ParameterError], [*ShapeError] and those of resolve.
 func New(spec Spec, resolve Resolver) (Kernel, error) {
 	return build(spec, resolve, 0)
 }

@@ -28,7 +28,6 @@
 //   - NaN and Inf propagate as in arithmetic. With beta = 0, c is not read.
 //
 // The algorithms are those of Goto and van de Geijn, Anatomy of high-performance matrix
-// multiplication, 2008, the solution in panels of Van Zee and van de Geijn, BLIS, 2015, and
-// the pivoting of Lucas, LAPACK-style codes for level 2 and 3 pivoted Cholesky
-// factorizations, 2004.
+// multiplication, 2008, the solution in panels of Van Zee and van de Geijn, BLIS, 2015, and the
+// pivoting of Lucas, LAPACK-style codes for level 2 and 3 pivoted Cholesky factorizations, 2004.
 package blocked

@@ -18,9 +18,8 @@ func blockK[T Float]() int {
 	return 256
 }
 
-// Gemm sets c = alpha·op(a)·op(b) + beta·c, where op transposes if the flag
-// before the matrix is set. If beta is 0, c is not read. c must not overlap a
-// or b.
+// Gemm sets c = alpha·op(a)·op(b) + beta·c, where op transposes if the flag before the matrix is
+// set. If beta is 0, c is not read. c must not overlap a or b.
 func Gemm[T Float](workers int, transA bool, a Matrix[T], transB bool, b Matrix[T], alpha, beta T, c Matrix[T]) {
 	m, k := size(transA, a, "a")
 	k2, n := size(transB, b, "b")
@@ -31,9 +30,8 @@ func Gemm[T Float](workers int, transA bool, a Matrix[T], transB bool, b Matrix[
 	multiply(workers, a.operand(transA), b.operand(transB), m, n, k, alpha, beta, c, false)
 }
 
-// Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a + beta·c if
-// trans is set. Elements above the diagonal are neither read nor written. If beta is 0, c
-// is not read.
+// Syrk sets the lower triangle of c = alpha·a·aᵀ + beta·c, or of alpha·aᵀ·a + beta·c if trans is
+// set. Elements above the diagonal are neither read nor written. If beta is 0, c is not read.
 func Syrk[T Float](workers int, trans bool, a Matrix[T], alpha, beta T, c Matrix[T]) {
 	n, k := size(trans, a, "a")
 	c.checkSquare("c")

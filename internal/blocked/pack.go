@@ -2,9 +2,8 @@ package blocked
 
 import "github.com/bkbtuner/bkb/internal/simd"
 
-// pack copies the m×k operand into panels of the given width, 6 rows or a tile's columns.
-// Element (p + r, l) goes to dst[p·k + l·width + r]. Missing elements of the last panel are
-// 0.
+// pack copies the m×k operand into panels of the given width, 6 rows or a tile's columns. Element
+// (p + r, l) goes to dst[p·k + l·width + r]. Missing elements of the last panel are 0.
 func pack[T Float](kern *simd.Kernels[T], dst []T, o operand[T], m, k, width int) {
 	for p := 0; p < m; p += width {
 		packPanel(kern, dst[p*k:][:width*k], o.from(p, 0), min(width, m-p), k, width)

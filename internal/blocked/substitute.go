@@ -9,9 +9,8 @@ import (
 // group is the number of rows that substitutions take at a time, and columns.
 const group = 4
 
-// Forward sets b = l⁻¹·b for the leading triangle of order len(b) of a lower triangular
-// matrix l. It has the bits of a loop over rows with gonum's Dot, and takes 4 rows at a
-// time.
+// Forward sets b = l⁻¹·b for the leading triangle of order len(b) of a lower triangular matrix l.
+// It has the bits of a loop over rows with gonum's Dot, and takes 4 rows at a time.
 func Forward(l Matrix[float64], b []float64) {
 	l.checkSquare("l")
 	buf := take[float64]()

@@ -7,8 +7,7 @@ import "github.com/bkbtuner/bkb/internal/simd"
 const pieces = 256
 
 // Gemv sets y = alpha·op(a)·x + beta·y. Every element of a takes part in one operation, so
-// nothing is packed, and 6 rows at a time are read in place. That is several times faster
-// than Gemm with one column, and rounds differently. If beta is 0, y is not read. The
+// nothing is packed, and 6 rows at a time are read in place. If beta is 0, y is not read. The
 // vector y must not overlap a or x.
 func Gemv[T Float](workers int, trans bool, a Matrix[T], x []T, alpha, beta T, y []T) {
 	m, k := size(trans, a, "a")
@@ -51,8 +50,7 @@ func Product[T Float](workers int, trans bool, a Matrix[T], v []T, c int, beta T
 	Gemm(workers, trans, a, false, New(len(v)/c, c, v), 1, beta, New(len(dst)/c, c, dst))
 }
 
-// alongRows sets y = alpha·a·x, and adds the old y if keep is set. It computes 6 sums at a
-// time.
+// alongRows sets y = alpha·a·x, and adds the old y if keep is set. It computes 6 sums at a time.
 func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	const rows = simd.Rows
 	m, k := a.Rows, a.Cols
@@ -63,8 +61,7 @@ func alongRows[T Float](a Matrix[T], x, y []T, alpha T, keep bool) {
 	clear(xs[copy(xs, x):])
 	lanes := simd.Sized(&buf.c, rows*simd.Lanes[T]())
 	for i := 0; i < m; {
-		// The last 6 overlap the ones before. If there are fewer than 6, each is taken 6
-		// times.
+		// The last 6 overlap the ones before. If there are fewer than 6, each is taken 6 times.
 		first, h, step := min(i, m-rows), rows, a.Stride
 		if m < rows {
 			first, h, step = i, 1, 0

@@ -67,8 +67,7 @@ func Register(b Backend) { chosen.backend = b }
 // Registered returns the backend, or nil.
 func Registered() Backend { return chosen.backend }
 
-// OnWarning sets the function that receives the next warning, instead of the default
-// logger.
+// OnWarning sets the function that receives the next warning, instead of the default logger.
 func OnWarning(warn func(message string)) {
 	chosen.Lock()
 	defer chosen.Unlock()

@@ -35,9 +35,8 @@ type Function struct {
 	P0, P1    float64
 	Exponent  int
 	Factor    float64
-	// Expand computes squared distances as |x|² + |y|² − 2x·y. Reach, if it is not 0, is
-	// the largest |x|² for which it does. Panels with a row beyond it have direct
-	// differences.
+	// Expand computes squared distances as |x|² + |y|² − 2x·y. Reach, if it is not 0, is the
+	// largest |x|² for which it does. Panels with a row beyond it have direct differences.
 	Expand bool
 	Reach  float64
 }
@@ -77,8 +76,7 @@ type Matrix interface {
 	ApplyT(dst, u []float64, c int) error
 	// Gram sets dst = KᵀK·v, M×c.
 	Gram(dst, v []float64, c int) error
-	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at
-	// first.
+	// SetX replaces X, in a matrix of batches. It panics if there are more rows than at first.
 	SetX(x Rows) error
 	// Stored reports whether K is in memory and not computed for each product.
 	Stored() bool
@@ -88,8 +86,7 @@ type Matrix interface {
 
 // Gramian is K(X, X) in float64 on a device.
 type Gramian interface {
-	// Fill sets dst to K, n×n. What does not fit on the device is computed a few rows at a
-	// time.
+	// Fill sets dst to K, n×n. What does not fit on the device is computed a few rows at a time.
 	Fill(dst []float64) error
 	// Stored reports whether K fits, which Factor needs.
 	Stored() bool

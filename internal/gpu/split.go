@@ -34,8 +34,7 @@ func problemDevices(p Problem) []Device {
 
 func units(p Problem) int { return (p.X.N + unit - 1) / unit }
 
-// NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the
-// CPU.
+// NewMatrix returns K on the chosen devices. It returns nil if the problem belongs on the CPU.
 func NewMatrix(p Problem) (Matrix, error) {
 	devices, units := problemDevices(p), units(p)
 	switch len(devices) {

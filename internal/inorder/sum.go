@@ -9,9 +9,8 @@ import "sync"
 //	worker: part k ──► is it k's turn? ── yes ──► total += part k, and those that wait for it
 //	                                   └─ no ───► waits in memory; the worker goes on
 //
-// A worker waits only when it is too far ahead of the slowest one. [Sum.Reset] sets how
-// many parts may wait. Memory is kept between resets, so that in steady state nothing is
-// allocated.
+// A worker waits only when it is too far ahead of the slowest one. [Sum.Reset] sets how many
+// parts may wait. Memory is kept between resets, so that in steady state nothing is allocated.
 type Sum struct {
 	mu      sync.Mutex
 	turn    sync.Cond // signals a change of next or stopped

@@ -1,7 +1,6 @@
 // Package pgtest gives tests a real PostgreSQL server. It uses the one at the address
-// BKB_POSTGRES, or starts one for the test binary from the programs that it finds in
-// PATH or in the folders of Debian. Without these the tests skip, unless
-// BKB_POSTGRES_MUST is set.
+// BKB_POSTGRES, or starts one for the test binary from the programs that it finds in PATH or in
+// the folders of Debian. Without these the tests skip, unless BKB_POSTGRES_MUST is set.
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 package pgtest
@@ -77,15 +76,13 @@ func Base(t testing.TB) string {
 	return address
 }
 
-// Available tells whether this machine has the programs of PostgreSQL, or there must be
-// a server.
+// Available tells whether this machine has the programs of PostgreSQL, or there must be a server.
 func Available() bool {
 	_, err := programs()
 	return err == nil || os.Getenv("BKB_POSTGRES_MUST") != ""
 }
 
-// Skip skips a test for which no server could be started, or fails it if there must be
-// one.
+// Skip skips a test for which no server could be started, or fails it if there must be one.
 func Skip(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("BKB_POSTGRES_MUST") != "" || !errors.Is(err, ErrNone) {

@@ -21,8 +21,7 @@ type Objective interface {
 	Optimum() (x []float64, value float64, known bool)
 }
 
-// Branin is −1 times the Branin function on [−5, 10]×[0, 15], with three
-// maximisers.
+// Branin is −1 times the Branin function on [−5, 10]×[0, 15], with three maximisers.
 type Branin struct{}
 
 func (Branin) Name() string               { return "branin" }

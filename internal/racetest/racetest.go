@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// Alone is for long tests in which one goroutine computes, or whose helpers are used in the
-// same way by smaller tests of the same package. The flag -short, which make race uses,
-// skips them.
+// Alone is for long tests in which one goroutine computes, or whose helpers are used in the same
+// way by smaller tests of the same package. The flag -short, which make race uses, skips them.
 func Alone(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
@@ -16,8 +15,7 @@ func Alone(tb testing.TB) {
 	}
 }
 
-// Size is a number of repetitions: fewer every day than with BKB_LONG, which make test-long
-// sets.
+// Size is a number of repetitions: fewer every day than with BKB_LONG, which make test-long sets.
 func Size(everyday, long int) int {
 	if os.Getenv("BKB_LONG") != "" {
 		return long

@@ -81,8 +81,7 @@ func pairs[T Float](k int, a, ha, b, hb, out *T, step, n int, term func(x, y T) 
 	})
 }
 
-// tiles starts n tiles with ha[r] + hb[c] and calls add to sum over k, one tile after the
-// other.
+// tiles starts n tiles with ha[r] + hb[c] and calls add to sum over k, one tile after the other.
 func tiles[T Float](k int, a, ha, b, hb, out *T, step, n int, add func(as, bs, o []T, nr int)) {
 	nr := Columns[T]()
 	h, hs, o := unsafe.Slice(ha, Rows), unsafe.Slice(hb, n*nr), unsafe.Slice(out, (n-1)*step+Rows*nr)

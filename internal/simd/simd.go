@@ -76,8 +76,7 @@ const (
 	RationalQuadratic
 	// Power is (p0·x + p1)^n for 0 ≤ n < 128. See [Params.SetPower].
 	Power
-	// ArcCosine is (sin θ + (π − θ) cos θ)/π for cos θ = x, with x cut to
-	// [−1, 1].
+	// ArcCosine is (sin θ + (π − θ) cos θ)/π for cos θ = x, with x cut to [−1, 1].
 	ArcCosine
 	// CosTurns is cos 2πx for every x, with error 2.8 ulp.
 	CosTurns
@@ -164,15 +163,12 @@ type Kernels[T Float] struct {
 	// panels, and adds the old value if keep is not 0. A column panel that is needed later
 	// is at next, and is fetched into cache.
 	Gemm func(k int, a, b, next, c *T, ldc, n, keep int, alpha T)
-	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on n tiles. The next b and c are step elements
-	// further. The 6×6 triangle L follows a as six more columns, with its diagonal
-	// inverted.
+	// Trsm sets c = L⁻¹(c − Σ a[l]·b[l]) on n tiles. The next b and c are step elements further.
+	// The 6×6 triangle L follows a as six more columns, with its diagonal inverted.
 	Trsm func(k int, a, b, c *T, step, n int)
-	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n
-	// columns l.
+	// Transpose sets dst[l·step + r] = src[r·ld + l] for 4 rows r and 4n columns l.
 	Transpose func(dst *T, step int, src *T, ld, n int)
-	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep
-	// elements further.
+	// Pieces copies n runs of a tile's columns, the next dstStep and srcStep elements further.
 	Pieces func(dst *T, dstStep int, src *T, srcStep, n int)
 	// Cholesky factors the Leaf×Leaf matrix u = UᵀU in its upper triangle, and overwrites
 	// the part below. It stops at the first pivot that is not positive, and sets ok to the
@@ -231,8 +227,7 @@ func check[T Float](paths []*Kernels[T], name string) error {
 	return e
 }
 
-// EnvironmentError reports that BKB_SIMD names no path that this build has for this
-// machine.
+// EnvironmentError reports that BKB_SIMD names no path that this build has for this machine.
 type EnvironmentError struct {
 	Value string
 	Paths []string // the existing ones

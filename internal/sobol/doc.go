@@ -1,13 +1,12 @@
 // Package sobol makes Sobol' sequences with Owen's scrambling. Their points fill the unit
 // cube more evenly than random ones.
 //
-// In base 2, coordinate j of point i is the sum modulo 2 of the direction numbers v_{j,k}
-// over the bits k of i's Gray code that are set (Sobol' 1967, Antonov and Saleev 1979). The
-// direction numbers of the first [TableDims] coordinates are Joe and Kuo's "new-joe-kuo-6"
-// (Constructing Sobol sequences with better two-dimensional projections, SIAM J. Sci. Comput.
-// 30, 2008). Further coordinates each run through a scrambled van der Corput sequence, shuffled
-// on its own (B. Burley, Practical Hash-based Owen Scrambling, JCGT 2020). Together these are no
-// better than random.
+// In base 2, coordinate j of point i is the sum modulo 2 of the direction numbers v_{j,k} over
+// the bits k of i's Gray code that are set (Sobol' 1967, Antonov and Saleev 1979). The direction
+// numbers of the first [TableDims] coordinates are Joe and Kuo's "new-joe-kuo-6" (Constructing
+// Sobol sequences with better two-dimensional projections, SIAM J. Sci. Comput. 30, 2008).
+// Further coordinates each run through a scrambled van der Corput sequence, shuffled on its own
+// (B. Burley, Practical Hash-based Owen Scrambling, JCGT 2020).
 //
 // Nested uniform scrambling (A. B. Owen, Randomly permuted (t,m,s)-nets and
 // (t,s)-sequences, 1995) flips every bit of a coordinate, up to the 53rd, by a coin that depends

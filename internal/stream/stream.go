@@ -15,8 +15,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Derive returns the seed of decision n for the given purpose in a study with the given
-// seed.
+// Derive returns the seed of decision n for the given purpose in a study with the given seed.
 func Derive(study uint64, purpose string, n uint64) uint64 {
 	h := Mix(study + golden)
 	for i := range len(purpose) {

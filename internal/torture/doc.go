@@ -28,11 +28,10 @@
 //
 // # How much
 //
-// The everyday tests run a little of each harness, in about twenty seconds. The
-// variables BKB_TORTURE_KILLS, _CUTS, _SEEDS, _SERVER_SEEDS, _OPS, _FAULTS and _SOAK of
-// the environment set more, and those of TestServers begin with _SERVER (see the
-// Makefile). The everyday tests use fixed seeds, so CI
-// repeats its verdict on a commit. make torture draws new ones (BKB_TORTURE_SEED=new),
-// and the seed that a failure prints repeats it. With BKB_TORTURE_MUST=1, a facility
-// that this machine lacks is a failure.
+// The everyday tests run a little of each harness, in about twenty seconds. The variables
+// BKB_TORTURE_KILLS, _CUTS, _SEEDS, _SERVER_SEEDS, _OPS, _FAULTS and _SOAK of the environment set
+// more, and those of TestServers begin with _SERVER (see the Makefile). The everyday tests use
+// fixed seeds, so CI repeats its verdict on a commit. make torture draws new ones
+// (BKB_TORTURE_SEED=new), and the seed that a failure prints repeats it. With BKB_TORTURE_MUST=1,
+// a facility that this machine lacks is a failure.
 package torture

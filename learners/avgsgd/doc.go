@@ -5,10 +5,8 @@
 //	θ_u = θ_{u−1} + γ(y_i − ⟨θ_{u−1}, Φ(x_i)⟩)Φ(x_i),  γ = 1/(4R²), R² = max ‖Φ(x_i)‖²
 //	θ̄_u = (1 − 1/u)θ̄_{u−1} + θ_u/u = (θ_1 + … + θ_u)/u
 //
-// i is drawn with replacement, or taken from the rows in turn, or in a new random order
-// in every pass. The number of steps is the regularisation. On hard problems, with
-// r < (α−1)/(2α) of learners/theory.Multipass, one pass is not enough for any number of
-// rows. The best number of passes grows with n.
+// i is drawn with replacement, or taken from the rows in turn, or in a new random order in every
+// pass. The number of steps is the regularisation. The best number of passes grows with n.
 //
 // # Three forms
 //
@@ -25,8 +23,7 @@
 //
 //	θ̄_t = ((t+1)θ_t − υ_t)/t,
 //
-// A step costs O(1) for a coefficient of the dual, and O(stored elements) for a sparse
-// row.
+// A step costs O(1) for a coefficient of the dual, and O(stored elements) for a sparse row.
 //
 // # Source
 //

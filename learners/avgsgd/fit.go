@@ -18,8 +18,7 @@ import (
 
 // machine is one of the three forms during a fit.
 type machine interface {
-	// pass makes n steps and returns two sums, of the losses before each step and of
-	// ‖y‖².
+	// pass makes n steps and returns two sums, of the losses before each step and of ‖y‖².
 	pass(ctx context.Context, rng *rand.Rand) (loss, zero float64, err error)
 	// keep copies θ̄, or θ if last is set. model returns the copy until the next keep.
 	keep(last bool)
@@ -28,9 +27,8 @@ type machine interface {
 	steps() int
 }
 
-// Fit implements learners.Estimator. An iteration is a pass of n steps. Its Objective
-// is the mean of ‖f(x_i) − y_i‖², each before its own step, for the iterates and not
-// for their average.
+// Fit implements learners.Estimator. An iteration is a pass of n steps. Its Objective is the mean
+// of ‖f(x_i) − y_i‖², each before its own step, for the iterates and not for their average.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -32,13 +32,11 @@ const (
 type Params struct {
 	// Kernel is nil for the linear model, f(x) = ⟨w, x⟩.
 	Kernel kernel.Kernel
-	// Features is the number M of random features of the kernel, or 0 for the kernel
-	// itself.
+	// Features is the number M of random features of the kernel, or 0 for the kernel itself.
 	Features int
 	// Family is the kind of features. If empty, it is sketch.FamilyOf the kernel and d.
 	Family sketch.Family
-	// StepSize is γ. If 0, it is 1/(4R²), where R² is the largest ‖Φ(x_i)‖² of the
-	// data.
+	// StepSize is γ. If 0, it is 1/(4R²), where R² is the largest ‖Φ(x_i)‖² of the data.
 	StepSize float64
 	// Passes is the number of passes over the data, n steps each. If 0, it is 5.
 	Passes    int

@@ -9,8 +9,6 @@
 // memory does not limit n. All give the same numbers to the bit at equal precision.
 // [Generate] makes rows of any n from formulas, where row i depends only on the seed and i.
 //
-// An [Encoding] describes how the columns of a table became inputs and targets. Models keep
-// it in their files. Package learners/dataset reads files, fits encodings to tables and
-// applies them. This package reads no files, so that a program that fits a learner to a slice
-// does not link the file formats. Its errors begin with "dataset:", like those of the files.
+// An [Encoding] describes how the columns of a table became inputs and targets. Models keep it in
+// their files. Package learners/dataset reads files, fits encodings to tables and applies them.
 package data

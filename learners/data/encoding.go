@@ -103,8 +103,7 @@ func (o *EncodingOptions) Check() error {
 //     become C outputs, +1 for the class of the row and −1 for the others. Classes are sorted,
 //     numbers by value.
 //
-// An Encoding keeps its numbers to the bit in JSON. It is immutable and safe for
-// concurrent use.
+// An Encoding keeps its numbers to the bit in JSON. It is immutable and safe for concurrent use.
 type Encoding struct {
 	Version int    `json:"version"`
 	Task    Task   `json:"task"`
@@ -280,9 +279,8 @@ func (e *Encoding) Decode(out []float64) {
 	}
 }
 
-// Class returns the index into Classes for the outputs of a model for one row, of
-// length c. It is the first of the largest outputs. With two classes it is the second
-// if the output is positive.
+// Class returns the index into Classes for the outputs of a model for one row, of length c. It is
+// the first of the largest outputs. With two classes it is the second if the output is positive.
 func (e *Encoding) Class(out []float64) int { return Classes(out, len(out))[0] }
 
 // Classes returns the class of each row of y, n×c with c ≥ 1, coded as an [Encoding] does.

@@ -34,10 +34,9 @@ func NewMemory(x kernel.Rows, y []float64, c int) (*Memory, error) {
 	return &Memory{x, y, c}, nil
 }
 
-// FromSlices returns inputs x, n rows of d numbers, with one target each, in memory. If
-// y is nil there are no targets, which is enough to predict. It copies x and keeps y.
-// It returns a [*kernel.ShapeError] for wrong lengths, and a [*CellError] for a target that is
-// not finite.
+// FromSlices returns inputs x, n rows of d numbers, with one target each, in memory. If y is nil
+// there are no targets, which is enough to predict. It copies x and keeps y. It returns a
+// [*kernel.ShapeError] for wrong lengths, and a [*CellError] for a target that is not finite.
 func FromSlices[T kernel.Float](x [][]T, y []float64) (*Memory, error) {
 	if len(x) == 0 {
 		return nil, &kernel.ShapeError{In: "data", What: "x (rows)", Got: 0, Want: "≥ 1"}

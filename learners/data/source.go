@@ -13,8 +13,7 @@ type Source interface {
 	kernel.Source
 	// Outputs returns c.
 	Outputs() int
-	// OpenPairs starts a pass over inputs and targets at row 0. Passes are
-	// independent.
+	// OpenPairs starts a pass over inputs and targets at row 0. Passes are independent.
 	OpenPairs(ctx context.Context) (PairCursor, error)
 }
 

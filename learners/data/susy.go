@@ -21,8 +21,7 @@ import "math"
 //	s = 1.6·tanh(met−1.5) + 1.2·tanh(0.6(m_T−2)) + 0.8·tanh(½(m_ll−2.5))
 //	  + 0.7·cos Δφ·tanh(pt1−2) − 0.25,
 //
-// else −1. The positive rate is 0.374, the Bayes error 0.146, and the AUC of the best score
-// 0.926.
+// else −1.
 type SUSYLike struct{ Seed uint64 }
 
 // Dim returns 18.
@@ -71,9 +70,8 @@ func (s *susySampler) sample(i uint64, x []float64) (y, probability float64) {
 	return -1, probability
 }
 
-// These are the means and standard deviations of the features of SUSYLike before scaling.
-// They are closed forms where possible, otherwise means over 3 million rows, accurate to
-// 0.002.
+// These are the means and standard deviations of the features of SUSYLike before scaling. They
+// are closed forms where possible, otherwise means over 3 million rows, accurate to 0.002.
 var (
 	susyMean = [18]float64{
 		2, 0, 0, 1, 0, 0, 1.5, 0,

@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// builder gathers a dense table row by row. Readers add the cells of a row and then end
-// it.
+// builder gathers a dense table row by row. Readers add the cells of a row and then end it.
 type builder struct {
 	file    string // of the row being read
 	parts   parts

@@ -229,8 +229,7 @@ func (b *builder) unread(s string) string {
 	return fmt.Sprintf("%q is no number for its %s; %s", s, what, advice)
 }
 
-// decorated returns the first decorated number if all texts are numbers, and some are
-// decorated.
+// decorated returns the first decorated number if all texts are numbers, and some are decorated.
 func (c *columnBuilder) decorated(b *builder) (first string) {
 	for _, s := range c.levels {
 		_, err := b.parse([]byte(s))

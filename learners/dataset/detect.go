@@ -178,9 +178,8 @@ var (
 	commaThousands = regexp.MustCompile(`^[-+]?[1-9]\d{0,2},\d{3}$`)
 )
 
-// decimalCommas reports whether a column has numbers with decimal commas and nothing
-// else, some of which cannot have commas between thousands, and no column has fractions
-// with a point.
+// decimalCommas reports whether a column has numbers with decimal commas and nothing else, some
+// of which cannot have commas between thousands, and no column has fractions with a point.
 func decimalCommas(recs [][]string, missing missingSet) bool {
 	commas, others := map[int]bool{}, map[int]bool{} // columns
 	for i, rec := range recs {

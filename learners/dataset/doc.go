@@ -5,14 +5,12 @@
 //	                  └───────────────Encode──────────────────┴──► data.Source ──data.Subset──► parts
 //
 // [Open] reads CSV and similar text, JSON, libsvm, .npy, .npz, Parquet and IDX files, with or
-// without gzip. It reads each file once from start to end. The [Report] lists every
-// guess (format, delimiter, header, target, kinds of columns) with its reason, and
-// [Options] can override each. A [Table] holds numbers, with NaN for missing cells, and
-// codes of categories.
+// without gzip. It reads each file once from start to end. The [Report] lists every guess
+// (format, delimiter, header, target, kinds of columns) with its reason, and [Options] can
+// override each. A [Table] holds numbers, with NaN for missing cells, and codes of categories.
 //
-// A number is decimal, with a sign, digits, a point and an exponent. Infinities, 0x10 and
-// 1_000 are refused. A column holds either numbers or texts, or the error names the
-// exceptional cell.
+// A number is decimal, with a sign, digits, a point and an exponent. Infinities, 0x10 and 1_000
+// are refused. A column holds either numbers or texts, or the error names the exceptional cell.
 //
 // A [data.Encoding] turns a table into inputs X, n×d, and targets Y, n×c. It is fitted to
 // training rows only, and checks the columns of all data that it is applied to later. The

@@ -13,11 +13,10 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// FitEncoding returns the encoding of the table fitted to the training rows. rows are
-// indices that increase, and nil means all rows. All statistics use the weights of the
-// rows. It reads the cells once, and up to four times more for medians. It returns a
-// [*data.CellError] for a missing cell, and errors for targets of one class or one value and
-// for inputs without variation.
+// FitEncoding returns the encoding of the table fitted to the training rows. rows are indices
+// that increase, and nil means all rows. All statistics use the weights of the rows. It reads the
+// cells once, and up to four times more for medians. It returns a [*data.CellError] for a missing
+// cell, and errors for targets of one class or one value and for inputs without variation.
 func (t *Table) FitEncoding(ctx context.Context, rows []int, o data.EncodingOptions) (*data.Encoding, error) {
 	if err := data.CheckRows(rows, t.rows); err != nil {
 		return nil, err
@@ -373,8 +372,7 @@ func (f *fitter) classes(e *data.Encoding, c int) error {
 	return nil
 }
 
-// sparseInputs fits sparse inputs. Its memory grows with the features that occur, not
-// with d.
+// sparseInputs fits sparse inputs. Its memory grows with the features that occur, not with d.
 func sparseInputs[T kernel.Float](f *fitter, m *kernel.CSR[T]) *data.SparseInputs {
 	out := &data.SparseInputs{Dim: m.Dim(), Columns: []int32{}, Scales: []float64{}}
 	if f.o.KeepInputs {

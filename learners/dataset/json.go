@@ -12,9 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// jsonReader is the rowReader of records of JSON, as an array or one after the other. The
-// columns are the keys of the first record. A key that a record lacks, and null, are
-// missing values.
+// jsonReader is the rowReader of records of JSON, as an array or one after the other. The columns
+// are the keys of the first record. A key that a record lacks, and null, are missing values.
 type jsonReader struct {
 	file  string
 	d     *json.Decoder

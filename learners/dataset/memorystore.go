@@ -46,8 +46,7 @@ func (s *memoryStore) finish(t *Table) error {
 
 func (s *memoryStore) abort() {}
 
-// duplicates counts rows equal to an earlier one by their hashes, where missing equals
-// missing.
+// duplicates counts rows equal to an earlier one by their hashes, where missing equals missing.
 func duplicates(p *kernel.Points[float64]) int {
 	seen, seed := make(map[uint64]struct{}, p.Len()), maphash.MakeSeed()
 	var row []byte

@@ -30,9 +30,8 @@ var (
 	npyShape   = regexp.MustCompile(`'shape':\s*\(([\d,\s]*)\)`)
 )
 
-// readNPYHeader reads "\x93NUMPY", the version, the length of the header and the
-// header, a Python dictionary. The source is NEP 1, A Simple File Format for NumPy
-// Arrays.
+// readNPYHeader reads "\x93NUMPY", the version, the length of the header and the header, a Python
+// dictionary. The source is NEP 1, A Simple File Format for NumPy Arrays.
 func readNPYHeader(r io.Reader) (npyHeader, error) {
 	var h npyHeader
 	var fixed [8]byte

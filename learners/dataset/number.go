@@ -13,9 +13,8 @@ var (
 	errTooLarge  = errors.New("is too large for a number of 64 bits")
 )
 
-// parseNumber reads a decimal number with a sign, digits, at most one point and an
-// exponent. Unlike strconv it accepts no NaN, infinity, hexadecimal number or
-// underscore.
+// parseNumber reads a decimal number with a sign, digits, at most one point and an exponent.
+// Unlike strconv it accepts no NaN, infinity, hexadecimal number or underscore.
 func parseNumber(s []byte) (float64, error) {
 	if v, ok := shortNumber(s); ok {
 		return v, nil

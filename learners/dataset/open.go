@@ -13,8 +13,7 @@ import (
 
 // rowReader yields the rows of one file with dense columns.
 type rowReader interface {
-	// columns returns the names of the columns, or nil if the file has none, and their
-	// number.
+	// columns returns the names of the columns, or nil if the file has none, and their number.
 	columns() ([]string, int)
 	// next adds the next row's cells to columns col0, col0+1, … of b. It
 	// returns io.EOF after the last row.

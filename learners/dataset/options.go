@@ -38,9 +38,8 @@ const Whitespace = ' '
 
 // Options say how files are read. The zero Options detect everything.
 //
-// A column is named by its name or by its position. Positions count from 1, or from the
-// end if negative, such as "3" or "-1". Columns of files without names are called
-// "column 1" and so on.
+// A column is named by its name or by its position. Positions count from 1, or from the end if
+// negative, such as "3" or "-1". Columns of files without names are called "column 1" and so on.
 type Options struct {
 	// Format is the format of the files. If empty, it is detected from the content,
 	// then from the name.
@@ -174,8 +173,7 @@ const (
 	MaxText = 4 << 10
 	// MaxLine is the largest length in bytes of a record of a text file.
 	MaxLine = 16 << 20
-	// MaxArchive is the largest size in bytes of an archive (.npz, Parquet)
-	// that must be held in memory because it is compressed by gzip or comes
-	// from standard input.
+	// MaxArchive is the largest size in bytes of an archive (.npz, Parquet) that must be held in
+	// memory because it is compressed by gzip or comes from standard input.
 	MaxArchive = 1 << 30
 )

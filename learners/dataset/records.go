@@ -23,8 +23,7 @@ type records struct {
 
 func newRecords(r *bufio.Reader, delim byte) *records { return &records{r: r, delim: delim} }
 
-// read returns the fields of the next record, or io.EOF. They stay valid until the next
-// call.
+// read returns the fields of the next record, or io.EOF. They stay valid until the next call.
 func (d *records) read() ([][]byte, error) {
 	for {
 		line, err := d.readLine()

@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/data"
 )
 
-// Report describes the findings of Open and their reasons. It prints as text and
-// encodes as JSON.
+// Report describes the findings of Open and their reasons. It prints as text and encodes as JSON.
 type Report struct {
 	Files        []string `json:"files"`
 	Format       Format   `json:"format"`

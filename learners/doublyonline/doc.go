@@ -18,9 +18,7 @@
 //
 // # The step
 //
-// η = T^−½, θ = 0, λ = 0 by default. The steps of the paper are in
-// learners/theory.DoublyOnline. Their constants come from a proof, and their κ² bounds
-// ψ_v(x)ψ_v(x'), which is 2 for cosines.
+// η = T^−½, θ = 0, λ = 0 by default. The steps of the paper are in learners/theory.DoublyOnline.
 //
 // # Source
 //

@@ -92,8 +92,7 @@ func (g *growing) features(x kernel.Rows) (m int, err error) {
 	return m, learners.ApplyFeatures(g.phi, g.buf[:n*m], x, 1, g.workers)
 }
 
-// one makes the step for a row with features φ = ψ/√m and returns the loss
-// before it.
+// one makes the step for a row with features φ = ψ/√m and returns the loss before it.
 func (g *growing) one(phi, y []float64) (loss float64) {
 	g.t++
 	root := math.Sqrt(float64(len(phi)))

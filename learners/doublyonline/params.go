@@ -20,14 +20,12 @@ const (
 	checkpoints = 20
 )
 
-// Params are the hyper-parameters. Zero values mean defaults for all fields except
-// Kernel.
+// Params are the hyper-parameters. Zero values mean defaults for all fields except Kernel.
 type Params struct {
 	// Kernel is the kernel to which the features converge.
 	Kernel kernel.Kernel
-	// Family is the kind of features, which must be independent. It is Fourier,
-	// FourierCosine, ReLU or GaussianSketch. If empty, it is the one that suits the
-	// kernel.
+	// Family is the kind of features, which must be independent. It is Fourier, FourierCosine,
+	// ReLU or GaussianSketch. If empty, it is the one that suits the kernel.
 	Family sketch.Family
 	// Features is B, the number of new features in each step, which must be even for
 	// Fourier. If 0, it is 16.

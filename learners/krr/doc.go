@@ -12,8 +12,7 @@
 // With weights s_i of mean 1 the loss is (1/n)Σ s_i(f(x_i) − y_i)². Then c = S^½z with
 // (S^½KS^½ + λnI) z = S^½y. Rows of weight 0 are left out.
 //
-// Solve factors K + λnI by Cholesky, and Params is the Estimator around it. Equation (2.29) of Carratino (2020), the normal equations with K², squares the
-// condition number and is not used.
+// Solve factors K + λnI by Cholesky, and Params is the Estimator around it.
 //
 // # Invariants
 //

@@ -35,8 +35,7 @@ func (e *SizeError) Error() string {
 		e.Rows, gib(e.Rows), gib(e.MaxRows), e.MaxRows)
 }
 
-// Validate returns a *learners.ParameterError for the first hyper-parameter out
-// of range.
+// Validate returns a *learners.ParameterError for the first hyper-parameter out of range.
 func (p Params) Validate() error {
 	return cmp.Or(
 		learners.CheckKernel(algorithm, p.Kernel),

@@ -101,10 +101,9 @@ func gramian(ctx context.Context, k kernel.Kernel, x kernel.Rows, y []float64, o
 	return kernel.Gramian(k, x)
 }
 
-// factor overwrites the lower triangle of a symmetric matrix by its Cholesky factor,
-// with the diagonal replaced by diagonal plus ridge. The upper triangle keeps the copy
-// of K from which further attempts start. Unlike gp.NewCholesky it works in place,
-// because K takes most of the memory of a fit.
+// factor overwrites the lower triangle of a symmetric matrix by its Cholesky factor, with the
+// diagonal replaced by diagonal plus ridge. The upper triangle keeps the copy of K from which
+// further attempts start.
 func factor(a blocked.Matrix[float64], diagonal []float64, ridge float64, workers int) (jitter float64, err error) {
 	n, mean := a.Rows, 0.0
 	for _, v := range diagonal {

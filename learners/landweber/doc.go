@@ -15,14 +15,12 @@
 // and rises again, so Options.Validation and Patience choose t.
 //
 // In Carratino (2020), equation (2.35) has K² in place of K, but (2.37) to (2.39) are for the
-// iteration above, and the sum of (2.36) must end at t − 1. TestFilter shows both.
+// iteration above, and the sum of (2.36) must end at t − 1.
 //
-// With weights s_i of mean 1 the step is S(K c_{t−1} − y), and ‖S^½KS^½‖ takes the place
-// of ‖K‖.
+// With weights s_i of mean 1 the step is S(K c_{t−1} − y), and ‖S^½KS^½‖ takes the place of ‖K‖.
 //
 // # Costs
 //
-// An iteration evaluates K once, which is n² kernel values, in O(n) memory beside the
-// data. Each validation row costs n values more. The default step takes 20 products
-// with K.
+// An iteration evaluates K once, which is n² kernel values, in O(n) memory beside the data. Each
+// validation row costs n values more. The default step takes 20 products with K.
 package landweber

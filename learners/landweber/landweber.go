@@ -31,16 +31,14 @@ type Params struct {
 	Iterations int
 	// Precision is the precision of the kernel values.
 	Precision kernel.Precision
-	// Distances says how the kernel computes distances. The default,
-	// kernel.AutoDistances, expands them about the mean of the rows where that loses
-	// little.
+	// Distances says how the kernel computes distances. The default, kernel.AutoDistances,
+	// expands them about the mean of the rows where that loses little.
 	Distances kernel.Distances
 }
 
 var _ learners.Estimator = Params{}
 
-// Validate returns a *learners.ParameterError for the first hyper-parameter out
-// of range.
+// Validate returns a *learners.ParameterError for the first hyper-parameter out of range.
 func (p Params) Validate() error {
 	return cmp.Or(
 		learners.CheckKernel(algorithm, p.Kernel),

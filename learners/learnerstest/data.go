@@ -14,9 +14,8 @@ import (
 // Dim is d of the data.
 const Dim = 3
 
-// Data returns n rows of a smooth function of 3 coordinates in about [−2, 2] with c ≥ 1
-// outputs and a little noise. The outputs are classes ±1 if signs is set. Output j does
-// not depend on c.
+// Data returns n rows of a smooth function of 3 coordinates in about [−2, 2] with c ≥ 1 outputs
+// and a little noise. The outputs are classes ±1 if signs is set. Output j does not depend on c.
 func Data(tb testing.TB, n, c int, seed uint64, signs bool) *data.Memory {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))

@@ -12,8 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Fixed is a sampler of given rows, which may repeat. Their weights are those of uniform
-// rows.
+// Fixed is a sampler of given rows, which may repeat. Their weights are those of uniform rows.
 type Fixed []int
 
 func (f Fixed) Sample(ctx context.Context, _ kernel.Kernel, src kernel.Source, lambda float64, _ *rand.Rand) (*sketch.Dictionary, error) {

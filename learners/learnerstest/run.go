@@ -203,8 +203,7 @@ func (c Case) outputs(t *testing.T) {
 	}
 }
 
-// learns requires an error on other rows that is clearly below that of the best
-// constant.
+// learns requires an error on other rows that is clearly below that of the best constant.
 func (c Case) learns(t *testing.T) {
 	train, test := c.data(t)
 	m := fit(t, c.New(), train, learners.Options{Seed: 5})

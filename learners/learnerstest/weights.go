@@ -9,10 +9,9 @@ import (
 	"github.com/bkbtuner/bkb/learners"
 )
 
-// Weights tests that a fit with integer weights is the fit of rows that occur as often,
-// up to tolerance relative to the largest output. A weight may be 0. The estimator must
-// use all rows in every step, and the centres must span them. signs says that the
-// targets must be ±1.
+// Weights tests that a fit with integer weights is the fit of rows that occur as often, up to
+// tolerance relative to the largest output. A weight may be 0. The estimator must use all rows in
+// every step, and the centres must span them. signs says that the targets must be ±1.
 func Weights(t *testing.T, e learners.Estimator, signs bool, tolerance float64) {
 	t.Helper()
 	train, test := Data(t, rows, 2, trainSeed, signs), Data(t, 50, 2, testSeed, signs)

@@ -12,10 +12,9 @@
 //
 // # Invariants
 //
-// The mini-batches depend on n, d, the Plan and the generator. They do not depend on
-// whether the source is in memory, so a fit is the same to the bit. Rows and targets
-// are checked to be finite before they are dealt. A source that breaks its contract
-// gives a *kernel.SourceError.
+// The mini-batches depend on n, d, the Plan and the generator. They do not depend on whether the
+// source is in memory, so a fit is the same to the bit. Rows and targets are checked to be finite
+// before they are dealt. A source that breaks its contract gives a *kernel.SourceError.
 //
 // # Costs
 //

@@ -40,8 +40,7 @@ func (s Sampling) Check(algorithm string) error {
 	return learners.Require(ok, algorithm, "sampling", s, "replacement, reshuffle or cycle")
 }
 
-// Rows returns the plan of a method that steps row by row and reads block rows at
-// a time.
+// Rows returns the plan of a method that steps row by row and reads block rows at a time.
 func (s Settings) Rows(block int) Plan {
 	return Plan{Sampling: s.Sampling, BatchSize: block, Exact: true, Chunk: s.Chunk}
 }
@@ -63,9 +62,8 @@ func (s Settings) Decayed(step float64, t int) float64 {
 // the function 0. Iterates that converge stay below 1 up to noise.
 const divergence = 100
 
-// CheckLoss returns a *learners.DivergenceError if loss is not finite or far above
-// zero. loss is the sum over the rows of an iteration, and zero is the loss of the
-// function 0.
+// CheckLoss returns a *learners.DivergenceError if loss is not finite or far above zero. loss is
+// the sum over the rows of an iteration, and zero is the loss of the function 0.
 func CheckLoss(algorithm string, iteration int, loss, zero float64) error {
 	if loss-loss != 0 || loss > divergence*zero {
 		return &learners.DivergenceError{Algorithm: algorithm, Iteration: iteration, Remedy: "a smaller step size"}

@@ -36,9 +36,8 @@
 //
 // # Costs
 //
-// These are the costs for c outputs. Memory is O(M² + nc) plus a block of 512 rows by
-// M. Plain also keeps K_MM, and Gradient and CG also keep the targets. Otherwise memory
-// does not limit n.
+// These are the costs for c outputs. Memory is O(M² + nc) plus a block of 512 rows by M. Plain
+// also keeps K_MM, and Gradient and CG also keep the targets. Otherwise memory does not limit n.
 //
 //	            kernel evaluations          operations
 //	Direct      nM                          2nM² + 2M³/3, one pass

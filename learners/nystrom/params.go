@@ -51,11 +51,9 @@ type Params struct {
 	// Sampler may return. A value above n means n. If 0, it is ⌈10√n⌉ for uniform
 	// centres, see [learners.Sampling.For].
 	Centers int
-	// Sampler chooses the centres, or sketch.Uniform does if it is nil. Its weights are
-	// not used.
+	// Sampler chooses the centres, or sketch.Uniform does if it is nil. Its weights are not used.
 	Sampler sketch.Sampler
-	// SamplerLambda is the λ of the Sampler, or 0 for a default, see
-	// [learners.Sampling.For].
+	// SamplerLambda is the λ of the Sampler, or 0 for a default, see [learners.Sampling.For].
 	SamplerLambda float64
 	Solver        Solver
 	// Coordinates are the coordinates of the iterative solvers.
@@ -69,8 +67,7 @@ type Params struct {
 	// Iterations is the largest number of iterations, which are passes for SGD. If 0,
 	// it is 100, or 10 for SGD.
 	Iterations int
-	// Tolerance is the relative residual of the system at which CG ends. If 0, it is
-	// 1e-10.
+	// Tolerance is the relative residual of the system at which CG ends. If 0, it is 1e-10.
 	Tolerance float64
 	// Precision is the precision of the kernel values in Gradient and CG.
 	Precision kernel.Precision
@@ -81,8 +78,7 @@ type Params struct {
 
 var _ learners.Estimator = Params{}
 
-// Validate returns a *learners.ParameterError for the first hyper-parameter out
-// of range.
+// Validate returns a *learners.ParameterError for the first hyper-parameter out of range.
 func (p Params) Validate() error {
 	solvers := []Solver{Direct, Gradient, SGD, CG}
 	return cmp.Or(

@@ -11,8 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/learners/minibatch"
 )
 
-// sgd descends along the gradients of mini-batches, in a new random order in
-// every pass.
+// sgd descends along the gradients of mini-batches, in a new random order in every pass.
 func (f *run) sgd(m *learners.Monitor) error {
 	gamma := f.StepSize
 	if gamma == 0 {

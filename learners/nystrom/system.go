@@ -19,8 +19,7 @@ const (
 	stepRows = 4000
 )
 
-// system gives the products of Aw = b, with A = Pᵀ(K_nMᵀK_nM + λnK_MM)P and
-// b = PᵀK_nMᵀy.
+// system gives the products of Aw = b, with A = Pᵀ(K_nMᵀK_nM + λnK_MM)P and b = PᵀK_nMᵀy.
 type system struct {
 	f   *run
 	k   *kernel.Operator

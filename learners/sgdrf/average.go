@@ -8,9 +8,8 @@ const (
 	AveragingAuto Averaging = ""
 	// None takes the last iterate.
 	None Averaging = "none"
-	// Tail takes the mean of the last half to three quarters of the iterates. After t
-	// steps, 2ᵏ ≤ t < 2ᵏ⁺¹, these are the iterates after step 2ᵏ⁻¹. At any t it forgets
-	// the start.
+	// Tail takes the mean of the last half to three quarters of the iterates. After t steps, 2ᵏ ≤
+	// t < 2ᵏ⁺¹, these are the iterates after step 2ᵏ⁻¹. At any t it forgets the start.
 	Tail Averaging = "tail"
 	// All takes the mean of all iterates, after Polyak and Ruppert.
 	All Averaging = "all"

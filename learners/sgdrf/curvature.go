@@ -110,9 +110,8 @@ func normalise(v []float64) float64 {
 	return norm
 }
 
-// Step returns γ* = b/(β + (b−1)λ̂₁ + bλ). The mean square of the iterates of
-// mini-batches of b rows converges up to 2γ* and diverges beyond. It is 0 if all
-// features are 0.
+// Step returns γ* = b/(β + (b−1)λ̂₁ + bλ). The mean square of the iterates of mini-batches of b
+// rows converges up to 2γ* and diverges beyond. It is 0 if all features are 0.
 func (k Curvature) Step(b int, lambda float64) float64 {
 	B := float64(b)
 	if d := k.Bound + (B-1)*k.Largest + B*lambda; d > 0 {

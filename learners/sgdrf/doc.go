@@ -10,10 +10,9 @@
 //
 // # The step
 //
-// γ* = b/(β + (b−1)λ̂₁), where β = max ‖φ(x)‖² and λ̂₁ is the largest eigenvalue of the
-// features' covariance. It is near the best constant step and half of a step that
-// diverges. It grows with b up to b ≈ β/λ̂₁, and no further. γ = c·γ*, where c = 1 for
-// b ≥ √n.
+// γ* = b/(β + (b−1)λ̂₁), where β = max ‖φ(x)‖² and λ̂₁ is the largest eigenvalue of the features'
+// covariance. It is near the best constant step and half of a step that diverges. It grows with b
+// up to b ≈ β/λ̂₁, and no further. γ = c·γ*, where c = 1 for b ≥ √n.
 //
 // # Mini-batches
 //
@@ -27,11 +26,10 @@
 //
 // # Sources
 //
-// Carratino (2020), chapter 3, from Carratino, Rudi and Rosasco (2018), Learning with
-// SGD and Random Features. Their settings for given n are in learners/theory. The step
-// follows the rule of Ma and Belkin, EigenPro 2, 2019. sgdrf_paper_test.go checks the
-// claims and shows where this package departs from them. Its features have the factors
-// that (3.3) and Example 1 lack.
+// Carratino (2020), chapter 3, from Carratino, Rudi and Rosasco (2018), Learning with SGD and
+// Random Features. Their settings for given n are in learners/theory. The step follows the rule
+// of Ma and Belkin, EigenPro 2, 2019. Its features have the factors that (3.3) and Example 1
+// lack.
 //
 // # Invariants
 //

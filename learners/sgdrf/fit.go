@@ -15,10 +15,9 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Fit implements learners.Estimator. An iteration is a pass over the data. Its
-// Objective is the weighted mean of the loss over the mini-batches of the pass, each before
-// its own step. Iterates that grow without bound give a *learners.DivergenceError, with
-// the best model before.
+// Fit implements learners.Estimator. An iteration is a pass over the data. Its Objective is the
+// weighted mean of the loss over the mini-batches of the pass, each before its own step. Iterates
+// that grow without bound give a *learners.DivergenceError, with the best model before.
 func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) (learners.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

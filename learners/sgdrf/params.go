@@ -23,15 +23,13 @@ const (
 	MaxFeatures = 1 << 14
 )
 
-// Params are the hyper-parameters. Zero values mean defaults for all fields except
-// Kernel.
+// Params are the hyper-parameters. Zero values mean defaults for all fields except Kernel.
 type Params struct {
 	// Kernel is the kernel to which the features converge, for a Family that has it.
 	Kernel kernel.Kernel
 	// Family is the kind of features. If empty, it is [sketch.FamilyOf] the kernel and d.
 	Family sketch.Family
-	// Features is M, which must be even for features in pairs. If 0, it is
-	// [DefaultFeatures].
+	// Features is M, which must be even for features in pairs. If 0, it is [DefaultFeatures].
 	Features int
 	// BatchSize is b, at most n. If 0, it is ⌈√n⌉.
 	BatchSize int
@@ -40,12 +38,10 @@ type Params struct {
 	// StepScale is c in γ = c·γ*, below 2. If 0, it is 1 from b = √n on and 0.1 up to
 	// b = 10. Between them it grows in proportion to log b.
 	StepScale float64
-	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 was always best in our measurements,
-	// as in Theorem 3. For the quantile loss steps of constant size do not converge, and ½
-	// is better.
+	// StepDecay is θ in γ_t = γt^−θ, 0 ≤ θ < 1. 0 was always best in our measurements, as in
+	// Theorem 3. For the quantile loss steps of constant size do not converge, and ½ is better.
 	StepDecay float64
-	// Passes is the number of passes over the data. If 0, it is 5. A pass is ⌈n/b⌉
-	// steps.
+	// Passes is the number of passes over the data. If 0, it is 5. A pass is ⌈n/b⌉ steps.
 	Passes int
 	// Lambda is λ ≥ 0 of a ridge λ‖w‖², per sample. Early stopping does not need it.
 	Lambda    float64
@@ -67,8 +63,7 @@ type Params struct {
 
 var _ learners.Estimator = Params{}
 
-// DefaultFeatures returns M = 4√n, at least 256 and at most 16384, rounded up to
-// an even number.
+// DefaultFeatures returns M = 4√n, at least 256 and at most 16384, rounded up to an even number.
 func DefaultFeatures(n int) int {
 	m := recommended(n).Features
 	m += m % 2

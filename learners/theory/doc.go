@@ -10,17 +10,14 @@
 //
 // # Symbols
 //
-// n is the number of observations, κ² = sup k(x, x). A [Regularity] is (r, α).
-// f_H = Lʳg for the integral operator L of the kernel, with r ∈ [½, 1], and N(λ) = tr
-// L(L+λ)⁻¹ ≤ Q²λ^−α, with α ∈ [0, 1]. (½, 1) assumes nothing. The Gaussian kernel with
-// its exponentially decaying spectrum is close to α = 0. Lin and Rosasco (2019) call
-// them ζ and γ. Pillaud-Vivien, Rudi and Bach (2018) have the same r, and 1/α for the α
-// here.
+// n is the number of observations, κ² = sup k(x, x). A [Regularity] is (r, α). f_H = Lʳg for the
+// integral operator L of the kernel, with r ∈ [½, 1], and N(λ) = tr L(L+λ)⁻¹ ≤ Q²λ^−α, with α ∈
+// [0, 1]. (½, 1) assumes nothing. The Gaussian kernel with its exponentially decaying spectrum is
+// close to α = 0. Lin and Rosasco (2019) call them ζ and γ. Pillaud-Vivien, Rudi and Bach (2018)
+// have the same r, and 1/α for the α here.
 //
-// Theory gives orders such as n^{−1/(2r+α)}, "up to constants". Functions here return
-// the expression with constant 1 unless they say otherwise. Steps are in units of κ⁻²
-// and λ in units of κ², both per sample as everywhere in learners. Integers are rounded
-// up and kept within their range, such as [1, n].
+// Steps are in units of κ⁻² and λ in units of κ², both per sample as everywhere in learners.
+// Integers are rounded up and kept within their range, such as [1, n].
 //
 // # Sources
 //

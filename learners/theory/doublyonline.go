@@ -10,9 +10,6 @@ import (
 //
 // KappaSq bounds φ_v(x)φ_v(x'), not only k(x, x). For the features √2 cos(wᵀx + b) of
 // the Gaussian kernel it is 2, where the paper says 1.
-//
-// The constants of the paper come from a proof. Its steps are smaller than the best by
-// a factor of 20 and more. Only the exponents are informative.
 type DoublyOnline struct {
 	Zeta     float64 // ζ > 0, where f_ρ = L_K^ζ g, Assumption 2, called r elsewhere
 	Gamma    float64 // γ ∈ [0, 1], Assumption 3, called α elsewhere
@@ -101,8 +98,7 @@ func (p DoublyOnline) Regularised(steps int, epsilon float64) (Steps, error) {
 //
 //	η = 2ζ/(κ²(c_μ² + 4)(2ζ + 1)) · T^{−2ζ/(2ζ+1)},  rate 2ζ/(2ζ+1).
 //
-// The source is Theorem 3.9. Its print lacks the power of T, without which the noise
-// does not average out.
+// The source is Theorem 3.9.
 func (p DoublyOnline) InSpace(steps int, cMu float64) (Steps, error) {
 	p, err := p.checked(steps)
 	if err != nil {

@@ -13,9 +13,9 @@ const practicalDelta = 0.1
 //
 //	M = (1 + dim) log(8κ²/(λδ)),  δ = 0.1, at most n,
 //
-// where dim is N_∞(λ) = sup_x ‖(C+λ)^{−1/2}k_x‖², or its bound κ²/λ, for uniform centres, and the effective dimension for
-// centres drawn by leverage scores. With it theory_paper_test.go finds condition
-// numbers below the 17 of the theorem. For λ = n^−½ and unknown N_∞ it is about 10√n.
+// where dim is N_∞(λ) = sup_x ‖(C+λ)^{−1/2}k_x‖², or its bound κ²/λ, for uniform centres, and the
+// effective dimension for centres drawn by leverage scores. For λ = n^−½ and unknown N_∞ it is
+// about 10√n.
 func PracticalCenters(n int, dim, lambda, kappaSq float64) (int, error) {
 	if err := cmp.Or(
 		checkPositive("kappa²", kappaSq), checkPositive("dim", dim),

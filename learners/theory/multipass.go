@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Multipass is a problem for averaged SGD over several passes (Pillaud-Vivien, Rudi and
-// Bach 2018), in the symbols of the paper. Alpha there is the decay of the eigenvalues,
-// λ_m = O(m^−α).
+// Multipass is a problem for averaged SGD over several passes (Pillaud-Vivien, Rudi and Bach
+// 2018), in the symbols of the paper. Alpha there is the decay of the eigenvalues, λ_m = O(m^−α).
 type Multipass struct {
 	Alpha float64 // α > 1, where 1/α is the capacity elsewhere
 	R     float64 // r ∈ (0, 1], where ‖Σ^{½−r}θ*‖ < ∞, Assumption (A5)
@@ -33,8 +32,7 @@ func (p Multipass) Hard() bool { return 2*p.R*p.Alpha+1 < p.Alpha }
 //	μα < 2rα + 1 < α   t = n^{α/(2rα+1)}, rate 2rα/(2rα+1)
 //	2rα + 1 ≤ μα       t = (n log n)^{1/μ}, rate 2r/μ
 //
-// It is optimal for μ ≤ 2r and in the first case. The conclusion of the paper says
-// μ > 2r, but its §4.2 is right.
+// It is optimal for μ ≤ 2r and in the first case.
 //
 // The source is Theorem 1. The first case is §2.2, after Dieuleveut and Bach,
 // Nonparametric stochastic approximation with large step-sizes, 2016.

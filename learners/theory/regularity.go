@@ -17,8 +17,7 @@ type Regularity struct {
 	Alpha float64
 }
 
-// WorstCase is r = ½, α = 1. It only assumes that the space of the kernel has a best
-// function.
+// WorstCase is r = ½, α = 1. It only assumes that the space of the kernel has a best function.
 func WorstCase() Regularity { return Regularity{R: 0.5, Alpha: 1} }
 
 func (g Regularity) check() error {

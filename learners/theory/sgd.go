@@ -11,8 +11,7 @@ type Schedule string
 const (
 	// SmallSteps is (c2.1) with b = 1, γ = 1/n and n^{1/(2r+α)} passes.
 	SmallSteps Schedule = "small-steps"
-	// SinglePoints is (c2.2) with b = 1, γ = n^{−2r/(2r+α)} and n^{(1−α)/(2r+α)}
-	// passes.
+	// SinglePoints is (c2.2) with b = 1, γ = n^{−2r/(2r+α)} and n^{(1−α)/(2r+α)} passes.
 	SinglePoints Schedule = "single-points"
 	// MiniBatches is (c2.3) with b = n^{2r/(2r+α)}, γ = 1 and n^{(1−α)/(2r+α)} passes.
 	// It is the default of package sgdrf.
@@ -37,9 +36,7 @@ type SGD struct {
 
 // Settings returns b, γ, T and M for n ≥ 1 observations.
 //
-// M = 4n^{(1+α(2r−1))/(2r+α)}, at most n, which is (3.14) without the logarithm in its
-// Õ. The conditions of Theorem 3 on γ and M, with their constants, are far from necessary,
-// and γ = 1 does not meet them.
+// M = 4n^{(1+α(2r−1))/(2r+α)}, at most n, which is (3.14) without the logarithm in its Õ.
 //
 // The sources are Corollaries 5 and 6.
 func (s Schedule) Settings(n int, g Regularity) (SGD, error) {

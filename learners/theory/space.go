@@ -27,16 +27,14 @@ const (
 type Dimension struct {
 	// Name is the name in the field's terms, with hyphens, such as "length-scale".
 	Name string
-	// Unit is the unit of the numbers, such as "γ*" or "κ²", or empty for plain
-	// numbers.
+	// Unit is the unit of the numbers, such as "γ*" or "κ²", or empty for plain numbers.
 	Unit  string
 	Scale Scale
 	// Low ≤ Start ≤ High, whole numbers if Integer.
 	Low, High, Start float64
 	Integer          bool
-	// Least and Most limit the values that have a meaning to the learner. There are no
-	// more centres than rows, for example. Both are included if Integer, and excluded
-	// if not.
+	// Least and Most limit the values that have a meaning to the learner. There are no more
+	// centres than rows, for example. Both are included if Integer, and excluded if not.
 	Least, Most float64
 	// Floor, if not 0, is a value below which results differ by rounding errors only. A
 	// range may extend below it.

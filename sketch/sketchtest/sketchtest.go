@@ -27,11 +27,10 @@ const (
 	BlobsFar = 20
 )
 
-// Blobs returns the hard case, n points in ℝ⁵ and the blob of each. 95 % are in N(0,
-// 0.1²I), blob 0, and the others in 20 blobs N(c, 0.1²I) about centres c ~ N(0, 10²I).
-// With a Gaussian kernel of length scale 1, n = 6,000 and λ = 1e-4, the effective
-// dimension is about 49 but the largest score is 1,577/n. Uniform sampling of a few
-// hundred points misses blobs.
+// Blobs returns the hard case, n points in ℝ⁵ and the blob of each. 95 % are in N(0, 0.1²I), blob
+// 0, and the others in 20 blobs N(c, 0.1²I) about centres c ~ N(0, 10²I). With a Gaussian kernel
+// of length scale 1, n = 6,000 and λ = 1e-4, the effective dimension is about 49 but the largest
+// score is 1,577/n. Uniform sampling of a few hundred points misses blobs.
 func Blobs(n int, rng *rand.Rand) (x *kernel.Points[float64], blob []int) {
 	var centers [BlobsFar + 1][BlobsDim]float64
 	for b := 1; b <= BlobsFar; b++ {

@@ -18,14 +18,12 @@ type Report struct {
 	Pages     int // read, of those in use
 }
 
-// Check reads the whole file at path. It checks the structure of the pages, the
-// checksum and place of every record, and that names match studies. It also checks each
-// log against the rules of package study. No file can make it crash. Damage is in the
-// report. An error means that the file is refused ([FileError]) for another reason, or
-// that ctx ended.
+// Check reads the whole file at path. It checks the structure of the pages, the checksum and
+// place of every record, and that names match studies. It also checks each log against the rules
+// of package study. No file can make it crash. Damage is in the report. An error means that the
+// file is refused ([FileError]) for another reason, or that ctx ended.
 //
-// It does not wait for other processes. While a server has the file open, use
-// [Store.Check].
+// It does not wait for other processes. While a server has the file open, use [Store.Check].
 func Check(ctx context.Context, path string, o *verify.Options) (*Report, error) {
 	s, err := Open(path, Options{ReadOnly: true, MustExist: true})
 	if errors.Is(err, ErrDamaged) {

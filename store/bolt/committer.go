@@ -195,11 +195,10 @@ func (c *committer) commit(tx *bbolt.Tx) error {
 	return s.unknown(fmt.Errorf("committing: %w", err))
 }
 
-// noRoom tells whether a commit failed for lack of space before bbolt asked the
-// disk to make anything durable. That is at its quota, when the file grows, or when a
-// page is written. An error of syncing is never one of these, also if it says that the
-// disk is full. If the failed write was the last one, of the meta page, the visible
-// transaction shows the outcome.
+// noRoom tells whether a commit failed for lack of space before bbolt asked the disk to make
+// anything durable. That is at its quota, when the file grows, or when a page is written. An
+// error of syncing is never one of these, also if it says that the disk is full. If the failed
+// write was the last one, of the meta page, the visible transaction shows the outcome.
 func noRoom(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return true

@@ -4,22 +4,20 @@
 //
 // # Writing
 //
-// All writes go through one committer. It takes one request and those that are waiting,
-// applies each of them, commits once and answers all. A refused request changes nothing
-// and does not affect the others. The number of syncs therefore does not grow with the
-// number of clients, and a single client waits for no other. Encoding happens in the
-// callers' goroutines.
+// All writes go through one committer. It takes one request and those that are waiting, applies
+// each of them, commits once and answers all. A refused request changes nothing and does not
+// affect the others. The number of syncs therefore does not grow with the number of clients, and
+// a single client waits for no other. Encoding happens in the callers' goroutines.
 //
 // # When the disk fails
 //
-// bbolt syncs the data pages, then writes and syncs the meta page that makes them
-// valid. If the last step fails, the transaction is visible to all readers but may or
-// may not be on disk, and after an error of any sync the kernel may have dropped what it
-// could not write. That is why there are two kinds of errors. If the disk or quota is full
-// and the transaction is not visible, nothing happened, and the error is [store.ErrFull].
-// After every other error, all requests of the transaction and every later call return
-// [store.ErrUnknownOutcome], and [Store.Failed] tells the process to end. The store never
-// retries a sync.
+// bbolt syncs the data pages, then writes and syncs the meta page that makes them valid. If the
+// last step fails, the transaction is visible to all readers but may or may not be on disk, and
+// after an error of any sync the kernel may have dropped what it could not write. That is why
+// there are two kinds of errors. If the disk or quota is full and the transaction is not visible,
+// nothing happened, and the error is [store.ErrFull]. After every other error, all requests of
+// the transaction and every later call return [store.ErrUnknownOutcome], and [Store.Failed] tells
+// the process to end. The store never retries a sync.
 //
 // # When the file is damaged
 //

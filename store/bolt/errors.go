@@ -26,8 +26,7 @@ var (
 	ErrNoMemory      = errors.New("there is not enough memory for the file")
 )
 
-// ErrMoved is the reason of a [FileError] about a file in use that is no longer at its
-// path.
+// ErrMoved is the reason of a [FileError] about a file in use that is no longer at its path.
 var ErrMoved = errors.New("the file was removed, renamed or replaced while it was in use")
 
 // ErrReadOnly is returned for writes to a store that was opened for reading.

@@ -87,8 +87,7 @@ func appendRecords(log *bbolt.Bucket, head study.Position, records [][]byte) {
 	must(log.SetSequence(uint64(head)))
 }
 
-// Read implements [store.Store]. It reads up to the head that the log has at the first
-// page.
+// Read implements [store.Store]. It reads up to the head that the log has at the first page.
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := reader{id: id}

@@ -161,9 +161,8 @@ type inspection struct {
 	identity Identity
 }
 
-// inspect checks without bbolt that a file is whole, belongs to this program, has a
-// format that this program reads, and is sound in every page in use. It shows each flaw
-// to found.
+// inspect checks without bbolt that a file is whole, belongs to this program, has a format that
+// this program reads, and is sound in every page in use. It shows each flaw to found.
 func inspect(ctx context.Context, path string, f *os.File, found func(flaw)) (x inspection, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -254,10 +253,9 @@ func WhenFree(ctx context.Context, atMost time.Duration, waiting func(*FileError
 	}
 }
 
-// create makes an empty store. If the machine stops at any time, the store is at path
-// either whole or not at all. It is built under another name, synced and renamed, and
-// its directory is synced. create never replaces a file. If one exists, it returns
-// [fs.ErrExist].
+// create makes an empty store. If the machine stops at any time, the store is at path either
+// whole or not at all. It is built under another name, synced and renamed, and its directory is
+// synced. create never replaces a file. If one exists, it returns [fs.ErrExist].
 func create(path string, o Options) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return fileError(path, ErrMissing, "there is no directory "+filepath.Dir(path), "create the directory first")

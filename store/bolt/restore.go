@@ -14,10 +14,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes a copy of the store at one moment to w.
-// You can open the copy as a store. Reading and writing continue meanwhile, but the
-// space that they free is not reused until the copy is done. The file therefore grows
-// if w is slow.
+// Backup writes a copy of the store at one moment to w. You can open the copy as a store. Reading
+// and writing continue meanwhile, but the space that they free is not reused until the copy is
+// done. The file therefore grows if w is slow.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	err := s.view(ctx, func(tx *bbolt.Tx) error {
 		_, err := tx.WriteTo(contextWriter{ctx, w})

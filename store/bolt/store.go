@@ -110,8 +110,7 @@ func (s *Store) release() error {
 func (s *Store) Failed() <-chan struct{} { return s.failed }
 
 // Failure returns the error that stopped the store, or nil. The error wraps
-// [store.ErrUnknownOutcome], [store.ErrDamaged], or both [store.ErrClosed] and
-// [ErrMoved].
+// [store.ErrUnknownOutcome], [store.ErrDamaged], or both [store.ErrClosed] and [ErrMoved].
 func (s *Store) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,9 +205,8 @@ func (s *Store) look(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-// begin begins a transaction. Bbolt holds locks meanwhile and keeps them if it
-// meets a fault. Therefore only one call at a time begins a transaction, and none after
-// a fault.
+// begin begins a transaction. Bbolt holds locks meanwhile and keeps them if it meets a fault.
+// Therefore only one call at a time begins a transaction, and none after a fault.
 func (s *Store) begin(writable bool) (tx *bbolt.Tx, err error) {
 	s.turns.Lock()
 	defer s.turns.Unlock()
@@ -261,8 +259,7 @@ func (faultError) Unwrap() error { return ErrDamaged }
 // misuseError is the panic of [must].
 type misuseError struct{ error }
 
-// guarded runs f and turns a panic into a [faultError], or a panic of must into its
-// error.
+// guarded runs f and turns a panic into a [faultError], or a panic of must into its error.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

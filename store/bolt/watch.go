@@ -63,10 +63,9 @@ func (s *Store) moved() error {
 	return nil
 }
 
-// checkSize stops the store if its file became shorter, which the store itself never
-// causes. It is also called before each commit. When a commit fails, bbolt reads
-// all pages in a goroutine of its own, and a fault there ends the process with a stack
-// trace. Only a file that is truncated in the middle of a commit can still cause that.
+// checkSize stops the store if its file became shorter, which the store itself never causes. It
+// is also called before each commit. When a commit fails, bbolt reads all pages in a goroutine of
+// its own, and a fault there ends the process with a stack trace.
 func (s *Store) checkSize() error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -83,8 +82,7 @@ func (s *Store) checkSize() error {
 	}
 }
 
-// at tells whether a file is the one at path. If the system does not say, it is assumed
-// to be.
+// at tells whether a file is the one at path. If the system does not say, it is assumed to be.
 func at(path string, file fs.FileInfo) (there bool, detail string) {
 	current, err := os.Stat(path)
 	switch {

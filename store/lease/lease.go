@@ -27,8 +27,7 @@ type Options struct {
 	// TTL is the time after which others may take over the studies of a server that died.
 	// 0 means [DefaultTTL].
 	TTL time.Duration
-	// Logger receives what happens to this server and to those that it buries. Nil
-	// discards it.
+	// Logger receives what happens to this server and to those that it buries. Nil discards it.
 	Logger *slog.Logger
 
 	// Clock measures the server's own lease, for tests.

@@ -1,6 +1,5 @@
-// Package postgres is a [store.Store] in a PostgreSQL database, for studies that several
-// machines must reach or that must outlive a disk. docs/store.md describes its addresses
-// and tables.
+// Package postgres is a [store.Store] in a PostgreSQL database, for studies that several machines
+// must reach or that must outlive a disk. docs/store.md describes its addresses and tables.
 //
 //	_, _, err := postgres.Init(ctx, "postgres://owner@db.example.org/tuner", postgres.InitOptions{Grant: "tuner"})
 //	…

@@ -100,8 +100,7 @@ func code(err error) string {
 	return ""
 }
 
-// refusal turns an error of the server that refused a statement into one of package
-// store.
+// refusal turns an error of the server that refused a statement into one of package store.
 func (s *Store) refusal(err error) error {
 	if own := ownError(s.database, err); own != nil {
 		return own

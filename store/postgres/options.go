@@ -19,9 +19,8 @@ type Options struct {
 	// 2, and writes in up to 4 at once.
 	Connections int
 
-	// Settle is how long a call tries to find out what became of a statement whose
-	// connection broke, and how long it waits for a database that does not answer. 0
-	// means [DefaultSettle].
+	// Settle is how long a call tries to find out what became of a statement whose connection
+	// broke, and how long it waits for a database that does not answer. 0 means [DefaultSettle].
 	Settle time.Duration
 
 	// UnsafeNoSync accepts a database that acknowledges writes before they are on disk. It

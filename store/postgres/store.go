@@ -187,8 +187,7 @@ func (s *Store) shut() {
 	s.pool.Close()
 }
 
-// enter begins a call. It returns an error if the store is closed or the context has
-// ended.
+// enter begins a call. It returns an error if the store is closed or the context has ended.
 func (s *Store) enter(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +212,7 @@ func call[T any](ctx context.Context, s *Store, f func() (T, error)) (v T, err e
 	return f()
 }
 
-// possible tells whether an id can be one of this store. Larger ones do not fit the
-// database.
+// possible tells whether an id can be one of this store. Larger ones do not fit the database.
 func possible(id store.StudyID) bool { return id <= math.MaxInt64 }
 
 // session is a connection whose statements write @ for the schema. They are qualified

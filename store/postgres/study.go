@@ -229,8 +229,7 @@ const (
 	readBytes   = 1 << 20
 )
 
-// Read implements [store.Store]. It reads up to the head that the log has when the loop
-// begins.
+// Read implements [store.Store]. It reads up to the head that the log has when the loop begins.
 func (s *Store) Read(ctx context.Context, id store.StudyID, from study.Position) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		info, err := s.Stat(ctx, id)

@@ -63,8 +63,7 @@ func rows[T any](ctx context.Context, s *Store, bytes int, sql string, args ...a
 	return list, err
 }
 
-// connecting is an error of a connection that could not be made, so that no statement
-// was sent.
+// connecting is an error of a connection that could not be made, so that no statement was sent.
 type connecting struct{ error }
 
 func (connecting) SafeToRetry() bool { return true }

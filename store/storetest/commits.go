@@ -214,8 +214,7 @@ func testCancelled(t *testing.T, f *fixture) {
 	}
 }
 
-// testCancelledMidway cancels during a commit. The call's result and its effect must
-// agree.
+// testCancelledMidway cancels during a commit. The call's result and its effect must agree.
 func testCancelledMidway(t *testing.T, f *fixture) {
 	info := f.create(t, "mnist", 0)
 	head := info.Head

@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Diff shows how two events differ. It is empty if they are equal. Floats are compared
-// bit by bit except that every NaN is equal, times are compared as instants, and empty
-// equals nil.
+// Diff shows how two events differ. It is empty if they are equal. Floats are compared bit by bit
+// except that every NaN is equal, times are compared as instants, and empty equals nil.
 func Diff(want, got study.Event) string {
 	return cmp.Diff(want, got,
 		cmpopts.EquateEmpty(),

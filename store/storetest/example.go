@@ -10,9 +10,8 @@ import (
 // instant is the time of the examples.
 var instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 
-// Examples returns one event of each kind, Created first, with a value in every field
-// of its body. The last but one has a caller, too. Together they are not a valid log of one
-// study.
+// Examples returns one event of each kind, Created first, with a value in every field of its
+// body. The last but one has a caller, too. Together they are not a valid log of one study.
 func Examples() []study.Event {
 	bodies := []study.Body{
 		study.Created{Spec: exampleSpec()},

@@ -11,10 +11,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// LongStudy fills a store with a study of n told trials of d parameters, for
-// benchmarks. Each trial has two events with a request id and a worker. The
-// configurations are random and have the phase of the start design. The objective is a
-// quadratic bowl.
+// LongStudy fills a store with a study of n told trials of d parameters, for benchmarks. Each
+// trial has two events with a request id and a worker. The configurations are random and have the
+// phase of the start design. The objective is a quadratic bowl.
 func LongStudy(b testing.TB, st store.Store, name, proposer string, n, d int) {
 	b.Helper()
 	parameters := make([]space.Parameter, d)

@@ -17,9 +17,8 @@ type Harness struct {
 	Reopen func(t *testing.T) store.Store
 }
 
-// Histories makes the suite check n random histories in the rest of a test, and not 100,
-// for stores that need 0.1 s for one. It changes nothing if BKB_LONG is set, or
-// -rapid.checks is.
+// Histories makes the suite check n random histories in the rest of a test, and not 100, for
+// stores that need 0.1 s for one. It changes nothing if BKB_LONG is set, or -rapid.checks is.
 func Histories(t testing.TB, n int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks").Value

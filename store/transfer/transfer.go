@@ -14,8 +14,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The most that one commit to the destination takes. A larger event is alone in its
-// commit.
+// The most that one commit to the destination takes. A larger event is alone in its commit.
 const (
 	batchEvents = 2048
 	batchBytes  = 8 << 20
@@ -37,10 +36,9 @@ type Copied struct {
 	Already uint64 // part of Events that the destination had before
 }
 
-// Study copies one study with all events that it has now, and then compares the two
-// logs. No other program may write to the copy meanwhile. If the destination has the
-// beginning of the study, which an interrupted copy leaves, Study appends the rest. The
-// copy has an id of its own.
+// Study copies one study with all events that it has now, and then compares the two logs. No
+// other program may write to the copy meanwhile. If the destination has the beginning of the
+// study, which an interrupted copy leaves, Study appends the rest. The copy has an id of its own.
 func Study(ctx context.Context, from, to store.Store, info store.Info) (c Copied, err error) {
 	target, err := to.Lookup(ctx, info.Name)
 	if err != nil && !errors.As(err, new(*store.NotFoundError)) {

@@ -76,8 +76,7 @@ type Options struct {
 	Summaries func() Summarizer
 }
 
-// Check reads and replays the logs of studies. An error means that the store cannot
-// be read now.
+// Check reads and replays the logs of studies. An error means that the store cannot be read now.
 func (r *Report) Check(ctx context.Context, s store.Store, studies []store.Info, options *Options) error {
 	o := Options{}
 	if options != nil {

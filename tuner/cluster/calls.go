@@ -82,8 +82,7 @@ func (s *Service) Watch(ctx context.Context, name string, from tuner.From) iter.
 // errEnough ends a loop whose body wants no more.
 var errEnough = errors.New("the loop is over")
 
-// watchHere watches a study at the local service. over is false if another server has
-// it.
+// watchHere watches a study at the local service. over is false if another server has it.
 func (s *Service) watchHere(ctx context.Context, name string, w *tuner.From, yield func(tuner.Event, error) bool) (owner *store.FencedError, over bool) {
 	if !s.member.Alive() {
 		yield(tuner.Event{}, errNotAlive)

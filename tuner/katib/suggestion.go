@@ -37,8 +37,7 @@ type Options struct {
 	// Lease is the longest time of a trial. After it a trial whose metrics Katib could not
 	// read has failed. 0 means [DefaultLease].
 	Lease time.Duration
-	// Logger receives trials whose results are not used, and internal errors. Nil discards
-	// them.
+	// Logger receives trials whose results are not used, and internal errors. Nil discards them.
 	Logger *slog.Logger
 }
 

@@ -25,9 +25,8 @@ type Limit struct {
 	next     time.Time // when garbage may be collected again
 }
 
-// The shares of the limit that each kind of work may fill. Watches get the least,
-// because they can wait. Admins can act when workers cannot. Reading a study stops when
-// it does not fit.
+// The shares of the limit that each kind of work may fill. Watches get the least, because they
+// can wait. Admins can act when workers cannot. Reading a study stops when it does not fit.
 const (
 	ShareWatch  = 0.6
 	ShareWorker = 0.75

@@ -20,8 +20,7 @@ func constraintsOf(c study.Component) []model.Constraint {
 	return model.ReadConstraints(study.ReadOptions("proposer.options", c.Options))
 }
 
-// Constrained returns the constraints that [Keeps] checks, one after another, as text for
-// people.
+// Constrained returns the constraints that [Keeps] checks, one after another, as text for people.
 func Constrained(c study.Component) []string {
 	var out []string
 	for _, k := range constraintsOf(c) {

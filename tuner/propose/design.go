@@ -153,8 +153,7 @@ func (h *history) follow(v View) {
 	h.followed = v.Trials()
 }
 
-// batch is what one Propose adds to a history. It is dropped if the caller drops the
-// suggestions.
+// batch is what one Propose adds to a history. It is dropped if the caller drops the suggestions.
 type batch struct {
 	history *history
 	added   map[uint64]struct{}

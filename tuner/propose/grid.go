@@ -12,8 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// GridOptions are the options of the proposer "grid", in JSON under the names in
-// parentheses.
+// GridOptions are the options of the proposer "grid", in JSON under the names in parentheses.
 type GridOptions struct {
 	// Points ("points", 1 to 1000, default 10) is how many values a continuous parameter takes, both
 	// ends and values at equal distances on its scale, or the middle.

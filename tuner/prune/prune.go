@@ -7,15 +7,13 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Pruner decides which running trials of one study to stop. It is not safe for
-// concurrent use.
+// Pruner decides which running trials of one study to stop. It is not safe for concurrent use.
 type Pruner interface {
-	// Update receives a trial as it stands. Call it after each change of a trial, that is
-	// when it was started, reported values, expired, ended, or was added. Calling it again,
-	// or with other trials in between, has no effect. A new Pruner that is updated with all
-	// trials of a study, in any order, is equal to one that received every change. Trials
-	// only grow. A caller that takes events back because a commit failed makes a new
-	// Pruner.
+	// Update receives a trial as it stands. Call it after each change of a trial, that is when it
+	// was started, reported values, expired, ended, or was added. Calling it again, or with other
+	// trials in between, has no effect. A new Pruner that is updated with all trials of a study,
+	// in any order, is equal to one that received every change. Trials only grow. A caller that
+	// takes events back because a commit failed makes a new Pruner.
 	Update(t study.Trial)
 	// Decide judges a running trial by the updates so far. For a trial that is unknown or
 	// not running, it does not stop.
@@ -42,9 +40,8 @@ const (
 	Model      = "model"
 )
 
-// New returns the pruner that c names, with c's options, for a study with the given spec.
-// It is nil for the names "none" and "". New ignores spec.Pruner. The error is a
-// *[study.InvalidError].
+// New returns the pruner that c names, with c's options, for a study with the given spec. It is
+// nil for the names "none" and "". New ignores spec.Pruner. The error is a *[study.InvalidError].
 func New(c study.Component, spec study.Spec) (Pruner, error) {
 	o := study.ReadOptions("pruner.options", c.Options)
 	var p Pruner

@@ -8,10 +8,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// streak counts the trials that were stopped since the last one completed. After most of
-// them the oldest running trial runs to its end. A model of outcomes thus learns how good
-// the place is at which it suggests trials, and the rule gets a new completed trial to
-// compare with.
+// streak counts the trials that were stopped since the last one completed. After most of them the
+// oldest running trial runs to its end. A model of outcomes thus learns how good the place is at
+// which it suggests trials, and the rule gets a new completed trial to compare with.
 type streak struct {
 	most      int // 0 for no limit
 	completed study.Position

@@ -32,11 +32,10 @@
 //
 // # Failures
 //
-// A trial is held under a lease, which is renewed every third of its length and at
-// least every minute. The lease is short by default ([DefaultLease]), so that another
-// worker soon gets the trial of a dead machine. When the service says that a trial should
-// stop, or that another worker has it, its process group gets SIGTERM and after a time of
-// grace SIGKILL.
+// A trial is held under a lease, which is renewed every third of its length and at least every
+// minute. The lease is short by default ([DefaultLease]), so that another worker soon gets the
+// trial of a dead machine. When the service says that a trial should stop, or that another worker
+// has it, its process group gets SIGTERM and after a time of grace SIGKILL.
 //
 // When the context ends, the run asks for no more trials and kills running commands. Their
 // trials keep running with the workers of this run. A run with the same [Options.Worker]

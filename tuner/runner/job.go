@@ -142,8 +142,7 @@ func (r *run) execute(j *job, t study.Trial, stdout *lines, log *trialLog) error
 	return nil
 }
 
-// stop ends a job and waits for its end. It sends SIGTERM, and SIGKILL after the time of
-// grace.
+// stop ends a job and waits for its end. It sends SIGTERM, and SIGKILL after the time of grace.
 func (r *run) stop(j *job) {
 	if j.cancel != nil {
 		j.cancel()

@@ -408,8 +408,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// parseObject reads a JSON object of numbers and lists of numbers. Other fields are left
-// out.
+// parseObject reads a JSON object of numbers and lists of numbers. Other fields are left out.
 func parseObject(text []byte) said {
 	var s said
 	var fields map[string]json.RawMessage

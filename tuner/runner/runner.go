@@ -40,8 +40,7 @@ type Options struct {
 	// Worker names the run. Its workers are Worker/0, Worker/1, and so on. Only one run
 	// at a time may use a name (see [Claim]).
 	Worker string
-	// LogDir is the directory for the output of each trial, trial-N.log. Empty means no
-	// logs.
+	// LogDir is the directory for the output of each trial, trial-N.log. Empty means no logs.
 	LogDir string
 	// MaxLog is the number of bytes in the log of a trial, after which its output is read
 	// but not kept. 0 means no limit.
@@ -124,8 +123,7 @@ type Summary struct {
 	Left []int
 }
 
-// ErrFailures is wrapped by the error of a run that ended because of
-// MaxFailures.
+// ErrFailures is wrapped by the error of a run that ended because of MaxFailures.
 var ErrFailures = errors.New("too many trials failed in a row")
 
 // ErrPruned makes the trial pruned. An [Options.Func] returns it, perhaps wrapped, if
@@ -257,8 +255,7 @@ func (o Options) parse(spec study.Spec) (command, result *Command, err error) {
 	return command, result, err
 }
 
-// findNames lists the names of the run's workers, first those that hold trials of
-// an earlier run.
+// findNames lists the names of the run's workers, first those that hold trials of an earlier run.
 func (r *run) findNames(ctx context.Context) error {
 	err := r.own(ctx, func(t study.Trial) { r.names = append(r.names, t.Worker) })
 	for i := range r.options.Parallel {

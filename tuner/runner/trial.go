@@ -352,9 +352,8 @@ func (r *run) heartbeat(ctx context.Context, t study.Trial) (v tuner.Verdict, er
 	return v, err
 }
 
-// report sends the new reports. Values that the study refuses are dropped with a remark,
-// so that a command that runs again after an interruption may report other values for the
-// same steps.
+// report sends the new reports. Values that the study refuses are dropped with a remark, so that
+// a command that runs again after an interruption may report other values for the same steps.
 func (r *run) report(ctx context.Context, t study.Trial, reading *reading) (v tuner.Verdict, err error) {
 	for {
 		reports := reading.take(study.MaxReportBatch)

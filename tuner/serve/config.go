@@ -69,8 +69,7 @@ func wrong(format string, args ...any) error {
 	return &ConfigError{text: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports an error of the Config that it finds without listening or opening the
-// store.
+// Validate reports an error of the Config that it finds without listening or opening the store.
 func (c *Config) Validate() error {
 	if err := c.Server.Validate(); err != nil {
 		return err
@@ -121,8 +120,7 @@ func (c *Config) checkDistinct() error {
 	return nil
 }
 
-// checkCluster refuses fields that have no effect, and servers that could not trust each
-// other.
+// checkCluster refuses fields that have no effect, and servers that could not trust each other.
 func (c *Config) checkCluster() error {
 	switch {
 	case c.Database == "" && c.Advertise != "":

@@ -55,8 +55,7 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 	}
 }
 
-// subjects names the study or trials of a call, including trials that the answer handed
-// out.
+// subjects names the study or trials of a call, including trials that the answer handed out.
 func subjects(request, answer any) string {
 	const most = 20
 	var names []string

@@ -58,8 +58,7 @@ func newAuthenticator(o Options, failed func(error)) (*authenticator, error) {
 	return a, err
 }
 
-// refusal says why a caller is not known. The caller gets the text, and metrics get the
-// kind.
+// refusal says why a caller is not known. The caller gets the text, and metrics get the kind.
 type refusal struct{ kind, text string }
 
 // identify returns the caller by its token, or else by its certificate. Of a call that

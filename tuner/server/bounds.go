@@ -88,8 +88,7 @@ type notice struct {
 	since  int
 }
 
-// due counts a refusal. It returns whether to log it, and how many have not been
-// logged.
+// due counts a refusal. It returns whether to log it, and how many have not been logged.
 func (n *notices) due(limit string) (missed int, due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

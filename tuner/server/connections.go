@@ -22,14 +22,12 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-// connections enforces the limits on connections. A connection is a stranger until a
-// call on it identifies its caller, whose token or certificate then holds it. The number
-// of strangers is limited by address and in total. Past a limit, one stranger is closed to
-// make room, so a caller without a token displaces only strangers. It is chosen at random.
-// If the oldest were closed, a flood could close every connection whose handshake takes
-// longer than the flood takes to fill the limit. Holders that are no admins may hold nine
-// tenths of the connections of an address and in total, and one is left for strangers. Past
-// that, the one with the most gives up a connection without calls.
+// connections enforces the limits on connections. A connection is a stranger until a call on it
+// identifies its caller, whose token or certificate then holds it. The number of strangers is
+// limited by address and in total. Past a limit, one stranger is closed to make room, so a caller
+// without a token displaces only strangers. It is chosen at random. Holders that are no admins
+// may hold nine tenths of the connections of an address and in total, and one is left for
+// strangers. Past that, the one with the most gives up a connection without calls.
 type connections struct {
 	limits Limits
 	refuse func(limit, peer, caller string)
@@ -166,9 +164,8 @@ func (s *connections) displaceStranger(limit, host string) bool {
 	return true
 }
 
-// displaceIdle closes the connection that was used least recently, among those without
-// calls of the holder with the most. It spares the one that asks, and returns false if
-// there is none.
+// displaceIdle closes the connection that was used least recently, among those without calls of
+// the holder with the most. It spares the one that asks, and returns false if there is none.
 func (s *connections) displaceIdle(limit, host string, spare *connection) bool {
 	held := make(map[string]int)
 	idle := make(map[string]*connection) // the one used least recently, by holder

@@ -1,6 +1,5 @@
-// Package server serves a tuner.Service over gRPC (proto/tuner/v1). It listens on one
-// or more addresses, checks each caller's permissions, and limits the size, number and
-// duration of calls.
+// Package server serves a tuner.Service over gRPC (proto/tuner/v1). It listens on one or more
+// addresses, checks each caller's permissions, and limits the size, number and duration of calls.
 //
 // # How a call works
 //
@@ -11,23 +10,20 @@
 //
 //	recover → log and count → authorize → bytes in flight → deadline → decode
 //
-// Methods are denied unless wire.Methods lists them. [New] fails if the list
-// lacks a method.
+// Methods are denied unless wire.Methods lists them. [New] fails if the list lacks a method.
 //
 // # Permissions
 //
-// Without tokens and client certificates, every caller is an admin. Such a server
-// listens only on loopback or a unix socket. A listener that other machines can reach
-// needs TLS, and tokens or client certificates. Only Options.InsecureAllowRemote
-// overrides this.
+// Without tokens and client certificates, every caller is an admin. Such a server listens only on
+// loopback or a unix socket. A listener that other machines can reach needs TLS, and tokens or
+// client certificates. Only Options.InsecureAllowRemote overrides this.
 //
 //	admin   everything
 //	read    reads of all studies and trials
 //	worker  in all or in named studies: read, ask, tell, report, heartbeat,
 //	        enqueue, add, and set attributes of trials
 //
-// Health checks need no permission. Reflection is off by default and needs any known
-// caller.
+// Health checks need no permission. Reflection is off by default and needs any known caller.
 //
 // A token has 256 random bits and is shown once, when [AddToken] makes it. The token
 // file holds SHA-256 digests, and only its owner may read it. The server checks the
@@ -43,13 +39,12 @@
 //
 // # Answers
 //
-// Stored data can always be returned. An answer takes at most 3 MiB, less than the 4
-// MiB that a gRPC client accepts by default. Trials include reports only if the request
-// asks for them, and ListReports returns reports page by page. Pages of lists have the
-// same size limit. If one trial is too large, Trial.omitted names the parts left out.
-// An ask for more trials than its answer could hold is refused before it hands out any.
-// The one exception is an outcome of more than 3 MiB, which only a command on the file
-// can store.
+// Stored data can always be returned. An answer takes at most 3 MiB, less than the 4 MiB that a
+// gRPC client accepts by default. Trials include reports only if the request asks for them, and
+// ListReports returns reports page by page. Pages of lists have the same size limit. If one trial
+// is too large, Trial.omitted names the parts left out. An ask for more trials than its answer
+// could hold is refused before it hands out any. The one exception is an outcome of more than 3
+// MiB, which only a command on the file can store.
 //
 // # Limits
 //

@@ -91,8 +91,7 @@ func parts(name string, trials []study.Trial, room int) ([]*pb.Trial, error) {
 	return out, nil
 }
 
-// reportOverhead is an upper bound on the bytes that a report adds to its own in a
-// message.
+// reportOverhead is an upper bound on the bytes that a report adds to its own in a message.
 const reportOverhead = 8
 
 // exceed reports whether reports certainly do not fit into room. It costs less than

@@ -98,8 +98,7 @@ func (h *handlers) CreateStudy(ctx context.Context, m *pb.CreateStudyRequest) (*
 	})
 }
 
-// mergeWarnings adds the service's warnings to those about the text, which have line
-// numbers.
+// mergeWarnings adds the service's warnings to those about the text, which have line numbers.
 func mergeWarnings(onText, onSpace []space.Warning) []space.Warning {
 	for _, w := range onSpace {
 		if !slices.ContainsFunc(onText, func(t space.Warning) bool { return t.Parameter == w.Parameter && t.Message == w.Message }) {

@@ -110,8 +110,7 @@ type taken struct {
 const (
 	// inflation is about how many bytes in memory a byte of a request can take.
 	inflation = 64
-	// smallRequest is the largest request in bytes that is decoded even if memory is
-	// short.
+	// smallRequest is the largest request in bytes that is decoded even if memory is short.
 	smallRequest = 4 << 10
 )
 

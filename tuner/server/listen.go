@@ -193,8 +193,7 @@ func (s *Server) ListenAt(where string) (net.Listener, error) {
 	return a.listen()
 }
 
-// checkExposure refuses to serve other machines without encryption or without known
-// callers.
+// checkExposure refuses to serve other machines without encryption or without known callers.
 func (s *Server) checkExposure(where string, remote bool) error {
 	o := s.options
 	if !remote || o.tls() && o.closed() {

@@ -69,9 +69,8 @@ type Options struct {
 	Logger *slog.Logger
 	// OnServing, if not nil, is called once, when the server begins to serve.
 	OnServing func()
-	// Registry receives the server's metrics, and you can register the service's own.
-	// If nil, the server makes one that also has the metrics of the process (see
-	// [Server.Registry]).
+	// Registry receives the server's metrics, and you can register the service's own. If nil, the
+	// server makes one that also has the metrics of the process (see [Server.Registry]).
 	Registry *prometheus.Registry
 }
 
@@ -90,9 +89,8 @@ type Limits struct {
 	// one on which no call runs.
 	MaxConnections, MaxConnectionsPerAddress int
 	// MaxStrangers limits the connections at once on which no call has shown a token or
-	// certificate. The default is 1,024, and 512 from one address. Past the limit, one
-	// of them is closed. On a server without tokens, any call except a health check
-	// suffices.
+	// certificate. The default is 1,024, and 512 from one address. Past the limit, one of them is
+	// closed. On a server without tokens, any call except a health check suffices.
 	MaxStrangers, MaxStrangersPerAddress int
 	StrangerIdle                         time.Duration // time without a call or health check after which a stranger is closed, default 1 min
 	MaxHealthWatches                     int           // health watches at once, default 256
@@ -165,8 +163,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Validate reports all errors in the options that it can find without opening files or
-// listening.
+// Validate reports all errors in the options that it can find without opening files or listening.
 func (o Options) Validate() error {
 	faults := o.Limits.faults()
 	add := func(wrong bool, format string, args ...any) {

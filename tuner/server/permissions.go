@@ -72,8 +72,7 @@ func (s Scope) permits(n wire.Need, request any) bool {
 	}
 }
 
-// denied is the error of a request that the scope does not permit. It names the scopes
-// that do.
+// denied is the error of a request that the scope does not permit. It names the scopes that do.
 func (s Scope) denied(n wire.Need, request any) error {
 	worker := Scope{Role: RoleWorker}
 	if study, ok := wire.StudyOf(resourceOf(request)); ok && n != wire.NeedReadAll {

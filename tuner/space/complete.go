@@ -2,12 +2,11 @@ package space
 
 import "math"
 
-// Complete turns the input of a person or another program into a valid configuration, where
-// its meaning is clear. It fills in active constants. It converts numbers to the
-// parameter's kind if no digit is lost. It reads text (from a command line) as the value it
-// spells. A float within 1e-8 of a step of a grid point becomes that point. Complete fills
-// in or leaves out nothing else. Remaining faults are returned as the error, as by
-// [Space.Validate].
+// Complete turns the input of a person or another program into a valid configuration, where its
+// meaning is clear. It fills in active constants. It converts numbers to the parameter's kind if
+// no digit is lost. It reads text (from a command line) as the value it spells. A float within
+// 1e-8 of a step of a grid point becomes that point. Complete fills in or leaves out nothing
+// else. Remaining faults are returned as the error, as by [Space.Validate].
 func (s *Space) Complete(c Config) (Config, error) { return s.convert(c, (*member).understand, true) }
 
 // convert applies one conversion to the values of c and validates the result.
@@ -38,8 +37,7 @@ func (s *Space) convert(c Config, conversion func(*member, Value) (Value, bool),
 	return out, nil
 }
 
-// convert converts v to the kind of m's values. If the result is not legal for m, ok is
-// false.
+// convert converts v to the kind of m's values. If the result is not legal for m, ok is false.
 func (m *member) convert(v Value) (Value, bool) {
 	if _, ok := m.coordinateOf(v); ok {
 		return v, true
@@ -98,8 +96,7 @@ func (m *member) read(text string) (Value, bool) {
 	return m.repair(n)
 }
 
-// repair moves a float onto a grid point if a computation such as 3·0.1 missed it by
-// rounding.
+// repair moves a float onto a grid point if a computation such as 3·0.1 missed it by rounding.
 func (m *member) repair(v Value) (Value, bool) {
 	g, ok := m.axis.(*gridAxis)
 	f, isNumber := toFloat(v)

@@ -11,8 +11,7 @@ const (
 	MaxConstraintBytes = 4 << 10 // bytes of one constraint
 )
 
-// constraint is one constraint of a space. It holds where one of its parameters is
-// inactive.
+// constraint is one constraint of a space. It holds where one of its parameters is inactive.
 type constraint struct {
 	text    string
 	clause  *clause
@@ -62,8 +61,7 @@ func (s *Space) Free() *Space {
 	return &out
 }
 
-// constrain checks the texts and returns the space with them. It returns nil if there are
-// faults.
+// constrain checks the texts and returns the space with them. It returns nil if there are faults.
 func (c *checker) constrain(s *Space, texts []written) *Space {
 	out := *s.Free()
 	if n := len(texts); n > MaxConstraints {

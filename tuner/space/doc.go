@@ -48,18 +48,15 @@
 //     where high/low > e²⁵⁶;
 //   - and low and high themselves, which only u = 0 and u = 1 decode to.
 //
-// So Decode(Encode(c)) = c, bit for bit, for every c that Decode can return. This includes
-// the numbers with no more digits than that, as people type them. Suggestions are short to
-// print and survive text, JSON and shells. Encode∘Decode is idempotent. Any other legal
-// float encodes too, to a u whose decoding is the nearest lattice value ([Space.Round]). A
-// study keeps the exact value it was told, never a decoded one.
+// So Decode(Encode(c)) = c, bit for bit, for every c that Decode can return. Encode∘Decode is
+// idempotent. Any other legal float encodes too, to a u whose decoding is the nearest lattice
+// value ([Space.Round]). A study keeps the exact value it was told, never a decoded one.
 //
-// The proof is as follows. With ε = 2⁻⁵³, forward and inverse on a linear scale together
-// move x by at most 3ε·(high−low) and one ulp, less than half the spacing. On a log scale
-// they move log x by at most 4ε·log(high/low) ≤ 1.2e-13 relative to x, plus one ulp, and
-// half of a unit of the 12th digit is at least 5e-13. Beyond e²⁵⁶ the logarithms themselves
-// are rounded to 1.1e-13 each, and half of a unit of the 11th digit is 5e-12. Property
-// tests check it at the extremes of float64.
+// The proof is as follows. With ε = 2⁻⁵³, forward and inverse on a linear scale together move x
+// by at most 3ε·(high−low) and one ulp, less than half the spacing. On a log scale they move log
+// x by at most 4ε·log(high/low) ≤ 1.2e-13 relative to x, plus one ulp, and half of a unit of the
+// 12th digit is at least 5e-13. Beyond e²⁵⁶ the logarithms themselves are rounded to 1.1e-13
+// each, and half of a unit of the 11th digit is 5e-12.
 //
 // Ints are exact up to 1e15 values on a linear and up to 1e12 on a log scale. Beyond that,
 // neighbours would share a coordinate. There, values lie on the grid of every 10th, 100th,
@@ -68,10 +65,9 @@
 //
 // # Values
 //
-// Values of floats are Floats, those of ints are Ints, and those of a list have the kinds
-// given. Values of one list must differ as text, so that a command line can name them. The
-// int 1 and the float 1.0 do. In JSON, floats have a dot or an exponent, and ints have
-// neither.
+// Values of floats are Floats, those of ints are Ints, and those of a list have the kinds given.
+// Values of one list must differ as text, so that a command line can name them. The int 1 and the
+// float 1.0 do. In JSON, floats have a dot or an exponent, and ints have neither.
 //
 // # Conditions
 //
@@ -81,12 +77,11 @@
 //
 // # Files
 //
-// docs/spaces.md describes the form of files. The order of parameters counts. Reading is
-// strict. Errors are unknown and repeated keys, keys that differ only in case, numbers that
-// are not plain decimals, YAML anchors, aliases, merge keys, tags and further documents, and
-// files beyond the limits (see [MaxParameters] and the constants next to it). All faults are
-// reported at once, each an [Error] with the line, the parameter, the value, the rule and a
-// remedy.
+// docs/spaces.md describes the form of files. The order of parameters counts. Reading is strict.
+// Errors are unknown and repeated keys, keys that differ only in case, numbers that are not plain
+// decimals, YAML anchors, aliases, merge keys, tags and further documents, and files beyond the
+// limits (see [MaxParameters] and the constants next to it). All faults are reported at once,
+// each an [Error] with the line, the parameter, the value, the rule and a remedy.
 //
 // # Constraints
 //

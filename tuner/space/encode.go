@@ -81,11 +81,10 @@ func (m *member) coordinateOf(v Value) (u float64, ok bool) {
 	return m.axis.encode(v)
 }
 
-// Decode returns the configuration at u, of length [Space.Dim]. Coordinates outside [0, 1]
-// count as the nearer end, because rounding makes optimizers overstep. Where u breaks the
-// constraints, the result is a configuration nearby that keeps them. A wrong length, NaN
-// or an infinity is a [CubeError]. The result is valid, and decoding its encoding returns
-// it again, bit for bit.
+// Decode returns the configuration at u, of length [Space.Dim]. Coordinates outside [0, 1] count
+// as the nearer end, because rounding makes optimizers overstep. Where u breaks the constraints,
+// the result is a configuration nearby that keeps them. A wrong length, NaN or an infinity is a
+// [CubeError]. The result is valid, and decoding its encoding returns it again, bit for bit.
 func (s *Space) Decode(u []float64) (Config, error) {
 	if err := s.checkPoint(u); err != nil {
 		return Config{}, err

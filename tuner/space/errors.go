@@ -95,8 +95,7 @@ func (f *faults) err() error {
 	return errors.Join(f.list...)
 }
 
-// quote quotes s for a message, shortened and without characters that could disturb a
-// terminal.
+// quote quotes s for a message, shortened and without characters that could disturb a terminal.
 func quote(s string) string {
 	if len(s) <= maxShownBytes {
 		return strconv.Quote(s)

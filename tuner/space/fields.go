@@ -55,9 +55,8 @@ func (b *builder) add(e *Error) {
 	}
 }
 
-// keys checks an object for unknown and repeated keys and for keys that differ only in
-// case. If known is nil, any key is allowed. The text where names the parameter, or is
-// empty.
+// keys checks an object for unknown and repeated keys and for keys that differ only in case. If
+// known is nil, any key is allowed. The text where names the parameter, or is empty.
 func (b *builder) keys(n *node, where string, known []string, hint string) {
 	seen := make(map[string]string, len(n.members))
 	for _, m := range n.members {

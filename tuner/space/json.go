@@ -30,8 +30,7 @@ func jsonSyntax(data []byte) error {
 	return &Error{Line: line, Rule: "not valid JSON: " + strings.TrimPrefix(err.Error(), "json: "), Remedy: "correct the syntax there"}
 }
 
-// jsonReader builds nodes from a stream of tokens. It is only used on valid
-// JSON.
+// jsonReader builds nodes from a stream of tokens. It is only used on valid JSON.
 type jsonReader struct {
 	data    []byte
 	dec     *json.Decoder

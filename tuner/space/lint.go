@@ -170,8 +170,7 @@ func (m *member) lint(add func(message, remedy string)) {
 	}
 }
 
-// lintRising finds three or more numbers, or texts that spell them, that only rise or only
-// fall.
+// lintRising finds three or more numbers, or texts that spell them, that only rise or only fall.
 func (m *member) lintRising(add func(message, remedy string)) {
 	typ, numbers := "int", make([]float64, 0, len(m.Values))
 	for _, v := range m.Values {

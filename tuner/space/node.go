@@ -122,8 +122,7 @@ func (n *node) scalar() (v Value, rule, remedy string) {
 	}
 }
 
-// number reads a node as a number. It refuses text, because the quotes are probably a
-// mistake.
+// number reads a node as a number. It refuses text, because the quotes are probably a mistake.
 func (n *node) number() (v Value, rule, remedy string) {
 	switch n.kind {
 	case nodeNumber:

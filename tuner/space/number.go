@@ -38,15 +38,13 @@ func parseNumber(text string) (v Value, rule, remedy string) {
 
 var decimalPattern = regexp.MustCompile(`^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
-// decimalSyntax reports whether text is a decimal number and, if so, whether it is digits
-// alone.
+// decimalSyntax reports whether text is a decimal number and, if so, whether it is digits alone.
 func decimalSyntax(text string) (integer, ok bool) {
 	ok = decimalPattern.MatchString(text)
 	return ok && !strings.ContainsAny(text, ".eE"), ok
 }
 
-// strangeNumber returns why a text that another program may read as a number is refused
-// here.
+// strangeNumber returns why a text that another program may read as a number is refused here.
 func strangeNumber(text string) (rule, remedy string) {
 	bare := strings.ToLower(strings.TrimLeft(text, "+-."))
 	switch bare {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Space is a valid set of parameters and their encoding. It is immutable and safe for
-// concurrent use. The zero Space, like New(), has no parameters and one configuration, the
-// empty one.
+// Space is a valid set of parameters and their encoding. It is immutable and safe for concurrent
+// use. The zero Space, like New(), has no parameters and one configuration, the empty one.
 type Space struct {
 	members []member
 	order   []int          // indices of members, parents before children
@@ -102,8 +101,7 @@ func (s *Space) Lookup(name string) (p Parameter, ok bool) {
 	return s.members[i].clone(), true
 }
 
-// Dim returns the number of coordinates of the cube, one for each parameter that is not
-// constant.
+// Dim returns the number of coordinates of the cube, one for each parameter that is not constant.
 func (s *Space) Dim() int { return len(s.axes) }
 
 // Coordinate returns the named parameter's coordinate. If there is no such parameter or it

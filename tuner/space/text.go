@@ -2,11 +2,10 @@ package space
 
 import "unicode"
 
-// Hostile reports whether no text that anybody sends may contain r. Control characters,
-// which do not show or change what does on a terminal, characters that turn the direction
-// of writing, further line separators, and the code points that Unicode keeps from text,
-// which YAML and XML refuse. Texts of several lines make exceptions of their tabs and line
-// ends.
+// Hostile reports whether no text that anybody sends may contain r. Control characters, which do
+// not show or change what does on a terminal, characters that turn the direction of writing,
+// further line separators, and the code points that Unicode keeps from text, which YAML and XML
+// refuse. Texts of several lines make exceptions of their tabs and line ends.
 func Hostile(r rune) bool {
 	return unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' ||
 		r&0xfffe == 0xfffe || 0xfdd0 <= r && r <= 0xfdef

@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readYAML reads a YAML file of one document, without anchors, aliases, merge
-// keys and tags.
+// readYAML reads a YAML file of one document, without anchors, aliases, merge keys and tags.
 func readYAML(data []byte) (*node, error) {
 	if marks := yamlMarks(data); marks > MaxYAMLMarks {
 		return nil, &Error{Value: itoa(marks) + " items", Rule: "a YAML file has at most " + itoa(MaxYAMLMarks) + " commas, colons, brackets and lines", Remedy: "write it as JSON, or use ranges in place of long lists"}

@@ -80,8 +80,7 @@ type Extend struct {
 	More bool
 }
 
-// Enqueue adds a configuration to the queue. Queued trials are handed out before new
-// suggestions.
+// Enqueue adds a configuration to the queue. Queued trials are handed out before new suggestions.
 type Enqueue struct {
 	RequestID  string
 	Config     space.Config
@@ -109,8 +108,7 @@ type Ask struct {
 	New       bool
 }
 
-// Start hands out a new suggestion for an Ask, as trial number Trial, which must be the
-// next one.
+// Start hands out a new suggestion for an Ask, as trial number Trial, which must be the next one.
 type Start struct {
 	Ask        Ask
 	Trial      int

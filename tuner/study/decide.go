@@ -339,8 +339,7 @@ func (s *Study) existing(n int) (*Trial, error) {
 	return s.trials.at(n), nil
 }
 
-// held returns trial n if it runs under the lease of the given epoch. Epoch 0 means
-// any.
+// held returns trial n if it runs under the lease of the given epoch. Epoch 0 means any.
 func (s *Study) held(n, epoch int) (*Trial, error) {
 	t, err := s.existing(n)
 	if err != nil {
@@ -368,8 +367,7 @@ func checkEpoch(t *Trial, epoch int) error {
 	return nil
 }
 
-// deadline returns the deadline of a lease that starts now. A lease of 0 means that of
-// the study.
+// deadline returns the deadline of a lease that starts now. A lease of 0 means that of the study.
 func (s *Study) deadline(now time.Time, lease time.Duration) (time.Time, error) {
 	if lease == 0 {
 		lease = s.spec.Lease

@@ -153,8 +153,7 @@ func (e *ReportConflictError) Error() string {
 	return fmt.Sprintf("trial %d already has %s = %g at step %d; report each step once", e.Trial, e.Metric, e.Stored, e.Step)
 }
 
-// RequestReusedError refuses a request id that was used with other content, or by
-// another caller.
+// RequestReusedError refuses a request id that was used with other content, or by another caller.
 type RequestReusedError struct {
 	ID     string
 	Others bool // by another caller

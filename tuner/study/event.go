@@ -35,8 +35,7 @@ func (e Event) Trial() (n int, ok bool) {
 	return int(field.Int()), true
 }
 
-// Body is the kind and content of an event, one of the types of this package that
-// implement it.
+// Body is the kind and content of an event, one of the types of this package that implement it.
 type Body interface{ isBody() }
 
 // Created is the first event of every study and the only one of its kind.
@@ -48,15 +47,13 @@ type Paused struct{}
 // Resumed ends a pause.
 type Resumed struct{}
 
-// Finished says that the study hands out no more trials. Running trials may still be
-// told.
+// Finished says that the study hands out no more trials. Running trials may still be told.
 type Finished struct {
 	Reason FinishReason
 	Detail string // text for people, may be empty
 }
 
-// Raised sets the limits of the study, of which none becomes lower, and continues a
-// finished one.
+// Raised sets the limits of the study, of which none becomes lower, and continues a finished one.
 type Raised struct {
 	MaxTrials int
 	Timeout   time.Duration
@@ -110,8 +107,7 @@ type Told struct {
 	Outcome Outcome
 }
 
-// ToldLate keeps an outcome told under a lease after another worker took the trial
-// over.
+// ToldLate keeps an outcome told under a lease after another worker took the trial over.
 type ToldLate struct {
 	Trial   int
 	Epoch   int

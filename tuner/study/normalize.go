@@ -61,8 +61,7 @@ func (c Spec) normalizeOutcome(o Outcome) (Outcome, error) {
 	return o, nil
 }
 
-// normalizeMetrics returns a checked copy sorted by name. nan tells whether an
-// objective is NaN.
+// normalizeMetrics returns a checked copy sorted by name. nan tells whether an objective is NaN.
 func (c Spec) normalizeMetrics(metrics []Metric) (out []Metric, nan bool, err error) {
 	if len(metrics) > MaxMetrics {
 		return nil, false, invalid("metrics", len(metrics), "must be at most 64 metrics", "")

@@ -17,8 +17,7 @@ import (
 // Request identifies the command that caused an event.
 type Request struct {
 	ID string // chosen by the client, unique within the study, empty for none
-	// Fingerprint is a hash of the command's content, to distinguish a retry from a
-	// reuse.
+	// Fingerprint is a hash of the command's content, to distinguish a retry from a reuse.
 	Fingerprint uint64
 	// Answer is the number of trials in the whole answer to an ask, whose events may be
 	// committed one by one. It is 0 for other requests.
@@ -51,8 +50,7 @@ type requestRecord struct {
 	first       handed // valid if any is set
 }
 
-// handed is a trial that a request made, started or concerned, with its epoch at that
-// time.
+// handed is a trial that a request made, started or concerned, with its epoch at that time.
 type handed struct{ trial, epoch int32 }
 
 func (s *Study) handedOut(key requestKey, r requestRecord) int {

@@ -200,9 +200,8 @@ func (d *Direction) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Compare orders two values of an objective, better first. It is negative if a is
-// better than b. NaN equals itself and is worse than any other value, including the
-// infinity on the bad side.
+// Compare orders two values of an objective, better first. It is negative if a is better than b.
+// NaN equals itself and is worse than any other value, including the infinity on the bad side.
 func (d Direction) Compare(a, b float64) int {
 	switch {
 	case math.IsNaN(a) && math.IsNaN(b):
@@ -220,8 +219,7 @@ func (d Direction) Compare(a, b float64) int {
 	}
 }
 
-// goodInfinity tells whether x is the infinity on the good side, which cannot be
-// measured.
+// goodInfinity tells whether x is the infinity on the good side, which cannot be measured.
 func (d Direction) goodInfinity(x float64) bool {
 	return d == Minimize && math.IsInf(x, -1) || d == Maximize && math.IsInf(x, 1)
 }

@@ -25,9 +25,8 @@ type Study struct {
 	aging    []requestAge            // requests whose ids may be forgotten, oldest first
 }
 
-// View is the readable state of a study at one position of its log. The view of a
-// [Study] changes with it. The one that [Study.Snapshot] returns never changes and may
-// be read concurrently.
+// View is the readable state of a study at one position of its log. The view of a [Study] changes
+// with it. The one that [Study.Snapshot] returns never changes and may be read concurrently.
 type View struct {
 	spec       Spec
 	position   Position
@@ -130,8 +129,7 @@ func (v *View) Spec() Spec { return v.spec }
 // Created returns the time of the study's creation.
 func (v *View) Created() time.Time { return v.created }
 
-// Attributes returns the study's attributes, including those of the Spec. Do not change
-// them.
+// Attributes returns the study's attributes, including those of the Spec. Do not change them.
 func (v *View) Attributes() Attributes { return v.attributes }
 
 // Cost returns the sum of the told costs, without those of added trials.
@@ -242,9 +240,8 @@ type holding struct {
 	callers []string // the first one started it
 }
 
-// Holders returns the worker of a lease, the caller that started it and those that it
-// was handed to later, in order. Epoch 0 is the last lease. A caller is empty if
-// unknown.
+// Holders returns the worker of a lease, the caller that started it and those that it was handed
+// to later, in order. Epoch 0 is the last lease. A caller is empty if unknown.
 func (s *Study) Holders(t *Trial, epoch int) (worker string, callers []string) {
 	if epoch == 0 {
 		epoch = t.Epoch

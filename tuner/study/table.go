@@ -1,8 +1,7 @@
 package study
 
-// table holds the trials by number so that copying it costs little. Copies share chunks
-// of pointers until one of them writes. A Trial that may be in a copy is replaced and
-// never changed.
+// table holds the trials by number so that copying it costs little. Copies share chunks of
+// pointers until one of them writes. A Trial that may be in a copy is replaced and never changed.
 type table struct {
 	chunks []*chunk
 	n      int
@@ -54,9 +53,8 @@ func (t *table) share() table {
 	return c
 }
 
-// changed yields the entries of t that differ from those of an earlier copy of the same
-// table, or are new, in order. It costs O(n/chunkSize) and O(chunkSize) for each chunk
-// that was written to.
+// changed yields the entries of t that differ from those of an earlier copy of the same table, or
+// are new, in order. It costs O(n/chunkSize) and O(chunkSize) for each chunk that was written to.
 func (t *table) changed(before *table) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for i, c := range t.chunks {

@@ -76,8 +76,7 @@ func tellLate(t *Trial, epoch int, o Outcome) ([]Body, error) {
 	return []Body{ToldLate{t.Number, epoch, o}}, nil
 }
 
-// provisional tells whether the outcome comes from an expiry, so that a late tell
-// replaces it.
+// provisional tells whether the outcome comes from an expiry, so that a late tell replaces it.
 func (t *Trial) provisional() bool {
 	return t.State == Failed && t.Outcome.Reason == FailedExpired
 }

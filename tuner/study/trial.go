@@ -92,10 +92,9 @@ type Suggestion struct {
 	// Mean and StdDev are the model's prediction for each objective, empty if the
 	// proposer has no model.
 	Mean, StdDev []float64
-	// Bound is the optimistic confidence bound of each objective, in its unit. Beta is
-	// its distance from the mean in standard deviations of the model. It is the
-	// quantity that an upper confidence bound method maximises. Both are empty if the
-	// proposer has no model.
+	// Bound is the optimistic confidence bound of each objective, in its unit. Beta is its
+	// distance from the mean in standard deviations of the model. It is the quantity that an
+	// upper confidence bound method maximises. Both are empty if the proposer has no model.
 	Bound, Beta []float64
 }
 

@@ -19,8 +19,7 @@ const (
 	Ready
 )
 
-// Diagnosis describes the state of a model. Without a model only State and Missing are
-// set.
+// Diagnosis describes the state of a model. Without a model only State and Missing are set.
 type Diagnosis struct {
 	State   State `json:"-"`
 	Missing int   `json:"-"` // results that a model still needs
@@ -111,8 +110,7 @@ type MetricPrediction struct {
 }
 
 // Slice is what a model predicts along one parameter, while all others stay as in one
-// configuration. Parameters that only become active on the way have the middle of their
-// range.
+// configuration. Parameters that only become active on the way have the middle of their range.
 type Slice struct {
 	Parameter   string
 	At          []float64 // coordinates in [0, 1], ascending

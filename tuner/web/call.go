@@ -79,8 +79,7 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, prot
 	})
 }
 
-// admit passes a request through the gate and reserves memory for its body until leave is
-// called.
+// admit passes a request through the gate and reserves memory for its body until leave is called.
 func (f *Face) admit(w http.ResponseWriter, r *http.Request, path string) (ctx context.Context, leave func(), err error) {
 	if ctx, err = f.pipe.Admit(r.Context(), callerOf(r), path); err != nil {
 		return nil, nil, err

@@ -52,8 +52,7 @@ func FormatFlag(cmd *cobra.Command, allowed ...string) *string {
 	return form
 }
 
-// duration is the value of a flag that also accepts days, and the times of clocks and of
-// Slurm.
+// duration is the value of a flag that also accepts days, and the times of clocks and of Slurm.
 type duration struct{ pflag.Value }
 
 // clock is [days-]hours:minutes:seconds.
@@ -183,8 +182,7 @@ var rules = map[string]string{
 	"stringSlice": "must be a list with commas, such as a,b",
 }
 
-// durationForm is a number with a unit, which time.ParseDuration refuses only if it is
-// too long.
+// durationForm is a number with a unit, which time.ParseDuration refuses only if it is too long.
 var durationForm = regexp.MustCompile(`^-?(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)$`)
 
 func valueRule(kind, value string, err error) string {
@@ -226,8 +224,7 @@ func Similar(name string, names []string) string {
 // specFields are the fields of a study whose flags have other names.
 var specFields = map[string]string{"attributes": "attr", "objectives": "minimize and --maximize"}
 
-// fieldAt is the field of a message by which the service refuses a request, with its
-// value.
+// fieldAt is the field of a message by which the service refuses a request, with its value.
 var fieldAt = regexp.MustCompile(`^([a-z_]+)(?:\[\d+\])?\.?([\w.]*) = `)
 
 // NameFlag names the flag in an error about a field of a request, if the flag was given.

@@ -58,8 +58,7 @@ type stream struct {
 	colors   bool
 }
 
-// CleanOnTerminal returns w, or a writer that strips hostile characters if w is a
-// terminal.
+// CleanOnTerminal returns w, or a writer that strips hostile characters if w is a terminal.
 func CleanOnTerminal(w io.Writer) io.Writer {
 	if !isTerminal(w) {
 		return w

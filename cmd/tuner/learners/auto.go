@@ -436,8 +436,7 @@ func (a *autoRun) work(ctx context.Context, g *cli.Globals, cmd *cobra.Command, 
 	return summary, studies.NoteRun(g, cmd, claim, summary, err)
 }
 
-// conclude fits the best configuration and theory's, writes the model and shows the
-// result.
+// conclude fits the best configuration and theory's, writes the model and shows the result.
 func (a *autoRun) conclude(ctx context.Context, g *cli.Globals, cmd *cobra.Command, svc tuner.Service, tn *autotune.Tuning, view tuner.Study, best study.Trial) error {
 	spec := tn.Complete(view.Spec) // for studies of earlier versions too
 	r := tuned{

@@ -158,8 +158,7 @@ func labelled(ctx context.Context, g *cli.Globals, cmd *cobra.Command, t *datase
 	return kept, nil
 }
 
-// encodeLabelled encodes the rows of a table that have a target, and sets weights to
-// theirs.
+// encodeLabelled encodes the rows of a table that have a target, and sets weights to theirs.
 func encodeLabelled(g *cli.Globals, cmd *cobra.Command, weights *[]float64) encoder {
 	return func(t *dataset.Table, ctx context.Context, e *data.Encoding) (data.Source, error) {
 		kept, err := labelled(ctx, g, cmd, t, e)

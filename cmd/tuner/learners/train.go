@@ -143,8 +143,7 @@ func addParameters(cmd *cobra.Command, a training.Algorithm) {
 	}
 }
 
-// addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm
-// reads.
+// addParameter adds the flag of a hyper-parameter. Its value is a text that the algorithm reads.
 func addParameter(f *pflag.FlagSet, p training.Parameter) {
 	usage, kind := strings.TrimPrefix(p.Doc, "the "), map[training.Kind]string{training.Real: "number", training.Count: "count", training.Choice: "name", training.Lengths: "numbers"}[p.Kind]
 	if len(p.Choices) > 0 {
@@ -318,8 +317,7 @@ type trained struct {
 	Outputs    int             `json:"outputs"`
 	Centers    int             `json:"centers,omitempty"` // in the model
 	Parameters training.Values `json:"parameters"`        // as the fit had them
-	// Idle are the inputs whose learned length scales are so long that they have little
-	// effect.
+	// Idle are the inputs whose learned length scales are so long that they have little effect.
 	Idle       []string         `json:"inputs_without_effect,omitempty"`
 	Validation []training.Score `json:"validation,omitempty"`
 	Test       []training.Score `json:"test,omitempty"`

@@ -138,8 +138,7 @@ func jsonText(v any) (string, error) {
 // formula, and the quote that keeps it from it.
 const special = "=+-@\t\r'"
 
-// quoteText makes text safe in a spreadsheet, and the empty text different from
-// none.
+// quoteText makes text safe in a spreadsheet, and the empty text different from none.
 func quoteText(s string) string {
 	if s == "" || strings.ContainsRune(special, rune(s[0])) {
 		return "'" + s

@@ -320,9 +320,8 @@ func (f optunaFile) distributions() (map[string]json.RawMessage, error) {
 	return merged, nil
 }
 
-// parentOf returns the parameter that decides whether p is there, with its values for
-// which it is. Of several it is the one that most trials have, and then the one with the
-// fewest values.
+// parentOf returns the parameter that decides whether p is there, with its values for which it
+// is. Of several it is the one that most trials have, and then the one with the fewest values.
 func parentOf(p space.Parameter, all []space.Parameter, trials []optunaTrial) (parent string, values []space.Value) {
 	most, fewest := 0, 0
 	for _, q := range all {

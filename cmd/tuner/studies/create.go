@@ -169,8 +169,7 @@ func difference(a, b study.Spec) string {
 	return ""
 }
 
-// agree refuses flags that differ from an existing study. Given flags are compared after
-// change.
+// agree refuses flags that differ from an existing study. Given flags are compared after change.
 func (f *specFlags) agree(g *cli.Globals, cmd *cobra.Command, view tuner.Study, change func(want *study.Spec)) error {
 	if !f.given(cmd) {
 		return nil

@@ -63,8 +63,7 @@ are exact. The formats json, jsonl and yaml also have reports and late results.`
 	}, "table", "json", "jsonl", "csv", "yaml")
 }
 
-// NewTrialList completes a command that lists trials in the given forms, the first by
-// default.
+// NewTrialList completes a command that lists trials in the given forms, the first by default.
 func NewTrialList(g *cli.Globals, cmd *cobra.Command, forms ...string) *cobra.Command {
 	var flags filterFlags
 	flags.add(cmd)

@@ -43,8 +43,7 @@ func Points(rng *rand.Rand, n, d int) *kernel.Points[float64] {
 	return kernel.NewPoints(n, d, Normals(rng, n*d))
 }
 
-// Gram is K(X, Y), n×m, by one evaluation for each element. It is the oracle for
-// blocks.
+// Gram is K(X, Y), n×m, by one evaluation for each element. It is the oracle for blocks.
 func Gram(k kernel.Kernel, x, y kernel.Rows) *mat.Dense {
 	g := mat.NewDense(x.Len(), y.Len(), nil)
 	for i := range x.Len() {

@@ -1,7 +1,6 @@
-// Package kerneltest has the tests that every kernel.Kernel must pass. It also has a
-// source that is only sequential, to prove that no code needs more. For other tests on
-// kernels it has seeded random numbers, random points, and K(X, Y) by single
-// evaluations.
+// Package kerneltest has the tests that every kernel.Kernel must pass. It also has a source that
+// is only sequential, to prove that no code needs more. For other tests on kernels it has seeded
+// random numbers, random points, and K(X, Y) by single evaluations.
 package kerneltest
 
 import (

@@ -245,8 +245,7 @@ func (d *device) memory() (free, all int64) {
 	return min(free, limit), all
 }
 
-// arena is memory of a device that is freed together. Its methods run on the device's
-// thread.
+// arena is memory of a device that is freed together. Its methods run on the device's thread.
 type arena struct {
 	d      *device
 	blocks []cu.DevicePtr

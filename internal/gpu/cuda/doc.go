@@ -17,5 +17,4 @@
 // product in registers, and others a few panels at a time.
 //
 // Each device has a goroutine with a locked thread, on which its primary context is current.
-// The tests run with a driver for the CPU, see fake. Its kernels are the same source.
 package cuda

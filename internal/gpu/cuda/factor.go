@@ -127,8 +127,7 @@ func (f *factor) update(c cu.DevicePtr, rows int64, a cu.DevicePtr, ai, al int64
 	f.d.launch("update", (rows+2*edge-1)/(2*edge), (rows+edge-1)/edge, c, f.stride, rows, rows, a, ai, al, a, ai, al, weights, depth, alpha, beta, int64(1), lean, f.status)
 }
 
-// trailing subtracts the product of columns k ≤ l < k+width of L, rows from e on, from the
-// rest.
+// trailing subtracts the product of columns k ≤ l < k+width of L, rows from e on, from the rest.
 func (f *factor) trailing(k, width, e int64) {
 	if e < f.n {
 		f.update(f.at(e, e), f.n-e, f.at(e, k), f.stride, 1, none, width, -1, 1, 0)

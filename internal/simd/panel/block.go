@@ -6,8 +6,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/simd"
 )
 
-// Block is a block of rows of K, and the memory for it. It belongs to one
-// goroutine.
+// Block is a block of rows of K, and the memory for it. It belongs to one goroutine.
 type Block[T Float] struct {
 	c     *Columns[T]
 	kern  *simd.Kernels[T]
@@ -206,8 +205,7 @@ func (b *Block[T]) fill(c *Columns[T], a []T, p, panels, s0, n int, k []T, step 
 	}
 }
 
-// most returns how many tiles of some row panels go into one call, so that it stays below
-// 0.1 ms.
+// most returns how many tiles of some row panels go into one call, so that it stays below 0.1 ms.
 func (b *Block[T]) most(panels int) int {
 	p := b.kern.Panels
 	return max(p, 40000/((b.c.d+16)*panels)/p*p)

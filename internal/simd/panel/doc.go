@@ -15,10 +15,9 @@
 // # Precision
 //
 // Inputs are float32 or float64, vectors float64. The panels are of type T. With T = float32 a
-// tile, the sums of 128 columns in a lane of a register, and those over the rows of one block
-// are float32. All longer sums are float64, so that the error of a product relative to |K||v|
-// is about 1e-7 for any n and M. Inputs of distances are centred on the mean of the columns
-// first.
+// tile, the sums of 128 columns in a lane of a register, and those over the rows of one block are
+// float32. All longer sums are float64, so that the error of a product relative to |K||v| is
+// about 1e-7 for any n and M. Inputs of distances are centred on the mean of the columns first.
 //
 // # Invariants
 //

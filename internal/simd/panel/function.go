@@ -9,8 +9,7 @@ import (
 // Float is the element type of panels, and of the rows they are packed from.
 type Float = simd.Float
 
-// Function is k(x, y) = φ(s(x, y)), a statistic of pairs and an element-wise function of
-// it.
+// Function is k(x, y) = φ(s(x, y)), a statistic of pairs and an element-wise function of it.
 type Function struct {
 	Statistic simd.Statistic
 	Func      simd.Func
@@ -22,9 +21,8 @@ type Function struct {
 	// that all coordinates share into P0.
 	Weights []float64
 
-	// Norms gives φ the cosine of the angle, s/√(s(x,x)·s(y,y)), and multiplies its result
-	// with that root, for the arc-cosine kernel. The statistic is Dot. The cosine of 0 is
-	// 0.
+	// Norms gives φ the cosine of the angle, s/√(s(x,x)·s(y,y)), and multiplies its result with
+	// that root, for the arc-cosine kernel. The statistic is Dot. The cosine of 0 is 0.
 	Norms bool
 
 	// Expand computes Squared distances from inner products, |x|² + |y|² − 2x·y of centred

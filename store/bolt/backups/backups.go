@@ -5,9 +5,8 @@
 // the name of a backup is complete, even if the process or the machine stops at any time.
 // The next backup removes the leftovers of a killed process.
 //
-// Names are tuner-STORE-TIME.db with the first digits of the store's identity and
-// the time in UTC. They sort by age. Backups of other stores in the same directory
-// are left alone.
+// Names are tuner-STORE-TIME.db with the first digits of the store's identity and the time in
+// UTC. They sort by age. Backups of other stores in the same directory are left alone.
 package backups
 
 import (

@@ -10,8 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 )
 
-// maxPassed is how many random points that the study already has are skipped for one
-// suggestion.
+// maxPassed is how many random points that the study already has are skipped for one suggestion.
 const maxPassed = 64
 
 // choose returns the best candidate that the study does not have. Candidates that are not
@@ -113,9 +112,8 @@ func rounding(axes []space.Axis) []float64 {
 }
 
 // spaced is the distance in length scales that suggestions keep from pending trials of one
-// objective. Where the best results are close to each other, suggestions that exploit keep a share of their extent, and so
-// do others where trials may fail or break limits (see closeEvery). A constant distance would keep
-// all workers but one away from an optimum that is known better.
+// objective. Where the best results are close to each other, suggestions that exploit keep a
+// share of their extent, and so do others where trials may fail or break limits (see closeEvery).
 const (
 	spaced      = 0.1
 	leastSpaced = 1e-4
@@ -160,13 +158,12 @@ func (a *acquisition) extent() float64 {
 	return math.Inf(1)
 }
 
-// known reports for candidate i whether running it would teach nothing. That is so if an
-// inducing point is near, the standard deviation is small, and the mean exceeds the best by
-// little. Both are measured in units of the noise. A study that has found an optimum
-// exactly then looks elsewhere. Suggestions that exploit gain little by the study's own
-// measure, but they lower regrets by orders of magnitude. They skip only a candidate that is
-// the same as a trial up to rounding. Where noise exceeds quietest, with several
-// objectives, and with replicate, no candidate is known in this sense.
+// known reports for candidate i whether running it would teach nothing. That is so if an inducing
+// point is near, the standard deviation is small, and the mean exceeds the best by little. Both
+// are measured in units of the noise. A study that has found an optimum exactly then looks
+// elsewhere. They skip only a candidate that is the same as a trial up to rounding. Where noise
+// exceeds quietest, with several objectives, and with replicate, no candidate is known in this
+// sense.
 func (a *acquisition) known(t turn, pool *bandit.Pool) func(i int) bool {
 	noise := a.engine.Event.Surfaces[0].Noise
 	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || noise > quietest {

@@ -15,9 +15,8 @@ const (
 	parents   = 5 // results that are mutated
 )
 
-// elite is the set of results that candidates are near to. All keep the constraints. For
-// one objective they are the best, best first, for several the front. It is a fold of the
-// results.
+// elite is the set of results that candidates are near to. All keep the constraints. For one
+// objective they are the best, best first, for several the front. It is a fold of the results.
 type elite struct {
 	most        int   // that ranked has of one objective, at least eliteSize
 	begun, told int   // of the results that were followed

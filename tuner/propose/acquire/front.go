@@ -7,11 +7,10 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 )
 
-// volume returns the hypervolume of several objectives, in targets. Its points are the means of the
-// best results and of pending trials. Its reference is beyond the worst of the best results in each
-// objective, by a share u^(n/k) of the way to the worst result, with n best results of k objectives,
-// and by a tenth of the range. A reference that is always close would never look beyond the ends of
-// a front, and one that is always far would look for little else.
+// volume returns the hypervolume of several objectives, in targets. Its points are the means of
+// the best results and of pending trials. Its reference is beyond the worst of the best results
+// in each objective, by a share u^(n/k) of the way to the worst result, with n best results of k
+// objectives, and by a tenth of the range.
 func (a *acquisition) volume(u float64) *bandit.Hypervolume {
 	list, k := a.engine.Results.List, len(a.spec.Objectives)
 	best := a.eliteOf(a.engine)

@@ -24,8 +24,7 @@ func bestOf(list []model.Pooled) []int {
 	return bestBy(list, values)
 }
 
-// bestBy returns the trial with the largest value, or those that no other dominates in
-// several.
+// bestBy returns the trial with the largest value, or those that no other dominates in several.
 func bestBy(list []model.Pooled, values [][]float64) []int {
 	if len(list) > 0 && len(values[0]) == 1 {
 		best := 0

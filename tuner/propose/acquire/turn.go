@@ -24,9 +24,8 @@ type turn struct {
 }
 
 // closeEvery is the period of suggestions that may be as close to pending trials as those that
-// exploit, in trials, where failures or limits are modelled. With the default of exploit_every these
-// are other ones. An optimum is often at the edge of what succeeds, and many steps along it lead
-// there. Elsewhere the other suggestions look for other basins.
+// exploit, in trials, where failures or limits are modelled. With the default of exploit_every
+// these are other ones.
 const closeEvery = 2
 
 // turn returns the turn of a trial.
@@ -63,11 +62,10 @@ func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
 	return math.Sqrt(c.options.Width * max(e.Event.Active, 1) * math.Log(2*t+1))
 }
 
-// theory returns b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing
-// it is F + √(log det V + 2 log(1/δ)). Otherwise it is that of Theorem 21 of Carratino
-// (2020) with ε = ½. It uses the effective dimension of the model event, and every later
-// sample raises that by at most 1. The theorem needs more inducing points for
-// each dimension than there are, so in this case b is no guarantee.
+// theory returns b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing it is
+// F + √(log det V + 2 log(1/δ)). Otherwise it is that of Theorem 21 of Carratino (2020) with ε =
+// ½. It uses the effective dimension of the model event, and every later sample raises that by at
+// most 1.
 func theory(e *model.Engine, j int) float64 {
 	s := e.State(j)
 	return bandit.Theory{Norm: 1, Delta: 0.1, Epsilon: 0.5, ByDimension: !s.Exact}.Beta(s)

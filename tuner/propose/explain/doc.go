@@ -12,6 +12,5 @@
 //
 //	D_i = Σ_c (p_best(c)/p_all(c) − 1)² p_all(c)
 //
-// of the density of a parameter over cells c of its range. A search that has left the bad regions
-// early shows a small shift, so the two importances differ.
+// of the density of a parameter over cells c of its range.
 package explain

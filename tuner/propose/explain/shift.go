@@ -8,8 +8,7 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// cells is how many cells the range of a parameter has in [Shift], unless it has fewer
-// values.
+// cells is how many cells the range of a parameter has in [Shift], unless it has fewer values.
 const cells = 32
 
 // Sample is a completed trial with its encoded configuration.

@@ -56,8 +56,7 @@ func Along(f *model.Frozen, sp *space.Space, c space.Config, parameter string, p
 	return out, nil
 }
 
-// coordinates returns a grid of [0, 1]. If there are few values it is fine enough to meet
-// each.
+// coordinates returns a grid of [0, 1]. If there are few values it is fine enough to meet each.
 func coordinates(levels uint64, points int) []float64 {
 	n := points
 	if levels > 0 && levels <= uint64(points) {

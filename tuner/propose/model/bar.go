@@ -10,9 +10,8 @@ import (
 // labelNoise is the variance of the noise of labels −1 and 1.
 const labelNoise = 0.05
 
-// bar is the part of the space where a posterior is likely between two limits. The
-// probability counts the two limits as independent, so that it stays above 0 where they are
-// equal.
+// bar is the part of the space where a posterior is likely between two limits. The probability
+// counts the two limits as independent, so that it stays above 0 where they are equal.
 type bar struct {
 	posterior *posterior
 	low, top  float64 // targets, ∓Inf for none

@@ -120,8 +120,7 @@ func (c *Calibration) clone() Calibration {
 	return out
 }
 
-// Coverage returns how many of the last outcomes were in their 95 % interval, and of how
-// many.
+// Coverage returns how many of the last outcomes were in their 95 % interval, and of how many.
 func (c *Calibration) Coverage() (inside, of int) {
 	for _, e := range c.errors {
 		if e <= normal95 {

@@ -17,9 +17,8 @@ type Constraint struct {
 	low, top float64 // ∓Inf for none
 }
 
-// measured returns a measurement of the metric, negated if there is only a maximum. So
-// larger values are further inside, as larger values of objectives are better. It is its own
-// inverse.
+// measured returns a measurement of the metric, negated if there is only a maximum. So larger
+// values are further inside, as larger values of objectives are better. It is its own inverse.
 func (c Constraint) measured(m Measure) Measure {
 	if c.negated() {
 		m.Value = -m.Value

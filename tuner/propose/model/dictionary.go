@@ -40,11 +40,10 @@ type dictionary struct {
 	sampler string
 }
 
-// choose takes all different inputs while there is room. Otherwise it draws them by
-// sampler. The best results are always among them, of a metric
-// those nearest to its limit, and a quarter of the room is left for
-// later results. Inducing points are drawn from outcomes first, because suggestions are
-// about outcomes. Reports get the room that is left.
+// choose takes all different inputs while there is room. Otherwise it draws them by sampler. The
+// best results are always among them, of a metric those nearest to its limit, and a quarter of
+// the room is left for later results. Inducing points are drawn from outcomes first, because
+// suggestions are about outcomes. Reports get the room that is left.
 func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
 	k, err := s.kernel(d.space)
 	if err != nil {

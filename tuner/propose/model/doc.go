@@ -2,10 +2,9 @@
 // results of a study it computes posteriors of each objective, of metrics with limits, of
 // failures and of cost.
 //
-// [Model.At] digests a [View] and returns the [Engine] in effect, which predicts. An
-// engine's [Outlook] includes the running and waiting trials. [Model.Anchor] returns the
-// model event that is due, if one is. docs/model.md has the mathematics, under the names of the
-// types here.
+// [Model.At] digests a [View] and returns the [Engine] in effect, which predicts. An engine's
+// [Outlook] includes the running and waiting trials. [Model.Anchor] returns the model event that
+// is due, if one is. docs/model.md has the mathematics, under the names of the types here.
 //
 //	View ─► Results ─► Target ─► posterior of each surface ─► Engine ─► Outlook
 //	           │          ▲           ▲                                    ▲

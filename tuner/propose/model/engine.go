@@ -11,9 +11,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
-// Engine is the model that is in effect, with the results since its event. Its posteriors
-// are those of the objectives, of metrics with limits and, if there have been failures, of
-// success.
+// Engine is the model that is in effect, with the results since its event. Its posteriors are
+// those of the objectives, of metrics with limits and, if there have been failures, of success.
 type Engine struct {
 	Event     Event
 	Effective study.Position // of the event
@@ -199,8 +198,7 @@ func (e *Engine) Means(j int, x *kernel.Points[float64]) []float64 { return e.su
 // Costs reports whether there is a model of costs.
 func (e *Engine) Costs() bool { return e.expense != nil }
 
-// LogCost returns the logarithm of the predicted cost of the configuration at each row of
-// x.
+// LogCost returns the logarithm of the predicted cost of the configuration at each row of x.
 func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
 	out, _ := e.expense.predict(x)
 	for i, z := range out {

@@ -37,10 +37,9 @@ type Event struct {
 	Expense *Surface `json:"expense,omitempty"`
 }
 
-// failuresInRow is how many failures in a row make a model event due. The hyper-parameters of
-// the event before may not explain them, and each one costs a trial. If that event was made
-// after as many, the next one needs at least a share of the results, as regular ones do in long
-// studies.
+// failuresInRow is how many failures in a row make a model event due. The hyper-parameters of the
+// event before may not explain them, and each one costs a trial. If that event was made after as
+// many, the next one needs at least a share of the results, as regular ones do in long studies.
 const failuresInRow = 4
 
 // blind reports whether there are failures among later results and no model of success, or

@@ -17,8 +17,7 @@ import (
 // leastGain is the logarithm of 20. Failures at random often have a small positive gain.
 const leastGain = 3
 
-// severalPower is the power of the probability of success with several objectives. Gains in
-// hypervolume differ by orders of magnitude, bounds of one objective by some standard deviations.
+// severalPower is the power of the probability of success with several objectives.
 const severalPower = 4
 
 func (e *Engine) labelPower() float64 {
@@ -65,10 +64,9 @@ func (a *builder) explained(list []Result, s *Surface) (float64, error) {
 	return gain, nil
 }
 
-// toExplain returns the results that leave-one-out predictions are made for, ascending. If
-// there are more than explainedRows, all failures are among them that fill at most a half, and
-// the others are drawn by the study's seed. Few of a long study's results are failures, and a
-// draw from all results would miss most of them.
+// toExplain returns the results that leave-one-out predictions are made for, ascending. If there
+// are more than explainedRows, all failures are among them that fill at most a half, and the
+// others are drawn by the study's seed.
 func (a *builder) toExplain(list []Result) []int {
 	var failed, others []int
 	for i := range list {

@@ -10,10 +10,9 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// The far model is a second model of the one objective, of thinned results. Most results
-// crowd around the incumbent, so that targets of the model distinguish values there, and
-// all other basins look alike. Thinned results have targets of their own, by which other
-// basins differ.
+// The far model is a second model of the one objective, of thinned results. Most results crowd
+// around the incumbent, so that targets of the model distinguish values there, and all other
+// basins look alike. Thinned results have targets of their own, by which other basins differ.
 const (
 	farFrom   = 40   // results from which on there is a far model
 	farApart  = 0.05 // root mean square distance in the cube between thinned results
@@ -71,8 +70,7 @@ func (a *builder) thin(list []Result) []int {
 // maxThinned is how many results are compared with each other, for the sake of time.
 const maxThinned = 2048
 
-// close reports whether two points are within farApart. Points with different categories
-// are not.
+// close reports whether two points are within farApart. Points with different categories are not.
 func (a *builder) close(x, y []float64) bool {
 	sum, n := 0.0, 0
 	for c, ordered := range a.orderedAxes() {
@@ -102,8 +100,7 @@ type distant struct {
 	kept      []int // results
 }
 
-// newDistant returns the far model of an event after the results in list, nil if there is
-// none.
+// newDistant returns the far model of an event after the results in list, nil if there is none.
 func newDistant(a *builder, e *Event, list []Result) (*distant, error) {
 	if e.Far == nil {
 		return nil, nil

@@ -116,8 +116,7 @@ func (m *Model) Anchor(ctx context.Context, v View) (study.Anchor, bool, error) 
 	return study.Anchor{Seen: list[c-1].End, Effective: v.Position() + 1, Model: m.made.text}, true, nil
 }
 
-// Remake returns the content that model event a should have, where v is the study just
-// before a.
+// Remake returns the content that model event a should have, where v is the study just before a.
 func (m *Model) Remake(ctx context.Context, v View, a study.Anchored) ([]byte, error) {
 	e, err := Decode(a.Model)
 	if err != nil {

@@ -86,8 +86,7 @@ func (o *Outliers) includes(a *builder, list []Result, i int) bool {
 	return bad <= aliens && !steep
 }
 
-// distance returns the squared distance of two points, where categories that differ are 1
-// apart.
+// distance returns the squared distance of two points, where categories that differ are 1 apart.
 func (a *builder) distance(x, y []float64) float64 {
 	sum := 0.0
 	for c, ordered := range a.orderedAxes() {

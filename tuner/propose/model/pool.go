@@ -113,9 +113,8 @@ func (p *Pool) Least() []Pooled {
 	return out
 }
 
-// Repeats is what repeated measurements say about the noise of the first objective. They
-// are replicates of a trial, told standard errors, and several results of one
-// configuration.
+// Repeats is what repeated measurements say about the noise of the first objective. They are
+// replicates of a trial, told standard errors, and several results of one configuration.
 type Repeats struct {
 	Freedom int     // degrees of freedom, 0 if nothing was repeated
 	Within  float64 // sum of squared deviations from the mean of each configuration

@@ -195,8 +195,7 @@ func layout(sp *space.Space) (ordered, nominal []int) {
 	return ordered, nominal
 }
 
-// priorKernel returns the kernel with which the first fit begins. The space has a
-// coordinate.
+// priorKernel returns the kernel with which the first fit begins. The space has a coordinate.
 func priorKernel(sp *space.Space) *kernel.Mixed {
 	ordered, nominal := layout(sp)
 	d := len(ordered) + len(nominal)

@@ -19,9 +19,8 @@ type Rung struct {
 // level returns ⌊log₂(step + 1)⌋.
 func level(step int64) int { return bits.Len64(uint64(step)+1) - 1 }
 
-// rungsOf thins the reports of a trial's last epoch. It keeps the first step of every
-// level, and the last step of all, ascending. Of a running trial only the latest reports
-// are read.
+// rungsOf thins the reports of a trial's last epoch. It keeps the first step of every level, and
+// the last step of all, ascending. Of a running trial only the latest reports are read.
 func rungsOf(t *study.Trial, objectives []study.Objective) []Rung {
 	reports := t.Reports
 	if t.State == study.Running {
@@ -104,9 +103,8 @@ const (
 	finished      // with an outcome
 )
 
-// target converts the outcome that a report suggests to a target, with its standard
-// deviation. The limit keeps the reports of one trial from dominating the predictions for
-// others.
+// target converts the outcome that a report suggests to a target, with its standard deviation.
+// The limit keeps the reports of one trial from dominating the predictions for others.
 func (f fate) target(t *Target, worth, spread float64) (y, sd float64) {
 	slope, limit := t.slope(worth), lowLimit
 	y = t.Of(worth)

@@ -87,8 +87,7 @@ func (r *Results) Has(c space.Config) bool {
 	return has
 }
 
-// Near reports whether a result or a pending trial is within a distance of x in each
-// coordinate.
+// Near reports whether a result or a pending trial is within a distance of x in each coordinate.
 func (r *Results) Near(x, distance []float64) bool {
 	return slices.ContainsFunc(r.List, func(have Result) bool { return within(have.X, x, distance) }) ||
 		slices.ContainsFunc(r.Pending, func(have Pending) bool { return within(have.X, x, distance) })

@@ -45,8 +45,7 @@ func ParseNumber(text string) (float64, error) {
 	return x, nil
 }
 
-// FormatNumber writes a number so that ParseNumber reads it back bit for bit
-// (any NaN as NaN).
+// FormatNumber writes a number so that ParseNumber reads it back bit for bit (any NaN as NaN).
 func FormatNumber(x float64) string {
 	switch {
 	case math.IsNaN(x):

@@ -1,6 +1,5 @@
-// Package spacetest generates random spaces and configurations for property tests. They
-// have every type and scale, ranges at the ends of float64 and int64, steps, and nested
-// conditions.
+// Package spacetest generates random spaces and configurations for property tests. They have
+// every type and scale, ranges at the ends of float64 and int64, steps, and nested conditions.
 package spacetest
 
 import (
