@@ -230,7 +230,7 @@ func TestBudgetReadsFewRows(t *testing.T) {
 func TestBudgetBeatsUniform(t *testing.T) {
 	racetest.Alone(t)
 	const n, most = 4000, 200
-	seeds := float64(racetest.Size(2, 5))
+	seeds := float64(racetest.Size(1, 5))
 	rng := kerneltest.Seeded(t, 74)
 	blobs, _ := sketchtest.Blobs(n, rng)
 	for _, c := range []struct {

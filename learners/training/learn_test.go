@@ -141,14 +141,19 @@ func TestLearnFindsInputsMissedBefore(t *testing.T) {
 	}
 }
 
-// The last fit has up to 2000 rows. One iteration of each is enough to tell.
+// The last fit has up to 2000 rows. One iteration of each, with a quarter of the rows, is
+// enough to tell.
 func TestLearnedRows(t *testing.T) {
 	fits := slices.Clone(learnFits)
+	if last := fits[len(fits)-1].rows; last != 2000 {
+		t.Errorf("the last fit has up to %d rows", last)
+	}
 	for i := range fits {
 		fits[i].iterations = 1
+		fits[i].rows /= 4
 	}
 	racetest.Alone(t)
-	for n, want := range map[int]int{200: 200, 1100: 1100, 3000: 2000} {
+	for n, want := range map[int]int{200: 200, 300: 300, 800: 500} {
 		train := relevant(t, n, 5, 0.3, stream.New(4), nil)
 		l := learning{start: learnStart, fits: fits, name: "gaussian", seed: 1}
 		out, err := l.learn(t.Context(), train, data.NewCopies(nil, train.Len()), problemOf(t, train))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -267,7 +268,7 @@ func TestWeightsInAllLearners(t *testing.T) {
 		{"avgsgd", Values{"kernel": "none", "sampling": "cycle"}, 1e-9},
 		{"doublyonline", nil, 1e-9},
 	} {
-		for seed := range uint64(3) {
+		for seed := range uint64(racetest.Size(1, 3)) {
 			t.Run(fmt.Sprintf("%s %v seed %d", c.name, c.values, seed), func(t *testing.T) {
 				good, wild := weighedRows(stream.New(seed), c.name == "log-falkon")
 				split := Split{Validation: 0.25, Seed: seed}
