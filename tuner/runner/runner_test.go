@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -299,6 +300,9 @@ func TestInterruptAndResume(t *testing.T) {
 // A scheduler ends a job with a signal to all of its processes. If the command gets it before the
 // run does, the trial is interrupted all the same. Without a signal to the run it has crashed.
 func TestSignalToAllProcesses(t *testing.T) {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt) // so that commands do not ignore it if the test does, as in the background of a shell
+	t.Cleanup(func() { signal.Stop(interrupts) })
 	for script, interrupts := range map[string]bool{"kill -TERM $$": true, "exit 143": true, "kill -INT $$": true, "exit 1": false} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()

@@ -58,8 +58,10 @@ func TestBrowserFile(t *testing.T) {
 			b.settle(t)
 			b.shoot(t, name)
 			b.clean(t, name)
-			b.accessible(t, name)
-			b.clean(t, name+" with axe")
+			if audited(i) {
+				b.accessible(t, name)
+				b.clean(t, name+" with axe")
+			}
 		}
 	}
 	var buttons []string
