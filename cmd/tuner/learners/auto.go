@@ -703,7 +703,7 @@ func flagWords(f *pflag.Flag) []string {
 // The demonstration is Friedman's first problem, which has five inputs that matter and
 // five that do not.
 const (
-	demoRows   = 800
+	demoRows   = 600
 	demoTrials = 15 // as long as 30 without learned length scales, and with less error
 	demoNoise  = 1
 )
