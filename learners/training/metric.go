@@ -146,10 +146,13 @@ func (l *learning) bestRidge(ctx context.Context, k kernel.Kernel, rows *data.Me
 	f := make([]float64, held*c)
 	for lambda := from; lambda > 1e-13; lambda /= 10 {
 		m, err := krr.Params{Kernel: k, Lambda: lambda}.Fit(ctx, train, learners.Options{Workers: l.workers})
-		if err != nil {
-			return nil, 0, 0, err
+		if err == nil {
+			err = m.Predict(ctx, f, kernel.FromRows(rows.Rows().Slice(0, held)))
 		}
-		if err := m.Predict(ctx, f, kernel.FromRows(rows.Rows().Slice(0, held))); err != nil {
+		diverged, number := (*learners.DivergenceError)(nil), (*kernel.NonFiniteError)(nil)
+		if errors.As(err, &diverged) || errors.As(err, &number) {
+			break
+		} else if err != nil {
 			return nil, 0, 0, err
 		}
 		e := math.Sqrt(learners.MSE(f, rows.Targets()[:held*c], c))
@@ -207,7 +210,7 @@ func nextMap(l, g []float64) ([]float64, error) {
 	blocked.Gemm(1, false, blocked.New(d, d, lg), false, blocked.New(d, d, l), 1, 0, blocked.New(d, d, lgl))
 	var eigen mat.EigenSym
 	if !eigen.Factorize(mat.NewSymDense(d, lgl), true) {
-		return nil, errors.New("training: the eigenvalues of a metric did not converge")
+		return nil, &LearnError{"the eigenvalues of the metric did not converge", "use --metric diagonal"}
 	}
 	values, vectors, trace := eigen.Values(nil), new(mat.Dense), 0.0
 	eigen.VectorsTo(vectors)

@@ -288,3 +288,31 @@ func TestFullMetricAgainstLengthScales(t *testing.T) {
 		}
 	}
 }
+
+// Targets of any size teach a metric or are refused: also where a fit diverges, where an output is not
+// finite, and where only its square is not.
+func TestMetricNeedsFiniteFunctions(t *testing.T) {
+	rows := relevant(t, 60, 5, 0.1, stream.New(7), nil)
+	p, rng := problemOf(t, rows), stream.New(3)
+	for _, size := range []float64{1, 1e150, 1e152, 1e153, 1e154, 1e160, 1e300, 3e307, 1e308, math.MaxFloat64} {
+		y := slices.Clone(rows.Targets())
+		for i := range y {
+			y[i] *= size / 10
+			if size > 1e300 {
+				y[i] = math.Copysign(size, rng.NormFloat64())
+			}
+		}
+		src, err := data.NewMemory(rows.Rows(), y, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"gaussian", "matern12"} {
+			m, err := LearnMetric(t.Context(), name, src, nil, p, 1, 1)
+			refused := (*LearnError)(nil)
+			if size <= 1e150 && (err != nil || len(m.L) != 25) || size >= 1e160 && (!errors.As(err, &refused) || refused.Reason != "no function is finite") ||
+				err != nil && !errors.As(err, &refused) {
+				t.Errorf("%s, targets of %g: %v, %v", name, size, m, err)
+			}
+		}
+	}
+}
