@@ -53,11 +53,11 @@ tuner-cuda: ## build bin/tuner with the CUDA path (Linux, needs a C compiler onl
 test-cuda: SHELL := /bin/bash
 test-cuda: .SHELLFLAGS := -o pipefail -c
 test-cuda: ## vet and test the CUDA path without a GPU (needs g++; clang-19 to compare the PTX)
-	$(CUDA) go vet -tags cuda ./internal/gpu/... ./gp/kernel ./learners/falkon ./learners/sgdrf ./cmd/tuner
+	$(CUDA) go vet -tags cuda ./internal/gpu/... ./gp/kernel ./learners/falkon ./learners/sgdrf ./learners/training ./cmd/tuner
 	go -C tools test -vet=off -v ./cudadriver ./cudakernels | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
 	$(CUDA) go test -tags cuda -v ./internal/gpu/... | grep -E '^ *--- (FAIL|SKIP)|_test.go|^(ok|FAIL|panic)'
 	$(CUDA) go test -tags cuda -run '^$$' -bench Kernels -benchtime 1x ./internal/gpu/cuda >/dev/null
-	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./learners/sgdrf ./cmd/tuner
+	$(CUDA) go test -tags cuda -run Device ./gp/kernel ./learners/falkon ./learners/sgdrf ./learners/training ./cmd/tuner
 
 # The files in bin/cuda can be carried to a machine without Go, where bench.sh runs them.
 bench-cuda: cuda-files ## test and time the CUDA path on a GPU, by events, and FALKON against the CPU (minutes)

@@ -29,6 +29,7 @@ import json
 import math
 import multiprocessing
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -43,9 +44,10 @@ import numpy as np
 
 TESTS, GP_ROWS, SPLIT_FROM = 3000, 2000, 2000
 LEARNERS = {
-    "regression": ["auto falkon", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
-    "classes": ["auto log-falkon", "auto falkon", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm"],
+    "regression": ["auto", "auto falkon", "auto falkon metric=full", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
+    "classes": ["auto", "auto log-falkon", "auto falkon", "auto falkon metric=full", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm"],
 }
+OURS = re.compile("(auto|train)\\b")
 OPTIONS = {"train falkon": ["--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--validation", "0", "--workers", "1"]}
 SIZES = "yacht pendulum energy concrete airfoil ridges150 abalone parkinsons bike california kin40k protein ridges50000 banknote phoneme susy higgs".split()
 
@@ -110,13 +112,14 @@ def ours(args, learner, kind, train, test, split):
         def tuner(*command):
             return json.loads(subprocess.run([args.tuner, *command, "--header", "no", "-f", "json"], cwd=dir, check=True, capture_output=True, text=True).stdout)
 
-        options = OPTIONS.get(learner, ["--trials", str(args.trials), "-j", "1", "--threads", "1", "--db", "tuner.db"])
-        found = tuner(*learner.split(), "--data", "train.csv", "--target", "-1", "--test", "0", "--seed", str(split),
+        command, _, fixed = learner.partition(" metric=")
+        options = OPTIONS.get(learner, ["--trials", str(args.trials), "-j", "1", "--threads", "1", "--db", "tuner.db", *(["--set", "metric=" + fixed] if fixed else [])])
+        found = tuner(*command.split(), "--data", "train.csv", "--target", "-1", "--test", "0", "--seed", str(split),
                       "--device", "cpu", "-o", "best.model", "-q", *options)
         score = tuner("evaluate", "--model", "best.model", "--data", "test.csv")
         version = subprocess.run([args.tuner, "version"], capture_output=True, text=True).stdout.strip()
     error = score["rmse"] if kind == "regression" else score["class-error"]
-    return error, score.get("log-loss", math.nan), version, found["best"]["values"] if learner.startswith("auto") else {}
+    return error, score.get("log-loss", math.nan), version, {"learner": found["algorithm"], **found["best"]["values"]} if learner.startswith("auto") else {}
 
 
 def peer(name, kind, x, y, trials, seed):
@@ -257,7 +260,7 @@ def run(task):
     train, test = deal(rows, split, args.rows)
     before = cpu()
     try:
-        error, loss, version, params = (ours if " " in learner else theirs)(args, learner, kind, train, test, split)
+        error, loss, version, params = (ours if OURS.match(learner) else theirs)(args, learner, kind, train, test, split)
     except Exception as e:
         text = getattr(e, "stderr", None) or repr(e)
         return [name, split, len(train), learner, math.nan, math.nan, cpu() - before, "failed", text[-300:]]

@@ -615,8 +615,8 @@ func TestLearnedLengthScalesAreSearched(t *testing.T) {
 }
 
 // Where a full metric takes away much of the error of a sample, trials choose between it and
-// relevance, and its start has far less error than that with learned length scales. Few rows and
-// folds have no such choice.
+// relevance, and its start has far less error than that with learned length scales, also where each
+// row is left out. Few rows and folds have no such choice, nor have targets of single inputs.
 func TestFullMetricIsSearched(t *testing.T) {
 	ridge := func(n, d int) *training.Data {
 		var b strings.Builder
@@ -635,27 +635,37 @@ func TestFullMetricIsSearched(t *testing.T) {
 		}
 		return prepared(t, b.String(), dataset.Options{})
 	}
-	large := ridge(1100, 4)
-	tn := tuning(t, "falkon", large, autotune.Options{Seed: 1, Fixed: training.Values{"centers": "150"}})
-	svc := newStudy(t, tn, 4, nil)
-	work(t.Context(), t, tn, svc, "w")
-	trials := trialsOf(t, svc)
-	if got := trials[3].Attributes["autotune.start"]; got != "full metric" {
-		t.Fatalf("the fourth start is %q", got)
-	}
-	v := autotune.Values(trials[3].Config)
-	if _, active := v["relevance"]; active || v["metric"] != "full" {
-		t.Errorf("the start is %v", v)
-	}
-	if full, learned := objective(t, tn, trials[3]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
-		t.Errorf("the error is %v with the full metric and %v with learned length scales", full, learned)
+	large, small := ridge(1100, 4), ridge(200, 4)
+	for name, o := range map[string]autotune.Options{"falkon": {Seed: 1, Fixed: training.Values{"centers": "150"}}, "krr": {Seed: 1, Folds: 160}} {
+		d := large
+		if o.Folds > 0 {
+			d, o.Folds = small, knownOf(t, small).Len()
+		}
+		tn := tuning(t, name, d, o)
+		svc := newStudy(t, tn, 4, nil)
+		work(t.Context(), t, tn, svc, "w")
+		trials := trialsOf(t, svc)
+		if got := trials[3].Attributes["autotune.start"]; got != "full metric" {
+			t.Fatalf("%s: the fourth start is %q", name, got)
+		}
+		v := autotune.Values(trials[3].Config)
+		if _, active := v["relevance"]; active || v["metric"] != "full" {
+			t.Errorf("%s: the start is %v", name, v)
+		}
+		if full, learned := objective(t, tn, trials[3]), objective(t, tn, trials[2]); !(full < 0.8*learned) {
+			t.Errorf("%s: the error is %v with the full metric and %v with learned length scales", name, full, learned)
+		}
+		if starts := tn.Starts(); o.Folds > 0 && len(starts) != 20 {
+			t.Errorf("%s: %d starts, of which 60 trials have all", name, len(starts))
+		}
 	}
 	for name, c := range map[string]struct {
 		algorithm string
 		d         *training.Data
 		o         autotune.Options
 	}{
-		"few rows": {"krr", ridge(300, 4), autotune.Options{Folds: 1}},
+		"few rows": {"krr", ridge(120, 4), autotune.Options{Folds: 1}},
+		"single":   {"krr", ridge(200, 1), autotune.Options{Folds: 1}},
 		"folds":    {"krr", large, autotune.Options{Folds: 5}},
 		"given":    {"krr", large, autotune.Options{Fixed: training.Values{"metric": "diagonal"}}},
 	} {

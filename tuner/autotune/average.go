@@ -147,17 +147,17 @@ func (t *Tuning) stack(outputs [][]float64, y []float64) []float64 {
 	return learners.AverageWeights(residuals, s, averagePenalty, leastWeight)
 }
 
-// candidates returns the best completed trial of each kernel with each relevance, the best of
-// them first.
+// candidates returns the best completed trial of each kernel with each relevance and metric, the
+// best of them first.
 func (t *Tuning) candidates(ctx context.Context, svc tuner.Service, name string) ([]study.Trial, error) {
 	type candidate struct {
 		trial study.Trial
 		err   float64
 	}
-	best := map[[2]string]candidate{}
+	best := map[[3]string]candidate{}
 	err := t.completed(ctx, svc, name, func(trial study.Trial, x float64) {
 		v := Values(trial.Config)
-		kind := [2]string{v["kernel"], v["relevance"]}
+		kind := [3]string{v["kernel"], v["relevance"], v["metric"]}
 		if other, ok := best[kind]; !ok || x < other.err {
 			best[kind] = candidate{trial, x}
 		}

@@ -39,12 +39,12 @@ func averaged(t *testing.T, algorithm string, d *training.Data, o autotune.Optio
 	}
 
 	// The candidates are the best of each kernel and relevance.
-	least := map[[2]string]float64{}
+	least := map[[3]string]float64{}
 	values := map[int]training.Values{}
 	for _, trial := range trialsOf(t, svc) {
 		v := autotune.Values(trial.Config)
 		values[trial.Number] = v
-		key, x := [2]string{v["kernel"], v["relevance"]}, objective(t, tn, trial)
+		key, x := [3]string{v["kernel"], v["relevance"], v["metric"]}, objective(t, tn, trial)
 		if old, ok := least[key]; !ok || x < old {
 			least[key] = x
 		}
@@ -53,7 +53,7 @@ func averaged(t *testing.T, algorithm string, d *training.Data, o autotune.Optio
 	for _, m := range a.Members {
 		v := values[m.Trial]
 		x := objective(t, tn, trialsOf(t, svc)[m.Trial])
-		if want := least[[2]string{v["kernel"], v["relevance"]}]; x != want {
+		if want := least[[3]string{v["kernel"], v["relevance"], v["metric"]}]; x != want {
 			t.Errorf("trial %d has the error %v, and the best of its kind %v", m.Trial, x, want)
 		}
 		if x < last {

@@ -17,11 +17,12 @@
 // constants with the largest value, because every step of a training is measured. Centres are
 // the most that theory's range has. The first trials are theory's settings, the same with half
 // the length scale, and the length scales and λ that [training.Learn] fits. The parameter
-// relevance chooses between one length scale and these proportions. With one split and 500
-// training rows, metric chooses a full metric in place of both, if [training.LearnMetric] finds
-// one with less error, and one start has it. Where a trial leaves out
-// rows in closed form, and the study has three trials for each start, the others have each
-// kernel and each relevance. A study with only a time budget has no such starts.
+// relevance chooses between one length scale and these proportions. With one split, or where each
+// row is left out, and 100 rows or more, metric chooses a full metric in place of both, if
+// [training.LearnMetric] finds one with less error on rows that it holds out, and one start has it.
+// Where a trial leaves out rows in closed form, and the study has three trials for each start, the
+// others have each kernel and each relevance, or learned relevance and the full metric. A study with
+// only a time budget has no such starts.
 //
 // # Objective
 //

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/bkbtuner/bkb/learners/data"
 	"github.com/bkbtuner/bkb/learners/theory"
 	"github.com/bkbtuner/bkb/learners/training"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -47,7 +49,7 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := t.learnMetric(ctx, rows.Len()); err != nil {
+	if err := t.learnMetric(ctx, rows, weights); err != nil {
 		return nil, err
 	}
 	if t.problem.Metric != nil {
@@ -57,14 +59,15 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 }
 
 // learnMetric learns a full metric where that is worth a hyper-parameter. The rows that judge trials
-// have no part in it, so it needs enough others.
-func (t *Tuning) learnMetric(ctx context.Context, rows int) error {
+// have no part in it where they are apart. Where each row is left out, the rows that judge the metric
+// say whether trials may have it.
+func (t *Tuning) learnMetric(ctx context.Context, rows data.Source, weights []float64) error {
 	_, given := t.options.Fixed["metric"]
 	has := slices.ContainsFunc(t.algorithm.Parameters, func(p training.Parameter) bool { return p.Name == "metric" })
-	if given || !has || t.options.Folds > 1 || rows < leastMetric {
+	if given || !has || t.options.Folds > 1 && !t.alone || rows.Len() < leastMetric {
 		return nil
 	}
-	m, err := training.LearnMetric(ctx, cmp.Or(t.options.Fixed["kernel"], learntKernel), t.data.Train, t.single.weights, t.problem, t.options.Seed, t.options.goroutines())
+	m, err := training.LearnMetric(ctx, cmp.Or(t.options.Fixed["kernel"], learntKernel), rows, weights, t.problem, t.options.Seed, t.options.goroutines())
 	if refused := (*training.LearnError)(nil); errors.As(err, &refused) {
 		return nil
 	} else if err != nil || m.Gain < leastMetricGain {
@@ -83,7 +86,7 @@ const (
 
 // leastMetric is the least number of training rows for a full metric, and leastMetricGain the share
 // of the error of held-out rows that it must take away before trials try it.
-const leastMetric, leastMetricGain = 500, 0.1
+const leastMetric, leastMetricGain = 100, 0.05
 
 // build makes the space and the starting configurations.
 func (t *Tuning) build(dims []theory.Dimension) error {
@@ -184,22 +187,31 @@ func (t *Tuning) samples() bool {
 // in median distances and λ in units of κ².
 var spreadAt = []struct{ length, lambda float64 }{{1, 1e-7}, {15, 1e-10}}
 
-// spread adds the configuration with each kernel and each relevance. Without them a search
-// may end beside the best kernel.
+// spread adds the configuration with each kernel and each relevance, or with learned relevance and the
+// full metric. Without them a search may end beside the best kernel.
 func (t *Tuning) spread(start map[string]space.Value) {
 	kernel, _ := t.space.Lookup("kernel")
 	relevance, related := t.space.Lookup("relevance")
 	if len(kernel.Values) < 2 {
 		return
 	}
-	for _, k := range kernel.Values {
-		start["kernel"] = k
-		if !related {
-			t.start(start, startSpread)
-		}
+	kinds := []map[string]space.Value{{}}
+	switch {
+	case related && t.problem.Metric != nil:
+		kinds = []map[string]space.Value{{"metric": space.String("diagonal"), "relevance": space.String("learned")}, {"metric": space.String("full")}}
+	case related:
+		kinds = nil
 		for _, r := range relevance.Values {
-			start["relevance"] = r
-			t.start(start, startSpread)
+			kinds = append(kinds, map[string]space.Value{"relevance": r})
+		}
+	}
+	for _, k := range kernel.Values {
+		for _, kind := range kinds {
+			values := maps.Clone(start)
+			delete(values, "relevance")
+			maps.Copy(values, kind)
+			values["kernel"] = k
+			t.start(values, startSpread)
 		}
 	}
 }
