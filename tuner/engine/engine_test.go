@@ -1286,8 +1286,8 @@ func TestDeletedStudiesStayDead(t *testing.T) {
 	ask(t, tn, study.Ask{})
 }
 
-// TestGivenUpAsks has callers give up while the proposer works. The next caller waits
-// for it instead of taking a fallback, and shares no memory with those that left.
+// TestGivenUpAsks has callers give up while the proposer works, which hands out no trial. The
+// next caller waits for it instead of taking a fallback.
 func TestGivenUpAsks(t *testing.T) {
 	tn := open(t, memory.New(), Options{}, nil)
 	patience, giveUp := context.WithCancel(t.Context())
@@ -1305,8 +1305,8 @@ func TestGivenUpAsks(t *testing.T) {
 	tn.forgetName("s")
 	_, err := tn.Ask(patience, "s", study.Ask{})
 	close(left)
-	wantCode(t, err, tuner.Unknown)
-	if got := ask(t, tn, study.Ask{})[0]; got.Suggestion.Phase != study.PhaseStart {
+	wantCode(t, err, tuner.Cancelled) // without an effect
+	if got := ask(t, tn, study.Ask{})[0]; got.Number != 0 || got.Suggestion.Phase != study.PhaseStart {
 		t.Errorf("after an ask that was given up: %+v", got.Suggestion)
 	}
 	config := ask(t, tn, study.Ask{})[0].Config

@@ -104,7 +104,7 @@ func (p *Pipe) Call(ctx context.Context, method string, request proto.Message, u
 		return err
 	}
 	defer end()
-	used := func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	used := func(ctx context.Context, _ any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		return p.server.unary(ctx, request, info, func(ctx context.Context, request any) (any, error) {
 			answer, err := next(ctx, request)
 			if err == nil {
@@ -116,7 +116,7 @@ func (p *Pipe) Call(ctx context.Context, method string, request proto.Message, u
 			return answer, err
 		})
 	}
-	_, err = handler(p.server.handlers, ctx, func(into any) error { return p.pass(request, into) }, used)
+	_, err = handler(p.server.handlers, ctx, func(any) error { return p.pass(request, request) }, used)
 	return err
 }
 
@@ -143,13 +143,13 @@ func unknownMethod(method string) error {
 	return status.Errorf(codes.Unimplemented, "unknown method %.100q", method)
 }
 
-// pass hands a request over to a handler.
+// pass counts a request and copies it for a handler, if that does not use it itself.
 func (p *Pipe) pass(request proto.Message, into any) error {
 	size, most := proto.Size(request), p.server.options.Limits.MaxRecvBytes
 	if size > most {
 		return tooLong("request", size, most, "send it in parts")
 	}
-	if p.server.bytes.take(into, size) { // or else the chain refuses it
+	if p.server.bytes.take(into, size) && into != request { // or else the chain refuses it
 		proto.Merge(into.(proto.Message), request)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -31,15 +32,15 @@ import (
 // servicePath is where the methods are.
 var servicePath = "/" + pb.Tuner_ServiceDesc.ServiceName + "/"
 
-// newRequest makes an empty request of a method.
-func newRequest(method string) (proto.Message, error) {
-	d := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods().ByName(protoreflect.Name(method))
-	request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
-	if err != nil {
-		return nil, err
+// requests are the types of the requests by method.
+var requests = sync.OnceValue(func() map[string]protoreflect.MessageType {
+	types := make(map[string]protoreflect.MessageType)
+	methods := pb.File_proto_tuner_v1_tuner_proto.Services().ByName("Tuner").Methods()
+	for i := range methods.Len() {
+		types[string(methods.Get(i).Name())], _ = protoregistry.GlobalTypes.FindMessageByName(methods.Get(i).Input().FullName())
 	}
-	return request.New().Interface(), nil
-}
+	return types
+})
 
 // calls answers calls of methods. Streams are not compressed.
 func (f *Face) calls(compressed func(http.Handler) http.HandlerFunc) http.Handler {
@@ -67,11 +68,8 @@ func (f *Face) call(answer func(http.ResponseWriter, *http.Request, string, prot
 			return
 		}
 		defer leave()
-		request, err := newRequest(r.PathValue("method"))
-		if err == nil {
-			err = f.read(w, r, request)
-		}
-		if err != nil {
+		request := requests()[r.PathValue("method")].New().Interface()
+		if err := f.read(w, r, request); err != nil {
 			f.fail(w, r, err)
 			return
 		}

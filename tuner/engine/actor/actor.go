@@ -145,7 +145,6 @@ func (a *Actor) Run() {
 	if a.loadErr != nil {
 		return
 	}
-	a.env.Work.Go(a.queue.run)
 	a.log.run()
 	if _, intact := a.Left(); intact {
 		a.yield()

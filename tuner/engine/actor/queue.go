@@ -12,9 +12,9 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// queue makes the trials of one study. One goroutine, run, serves one ask after
-// another, so that the number of a suggestion's trial is known in advance. A long-lived
-// engine also prepares the next suggestion in the background.
+// queue makes the trials of one study. Asks take turns, so that the number of a
+// suggestion's trial is known in advance. A long-lived engine also prepares the next
+// suggestion in the background.
 //
 // The queue decides on the log, which does not call back.
 // The log's lock guards worked. It is not held while the study's [suggester] works.
@@ -23,9 +23,10 @@ type queue struct {
 	share share // of the processors
 	env   *Environment
 
-	asks       chan func() // queue of run
-	worked     bool        // a worker has called
-	preparing  atomic.Bool // a suggestion is being prepared, or waits for its turn
+	turn       chan struct{} // holds a token while a command makes trials
+	waiting    atomic.Int32  // commands that make trials, or wait for their turn
+	worked     bool          // a worker has called
+	preparing  atomic.Bool   // a suggestion is being prepared, or waits for its turn
 	consulting atomic.Int32
 
 	recommending chan struct{}  // holds a token while a call compares trials
@@ -37,55 +38,30 @@ type queue struct {
 var errPart = errors.New("a part of the trials has been handed out")
 
 func newQueue(l *eventLog, env *Environment) *queue {
-	return &queue{log: l, env: env, asks: make(chan func(), 4096), recommending: make(chan struct{}, 1)}
+	return &queue{log: l, env: env, turn: make(chan struct{}, 1), recommending: make(chan struct{}, 1)}
 }
 
-// run serves the asks, one at a time, until the study is dropped from memory.
-func (q *queue) run() {
-	for {
-		select {
-		case ask := <-q.asks:
-			ask()
-		case <-q.log.ctx.Done():
-			return
-		}
-	}
-}
+// mostWaiting is how many commands that make trials wait for their turn.
+const mostWaiting = 4096
 
-// inTurn runs f on run's goroutine, which runs every command that makes a trial. The
-// number that a suggestion was made for thus stays the next one. An error means that f
-// has not run and will not. Only after an error with an unknown outcome may f be
-// running, and then it must not share memory with the caller.
+// inTurn runs f, which makes trials, after those that came before. The number that a
+// suggestion was made for thus stays the next one. An error means that f has not run.
 func (q *queue) inTurn(ctx context.Context, f func()) error {
 	defer q.env.Processors.asking(q.log.suggester().stuck.Load())()
-	var taken atomic.Bool // by run, or by a caller that gives up
-	done := make(chan struct{})
-	job := func() {
-		if taken.CompareAndSwap(false, true) {
-			f()
-		}
-		close(done)
-	}
-	select {
-	case q.asks <- job:
-	default:
+	defer q.waiting.Add(-1)
+	if q.waiting.Add(1) > mostWaiting {
 		return tuner.ErrBusy
 	}
 	select {
-	case <-done:
-		return nil
+	case q.turn <- struct{}{}:
 	case <-ctx.Done():
-		if taken.CompareAndSwap(false, true) {
-			return ctx.Err()
-		}
-		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
+		return ctx.Err()
 	case <-q.log.ctx.Done():
-		if taken.CompareAndSwap(false, true) {
-			return ErrRetired
-		}
-		<-done // it is at work and ends soon
-		return nil
+		return ErrRetired
 	}
+	defer func() { <-q.turn }()
+	f()
+	return nil
 }
 
 // answer is the answer to an ask.
@@ -127,7 +103,7 @@ func (q *queue) ask(ctx context.Context, c study.Ask) (tuner.Asked, error) {
 	return a.Asked, nil
 }
 
-// answer decides an ask on run's goroutine. The caller must wait for the batch even
+// answer decides an ask in its turn. The caller must wait for the batch even
 // after an error.
 func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, err error) {
 	q.log.mu.Lock()
@@ -303,7 +279,7 @@ func (q *queue) useful(ctx context.Context, n int) (int, error) {
 // make decides a command that makes a trial and waits until it is stored. It takes
 // turns with asks.
 func (q *queue) make(ctx context.Context, c study.Command) (study.Trial, error) {
-	var trial study.Trial // the caller's after inTurn returned nil
+	var trial study.Trial
 	var b *batch
 	var refused error
 	err := q.inTurn(ctx, func() {
