@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store/bolt"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -36,7 +36,7 @@ func BenchmarkRestart(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			storetest.LongStudy(b, st, "s", k.proposer, k.n, 8)
+			longstudy.Fill(b, st, "s", k.proposer, k.n, 8)
 			if err := st.Close(); err != nil {
 				b.Fatal(err)
 			}
@@ -176,7 +176,7 @@ func BenchmarkLocalAsk(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			storetest.LongStudy(b, st, "s", "bkb", n, 8)
+			longstudy.Fill(b, st, "s", "bkb", n, 8)
 			if err := st.Close(); err != nil {
 				b.Fatal(err)
 			}

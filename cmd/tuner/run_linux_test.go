@@ -19,7 +19,7 @@ import (
 
 	"github.com/bkbtuner/bkb/cmd/tuner/cli"
 	"github.com/bkbtuner/bkb/store/bolt"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"golang.org/x/sys/unix"
 )
 
@@ -378,7 +378,7 @@ func TestCopiesAreSwept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.LongStudy(t, st, "s", "sobol", 5000, 8)
+	longstudy.Fill(t, st, "s", "sobol", 5000, 8)
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}

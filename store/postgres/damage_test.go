@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -27,7 +28,7 @@ func TestCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			address := newStore(t)
 			s := mustOpen(t, address, Options{})
-			storetest.LongStudy(t, s, "a", "random", 10, 2)
+			longstudy.Fill(t, s, "a", "random", 10, 2)
 			exec(t, address, c.sql)
 			report, err := s.Check(t.Context(), nil)
 			if err != nil {
@@ -64,7 +65,7 @@ func TestReap(t *testing.T) {
 	address := newStore(t)
 	s := mustOpen(t, address, Options{tuning: tuning{slice: 7}})
 	for _, name := range []string{"a", "b"} {
-		storetest.LongStudy(t, s, name, "random", 20, 1)
+		longstudy.Fill(t, s, name, "random", 20, 1)
 	}
 	kept, err := s.Create(t.Context(), "kept", storetest.Examples()[:1])
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -29,7 +30,7 @@ func TestStudy(t *testing.T) {
 	if _, err := first.Create(t.Context(), "kinds", storetest.Examples()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.LongStudy(t, first, "long", "random", 3000, 2)
+	longstudy.Fill(t, first, "long", "random", 3000, 2)
 	for _, name := range []string{"kinds", "long"} {
 		info, err := first.Lookup(t.Context(), name)
 		if err != nil {
@@ -85,7 +86,7 @@ func (b *breaking) Commit(ctx context.Context, id store.StudyID, expected study.
 // TestInterrupted continues a copy that stopped in the middle.
 func TestInterrupted(t *testing.T) {
 	from, to := memory.New(), memory.New()
-	storetest.LongStudy(t, from, "long", "random", 5000, 1)
+	longstudy.Fill(t, from, "long", "random", 5000, 1)
 	info, err := from.Lookup(t.Context(), "long")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -17,7 +17,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			st := newFaulty()
 			st.Store = memory.New()
-			storetest.LongStudy(b, st, "s", "", n, 10)
+			longstudy.Fill(b, st, "s", "", n, 10)
 			var before, after runtime.MemStats
 			for b.Loop() {
 				runtime.GC()
