@@ -17,7 +17,7 @@ func TestMaxUCBIsFullArgmax(t *testing.T) {
 		approx := rapid.SampledFrom([]gp.Approximation{gp.DTC, gp.FITC, gp.SoR}).Draw(t, "approximation")
 		noise := math.Exp(rapid.Float64Range(-9, 1).Draw(t, "log noise"))
 		arms := uniform(rng, rapid.IntRange(1, 90).Draw(t, "arms"), 2)
-		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "sum"}).Draw(t, "kernel")]
+		k := kernels(2)[rapid.SampledFrom([]string{"gaussian", "matern52", "rational"}).Draw(t, "kernel")]
 		dict := arms.Select(rng.Perm(arms.Len())[:rng.IntN(min(12, arms.Len())+1)])
 		make := func() *gp.Sparse {
 			s := must(gp.NewSparse(k, dict, gp.Data{}, gp.SparseOptions{NoiseVariance: noise, Approximation: approx, Mean: 0.3}))

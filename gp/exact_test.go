@@ -67,7 +67,7 @@ func TestExactVarianceOnlyShrinks(t *testing.T) {
 
 func TestExactOrderDoesNotMatter(t *testing.T) {
 	rng := seeded(t)
-	k, x, y, q := kernels(2)["sum"], uniform(rng, 50, 2), normals(rng, 50), uniform(rng, 20, 2)
+	k, x, y, q := kernels(2)["rational"], uniform(rng, 50, 2), normals(rng, 50), uniform(rng, 20, 2)
 	perm := rng.Perm(50)
 	py := make([]float64, 50)
 	for i, p := range perm {

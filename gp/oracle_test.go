@@ -62,8 +62,7 @@ func kernels(d int) map[string]kernel.Kernel {
 	return map[string]kernel.Kernel{
 		"gaussian": gauss,
 		"matern52": must(kernel.NewScaled(2.5, must(kernel.NewMatern52(0.4)))),
-		"sum":      must(kernel.NewSum(gauss, must(kernel.NewScaled(0.3, must(kernel.NewLinear(1)))))),
-		"product":  must(kernel.NewProduct(gauss, must(kernel.NewRationalQuadratic(1.5, 0.7)))),
+		"rational": must(kernel.NewRationalQuadratic(1.5, 0.7)),
 	}
 }
 

@@ -354,7 +354,6 @@ func TestFeatureFaults(t *testing.T) {
 		{GaussianSketch, k},
 		{"none", k},
 		{Fourier, kerneltest.Gaussian(1, 2)},
-		{Fourier, must(kernel.NewSum(k, k))},
 	} {
 		if _, err := NewFeatures(FeatureSpec{Family: c.family, Kernel: c.kernel.Spec(), Dim: 3, Features: 4}); !errors.As(err, &wrong) {
 			t.Errorf("%s of %s: %v", c.family, c.kernel.Spec().Name, err)

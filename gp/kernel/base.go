@@ -19,10 +19,9 @@ var (
 // coordinates or one each, in the units of the inputs.
 type Base struct {
 	name   string
-	scales []float64 // ℓ, or nil if the kernel has none
+	scales []float64 // ℓ
 	st     statistic
 	phi    profile
-	dim    int     // the only dimension it accepts, or 0 for any
 	atZero float64 // φ(0)
 }
 
@@ -69,8 +68,9 @@ func newBase(name string, kind statisticKind, scales []float64, phi profile) (*B
 	if len(scales) == 0 {
 		return nil, &ShapeError{In: "kernel", What: "length scales", Got: 0, Want: "1 or d"}
 	}
-	k := newUnscaled(name, kind, 0, phi)
-	k.scales, k.st.weights = slices.Clone(scales), make([]float64, len(scales))
+	st := statistic{kind: kind, weights: make([]float64, len(scales)), norms: phi.norms != nil}
+	k := &Base{name: name, scales: slices.Clone(scales), st: st, phi: phi}
+	k.atZero = k.value(0, 0, 0)
 	for c, l := range scales {
 		w := 1 / l
 		if kind.weightPower() == 2 {
@@ -82,13 +82,6 @@ func newBase(name string, kind statisticKind, scales []float64, phi profile) (*B
 		k.st.weights[c] = w
 	}
 	return k, nil
-}
-
-// newUnscaled is for kernels without length scales.
-func newUnscaled(name string, kind statisticKind, dim int, phi profile) *Base {
-	k := &Base{name: name, st: statistic{kind: kind, weights: []float64{1}, norms: phi.norms != nil}, phi: phi, dim: dim}
-	k.atZero = k.value(0, 0, 0)
-	return k
 }
 
 // value returns φ, where xx and yy are 0 unless the statistic has norms.
@@ -114,7 +107,7 @@ func scaleName(p, c int) string {
 	return fmt.Sprintf("length_scale[%d]", c)
 }
 
-// LengthScales returns ℓ, which is one for all coordinates, one for each, or none.
+// LengthScales returns ℓ, which is one for all coordinates or one for each.
 func (k *Base) LengthScales() []float64 { return slices.Clone(k.scales) }
 
 func (k *Base) Eval(x Rows, i int, y Rows, j int) float64 {
@@ -149,11 +142,7 @@ func (k *Base) Check(x Rows) error {
 	if _, ok := x.(numeric); !ok {
 		return &TypeError{Kernel: k.name, Got: fmt.Sprintf("%T", x), Want: "Points or CSR"}
 	}
-	want := k.dim
-	if len(k.scales) > 1 {
-		want = len(k.scales)
-	}
-	if want > 0 && x.Dim() != want {
+	if want := len(k.scales); want > 1 && x.Dim() != want {
 		return &DimensionError{What: "input of the " + k.name + " kernel", Got: x.Dim(), Want: want}
 	}
 	return nil
@@ -194,9 +183,6 @@ func (k *Base) WithLogParameters(logTheta []float64) (Kernel, error) {
 	if err := checkTheta(k, logTheta); err != nil {
 		return nil, err
 	}
-	if len(logTheta) == 0 {
-		return k, nil
-	}
 	theta := make([]float64, len(logTheta))
 	for p, v := range logTheta {
 		theta[p] = math.Exp(v)
@@ -217,9 +203,6 @@ func (k *Base) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, j
 	s, xx, yy := k.statistics(a, b)
 	if k.phi.tuneGrad != nil {
 		dst[len(k.scales)] += k.phi.tuneGrad(scale, s)
-	}
-	if k.scales == nil {
-		return
 	}
 	ds, dxx, dyy := k.slopes(s, xx, yy)
 	if ds == 0 && dxx == 0 && dyy == 0 {

@@ -359,7 +359,6 @@ func TestDeviceLeavesToCPU(t *testing.T) {
 	}{
 		"streamed":             {gauss, kerneltest.Sequential(x)},
 		"sparse":               {gauss, kernel.FromRows(sparseRows(gaussianRows(3))(rng, 300))},
-		"sum":                  {must(kernel.NewSum(gauss, must(kernel.NewLinear(1)))), kernel.FromRows(x)},
 		"rational quadratic":   {must(kernel.NewRationalQuadratic(2, 1)), kernel.FromRows(x)},
 		"arc-cosine":           {must(kernel.NewArcCosine(1)), kernel.FromRows(x)},
 		"differing categories": {must(kernel.NewHamming(1)), kernel.FromRows(x)},

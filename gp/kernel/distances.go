@@ -11,8 +11,8 @@ import "github.com/bkbtuner/bkb/internal/simd/panel"
 // 2⁻²⁴ for Float32. Then the error of r² is, to first order, at most 6(d + 8)·u·R², and the
 // relative error of k at most 3/2 of that (TestExpandedError).
 //
-// Kernels with an infinite slope at r² = 0, of other distances or of inner products, compound
-// kernels and sparse rows always have direct differences.
+// Kernels with an infinite slope at r² = 0, of other distances or of inner products, and
+// sparse rows always have direct differences.
 type Distances int
 
 // These are the ways to compute distances. The zero value is AutoDistances.

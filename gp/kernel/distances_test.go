@@ -193,7 +193,6 @@ func TestDistancesThatStayDirect(t *testing.T) {
 	x := kerneltest.Points(kerneltest.Seeded(t, 13), 30, 7)
 	for name, k := range map[string]kernel.Kernel{
 		"matern12": must(kernel.NewMatern12(1)), "laplace": must(kernel.NewLaplace(1)), "hamming": must(kernel.NewHamming(1)),
-		"product": must(kernel.NewProduct(kerneltest.Gaussian(1), must(kernel.NewMatern52(2)))),
 	} {
 		got := elements(t, k, x, x, kernel.Options{Distances: kernel.ExpandedDistances})
 		for i := range x.Len() {

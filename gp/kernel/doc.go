@@ -22,9 +22,8 @@
 //	NewPolynomial          (Σ_c x_c y_c/ℓ_c² + offset)^degree
 //	NewArcCosine           order 1, the kernel of random ReLU features
 //	NewHamming             exp(−Σ_c [x_c ≠ y_c]/ℓ_c), for categories
-//	NewOverlap             share of equal coordinates
 //	NewMixed               Matérn-5/2 of numbers times Hamming of categories
-//	NewSum, NewProduct, NewScaled
+//	NewScaled
 //	Pairwise               any function of any two inputs
 //
 // The source is Rasmussen and Williams, Gaussian Processes for Machine Learning, chapter 4.

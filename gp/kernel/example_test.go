@@ -68,8 +68,7 @@ func ExamplePairwise() {
 
 func ExampleNew() {
 	gaussian, _ := kernel.NewGaussian(0.5, 2)
-	linear, _ := kernel.NewLinear(10)
-	k, _ := kernel.NewSum(gaussian, linear)
+	k, _ := kernel.NewScaled(2, gaussian)
 
 	data, err := json.Marshal(k.Spec())
 	if err != nil {
@@ -88,5 +87,5 @@ func ExampleNew() {
 	}
 	x := kernel.NewPoints(2, 2, []float64{0, 1, 0.5, 1})
 	fmt.Printf("%.4f %.4f\n", k.Eval(x, 0, x, 1), again.Eval(x, 0, x, 1))
-	// Output: 0.6165 0.6165
+	// Output: 1.2131 1.2131
 }

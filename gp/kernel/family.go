@@ -26,7 +26,7 @@ type Family struct {
 func Families() []Family {
 	return []Family{
 		gaussianFamily, laplaceFamily, matern12Family, matern32Family, matern52Family, rationalQuadraticFamily,
-		linearFamily, polynomialFamily, arcCosineFamily, hammingFamily, overlapFamily,
+		linearFamily, polynomialFamily, arcCosineFamily, hammingFamily,
 	}
 }
 

@@ -59,8 +59,7 @@ type Parameter struct {
 	Value float64
 }
 
-// AsTunable returns k as a Tunable if it is one. In a compound kernel, parts
-// that are not Tunable count as fixed.
+// AsTunable returns k as a Tunable if it is one.
 func AsTunable(k Kernel) (Tunable, bool) {
 	t, ok := k.(Tunable)
 	return t, ok

@@ -175,44 +175,13 @@ func cases() []kernelCase {
 		{"arc-cosine", must(kernel.NewArcCosine(ard...)), g3, func(x, y []float64) float64 { return arcCosine(x, y, ard) }},
 		{"hamming", must(kernel.NewHamming(ard...)), categoryRows(3, 3), func(x, y []float64) float64 { return hamming(x, y, ard) }},
 		{"hamming isotropic", must(kernel.NewHamming(1.5)), categoryRows(3, 3), func(x, y []float64) float64 { return hamming(x, y, []float64{1.5}) }},
-		{"overlap", must(kernel.NewOverlap(4)), categoryRows(4, 2), func(x, y []float64) float64 {
-			same := 0.0
-			for c := range x {
-				if x[c] == y[c] {
-					same += 0.25
-				}
-			}
-			return same
-		}},
-		{
-			"sum", must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)))), g3,
-			func(x, y []float64) float64 { return gauss(x, y) + inner(x, y, []float64{1}) },
-		},
-		{
-			"product", must(kernel.NewProduct(must(kernel.NewGaussian(ard...)), must(kernel.NewLinear(1)), must(kernel.NewLaplace(3)))), g3,
-			func(x, y []float64) float64 {
-				return gauss(x, y) * inner(x, y, []float64{1}) * laplace(x, y, []float64{3})
-			},
-		},
 		{"scaled", must(kernel.NewScaled(2.5, must(kernel.NewGaussian(ard...)))), g3, func(x, y []float64) float64 { return 2.5 * gauss(x, y) }},
-		{"mixed space", mixed(), g3, func(x, y []float64) float64 {
-			numbers := 1.5 * math.Exp(-r2(x[:2], y[:2], []float64{1})/2)
-			return numbers*hamming(x[2:], y[2:], []float64{2}) + math.Exp(-math.Sqrt(r2(x, y, []float64{4})))
-		}},
 		{"float32", must(kernel.NewMatern52(ard...)), float32Rows(g3), nil},
 		{"sparse", must(kernel.NewGaussian(ard...)), sparseRows(g3), nil},
 		{"sparse arc-cosine", must(kernel.NewArcCosine(ard...)), sparseRows(g3), nil},
-		{"sparse mixed space", mixed(), sparseRows(g3), nil},
+		{"sparse hamming", must(kernel.NewHamming(ard...)), sparseRows(categoryRows(3, 3)), nil},
 		{"no coordinates", must(kernel.NewGaussian(1)), gaussianRows(0), func(x, y []float64) float64 { return 1 }},
 	}
-}
-
-// mixed is a kernel for a mixed search space, numbers times categories, plus a global
-// trend.
-func mixed() kernel.Kernel {
-	numbers := must(kernel.NewScaled(1.5, must(kernel.NewGaussian(1, 1, 1e100))))
-	labels := must(kernel.NewHamming(1e100, 1e100, 2))
-	return must(kernel.NewSum(must(kernel.NewProduct(numbers, labels)), must(kernel.NewMatern12(4))))
 }
 
 func TestConformance(t *testing.T) {

@@ -64,7 +64,6 @@ func TestAddLogGrads(t *testing.T) {
 		"rational quadratic": {must(kernel.NewRationalQuadratic(1.5, ard...)), false},
 		"linear ARD":         {must(kernel.NewLinear(ard...)), false},
 		"scaled laplace":     {must(kernel.NewScaled(2.5, must(kernel.NewLaplace(ard...)))), false},
-		"sum":                {must(kernel.NewSum(must(kernel.NewGaussian(ard...)), must(kernel.NewLaplace(2)))), false},
 	} {
 		tunable, ok := kernel.AsTunable(c.k)
 		if !ok {

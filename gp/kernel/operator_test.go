@@ -208,7 +208,7 @@ func TestOperatorIsDeterministicForAllKernels(t *testing.T) {
 		"Gaussian": gaussian, "ARD": must(kernel.NewGaussian(1, 2, .5, 1)), "Matérn 5/2": must(kernel.NewMatern52(1)),
 		"Matérn 1/2": must(kernel.NewMatern12(1)), "Laplace": must(kernel.NewLaplace(1)),
 		"rational quadratic": must(kernel.NewRationalQuadratic(1.5, 1)), "arc-cosine": must(kernel.NewArcCosine(1)),
-		"scaled": must(kernel.NewScaled(3, gaussian)), "sum": must(kernel.NewSum(gaussian, must(kernel.NewLinear(1)))),
+		"scaled": must(kernel.NewScaled(3, gaussian)), "linear": must(kernel.NewLinear(1)),
 	} {
 		for _, m := range []int{1, 37, 150} {
 			for _, precision := range []kernel.Precision{kernel.Float64, kernel.Float32} {
@@ -598,7 +598,7 @@ func TestOperatorPassesExitsOn(t *testing.T) {
 // After the first use, a product on resident rows allocates a constant amount for any
 // n.
 func TestOperatorAllocations(t *testing.T) {
-	for _, k := range []kernel.Kernel{must(kernel.NewGaussian(1)), mixed()} {
+	for _, k := range []kernel.Kernel{must(kernel.NewGaussian(1)), must(kernel.NewHamming(1, 2, 3))} {
 		for _, n := range []int{1000, 20000} {
 			for workers, limit := range map[int]float64{1: 2, 2: 20} {
 				rng := rand.New(rand.NewPCG(1, 0))
@@ -626,7 +626,7 @@ func TestOperatorAllocations(t *testing.T) {
 // A fit sums gradients over all pairs, and they allocate nothing.
 func TestGradientAllocations(t *testing.T) {
 	x := gaussianRows(3)(rand.New(rand.NewPCG(1, 0)), 2)
-	k := must(kernel.NewSum(must(kernel.NewScaled(2, must(kernel.NewGaussian(1, 2, 3)))), must(kernel.NewRationalQuadratic(1, 2)))).(kernel.Tunable)
+	k := must(kernel.NewScaled(2, must(kernel.NewRationalQuadratic(1, 1, 2, 3))))
 	grad := make([]float64, len(k.Parameters()))
 	if got := testing.AllocsPerRun(10, func() {
 		k.AddLogGrad(grad, 1, x, 0, x, 1)

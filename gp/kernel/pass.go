@@ -206,3 +206,9 @@ func (p *pass) tile(w *worker, x Rows, i0, i1, row int) error {
 	}
 	return nil
 }
+
+func addTo(dst, part []float64) {
+	for j, v := range part {
+		dst[j] += v
+	}
+}

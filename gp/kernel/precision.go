@@ -11,8 +11,8 @@ package kernel
 //	1e-7·(1 + R),     R = max|x − mean|/ℓ
 //
 // for kernels of distances (TestFloat32Error). Factors of K and variances need Float64. Kernels
-// and rows without panels are always evaluated in float64, and so are [NewOverlap] and
-// [NewHamming], because float32 might make two categories equal.
+// and rows without panels are always evaluated in float64, and so is [NewHamming], because
+// float32 might make two categories equal.
 type Precision int
 
 // These are the precisions. The zero value is Float64.

@@ -112,10 +112,8 @@ func TestFloat32Leaves(t *testing.T) {
 	}{
 		{must(kernel.NewGaussian(1)), x, kernel.Float32},
 		{must(kernel.NewArcCosine(1)), x, kernel.Float32},
-		{must(kernel.NewOverlap(1)), x, kernel.Float64},
 		{must(kernel.NewHamming(1)), x, kernel.Float64},
 		{must(kernel.NewScaled(2, must(kernel.NewGaussian(1)))), x, kernel.Float32},
-		{must(kernel.NewSum(must(kernel.NewGaussian(1)))), x, kernel.Float64},
 	} {
 		op, err := kernel.NewOperator(c.k, kernel.FromRows(c.rows), c.rows, kernel.Options{Precision: kernel.Float32})
 		if err != nil {

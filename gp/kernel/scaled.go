@@ -55,7 +55,11 @@ func (k *Scaled) prepared(inner Prepared, m int) Prepared {
 
 // Parameters returns "factor", then those of the scaled kernel.
 func (k *Scaled) Parameters() []Parameter {
-	return append([]Parameter{{"factor", k.factor}}, prefixed("", k.k)...)
+	out := []Parameter{{"factor", k.factor}}
+	if t, ok := AsTunable(k.k); ok {
+		out = append(out, t.Parameters()...)
+	}
+	return out
 }
 
 // WithLogParameters returns the kernel with other parameters.

@@ -8,7 +8,7 @@ import (
 // Spec describes a kernel by name and parameters. It is a plain value that can be
 // stored as JSON. [New] builds an equal kernel from it. JSON keeps numbers to the bit.
 //
-// Built-in names are those of [Families]. Kernels made of others are sum, product and scaled.
+// Built-in names are those of [Families], and scaled, which has one part.
 type Spec struct {
 	Name         string             `json:"name"`
 	LengthScales []float64          `json:"length_scales,omitempty"`
@@ -32,9 +32,8 @@ func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 	if depth > maxNesting {
 		return nil, &SpecError{Name: spec.Name, Reason: "nested too deeply"}
 	}
-	switch spec.Name {
-	case "sum", "product", "scaled":
-		return buildCompound(spec, resolve, depth)
+	if spec.Name == "scaled" {
+		return buildScaled(spec, resolve, depth)
 	}
 	if f, ok := FamilyNamed(spec.Name); ok {
 		return buildBase(f, spec)
@@ -48,15 +47,10 @@ func build(spec Spec, resolve Resolver, depth int) (Kernel, error) {
 func buildBase(f Family, spec Spec) (Kernel, error) {
 	p := params{spec: spec}
 	k, err := f.build(&p, spec.LengthScales)
-	switch {
-	case p.err != nil:
+	if p.err != nil {
 		return nil, p.err
-	case err != nil:
-		return nil, err
-	case k.scales == nil && spec.LengthScales != nil:
-		return nil, &SpecError{Name: spec.Name, Reason: "it has no length scales"}
 	}
-	return k, nil
+	return orNil(k, err)
 }
 
 // params reads the parameters of a Spec and keeps the first error.
@@ -82,30 +76,20 @@ func (p *params) integer(name string) int {
 	return int(v)
 }
 
-func buildCompound(spec Spec, resolve Resolver, depth int) (Kernel, error) {
-	parts := make([]Kernel, len(spec.Parts))
-	for i, part := range spec.Parts {
-		k, err := build(part, resolve, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		parts[i] = k
+func buildScaled(spec Spec, resolve Resolver, depth int) (Kernel, error) {
+	if len(spec.Parts) != 1 {
+		return nil, &SpecError{Name: spec.Name, Reason: fmt.Sprintf("it has %d parts, want 1", len(spec.Parts))}
 	}
-	switch spec.Name {
-	case "sum":
-		return NewSum(parts...)
-	case "product":
-		return NewProduct(parts...)
-	}
-	if len(parts) != 1 {
-		return nil, &SpecError{Name: spec.Name, Reason: fmt.Sprintf("it has %d parts, want 1", len(parts))}
+	k, err := build(spec.Parts[0], resolve, depth+1)
+	if err != nil {
+		return nil, err
 	}
 	p := params{spec: spec}
 	factor := p.number("factor")
 	if p.err != nil {
 		return nil, p.err
 	}
-	return orNil(NewScaled(factor, parts[0]))
+	return orNil(NewScaled(factor, k))
 }
 
 // orNil turns a typed nil pointer beside an error into a nil Kernel.
@@ -114,13 +98,4 @@ func orNil[K Kernel](k K, err error) (Kernel, error) {
 		return nil, err
 	}
 	return k, nil
-}
-
-// specs describes the parts of a compound kernel.
-func specs(parts []Kernel) []Spec {
-	out := make([]Spec, len(parts))
-	for i, k := range parts {
-		out[i] = k.Spec()
-	}
-	return out
 }

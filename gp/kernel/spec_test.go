@@ -21,7 +21,6 @@ func TestBadParameters(t *testing.T) {
 		"alpha":                 func() (kernel.Kernel, error) { return kernel.NewRationalQuadratic(0, 1) },
 		"degree":                func() (kernel.Kernel, error) { return kernel.NewPolynomial(0, 1, 1) },
 		"offset":                func() (kernel.Kernel, error) { return kernel.NewPolynomial(2, -1, 1) },
-		"dimension of overlap":  func() (kernel.Kernel, error) { return kernel.NewOverlap(0) },
 		"factor":                func() (kernel.Kernel, error) { return kernel.NewScaled(0, spectrum) },
 	} {
 		_, err := build()
@@ -43,22 +42,21 @@ func TestBadParameters(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	deep := `{"name":"gaussian","length_scales":[1]}`
 	for range 100 {
-		deep = `{"name":"sum","parts":[` + deep + `]}`
+		deep = `{"name":"scaled","params":{"factor":1},"parts":[` + deep + `]}`
 	}
 	for name, text := range map[string]string{
 		"not JSON":          `{`,
 		"no name":           `{}`,
 		"unknown name":      `{"name":"spectrum"}`,
-		"unknown part":      `{"name":"sum","parts":[{"name":"spectrum"}]}`,
-		"no parts":          `{"name":"product"}`,
+		"unknown part":      `{"name":"scaled","params":{"factor":1},"parts":[{"name":"spectrum"}]}`,
+		"no parts":          `{"name":"scaled","params":{"factor":1}}`,
 		"missing alpha":     `{"name":"rational_quadratic","length_scales":[1]}`,
 		"fractional degree": `{"name":"polynomial","length_scales":[1],"params":{"degree":1.5,"offset":1}}`,
 		"huge degree":       `{"name":"polynomial","length_scales":[1],"params":{"degree":1e300,"offset":1}}`,
 		"bad length scale":  `{"name":"gaussian","length_scales":[-1]}`,
 		"no length scale":   `{"name":"gaussian"}`,
-		"length scale":      `{"name":"overlap","length_scales":[1],"params":{"dim":2}}`,
-		"two parts":         `{"name":"scaled","params":{"factor":1},"parts":[{"name":"overlap","params":{"dim":2}},{"name":"overlap","params":{"dim":2}}]}`,
-		"no factor":         `{"name":"scaled","parts":[{"name":"overlap","params":{"dim":2}}]}`,
+		"two parts":         `{"name":"scaled","params":{"factor":1},"parts":[{"name":"linear","length_scales":[2]},{"name":"linear","length_scales":[2]}]}`,
+		"no factor":         `{"name":"scaled","parts":[{"name":"linear","length_scales":[2]}]}`,
 		"nested too deeply": deep,
 	} {
 		if k, err := kernel.Unmarshal([]byte(text), nil); err == nil || k != nil {
@@ -67,8 +65,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestResolverInsideCompound(t *testing.T) {
-	k := must(kernel.NewScaled(3, must(kernel.NewSum(spectrum, spectrum))))
+func TestResolverInsideScaled(t *testing.T) {
+	k := must(kernel.NewScaled(3, must(kernel.NewScaled(2, spectrum))))
 	data, err := kernel.Marshal(k)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +79,7 @@ func TestResolverInsideCompound(t *testing.T) {
 	if got := again.Eval(x, 0, x, 1); got != k.Eval(x, 0, x, 1) || got == 0 {
 		t.Errorf("k = %v, want %v", got, k.Eval(x, 0, x, 1))
 	}
-	if params := k.Parameters(); len(params) != 1 || params[0] != (kernel.Parameter{Name: "factor", Value: 3}) {
+	if params := k.Parameters(); len(params) != 2 || params[0] != (kernel.Parameter{Name: "factor", Value: 3}) {
 		t.Errorf("parameters %v", params)
 	}
 }
@@ -89,12 +87,11 @@ func TestResolverInsideCompound(t *testing.T) {
 // Users and stored studies see the names of parameters.
 func TestParameterNames(t *testing.T) {
 	var names []string
-	inner := must(kernel.NewProduct(must(kernel.NewScaled(1.5, must(kernel.NewGaussian(1)))), must(kernel.NewHamming(2))))
-	k, _ := kernel.AsTunable(must(kernel.NewSum(inner, must(kernel.NewMatern12(4)))))
+	k, _ := kernel.AsTunable(must(kernel.NewScaled(1.5, must(kernel.NewRationalQuadratic(2, 1, 3)))))
 	for _, p := range k.Parameters() {
 		names = append(names, p.Name)
 	}
-	want := "parts[0].parts[0].factor parts[0].parts[0].length_scale parts[0].parts[1].length_scale parts[1].length_scale"
+	want := "factor length_scale[0] length_scale[1] alpha"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("parameters %q, want %q", got, want)
 	}
