@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -40,12 +41,8 @@ func (s Sparsity) Validate() error {
 }
 
 func (s Sparsity) withDefaults() Sparsity {
-	if s.Oversampling == 0 {
-		s.Oversampling = 4
-	}
-	if s.Threshold == 0 {
-		s.Threshold = 1
-	}
+	s.Oversampling = cmp.Or(s.Oversampling, 4)
+	s.Threshold = cmp.Or(s.Threshold, 1)
 	return s
 }
 

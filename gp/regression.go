@@ -56,11 +56,9 @@ func (c *cholesky) bordered(row []float64, diagonal float64) *cholesky {
 
 // rankOne replaces L by the factor of A + ω z zᵀ, by Givens rotations, which cannot
 // fail. A row goes through the rotations of all rows above it, one after another, and
-// four rows are processed side by side. It returns det ratio 1 + ω zᵀA⁻¹z. For ω < 0
-// see downdate. It costs 3n² operations.
-func (c *cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (ratio float64) {
+// four rows are processed side by side. For ω < 0 see downdate. It costs 3n² operations.
+func (c *cholesky) rankOne(z []float64, omega float64, cos, sin []float64) {
 	m, root := c.n, math.Sqrt(omega)
-	ratio = 1
 	c.packed.Store(nil)
 	var t [4]float64
 	for i := 0; i < m; i += len(t) {
@@ -87,10 +85,8 @@ func (c *cholesky) rankOne(z []float64, omega float64, cos, sin []float64) (rati
 			h := math.Sqrt(last*last + v*v)
 			cos[i+r], sin[i+r] = last/h, v/h
 			row[i+r] = h
-			ratio *= (h / last) * (h / last)
 		}
 	}
-	return ratio
 }
 
 // rotate applies the rotations of the first rows to rows i … i + 3.

@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -125,9 +126,7 @@ func NewSparse(k kernel.Kernel, dictionary kernel.Rows, data Data, opts SparseOp
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	if opts.RankTolerance == 0 {
-		opts.RankTolerance = defaultRankTolerance
-	}
+	opts.RankTolerance = cmp.Or(opts.RankTolerance, defaultRankTolerance)
 	s := &Sparse{k: k, opts: opts, pts: new(points), reading: new(sync.Mutex), every: anchorEvery}
 	if err := s.rebuild(dictionary); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -39,9 +40,7 @@ func NewEmbedding(k kernel.Kernel, centers kernel.Rows, tolerance float64, worke
 	if !(tolerance >= 0 && tolerance < 1) {
 		return nil, parameterError("Embedding", "tolerance", tolerance, "≥ 0 and < 1")
 	}
-	if tolerance == 0 {
-		tolerance = DefaultTolerance
-	}
+	tolerance = cmp.Or(tolerance, DefaultTolerance)
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}

@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -37,9 +38,7 @@ func (r RecursiveRLS) Sample(ctx context.Context, k kernel.Kernel, src kernel.So
 		return nil, err
 	}
 	base := r.Base
-	if base == 0 {
-		base = 256
-	}
+	base = cmp.Or(base, 256)
 	if src.Len() <= base { // the rows are their own dictionary
 		return ExactRLS{Oversampling: q}.Sample(ctx, k, src, lambda, rng)
 	}

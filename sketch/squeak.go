@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -42,9 +43,7 @@ func (s SQUEAK) Sample(ctx context.Context, k kernel.Kernel, src kernel.Source, 
 	var block kernel.Rows
 	for {
 		size := s.Block
-		if size == 0 {
-			size = max(256, d.Len())
-		}
+		size = cmp.Or(size, max(256, d.Len()))
 		var row int
 		if block, row, err = next(ctx, k, r, size, block); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package problems
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -204,9 +205,7 @@ func (e *Environment) standardise() {
 		square += (v - mean) * (v - mean)
 	}
 	sd := math.Sqrt(square / n)
-	if sd == 0 {
-		sd = 1
-	}
+	sd = cmp.Or(sd, 1)
 	for i, v := range e.Values {
 		e.Values[i] = (v - mean) / sd
 		if e.Values[i] > e.Values[e.Best] {

@@ -40,28 +40,9 @@ func (g *rng) row(i uint64) *rand.Rand {
 	return g.r
 }
 
-// gamma draws from Γ(shape, 1), shape ≥ 1 (Marsaglia and Tsang, A simple method
-// for generating gamma variables, ACM TOMS 2000).
-func gamma(r *rand.Rand, shape float64) float64 {
-	d := shape - 1.0/3
-	c := 1 / math.Sqrt(9*d)
-	for {
-		x := r.NormFloat64()
-		v := 1 + c*x
-		if v <= 0 {
-			continue
-		}
-		v = v * v * v
-		u := 1 - r.Float64() // in (0, 1]
-		if math.Log(u) < x*x/2+d-d*v+d*math.Log(v) {
-			return d * v
-		}
-	}
-}
-
 // beta draws from Beta(a, b), a, b ≥ 1.
 func beta(r *rand.Rand, a, b float64) float64 {
-	x, y := gamma(r, a), gamma(r, b)
+	x, y := stream.Gamma(a, r), stream.Gamma(b, r)
 	return x / (x + y)
 }
 

@@ -1,6 +1,10 @@
 package data
 
-import "math"
+import (
+	"math"
+
+	"github.com/bkbtuner/bkb/internal/stream"
+)
 
 // SUSYLike is a problem of two classes in the manner of the SUSY data of particle physics.
 // It has 8 measured quantities of a collision and 10 derived ones.
@@ -40,13 +44,13 @@ func (s *susySampler) At(i uint64, x []float64) float64 {
 // sample returns the class of row i and the probability that it is +1. It sets x to the inputs.
 func (s *susySampler) sample(i uint64, x []float64) (y, probability float64) {
 	r := s.g.row(i)
-	pt1 := gamma(r, 2)
+	pt1 := stream.Gamma(2, r)
 	pt2 := pt1 * beta(r, 2, 2)
 	eta1 := r.NormFloat64()
 	eta2 := 0.5*eta1 + 0.9*r.NormFloat64()
 	phi1 := math.Pi * (2*r.Float64() - 1)
 	phi2 := vonMises(r, phi1+math.Pi, 1)
-	met := gamma(r, 1.5)
+	met := stream.Gamma(1.5, r)
 	phiM := math.Pi * (2*r.Float64() - 1)
 
 	cosPhi := math.Cos(phi1 - phi2)

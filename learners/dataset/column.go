@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -310,9 +311,7 @@ func checkNames(names []string) ([]string, error) {
 	seen := make(map[string]int, len(names))
 	for i, n := range names {
 		n = strings.TrimSpace(n)
-		if n == "" {
-			n = positional(i)
-		}
+		n = cmp.Or(n, positional(i))
 		if len(n) > MaxName {
 			return nil, fmt.Errorf("the name of column %d has %d bytes, the limit is %d", i+1, len(n), MaxName)
 		}

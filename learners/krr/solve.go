@@ -62,7 +62,7 @@ func Solve(ctx context.Context, k kernel.Kernel, x kernel.Rows, y, weights []flo
 	c := blocked.New(n, outputs, s.Coefficients)
 	blocked.SolveLower(learners.Workers(workers), false, a, c)
 	blocked.SolveLower(learners.Workers(workers), true, a, c)
-	s.judge(a, diagonal, y, outputs, ridge, learners.Workers(workers))
+	s.judge(a, diagonal, y, outputs, ridge)
 	scaleRows(s.Coefficients, outputs, weights)
 	return s, nil
 }
@@ -144,7 +144,7 @@ func bad(a blocked.Matrix[float64], n int) int {
 }
 
 // judge computes objective and residual from the upper triangle of gram.
-func (s *Solution) judge(gram blocked.Matrix[float64], diagonal, y []float64, outputs int, ridge float64, workers int) {
+func (s *Solution) judge(gram blocked.Matrix[float64], diagonal, y []float64, outputs int, ridge float64) {
 	n, c := len(diagonal), s.Coefficients
 	kc := make([]float64, len(y))
 	blocked.Symm(gram, diagonal, blocked.New(n, outputs, c), blocked.New(n, outputs, kc))

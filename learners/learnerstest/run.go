@@ -2,6 +2,7 @@ package learnerstest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -186,9 +187,7 @@ func (c Case) outputs(t *testing.T) {
 		largest = max(largest, math.Abs(v))
 	}
 	tolerance := c.AloneTolerance
-	if tolerance == 0 {
-		tolerance = 1e-8
-	}
+	tolerance = cmp.Or(tolerance, 1e-8)
 	for j := range k {
 		y := make([]float64, rows)
 		for i := range y {

@@ -1,6 +1,7 @@
 package minibatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ type Plan struct {
 // chunks returns the number of chunks. It depends only on n, d and the plan.
 func (p Plan) chunks(n, d int) int {
 	size := p.Chunk
-	if size == 0 {
-		size = max(chunkRows, chunkElements/max(d, 1))
-	}
+	size = cmp.Or(size, max(chunkRows, chunkElements/max(d, 1)))
 	size = max(size, p.BatchSize)
 	return (n + size - 1) / size
 }

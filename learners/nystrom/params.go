@@ -109,9 +109,7 @@ func (p Params) withDefaults(n, copies int) Params {
 	}
 	s := p.sampling().For(p.Lambda, bound, int(math.Ceil(10*math.Sqrt(float64(copies)))), n)
 	p.Sampler, p.Centers, p.SamplerLambda = s.Sampler, s.Most, s.Lambda
-	if p.BatchSize == 0 {
-		p.BatchSize = int(math.Ceil(math.Sqrt(float64(n))))
-	}
+	p.BatchSize = cmp.Or(p.BatchSize, int(math.Ceil(math.Sqrt(float64(n)))))
 	p.BatchSize = min(p.BatchSize, n)
 	switch {
 	case p.Solver == Direct:
@@ -122,9 +120,7 @@ func (p Params) withDefaults(n, copies int) Params {
 	default:
 		p.Iterations = defaultIterations
 	}
-	if p.Tolerance == 0 {
-		p.Tolerance = defaultTolerance
-	}
+	p.Tolerance = cmp.Or(p.Tolerance, defaultTolerance)
 	return p
 }
 
