@@ -4,31 +4,17 @@
 //
 // # The command
 //
-// A [Command] is a list of arguments with placeholders. {lr} is the value of parameter lr,
-// {trial} the number of the trial, and {args} all parameters as --name=value. {{ and }}
-// are braces. An argument that names an inactive parameter is left out, and so is an
-// option right before one that has nothing but the placeholder. The environment has
-// TUNER_STUDY, TUNER_TRIAL, TUNER_EPOCH, TUNER_LEASE (such as 5m0s), TUNER_CONFIG (JSON)
-// and a TUNER_PARAM_NAME for each active parameter, with its name in capitals and _ for
-// each character that is not a letter or digit.
+// tuner help commands has the placeholders of a [Command], its environment, the lines of its
+// output and its exit codes. An argument that names an inactive parameter is left out, and so is
+// an option right before one that has nothing but the placeholder. TUNER_PARAM_NAME has the name
+// of a parameter in capitals, with _ for each character that is not a letter or digit.
 //
-// # The output
-//
-// Lines of stdout that name an objective count. All others are only logged. A line has
-// words name=value (numbers as package metric reads them) or one JSON object, also indented,
-// whose keys may be any names. Colours are ignored.
-//
-//	step=3 loss=0.51             an intermediate value for a pruner
-//	loss=0.31 accuracy=0.9       a result, of which the last one counts
-//	{"loss": 0.31}               the same as JSON, also with NaN and Infinity
-//	infeasible=out of memory     the configuration cannot work, with the reason
-//
-// A command that exits with 0 and printed no result has the values of its last step. Exit
-// code 66 means infeasible. Exit code 14, which tuner report --exit-code uses, means that
-// the command was told to stop, so the trial is pruned. Any other code except 0 is a
-// failure, whose message is the last line of stderr. If a command exits with 0 and printed
-// no objective value, the run asks the service whether the trial should have stopped. If
-// so, it is pruned too. If not, and no trial of the study has completed, the run ends.
+// Lines of stdout that name an objective count. All others are only logged. A line has words
+// name=value (numbers as package metric reads them) or one JSON object, also indented, whose keys
+// may be any names. Colours are ignored. A command that exits with 0 and printed no result has
+// the values of its last step. Without these the run asks the service whether the trial should
+// have stopped. If so, it is pruned. If not, and no trial of the study has completed, the run
+// ends.
 //
 // # Failures
 //

@@ -7,17 +7,10 @@
 //	GET  /healthz                  200 while the process answers
 //	GET  /readyz                   200 while the server serves, 503 before and after
 //
-// docs/http.md describes the protocol for callers.
-//
-// # A call's way
-//
-// The face is a client of the server through [server.Pipe]. A request passes these steps.
+// docs/http.md describes the protocol for callers. The face is a client of the server through
+// [server.Pipe], and has no rules of its own about who may do what. A request passes these steps.
 //
 //	Origin and Host → content type → the server's gate → body → JSON → pipe
-//
-// So a caller without permission cannot make the server read a body, and tokens,
-// permissions, limits, log lines, audit lines and metrics are those of gRPC. HTTP has no
-// rules of its own about who may do what.
 //
 // # Browsers
 //
@@ -52,10 +45,6 @@
 // [WriteFile] writes the page of a study with its data into one document. There the module
 // offline.js stands in for api.js.
 //
-// # HTTP
-//
-// The face speaks HTTP/1.1. Bodies have the server's limit on messages. Reading a body and
-// writing each 64 KiB of an answer have a limit of time. Answers of 4 KiB or more are
-// compressed with gzip if the caller accepts it. Streams have one JSON object a line, and
-// an empty line after 15 seconds of silence.
+// The face speaks HTTP/1.1. Reading a body and writing each 64 KiB of an answer have a limit of
+// time. Streams have one JSON object a line, and an empty line after 15 seconds of silence.
 package web
