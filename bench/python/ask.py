@@ -2,7 +2,8 @@
 
 Run it on a quiet machine: python bench/python/ask.py. With Optuna installed its TPE and its
 RandomSampler do the same. Wall times are in milliseconds. CPU is that of this process and of the
-server. With --random the parameters are random, so that the rest is what calls cost. Optuna's
+server. With --random the parameters are random, so that the rest is what calls cost. A loop of ask
+and tell makes two calls for each trial, and optimize ("random run") makes one. Optuna's
 RandomSampler then has a storage in memory, and one in a file of SQLite. So does Rustuna's TPE.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import json
 import os
 import random
@@ -49,13 +51,25 @@ def value(params: dict[str, float]) -> float:
 def loop(step: Callable[[], None], rounds: int, pid: int | None) -> dict[str, float]:
     """Time rounds of an ask and a tell."""
     step()
-    times = []
+    ends = [time.perf_counter()]
+
+    def run() -> None:
+        for _ in range(rounds):
+            step()
+            ends.append(time.perf_counter())
+
+    return measured(run, ends, pid)
+
+
+def measured(
+    run: Callable[[], None], ends: list[float], pid: int | None
+) -> dict[str, float]:
+    """Measure a run that notes the time at the end of each round, after that of a first one."""
     before = cpu(pid)
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        step()
-        times.append(1e3 * (time.perf_counter() - begun))
+    run()
     after = cpu(pid)
+    times = [1e3 * (b - a) for a, b in itertools.pairwise(ends)]
+    rounds = len(times)
     own, server, kernel = (
         1e3 * (a - b) / rounds for a, b in zip(after, before, strict=True)
     )
@@ -69,8 +83,10 @@ def loop(step: Callable[[], None], rounds: int, pid: int | None) -> dict[str, fl
     }
 
 
-def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
-    """Time the tuner after n trials."""
+def with_bkb(
+    n: int, rounds: int, proposer: str = "bkb", run: bool = False
+) -> dict[str, float]:
+    """Time the tuner after n trials, in a loop of ask and tell or in a run of optimize."""
     with tempfile.TemporaryDirectory() as folder:
         client = bkb.open_file(os.path.join(folder, "tuner.db"))
         space = {f"x{i}": bkb.Float(0, 1) for i in range(DIMENSIONS)}
@@ -83,11 +99,21 @@ def with_bkb(n: int, rounds: int, proposer: str = "bkb") -> dict[str, float]:
 
         def step() -> None:
             trial = study.ask()
-            trial.tell(value({f"x{i}": trial[f"x{i}"] for i in range(DIMENSIONS)}))
+            trial.tell(objective(trial))
+
+        ends: list[float] = []
+
+        def objective(trial: bkb.Trial) -> float:
+            ends.append(time.perf_counter())
+            return value({f"x{i}": trial[f"x{i}"] for i in range(DIMENSIONS)})
 
         assert client.server is not None
         try:
-            return loop(step, rounds, client.server.pid)
+            if not run:
+                return loop(step, rounds, client.server.pid)
+            study.optimize(objective, n_trials=1)
+            more = partial(study.optimize, objective, n_trials=rounds)
+            return measured(more, ends, client.server.pid)
         finally:
             client.server.stop()
 
@@ -188,6 +214,7 @@ def main() -> None:
         sqlite = f"sqlite:///{folder.name}/optuna.db"
         sides = {
             "random": partial(with_bkb, proposer="random"),
+            "random run": partial(with_bkb, proposer="random", run=True),
             "optuna": partial(with_optuna, sampler="RandomSampler"),
             "optuna sqlite": partial(
                 with_optuna, sampler="RandomSampler", storage=sqlite

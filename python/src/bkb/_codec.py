@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from ._errors import InvalidRequest
@@ -161,8 +161,7 @@ def decode_time(text: str | None) -> datetime | None:
     if not text:
         return None
     base, _, fraction = text.removesuffix("Z").partition(".")
-    microsecond = int(fraction[:6].ljust(6, "0"))
-    return datetime.fromisoformat(base).replace(microsecond=microsecond, tzinfo=timezone.utc)
+    return datetime.fromisoformat(f"{base}.{fraction[:6]:0<6}+00:00")
 
 
 def encode_attributes(attributes: Mapping[str, Any] | None) -> dict[str, str]:

@@ -226,7 +226,8 @@ class EmbeddedServer:
         program = find_binary()
         if not os.path.isdir(os.path.dirname(self.db)):
             raise InvalidRequest(f"db is {self.db!r}, make its folder first")
-        command = [program, "--db", self.db, "--lock-timeout", "50ms", "serve"]
+        # Otherwise its log would have a line for each call.
+        command = [program, "--quiet", "--db", self.db, "--lock-timeout", "50ms", "serve"]
         command += ["--rate", "-1", "--until-eof", "--ready-file", self._ready]
         token = ""
         if self._unix:
