@@ -65,7 +65,7 @@ func New(svc tuner.Service, o Options) *sdk.Server {
 	t.server = sdk.NewServer(&sdk.Implementation{Name: "bkb-tuner", Title: "BKB Tuner", Version: o.Version}, &sdk.ServerOptions{
 		Instructions: instructions, SchemaCache: schemas, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
-	t.server.AddReceivingMiddleware(explain)
+	t.server.AddReceivingMiddleware(explain, exact)
 	t.studies()
 	t.trials()
 	t.models()
@@ -263,18 +263,26 @@ func explained(err error) string {
 
 // explain explains all errors of tools, those of the SDK too.
 func explain(call sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (out sdk.Result, err error) {
-		if p, ok := r.GetParams().(*sdk.CallToolParamsRaw); ok && inexact(p.Arguments) != nil {
-			refused := &sdk.CallToolResult{}
-			refused.SetError(inexact(p.Arguments))
-			out = refused
-		} else {
-			out, err = call(ctx, method, r)
-		}
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		out, err := call(ctx, method, r)
 		if answer, ok := out.(*sdk.CallToolResult); ok && answer.GetError() != nil {
 			answer.Content = text(explained(answer.GetError()))
 		}
 		return out, err
+	}
+}
+
+// exact refuses what [inexact] finds.
+func exact(call sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if p, ok := r.GetParams().(*sdk.CallToolParamsRaw); ok {
+			if err := inexact(p.Arguments); err != nil {
+				out := &sdk.CallToolResult{}
+				out.SetError(err)
+				return out, nil
+			}
+		}
+		return call(ctx, method, r)
 	}
 }
 
