@@ -178,6 +178,7 @@ func (p *BBKB) take(arm int, y float64) error {
 			return err
 		}
 	}
+	p.learnNorm(p.opened, p.post.ArmMeans()[arm], p.start[arm], y)
 	p.settle(arm)
 	p.held = append(p.held, reward{arm, y})
 	if p.full() && p.owing == 0 {

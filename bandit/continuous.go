@@ -248,9 +248,15 @@ func (p *Continuous) Observe(x []float64, y ...float64) error {
 		return err
 	}
 	for _, v := range y {
+		mean, variance, err := p.bkb.post.Predict(row)
+		if err != nil {
+			return err
+		}
+		before := p.stateNow()
 		if err := p.bkb.Learn(row, []float64{v}); err != nil {
 			return err
 		}
+		p.bkb.learnNorm(before, mean[0], variance[0], v)
 	}
 	return nil
 }
