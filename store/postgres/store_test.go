@@ -54,7 +54,7 @@ func TestAbandoned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := s.Register(t.Context(), "a:1", 300*time.Millisecond)
+		id, err := s.Register(t.Context(), "a:1", 2*time.Second) // half of it is the longest pause between two looks that counts
 		if err != nil {
 			t.Fatal(err)
 		}
