@@ -258,6 +258,7 @@ func (m *machine) follow(t *testing.T, command, text string) {
 // The commands for systemd, as they stand, make a server that serves, makes backups,
 // starts again after a crash, and does not after its file is gone.
 func TestDeploySystemd(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	page := readDeployPage(t)
 	m := bootMachine(t)
 	m.command(t, "mkdir -p bkb/deploy")

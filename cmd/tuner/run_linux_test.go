@@ -119,6 +119,7 @@ func mustEnd(t *testing.T, what string, pid int) {
 // TestRunKilled kills a run whose command has children. The same command starts the trial again,
 // and only when all processes of the first start have ended.
 func TestRunKilled(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := t.TempDir()
 	script := `if [ -e pid ]; then
 	kill -0 $(cat pid) 2>/dev/null && [ "$(sed 's/.*) //;s/ .*//' /proc/$(cat pid)/stat)" != Z ] && : >twice
@@ -180,6 +181,7 @@ func TestRunHangup(t *testing.T) {
 // TestRunEndsChildren checks that the end of a command ends the children it left, also if they
 // ignore SIGTERM, and that those which end in time can do so.
 func TestRunEndsChildren(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for _, c := range []struct{ name, child, grace, wrote string }{
 		{"deaf", `trap "" TERM; echo $$ >pid; while :; do sleep 1; done`, "100ms", ""},
 		{"polite", `trap "echo well >end; exit" TERM; echo $$ >pid; while :; do sleep 0.1; done`, "1h", "well\n"},
@@ -372,6 +374,7 @@ func TestServedFileRemoved(t *testing.T) {
 // TestCopiesAreSwept kills compactions and restores until they leave a copy. The next command that
 // opens the file, and the next of the same kind, removes it.
 func TestCopiesAreSwept(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := t.TempDir()
 	db := filepath.Join(dir, "tuner.db")
 	st, err := bolt.Open(db, bolt.Options{})

@@ -22,6 +22,7 @@ import (
 // TestDatabaseAway freezes, stops, and locks the database of a server. Meanwhile probes tell
 // that the server cannot serve, and metrics are answered.
 func TestDatabaseAway(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	pg, err := pgtest.Start()
 	if err != nil {
 		pgtest.Skip(t, err)

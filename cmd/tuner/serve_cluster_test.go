@@ -47,6 +47,7 @@ func newDatabase(t *testing.T) string {
 // the second uses a study of the first, which then stops, and the second has the study.
 // Then others take over the studies of the second.
 func TestSeveralServers(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	address := newDatabase(t)
 	dir := t.TempDir()
 	authority := wiretest.NewAuthority(t)
@@ -126,6 +127,7 @@ func TestSeveralServers(t *testing.T) {
 // TestSecondServer starts a second server that cannot forward calls to the first one, or the
 // other way round. It is refused while the first one lives, and starts when that one is dead.
 func TestSecondServer(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for _, test := range []struct{ first, second string }{{"", ""}, {"127.0.0.1:1", ""}, {"", "127.0.0.1:1"}} {
 		address := newDatabase(t)
 		serve := func(advertise string) []string {
@@ -228,6 +230,7 @@ func TestServerList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("other processes: nothing for the race detector; go test ./cmd/tuner runs it")
 	}
+	t.Parallel() // it waits more than it computes
 	database := newDatabase(t)
 	port := map[string]string{"grpc": freePort(t), "http": freePort(t)}
 	hosts := filepath.Join(t.TempDir(), "hosts")
