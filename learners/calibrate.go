@@ -129,9 +129,6 @@ func (m *Calibrated) Outputs() int { return m.base.Outputs() }
 // Link returns Logistic.
 func (m *Calibrated) Link() Link { return Logistic }
 
-// Base returns the model of scores.
-func (m *Calibrated) Base() Model { return m.base }
-
 // Predict sets dst, n×c, to logits.
 func (m *Calibrated) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
 	if err := m.base.Predict(ctx, dst, x); err != nil {

@@ -88,39 +88,15 @@ func writeContainer(w io.Writer, header []byte, arrays []*array) error {
 		return err
 	}
 	for _, a := range arrays {
-		var err error
-		switch data := a.data.(type) {
-		case []float32:
-			err = writeArray(w, data)
-		case []float64:
-			err = writeArray(w, data)
-		case []int32:
-			err = writeArray(w, data)
-		case []int64:
-			err = writeArray(w, data)
+		sum := crc32.New(castagnoli)
+		if err := binary.Write(io.MultiWriter(w, sum), binary.LittleEndian, a.data); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := binary.Write(w, binary.LittleEndian, sum.Sum32()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeArray[T element](w io.Writer, data []T) error {
-	var sum uint32
-	var buf []byte
-	for part := range slices.Chunk(data, readChunk/binary.Size(*new(T))) {
-		var err error
-		if buf, err = binary.Append(buf[:0], binary.LittleEndian, part); err != nil {
-			return err
-		}
-		sum = crc32.Update(sum, castagnoli, buf)
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-	}
-	_, err := w.Write(binary.LittleEndian.AppendUint32(nil, sum))
-	return err
 }
 
 // readHeader reads the file up to the arrays.
@@ -155,20 +131,11 @@ func readArrays(r io.Reader, arrays []*array) error {
 		if a.Count < 0 || a.Count > maxElements {
 			return &FormatError{Reason: fmt.Sprintf("array %q of %d elements", a.Name, a.Count)}
 		}
-		var err error
-		switch a.Type {
-		case "float32":
-			a.data, err = readArray[float32](r, a)
-		case "float64":
-			a.data, err = readArray[float64](r, a)
-		case "int32":
-			a.data, err = readArray[int32](r, a)
-		case "int64":
-			a.data, err = readArray[int64](r, a)
-		default:
-			err = &FormatError{Reason: fmt.Sprintf("array %q has elements of the unknown type %q", a.Name, a.Type)}
+		read, ok := readers[a.Type]
+		if !ok {
+			return &FormatError{Reason: fmt.Sprintf("array %q has elements of the unknown type %q", a.Name, a.Type)}
 		}
-		if err != nil {
+		if err := read(r, a); err != nil {
 			return err
 		}
 	}
@@ -182,27 +149,25 @@ func readArrays(r io.Reader, arrays []*array) error {
 	return nil
 }
 
+// readers read the arrays of each type.
+var readers = map[string]func(io.Reader, *array) error{
+	"float32": readArray[float32], "float64": readArray[float64], "int32": readArray[int32], "int64": readArray[int64],
+}
+
 // readArray reads a.Count elements in pieces. Memory stays within about twice the size
 // of the file, even if the header claims more.
-func readArray[T element](r io.Reader, a *array) ([]T, error) {
-	var sum uint32
-	size := binary.Size(*new(T))
-	perChunk := readChunk / size
-	buf := make([]byte, min(a.Count, perChunk)*size)
-	out := make([]T, 0, min(a.Count, perChunk))
+func readArray[T element](r io.Reader, a *array) error {
+	sum, perChunk := crc32.New(castagnoli), readChunk/binary.Size(*new(T))
+	from, out := io.TeeReader(r, sum), make([]T, 0, min(a.Count, perChunk))
 	for len(out) < a.Count {
-		part := buf[:min(a.Count-len(out), perChunk)*size]
-		if _, err := io.ReadFull(r, part); err != nil {
-			return nil, cut(fmt.Sprintf("array %q", a.Name), err)
-		}
-		sum = crc32.Update(sum, castagnoli, part)
-		n := len(part) / size
+		n := min(a.Count-len(out), perChunk)
 		out = slices.Grow(out, n)[:len(out)+n]
-		if _, err := binary.Decode(part, binary.LittleEndian, out[len(out)-n:]); err != nil {
-			return nil, err
+		if err := binary.Read(from, binary.LittleEndian, out[len(out)-n:]); err != nil {
+			return cut(fmt.Sprintf("array %q", a.Name), err)
 		}
 	}
-	return out, checkSum(r, sum, fmt.Sprintf("array %q", a.Name))
+	a.data = out
+	return checkSum(r, sum.Sum32(), fmt.Sprintf("array %q", a.Name))
 }
 
 func checkSum(r io.Reader, want uint32, what string) error {

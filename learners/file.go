@@ -375,7 +375,7 @@ func (h *fileHeader) readLinear() (Model, error) {
 	if s := h.Features; s != nil && (s.Dim != h.Dim || s.Features < 1 || h.Outputs < 1 || len(w)/h.Outputs != s.Features) {
 		return nil, &FormatError{Reason: fmt.Sprintf("%d weights for %d features of %d coordinates", len(w), s.Features, s.Dim)}
 	}
-	l, err := linearLater(h.Features, h.Dim, w, h.Outputs)
+	l, err := NewLinear(h.Features, h.Dim, w, h.Outputs)
 	if err != nil {
 		return nil, &FormatError{Reason: "the linear model", Err: err}
 	}

@@ -22,30 +22,12 @@ type Linear struct {
 
 var _ Linked = (*Linear)(nil)
 
-// NewLinear returns the function of inputs of d coordinates with the weights w, M×c row-major. It
-// keeps w, which the caller must not change any more. spec is the feature map. If it is nil, φ is
-// x itself and M = d. It returns the errors of sketch.NewFeatures, a *kernel.DimensionError, a
-// *kernel.ShapeError or a *kernel.NonFiniteError.
+// NewLinear returns the function of inputs of d coordinates with the weights w, M×c
+// row-major. It keeps w, which the caller must not change any more. spec is the feature
+// map, which is made when it is first needed. If it is nil, φ is x itself and M = d. It returns the
+// errors of kernel.New, a *kernel.DimensionError, a *kernel.ShapeError or a
+// *kernel.NonFiniteError.
 func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
-	if spec == nil {
-		return newLinear(nil, nil, d, d, w, c)
-	}
-	features, err := sketch.NewFeatures(*spec)
-	if err != nil {
-		return nil, err
-	}
-	return LinearIn(features, w, c, d)
-}
-
-// LinearIn is NewLinear with a feature map that exists already.
-func LinearIn(features sketch.FeatureMap, w []float64, c, d int) (*Linear, error) {
-	spec := features.Spec()
-	made := func() (sketch.FeatureMap, error) { return features, nil }
-	return newLinear(&spec, made, d, features.Features(), w, c)
-}
-
-// linearLater is NewLinear with a feature map that is made when first needed.
-func linearLater(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
 	if spec == nil {
 		return newLinear(nil, nil, d, d, w, c)
 	}
@@ -54,6 +36,13 @@ func linearLater(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, 
 	}
 	later := sync.OnceValues(func() (sketch.FeatureMap, error) { return sketch.NewFeatures(*spec) })
 	return newLinear(spec, later, d, spec.Features, w, c)
+}
+
+// LinearIn is NewLinear with a feature map that exists already.
+func LinearIn(features sketch.FeatureMap, w []float64, c, d int) (*Linear, error) {
+	spec := features.Spec()
+	made := func() (sketch.FeatureMap, error) { return features, nil }
+	return newLinear(&spec, made, d, features.Features(), w, c)
 }
 
 func newLinear(spec *sketch.FeatureSpec, features func() (sketch.FeatureMap, error), d, m int, w []float64, c int) (*Linear, error) {

@@ -24,49 +24,36 @@ type Scoring struct {
 	Quantile, Delta float64
 }
 
-// scored is a Measure with its Scoring.
-type scored func(s Scoring, outputs, targets []float64, c int) float64
-
 // measures holds the errors by their names on the command line.
-var measures = map[string]scored{
-	"rmse":             Scoring.rmse,
-	"mse":              Scoring.mse,
-	"mae":              Scoring.mae,
-	"relative-error":   Scoring.relativeError,
-	"normalised-error": Scoring.normalisedError,
-	"1-r2":             func(s Scoring, f, y []float64, c int) float64 { return 1 - s.r2(f, y, c) },
-	"class-error":      Scoring.classError,
-	"1-auc":            func(s Scoring, f, y []float64, c int) float64 { return 1 - s.auc(f, y, c) },
-
+var measures = map[string]func(s Scoring, outputs, targets []float64, c int) float64{
+	"rmse":                Scoring.rmse,
+	"mse":                 Scoring.mse,
+	"mae":                 Scoring.mae,
+	"relative-error":      Scoring.relativeError,
+	"normalised-error":    Scoring.normalisedError,
+	"1-r2":                func(s Scoring, f, y []float64, c int) float64 { return 1 - s.r2(f, y, c) },
+	"class-error":         Scoring.classError,
+	"1-auc":               func(s Scoring, f, y []float64, c int) float64 { return 1 - s.auc(f, y, c) },
 	"1-balanced-accuracy": func(s Scoring, f, y []float64, c int) float64 { return 1 - s.balancedAccuracy(f, y, c) },
 	"pinball":             Scoring.pinball,
 	"huber":               Scoring.huber,
-}
-
-// probabilityMeasures holds the errors of probabilities.
-var probabilityMeasures = map[string]scored{
-	"log-loss":          Scoring.logLoss,
-	"brier":             Scoring.brier,
-	"calibration-error": Scoring.calibrationError,
+	"log-loss":            Scoring.logLoss,
+	"brier":               Scoring.brier,
+	"calibration-error":   Scoring.calibrationError,
 }
 
 // NeedsProbabilities reports whether the error with this name is one of probabilities.
-func NeedsProbabilities(name string) bool { return probabilityMeasures[name] != nil }
+func NeedsProbabilities(name string) bool {
+	return name == "log-loss" || name == "brier" || name == "calibration-error"
+}
 
 // MeasureNames returns the names that [Scoring.Measure] knows, sorted.
-func MeasureNames() []string {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(measures)), maps.Keys(probabilityMeasures))
-	slices.Sort(names)
-	return names
-}
+func MeasureNames() []string { return slices.Sorted(maps.Keys(measures)) }
 
 // Measure returns the error with this name, or nil if there is none. Smaller is better
 // for all of them.
 func (s Scoring) Measure(name string) Measure {
 	of := measures[name]
-	if of == nil {
-		of = probabilityMeasures[name]
-	}
 	if of == nil {
 		return nil
 	}
@@ -271,15 +258,7 @@ func (s Scoring) auc(outputs, targets []float64, c int) float64 {
 		for i := range n {
 			order[i], f[i] = i, outputs[i*c+j]
 		}
-		slices.SortFunc(order, func(a, b int) int {
-			switch {
-			case f[a] < f[b]:
-				return -1
-			case f[a] > f[b]:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(f[a], f[b]) })
 		if auc, ok := s.rankAUC(order, f, func(i int) bool { return targets[i*c+j] > 0 }); ok {
 			sum += auc
 			count++

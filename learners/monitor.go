@@ -11,20 +11,8 @@ import (
 )
 
 // Monitor follows an iterative fit for its estimator. It measures validation errors,
-// keeps the best iterate, calls Options.Progress and decides when to stop.
-//
-//	m, err := learners.NewMonitor(ctx, "landweber", iterations, train, o)
-//	for t := 1; t <= iterations; t++ {
-//		if err := step(ctx); err != nil {
-//			return m.Finish(err)
-//		}
-//		stop, err := m.Step(ctx, learners.Iterate{Iteration: t, Objective: …, Model: model})
-//		if stop || err != nil {
-//			return m.Finish(err)
-//		}
-//	}
-//	return m.Finish(nil)
-//
+// keeps the best iterate, calls Options.Progress and decides when to stop. A fit returns what
+// Finish returns, after an error or when Step says so.
 // Only one goroutine may use it.
 type Monitor struct {
 	algorithm  string

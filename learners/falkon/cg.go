@@ -54,22 +54,17 @@ func (g *conjugate) retire(columns []int) {
 	}
 }
 
-// residual returns the largest ‖r‖/‖b‖ of a column.
-func (g *conjugate) residual() float64 {
+func (g *conjugate) residual() float64 { return worst(g.rr, g.norm) }
+
+// worst returns the largest ‖r‖/‖b‖ of a column, of which rr has the squares of ‖r‖.
+func worst(rr, norm []float64) float64 {
 	largest := 0.0
-	for k, rr := range g.rr {
-		if e := relative(math.Sqrt(rr), g.norm[k]); !(e <= largest) {
+	for k, square := range rr {
+		if e := math.Sqrt(square) / norm[k]; square != 0 && !(e <= largest) {
 			largest = e
 		}
 	}
 	return largest
-}
-
-func relative(r, b float64) float64 {
-	if r == 0 {
-		return 0
-	}
-	return r / b
 }
 
 func (g *conjugate) done() bool { return len(g.left) == 0 }

@@ -12,21 +12,19 @@ import (
 // of F are coordinates. A function f of the span of the centres is a vector v of q
 // numbers, with the values Fv at the centres and the norm ‖f‖ = ‖v‖.
 //
-// The functions are expansions over used(), which are u ≤ M of the centres. Cholesky
-// with pivoting needs only the pivots.
+// The functions are expansions over used(), u ≤ M of the centres, which are the pivots of Cholesky.
 type factor interface {
 	rank() int
-	// used returns the numbers of the centres of the expansions.
 	used() []int
-	// rows sets dst to rows i0 ≤ i < i1 of F. Only the first cols columns can differ
-	// from 0, so dst is (i1−i0)×cols. order[i] is the centre of row i.
+	// rows sets dst, (i1−i0)×cols, to rows i0 ≤ i < i1 of F, of which other columns are 0.
+	// order[i] is the centre of row i.
 	rows(dst []float64, i0, i1 int) (cols int)
 	order() []int
-	// coefficients sets a, u×c, to the coefficients of the functions v, q×c. K_·u a has
-	// the coordinates v. a and v may be the same slice if u = q.
+	// coefficients sets a, u×c, to the coefficients of the functions v, q×c. a and v may be the
+	// same slice if u = q.
 	coefficients(a, v []float64, c int)
-	// coordinates is the transpose, v = (∂a/∂v)ᵀ z, where z is u×c. If z are the values
-	// of a function of the span at the used centres, v is that function.
+	// coordinates is the transpose. If z, u×c, are the values of a function of the span at the
+	// used centres, v is that function.
 	coordinates(v, z []float64, c int)
 	// onDevice returns the factor on a device, or nil. Its rows have the order of order().
 	onDevice() *solver
@@ -37,26 +35,21 @@ type factor interface {
 type Factorization string
 
 const (
-	// FactorPivoted is Cholesky with pivoting, for any rank q ≤ M. Functions are
-	// expansions over q pivots, and the other centres have weights in the
-	// preconditioner only. It needs no jitter.
+	// FactorPivoted is Cholesky with pivoting, for any rank q ≤ M. It needs no jitter.
 	FactorPivoted Factorization = ""
-	// FactorCholesky is T of (4.10). It is plain Cholesky of K_MM + εM·I after equal
-	// centres are merged. It is up to 3 times faster than pivoting, but factorisation
-	// is a small part of most fits.
+	// FactorCholesky is T of (4.10), plain Cholesky of K_MM + εM·I after equal centres are
+	// merged. It is up to 3 times faster than pivoting, a small part of most fits.
 	FactorCholesky Factorization = "cholesky"
-	// FactorQR is the rank-revealing QR of Example 2.2, FactorEigen the
-	// eigendecomposition of Example 3. Both take twice the memory and many times the
-	// time of the others. They are for comparison.
+	// FactorQR is the rank-revealing QR of Example 2.2, and FactorEigen the eigendecomposition
+	// of Example 3. They take twice the memory and many times the time, for comparison.
 	FactorQR    Factorization = "qr"
 	FactorEigen Factorization = "eigen"
 )
 
 var factorizations = []Factorization{FactorPivoted, FactorCholesky, FactorQR, FactorEigen}
 
-// newFactor factors gram = K_MM, m×m row-major, which it overwrites and keeps. epsilon
-// is relative to the largest element. For Cholesky it is the jitter, for the others the
-// least pivot or eigenvalue. ok is false if there is no factor.
+// newFactor factors gram = K_MM, m×m row-major, which it overwrites and keeps. epsilon, relative to
+// the largest element, is the jitter of Cholesky, or the least pivot or eigenvalue.
 func newFactor(how Factorization, workers int, gram []float64, m int, epsilon float64) (f factor, ok bool) {
 	switch how {
 	case FactorCholesky:
@@ -201,9 +194,8 @@ func (p *pivoted) rows(dst []float64, i0, i1 int) int {
 	return cols
 }
 
-// merge finds equal centres in K_MM, which have k(x,x) = k(x,y) = k(y,y). It returns
-// the numbers of the different centres, and for each centre the index of its equal
-// among them. Distances of equal rows are exactly 0, so no tolerance is needed.
+// merge finds equal centres in K_MM, which have k(x,x) = k(x,y) = k(y,y) to the bit. It returns
+// the numbers of the different centres, and the index of each centre among them.
 func merge(gram []float64, m int) (different, at []int) {
 	at = make([]int, m)
 	for i := range m {

@@ -29,12 +29,8 @@ func (p Params) Fit(ctx context.Context, train data.Source, o learners.Options) 
 	if err != nil {
 		return nil, err
 	}
-	centers, err := f.choose(ctx, o.Seed)
-	if err != nil {
-		return nil, err
-	}
 	defer f.close()
-	if err := f.center(ctx, centers); err != nil {
+	if err := f.open(ctx, o.Seed); err != nil {
 		return nil, err
 	}
 	return monitor.Finish(f.run(ctx, monitor))
@@ -100,14 +96,7 @@ func bound(ctx context.Context, k kernel.Kernel, src data.Source) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	largest := 0.0
-	for _, v := range d {
-		largest = max(largest, v)
-	}
-	if largest == 0 {
-		return 1, nil
-	}
-	return largest, nil
+	return cmp.Or(max(slices.Max(d), 0), 1), nil
 }
 
 // choose returns the centres.
@@ -119,6 +108,15 @@ func (f *fit) choose(ctx context.Context, seed uint64) (*learners.Centers, error
 		f.notes = append(f.notes, c.Notes...)
 	}
 	return c, err
+}
+
+// open chooses the centres and makes their system.
+func (f *fit) open(ctx context.Context, seed uint64) error {
+	c, err := f.choose(ctx, seed)
+	if err != nil {
+		return err
+	}
+	return f.center(ctx, c)
 }
 
 // attempts is how many times ε is raised tenfold before FALKON gives up.
@@ -143,7 +141,9 @@ func (f *fit) center(ctx context.Context, c *learners.Centers) error {
 			if err := f.assemble(ctx, pre); err != nil {
 				return err
 			}
-			f.noteRank(given)
+			if rank := pre.rank(); rank < given {
+				f.note("of %d centres, %d are linearly dependent on the others and add nothing", given, given-rank)
+			}
 			return nil
 		}
 		f.epsilon *= 10

@@ -17,19 +17,15 @@ import (
 //
 //	f_{−i}(x_i) = y_i − r_i/(1 − h_i),   h_i = s_i z_iᵀA⁻¹z_i/n.
 //
-// If x_i is a centre, it is left out as a centre too, except if another centre is equal. A
-// centre without its row fits the residuals of other rows, and a new input is never such a
-// centre. Its coefficient is c_iᵀv
-// for c_i = F⁻¹e_i, and that is held at 0 by the Lagrangian of the constraint. With
-// g_i = z_iᵀA⁻¹c_i this subtracts
+// If x_i is a centre, it is left out as a centre too, except if another centre is equal. The
+// Lagrangian holds its coefficient c_iᵀv, where c_i = F⁻¹e_i, at 0. With g_i = z_iᵀA⁻¹c_i this
+// subtracts
 //
 //	g_i (c_iᵀv − s_i g_i r_i/n(1 − h_i)) / ((1 − h_i) c_iᵀA⁻¹c_i + s_i g_i²/n).
 //
-// It is exact, as if Iterations had no limit, and o.Validation has no effect. It takes
-// O(nM² + M³) time, which is about that of four direct solutions, and 16nM bytes. If all rows
-// are centres, and Epsilon has its default in double precision, it is that of
-// [krr.Params.LeaveOneOut], in a fifth of the time. Kernel values are in double precision even
-// if those of Fit are not. Its errors are those of Fit.
+// It is exact, in double precision, and o.Validation has no effect. It takes O(nM² + M³) time and
+// 16nM bytes. If all rows are centres, and Epsilon has its default in double precision, it is that
+// of [krr.Params.LeaveOneOut], in a fifth of the time. Its errors are those of Fit.
 func (p Params) LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

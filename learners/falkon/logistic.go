@@ -31,19 +31,15 @@ const (
 //
 //	min_f  (1/n)Σ_i s_i (log Σ_j exp(f_j(x_i)) − f_{k_i}(x_i)) + (λ/2)Σ_j‖f_j‖²
 //
-// It uses Newton's method. μ falls from κ²/100 to λ by the factor Decay a step, so that
-// every step starts from a sufficiently good solution. Each step solves
+// μ falls from κ²/100 to λ by the factor Decay a step, and each Newton step solves
 //
 //	(K_nMᵀ S W K_nM + μn K_MM) Δa = −gradient,  W = p(1 − p),  p = 1/(1 + exp(−f)),
 //
-// by conjugate gradients with FALKON's preconditioner, in which W gives weights to the
-// centres. A step that does not decrease the objective is halved. For the multinomial
-// loss W is diag(p) − ppᵀ in each row, and the outputs are solved together. The outputs
+// by conjugate gradients with FALKON's preconditioner, in which the mean of the diagonal of W over
+// the outputs gives weights to the centres. A step that does not decrease the objective is halved.
+// For the multinomial loss W is diag(p) − ppᵀ in each row, and the outputs are solved together. Its
+// probabilities are kept between products, if they are 2 million at most, in 32 MiB. The outputs
 // have the link learners.Logistic or learners.Softmax.
-//
-// With several outputs the preconditioner has the mean of the diagonal of W. Memory is as for
-// Params. W is computed again in each product. The multinomial loss keeps the probabilities
-// of all rows instead, if they are 2 million at most, in 32 MiB.
 //
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
@@ -110,27 +106,29 @@ func (p LogisticParams) newton(ctx context.Context, train data.Source, o learner
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := learners.Check(train, o); err != nil {
-		return nil, err
-	}
-	f, err := newFit(ctx, p.Params, train, o)
+	w, err := p.newNewton(ctx, p.Decay, p.Steps, train, o)
 	if err != nil {
 		return nil, err
 	}
-	f.classes = true
-	w := newNewton(f, p.Params, p.Decay, p.Steps)
-	w.losses = logistic{}
+	w.classes, w.losses = true, logistic
 	if p.Multiclass == SoftmaxLoss && train.Outputs() > 1 {
-		f.exclusive, w.losses, w.columns = true, softmax{}, 1
-		if size := f.train.Len() * train.Outputs(); size <= most {
+		w.exclusive, w.losses, w.columns = true, softmax{}, 1
+		if size := w.train.Len() * train.Outputs(); size <= most {
 			w.kept, w.fresh = make([]float64, size), make([]float64, size)
 		}
 	}
 	return w, nil
 }
 
-// newNewton returns Newton's method for p, without its losses.
-func newNewton(f *fit, p Params, decay float64, steps int) *newton {
+// newNewton returns Newton's method for valid p, without its losses.
+func (p Params) newNewton(ctx context.Context, decay float64, steps int, train data.Source, o learners.Options) (*newton, error) {
+	if err := learners.Check(train, o); err != nil {
+		return nil, err
+	}
+	f, err := newFit(ctx, p, train, o)
+	if err != nil {
+		return nil, err
+	}
 	w := &newton{
 		fit: f, columns: f.train.Outputs(), decay: cmp.Or(decay, defaultDecay), steps: cmp.Or(steps, defaultSteps),
 		tolerance: cmp.Or(p.Tolerance, defaultLogisticTol), lambda: f.Lambda,
@@ -139,7 +137,7 @@ func newNewton(f *fit, p Params, decay float64, steps int) *newton {
 	if f.Iterations = p.Iterations; p.Iterations == 0 {
 		f.Iterations = newtonMore + descentSteps(f.Lambda, f.kappaSq, w.decay)
 	}
-	return w
+	return w, nil
 }
 
 // fitAll chooses the centres and returns the model.
@@ -149,13 +147,9 @@ func (w *newton) fitAll(ctx context.Context, o learners.Options) (learners.Model
 	if err != nil {
 		return nil, err
 	}
-	centers, err := f.choose(ctx, o.Seed)
-	if err != nil {
-		return nil, err
-	}
 	f.Lambda = w.mu
 	defer f.close()
-	if err := f.center(ctx, centers); err != nil {
+	if err := f.open(ctx, o.Seed); err != nil {
 		return nil, err
 	}
 	return monitor.Finish(w.run(ctx, monitor))
@@ -228,7 +222,7 @@ func (w *newton) start(ctx context.Context) (err error) {
 	}
 	s := w.sys
 	w.v, w.a = make([]float64, s.rank()*s.c), make([]float64, s.op.Cols()*s.c)
-	if w.losses != (logistic{}) {
+	if w.losses != logistic {
 		w.gradient, w.loss, err = w.evaluate(ctx, w.a)
 		w.keep()
 		return err

@@ -268,7 +268,7 @@ func TestLogisticHalving(t *testing.T) {
 	if err := f.center(background, must(f.choose(background, 0))); err != nil {
 		t.Fatal(err)
 	}
-	w := &newton{fit: f, losses: logistic{}, columns: 2, mu: 1e-4, lambda: 1e-4}
+	w := &newton{fit: f, losses: logistic, columns: 2, mu: 1e-4, lambda: 1e-4}
 	q, u := f.sys.rank()*2, f.points.Len()*2
 	w.v, w.a = make([]float64, q), make([]float64, u)
 	var err error

@@ -20,34 +20,47 @@ type losses interface {
 	link() learners.Link
 }
 
-// logistic is log(1 + exp(−yf)) of each output. Each output is a system.
-type logistic struct{}
+// each is a loss ℓ(f, y) of each output, which is a system, with its derivatives by f.
+type each struct {
+	value, slope, curvatureOf func(f, y float64) float64
+	scale                     float64
+	meaning                   learners.Link
+}
 
-func (logistic) gradient(f, y []float64, s float64, sum *lossSum) {
+func (l *each) gradient(f, y []float64, s float64, sum *lossSum) {
 	for j, v := range f {
-		m := -y[j] * v
-		sum.add(s * softplus(m))
-		f[j] = -y[j] * s * sigmoid(m)
+		sum.add(s * l.value(v, y[j]) / l.scale)
+		f[j] = s * l.slope(v, y[j])
 	}
 }
 
-func (logistic) curvature(f, _ []float64) float64 {
+func (l *each) curvature(f, y []float64) float64 {
 	mean := 0.0
-	for _, v := range f {
-		mean += curvatureAt(v) / float64(len(f))
+	for j, v := range f {
+		mean += l.curvatureOf(v, y[j]) / float64(len(f))
 	}
 	return mean
 }
 
-func (logistic) curve(u, f, _ []float64, left []int, s float64) {
+func (l *each) curve(u, f, y []float64, left []int, s float64) {
 	for at := range u {
-		u[at] *= s * curvatureAt(f[left[at%len(left)]])
+		j := left[at%len(left)]
+		u[at] *= s * l.curvatureOf(f[j], y[j])
 	}
 }
 
-func (logistic) unit() float64 { return 1 }
+func (l *each) unit() float64 { return l.scale }
 
-func (logistic) link() learners.Link { return learners.Logistic }
+func (l *each) link() learners.Link { return l.meaning }
+
+// logistic is log(1 + exp(−yf)).
+var logistic = &each{
+	value:       func(f, y float64) float64 { return softplus(-y * f) },
+	slope:       func(f, y float64) float64 { return -y * sigmoid(-y*f) },
+	curvatureOf: func(f, _ float64) float64 { return curvatureAt(f) },
+	scale:       1,
+	meaning:     learners.Logistic,
+}
 
 // softmax is log Σ_j exp(f_j) − f_k of the class k. All outputs are one system.
 type softmax struct{}

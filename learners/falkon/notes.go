@@ -21,13 +21,6 @@ func (f *fit) takeNotes() []string {
 	return notes
 }
 
-// noteRank notes how many of the given centres add nothing.
-func (f *fit) noteRank(given int) {
-	if rank := f.sys.rank(); rank < given {
-		f.note("of %d centres, %d are linearly dependent on the others and add nothing", given, given-rank)
-	}
-}
-
 // noteEnd notes that the last iteration, t, does not reach the tolerance.
 func (f *fit) noteEnd(t int, it iteration) {
 	residual := it.residual()

@@ -23,10 +23,8 @@ const (
 	Gradient Solver = "gradient"
 )
 
-// Params is FALKON with its hyper-parameters. All fields except Kernel have defaults.
-//
-// Kernel, centres and λ determine the solution. Solver, Factorization, Epsilon and the
-// weights of the Sampler only change how fast and how accurately it is found.
+// Params is FALKON with its hyper-parameters. All fields except Kernel have defaults. Kernel,
+// centres and λ determine the solution.
 type Params struct {
 	Kernel kernel.Kernel
 	// Lambda is λ > 0 per sample, K_nMᵀK_nM + λnK_MM, in units of κ². If 0, it is κ²/n,

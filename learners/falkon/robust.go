@@ -16,10 +16,8 @@ var _ learners.Estimator = RobustParams{}
 //
 //	min_f  (1/n)Σ_i s_i ℓ(y_i − f(x_i)) + (λ/2)‖f‖²
 //
-// It uses the Newton steps of LogisticParams with falling μ, which start from 0 and never
-// increase the objective. The loss of Huber has a generalised second derivative, 1 for
-// |r| ≤ δ and 0 beyond. For δ = ∞ the function is that of Params with the same λ. The
-// loss of quantiles has none, and is replaced by
+// It uses the Newton steps of LogisticParams. The loss of Huber has a generalised second
+// derivative, 1 for |r| ≤ δ and 0 beyond. That of quantiles has none, and is replaced by
 //
 //	ℓ_h(r) = τr + h log(1 + exp(−r/h)),   ℓ ≤ ℓ_h ≤ ℓ + h log 2.
 //
@@ -72,18 +70,14 @@ func (p RobustParams) Fit(ctx context.Context, train data.Source, o learners.Opt
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := learners.Check(train, o); err != nil {
-		return nil, err
-	}
-	f, err := newFit(ctx, p.Params, train, o)
+	w, err := p.newNewton(ctx, p.Decay, p.Steps, train, o)
 	if err != nil {
 		return nil, err
 	}
-	f.needsNear = true
-	w := newNewton(f, p.Params, p.Decay, p.Steps)
-	w.begin = func() { w.losses = p.losses(w, rootMean(f.sys.yy)) }
+	w.needsNear = true
+	w.begin = func() { w.losses = p.losses(w, rootMean(w.sys.yy)) }
 	if p.Loss == learners.QuantileLoss && p.Iterations == 0 {
-		f.Iterations += quantileMore
+		w.Iterations += quantileMore
 	}
 	return w.fitAll(ctx, o)
 }
@@ -95,24 +89,40 @@ func (p RobustParams) losses(w *newton, size float64) losses {
 	}
 	if p.Loss == learners.HuberLoss {
 		delta := cmp.Or(p.Delta, 1)
-		return huber{delta: delta, scale: min(delta, size) * size}
+		return &each{
+			value: func(f, y float64) float64 {
+				r := math.Abs(f - y)
+				inner := min(r, delta)
+				return inner * (r - inner/2)
+			},
+			slope: func(f, y float64) float64 { return min(max(f-y, -delta), delta) },
+			curvatureOf: func(f, y float64) float64 {
+				if math.Abs(f-y) <= delta {
+					return 1
+				}
+				return 0
+			},
+			scale: min(delta, size) * size,
+		}
 	}
-	l := &pinball{tau: cmp.Or(p.Quantile, 0.5), h: size, scale: size}
+	tau, h := cmp.Or(p.Quantile, 0.5), size
 	w.sharpen = func() bool {
 		end := p.Smoothing
 		if end == 0 {
-			end = smoothingRatio * w.loss / float64(w.sys.c) / (l.tau * (1 - l.tau))
+			end = smoothingRatio * w.loss / float64(w.sys.c) / (tau * (1 - tau))
 		}
-		if l.h <= end || l.h < 1e-9*size {
+		if h <= end || h < 1e-9*size {
 			return false
 		}
-		l.h /= sharpening
-		if p.Smoothing > 0 {
-			l.h = max(l.h, p.Smoothing)
-		}
+		h = max(h/sharpening, p.Smoothing)
 		return true
 	}
-	return l
+	return &each{
+		value:       func(f, y float64) float64 { return max(tau*(y-f)+h*softplus((f-y)/h), 0) },
+		slope:       func(f, y float64) float64 { return sigmoid((f-y)/h) - tau },
+		curvatureOf: func(f, y float64) float64 { return curvatureAt((f-y)/h) / h },
+		scale:       size,
+	}
 }
 
 // rootMean is the root of the sum.
@@ -123,69 +133,3 @@ func rootMean(yy []float64) float64 {
 	}
 	return math.Sqrt(sum)
 }
-
-// huber is the loss of Huber, of each output.
-type huber struct{ delta, scale float64 }
-
-func (h huber) gradient(f, y []float64, s float64, sum *lossSum) {
-	for j, v := range f {
-		r := math.Abs(v - y[j])
-		inner := min(r, h.delta)
-		sum.add(s * inner * (r - inner/2) / h.scale)
-		f[j] = s * math.Copysign(inner, v-y[j])
-	}
-}
-
-func (h huber) curvature(f, y []float64) float64 {
-	mean := 0.0
-	for j, v := range f {
-		if math.Abs(v-y[j]) <= h.delta {
-			mean += 1 / float64(len(f))
-		}
-	}
-	return mean
-}
-
-func (h huber) curve(u, f, y []float64, left []int, s float64) {
-	for at := range u {
-		if j := left[at%len(left)]; math.Abs(f[j]-y[j]) <= h.delta {
-			u[at] *= s
-		} else {
-			u[at] = 0
-		}
-	}
-}
-
-func (h huber) unit() float64 { return h.scale }
-
-func (huber) link() learners.Link { return learners.Expected }
-
-// pinball is the smoothed loss of quantiles, of each output.
-type pinball struct{ tau, h, scale float64 }
-
-func (p *pinball) gradient(f, y []float64, s float64, sum *lossSum) {
-	for j, v := range f {
-		r := y[j] - v
-		sum.add(s * max(p.tau*r+p.h*softplus(-r/p.h), 0) / p.scale)
-		f[j] = s * (sigmoid(-r/p.h) - p.tau)
-	}
-}
-
-func (p *pinball) curvature(f, y []float64) float64 {
-	mean := 0.0
-	for j, v := range f {
-		mean += curvatureAt((v-y[j])/p.h) / p.h / float64(len(f))
-	}
-	return mean
-}
-
-func (p *pinball) curve(u, f, y []float64, left []int, s float64) {
-	for at := range u {
-		j := left[at%len(left)]
-		u[at] *= s * curvatureAt((f[j]-y[j])/p.h) / p.h
-	}
-}
-
-func (p *pinball) unit() float64 { return p.scale }
-
-func (*pinball) link() learners.Link { return learners.Expected }
