@@ -13,8 +13,14 @@ import (
 // slope_j·f_j + offset_j for output j, so that the link is Logistic. The class of a row is
 // the most probable one. For two classes it may differ from the sign of f.
 type Calibrated struct {
-	base          Model
-	slope, offset []float64
+	base    Model
+	scaling calibration
+}
+
+// calibration is the part of a Calibrated in a file.
+type calibration struct {
+	Slope  []float64 `json:"slope"`
+	Offset []float64 `json:"offset"`
 }
 
 var _ Linked = (*Calibrated)(nil)
@@ -43,11 +49,11 @@ func CalibrateOn(m Model, f, y, weights []float64) (*Calibrated, error) {
 		return nil, &DataError{Data: "the model", Reason: "it has probabilities already, and only scores of the squared loss need calibration"}
 	}
 	c := m.Outputs()
-	out := &Calibrated{base: m, slope: make([]float64, c), offset: make([]float64, c)}
+	out := &Calibrated{m, calibration{make([]float64, c), make([]float64, c)}}
 	s := Scoring{Weights: weights}
 	for j := range c {
 		var ok bool
-		if out.slope[j], out.offset[j], ok = platt(f, y, j, c, s.weight); !ok {
+		if out.scaling.Slope[j], out.scaling.Offset[j], ok = platt(f, y, j, c, s.weight); !ok {
 			return nil, &DataError{Data: "the rows for calibration", Reason: fmt.Sprintf("output %d has rows of one class only; hold out more rows", j+1)}
 		}
 	}
@@ -136,15 +142,9 @@ func (m *Calibrated) Predict(ctx context.Context, dst []float64, x kernel.Source
 	}
 	c := m.Outputs()
 	for i, f := range dst {
-		dst[i] = m.slope[i%c]*f + m.offset[i%c]
+		dst[i] = m.scaling.Slope[i%c]*f + m.scaling.Offset[i%c]
 	}
 	return nil
-}
-
-// calibration is the part of a Calibrated in a file.
-type calibration struct {
-	Slope  []float64 `json:"slope"`
-	Offset []float64 `json:"offset"`
 }
 
 // calibrated is the link of a Calibrated in a file. A program that does not know it
@@ -156,5 +156,5 @@ func (c *calibration) apply(m Model) (Model, error) {
 	if c == nil || len(c.Slope) != m.Outputs() || len(c.Offset) != m.Outputs() {
 		return nil, &FormatError{Reason: fmt.Sprintf("a calibrated model of %d outputs without as many slopes and offsets", m.Outputs())}
 	}
-	return &Calibrated{base: m, slope: c.Slope, offset: c.Offset}, nil
+	return &Calibrated{m, *c}, nil
 }

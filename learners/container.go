@@ -22,7 +22,7 @@ import (
 //
 // Memory grows with the data read, not with the lengths that a header claims.
 const (
-	magic         = "BKBMODEL"
+	Magic         = "BKBMODEL" // the start of every model file
 	formatVersion = 1
 	maxHeader     = 1 << 26
 	maxArrays     = 8 // of a model, or of a member of an average
@@ -79,7 +79,7 @@ func writeContainer(w io.Writer, header []byte, arrays []*array) error {
 	if len(header) > maxHeader {
 		return &FormatError{Reason: fmt.Sprintf("a header of %d bytes, at most %d can be written", len(header), maxHeader)}
 	}
-	head := append(make([]byte, 0, len(header)+20), magic...)
+	head := append(make([]byte, 0, len(header)+20), Magic...)
 	head = binary.LittleEndian.AppendUint32(head, formatVersion)
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(header)))
 	head = append(head, header...)
@@ -105,8 +105,8 @@ func readHeader(r io.Reader) (json.RawMessage, error) {
 	if _, err := io.ReadFull(r, front[:]); err != nil {
 		return nil, cut("its head", err)
 	}
-	if string(front[:8]) != magic {
-		return nil, &FormatError{Reason: "it does not begin with " + magic}
+	if string(front[:8]) != Magic {
+		return nil, &FormatError{Reason: "it does not begin with " + Magic}
 	}
 	if v := binary.LittleEndian.Uint32(front[8:]); v > formatVersion {
 		return nil, &VersionError{v, formatVersion}

@@ -31,12 +31,8 @@
 // probabilities. A File is a model on disk. It holds the data.Encoding that turns raw
 // tables into inputs, the parameters and a report of the fit.
 //
-// # Fits
-//
-// If you write an estimator, Monitor measures validation errors, keeps the best iterate
-// and decides when to stop. ChooseCenters lets any sketch.Sampler choose centres.
-// EachBlock reads inputs, and package minibatch reads pairs. Package learnerstest has
-// the tests that every estimator must pass.
+// Estimators have Monitor, ChooseCenters, EachBlock and package minibatch, and package learnerstest
+// has the tests that each must pass.
 //
 // # Invariants
 //
@@ -47,8 +43,7 @@
 //   - A hyper-parameter out of range gives a *ParameterError before any data are
 //     read.
 //   - A loaded model predicts the same as the saved one, to the bit. A file that is
-//     damaged, incomplete or newer is refused (*FormatError, *VersionError).
-//     Reading takes no memory for false claims in its header.
+//     damaged, incomplete or newer is refused, without memory for false claims.
 //   - Saving replaces a file as a whole or not at all.
 //
 // # Costs

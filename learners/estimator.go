@@ -39,10 +39,9 @@ type Options struct {
 	Workers int
 	// Weights are weights s_i ≥ 0 of the training rows, or nil for 1 each. A row of weight 0
 	// has no part in the fit, and the loss of another one counts s_i/s̄ times, with the mean
-	// s̄. A fit with whole weights is that of rows that occur as often, up to rounding. Where
-	// rows are drawn at random, the fits are alike in distribution only, and defaults of sgdrf
-	// for mini-batches are those of the number of rows. With given hyper-parameters only ratios
-	// of weights matter. Defaults that depend on n take whole weights as numbers of rows.
+	// s̄. A fit with whole weights is that of rows that occur as often, up to rounding, or in
+	// distribution where rows are drawn. Defaults that depend on n take them as numbers of rows,
+	// except those of sgdrf for mini-batches.
 	Weights []float64
 	// Validation, if not nil, is held-out data. Its error is measured once per
 	// iteration, and the iterate with the least error becomes the model.

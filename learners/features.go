@@ -13,9 +13,8 @@ import (
 // fit, which is 2 GiB.
 const MaxFrequencies = 1 << 28
 
-// NewFeatures returns the feature map of a fit. It returns early if ctx ends. It returns a
-// *ParameterError if the M×d frequencies of the map are more than MaxFrequencies numbers. That
-// happens with thousands of features of sparse rows with millions of coordinates.
+// NewFeatures returns the feature map of a fit, or a *ParameterError if its M×d frequencies are more
+// than MaxFrequencies numbers, as for sparse rows with millions of coordinates.
 func NewFeatures(ctx context.Context, algorithm string, spec sketch.FeatureSpec) (sketch.FeatureMap, error) {
 	if m, d := spec.Features, spec.Dim; spec.Family != sketch.Fastfood && m > 0 && d > MaxFrequencies/m {
 		return nil, Invalid(algorithm, "features", m, fmt.Sprintf(

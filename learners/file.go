@@ -14,9 +14,6 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// Magic is the start of every model file.
-const Magic = magic
-
 // File is a model with all that is needed to use it later on raw data.
 type File struct {
 	// Algorithm names the algorithm, and Params holds its hyper-parameters as a JSON
@@ -91,7 +88,7 @@ func (f *File) Write(w io.Writer) error {
 		return err
 	}
 	if isCalibrated {
-		h.Link, h.Platt = calibrated, &calibration{outer.slope, outer.offset}
+		h.Link, h.Platt = calibrated, &outer.scaling
 	}
 	header, err := json.Marshal(h)
 	if err != nil {

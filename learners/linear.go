@@ -80,11 +80,8 @@ func (l *Linear) Spec() *sketch.FeatureSpec { return l.spec }
 // Weights returns w, M×c row-major, which the caller must not change.
 func (l *Linear) Weights() []float64 { return l.w }
 
-// Predict sets dst, n×c, to f(x_i). Each processor needs memory for a block of rows.
-// With a feature map it also needs a copy of w. Where features are written out, it
-// needs a tile of them of 256 KiB, or 6 rows if these take more. Its errors are
-// *kernel.ShapeError, *kernel.DimensionError, *kernel.TypeError, *kernel.SourceError
-// and ctx.Err(), and *kernel.NonFiniteError for rows and outputs.
+// Predict sets dst, n×c, to f(x_i). Each processor needs memory for a block of rows, and with a
+// feature map for a copy of w and a tile of features.
 func (l *Linear) Predict(ctx context.Context, dst []float64, x kernel.Source) error {
 	if err := checkPredict(l, dst, x); err != nil {
 		return err

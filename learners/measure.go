@@ -319,11 +319,9 @@ func (s Scoring) brier(outputs, targets []float64, c int) float64 {
 // calibrationBins is the usual number of bins for the calibration error.
 const calibrationBins = 15
 
-// calibrationError returns the expected calibration error, with p from the link. Rows
-// are put into 15 bins by the probability of their most probable class. It is the mean
-// over the rows of the difference, in the row's bin, between the mean of this
-// probability and the share of rows whose class is right (Naeini, Cooper and Hauskrecht
-// 2015, and Guo et al. 2017 for several classes).
+// calibrationError returns the expected calibration error in 15 bins of the probability of the most
+// probable class: the mean over the rows of the difference, in the row's bin, between the mean of this
+// probability and the share of rows whose class is right (Guo et al. 2017).
 func (s Scoring) calibrationError(outputs, targets []float64, c int) float64 {
 	var difference [calibrationBins]float64
 	invalid := false

@@ -8,10 +8,8 @@ import (
 )
 
 // LargestEigenvalue estimates the largest eigenvalue of a symmetric positive semi-definite n×n
-// matrix by power iteration. It returns the largest Rayleigh quotient of the given number of
-// steps. Each step costs one call of apply, dst = A·v. The estimate is a lower bound, within some
-// per cent after 20 steps. Step sizes are computed from 1.1 times the estimate. The start depends
-// on seed alone. It is 0 only for A = 0.
+// matrix by power iteration, with one call of apply, dst = A·v, for each step. It is a lower bound,
+// within some per cent after 20 steps, and 0 only for A = 0. The start depends on seed alone.
 func LargestEigenvalue(ctx context.Context, n, steps int, seed uint64, apply func(ctx context.Context, dst, v []float64) error) (float64, error) {
 	rng := stream.New(stream.Derive(seed, "power iteration", 0))
 	v, av := make([]float64, n), make([]float64, n)

@@ -20,11 +20,9 @@ func Workers(n int) int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// EachBlock reads src from start to end in blocks of size rows. It calls f for each block with
-// the number of its first row, concurrently and in no particular order. workers is the number of
-// goroutines, or 0 for one per processor. Blocks begin at multiples of size. It checks that rows
-// are finite and have the dimension of src, and that src has the length that it claims. It
-// returns the error of the first bad block among those that were read.
+// EachBlock calls f for each block of size rows of src with the number of its first row, in no
+// particular order, from some goroutines, or one per processor if workers is 0. It checks that rows
+// are finite and have the dimension of src, and that src has the length that it claims.
 func EachBlock(ctx context.Context, src kernel.Source, size, workers int, f func(row int, x kernel.Rows) error) error {
 	return kernel.EachBlock(ctx, src, size, Workers(workers), func(_, row int, x kernel.Rows) error {
 		if err := Shift(kernel.CheckFinite("x", x), row); err != nil {

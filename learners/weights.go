@@ -13,11 +13,9 @@ import (
 // have no part in a fit.
 type Rows struct {
 	Source data.Source
-	// Weights are divided by their mean, so that a sum over rows divided by n is a mean.
-	// They are nil if all are equal.
+	// Weights are divided by their mean, and nil if all are equal.
 	Weights []float64
-	// Copies are the rows as often as their weights say. Their number is the n from which
-	// defaults follow.
+	// Copies are the rows as often as their weights say, of which defaults take the number.
 	Copies *data.Copies
 
 	all     data.Source

@@ -69,9 +69,8 @@ func worst(rr, norm []float64) float64 {
 
 func (g *conjugate) done() bool { return len(g.left) == 0 }
 
-// iterate makes one step, with one product by W. It reports false if W is not positive
-// definite to rounding, or if residuals grow twice in a row. Another preconditioner is
-// needed then.
+// iterate makes one step, with one product by W. It reports false if another preconditioner is
+// needed, because W is not positive definite to rounding, or residuals grow twice in a row.
 func (g *conjugate) iterate(ctx context.Context) (bool, error) {
 	if g.done() {
 		return true, nil
@@ -118,9 +117,9 @@ func (g *conjugate) product(ctx context.Context, width int) error {
 	return g.apply(ctx, out, in, width)
 }
 
-// refresh replaces r by b − Wx and records whether it shrinks. If the two differ by
-// more than half of the latter, r does not describe x any more. At a small residual
-// that is the limit of rounding. At a large one W is too ill-conditioned.
+// refresh replaces r by b − Wx and records whether it shrinks. If the two differ by more than half
+// of the latter, a small residual is at the limit of rounding, and a large one means an
+// ill-conditioned W.
 func (g *conjugate) refresh(width int) bool {
 	lost := false
 	for at, k := range g.left {

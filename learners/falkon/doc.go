@@ -25,21 +25,18 @@
 //	RᵀR = Fᵀdiag(w/n)F + λI,   v = R⁻¹β,
 //	W = R⁻ᵀ(F⁻K_nMᵀK_nM F⁻ᵀ/n + λI)R⁻¹ ≈ I,   Wβ = R⁻ᵀF⁻K_nMᵀy/n.        (4.14)
 //
-// That is Definition 5 with another place for the weights. The D of DK_MM D = QTᵀTQᵀ is
-// inside R here. In exact arithmetic the matrix B is the same, with BBᵀ = (K_MM
-// diag(w)K_MM + λnK_MM)⁻¹. But F depends neither on w nor on λ, so Newton's method
-// factors K_MM once. In (4.10), T = Fᵀ.
+// That is Definition 5, where the D of DK_MM D = QTᵀTQᵀ is inside R. In exact arithmetic the matrix
+// B is the same, with BBᵀ = (K_MM diag(w)K_MM + λnK_MM)⁻¹. But F depends neither on w nor on λ, so
+// Newton's method factors K_MM once. In (4.10), T = Fᵀ.
 //
 //	basic        Solver Gradient                       (4.9)
 //	complete     Solver ConjugateGradient              Algorithm 1
 //	generalised  any Factorization, any Sampler        Algorithm 2
 //
 // The default Factorization is Cholesky with pivoting. With rank q < M, functions are
-// expansions over q of the centres, and the others have weights in R only.
-//
-// Conjugate gradients run for all outputs at once, and outputs that have converged drop
-// out. Every tenth iteration the residual is computed from its definition, in the same
-// pass. If the two residuals differ too much, ε is raised.
+// expansions over q of the centres, and the others have weights in R only. Outputs that have
+// converged drop out. Every tenth iteration the residual is computed from its definition too, and ε
+// is raised if they differ too much.
 //
 // # Errata
 //

@@ -284,13 +284,9 @@ type iteration interface {
 func (g *conjugate) state() (x, r []float64) { return g.x, g.r }
 func (d *descent) state() (x, r []float64)   { return d.x, d.r }
 
-// These are the relative residuals at which rounding may end an iteration. If the
-// residual does not match its definition, that is divergence above them and the limit
-// of rounding below.
-const (
-	roundingLimit   = 1e-6
-	roundingLimit32 = 1e-3
-)
+// These are the relative residuals above which one that does not match its definition is
+// divergence, and below which it is the limit of rounding.
+const roundingLimit, roundingLimit32 = 1e-6, 1e-3
 
 // begin returns the solver, started at f.from.
 func (f *fit) begin(ctx context.Context) (iteration, error) {

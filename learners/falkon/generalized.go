@@ -3,9 +3,8 @@ package falkon
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/lapack"
 	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/internal/blocked"
 )
@@ -23,15 +22,12 @@ type isometry struct {
 
 // newEigen keeps the eigenvalues above M·epsilon·max. The source is Example 3.
 func newEigen(workers int, gram []float64, m int, epsilon float64) (factor, bool) {
-	values := make([]float64, m)
-	impl := lapackgonum.Implementation{}
-	size := make([]float64, 1)
-	impl.Dsyev(lapack.EVCompute, blas.Lower, m, gram, m, values, size, -1)
-	work := make([]float64, int(size[0]))
-	if !impl.Dsyev(lapack.EVCompute, blas.Lower, m, gram, m, values, work, len(work)) {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(mat.NewSymDense(m, gram), true) {
 		return nil, false
 	}
-	first := 0
+	values, vectors, first := eigen.Values(nil), new(mat.Dense), 0
+	eigen.VectorsTo(vectors)
 	for first < m && !(values[first] > float64(m)*epsilon*values[m-1]) {
 		first++
 	}
@@ -42,7 +38,7 @@ func newEigen(workers int, gram []float64, m int, epsilon float64) (factor, bool
 	for i, v := range t {
 		t[i] = math.Sqrt(v)
 	}
-	q := blocked.New(m, m, gram).Sub(0, first, m, m)
+	q := blocked.New(m, m, vectors.RawMatrix().Data).Sub(0, first, m, m)
 	return &isometry{workers: workers, q: q, diagonal: t, numbers: upTo(m)}, true
 }
 

@@ -44,16 +44,14 @@ const (
 // The source is Marteau-Ferey, Bach and Rudi (2019), section 3, with the practical
 // choices of the Falkon library.
 type LogisticParams struct {
-	// Params has the fields that the losses share. Its Solver must be zero.
-	// Iterations is the largest number of Newton steps. If 0, it is the number of steps
-	// from μ to λ, and 10 more. Tolerance is the norm ‖R⁻ᵀ∇‖ of the gradient that ends the
-	// fit, about the root of twice the remaining decrease of the objective. If 0, it is 1e-3.
+	// Params has the fields that the losses share. Its Solver must be zero. Iterations is the
+	// largest number of Newton steps, or 0 for those from μ to λ and 10 more. Tolerance is the
+	// norm ‖R⁻ᵀ∇‖ of the gradient that ends the fit, or 0 for 1e-3.
 	Params
 	// Multiclass is for more than two classes.
 	Multiclass Multiclass
-	// Steps is the largest number of iterations of conjugate gradients in a Newton
-	// step. If 0, it is 20. They end earlier at a relative residual of a tenth, or of
-	// √‖R⁻ᵀ∇‖ if that is less.
+	// Steps is the largest number of iterations of conjugate gradients in a Newton step, or 0
+	// for 20. They end at a relative residual of a tenth, or of √‖R⁻ᵀ∇‖ if that is less.
 	Steps int
 	// Decay is the factor between the μ, above 1. If 0, it is 100.
 	Decay float64
@@ -174,8 +172,8 @@ type newton struct {
 	gradient []float64 // of the mean loss, in coordinates
 	loss     float64   // mean
 
-	// kept has the probabilities of the multinomial loss at a, from which W follows, and
-	// fresh is memory for those at another a. They are nil if each product computes them.
+	// kept has the probabilities of the multinomial loss at a, and fresh is memory for those at
+	// another a. They are nil if each product computes them.
 	kept, fresh []float64
 
 	// sharpen, if not nil, makes the loss sharper after a step at μ = λ, and reports
@@ -328,9 +326,8 @@ func (w *newton) curvature() []float64 {
 	return out
 }
 
-// hessian sets dst = R⁻ᵀ(F⁻K_nMᵀSWK_nM F⁻ᵀ/n + μI)R⁻¹u for width columns. These are
-// those of the systems left, once or twice over. If all outputs are one system, the
-// columns of an output are side by side.
+// hessian sets dst = R⁻ᵀ(F⁻K_nMᵀSWK_nM F⁻ᵀ/n + μI)R⁻¹u for width columns, those of the systems
+// left, once or twice over. If all outputs are one system, those of an output are side by side.
 func (w *newton) hessian(ctx context.Context, dst, u []float64, width int, left []int) error {
 	s := w.sys
 	v := append([]float64(nil), u...)
@@ -412,8 +409,8 @@ func (w *newton) move(ctx context.Context, delta []float64) error {
 // keep makes the probabilities of the last evaluation those at w.a.
 func (w *newton) keep() { w.kept, w.fresh = w.fresh, w.kept }
 
-// evaluate returns the gradient of the mean loss, in coordinates, and the loss of
-// the function with coefficients a, in one pass. It fills fresh if that is memory.
+// evaluate returns the gradient, in coordinates, and the mean loss of the function with
+// coefficients a, in one pass. It fills fresh if that is memory.
 func (w *newton) evaluate(ctx context.Context, a []float64) (gradient []float64, loss float64, err error) {
 	s := w.sys
 	var total lossSum

@@ -11,9 +11,7 @@ import (
 //
 //	RᵀR = Fᵀ diag(w/n) F + λI,   c = n^−½ B'β with B' taking β to the coefficients of R⁻¹β,
 //
-// Then BBᵀ = (K diag(w) K + λnK)⁻¹ on the span of the centres. The weights are here and
-// not in F as D K_MM D, so that F does not change with the weights and λ. In exact
-// arithmetic both are equal.
+// Then BBᵀ = (K diag(w) K + λnK)⁻¹ on the span of the centres.
 type preconditioner struct {
 	factor
 	workers int

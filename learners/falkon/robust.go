@@ -25,10 +25,8 @@ var _ learners.Estimator = RobustParams{}
 // method needs (Marteau-Ferey, Bach and Rudi, 2019). h starts at the root mean square of
 // the targets. It falls by a factor of 5 whenever a step at μ = λ leaves a small gradient.
 type RobustParams struct {
-	// Params has the fields that the losses share. Its Solver must be zero.
-	// Iterations is the largest number of Newton steps, or 0 for the number of steps from
-	// μ to λ, 10 more, and 40 more for quantiles. Tolerance is the norm of the gradient
-	// that ends the fit, as for LogisticParams, relative to the root of the loss of f = 0.
+	// Params has the fields that the losses share, as in LogisticParams. There are 40 steps more
+	// for quantiles, and Tolerance is relative to the root of the loss of f = 0.
 	Params
 	// Loss is learners.HuberLoss or learners.QuantileLoss.
 	Loss learners.Loss
@@ -37,9 +35,8 @@ type RobustParams struct {
 	// Quantile is τ of the quantile loss, between 0 and 1. If 0, it is ½.
 	Quantile float64
 	// Smoothing is h > 0 of the quantile loss, in the units of the targets. If 0, h falls
-	// until it is at most a twentieth of the mean loss over τ(1 − τ). For normal errors
-	// that is about a tenth of their standard deviation, and shifts the share of rows
-	// below the function by less than 0.5 %.
+	// until it is at most a twentieth of the mean loss over τ(1 − τ), which shifts the share of
+	// rows below the function by less than 0.5 %.
 	Smoothing float64
 	// Steps and Decay are those of LogisticParams.
 	Steps int

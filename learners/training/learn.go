@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/bkbtuner/bkb/gp"
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -37,22 +38,18 @@ const Effect = 0.02
 // learnFit is a fit of Learn to some rows, which starts from the result of the fit before.
 type learnFit struct{ rows, iterations int }
 
-// learnStart is the number of rows of the first fit, which learnFits follow. The last one has
-// few iterations, because each takes as long as eight of the one before.
-const learnStart = 250
-
+// learnFits follow a first fit to learnStart rows. An iteration of the last one takes as long as eight
+// of the one before.
 var learnFits = []learnFit{{1000, 30}, {2000, 10}}
 
-// learnTolerance is the rise of the log evidence that ends a fit, far within the uncertainty
-// of the length scales.
-const learnTolerance = 0.05
-
-// learnReach is the largest length scale that the second fit starts from, in standard
-// deviations of the input. Beyond, the evidence is almost flat.
-const learnReach = 10
-
-// learnInputs is the largest number of inputs of Learn.
-const learnInputs = 2000
+const (
+	learnStart     = 250
+	learnTolerance = 0.05 // the rise of the log evidence that ends a fit
+	// learnReach is the largest length scale that the second fit starts from, in standard
+	// deviations of the input. Beyond, the evidence is almost flat.
+	learnReach  = 10
+	learnInputs = 2000 // the most
+)
 
 // learnable are the kernels that Learn accepts. Others have parameters beside the length
 // scales, or inputs whose scale is not a length.
@@ -66,14 +63,12 @@ func (e *LearnError) Error() string {
 }
 
 // Learn fits a length scale for each input and λ to rows of src, by gradients of the evidence
-// of a Gaussian process with kernel s²k, noise ξ² and λn = ξ²/s². A fit to 250 rows starts
-// from the median distance. One to 1000 rows starts from its result with length scales of at
-// most 10 standard deviations, so that it finds inputs that the first one has missed, and one
-// to 2000 rows from the result of that. An evaluation on m rows costs O(m³ + m²d).
+// of a Gaussian process with kernel s²k, noise ξ² and λn = ξ²/s². A fit to 250 rows starts from the
+// median distance. Fits to 1000, with length scales of at most 10 standard deviations at first, so
+// that it finds inputs missed before, and to 2000 follow. An evaluation on m rows costs O(m³ + m²d).
 //
-// Of several outputs it fits one random combination, in which all classes differ. Rows
-// and combination follow from seed. weights are those of the rows of src, or nil. It takes
-// copies of the rows, see [data.Copies]. Ridge is for the rows of p.
+// Of several outputs it fits one random combination, in which all classes differ. weights are those
+// of the rows of src, or nil, and it takes copies of rows, see [data.Copies]. Ridge is for the rows of p.
 func Learn(ctx context.Context, kernelName string, src data.Source, weights []float64, p Problem, seed uint64, workers int) (*Learned, error) {
 	switch d := src.Dim(); {
 	case !slices.Contains(learnable, kernelName):
@@ -311,17 +306,12 @@ func (l *Learned) measure(ctx context.Context, rows scalar, seed uint64) error {
 
 // spreads returns the standard deviation of each input.
 func spreads(rows scalar) []float64 {
-	n := rows.len()
-	mean, spread := make([]float64, rows.x.Dim()), make([]float64, rows.x.Dim())
-	for i := range n {
-		for c, v := range rows.x.Row(i) {
-			delta := v - mean[c]
-			mean[c] += delta / float64(i+1)
-			spread[c] += delta * (v - mean[c])
+	spread, column := make([]float64, rows.x.Dim()), make([]float64, rows.len())
+	for c := range spread {
+		for i := range column {
+			column[i] = rows.x.Row(i)[c]
 		}
-	}
-	for c, s := range spread {
-		spread[c] = math.Sqrt(s / float64(n))
+		spread[c] = stat.PopStdDev(column, nil)
 	}
 	return spread
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
@@ -65,10 +66,10 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 		return nil, &LearnError{fmt.Sprintf("there are %d rows, of which %d judge", distinct, held), "use --metric diagonal"}
 	}
 	out := &Metric{Rows: distinct}
-	start := identity(d)
-	if p.Learned != nil {
-		for c, x := range p.Learned.Lengths {
-			start[c*d+c] = 1 / x
+	start := make([]float64, d*d)
+	for c := range d {
+		if start[c*d+c] = 1; p.Learned != nil {
+			start[c*d+c] = 1 / p.Learned.Lengths[c]
 		}
 	}
 	first, least, lambda := 0.0, math.Inf(1), 1e-2
@@ -89,7 +90,8 @@ func LearnMetric(ctx context.Context, kernelName string, src data.Source, weight
 		lambda = min(100*best, 1e-2)
 		if worse++; e < 0.99*least {
 			least, worse = e, 0
-			out.L, out.Lambda = scaled(at, p.MedianDistance/scale), best
+			out.L, out.Lambda = slices.Clone(at), best
+			floats.Scale(p.MedianDistance/scale, out.L)
 		}
 		if step == 0 {
 			first = least
@@ -226,22 +228,6 @@ func nextMap(l, g []float64) ([]float64, error) {
 	}
 	blocked.Gemm(1, false, blocked.New(d, d, half), true, blocked.New(d, d, half), 1, 0, blocked.New(d, d, out))
 	return out, nil
-}
-
-func identity(d int) []float64 {
-	l := make([]float64, d*d)
-	for i := range d {
-		l[i*d+i] = 1
-	}
-	return l
-}
-
-func scaled(a []float64, factor float64) []float64 {
-	out := slices.Clone(a)
-	for i := range out {
-		out[i] *= factor
-	}
-	return out
 }
 
 // mapped is an estimator of expansions on rows xL.

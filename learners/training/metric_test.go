@@ -367,3 +367,12 @@ func TestMetricNeedsFiniteFunctions(t *testing.T) {
 		}
 	}
 }
+
+// times is the map that multiplies d coordinates by a number.
+func times(d int, x float64) []float64 {
+	l := make([]float64, d*d)
+	for c := range d {
+		l[c*d+c] = x
+	}
+	return l
+}

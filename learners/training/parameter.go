@@ -46,8 +46,7 @@ type Parameter struct {
 	Default string
 }
 
-// Values are hyper-parameters by name, as text. A name that is absent has its
-// default.
+// Values are hyper-parameters by name, as text. Absent ones have their defaults.
 type Values map[string]string
 
 // ValueError reports a value that a hyper-parameter cannot have, or a name that is not
@@ -89,8 +88,7 @@ func NewProblem(ctx context.Context, d *Data, seed uint64) (Problem, error) {
 	return p, err
 }
 
-// Check returns a *ValueError for unknown names and for texts that cannot be read.
-// Estimator checks ranges.
+// Check returns a *ValueError for unknown names and unreadable texts. Estimator checks ranges.
 func (a *Algorithm) Check(v Values) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		p := a.parameter(name)
@@ -122,8 +120,7 @@ func (a *Algorithm) names() []string {
 	return names
 }
 
-// refuse says what a value of p must be, or returns "" if text is one. The estimator
-// checks ranges.
+// refuse says what a value of p must be, or returns "" if text is one.
 func (p *Parameter) refuse(text string) string {
 	ok, want := true, ""
 	switch p.Kind {

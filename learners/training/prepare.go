@@ -43,9 +43,7 @@ type Data struct {
 	known   []int     // rows of all that train and validate
 }
 
-// Known returns the rows of Train and Validation together. A model is fitted to them
-// once its hyper-parameters are chosen. The encoding is still that of the training
-// rows.
+// Known returns the rows of Train and Validation together, in the encoding of the training rows.
 func (d *Data) Known() (data.Source, error) {
 	if d.Validation == nil {
 		return d.Train, nil
@@ -151,8 +149,7 @@ func (s Split) deal(ctx context.Context, t Table, o data.EncodingOptions) (rows 
 	return rows, nil
 }
 
-// classesOf returns the class of each row, or nil if the targets are not classes. It
-// fits an encoding to all rows only to see whether the targets are classes.
+// classesOf returns the class of each row, or nil if the targets are not classes.
 func classesOf(ctx context.Context, t Table, o data.EncodingOptions) ([]int, error) {
 	e, err := t.FitEncoding(ctx, nil, o)
 	if err != nil {

@@ -144,7 +144,7 @@ func TestTheoryAgainstThePapers(t *testing.T) {
 	}
 	// The capacity is that of mapped rows.
 	q := p
-	q.Metric = &Metric{L: scaled(identity(p.Dim), 0.1)}
+	q.Metric = &Metric{L: times(p.Dim, 0.1)}
 	if own, _, err := f.theoretical(t.Context(), Values{"metric": "full"}, d.Train, q, n, 0.5, 1); err != nil || own["lambda"] == "" {
 		t.Errorf("%v, %v", own, err)
 	} else if plain, _, _ := f.theoretical(t.Context(), Values{}, d.Train, q, n, 0.5, 1); own["lambda"] == plain["lambda"] {

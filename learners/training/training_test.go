@@ -192,7 +192,7 @@ func TestEvaluateInUnitsOfTheTarget(t *testing.T) {
 }
 
 func TestValuesAreChecked(t *testing.T) {
-	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: data.Regression, MedianDistance: 1, Metric: &Metric{L: identity(2)}}
+	p := Problem{Rows: 100, Dim: 2, Outputs: 1, Task: data.Regression, MedianDistance: 1, Metric: &Metric{L: times(2, 1)}}
 	for _, a := range Algorithms() {
 		t.Run(a.Name, func(t *testing.T) {
 			p := p

@@ -35,8 +35,7 @@ type Member struct {
 }
 
 // averagePenalty draws the weights of an average to each other, because models with the same
-// errors on few rows differ elsewhere. A model with less than leastWeight costs more than it
-// adds.
+// errors on few rows differ elsewhere.
 const (
 	averagePenalty = 0.03
 	leastWeight    = 0.02
@@ -45,12 +44,9 @@ const (
 // squares are the measures that are functions of the squared error.
 var squares = []string{"rmse", "mse", "1-r2", "normalised-error"}
 
-// Average averages models where trials leave out rows in closed form and the target is a
-// number. The candidates are the best trial of each kernel with each relevance, whose errors
-// are alike on small sets while their models are not. The weights are those of least squares
-// ([learners.AverageWeights]), so other measures have nothing to average. best is the
-// [Tuning.Refit] of the best trial. Average returns nil if there is nothing to average, and
-// the error of ctx if ctx ends.
+// Average averages the best trials of each kind, by [learners.AverageWeights], where trials leave out
+// rows in closed form and a measure of squares judges numbers. It returns nil elsewhere. best is the
+// [Tuning.Refit] of the best trial.
 func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, progress func(learners.Progress) error) (*Averaged, error) {
 	if !t.alone || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
 		return nil, nil

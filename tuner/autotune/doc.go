@@ -7,9 +7,8 @@
 //	                          └──Trial──► Fit on training rows ◄─────┘
 //	                          └──Refit──► the model, of training and validation rows
 //
-// Package tuner/runner asks, tells, keeps leases and continues after an interruption. It
-// runs [Tuning.Trial] in place of a command. Several processes and machines with the same
-// data can work on one study, which stores a fingerprint of the data.
+// Package tuner/runner runs [Tuning.Trial] in place of a command, on several machines too. A study
+// stores a fingerprint of its data.
 //
 // # Search space
 //

@@ -41,10 +41,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("study %s exists, %s; name another study", e.Study, e.What)
 }
 
-// Complete sets the fields of a spec that the tuning decides. These are the space, the
-// objective, the attributes and, where none is named, the pruner. The pruner is the median
-// rule, after half of the steps and after the steps that cannot be compared yet. See
-// doc.go.
+// Complete sets the fields of a spec that the tuning decides: the space, the objective, the
+// attributes and, where none is named, the pruner, see doc.go.
 func (t *Tuning) Complete(s study.Spec) study.Spec {
 	s.Space = t.space
 	s.Objectives = []study.Objective{{Name: t.Objective(), Direction: study.Minimize}}
@@ -160,8 +158,7 @@ func (t *Tuning) Study(ctx context.Context, svc tuner.Service, name string, spec
 	return view, made, err
 }
 
-// spreads reports whether a study has enough trials to start with each kernel. Of a time budget
-// the number of trials is not known.
+// spreads reports whether a study is known to have enough trials to start with each kernel.
 func (t *Tuning) spreads(s study.Spec) bool {
 	if s.MaxTrials == 0 {
 		return s.MaxCost == 0
@@ -198,11 +195,8 @@ func Default(ctx context.Context, svc tuner.Service, name string) (trial study.T
 	return study.Trial{}, false, err
 }
 
-// Best returns the completed trial with the least error, and the first of equal ones. If no
-// trial has completed, ok is false.
-//
-// [tuner.Service.Best] recommends the least mean of the proposer's model instead. Here all
-// trials have the same rows and seed, so their errors differ by their configurations alone.
+// Best returns the completed trial with the least error, and the first of equal ones, if there is
+// one. All have the same rows and seed, so it needs no mean of a model as [tuner.Service.Best] does.
 func (t *Tuning) Best(ctx context.Context, svc tuner.Service, name string) (best study.Trial, ok bool, err error) {
 	least := 0.0
 	err = t.completed(ctx, svc, name, func(trial study.Trial, x float64) {

@@ -257,7 +257,11 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 	}
 	r.Parameters = t.algorithm.Used(fitted.Values, fitted.Problem, model)
 	if g.Verbose > 0 {
-		g.Note(cmd, "%s: %s", t.algorithm.Name, t.settingsText(r.Parameters))
+		var words []string // in the order of the help
+		for _, p := range t.algorithm.Parameters {
+			words = append(words, p.Name+" "+r.Parameters[p.Name])
+		}
+		g.Note(cmd, "%s: %s", t.algorithm.Name, strings.Join(words, ", "))
 	}
 	judged := fitted.Judged
 	if t.calibrate && !interrupted {
@@ -297,15 +301,6 @@ func (t *trainer) fit(ctx context.Context, g *cli.Globals, cmd *cobra.Command, d
 		}
 	}
 	return t.write(cmd, r)
-}
-
-// settingsText has hyper-parameters in the order of the help.
-func (t *trainer) settingsText(v training.Values) string {
-	var words []string
-	for _, p := range t.algorithm.Parameters {
-		words = append(words, p.Name+" "+v[p.Name])
-	}
-	return strings.Join(words, ", ")
 }
 
 // trained is the result of a training.
