@@ -44,8 +44,8 @@ import numpy as np
 
 TESTS, GP_ROWS, SPLIT_FROM = 3000, 2000, 2000
 LEARNERS = {
-    "regression": ["auto", "auto falkon", "auto falkon metric=full", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
-    "classes": ["auto", "auto log-falkon", "auto falkon", "auto falkon metric=full", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm"],
+    "regression": ["auto", "auto falkon metric=full", "auto falkon", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
+    "classes": ["auto", "auto falkon metric=full", "auto log-falkon", "auto falkon", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm"],
 }
 OURS = re.compile("(auto|train)\\b")
 OPTIONS = {"train falkon": ["--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--validation", "0", "--workers", "1"]}
