@@ -470,16 +470,20 @@ func (a appearance) String() string { return fmt.Sprintf("%d-%s", a.width, a.sch
 // BKB_LONG or BKB_SHOTS is set, they are all there are.
 func appearances(i int) []appearance {
 	all := []appearance{{1280, "light"}, {390, "dark"}, {1280, "dark"}, {390, "light"}, {768, "light"}, {768, "dark"}}
-	if os.Getenv("BKB_LONG") == "" && os.Getenv("BKB_SHOTS") == "" {
+	if !everyView() {
 		return all[i%2 : i%2+1]
 	}
 	return all
 }
 
+// everyView tells whether views are checked in each size and scheme, as make test-ci and make
+// pictures want, and not every day.
+func everyView() bool { return os.Getenv("BKB_LONG") != "" || os.Getenv("BKB_SHOTS") != "" }
+
 // audited tells whether axe checks the i-th view of a test, which takes longer than all else.
 // Every day that is one of three.
 func audited(i int) bool {
-	return i%3 == 0 || os.Getenv("BKB_LONG") != "" || os.Getenv("BKB_SHOTS") != ""
+	return i%3 == 0 || everyView()
 }
 
 // TestBrowserPages opens each view.
