@@ -102,9 +102,7 @@ def encode_int(value: int) -> str:
     return str(value)
 
 
-def decode_float(value: Any) -> float:
-    """Read a double. float() knows "NaN", "Infinity" and "-Infinity"."""
-    return float(value)
+decode_float = float  # which knows "NaN", "Infinity" and "-Infinity"
 
 
 def encode_value(value: Any, name: str) -> JSON:

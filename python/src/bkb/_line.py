@@ -81,7 +81,9 @@ class Line:
         # A server that refuses a request may answer before it read all of the body.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._connection.sock.sendall(head + body)
-        reader = self._reader or self._reading()
+        reader = self._reader
+        if reader is None:
+            reader = io.BufferedReader(self._connection.sock.makefile("rb", 0), BUFFER)
         read = reader.peek()
         plain = _plain(read)
         if plain is None:
@@ -97,9 +99,6 @@ class Line:
         if "close" in fields.get("connection", "").lower() or len(read) > skip + length:
             self.close()  # bytes after the answer belong to no request
         return Answer(status, fields, data)
-
-    def _reading(self) -> io.BufferedReader:
-        return io.BufferedReader(self._connection.sock.makefile("rb", 0), BUFFER)
 
     def _other(self, reader: io.BufferedReader) -> Answer:
         """Read an answer with the standard library, which closes the reader."""
@@ -141,14 +140,11 @@ def _plain(read: bytes) -> tuple[int, int, dict[str, str]] | None:
         return None
     first, *lines = head.decode("latin-1").split("\r\n")
     status = first[9:12]
-    fields = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or name[:1] in ("", " ", "\t"):
-            return None
-        fields[name.lower()] = value.strip(" \t")
+    parts = [line.partition(":") for line in lines]
+    fields = {name.lower(): value.strip(" \t") for name, _, value in parts}
     plain = (
-        status.isdecimal()
+        all(colon and name[:1] not in ("", " ", "\t") for name, colon, _ in parts)
+        and status.isdecimal()
         and int(status) >= 200
         and status not in ("204", "304")
         and len(fields) == len(lines)
