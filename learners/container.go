@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"reflect"
 	"slices"
 )
 
@@ -29,7 +30,7 @@ const (
 	// maxElements limits the lengths that a header may claim, before anything is
 	// computed from them.
 	maxElements = 1 << 48
-	readChunk   = 1 << 20
+	chunk       = 1 << 20
 )
 
 // FormatError reports a file that is not a model, or a damaged one.
@@ -87,10 +88,19 @@ func writeContainer(w io.Writer, header []byte, arrays []*array) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
+	var buf []byte
 	for _, a := range arrays {
 		sum := crc32.New(castagnoli)
-		if err := binary.Write(io.MultiWriter(w, sum), binary.LittleEndian, a.data); err != nil {
-			return err
+		data, out := reflect.ValueOf(a.data), io.MultiWriter(w, sum)
+		for i := 0; i < a.Count; i += chunk / 8 {
+			piece, err := binary.Append(buf[:0], binary.LittleEndian, data.Slice(i, min(i+chunk/8, a.Count)).Interface())
+			if err == nil {
+				_, err = out.Write(piece)
+			}
+			if err != nil {
+				return err
+			}
+			buf = piece
 		}
 		if err := binary.Write(w, binary.LittleEndian, sum.Sum32()); err != nil {
 			return err
@@ -157,7 +167,7 @@ var readers = map[string]func(io.Reader, *array) error{
 // readArray reads a.Count elements in pieces. Memory stays within about twice the size
 // of the file, even if the header claims more.
 func readArray[T element](r io.Reader, a *array) error {
-	sum, perChunk := crc32.New(castagnoli), readChunk/binary.Size(*new(T))
+	sum, perChunk := crc32.New(castagnoli), chunk/binary.Size(*new(T))
 	from, out := io.TeeReader(r, sum), make([]T, 0, min(a.Count, perChunk))
 	for len(out) < a.Count {
 		n := min(a.Count-len(out), perChunk)

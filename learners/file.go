@@ -410,7 +410,7 @@ func Load(path string, resolve kernel.Resolver) (*File, error) {
 		return nil, err
 	}
 	defer in.Close()
-	f, err := Read(bufio.NewReaderSize(in, readChunk), resolve)
+	f, err := Read(bufio.NewReaderSize(in, chunk), resolve)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,6 +229,35 @@ func TestHostileHeaders(t *testing.T) {
 				t.Errorf("%s: took %d bytes", header, took)
 			}
 		}
+	}
+}
+
+// TestSaveMemory saves weights of several pieces without a copy of them.
+func TestSaveMemory(t *testing.T) {
+	w := make([]float64, 1<<20+5)
+	for i := range w {
+		w[i] = float64(i)
+	}
+	m, err := learners.NewLinear(nil, len(w), w, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "m.bkb")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := (&learners.File{Algorithm: "krr", Model: m}).Save(path); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
+		t.Errorf("%d bytes were allocated to save %d", took, 8*len(w))
+	}
+	f, err := learners.Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := f.Model.(*learners.Linear); !ok || !slices.Equal(got.Weights(), w) {
+		t.Error("the weights are others")
 	}
 }
 

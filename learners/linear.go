@@ -26,7 +26,7 @@ var _ Linked = (*Linear)(nil)
 // row-major. It keeps w, which the caller must not change any more. spec is the feature
 // map, which is made when it is first needed. If it is nil, φ is x itself and M = d. It returns the
 // errors of kernel.New, a *kernel.DimensionError, a *kernel.ShapeError or a
-// *kernel.NonFiniteError.
+// *kernel.NonFiniteError. Predict returns those of the family of the features.
 func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, error) {
 	if spec == nil {
 		return newLinear(nil, nil, d, d, w, c)
@@ -34,8 +34,9 @@ func NewLinear(spec *sketch.FeatureSpec, d int, w []float64, c int) (*Linear, er
 	if _, err := kernel.New(spec.Kernel, nil); err != nil {
 		return nil, err
 	}
-	later := sync.OnceValues(func() (sketch.FeatureMap, error) { return sketch.NewFeatures(*spec) })
-	return newLinear(spec, later, d, spec.Features, w, c)
+	own := *spec
+	later := sync.OnceValues(func() (sketch.FeatureMap, error) { return sketch.NewFeatures(own) })
+	return newLinear(&own, later, d, spec.Features, w, c)
 }
 
 // LinearIn is NewLinear with a feature map that exists already.

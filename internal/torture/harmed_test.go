@@ -153,7 +153,7 @@ func (h harm) run(t *testing.T, db string, signalled bool) {
 	if h.loss && !signalled && codes[tuner.Damaged] == 0 {
 		t.Errorf("no call was answered DATA_LOSS")
 	}
-	if codes[tuner.Internal] > 0 || worst > time.Minute {
+	if codes[tuner.Internal] > 0 || worst > 45*time.Second {
 		t.Errorf("calls ended as %v, the longest took %s", codes, worst)
 	}
 	if t.Failed() {

@@ -41,7 +41,8 @@ const (
 	// merged. It is up to 3 times faster than pivoting, a small part of most fits.
 	FactorCholesky Factorization = "cholesky"
 	// FactorQR is the rank-revealing QR of Example 2.2, and FactorEigen the eigendecomposition
-	// of Example 3. They take twice the memory and many times the time, for comparison.
+	// of Example 3. They take two and three times the memory and many times the time, for
+	// comparison.
 	FactorQR    Factorization = "qr"
 	FactorEigen Factorization = "eigen"
 )

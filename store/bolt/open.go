@@ -71,7 +71,7 @@ func openExisting(path string, o Options, reserve int) (*Store, error) {
 		return nil, errors.Join(err, s.release())
 	}
 	if m := seen.meta; m.lost {
-		o.Logger.Warn("one of the two meta pages was damaged, and the other one is used. If the damaged page was the newer one, "+
+		o.Logger.Error("one of the two meta pages was damaged, and the other one is used. If the damaged page was the newer one, "+
 			"as after a loss of power during a commit, the last commit is lost; run tuner check when no process uses the file",
 			slog.String("path", path), slog.Uint64("transaction", m.txid), slog.Uint64("transaction of the damaged page", m.lostTx))
 	}

@@ -64,7 +64,7 @@ func (t *Tuning) dimensions(ctx context.Context) ([]theory.Dimension, error) {
 func (t *Tuning) learnMetric(ctx context.Context, rows data.Source, weights []float64) error {
 	_, given := t.options.Fixed["metric"]
 	has := slices.ContainsFunc(t.algorithm.Parameters, func(p training.Parameter) bool { return p.Name == "metric" })
-	if given || !has || t.options.Folds > 1 && !t.alone || rows.Len() < leastMetric {
+	if given || !has || t.options.Folds > 1 && !t.alone || rows.Len() < max(leastMetric, rows.Dim()) {
 		return nil
 	}
 	m, err := training.LearnMetric(ctx, cmp.Or(t.options.Fixed["kernel"], learntKernel), rows, weights, t.problem, t.options.Seed, t.options.goroutines())
@@ -84,8 +84,9 @@ const (
 	leastLearnt  = 20
 )
 
-// leastMetric is the least number of training rows for a full metric, and leastMetricGain the share
-// of the error of held-out rows that it must take away before trials try it.
+// leastMetric is the least number of training rows for a full metric, beside that of inputs, and
+// leastMetricGain the share of the error of held-out rows that it must take away before trials
+// try it.
 const leastMetric, leastMetricGain = 100, 0.05
 
 // build makes the space and the starting configurations.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -111,4 +113,58 @@ func TestTellAndAskNotStored(t *testing.T) {
 			t.Errorf("%s: %+v, %v", proposer, told, err)
 		}
 	}
+}
+
+// TestTellStoredAskNot lets a commit of the ask fail, and its time run out, after the outcome is
+// stored. The answer does not say that the call had no effect.
+func TestTellStoredAskNot(t *testing.T) {
+	for name, failure := range map[string]error{
+		"unavailable": store.ErrUnavailable, "closed": store.ErrClosed, "conflict": &store.ConflictError{Expected: 1, Actual: 5}, "late": nil,
+	} {
+		st, stored := newFaulty(), make(chan struct{})
+		tn := Open(st, Options{LongLived: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		wrapProposers(tn, func(p propose.Proposer) propose.Proposer {
+			return ending{p.(modelled), func(v propose.View) {
+				if first, _ := v.Trial(0); first.State != study.Completed {
+					return
+				}
+				if <-stored; failure == nil {
+					cancel()
+				}
+			}}
+		})
+		t.Cleanup(func() { tn.Close() })
+		if _, err := tn.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, func(s *study.Spec) { s.Proposer.Name = "bkb" })}); err != nil {
+			t.Fatal(err)
+		}
+		askOne(t, tn)
+		st.on(func(n int) error {
+			if n > 0 {
+				return failure
+			}
+			close(stored)
+			return nil
+		})
+		c := study.Tell{RequestID: "t", Outcome: study.Measured("loss", 1), Next: &study.Ask{RequestID: "a"}}
+		if told, err := tn.Tell(ctx, "s", c); tuner.CodeOf(err) != tuner.Unknown {
+			t.Errorf("%s: %+v, %s, %v", name, told, tuner.CodeOf(err), err)
+		}
+		cancel()
+		st.on(nil)
+		if told, err := tn.Tell(t.Context(), "s", c); err != nil || told.Trial.State != study.Completed || told.Next == nil || told.Next.Trials[0].Number != 1 {
+			t.Errorf("%s, again: %+v, %v", name, told, err)
+		}
+	}
+}
+
+// ending is a proposer that calls a function first.
+type ending struct {
+	modelled
+	first func(propose.View)
+}
+
+func (e ending) Propose(ctx context.Context, v propose.View, n int) (propose.Proposal, error) {
+	e.first(v)
+	return e.modelled.Propose(ctx, v, n)
 }

@@ -296,11 +296,16 @@ func inexact(arguments []byte) error {
 			return nil // the end, or an error for the SDK
 		}
 		n, ok := token.(json.Number)
-		if !ok || strings.ContainsAny(n.String(), ".eE") {
+		if !ok || strings.ContainsAny(n.String(), "eE") {
 			continue
 		}
-		if x, _ := n.Float64(); n != "-0" && strconv.FormatFloat(x, 'f', -1, 64) != n.String() {
-			return fmt.Errorf("arguments: the integer %s would be rounded to %.0f; give one of at most 2^53 = 9007199254740992, or write another as a float", n, x)
+		whole, fraction, _ := strings.Cut(n.String(), ".")
+		if whole == "-0" || strings.Trim(fraction, "0") != "" {
+			continue
+		}
+		x, _ := n.Float64()
+		if arrives := strconv.FormatFloat(x, 'f', -1, 64); arrives != whole {
+			return fmt.Errorf("arguments: the integer %s would arrive as %s; give one of at most 2^53 = 9007199254740992, or write that of a float parameter with an exponent", n, arrives)
 		}
 	}
 }

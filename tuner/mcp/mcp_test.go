@@ -253,10 +253,12 @@ func TestErrorsHelp(t *testing.T) {
 		{"list_trials", `{"study": "digits", "states": ["done"]}`, "completed"},
 		{"list_trials", `{"study": "digits", "order": "best", "states": ["failed"]}`, "leave one of them out"},
 		{"watch", `{"study": "digits", "wait_seconds": 100}`, "must be 1 to 50"},
-		{"create_study", strings.Replace(example, `"seed": 1`, `"seed": 9007199254740993`, 1), "9007199254740993 would be rounded to 9007199254740992"},
-		{"create_study", strings.Replace(example, `"high": 256`, `"high": 18446744073709551615`, 1), "18446744073709551615 would be rounded"},
-		{"enqueue", `{"study": "digits", "configs": [{"lr": 1, "width": -9007199254740993, "optimizer": "adam"}]}`, "-9007199254740993 would be rounded"},
-		{"tell", `{"study": "digits", "results": [{"trial": 0, "value": 12345678901234567890123}]}`, "would be rounded"},
+		{"create_study", strings.Replace(example, `"seed": 1`, `"seed": 9007199254740993`, 1), "9007199254740993 would arrive as 9007199254740992"},
+		{"create_study", strings.Replace(example, `"seed": 1`, `"seed": 9007199254740993.0`, 1), "9007199254740993.0 would arrive as 9007199254740992"},
+		{"create_study", strings.Replace(example, `"seed": 1`, `"seed": 1152921504606846976`, 1), "1152921504606846976 would arrive as 1152921504606847000"},
+		{"create_study", strings.Replace(example, `"high": 256`, `"high": 18446744073709551615`, 1), "18446744073709551615 would arrive as"},
+		{"enqueue", `{"study": "digits", "configs": [{"lr": 1, "width": -9007199254740993, "optimizer": "adam"}]}`, "-9007199254740993 would arrive as"},
+		{"tell", `{"study": "digits", "results": [{"trial": 0, "value": 12345678901234567890123}]}`, "would arrive as"},
 	} {
 		if text, refused := a.try(c.tool, c.arguments); !refused || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %s, want an error with %q", c.tool, c.arguments, text, c.want)

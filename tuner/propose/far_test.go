@@ -67,7 +67,7 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 		}
 	}
 	t.Logf("found the better branch's optimum in %v of %d", found, seeds)
-	if found[""] < seeds-1 || found[`{"far": "off"}`] > 1 {
+	if found[""] < max(seeds-1, 2) || found[`{"far": "off"}`] > 1 {
 		t.Errorf("the better branch was found by %v of %d studies", found, seeds)
 	}
 }

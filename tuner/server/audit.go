@@ -38,8 +38,11 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 		slog.String("on", subjects(request, answer)), slog.String("from", hostOf(ctx)),
 	}
 	worker := ""
-	if r, ok := request.(interface{ GetWorker() string }); ok {
+	switch r := request.(type) {
+	case interface{ GetWorker() string }:
 		worker = r.GetWorker()
+	case *pb.TellRequest:
+		worker = r.GetNext().GetWorker()
 	}
 	attrs = traced(ctx, filled(attrs, "worker", worker, "request_id", requestID(request))...)
 	attrs = append(attrs, slog.String("code", code.String()))

@@ -52,6 +52,12 @@ func TestAskFits(t *testing.T) {
 	if err != nil || len(asked.Trials) != 30 || len(asked.Trials[29].Config) != 100 {
 		t.Errorf("%d trials, %v", len(asked.GetTrials()), err)
 	}
+	for i, count := range []int32{31, 30} { // the outcome is told all the same
+		told, err := c.Tell(t.Context(), &pb.TellRequest{Name: asked.GetTrials()[i].GetName(), Outcome: newTrials(1)[0].GetOutcome(), Next: &pb.AskRequest{Count: count}})
+		if err != nil || told.GetTrial().GetState() != pb.TrialState_TRIAL_STATE_COMPLETED || (told.GetNext() != nil) != (count == 30) {
+			t.Errorf("with %d next trials %s, %d of them, %v", count, told.GetTrial().GetState(), len(told.GetNext().GetTrials()), err)
+		}
+	}
 }
 
 // heavyweight returns a service with trials that are larger than an answer.

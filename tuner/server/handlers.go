@@ -199,8 +199,13 @@ func (h *handlers) asked(name string, asked tuner.Asked) (*pb.AskResponse, error
 func (h *handlers) Tell(ctx context.Context, m *pb.TellRequest) (*pb.TellResponse, error) {
 	tell := func(ctx context.Context, name string, c study.Tell) (tuner.Told, error) {
 		if c.Next != nil {
-			if err := h.asks(ctx, name, c.Next); err != nil {
-				return tuner.Told{}, err
+			leave, err := h.server.enterMemory(ctx, memoryOfChange)
+			if err == nil {
+				defer leave()
+				err = h.asks(ctx, name, c.Next)
+			}
+			if err != nil {
+				c.Next = nil // an ask says why
 			}
 		}
 		return h.service.Tell(ctx, name, c)

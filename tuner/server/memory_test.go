@@ -62,7 +62,13 @@ func TestMemoryRefuses(t *testing.T) {
 		}, codes.ResourceExhausted},
 		{"a trial", func() error { _, err := c.GetTrial(ctx, &pb.GetTrialRequest{Name: trial}); return err }, codes.OK},
 		{"heartbeat", func() error { _, err := c.Heartbeat(ctx, &pb.HeartbeatRequest{Name: trial}); return err }, codes.OK},
-		{"tell", func() error { _, err := c.Tell(ctx, &pb.TellRequest{Name: trial, Outcome: failed}); return err }, codes.OK},
+		{"tell, without the next trial", func() error {
+			told, err := c.Tell(ctx, &pb.TellRequest{Name: trial, Outcome: failed, Next: &pb.AskRequest{}})
+			if told.GetNext() != nil {
+				t.Error("a tell hands out trials that an ask does not")
+			}
+			return err
+		}, codes.OK},
 		{"study", func() error { _, err := c.GetStudy(ctx, &pb.GetStudyRequest{Name: parent}); return err }, codes.OK},
 		{"finish", func() error { _, err := c.FinishStudy(ctx, &pb.FinishStudyRequest{Name: parent}); return err }, codes.OK},
 		{"delete", func() error { _, err := c.DeleteStudy(ctx, &pb.DeleteStudyRequest{Name: parent}); return err }, codes.OK},

@@ -164,9 +164,9 @@ func (s *Study) remember(e Event) {
 	}
 }
 
-// fingerprint is a hash of a command's content, without its request id and the next command. Every field is
-// written with its length or in fixed size, so that contents with other field boundaries do
-// not collide. A Start is part of the answer to its Ask and has the same fingerprint.
+// fingerprint is a hash of a command's content, without its request id and the next command.
+// Every field is written with its length or in fixed size, so that contents with other field
+// boundaries do not collide. A Start is part of the answer to its Ask and has the same fingerprint.
 func fingerprint(c Command) uint64 {
 	if s, ok := c.(Start); ok {
 		c = s.Ask

@@ -109,7 +109,7 @@ func examples(rng *rand.Rand, d, m int) []example {
 			theta := math.Acos(cos)
 			return n * (math.Sin(theta) + (math.Pi-theta)*cos) / math.Pi
 		}},
-		{"overlap", Function{Func: simd.Affine, Statistic: simd.Mismatches, P0: -w, P1: 1}, func(x, y []float64, _ int) float64 {
+		{"mismatches", Function{Func: simd.Affine, Statistic: simd.Mismatches, P0: -w, P1: 1}, func(x, y []float64, _ int) float64 {
 			return 1 - w*sum(x, y, func(_ int, x, y float64) float64 {
 				if x != y {
 					return 1

@@ -160,7 +160,7 @@ class Service:
         return self._views(study, answer), answer.get("warnings", [])
 
     def _return(self, study: StudyRecord, method: str, request: JSON) -> None:
-        """Cancel the trials that a call without an answer asked for.
+        """Send a call without an answer again, and cancel the trials that it asked for.
 
         The same request has the same answer. If it did not arrive either, it hands out
         trials now, which are cancelled too.
@@ -231,8 +231,7 @@ class Service:
         try:
             answer = self.transport.call("Tell", request, writes=True)
         except KeyboardInterrupt:
-            if next_ is not None:
-                self._return(study, "Tell", request)
+            self._return(study, "Tell", request)
             raise
         if answer.get("late"):
             log.warning(

@@ -13,9 +13,9 @@
 // everything it saw is stored. Calls therefore behave as if they happened one at a time,
 // every answer is on disk, and 64 clients share one fsync.
 //
-// The queue's goroutine runs the commands that make trials, one at a time. A suggestion
-// sees every earlier one as pending, and its trial number is fixed in advance. The
-// goroutine does not hold the lock, so tells, reports and heartbeats do not wait for it. If
+// The commands that make trials take turns on the goroutines of their callers. A suggestion
+// sees every earlier one as pending, and its trial number is fixed in advance. It is made
+// without the lock, so tells, reports and heartbeats do not wait for it. If
 // the study's proposer (package propose) is late, fails, panics or makes an invalid
 // suggestion, the ask gets a random configuration, marked as a fallback.
 //

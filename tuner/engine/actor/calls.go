@@ -117,7 +117,7 @@ func (a *Actor) next(ctx context.Context, c study.Ask) (*tuner.Asked, error) {
 	case tuner.Finished, tuner.Paused, tuner.NoneLeft, tuner.Exhausted, tuner.Denied, tuner.Invalid:
 		return nil, nil
 	default: // sent again, the outcome stays told
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", store.ErrUnknownOutcome, err)
 	}
 }
 
