@@ -43,7 +43,7 @@ var loops = map[string]struct {
 	"learners/calibrate.go":          {2, "a line through scores, with two unknowns"},
 	"learners/linear.go":             {1, "sparse rows"},
 	"learners/nystrom/cg.go":         {2, "sums of vectors, output by output"},
-	"learners/training/learn.go":     {2, "one random sum of outputs, and running variances"},
+	"learners/training/learn.go":     {1, "one random sum of outputs"},
 	"learners/training/metric.go":    {2, "differences of pairs of rows, with a slope for each"},
 	"learners/power.go":              {1, "one inner product in each iteration"},
 	"sketch/dense.go":                {1, "projections of sparse rows"},
