@@ -56,16 +56,16 @@ func TestDatabaseAway(t *testing.T) {
 			var stdout bytes.Buffer
 			gotCode, _ := get("/readyz")
 			gotStatus := run(t.Context(), []string{"--server", at[0], "health"}, strings.NewReader(""), &stdout, io.Discard)
-			if gotCode == code && gotStatus == status && stdout.String() == said {
+			metrics, text := get("/metrics")
+			if metrics != 200 || !strings.Contains(text, "\ntuner_server_alive ") {
+				t.Fatalf("%s: /metrics answers %d:\n%s", when, metrics, text)
+			}
+			if gotCode == code && gotStatus == status && stdout.String() == said && sized == strings.Contains(text, "\ntuner_store_bytes{") {
 				break
 			}
 			if time.Since(begun) > time.Minute {
-				t.Fatalf("%s: /readyz answers %d, and health ends with %d and says %q\n%s", when, gotCode, gotStatus, stdout.String(), s.log())
+				t.Fatalf("%s: /readyz answers %d, and health ends with %d and says %q\n%s\n%s", when, gotCode, gotStatus, stdout.String(), text, s.log())
 			}
-		}
-		code, text := get("/metrics")
-		if code != 200 || !strings.Contains(text, "\ntuner_server_alive ") || sized != strings.Contains(text, "\ntuner_store_bytes{") {
-			t.Errorf("%s: /metrics answers %d:\n%s", when, code, text)
 		}
 	}
 	setting := func(value string) {
