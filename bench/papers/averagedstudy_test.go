@@ -30,7 +30,7 @@ func averagedOf(t *testing.T, alpha float64, sampling minibatch.Sampling, reps, 
 // the risk.
 func TestAveragedFigure2(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds; make test-bench runs it")
 	}
 	var first *averagedCurve
 	for _, sampling := range []minibatch.Sampling{minibatch.Replacement, minibatch.Reshuffle, minibatch.Cycle} {

@@ -61,7 +61,7 @@ func TestTrouble(t *testing.T) {
 	t.Cleanup(web.Close)
 	metrics := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(metrics.Close)
-	nobody := freeport.Address(t)
+	free := freeport.Address(t)
 	for name, c := range map[string]struct {
 		address string
 		o       client.Options
@@ -74,7 +74,7 @@ func TestTrouble(t *testing.T) {
 		"TLS to plaintext":   {clear, client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "does not speak TLS"},
 		"a page over TLS":    {web.Listener.Addr().String(), client.Options{CAFile: ours.CAFile, RetryFor: time.Hour}, "tuner serve --listen"},
 		"metrics":            {metrics.Listener.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour}, "tuner serve --listen"},
-		"nobody listens":     {nobody, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
+		"nobody listens":     {free, client.Options{Plaintext: true, RetryFor: 300 * time.Millisecond}, "does a server run there?"},
 		"a name of no place": {"no-such-host.invalid:1", client.Options{Plaintext: true, RetryFor: -1}, "cannot reach no-such-host.invalid:1: "},
 	} {
 		t.Run(name, func(t *testing.T) {
