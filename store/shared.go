@@ -28,7 +28,7 @@ type Claim struct {
 	Epoch  uint64
 }
 
-// Shared is a [Store] that several servers use at once. Each study belongs to at most
+// Shared is a [Store] that several servers use at once (not the file of package tuner/shared). Each study belongs to at most
 // one of them. Package store/lease has the life of one server.
 //
 // A server has a lease, which it renews. The store has no clock. The others find out by

@@ -201,7 +201,7 @@ type Event struct {
 	Study    store.StudyID
 	Position study.Position
 	Time     time.Time
-	// Kind names the event. It is created, paused, resumed, finished, enqueued, started,
+	// Kind names the event. It is created, paused, resumed, finished, raised, enqueued, started,
 	// extended, reported, expired, told, told-late, added, attributed or anchored.
 	Kind   string
 	Caller string // that caused the event, empty if unknown

@@ -3,7 +3,7 @@
 // A file can be open in one process at a time. A Service opens it when a call needs it,
 // and closes it soon after the last call. While calls continue it pauses now and then, so
 // that other processes get a turn. So you can look at a study while it runs, and many
-// loops can share one file.
+// loops can share one file. Servers that share a database are package tuner/cluster.
 package shared
 
 import (

@@ -7,7 +7,7 @@
 //	Decide(now, Command) → Reply, []Event     reads the state, changes nothing
 //	Apply(Event)                               changes the state, decides nothing
 //
-// A caller decides, commits the events to a store, and applies them. A restart applies the stored
+// A caller decides and applies, and answers once a store has the events. A restart applies the stored
 // events in order and arrives at the same state, bit for bit, so the event log is the only record
 // of a study. Decide on an unchanged state can be repeated. A refused command has no effect.
 //

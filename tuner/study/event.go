@@ -53,7 +53,7 @@ type Finished struct {
 	Detail string // text for people, may be empty
 }
 
-// Raised sets the limits of the study, of which none becomes lower, and continues a finished one.
+// Raised is the event of [Extend]. It sets the limits of the study, of which none becomes lower, and continues a finished one.
 type Raised struct {
 	MaxTrials int
 	Timeout   time.Duration
@@ -78,7 +78,7 @@ type Started struct {
 	Suggestion *Suggestion
 }
 
-// Extended moves the deadline of a running trial's lease.
+// Extended is the event of [Heartbeat]. It moves the deadline of a running trial's lease.
 type Extended struct {
 	Trial    int
 	Epoch    int

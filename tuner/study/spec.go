@@ -43,7 +43,8 @@ type Spec struct {
 	// Seed is the seed of the study's random numbers.
 	Seed uint64 `json:"seed"`
 	// Proposer and Pruner name and configure the components that suggest and stop
-	// trials. An empty name means the service's default, or no pruner.
+	// trials. A service puts the name of its default in place of an empty proposer. An
+	// empty pruner is none.
 	Proposer Component `json:"proposer"`
 	Pruner   Component `json:"pruner"`
 	// Attributes are the user's own notes. They can also be set later.

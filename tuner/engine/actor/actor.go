@@ -9,7 +9,7 @@
 //
 // The log holds the study (package study), which is ahead of the store. It decides every
 // call under one lock, in microseconds. Its goroutine commits the decided events in order
-// and in batches. A call returns when its events are stored. A read also waits until
+// and in batches. A call returns when its events are stored, except a heartbeat. A read also waits until
 // everything it saw is stored. Calls therefore behave as if they happened one at a time,
 // every answer is on disk, and 64 clients share one fsync.
 //
@@ -84,8 +84,6 @@ type Environment struct {
 
 // Actor is a study in use. Its queue and log decide the calls, and the actor opens and ends
 // both.
-//
-//	call ──► queue ──► log ──► backing (the actor, over the store)
 //
 // An actor loads its study once. It retires when the study is dropped from memory, and the next
 // call makes a new one.

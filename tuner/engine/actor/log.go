@@ -249,8 +249,8 @@ func (l *eventLog) update(ctx context.Context, f func(v *state) error) error {
 	return l.release(ctx, f(l.state))
 }
 
-// updateLater is update for changes that need not be stored at once. It waits only if f
-// returns an error, because what f saw may not be stored yet.
+// updateLater is update for calls that wait for their events themselves (Tell), or whose changes need
+// not be stored at once (Heartbeat). It waits only if f returns an error, because what f saw may not be stored yet.
 func (l *eventLog) updateLater(ctx context.Context, f func(v *state) error) error {
 	l.mu.Lock()
 	if err := f(l.state); err != nil {

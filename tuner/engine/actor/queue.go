@@ -182,7 +182,7 @@ func (q *queue) decideForWorker(ctx context.Context, c study.Command) (study.Rep
 }
 
 // propose makes n suggestions, and before them the model event if one is due. The log's
-// lock is held, except while the proposer works. The error is errDiscarded if the live
+// lock is held, except while the proposer works. The error is ErrDiscarded if the live
 // study was replaced meanwhile.
 func (q *queue) propose(ctx context.Context, n int) (made propose.Proposal, err error) {
 	s, g := q.log.state.study, q.log.state.suggester
