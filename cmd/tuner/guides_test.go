@@ -33,6 +33,7 @@ func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one command after another: nothing for the race detector; go test ./cmd/tuner runs it")
 	}
+	t.Parallel() // with the tests that wait
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

@@ -123,6 +123,7 @@ func startServer(b testing.TB, db string, flags ...string) (*exec.Cmd, string) {
 // TestServerTakesOver starts a server of a file and an address that another one still has.
 // It waits until that one stops.
 func TestServerTakesOver(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signals to stop a server with")
 	}

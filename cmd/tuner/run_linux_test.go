@@ -154,6 +154,7 @@ fi`
 // TestRunHangup closes the terminal of a run, which sends SIGHUP more than once. The commands end
 // with their children, and the trial waits for the next run. Under nohup nothing happens.
 func TestRunHangup(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // so that runs do not ignore it if the test does
 	defer signal.Stop(hangups)
@@ -202,6 +203,7 @@ func TestRunEndsChildren(t *testing.T) {
 // TestRunFullLogDisk fills the disk of the logs. The trials are read to their end, with one
 // warning, and their results are kept.
 func TestRunFullLogDisk(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
@@ -233,6 +235,7 @@ func TestRunFullLogDisk(t *testing.T) {
 // TestRunMaxLog limits the log of a trial, also over its starts. The result behind the limit is
 // read, and the log says that it is cut.
 func TestRunMaxLog(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := t.TempDir()
 	p := startRun(t, dir, `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done; echo loss=0.25; exit 3`, "--max-log", "4096", "--max-trials", "3", "--max-retries", "1")
 	<-p.done
@@ -249,6 +252,7 @@ func TestRunMaxLog(t *testing.T) {
 // TestReaderStuck lets nothing read the log of a server. It answers, and when the log is read
 // again, it says how many lines are missing.
 func TestReaderStuck(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -295,6 +299,7 @@ func TestReaderStuck(t *testing.T) {
 // TestReaderGone reads one line of what a server and a run print, and closes the pipe, as head
 // does. Both continue, and so does the command of the run.
 func TestReaderGone(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	head := func(cmd *exec.Cmd) (read func()) {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -346,6 +351,7 @@ func TestReaderGone(t *testing.T) {
 // TestServedFileRemoved removes the file of a server and stops the server at once, before it has
 // noticed. The exit status says that the data are gone.
 func TestServedFileRemoved(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for name, do := range map[string]func(db string) error{
 		"removed":  os.Remove,
 		"renamed":  func(db string) error { return os.Rename(db, db+".old") },
@@ -353,6 +359,7 @@ func TestServedFileRemoved(t *testing.T) {
 		"left":     func(string) error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := shortDir(t)
 			db := filepath.Join(dir, "tuner.db")
 			c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--db", db)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/datatest"
 	"github.com/bkbtuner/bkb/internal/gpu"
 	"github.com/bkbtuner/bkb/internal/pgtest"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -30,10 +29,7 @@ func TestMain(m *testing.M) {
 type stopping struct{ *testing.M }
 
 func (s stopping) Run() int {
-	// Scripts wait for trials and servers more than they compute. A flag counts more.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
+	racetest.Waiting()
 	code := s.M.Run()
 	if scripted.Load() {
 		if server, err := database(); err == nil {
@@ -68,6 +64,7 @@ func useDatabase(ts *testscript.TestScript, neg bool, args []string) {
 // TestScripts runs the transcripts in testdata/script. UPDATE_SCRIPTS=1 rewrites the
 // expected output.
 func TestScripts(t *testing.T) {
+	t.Parallel() // with the tests that wait
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",

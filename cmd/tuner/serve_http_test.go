@@ -129,6 +129,7 @@ func shortDir(t *testing.T) string {
 // TestUntilEOF checks that a server stops properly when its stdin ends, with a file and with
 // a broken pipe as stderr. It also checks the ready file.
 func TestUntilEOF(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := shortDir(t)
 	c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--http", "unix:b.sock", "--until-eof", "--rate", "-1")
 	if c.state.GRPC != "unix:a.sock" || c.state.HTTP != "unix:b.sock" || c.state.TLS || c.state.Version == "" {
@@ -172,6 +173,7 @@ func TestUntilEOF(t *testing.T) {
 // TestReadyFile checks that a server without the lock on the database leaves the ready file
 // of the other alone. The file of a killed server is replaced.
 func TestReadyFile(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := shortDir(t)
 	c := startChild(t, dir, nil, "--listen", "unix:a.sock", "--http", "unix:b.sock")
 	before, err := os.ReadFile(filepath.Join(dir, "ready.json"))

@@ -24,6 +24,7 @@ import (
 
 // A server whose certificate has an Ed25519 key warns at its start. Another does not.
 func TestServeWarnsOfEd25519(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestServeWarnsOfEd25519(t *testing.T) {
 // TestHealthTLS asks servers with and without TLS for their health by right and wrong flags. The
 // whole text is the reason and what to do, with no flag to leave out that was not given.
 func TestHealthTLS(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,7 @@ func look(t *testing.T, address *url.URL) string {
 
 // TestUI looks at a file that another command uses meanwhile, and at a server.
 func TestUI(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := shortDir(t)
 	if err := os.WriteFile(filepath.Join(dir, "space.yaml"), []byte("parameters: {x: {type: float, low: 0, high: 1}}"), 0o600); err != nil {
 		t.Fatal(err)

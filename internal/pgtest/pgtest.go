@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/internal/freeport"
+	"github.com/bkbtuner/bkb/internal/racetest"
 )
 
 // LockedUser is a role of started servers that needs a password. All other roles of this
@@ -30,6 +31,7 @@ const LockedUser = "locked"
 
 // Main runs the tests and stops the server that they started.
 func Main(m *testing.M) int {
+	racetest.Waiting()
 	code := m.Run()
 	if started != nil {
 		started.Stop()

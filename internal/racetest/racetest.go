@@ -2,7 +2,10 @@
 package racetest
 
 import (
+	"flag"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -21,4 +24,12 @@ func Size(everyday, long int) int {
 		return long
 	}
 	return everyday
+}
+
+// Waiting runs at least four parallel tests at once, for packages whose parallel tests wait for
+// processes and servers more than they compute. A flag counts more. TestMain calls it first.
+func Waiting() {
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
 }

@@ -267,6 +267,7 @@ func TestTwoServers(t *testing.T) {
 // the trial. The outcome of the first is kept as a late result, and that of the other
 // counts. No lease ends because the server was stopped.
 func TestFrozenWorker(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	heavy(t)
 	seed := seed(t)
 	db := filepath.Join(evidence(t, seed), "tuner.db")

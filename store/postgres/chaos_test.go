@@ -245,6 +245,7 @@ func commitWhile(t *testing.T, s, direct *Store, info store.Info, goOn func() bo
 
 // TestChaos runs for BKB_PG_CHAOS, or else for 3 s.
 func TestChaos(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	d := 3 * time.Second
 	if text := os.Getenv("BKB_PG_CHAOS"); text != "" {
 		var err error

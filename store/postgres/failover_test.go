@@ -177,6 +177,7 @@ func commitThrough(t *testing.T, s *Store, info store.Info, stop *atomic.Bool) (
 // database then acknowledges with a warning, and ends their sessions. Neither is
 // acknowledged to the caller until a standby has them.
 func TestInterruptedWait(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	server, err := pgtest.Start()
 	if err != nil {
 		pgtest.Skip(t, err)

@@ -172,6 +172,7 @@ func TestGrant(t *testing.T) {
 
 // TestUnsafe refuses databases that acknowledge writes before they are on disk.
 func TestUnsafe(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	server, err := pgtest.Start("fsync = off")
 	if err != nil {
 		pgtest.Skip(t, err)
@@ -349,6 +350,7 @@ func TestSchemaName(t *testing.T) {
 // TestUnreachable closes the way to the database. Calls fail as unavailable within the
 // time to settle, and go on when the way is open again.
 func TestUnreachable(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	server, err := pgtest.Start("fsync = off")
 	if err != nil {
 		pgtest.Skip(t, err)
@@ -398,6 +400,7 @@ func TestUnreachable(t *testing.T) {
 // TestSilence swallows the answer to a commit and refuses new connections. The outcome
 // is unknown and concerns the one study.
 func TestSilence(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	address := newStore(t)
 	u, _ := url.Parse(address)
 	var deaf silence

@@ -33,6 +33,7 @@ func pooler(t *testing.T, mode string) *pgtest.Pooler {
 // TestPooler runs the suite through PgBouncer. A version without prepared statements needs
 // a parameter in transaction mode, and none in session mode.
 func TestPooler(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for mode, parameters := range map[string]string{"session": "", "transaction": "&default_query_exec_mode=exec"} {
 		t.Run(mode, func(t *testing.T) {
 			p, stores := pooler(t, mode), 0
@@ -112,6 +113,7 @@ func testPoolerRestart(t *testing.T, p *pgtest.Pooler, s *Store) {
 
 // TestPoolerRefuses names the settings that a pooler needs.
 func TestPoolerRefuses(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	want := func(what string, err error, remedy string) {
 		t.Helper()
 		if own := (*Error)(nil); !errors.Is(err, ErrPooler) || !errors.As(err, &own) || !strings.Contains(own.Remedy, remedy) {

@@ -48,6 +48,7 @@ func TestShared(t *testing.T) {
 
 // TestAbandoned writes without a claim to studies of servers that ended without leaving.
 func TestAbandoned(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	s := mustOpen(t, newStore(t), Options{})
 	for _, remove := range []bool{false, true} {
 		info, err := s.Create(t.Context(), fmt.Sprint(remove), storetest.Examples()[:1])

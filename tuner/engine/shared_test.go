@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
@@ -187,52 +188,56 @@ func TestUnknownDeletion(t *testing.T) {
 // TestIdleStudyIsFree lets another server have a study that its owner dropped from
 // memory.
 func TestIdleStudyIsFree(t *testing.T) {
-	shared := &undying{Store: memory.New()}
-	a, _ := server(t, shared, "a:1", Options{IdleTimeout: 10 * time.Millisecond})
-	b, _ := server(t, shared, "b:1", Options{})
-	must(a.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, nil)}))
-	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		_, err := b.Study(t.Context(), "s")
-		if err == nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		shared := &undying{Store: memory.New()}
+		a, _ := server(t, shared, "a:1", Options{IdleTimeout: 10 * time.Millisecond})
+		b, _ := server(t, shared, "b:1", Options{})
+		must(a.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, nil)}))
+		for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+			_, err := b.Study(t.Context(), "s")
+			if err == nil {
+				break
+			}
+			wantOwner(t, err, "a:1")
+			if time.Since(begun) > time.Minute {
+				t.Fatal("the study stays with its idle owner")
+			}
 		}
-		wantOwner(t, err, "a:1")
-		if time.Since(begun) > time.Minute {
-			t.Fatal("the study stays with its idle owner")
-		}
-	}
+	})
 }
 
 // TestWatchStudiesOfOthers watches all studies at a server while others change them.
 func TestWatchStudiesOfOthers(t *testing.T) {
-	shared := &undying{Store: memory.New()}
-	a, _ := server(t, shared, "a:1", Options{})
-	b, _ := server(t, shared, "b:1", Options{})
-	must(b.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, nil)}))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	step := 0
-	for news, err := range a.WatchStudies(ctx) {
-		if err != nil {
-			t.Fatalf("in step %d: %v", step, err)
-		}
-		for _, s := range news.Studies {
-			switch {
-			case step == 0 && s.Name == "s":
-				must(b.Ask(t.Context(), "s", study.Ask{}))
-				step = 1
-			case step == 1 && s.Name == "s" && s.Trials == 1:
-				must(b.CreateStudy(t.Context(), "new", study.Create{Spec: testSpec(t, nil)}))
-				step = 2
-			case step == 2 && s.Name == "new":
-				if err := b.DeleteStudy(t.Context(), "s"); err != nil {
-					t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		shared := &undying{Store: memory.New()}
+		a, _ := server(t, shared, "a:1", Options{})
+		b, _ := server(t, shared, "b:1", Options{})
+		must(b.CreateStudy(t.Context(), "s", study.Create{Spec: testSpec(t, nil)}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		step := 0
+		for news, err := range a.WatchStudies(ctx) {
+			if err != nil {
+				t.Fatalf("in step %d: %v", step, err)
+			}
+			for _, s := range news.Studies {
+				switch {
+				case step == 0 && s.Name == "s":
+					must(b.Ask(t.Context(), "s", study.Ask{}))
+					step = 1
+				case step == 1 && s.Name == "s" && s.Trials == 1:
+					must(b.CreateStudy(t.Context(), "new", study.Create{Spec: testSpec(t, nil)}))
+					step = 2
+				case step == 2 && s.Name == "new":
+					if err := b.DeleteStudy(t.Context(), "s"); err != nil {
+						t.Fatal(err)
+					}
+					step = 3
 				}
-				step = 3
+			}
+			if step == 3 && len(news.Deleted) == 1 {
+				return
 			}
 		}
-		if step == 3 && len(news.Deleted) == 1 {
-			return
-		}
-	}
+	})
 }

@@ -159,6 +159,7 @@ func TestLogIsNoLink(t *testing.T) {
 
 // Each kind of end a command can have, by the number of its trial.
 func TestHowCommandsEnd(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 9 })
 	run := func(trials int, timeout time.Duration) {
 		t.Helper()
@@ -258,6 +259,7 @@ func TestResultFile(t *testing.T) {
 
 // An interrupted run leaves its trials to the next one, for any number of trials.
 func TestInterruptAndResume(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	svc := newStudy(t, nil)
 	ctx, interrupt := context.WithCancel(t.Context())
 	o := runner.Options{Study: "s", Parallel: 4, Worker: "w", Command: shell(`if test -e ` + t.TempDir() + `; then sleep 60; fi; echo loss=1`)}
@@ -300,6 +302,7 @@ func TestInterruptAndResume(t *testing.T) {
 // A scheduler ends a job with a signal to all of its processes. If the command gets it before the
 // run does, the trial is interrupted all the same. Without a signal to the run it has crashed.
 func TestSignalToAllProcesses(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt) // so that commands do not ignore it if the test does, as in the background of a shell
 	t.Cleanup(func() { signal.Stop(interrupts) })
@@ -435,6 +438,7 @@ func (f *faulty) Report(ctx context.Context, name string, c study.ReportValues) 
 }
 
 func TestStopVerdict(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	svc := newStudy(t, func(s *study.Spec) { s.MaxTrials = 2 })
 	_, err := runner.Run(t.Context(), &faulty{Service: svc, stop: true}, runner.Options{Study: "s", Worker: "w", Command: shell("echo step=1 loss=1; sleep 60")})
 	if err != nil {
@@ -471,6 +475,7 @@ func TestCommandStopsItself(t *testing.T) {
 }
 
 func TestLostLease(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	svc := newStudy(t, nil)
 	f := &faulty{Service: svc, lost: &study.LeaseError{Trial: 0, Epoch: 1, Current: 2}}
 	var lost atomic.Int32
@@ -490,6 +495,7 @@ func TestLostLease(t *testing.T) {
 
 // Answers that get lost on the way double nothing.
 func TestUnknownOutcomes(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	svc := newStudy(t, nil)
 	var ran atomic.Int32
 	_, err := runner.Run(t.Context(), &faulty{Service: svc, unsure: true}, runner.Options{

@@ -42,6 +42,7 @@ func closed(c net.Conn) bool {
 // TestStrangers checks that a connection on which no call has shown a token is closed
 // to make way for a new one, or when it is idle. A connection with a token stays.
 func TestStrangers(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	path := tokenPath(t)
 	token := addToken(t, path, server.Scope{Role: server.RoleRead})
 	var log syncBuffer

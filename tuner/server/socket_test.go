@@ -56,6 +56,7 @@ func TestOneListensOnASocket(t *testing.T) {
 // TestLockedFolder checks that a lock on the folder of a socket delays a server for a
 // while only.
 func TestLockedFolder(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	dir := t.TempDir()
 	f, err := os.Open(dir)
 	if err != nil {
