@@ -355,14 +355,14 @@ torture torture-ci planted: .SHELLFLAGS := -o pipefail -c
 TORTURE = go test -count=1 -timeout 120m
 torture: ## kills, power cuts, faults, simulation, planted bugs at full size; prints figures (about 30 min)
 	@figures=$$(mktemp) && trap 'cat '$$figures EXIT && export BKB_LONG=1 BKB_TORTURE_METRICS=8 BKB_TORTURE_FIGURES=$$figures BKB_TORTURE_MUST=1 BKB_TORTURE_SEED=$${BKB_TORTURE_SEED:-new} && \
-	BKB_TORTURE_KILLS=1000 BKB_TORTURE_CREATIONS=200 BKB_TORTURE_CUTS=200 BKB_TORTURE_FAULTS=63 BKB_TORTURE_SEEDS=20000 BKB_TORTURE_SERVER_SEEDS=5000 BKB_TORTURE_OPS=20000 BKB_TORTURE_OVERLOAD=3 \
+	BKB_TORTURE_KILLS=1000 BKB_TORTURE_BACKUPS=30 BKB_TORTURE_CREATIONS=200 BKB_TORTURE_CUTS=200 BKB_TORTURE_FAULTS=63 BKB_TORTURE_SEEDS=20000 BKB_TORTURE_SERVER_SEEDS=5000 BKB_TORTURE_OPS=20000 BKB_TORTURE_OVERLOAD=3 \
 	  $(TORTURE) ./internal/torture && \
 	BKB_BOLT_KILLS=100 BKB_BOLT_FLIPS=2000 BKB_BOLT_CUTS=200 BKB_BOLT_SYNC_FAULTS=40 $(TORTURE) -v -run 'Kill|BitFlips|Truncation|SyncFails' ./store/bolt | grep -E '^(---|ok|FAIL)|acknowledged' && \
 	BKB_TORTURE_SEED= $(MAKE) --no-print-directory planted
 
 torture-ci: ## a shorter torture: 200 kills, 40 power cuts, 2,000 seeds, attacks over TLS, the largest trial
-	BKB_TORTURE_KILLS=200 BKB_TORTURE_CUTS=40 BKB_TORTURE_SEEDS=2000 BKB_TORTURE_SERVER_SEEDS=1000 $(TORTURE) -v -run 'Kill|Power|Simulate' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
-	BKB_LONG=1 BKB_TORTURE_METRICS=8 $(TORTURE) -v -run '(HealthWatchFlood|WatchesOfOneToken|ReportFlood|LargestTrial)/TLS' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_TORTURE_KILLS=200 BKB_TORTURE_BACKUPS=12 BKB_TORTURE_CREATIONS=15 BKB_TORTURE_CUTS=40 BKB_TORTURE_SEEDS=2000 BKB_TORTURE_SERVER_SEEDS=1000 $(TORTURE) -v -run 'Kill|Power|Simulate' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 BKB_TORTURE_METRICS=8 $(TORTURE) -v -run '(HealthWatchFlood|WatchesOfOneToken|ReportFlood|Pipelining|LargestTrial)/TLS' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 planted: ## plant each bug of internal/torture/planted; each must be found
 	BKB_LONG=1 $(TORTURE) -v -run 'Planted' ./internal/torture | grep -E '^ *(---|ok|FAIL|panic)|found by|noticed'

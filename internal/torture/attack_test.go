@@ -364,7 +364,7 @@ func connectionChurn(t *testing.T, secure bool) {
 	}
 	var worst time.Duration
 	n := 0
-	lasts := while(time.Second, 3*time.Second)
+	lasts := while(300*time.Millisecond, 3*time.Second)
 	for end := time.Now().Add(lasts); time.Now().Before(end) && !t.Failed(); n++ {
 		c, err := client.Dial(a.address, o)
 		if err != nil {
@@ -384,7 +384,12 @@ func connectionChurn(t *testing.T, secure bool) {
 
 // TestPipelining has 200 connections of one token send requests over HTTP without waiting
 // for the answers, while an admin calls. Some name a path that does not exist, or no token.
-func TestPipelining(t *testing.T) { overBoth(t, true, pipelining) }
+func TestPipelining(t *testing.T) {
+	if !long() {
+		t.Skip("takes seconds, and TestPace of tuner/web tries the limit by a clock of its own; make torture and make torture-ci run it")
+	}
+	overBoth(t, true, pipelining)
+}
 
 func pipelining(t *testing.T, secure bool) {
 	address := freeport.Address(t)
@@ -429,7 +434,7 @@ func pipelining(t *testing.T, secure bool) {
 				}
 			}()
 		}
-		time.Sleep(while(300*time.Millisecond, time.Second))
+		time.Sleep(time.Second)
 	})
 	figures(t, "%d answers over HTTP", answers.Load())
 	if answers.Load() == 0 {

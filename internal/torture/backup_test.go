@@ -47,7 +47,7 @@ func sound(t *testing.T, path string) {
 // the backup.
 func TestKillBackups(t *testing.T) {
 	heavy(t)
-	n := often(t, "BACKUPS", 12)
+	n := often(t, "BACKUPS", 6)
 	seed := seed(t)
 	random := rand.New(rand.NewPCG(seed, 9))
 	folder := evidence(t, seed)

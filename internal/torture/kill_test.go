@@ -213,7 +213,7 @@ func TestAgain(t *testing.T) {
 // from the remains.
 func TestKillCreation(t *testing.T) {
 	heavy(t)
-	n := often(t, "CREATIONS", 15)
+	n := often(t, "CREATIONS", 6)
 	seed := seed(t)
 	folder, random := evidence(t, seed), rand.New(rand.NewPCG(seed, 4))
 	probe, err := serve(t, filepath.Join(folder, "probe.db"), io.Discard, nil)
