@@ -9,14 +9,16 @@ most 3000 of the others test. Ours is "tuner auto LEARNER" with its defaults, on
 SVR, SVC, logistic regression on Nyström features, and gradient boosting (hgb, lightgbm) take the
 best of --trials random configurations on five folds, or on a fifth of the rows from 2000 rows on,
 and are fitted again to all of them. GP-ARD learns its length scales by evidence on up to 2000
-rows. xRFM has the defaults of its package and a fifth of the rows for validation.
+rows, from one start. xRFM has the defaults of its package and a fifth of the rows for validation.
+"nystroem" is logistic regression with C = 1 on 10√n Nyström features at the median distance, which
+has the objective of "train log-falkon" at its defaults.
 
 "train falkon" and "gp-gaussian" run only if --learners names them. They compare learned length
 scales: "tuner train falkon --length-scale auto" with up to 2000 centres, 100 iterations and no
 validation rows, against a Gaussian kernel with a length scale for each input and white noise by
-evidence from one start, √d. The gradient of scikit-learn forms an n×n×d array. Here that sum is a
-matrix product, and each run checks that both agree to 1e-9 on 100 rows. The sets inputs40 (5 of 40
-inputs matter) and kin40k-permuted (24 of 32 columns are permutations) are for them.
+evidence from one start, √d. The sets inputs40 (5 of 40 inputs matter) and kin40k-permuted (24 of
+32 columns are permutations) are for them. The gradient of a process in scikit-learn forms an n×n×d
+array. Here that sum is a matrix product, and each run checks that both agree to 1e-9 on 100 rows.
 
 A line of the file is a run: set, split, training rows, learner, error, log loss, CPU seconds,
 version, settings. The error is the RMSE over the standard deviation of the test targets, or the
@@ -45,11 +47,14 @@ import numpy as np
 TESTS, GP_ROWS, SPLIT_FROM = 3000, 2000, 2000
 LEARNERS = {
     "regression": ["auto", "auto falkon metric=full", "auto falkon", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
-    "classes": ["auto", "auto falkon metric=full", "auto log-falkon", "auto falkon", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm"],
+    "classes": ["auto", "auto log-falkon", "auto falkon", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm", "train log-falkon", "nystroem"],
 }
 OURS = re.compile("(auto|train)\\b")
-OPTIONS = {"train falkon": ["--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--validation", "0", "--workers", "1"]}
-SIZES = "yacht pendulum energy concrete airfoil ridges150 abalone parkinsons bike california kin40k protein ridges50000 banknote phoneme susy higgs".split()
+OPTIONS = {
+    "train falkon": ["--length-scale", "auto", "--centers", "2000", "--iterations", "100", "--validation", "0", "--workers", "1"],
+    "train log-falkon": ["--workers", "1"],
+}
+SIZES = "yacht pendulum energy concrete airfoil ridges150 abalone parkinsons bike california kin40k protein keggdirected ridges50000 banknote phoneme susy higgs digits mixture30".split()
 
 
 def table(path, drop=(), first=0):
@@ -78,6 +83,15 @@ def rows_of(name, folder):
         return "classes", labels_first(table(f"{folder}/higgs_h2o15k/higgs_train_10k.csv.gz"))
     if name == "susy":
         return "classes", labels_first(table(f"{folder}/susy_1k/SUSY_1K.csv.gz"))
+    if name == "digits":  # means of squares of 4×4 pixels
+        read = lambda what, skip: np.frombuffer(gzip.open(f"{folder}/mnist/t10k-{what}-ubyte.gz").read()[skip:], np.uint8)
+        x = read("images-idx3", 16).reshape(-1, 7, 4, 7, 4).mean((2, 4)).reshape(-1, 49)
+        return "classes", [[*map(str, a), f"c{b}"] for a, b in zip(x, read("labels-idx1", 8))]
+    if name.startswith("mixture"):  # two normal groups for each class, in ten dimensions
+        rng, k = np.random.default_rng(1), int(name[7:])
+        means, group = 2 * rng.normal(size=(2 * k, 10)), rng.integers(2 * k, size=60 * k)
+        x = means[group] + rng.normal(size=(len(group), 10))
+        return "classes", [[*(f"{v:.6g}" for v in a), f"c{b % k}"] for a, b in zip(x, group)]
     if name.startswith("ridges"):
         n = int(name[6:])
         return "regression", ridges(n, 5 if n < 1000 else 8, n)
@@ -125,11 +139,11 @@ def ours(args, learner, kind, train, test, split):
 def peer(name, kind, x, y, trials, seed):
     """A fitted model, and what it chose."""
     import sklearn
+    from scipy.spatial.distance import pdist
     from scipy.stats import loguniform, randint
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+    from sklearn.gaussian_process.kernels import RBF, Matern
     from sklearn.kernel_approximation import Nystroem
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import LogisticRegression
@@ -143,11 +157,16 @@ def peer(name, kind, x, y, trials, seed):
     both = lambda model: TransformedTargetRegressor(scaled(model), transformer=StandardScaler())
     gamma = loguniform(0.01 / d, 10 / d)
     if name == "gp-ard":
-        kernel = ConstantKernel(1, (1e-3, 1e4)) * Matern(np.ones(d), (1e-2, 1e4), nu=2.5) + WhiteKernel(0.1, (1e-8, 1e1))
         pick = np.random.default_rng(seed).permutation(len(y))[:GP_ROWS]
-        return both(GaussianProcessRegressor(kernel, random_state=seed)).fit(x[pick], y[pick]), version, {"rows": len(pick)}
+        process = gaussian_process(Matern(np.ones(d), (1e-2, 1e4), nu=2.5), seed, x[pick], y[pick])
+        return both(process).fit(x[pick], y[pick]), version, {"rows": len(pick)}
     if name == "gp-gaussian":
-        return both(gaussian_process(d, seed, x, y)).fit(x, y), version, {}
+        return both(gaussian_process(RBF(np.full(d, d**0.5), (1e-2, 1e4)), seed, x, y)).fit(x, y), version, {}
+    if name == "nystroem":
+        m = min(math.ceil(10 * math.sqrt(len(y))), len(y))
+        z = StandardScaler().fit_transform(x)[np.random.default_rng(seed).permutation(len(y))[:1000]]
+        gamma = 0.5 / np.median(pdist(z, "sqeuclidean"))
+        return scaled(make_pipeline(Nystroem(gamma=gamma, n_components=m, random_state=seed), LogisticRegression(max_iter=1000))).fit(x, y), version, {"gamma": gamma}
     if name == "xrfm":
         import importlib.metadata
         import torch
@@ -199,12 +218,12 @@ def peer(name, kind, x, y, trials, seed):
     return search, version, {k.split("__")[-1]: v for k, v in search.best_params_.items()}
 
 
-def gaussian_process(d, seed, x, y):
+def gaussian_process(base, seed, x, y):
     """A process with a gradient that needs no n×n×d array, checked against scikit-learn's."""
     from scipy.linalg import cho_solve, cholesky
     from scipy.linalg.lapack import dpotri
     from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     class Summed(GaussianProcessRegressor):
         def log_marginal_likelihood(self, theta=None, eval_gradient=False, clone_kernel=True):
@@ -215,7 +234,12 @@ def gaussian_process(d, seed, x, y):
             squares = (x**2).sum(1)
             distances = np.maximum(squares + squares[:, None] - 2 * x @ x.T, 0)
             np.fill_diagonal(distances, 0)
-            k = variance * np.exp(-0.5 * distances)
+            if isinstance(base, Matern):  # ν = 5/2
+                r = np.sqrt(5 * distances)
+                slope = variance * (1 + r) * np.exp(-r)
+                k, slope = slope + variance * r**2 / 3 * np.exp(-r), 5 / 3 * slope  # slope (x_i − x_j)² is the derivative
+            else:
+                k = slope = variance * np.exp(-0.5 * distances)
             try:
                 a = cholesky(k + (noise + self.alpha) * np.eye(len(y)), lower=True, check_finite=False)
             except np.linalg.LinAlgError:
@@ -225,11 +249,12 @@ def gaussian_process(d, seed, x, y):
             inverse = np.tril(dpotri(a, lower=1)[0])
             g = np.outer(w, w) - inverse - np.tril(inverse, -1).T
             trace = np.trace(g)
-            g *= k  # W ∘ K, of which every gradient is a weighted sum
+            by_variance = 0.5 * (g * k).sum()
+            g *= slope  # of which the other gradients are weighted sums
             by_length = (x**2 * g.sum(1)[:, None] - x * (g @ x)).sum(0)  # ½ Σ g_ij (x_i − x_j)²
-            return value, np.concatenate(([0.5 * g.sum()], by_length, [0.5 * noise * trace]))
+            return value, np.concatenate(([by_variance], by_length, [0.5 * noise * trace]))
 
-    kernel = ConstantKernel(1, (1e-3, 1e4)) * RBF(np.full(d, d**0.5), (1e-2, 1e4)) + WhiteKernel(0.1, (1e-8, 1e1))
+    kernel = ConstantKernel(1, (1e-3, 1e4)) * base + WhiteKernel(0.1, (1e-8, 1e1))
     few = Summed(kernel, optimizer=None).fit(((x - x.mean(0)) / np.where(x.std(0) > 0, x.std(0), 1))[:100], ((y - y.mean()) / y.std())[:100])
     theta = few.kernel_.theta + np.random.default_rng(1).normal(0, 0.5, len(few.kernel_.theta))
     for got, want in zip(few.log_marginal_likelihood(theta, eval_gradient=True), GaussianProcessRegressor.log_marginal_likelihood(few, theta, eval_gradient=True)):
@@ -274,24 +299,35 @@ def cpu():
 
 
 def report(path):
-    """Prints a table for each kind, over the splits that all learners have."""
+    """Prints a table for each kind, and the ratios of the errors of auto to those of the others."""
     runs = {}
     for r in csv.reader(open(path)):
         if r[7] != "failed":
             runs.setdefault(r[0], {}).setdefault(r[3], {})[r[1]] = (int(r[2]), float(r[4]), float(r[5]), float(r[6]))
     for kind, learners in LEARNERS.items():
-        learners = learners + [l for l in OPTIONS | {"gp-gaussian": 0} if kind == "regression" and any(l in of for of in runs.values())]
+        named = {n: of for n, of in runs.items() if ("auto log-falkon" in of or "train log-falkon" in of) == (kind == "classes")}
+        learners = learners + [l for l in ("train falkon", "gp-gaussian") if kind == "regression"]
+        learners = [l for l in learners if any(l in of for of in named.values())]
         print(f"\n| data | rows | splits | {' | '.join(learners)} |\n|{' --- |' * (len(learners) + 3)}")
-        for name in (n for n in runs if ("auto log-falkon" in runs[n]) == (kind == "classes")):
-            have = [l for l in learners if l in runs[name]]
-            common = set.intersection(*(set(runs[name][l]) for l in have))
-            cells = []
+        for name, of in named.items():
+            most, cells = max(map(len, of.values())), []
             for l in learners:
-                got = [runs[name][l][s] for s in common] if l in have else []
+                got = of.get(l, {}).values()
                 mean = lambda i: statistics.fmean(g[i] for g in got)
                 text = "-" if not got else f"{mean(1):.3g}" if kind == "regression" else f"{mean(1):.3f} / {mean(2):.3f}"
-                cells.append(text + (f" / {mean(3):.0f}" if got else ""))
-            print(f"| {name} | {next(iter(runs[name][have[0]].values()))[0]} | {len(common)} | {' | '.join(cells)} |")
+                cells.append(text + (f" / {mean(3):.0f}" if got else "") + (f" ({len(got)})" if 0 < len(got) < most else ""))
+            print(f"| {name} | {next(iter(next(iter(of.values())).values()))[0]} | {most} | {' | '.join(cells)} |")
+        for i, measure in enumerate(("error", "log loss")[: 1 + (kind == "classes")], 1):
+            print(f"\n{measure}: mean of auto over that of the other, on the splits of both, by sets")
+            for l in learners[1:]:
+                ratio = {}
+                for name, of in named.items():
+                    both = of.get("auto", {}).keys() & of.get(l, {}).keys()
+                    ours, theirs = (statistics.fmean(of[x][s][i] for s in both) if both else math.nan for x in ("auto", l))
+                    if theirs > 0 and ours == ours:
+                        ratio[name] = ours / theirs
+                if ratio:
+                    print(f"{l}: {sum(r <= 1.005 for r in ratio.values())} of {len(ratio)} at most 1.005;", ", ".join(f"{n} {r:.3f}" for n, r in ratio.items()))
 
 
 def main():

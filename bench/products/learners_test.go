@@ -37,7 +37,7 @@ func TestLearnersCompared(t *testing.T) {
 	if err := os.WriteFile(tuner, []byte(`#!/bin/sh
 echo $1 >>`+dir+`/calls
 case $1 in
-auto) test $(wc -l <train.csv) = 30 && test -z "$(sort train.csv test.csv | uniq -d)" && echo '{"best":{"values":{}}}' ;;
+auto) test $(wc -l <train.csv) = 30 && test -z "$(sort train.csv test.csv | uniq -d)" && echo '{"algorithm":"falkon","best":{"values":{}}}' ;;
 evaluate) test $(wc -l <test.csv) = 10 && echo '{"rmse":2}' ;;
 version) echo v1 ;;
 esac

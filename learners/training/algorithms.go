@@ -70,7 +70,7 @@ var common = []Parameter{
 	{Name: metricName, Kind: Choice, Choices: []string{diagonal, fullMetric}, Default: diagonal, Doc: "the metric of inputs"},
 	{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
 	{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
-	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n or learned", Doc: "the ridge λ, per sample"},
+	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or better on validation rows", Doc: "the ridge λ, per sample"},
 	{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, and 2000 or more for learned length scales", Doc: "the number of centres M"},
 	{Name: "sampler", Kind: Choice, Default: Auto, Doc: "how centres are chosen (auto is uniform, or rpcholesky where groups of rows are rare)"},
 	{Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ", Doc: "the λ of leverage scores, for samplers that have them"},
@@ -175,7 +175,7 @@ scales have less error on validation rows (Radhakrishnan and others, 2024). With
 huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda solver iterations tolerance factorization epsilon precision distances loss delta quantile",
-		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n or learned", Doc: "the ridge λ, per sample"},
+		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n, or better on validation rows", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "100", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends it"},
@@ -198,7 +198,7 @@ Newton's method with a falling λ, and FALKON's preconditioned iteration compute
 step (Marteau-Ferey, Bach and Rudi, 2019).`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda multiclass iterations steps decay tolerance factorization epsilon precision distances",
-		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n", Doc: "the ridge λ, per sample"},
+		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n, or better on validation rows", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "multiclass", Kind: Choice, Default: string(falkon.SoftmaxLoss), Choices: []string{string(falkon.SoftmaxLoss), oneVsRest}, Doc: "how more than two classes are learned (softmax for all together)"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: Auto, Auto: "as many as λ needs to fall, and 10", Doc: "the largest number of Newton steps"},
 		Parameter{Name: "steps", Kind: Count, Positive: true, Default: "20", Doc: "the largest number of conjugate gradient iterations in a Newton step"},
@@ -263,7 +263,7 @@ gradient descent, SGD and conjugate gradients. Gradient descent with λ = 0 is N
 which early stopping takes the place of λ.`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda solver step-size batch-size iterations tolerance precision distances",
-		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or 0 for gradient and sgd", Doc: "the ridge λ, per sample"},
+		Parameter{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or better on validation rows, or 0 for gradient and sgd", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "10√n", Doc: "the number of centres M"},
 		Parameter{Name: "solver", Kind: Choice, Default: direct, Choices: []string{direct, string(nystrom.Gradient), string(nystrom.SGD), string(nystrom.CG)}, Doc: "the solver"},
 		Parameter{Name: "step-size", Kind: Real, Positive: true, Default: Auto, Auto: "nearly the largest stable step", Doc: "the step size γ of gradient and sgd"},

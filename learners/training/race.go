@@ -29,9 +29,10 @@ type Contender struct {
 }
 
 // Race fits learners, of those that suit the data, at default settings and with learned length
-// scales, to up to 2000 training rows. It returns the errors on validation rows by the measure of r,
-// and its name. Classes have the logarithmic loss, of calibrated probabilities where a learner has
-// none. The first is the winner. It has less than 0.99 times the error of those that are simpler.
+// scales, with several λ, to up to 2000 training rows. It returns the errors on validation rows by the
+// measure of r, and its name. Classes have the logarithmic loss, of calibrated probabilities where a
+// learner has none. The first is the winner. It has less than 0.99 times the error of those that are
+// simpler.
 func Race(ctx context.Context, d *Data, r Run, enter []Algorithm) (ranked []Contender, measure string, err error) {
 	rows, n := *d, d.Train.Len()
 	if n > raceRows {
@@ -78,13 +79,20 @@ func Race(ctx context.Context, d *Data, r Run, enter []Algorithm) (ranked []Cont
 				learned[key] = with
 				measure, e, err = a.raced(ctx, v, &rows, weights, with, measure, r.Options)
 			}
+			if _, given := r.Values["lambda"]; err == nil {
+				least = min(least, e)
+				err = a.walkRidge(v, with, given, e, func(v Values) (float64, error) {
+					_, e, err := a.raced(ctx, v, &rows, weights, with, measure, r.Options)
+					least = min(least, e)
+					return e, err
+				})
+			}
 			if ctx.Err() != nil {
 				return nil, "", ctx.Err()
 			} else if err != nil {
 				failed, err = err, nil
 				continue
 			}
-			least = min(least, e)
 		}
 		if least < math.Inf(1) {
 			ranked = append(ranked, Contender{a.Name, least})

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,10 +63,10 @@ type Trained struct {
 }
 
 // Train fits to the training rows of d, to measure the error on validation rows, and then to all
-// of these rows. Where steps regularise, the last fit ends at the step with the least error.
-// Where length scales or a metric are learned, fits with them and with the median distance are
-// compared, and for learners with centres λ is chosen for these centres. Without validation rows a tenth of the
-// rows judges. If ctx ends, Train returns its error with the last model that is whole, or else
+// of these rows. Where steps regularise, the last fit ends at the step with the least error. Elsewhere
+// λ is that of several with the least error, for up to 100,000 rows. Where length scales or a metric
+// are learned, fits with them and with the median distance are compared, and without validation rows a
+// tenth of the rows judges. If ctx ends, Train returns its error with the last model that is whole, or else
 // that of the work done so far.
 func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error) {
 	if in := (reader{a, r.Values}); d.Validation == nil && (in.learns() || in.text(metricName) == fullMetric) {
@@ -109,7 +110,10 @@ func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error)
 	if p.Learned != nil || p.Metric != nil {
 		err = t.compare(ctx)
 	} else if d.Validation != nil {
-		_, err = t.try(ctx, r.Values)
+		var best attempt
+		if best, err = t.walk(ctx, r.Values); err == nil {
+			t.keep(best)
+		}
 	}
 	if err != nil {
 		return t.result(err)
@@ -234,7 +238,7 @@ func ErrorOn(ctx context.Context, m learners.Model, rows data.Source, measure le
 }
 
 // compare tries the median distance, learned length scales, and a learned metric, as far as they are
-// learned, the latter two with several λ. A fit of these that fails is left out.
+// learned, with several λ. A fit of the latter two that fails is left out.
 func (t *trainer) compare(ctx context.Context) error {
 	scale, given := t.run.Values[lengthScaleName]
 	plain, named := maps.Clone(t.run.Values), "the median distance"
@@ -247,14 +251,16 @@ func (t *trainer) compare(ctx context.Context) error {
 	if t.problem.Metric != nil {
 		plain[metricName] = diagonal
 	}
-	best, err := t.try(ctx, plain)
+	best, err := t.walk(ctx, plain)
 	if err != nil {
 		return err
 	}
 	used, said := named, []string{fmt.Sprintf("%.4g with %s", best.err, named)}
 	consider := func(name string, v Values) error {
 		a, err := t.walk(ctx, v)
-		if err != nil {
+		if diverged := (*learners.DivergenceError)(nil); errors.As(err, &diverged) {
+			a.err = math.Inf(1)
+		} else if err != nil {
 			return err
 		}
 		said = append(said, fmt.Sprintf("%.4g with %s", a.err, name))
@@ -292,56 +298,60 @@ func (t *trainer) compare(ctx context.Context) error {
 
 const learnedScales = "learned length scales"
 
-// walk tries v, and larger and smaller λ as long as these are better. The error of the result is +Inf
-// if all fits failed.
+// walk tries v, and larger and smaller λ as long as these are better.
 func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
-	best := attempt{err: math.Inf(1)}
-	better := func(v Values) (bool, error) {
-		a, err := t.try(ctx, v)
-		if diverged := (*learners.DivergenceError)(nil); err != nil && !errors.As(err, &diverged) {
-			return false, err
-		}
-		if err != nil || !(a.err < leastGain*best.err) {
-			return false, nil
-		}
-		best = a
-		return true, nil
-	}
-	if _, err := better(v); err != nil {
+	best, err := t.try(ctx, v)
+	diverged := (*learners.DivergenceError)(nil)
+	if err != nil && !errors.As(err, &diverged) {
 		return best, err
+	} else if err != nil {
+		best.err = math.Inf(1)
 	}
-	lambda, walks := t.ridge(v)
-	for _, factor := range []float64{10, 0.1} {
-		for at := lambda * factor; walks && at > leastWalked && at < 1; at *= factor {
+	_, given := t.run.Values["lambda"]
+	walked := t.walkRidge(v, t.problem, given, best.err, func(v Values) (float64, error) {
+		a, err := t.try(ctx, v)
+		if err == nil && a.err < leastGain*best.err {
+			best = a
+		}
+		return a.err, err
+	})
+	if best.err < math.Inf(1) { // with some λ
+		err = nil
+	}
+	return best, cmp.Or(walked, err)
+}
+
+// walkRidge calls try with larger and smaller λ than that of v, which has the error least, as long as
+// these are better. It does nothing where λ is given, is that of the evidence of an exact fit, or has no
+// part, and for many rows, where a fit takes long.
+func (a *Algorithm) walkRidge(v Values, p Problem, given bool, least float64, try func(Values) (float64, error)) error {
+	r := reader{a, v}
+	k, err := r.kernel(p)
+	has := slices.ContainsFunc(a.Parameters, func(p Parameter) bool { return p.Name == "lambda" })
+	if given || !has || err != nil || p.Rows > mostWalked || a.StepsRegularise(v) || a.Name == ridgeRegression.Name && r.learns() {
+		return nil
+	}
+	for patience, factor := range []float64{10, 0.1} { // the first λ is rather large
+		for at := r.ridge(k, p) * factor; patience >= 0 && at > leastWalked && at < 1; at *= factor {
 			next := maps.Clone(v)
 			next["lambda"] = strconv.FormatFloat(at, 'g', 4, 64)
-			if more, err := better(next); err != nil {
-				return best, err
-			} else if !more {
-				break
+			e, err := try(next)
+			diverged := (*learners.DivergenceError)(nil)
+			if err != nil && !errors.As(err, &diverged) {
+				return err
+			} else if err == nil && e < leastGain*least {
+				least = e
+			} else {
+				patience--
 			}
 		}
 	}
-	return best, nil
+	return nil
 }
 
-// leastWalked is the least λ that walk tries, in units of κ².
-const leastWalked = 1e-13
+// leastWalked is the least λ that is tried, and mostWalked the largest number of rows for which.
+const leastWalked, mostWalked = 1e-13, 100_000
 
 // leastGain is the ratio of errors that makes another λ, or what is learned, better, because few rows
 // judge.
 const leastGain = 0.99
-
-// ridge returns λ of learned length scales or of a metric, if it is to be chosen for centres.
-func (t *trainer) ridge(v Values) (float64, bool) {
-	r := reader{t.Algorithm, v}
-	_, given := t.run.Values["lambda"]
-	if given || t.StepsRegularise(t.run.Values) || t.Name == ridgeRegression.Name && r.text(metricName) != fullMetric {
-		return 0, false
-	}
-	k, err := r.kernel(t.problem)
-	if err != nil {
-		return 0, false
-	}
-	return r.ridge(k, t.problem), true
-}

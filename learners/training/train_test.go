@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,48 @@ func solveNaively(a [][]float64, b []float64) []float64 {
 		x[i] /= m[i][i]
 	}
 	return x
+}
+
+// Ten times more or less than the chosen λ has no less error on validation rows, and κ²/n has more on
+// test rows. A race chooses λ too. A λ that is given stays.
+func TestTrainChoosesLambda(t *testing.T) {
+	wave := func(x []float64) float64 { return math.Sin(2*x[0]) + math.Cos(2*x[1]) }
+	for name, f := range map[string]func(x []float64) string{
+		"falkon":     func(x []float64) string { return num(wave(x)) },
+		"log-falkon": func(x []float64) string { return fmt.Sprint("c", wave(x) > 0) },
+	} {
+		d := generated(t, 400, 2, rand.New(rand.NewPCG(1, 62)), f)
+		with := func(lambda float64) *Trained { return trainOn(t, name, d, Values{"lambda": num(lambda)}) }
+		auto, first := trainOn(t, name, d, Values{}), with(1.0/280)
+		lambda, err := strconv.ParseFloat(auto.Values["lambda"], 64)
+		if err != nil || first.Values["lambda"] != num(1.0/280) {
+			t.Fatalf("%s: λ is %q with the error %g, and %q with %g for a given one", name, auto.Values["lambda"], auto.Error, first.Values["lambda"], first.Error)
+		}
+		for _, factor := range []float64{0.1, 10} {
+			if other := with(factor * lambda); other.Error < leastGain*auto.Error {
+				t.Errorf("%s: the validation error is %g with λ = %g, and %g with %g times that", name, auto.Error, lambda, other.Error, factor)
+			}
+		}
+		var score [2]float64
+		for i, m := range []learners.Model{auto.Model, first.Model} {
+			y, g := predicted(t, m, d.Test)
+			for j := range y {
+				if name == "falkon" {
+					score[i] += (y[j] - g[j]) * (y[j] - g[j])
+				} else {
+					score[i] += math.Log1p(math.Exp(-y[j] * g[j]))
+				}
+			}
+		}
+		if !(score[0] < 0.7*score[1]) {
+			t.Errorf("%s: the test error is %g, and %g with κ²/n", name, score[0], score[1])
+		}
+		ranked, _, err := Race(t.Context(), d, Run{}, Racers())
+		i := slices.IndexFunc(ranked, func(c Contender) bool { return c.Name == name })
+		if err != nil || i < 0 || !(ranked[i].Error < 0.7*first.Error) {
+			t.Errorf("the race is %v, and %s with κ²/n has %g: %v", ranked, name, first.Error, err)
+		}
+	}
 }
 
 // The model is the finished fit to all rows but the test rows, not an early step of a fit to a

@@ -31,7 +31,8 @@ file. The commands predict and evaluate use the model.
 
 A first fit leaves out the validation rows and measures the error on them. The last one has
 all rows but the test rows. Where steps regularise, as in sgdrf, it ends at the step with the
-least validation error. Ctrl-C ends the fit and keeps the best model so far.
+least validation error. Elsewhere fits with several λ are compared, for up to 100,000 rows, unless
+--lambda is given. Ctrl-C ends the fit and keeps the best model so far.
 For kernels and losses see tuner help hyper-parameters.`,
 		Example: "  tuner train falkon --data housing.csv --target price --out housing.model",
 		Args:    cli.NoArgs,
