@@ -28,7 +28,7 @@ type State struct {
 
 // Practical is b = √(C·d·log(2t + 1)), the default. C between 0.1 and 0.2 is good for rewards of
 // about unit variance with a fitted kernel. In one or two dimensions it may stay at a lower
-// maximum for hundreds of steps.
+// maximum for hundreds of steps (bench/docs/experiments.md, "Bandits of the library").
 type Practical struct {
 	C   float64 // > 0, or 0 for 0.15
 	Dim int     // d ≥ 1, or 0 for that of the arms

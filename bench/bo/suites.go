@@ -2,5 +2,5 @@ package bo
 
 // Suites returns the suites, in the order of reports.
 func Suites() []Suite {
-	return []Suite{noiseless, noisy, classic, multimodal, generated, limits, tables}
+	return []Suite{noiseless, noisy, classic, multimodal, generated, limits, tables, many}
 }

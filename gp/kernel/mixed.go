@@ -19,7 +19,7 @@ type Mixed struct {
 	smooth, differ   *Base  // the kernels of these, or nil
 	steps            Kernel // of the fidelity, or nil
 	factor           float64
-	lengths          []float64 // ℓ of ordered, then of nominal coordinates, one for each or one for each kind
+	lengths          []float64 // ℓ of ordered, then of nominal coordinates
 	inverse          []float64 // 1/ℓ² of every ordered coordinate, 1/ℓ of every nominal one
 	isNominal        []bool
 	decay            float64 // 1/ℓ_δ, or 0 without a fidelity
@@ -33,15 +33,17 @@ var (
 )
 
 // NewMixed returns the kernel with hyper-parameters theta. They are the factor a > 0,
-// then the length scales of the ordered coordinates, then those of the nominal ones.
-// Each kind has a length scale for every coordinate or one for all. Together ordered
+// then the length scales of the ordered coordinates, then those of the nominal ones. Together ordered
 // and nominal are the coordinates 0 … d−1, each once. Its errors are [*SpecError],
 // [*ShapeError] and [*ParameterError].
 func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 	k := &Mixed{ordered: slices.Clone(ordered), nominal: slices.Clone(nominal)}
-	split, err := k.split(theta)
-	if err != nil {
-		return nil, err
+	d, split := len(ordered)+len(nominal), 1+len(ordered)
+	if d == 0 {
+		return nil, &SpecError{Name: "mixed", Reason: "it has no coordinates"}
+	}
+	if len(theta) != 1+d {
+		return nil, &ShapeError{What: "hyper-parameters", Got: len(theta), Want: fmt.Sprint(1 + d)}
 	}
 	for c, at := range slices.Sorted(slices.Values(slices.Concat(ordered, nominal))) {
 		if c != at {
@@ -49,6 +51,7 @@ func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 		}
 	}
 	k.factor, k.lengths = theta[0], slices.Clone(theta[1:])
+	var err error
 	if !(k.factor > 0) || math.IsInf(k.factor, 1) {
 		return nil, parameterError("mixed", "factor", k.factor, "> 0 and finite")
 	}
@@ -62,7 +65,7 @@ func NewMixed(ordered, nominal []int, theta []float64) (*Mixed, error) {
 			return nil, err
 		}
 	}
-	k.invert(split - 1)
+	k.invert()
 	return k, nil
 }
 
@@ -106,32 +109,15 @@ func (k *Mixed) apart(u, v []float64) float64 {
 	return math.Abs(u[d]-v[d]) * k.decay
 }
 
-// split returns where in theta the length scales of categories begin.
-func (k *Mixed) split(theta []float64) (int, error) {
-	full := 1 + len(k.ordered) + len(k.nominal)
-	shared := 1 + min(len(k.ordered), 1) + min(len(k.nominal), 1)
-	switch {
-	case len(k.ordered)+len(k.nominal) == 0:
-		return 0, &SpecError{Name: "mixed", Reason: "it has no coordinates"}
-	case len(theta) == full:
-		return 1 + len(k.ordered), nil
-	case len(theta) == shared:
-		return 1 + min(len(k.ordered), 1), nil
-	default:
-		return 0, &ShapeError{What: "hyper-parameters", Got: len(theta), Want: fmt.Sprintf("%d or %d", full, shared)}
-	}
-}
-
-// invert fills inverse. The first n lengths are of ordered coordinates.
-func (k *Mixed) invert(n int) {
-	k.inverse = make([]float64, len(k.ordered)+len(k.nominal))
+// invert fills inverse.
+func (k *Mixed) invert() {
+	k.inverse = make([]float64, len(k.lengths))
 	k.isNominal = make([]bool, len(k.inverse))
 	for i, c := range k.ordered {
-		l := k.lengths[min(i, n-1)]
-		k.inverse[c] = 1 / (l * l)
+		k.inverse[c] = 1 / (k.lengths[i] * k.lengths[i])
 	}
 	for i, c := range k.nominal {
-		k.inverse[c] = 1 / k.lengths[min(n+i, len(k.lengths)-1)]
+		k.inverse[c] = 1 / k.lengths[len(k.ordered)+i]
 		k.isNominal[c] = true
 	}
 }
@@ -296,22 +282,13 @@ func (k *Mixed) AddLogGrad(dst []float64, scale float64, x Rows, i int, y Rows, 
 	value := e * matern52Polynomial(a)
 	dst[0] += value
 	slope := e * 5 / 3 * (1 + a)
-	shared := len(k.lengths) < len(k.inverse)
-	at, n := 1, len(k.ordered)
 	for p, c := range k.ordered {
 		d := u[c] - v[c]
-		if !shared {
-			at = 1 + p
-		}
-		dst[at] += slope * d * d * k.inverse[c]
+		dst[1+p] += slope * d * d * k.inverse[c]
 	}
 	for p, c := range k.nominal {
-		at = len(k.lengths)
-		if !shared {
-			at = 1 + n + p
-		}
 		if u[c] != v[c] {
-			dst[at] += value * k.inverse[c]
+			dst[1+len(k.ordered)+p] += value * k.inverse[c]
 		}
 	}
 	if k.decay > 0 {

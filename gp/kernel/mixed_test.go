@@ -79,7 +79,7 @@ func TestMixed(t *testing.T) {
 	}
 	var spec *SpecError
 	for _, c := range [][2][]int{{{0, 0}, {1}}, {{0, 3}, {1}}, {nil, nil}} {
-		if _, err := NewMixed(c[0], c[1], []float64{1, 1, 1}); !errors.As(err, &spec) {
+		if _, err := NewMixed(c[0], c[1], []float64{1, 1, 1, 1}[:1+len(c[0])+len(c[1])]); !errors.As(err, &spec) {
 			t.Errorf("coordinates %v: %v", c, err)
 		}
 	}

@@ -59,9 +59,6 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 		}
 	}
 	opts.NoisePrior = gp.LogNormal{Mu: -2, Sigma: 2} // wider than LogNormal(−4, 1), so that almost no noise is possible
-	if f.dim > manyCoordinates {
-		opts.MaxIterations = 15
-	}
 	if q == success {
 		opts.MinNoise = 1e-2
 	}

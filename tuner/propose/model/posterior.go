@@ -173,10 +173,6 @@ func (p *posterior) near(u []float64, distance float64) bool {
 // mean of success is known from the labels.
 const meanVariance = 1
 
-// manyCoordinates is the largest number of coordinates that have a length scale each. With
-// more, all of a kind share one.
-const manyCoordinates = 64
-
 // fewConfigurations is the largest number of configurations of a space whose order the model does
 // not use. Each is soon measured, and one that is better alone would be taken for noise between
 // its neighbours.
@@ -199,17 +195,11 @@ func layout(sp *space.Space) (ordered, nominal []int) {
 func priorKernel(sp *space.Space) *kernel.Mixed {
 	ordered, nominal := layout(sp)
 	d := len(ordered) + len(nominal)
-	count := func(n int) int {
-		if d > manyCoordinates {
-			return min(n, 1)
-		}
-		return n
-	}
 	theta := []float64{1}
-	for range count(len(ordered)) {
+	for range ordered {
 		theta = append(theta, 0.35*math.Sqrt(float64(d)))
 	}
-	for range count(len(nominal)) {
+	for range nominal {
 		theta = append(theta, 1.5)
 	}
 	k, err := kernel.NewMixed(ordered, nominal, theta)
