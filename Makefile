@@ -130,7 +130,7 @@ fuzz: ## run every fuzz target of PKG for FUZZTIME (30s), two at a time
 
 test-long: ## tests at full size that take too long for every day: statistics, flips and kills, tuning on real files (10 minutes)
 	BKB_LONG=1 BKB_BOLT_FLIPS=200 BKB_BOLT_KILLS=20 go test -count=1 ./bandit ./gp/... ./learners/... ./sketch ./store/bolt ./tuner/propose/... ./tuner/prune ./tuner/space
-	BKB_LONG=1 go test -count=1 -run 'Scripts/autoreal' ./cmd/tuner
+	BKB_LONG=1 go test -count=1 -run 'Scripts/autoreal|DataBombs' ./cmd/tuner
 
 test-ci: SHELL := /bin/bash
 test-ci: .SHELLFLAGS := -o pipefail -c

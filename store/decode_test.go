@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"pgregory.net/rapid"
 )
@@ -25,7 +25,7 @@ func sameAsProtobuf(t rapid.TB, d *store.Decoder, payload []byte) bool {
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%x: %v, but protobuf: %v", payload, err, wantErr)
 	}
-	if diff := storetest.Diff(want, got); diff != "" {
+	if diff := eventtest.Diff(want, got); diff != "" {
 		t.Fatalf("%x: -protobuf +own:\n%s", payload, diff)
 	}
 	return err == nil
@@ -39,7 +39,7 @@ func payloadOf(t testing.TB, e study.Event) []byte {
 func TestDecodesAsProtobuf(t *testing.T) {
 	d := store.NewDecoder(someStudy)
 	rapid.Check(t, func(rt *rapid.T) {
-		e := storetest.AnyEvent().Draw(rt, "event")
+		e := eventtest.AnyEvent().Draw(rt, "event")
 		if !sameAsProtobuf(rt, d, payloadOf(t, e)) {
 			rt.Fatalf("%T: refused", e.Body)
 		}
@@ -52,7 +52,7 @@ func TestAcceptsWhatProtobufAccepts(t *testing.T) {
 	const seed = 3
 	d, rng := store.NewDecoder(someStudy), rand.New(rand.NewPCG(seed, 0))
 	var payloads [][]byte
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		payloads = append(payloads, payloadOf(t, e))
 	}
 	for i := range 3 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -18,7 +18,7 @@ var newFormat = flag.Bool("new-format", false, "write golden records of the curr
 // example by example. File testdata/format<version>/<position>.record holds
 // Examples()[position−1] of study 7. The files are never written again.
 func TestGoldenRecords(t *testing.T) {
-	for i, want := range storetest.Examples() {
+	for i, want := range eventtest.Examples() {
 		pos := study.Position(i + 1)
 		name := fmt.Sprintf("%02d.record", pos)
 		found, err := filepath.Glob(filepath.Join("testdata", "format*", name))
@@ -39,7 +39,7 @@ func TestGoldenRecords(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if diff := storetest.Diff(want, got); diff != "" {
+		if diff := eventtest.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", path, diff)
 		}
 	}

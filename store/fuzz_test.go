@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
 // FuzzDecodeRecord feeds whole records. An unsound record must give one of the two
 // typed errors.
 func FuzzDecodeRecord(f *testing.F) {
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		f.Add(record(f, e))
 	}
 	f.Add([]byte{})
@@ -38,7 +38,7 @@ func FuzzDecodeRecord(f *testing.F) {
 // FuzzDecodePayload feeds payloads without checksum, because the checksum stops nearly
 // all inputs of FuzzDecodeRecord.
 func FuzzDecodePayload(f *testing.F) {
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		b := record(f, e)
 		f.Add(b[1 : len(b)-4])
 	}
@@ -63,7 +63,7 @@ func wantStable(t *testing.T, e study.Event) {
 	if err != nil {
 		t.Fatalf("a record of a decoded event is refused: %v", err)
 	}
-	if diff := storetest.Diff(e, again); diff != "" {
+	if diff := eventtest.Diff(e, again); diff != "" {
 		t.Fatalf("-first +second:\n%s", diff)
 	}
 	if !bytes.Equal(first, record(t, again)) {

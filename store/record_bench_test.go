@@ -9,7 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -141,7 +141,7 @@ func jsonEvent(e study.Event) jsonRecord {
 func BenchmarkReadLog(b *testing.B) {
 	const trials = 100_000
 	s := memory.New()
-	info, err := s.Create(b.Context(), "large", storetest.Examples()[:1])
+	info, err := s.Create(b.Context(), "large", eventtest.Examples()[:1])
 	if err != nil {
 		b.Fatal(err)
 	}

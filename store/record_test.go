@@ -15,7 +15,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/internal/recordpb"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -54,7 +54,7 @@ func wantCorrupt(t testing.TB, what string, b []byte) {
 func TestRoundTrip(t *testing.T) {
 	decoder := store.NewDecoder(someStudy) // one for all, to show that it keeps nothing of an event
 	rapid.Check(t, func(t *rapid.T) {
-		want := storetest.AnyEvent().Draw(t, "event")
+		want := eventtest.AnyEvent().Draw(t, "event")
 		b, err := store.AppendRecord([]byte("before"), someStudy, somePosition, want)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := storetest.Diff(want, got); diff != "" {
+		if diff := eventtest.Diff(want, got); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
 		again, err := store.AppendRecord([]byte("before"), someStudy, somePosition, got)
@@ -107,14 +107,14 @@ func TestEverySingleBitFlipIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		flipAll(t, record(t, e))
 	}
-	rapid.Check(t, func(rt *rapid.T) { flipAll(t, record(t, storetest.AnyEvent().Draw(rt, "event"))) })
+	rapid.Check(t, func(rt *rapid.T) { flipAll(t, record(t, eventtest.AnyEvent().Draw(rt, "event"))) })
 }
 
 func TestEveryTruncationIsRefused(t *testing.T) {
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		b := record(t, e)
 		for n := range b {
 			wantCorrupt(t, "truncation", b[:n:n])
@@ -129,7 +129,7 @@ func TestRecordBelongsToItsPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id, other := store.StudyID(rapid.Uint64().Draw(t, "study")), store.StudyID(rapid.Uint64().Draw(t, "other study"))
 		pos, elsewhere := study.Position(rapid.Uint64().Draw(t, "position")), study.Position(rapid.Uint64().Draw(t, "other position"))
-		b, err := store.AppendRecord(nil, id, pos, storetest.AnyEvent().Draw(t, "event"))
+		b, err := store.AppendRecord(nil, id, pos, eventtest.AnyEvent().Draw(t, "event"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestRecordBelongsToItsPlace(t *testing.T) {
 }
 
 func TestFormatVersions(t *testing.T) {
-	body := record(t, storetest.Examples()[1])
+	body := record(t, eventtest.Examples()[1])
 	body = body[:len(body)-4]
 	body[0] = 0
 	wantCorrupt(t, "format 0", store.Seal(slices.Clip(body), someStudy, somePosition))
@@ -210,7 +210,7 @@ func TestImpossiblePayloadsAreRefused(t *testing.T) {
 		return marshal(&recordpb.Event{Body: &recordpb.Event_Created{Created: &recordpb.Created{Spec: text}}})
 	}
 	var written string
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		if c, ok := e.Body.(study.Created); ok {
 			text, err := json.Marshal(c.Spec)
 			if err != nil {
@@ -288,13 +288,13 @@ func TestEnumerationsMatchTheSchema(t *testing.T) {
 func TestExamplesAreComplete(t *testing.T) {
 	kinds := make(map[reflect.Type]study.Event) // the last event of each kind, which is the fullest
 	called := false
-	for _, e := range storetest.Examples() {
+	for _, e := range eventtest.Examples() {
 		called = called || e.Caller != ""
 		got, err := decode(record(t, e))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := storetest.Diff(e, got); diff != "" {
+		if diff := eventtest.Diff(e, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		e.Caller = "one of them has it"

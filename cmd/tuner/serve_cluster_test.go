@@ -264,7 +264,7 @@ func TestServerList(t *testing.T) {
 	if err := os.Symlink(exe, filepath.Join(dir, "tuner")); err != nil {
 		t.Fatal(err)
 	}
-	const trials = 60
+	const trials = 36
 	script := fmt.Sprintf(`import bkb, time
 study = bkb.create_study("s", {"x": bkb.Float(0, 1)}, minimize="loss", max_trials=%d, proposer="random")
 study.optimize(lambda trial: time.sleep(0.05) or trial["x"], n_jobs=3)`, trials)

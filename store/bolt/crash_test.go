@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -121,7 +121,7 @@ func wantEvents(t *testing.T, s *Store, name string, want []study.Event) {
 			t.Fatalf("study %s: %v", name, err)
 		}
 		if !sameEvent(want[r.Position-1], r.Event) {
-			t.Fatalf("study %s: event %d differs: %s", name, r.Position, storetest.Diff(want[r.Position-1], r.Event))
+			t.Fatalf("study %s: event %d differs: %s", name, r.Position, eventtest.Diff(want[r.Position-1], r.Event))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
+	storetest.Histories(t, 40)
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		path := filepath.Join(t.TempDir(), "studies.db")
 		current := mustOpen(t, path, Options{})

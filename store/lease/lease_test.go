@@ -12,6 +12,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -83,7 +84,7 @@ func freeze(m *Member) {
 
 func create(t *testing.T, s store.Store, name string) store.StudyID {
 	t.Helper()
-	info, err := s.Create(t.Context(), name, storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), name, eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}

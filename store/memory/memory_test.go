@@ -7,6 +7,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -21,7 +22,7 @@ func TestShared(t *testing.T) {
 func TestStudiesLimit(t *testing.T) {
 	s := New()
 	s.maxStudies = 2
-	first := storetest.Examples()[:1]
+	first := eventtest.Examples()[:1]
 	var last store.Info
 	for i := range s.maxStudies {
 		var err error
@@ -44,7 +45,7 @@ func TestStudiesLimit(t *testing.T) {
 // A record that is damaged in memory is refused when it is read.
 func TestDamage(t *testing.T) {
 	s := New()
-	info, err := s.Create(t.Context(), "a", storetest.Examples())
+	info, err := s.Create(t.Context(), "a", eventtest.Examples())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -41,7 +41,7 @@ func BenchmarkTell(b *testing.B) {
 	heads := make([][]store.Info, len(stores))
 	for i, s := range stores {
 		for c := range clients {
-			info, err := s.Create(b.Context(), fmt.Sprint("client-", c), storetest.Examples()[:1])
+			info, err := s.Create(b.Context(), fmt.Sprint("client-", c), eventtest.Examples()[:1])
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/jackc/pgx/v5"
 )
@@ -142,7 +142,7 @@ func chaos(t *testing.T, d time.Duration) verdict {
 		return took < d || took < d+time.Minute && (c.cuts.Load() == 0 || ended.Load() == 0 || acknowledged.Load() == 0)
 	}
 	for i := range 16 {
-		info, err := direct.Create(t.Context(), fmt.Sprint("c", i), storetest.Examples()[:1])
+		info, err := direct.Create(t.Context(), fmt.Sprint("c", i), eventtest.Examples()[:1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,10 +243,10 @@ func commitWhile(t *testing.T, s, direct *Store, info store.Info, goOn func() bo
 	return v
 }
 
-// TestChaos runs for BKB_PG_CHAOS, or else for 3 s.
+// TestChaos runs for BKB_PG_CHAOS, or else for 2 s.
 func TestChaos(t *testing.T) {
 	t.Parallel() // it waits more than it computes
-	d := 3 * time.Second
+	d := 2 * time.Second
 	if text := os.Getenv("BKB_PG_CHAOS"); text != "" {
 		var err error
 		if d, err = time.ParseDuration(text); err != nil {

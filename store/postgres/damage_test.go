@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -67,7 +67,7 @@ func TestReap(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		longstudy.Fill(t, s, name, "random", 20, 1)
 	}
-	kept, err := s.Create(t.Context(), "kept", storetest.Examples()[:1])
+	kept, err := s.Create(t.Context(), "kept", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,14 +101,14 @@ func TestReap(t *testing.T) {
 // deleted, as a retry or a late packet would.
 func TestNotCreatedTwice(t *testing.T) {
 	s := mustOpen(t, newStore(t), Options{})
-	info, err := s.Create(t.Context(), "a", storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), "a", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Delete(t.Context(), info.ID); err != nil {
 		t.Fatal(err)
 	}
-	records, err := store.EncodeCommit(info.ID, 0, storetest.Examples()[:1])
+	records, err := store.EncodeCommit(info.ID, 0, eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/jackc/pgx/v5"
 )
@@ -101,7 +101,7 @@ func failover(t *testing.T, synchronous bool) (acknowledged, lost int) {
 	var stop atomic.Bool
 	var mu sync.Mutex
 	for i := range 8 {
-		info, err := s.Create(t.Context(), fmt.Sprint("c", i), storetest.Examples()[:1])
+		info, err := s.Create(t.Context(), fmt.Sprint("c", i), eventtest.Examples()[:1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestInterruptedWait(t *testing.T) {
 				return s.Commit(t.Context(), info.ID, 1, []study.Event{{Body: study.Paused{}}}, nil)
 			},
 			"create": func(s *Store, info store.Info) error {
-				_, err := s.Create(t.Context(), info.Name+"-more", storetest.Examples()[:1])
+				_, err := s.Create(t.Context(), info.Name+"-more", eventtest.Examples()[:1])
 				return err
 			},
 			"delete": func(s *Store, info store.Info) error { return s.Delete(t.Context(), info.ID) },
@@ -211,7 +211,7 @@ func interrupt(t *testing.T, server *pgtest.Server, how, what string, write func
 	var info store.Info
 	var infos []store.Info // some may be written before the database has read its settings
 	for i := range 20 {
-		info, err := s.Create(t.Context(), fmt.Sprint(how, what, i), storetest.Examples()[:1])
+		info, err := s.Create(t.Context(), fmt.Sprint(how, what, i), eventtest.Examples()[:1])
 		if err != nil {
 			t.Fatal(err)
 		}

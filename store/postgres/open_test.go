@@ -14,7 +14,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/jackc/pgx/v5"
 )
@@ -100,7 +100,7 @@ func TestInit(t *testing.T) {
 func TestUpgrade(t *testing.T) {
 	address := newStore(t)
 	s := mustOpen(t, address, Options{})
-	info, err := s.Create(t.Context(), "kept", storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), "kept", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestGrant(t *testing.T) {
 		t.Errorf("Init for an absent role: %v", err)
 	}
 	s := mustOpen(t, u.String(), Options{})
-	info, err := s.Create(t.Context(), "a", storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), "a", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestGrant(t *testing.T) {
 	}
 	exec(t, address, "REVOKE ALL ON @.study, @.event FROM "+role)
 	exec(t, address, "GRANT SELECT ON @.study TO "+role)
-	if _, err := s.Create(t.Context(), "b", storetest.Examples()[:1]); !errors.Is(err, store.ErrReadOnly) {
+	if _, err := s.Create(t.Context(), "b", eventtest.Examples()[:1]); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("Create without the right: %v", err)
 	}
 }
@@ -360,7 +360,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, server.Address(), Options{Settle: 300 * time.Millisecond})
-	info, err := s.Create(t.Context(), "a", storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), "a", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestUnreachable(t *testing.T) {
 	if err := s.Commit(t.Context(), info.ID, 1, event, nil); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknownOutcome) {
 		t.Errorf("Commit without a database: %v", err)
 	}
-	if _, err := s.Create(t.Context(), "b", storetest.Examples()[:1]); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := s.Create(t.Context(), "b", eventtest.Examples()[:1]); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Create without a database: %v", err)
 	}
 	if err := s.Delete(t.Context(), info.ID); !errors.Is(err, store.ErrUnavailable) {
@@ -407,7 +407,7 @@ func TestSilence(t *testing.T) {
 	deaf.start(t, u.Host)
 	u.Host = deaf.listener.Addr().String()
 	s := mustOpen(t, u.String(), Options{Settle: 300 * time.Millisecond})
-	info, err := s.Create(t.Context(), "a", storetest.Examples()[:1])
+	info, err := s.Create(t.Context(), "a", eventtest.Examples()[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -485,7 +485,7 @@ func (x *silence) fallen() bool {
 // what is wrong at once.
 func TestReadOnlyTransactions(t *testing.T) {
 	address := newStore(t)
-	if _, err := mustOpen(t, address, Options{}).Create(t.Context(), "there", storetest.Examples()[:1]); err != nil {
+	if _, err := mustOpen(t, address, Options{}).Create(t.Context(), "there", eventtest.Examples()[:1]); err != nil {
 		t.Fatal(err)
 	}
 	s := mustOpen(t, address+"&default_transaction_read_only=on", Options{Settle: time.Hour})
@@ -499,7 +499,7 @@ func TestReadOnlyTransactions(t *testing.T) {
 		"Register": func() error { _, err := s.Register(ctx, "", time.Second); return err },
 		"Renew":    func() error { return s.Renew(ctx, 1, 1) },
 		"Claim":    func() error { _, err := s.Claim(ctx, info.ID, 1); return err },
-		"Create":   func() error { _, err := s.Create(ctx, "new", storetest.Examples()[:1]); return err },
+		"Create":   func() error { _, err := s.Create(ctx, "new", eventtest.Examples()[:1]); return err },
 		"Commit": func() error {
 			return s.Commit(ctx, info.ID, info.Head, []study.Event{{Time: time.Now(), Body: study.Paused{}}}, nil)
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -83,7 +84,7 @@ func testPoolerRestart(t *testing.T, p *pgtest.Pooler, s *Store) {
 	var work sync.WaitGroup
 	for i := range clients {
 		work.Go(func() {
-			info, err := s.Create(t.Context(), fmt.Sprint("study", i), storetest.Examples()[:1])
+			info, err := s.Create(t.Context(), fmt.Sprint("study", i), eventtest.Examples()[:1])
 			for n := range events {
 				if err == nil {
 					time.Sleep(10 * time.Millisecond)

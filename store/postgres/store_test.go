@@ -10,6 +10,7 @@ import (
 	"github.com/bkbtuner/bkb/internal/pgtest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -51,7 +52,7 @@ func TestAbandoned(t *testing.T) {
 	t.Parallel() // it waits more than it computes
 	s := mustOpen(t, newStore(t), Options{})
 	for _, remove := range []bool{false, true} {
-		info, err := s.Create(t.Context(), fmt.Sprint(remove), storetest.Examples()[:1])
+		info, err := s.Create(t.Context(), fmt.Sprint(remove), eventtest.Examples()[:1])
 		if err != nil {
 			t.Fatal(err)
 		}

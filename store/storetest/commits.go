@@ -12,6 +12,7 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -72,7 +73,7 @@ func testCommitInvalid(t *testing.T, f *fixture) {
 }
 
 func testKinds(t *testing.T, f *fixture) {
-	want := Examples()
+	want := eventtest.Examples()
 	info, err := f.Create(t.Context(), "mnist", want[:1])
 	ok(t, "the call", err)
 	for i := 1; i < len(want); i++ {
@@ -255,7 +256,7 @@ func (f *fixture) summaries(t *testing.T, ids ...store.StudyID) map[store.StudyI
 		if head := f.head(t, sum.Study); sum.Position != head {
 			t.Errorf("the summary of study %d is at %d, and its head at %d", sum.Study, sum.Position, head)
 		}
-		if diff := Diff(created(), sum.Created); diff != "" {
+		if diff := eventtest.Diff(created(), sum.Created); diff != "" {
 			t.Errorf("the first event of study %d differs (-want +got):\n%s", sum.Study, diff)
 		}
 	}

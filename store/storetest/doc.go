@@ -1,5 +1,5 @@
-// Package storetest is the suite of tests that every [store.Store] passes, and a source
-// of events for tests.
+// Package storetest is the suite of tests that every [store.Store] passes. Its events are those
+// of package eventtest.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Harness { … })

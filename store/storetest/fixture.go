@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"pgregory.net/rapid"
 )
@@ -28,11 +29,11 @@ func newFixture(t *testing.T, h Harness) *fixture {
 }
 
 // created is the first event of a study. Marked events follow it.
-func created() study.Event { return Examples()[0] }
+func created() study.Event { return eventtest.Examples()[0] }
 
 // marked returns a small event with a text that distinguishes it from others.
 func marked(format string, args ...any) study.Event {
-	return study.Event{Time: instant, Request: study.Request{ID: fmt.Sprintf(format, args...)}, Body: study.Paused{}}
+	return study.Event{Time: eventtest.Instant, Request: study.Request{ID: fmt.Sprintf(format, args...)}, Body: study.Paused{}}
 }
 
 // create makes a study of 1+n events, which are Created, then marked 2, 3, ….
@@ -125,7 +126,7 @@ func wantEvents(t testing.TB, want, got []study.Event) {
 		t.Fatalf("got %d events, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if diff := Diff(want[i], got[i]); diff != "" {
+		if diff := eventtest.Diff(want[i], got[i]); diff != "" {
 			t.Fatalf("event %d differs (-want +got):\n%s", i+1, diff)
 		}
 	}

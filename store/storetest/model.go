@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"pgregory.net/rapid"
 )
@@ -70,7 +71,7 @@ func (m *machine) pick(t *rapid.T) (store.StudyID, *modelStudy) {
 }
 
 func (m *machine) events(t *rapid.T, from study.Position) []study.Event {
-	examples := Examples()
+	examples := eventtest.Examples()
 	events := make([]study.Event, rapid.IntRange(1, 4).Draw(t, "events"))
 	for i := range events {
 		kind := 0

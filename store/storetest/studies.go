@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/store"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
@@ -193,7 +194,7 @@ func testSurvives(t *testing.T, f *fixture) {
 		t.Skip("not a durable store")
 	}
 	a, b := f.create(t, "a", 0), f.create(t, "b", 5)
-	f.commit(t, a.ID, 1, Examples()[1:]...)
+	f.commit(t, a.ID, 1, eventtest.Examples()[1:]...)
 	gone := f.create(t, "gone", 1)
 	ok(t, "Delete", f.Delete(t.Context(), gone.ID))
 	before := f.list(t, "")
@@ -201,7 +202,7 @@ func testSurvives(t *testing.T, f *fixture) {
 	if after := f.list(t, ""); !slices.Equal(before, after) {
 		t.Errorf("List = %+v, was %+v", after, before)
 	}
-	wantEvents(t, Examples(), f.read(t, a.ID, 1))
+	wantEvents(t, eventtest.Examples(), f.read(t, a.ID, 1))
 	wantGone(t, f, gone)
 	f.commit(t, b.ID, b.Head, marked("7"))
 }

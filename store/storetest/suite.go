@@ -18,7 +18,7 @@ type Harness struct {
 }
 
 // Histories makes the suite check n random histories in the rest of a test, and not 100, for
-// stores that need 0.1 s for one. It changes nothing if BKB_LONG is set, or -rapid.checks is.
+// stores on disk. It changes nothing if BKB_LONG is set, or -rapid.checks is.
 func Histories(t testing.TB, n int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks").Value

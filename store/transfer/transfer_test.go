@@ -11,7 +11,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/memory"
-	"github.com/bkbtuner/bkb/store/storetest"
+	"github.com/bkbtuner/bkb/store/storetest/eventtest"
 	"github.com/bkbtuner/bkb/store/storetest/longstudy"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -24,10 +24,10 @@ func TestStudy(t *testing.T) {
 	}
 	defer file.Close()
 	first, last := memory.New(), memory.New()
-	if _, err := first.Create(t.Context(), "gone", storetest.Examples()[:1]); err != nil { // so that ids differ
+	if _, err := first.Create(t.Context(), "gone", eventtest.Examples()[:1]); err != nil { // so that ids differ
 		t.Fatal(err)
 	}
-	if _, err := first.Create(t.Context(), "kinds", storetest.Examples()); err != nil {
+	if _, err := first.Create(t.Context(), "kinds", eventtest.Examples()); err != nil {
 		t.Fatal(err)
 	}
 	longstudy.Fill(t, first, "long", "random", 3000, 2)
@@ -52,7 +52,7 @@ func TestStudy(t *testing.T) {
 		}
 		want, got := events(t, first, info.ID), events(t, last, copied.ID)
 		for i := range want {
-			if diff := storetest.Diff(want[i], got[i]); diff != "" {
+			if diff := eventtest.Diff(want[i], got[i]); diff != "" {
 				t.Fatalf("%s, event %d (-want +got):\n%s", name, i+1, diff)
 			}
 		}
@@ -121,7 +121,7 @@ func TestDifferent(t *testing.T) {
 		from, to := memory.New(), memory.New()
 		var info store.Info
 		for i, s := range []*memory.Store{to, from} {
-			list := storetest.Examples()[:1:1]
+			list := eventtest.Examples()[:1:1]
 			for _, text := range [][]string{c.target, c.source}[i] {
 				list = append(list, mark(text))
 			}
@@ -155,7 +155,7 @@ func (b bending) Read(ctx context.Context, id store.StudyID, from study.Position
 // TestCompared notices a destination that stores something else.
 func TestCompared(t *testing.T) {
 	from := memory.New()
-	info, err := from.Create(t.Context(), "s", storetest.Examples())
+	info, err := from.Create(t.Context(), "s", eventtest.Examples())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package data_test
+package learners_test
 
 import (
 	"slices"

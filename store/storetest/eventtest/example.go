@@ -1,4 +1,4 @@
-package storetest
+package eventtest
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// instant is the time of the examples.
-var instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
+// Instant is the time of the examples.
+var Instant = time.Date(2026, 3, 1, 12, 30, 0, 123456789, time.UTC)
 
 // Examples returns one event of each kind, Created first, with a value in every field of its
 // body. The last but one has a caller, too. Together they are not a valid log of one study.
@@ -19,8 +19,8 @@ func Examples() []study.Event {
 		study.Resumed{},
 		study.Finished{Reason: study.FinishedUser, Detail: "good enough"},
 		study.Enqueued{Trial: 1, Config: exampleConfig(), Attributes: study.Attributes{"from": "paper", "table": "3"}},
-		study.Started{Trial: 2, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: exampleSuggestion()},
-		study.Extended{Trial: 2, Epoch: 1, Deadline: instant.Add(2 * time.Hour)},
+		study.Started{Trial: 2, Epoch: 1, Worker: "gpu-7", Deadline: Instant.Add(time.Hour), Suggestion: exampleSuggestion()},
+		study.Extended{Trial: 2, Epoch: 1, Deadline: Instant.Add(2 * time.Hour)},
 		study.Reported{Trial: 2, Epoch: 1, Reports: exampleReports()},
 		study.Expired{Trial: 2, Epoch: 1, Requeued: true},
 		study.Told{Trial: 2, Epoch: 2, Outcome: exampleOutcome()},
@@ -28,14 +28,14 @@ func Examples() []study.Event {
 		study.Added{Trial: 3, Config: exampleConfig(), Reports: exampleReports(), Outcome: exampleOutcome(), Attributes: study.Attributes{"from": "elsewhere"}},
 		study.Attributed{Trial: study.OfStudy, Attributes: study.Attributes{"owner": "räuber", "gone": ""}},
 		study.Anchored{Seen: 600, Effective: 632, Model: []byte{0, 1, 2, 255}},
-		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
-		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: instant.Add(time.Hour), Suggestion: boundedSuggestion()},
+		study.Started{Trial: 4, Epoch: 1, Worker: "gpu-7", Deadline: Instant.Add(time.Hour), Suggestion: boundedSuggestion()},
+		study.Started{Trial: 5, Epoch: 1, Worker: "gpu-7", Deadline: Instant.Add(time.Hour), Suggestion: boundedSuggestion()},
 		study.Raised{MaxTrials: 600, Timeout: 37 * time.Hour, MaxCost: 13.5},
 	}
 	events := make([]study.Event, len(bodies))
 	for i, b := range bodies {
 		events[i] = study.Event{
-			Time:    instant.Add(time.Duration(i) * time.Second),
+			Time:    Instant.Add(time.Duration(i) * time.Second),
 			Request: study.Request{ID: "3f6c2d9e-6f0c-4b7e-9a52-d1f4c1a4a9d7", Fingerprint: 0xfeedfacecafebeef, Answer: 3},
 			Body:    b,
 		}

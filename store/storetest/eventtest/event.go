@@ -1,4 +1,6 @@
-package storetest
+// Package eventtest is a source of events for tests. It does not import package store, so that the
+// tests of store need not compile the suite again.
+package eventtest
 
 import (
 	"math"
@@ -84,7 +86,7 @@ var (
 		rapid.Map(rapid.StringN(0, 12, -1), func(s string) string { return strings.ToValidUTF8(s, "?") }),
 	)
 	anyTime = rapid.OneOf(
-		rapid.SampledFrom([]time.Time{{}, time.Unix(0, 0), time.Unix(0, math.MaxInt64), time.Unix(0, math.MinInt64+1), instant}),
+		rapid.SampledFrom([]time.Time{{}, time.Unix(0, 0), time.Unix(0, math.MaxInt64), time.Unix(0, math.MinInt64+1), Instant}),
 		rapid.Map(rapid.Int64Min(math.MinInt64+1), func(n int64) time.Time { return time.Unix(0, n).In(time.FixedZone("", 3600)) }),
 	)
 )

@@ -1,4 +1,4 @@
-package theory_test
+package training_test
 
 import (
 	"strconv"
