@@ -76,7 +76,7 @@ $(TOOLS): tools/go.mod
 
 lint: $(TOOLS) ## gofumpt, go.mod, vet, staticcheck, unreachable functions
 	@unformatted=$$($(TOOLS)/gofumpt -l .); test -z "$$unformatted" || { echo "$(TOOLS)/gofumpt -w needed:" $$unformatted; exit 1; }
-	for module in . bench tools; do go -C $$module mod tidy -diff && go -C $$module vet ./... && (cd $$module && $(CURDIR)/$(TOOLS)/staticcheck ./...) || exit 1; done
+	for module in . bench tools; do go -C $$module mod tidy -diff && go -C $$module vet -tags=browser ./... && (cd $$module && $(CURDIR)/$(TOOLS)/staticcheck -tags=browser ./...) || exit 1; done
 	.ci/deadcode
 
 test-tools: ## test what generates and releases, and that generated code is current
@@ -107,9 +107,9 @@ generate: ## make generated code anew
 
 UIPEER ?= $(HOME)/.cache/bkb-ui-peer/venv
 bench-ui: ## measure the web page with Chromium at 100,000 and a million trials, asks beside 20 pages, and optuna-dashboard (6 minutes)
-	BKB_LONG=1 go test -count 1 -run 'Browser(Budget|Million)$$' -bench OpenPages -benchtime 1x -v ./tuner/web | grep -v '^==='
+	BKB_LONG=1 go test -tags=browser -count 1 -run 'Browser(Budget|Million)$$' -bench OpenPages -benchtime 1x -v ./tuner/web | grep -v '^==='
 	test -x $(UIPEER)/bin/optuna-dashboard || { python3 -m venv $(UIPEER) && $(UIPEER)/bin/pip install -q optuna-dashboard; } || { echo "skipped: pip does not have optuna-dashboard"; exit 0; }; \
-	BKB_OPTUNA_DASHBOARD=$(UIPEER)/bin/python go test -count 1 -run 'BrowserPeer$$' -v ./tuner/web | grep -v '^==='
+	BKB_OPTUNA_DASHBOARD=$(UIPEER)/bin/python go test -tags=browser -count 1 -run 'BrowserPeer$$' -v ./tuner/web | grep -v '^==='
 
 # A line of vendor.sum is "package NAME INTEGRITY" or "file NAME SHA256 PATH-IN-PACKAGE".
 vendor-ui: ## fetch the foreign files of the tests of the web page from npm, and check them
@@ -121,7 +121,7 @@ vendor-ui: ## fetch the foreign files of the tests of the web page from npm, and
 
 # Thirteen kinds of studies at 1280, 768 and 390 pixels, in both schemes.
 pictures: ## save pictures of the page in bin/pictures (needs Chromium; 4 minutes)
-	mkdir -p bin/pictures && BKB_SHOTS=$(CURDIR)/bin/pictures go test -count=1 -timeout 20m -run 'TestBrowserKinds$$' ./tuner/web
+	mkdir -p bin/pictures && BKB_SHOTS=$(CURDIR)/bin/pictures go test -tags=browser -count=1 -timeout 20m -run 'TestBrowserKinds$$' ./tuner/web
 
 PKG ?= ./...
 FUZZTIME ?= 30s
@@ -135,7 +135,7 @@ test-long: ## tests at full size that take too long for every day: statistics, f
 test-ci: SHELL := /bin/bash
 test-ci: .SHELLFLAGS := -o pipefail -c
 test-ci: ## tests that take too long for every day: the page in each size and scheme, 64 clients and new studies for longer (3 minutes)
-	BKB_LONG=1 go test -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestExactlyOnce$$|TestRestartsDoNotChangeTheSearch$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
+	BKB_LONG=1 go test -tags=browser -count=1 -v -run 'TestBrowser(Pages|File|New)$$|TestManyClients$$|TestCreateAmongLookers$$|TestExactlyOnce$$|TestRestartsDoNotChangeTheSearch$$|TestWorkerPool$$' ./tuner/engine ./tuner/server ./tuner/web ./tuner/wire/wiretest | grep -E '^ *(---|ok|FAIL|panic)|_test.go'
 
 bench: ## run every benchmark once, with its ratios
 	go test -run '^$$' -bench . -benchtime 1x ./...

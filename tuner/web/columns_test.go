@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -222,6 +224,72 @@ parameters:
 		}
 		if labels := strings.Join(c.Axis.Labels, " "); labels != want[name] || strings.Join(ticks, " ") != want[name] {
 			t.Errorf("%s: the labels are %q and the ticks %q, want %q", name, labels, ticks, want[name])
+		}
+	}
+}
+
+// studySpace has parameters of all kinds.
+func studySpace(t testing.TB) *space.Space {
+	t.Helper()
+	s, _, err := space.Parse([]byte(`
+parameters:
+  lr:        {type: float, low: 1e-5, high: 0.1, scale: log}
+  wd:        {type: float, low: 1e-6, high: 0.01, scale: log}
+  dropout:   {type: float, low: 0, high: 0.6}
+  batch:     {type: int, low: 16, high: 512, scale: log}
+  depth:     {type: int, low: 2, high: 12}
+  width:     {type: int, low: 32, high: 512, step: 32}
+  optimizer: {type: categorical, values: [sgd, adam, rmsprop]}
+  momentum:  {type: float, low: 0.5, high: 0.99, when: {optimizer: sgd}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// loss is the objective of the studies of these tests, least near lr = 2.5e-3.
+func loss(c space.Config, r *rand.Rand) float64 {
+	lr := math.Log10(c.Number("lr")) + 2.6
+	v := 0.03 + 0.12*lr*lr + 0.06*math.Pow(c.Number("dropout")-0.2, 2) + 0.01*math.Abs(math.Log2(c.Number("batch"))-6)
+	if o, _ := c.Get("optimizer"); o.String() == "sgd" {
+		v += 0.04 * (1.1 - c.Number("momentum"))
+	}
+	return v * math.Exp(0.08*r.NormFloat64())
+}
+
+// imported adds finished trials to a study that it makes.
+func imported(t testing.TB, s tuner.Service, name string, n int) {
+	t.Helper()
+	sp := studySpace(t)
+	spec := study.Spec{Space: sp, Objectives: []study.Objective{{Name: "loss", Direction: study.Minimize}}, Seed: 1}
+	if _, err := s.CreateStudy(t.Context(), name, study.Create{Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	u := make([]float64, sp.Dim())
+	var batch []study.Command
+	for i := range n {
+		for k := range u {
+			u[k] = r.Float64()
+		}
+		if r.Float64() < 0.7*min(1, float64(i)/(0.2*float64(n))) {
+			u[0] = min(1, max(0, 0.6+0.12*r.NormFloat64()))
+		}
+		c, err := sp.Decode(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := study.Outcome{State: study.Completed, Metrics: []study.Metric{{Name: "loss", Values: []float64{loss(c, r)}}}}
+		if r.Float64() < 0.02 {
+			o = study.Outcome{State: study.Failed}
+		}
+		batch = append(batch, study.Add{RequestID: fmt.Sprint(name, i), Config: c, Outcome: o})
+		if len(batch) == 1000 || i == n-1 {
+			if _, err := s.AddAll(t.Context(), name, batch); err != nil {
+				t.Fatal(err)
+			}
+			batch = batch[:0]
 		}
 	}
 }
