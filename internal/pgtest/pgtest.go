@@ -53,6 +53,21 @@ var base = sync.OnceValues(func() (address string, err error) {
 	return started.Address(), nil
 })
 
+// Shared returns the server that tests share, or one of the test's own if that is none that
+// tests started.
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	if Base(t); started != nil {
+		return started
+	}
+	s, err := Start("fsync = off")
+	if err != nil {
+		Skip(t, err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
 var schemas atomic.Int64
 
 // Address returns the address of a schema that no other test uses. It has no tables.

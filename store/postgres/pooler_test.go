@@ -15,15 +15,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// pooler starts a server with a PgBouncer in front.
+// pooler starts a PgBouncer in front of a server.
 func pooler(t *testing.T, mode string) *pgtest.Pooler {
 	t.Helper()
-	server, err := pgtest.Start("fsync = off")
-	if err != nil {
-		pgtest.Skip(t, err)
-	}
-	t.Cleanup(server.Stop)
-	p, err := server.Pool(mode)
+	p, err := pgtest.Shared(t).Pool(mode)
 	if err != nil {
 		pgtest.Skip(t, err)
 	}
@@ -40,7 +35,7 @@ func TestPooler(t *testing.T) {
 			p, stores := pooler(t, mode), 0
 			address := func() string {
 				stores++
-				return fmt.Sprintf("%s?schema=s%d%s", p.Address(), stores, parameters)
+				return fmt.Sprintf("%s?schema=%s%d%s", p.Address(), mode, stores, parameters)
 			}
 			empty := func(t *testing.T) string {
 				t.Helper()
