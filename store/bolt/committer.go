@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,8 +32,8 @@ type write struct {
 	// apply makes the change within the transaction, or refuses it before it changes
 	// anything. It panics on a later error.
 	apply func(tx *transaction) error
-	err   error         // valid after done is closed
-	done  chan struct{} // closed when err is set
+	err   error     // valid when woken says that the request is answered
+	woken chan bool // says whether the request leads now, or is answered
 }
 
 // transaction is the state that the requests of a batch share.
@@ -41,75 +42,90 @@ type transaction struct {
 	studies int // number of studies, with the changes of the batch so far
 }
 
-// committer writes in batches. It takes one request and all that wait, puts them into
-// one transaction, commits it and answers all of them.
+// committer writes in batches. One request at a time leads. It puts all that wait into one
+// transaction, commits it and answers them, and the first of those that came meanwhile leads
+// next. It does so on its own goroutine, so that a request alone changes none.
 type committer struct {
 	store   *Store
-	queue   chan *write
-	done    chan struct{}
 	studies atomic.Int64 // number of studies
-	last    int          // number of requests in the previous batch
+	last    int          // number of requests in the previous batch, for the one that leads
+
+	mu      sync.Mutex
+	led     bool     // a request leads
+	waiting []*write // in order of arrival
 }
 
-// submit hands a request to the committer and waits for the result. A request whose
-// context ends before the committer takes it has no effect.
+// submit writes a request and returns the result. A request whose context ends before it is in a
+// transaction has no effect.
 func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transaction) error) error {
-	w := &write{ctx: ctx, bytes: bytes, apply: apply, done: make(chan struct{})}
-	select {
-	case c.queue <- w:
-	case <-ctx.Done():
-		return ctx.Err()
+	w := &write{ctx: ctx, bytes: bytes, apply: apply, woken: make(chan bool, 2)}
+	c.mu.Lock()
+	c.waiting = append(c.waiting, w)
+	if !c.led {
+		c.led = true
+		w.woken <- true
 	}
-	select {
-	case <-w.done:
-		return w.err
-	case <-c.store.faulted:
-	}
-	select {
-	case <-w.done:
-		return w.err
-	case <-time.After(patience): // the committer waits for a lock of bbolt
-		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
+	c.mu.Unlock()
+	faulted, over := c.store.faulted, (<-chan time.Time)(nil)
+	for {
+		select {
+		case leads := <-w.woken:
+			switch {
+			case !leads:
+				return w.err
+			case c.store.reserved:
+				c.lead()
+			default: // it may wait for a lock of bbolt, which a fault leaves locked
+				go c.lead()
+			}
+		case <-faulted:
+			faulted, over = nil, time.After(patience)
+		case <-over:
+			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
+		}
 	}
 }
 
 // patience is how long a request waits for its result after a fault.
 const patience = time.Second
 
-func (c *committer) run() {
-	defer close(c.done)
-	for first := range c.queue {
-		batch := c.collect(first)
-		c.last = len(batch)
-		c.settle(batch)
-		for _, w := range batch {
-			close(w.done)
-		}
+// lead writes the requests that wait and answers them.
+func (c *committer) lead() {
+	batch := c.collect()
+	c.last = len(batch)
+	c.settle(batch)
+	for _, w := range batch {
+		w.woken <- false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.led = len(c.waiting) > 0; c.led {
+		c.waiting[0].woken <- true
 	}
 }
 
-// collect drains the queue. Clients that were answered together are likely to send
-// their next requests together. So collect yields to the scheduler a few times, which
-// takes no time beside a commit.
-func (c *committer) collect(first *write) []*write {
-	batch, size := []*write{first}, first.bytes
-	limit := c.store.options.tuning.batch
-	for turns := yields; len(batch) < limit && size < maxBatchBytes; {
-		select {
-		case w, open := <-c.queue:
-			if !open {
-				return batch
-			}
-			batch, size = append(batch, w), size+w.bytes
-			continue
-		default:
-		}
-		if turns == 0 || len(batch) >= c.last {
+// collect takes the requests that wait. Clients that were answered together are likely to send
+// their next requests together. So collect yields to the scheduler a few times, which takes no
+// time beside a commit.
+func (c *committer) collect() (batch []*write) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range yields {
+		if len(c.waiting) >= min(c.last, c.store.options.tuning.batch) {
 			break
 		}
-		turns--
+		c.mu.Unlock()
 		runtime.Gosched()
+		c.mu.Lock()
 	}
+	size := 0
+	for _, w := range c.waiting {
+		if size >= maxBatchBytes || len(batch) == c.store.options.tuning.batch {
+			break
+		}
+		batch, size = append(batch, w), size+w.bytes
+	}
+	c.waiting = slices.Delete(c.waiting, 0, len(batch))
 	return batch
 }
 
