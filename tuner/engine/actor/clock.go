@@ -73,6 +73,7 @@ func (l *eventLog) tick() {
 		l.waits.Store(v.waits())
 		return nil
 	})
+	l.wakeUp()
 }
 
 // leases holds the leases of a study's running trials, by this process's monotonic

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,20 +45,24 @@ type backing interface {
 }
 
 // eventLog is the log of one study. It decides commands on the live study, which is
-// ahead of the store. One goroutine, run, commits the events in order and in batches
+// ahead of the store. One goroutine at a time commits the events in order and in batches
 // and announces each commit. A call waits until everything it decided or saw is stored.
+// It commits by itself if no commit runs, and otherwise run does so afterwards.
 //
 // The lock mu guards the fields below it and everything in the live study. It is held
-// during decisions, but not while the store or a proposer works. Only run's goroutine
-// replaces state, committed and advanced.
+// during decisions, but not while the store or a proposer works. Only the holder of the
+// token of committing replaces state, committed and advanced.
 type eventLog struct {
 	ctx       context.Context // ends when the study is dropped from memory
 	name      string
 	backing   backing
 	env       *Environment
 	monotonic func() time.Time
-	wake      chan struct{} // holds a token if there may be something to commit
+	wake      chan struct{} // holds a token if there may be something for run to commit
 	waits     atomic.Bool   // whether a lease or timeout is still to end
+	far       bool          // a commit may take as long as a network, so that only run commits
+
+	committing chan struct{} // holds a token during commits
 
 	mu        sync.Mutex
 	state     *state
@@ -93,11 +98,12 @@ func (b *batch) stored() bool {
 // newLog returns a log that has not been loaded.
 func newLog(ctx context.Context, name string, b backing, env *Environment) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, env: env, monotonic: time.Now, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		ctx: ctx, name: name, backing: b, env: env, monotonic: time.Now,
+		wake: make(chan struct{}, 1), committing: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
 
-// load reads the study. After run has started, only its goroutine calls load.
+// load reads the study. After run has started, the caller holds the token of committing.
 func (l *eventLog) load() error {
 	v, err := l.backing.read()
 	if err != nil {
@@ -109,22 +115,31 @@ func (l *eventLog) load() error {
 	return nil
 }
 
-// run commits until the study is dropped from memory, and then commits the rest.
+// run commits when it is woken until the study is dropped from memory, and then commits the rest.
 func (l *eventLog) run() {
-	for {
+	for retired := false; !retired; {
 		select {
 		case <-l.wake:
-			l.commit()
 		case <-l.ctx.Done():
+			retired = true
 			l.mu.Lock()
 			if l.broken == nil {
 				l.broken = ErrRetired
 			}
 			l.mu.Unlock()
-			l.commit()
-			close(l.advanced) // watchers continue with the study's next actor
-			return
 		}
+		l.committing <- struct{}{}
+		l.commit(nil)
+		<-l.committing
+	}
+	close(l.advanced) // watchers continue with the study's next actor
+}
+
+// wakeUp has run commit everything.
+func (l *eventLog) wakeUp() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it will wake anyway
 	}
 }
 
@@ -140,7 +155,7 @@ func (l *eventLog) suggester() *suggester {
 }
 
 // decide applies a command of the context's [tuner.Caller] to the live study. The lock is
-// held. The caller must wait for the barrier.
+// held. The caller must wait for the last batch.
 func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, error) {
 	v, err := l.current()
 	if err != nil {
@@ -205,20 +220,22 @@ func (l *eventLog) last() *batch {
 	return l.queue[len(l.queue)-1]
 }
 
-// barrier returns the last batch that is not stored yet, or nil, and wakes run to
-// commit it. The lock is held.
-func (l *eventLog) barrier() *batch {
-	select {
-	case l.wake <- struct{}{}:
-	default: // run will wake anyway
-	}
-	return l.last()
-}
-
-// wait waits until a batch is stored. If ctx ends first, the outcome is unknown.
+// wait waits until a batch is stored, and stores it unless something else is being stored. If
+// ctx ends first, the outcome is unknown. What has begun to store does not end with it.
 func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	if b == nil {
 		return nil
+	}
+	token := l.committing
+	if l.far || ctx.Err() != nil {
+		token = nil
+	}
+	select {
+	case token <- struct{}{}:
+		l.commit(b)
+		<-l.committing
+	default:
+		l.wakeUp()
 	}
 	select {
 	case <-b.done:
@@ -239,7 +256,7 @@ func (l *eventLog) stage(f func(v *state) error) (*batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := f(l.state)
-	return l.barrier(), err
+	return l.last(), err
 }
 
 // update calls f with the live study under the lock, and waits until everything that f
@@ -263,7 +280,7 @@ func (l *eventLog) updateLater(ctx context.Context, f func(v *state) error) erro
 // release unlocks and waits until everything that was decided or seen is stored. A
 // storage error takes precedence over err.
 func (l *eventLog) release(ctx context.Context, err error) error {
-	b := l.barrier()
+	b := l.last()
 	l.mu.Unlock()
 	return cmp.Or(l.wait(ctx, b), err)
 }
@@ -319,11 +336,12 @@ func (l *eventLog) unlocked(f func()) error {
 	return nil
 }
 
-// commit stores the queue, batch by batch, until it is empty.
-func (l *eventLog) commit() {
+// commit stores the queue, batch by batch, up to the batch last, or all if it is nil. The caller
+// holds the token of committing.
+func (l *eventLog) commit(last *batch) {
 	for {
 		l.mu.Lock()
-		if len(l.queue) == 0 {
+		if len(l.queue) == 0 || last != nil && !slices.Contains(l.queue, last) {
 			l.mu.Unlock()
 			return
 		}

@@ -61,19 +61,26 @@ func (s *shelf) read() (*state, error) {
 
 func (s *shelf) lost(err error) { s.endings = append(s.endings, err) }
 
-// runLog returns a running log of a new study. end waits until everything is stored.
-func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
+// stillLog returns a log of a new study without run.
+func stillLog(ctx context.Context, t *testing.T, s *shelf) *eventLog {
 	t.Helper()
 	_, events, err := new(study.Study).Decide(time.Now(), study.Create{Spec: testSpec(t, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.events = events
-	ctx, cancel := context.WithCancel(t.Context())
-	l = newLog(ctx, "s", s, &Environment{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	l := newLog(ctx, "s", s, &Environment{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err := l.load(); err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// runLog returns a running log of a new study. end waits until everything is stored.
+func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	l = stillLog(ctx, t, s)
 	var work sync.WaitGroup
 	work.Go(l.run)
 	return l, func() { cancel(); work.Wait() }
@@ -121,6 +128,24 @@ func TestLogCommitsInBatches(t *testing.T) {
 			t.Errorf("%d attributes", n)
 		}
 		end()
+	})
+}
+
+// TestLogCommitsForItsCaller checks that a call alone needs no other goroutine, and that one
+// does commit if commits may take long.
+func TestLogCommitsForItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		l := stillLog(t.Context(), t, s)
+		if err := l.do(t.Context(), mark(0)); err != nil || !slices.Equal(s.sizes, []int{1}) {
+			t.Errorf("without run: %v, commits of %v events", err, s.sizes)
+		}
+		l.far = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := l.do(ctx, mark(1)); !errors.Is(err, store.ErrUnknownOutcome) || len(s.sizes) != 1 {
+			t.Errorf("far and without run: %v, commits of %v events", err, s.sizes)
+		}
 	})
 }
 
