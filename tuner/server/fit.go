@@ -46,6 +46,9 @@ func part(name string, t study.Trial, room int) (*pb.Trial, error) {
 
 // addReports adds reports to a trial, or says that they do not fit into room.
 func addReports(m *pb.Trial, reports []study.Report, room int) (err error) {
+	if len(reports) == 0 {
+		return nil
+	}
 	if room -= proto.Size(m); !exceed(reports, room) {
 		m.Reports, err = fitting(slices.All(reports), room)
 	}
@@ -58,13 +61,13 @@ func addReports(m *pb.Trial, reports []study.Report, room int) (err error) {
 // trim removes the parts of a trial that a worker can make large until it fits into
 // room. It removes late results, then attributes, then the outcome.
 func trim(m *pb.Trial, room int) {
-	if proto.Size(m) > room && len(m.LateResults) > 0 {
+	if len(m.LateResults) > 0 && proto.Size(m) > room {
 		m.LateResults, m.Omitted = nil, append(m.Omitted, wire.OmittedLate)
 	}
-	if proto.Size(m) > room && len(m.Attributes) > 0 {
+	if len(m.Attributes) > 0 && proto.Size(m) > room {
 		m.Attributes, m.Omitted = nil, append(m.Omitted, wire.OmittedAttributes)
 	}
-	if o := m.Outcome; proto.Size(m) > room && o != nil {
+	if o := m.Outcome; o != nil && proto.Size(m) > room {
 		m.Outcome = &pb.Outcome{State: o.State, Reason: o.Reason, Cost: o.Cost}
 		m.Omitted = append(m.Omitted, wire.OmittedOutcome)
 	}

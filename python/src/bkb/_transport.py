@@ -306,7 +306,7 @@ class Transport:
             Seconds for repetitions, 0 to send once.
 
         """
-        if writes:
+        if writes and "requestId" not in request:
             request = {"requestId": new_request_id(), **request}
         return self._call(method, request, writes, retry_for)
 
