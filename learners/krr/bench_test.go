@@ -1,4 +1,4 @@
-package krr_test
+package krr
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
-	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
@@ -24,7 +23,7 @@ func BenchmarkSolve(b *testing.B) {
 			var ours, theirs time.Duration
 			for b.Loop() {
 				start := time.Now()
-				if _, err := krr.Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
+				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
 					b.Fatal(err)
 				}
 				ours += time.Since(start)
