@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -232,8 +233,7 @@ func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	}
 	select {
 	case token <- struct{}{}:
-		l.commit(b)
-		<-l.committing
+		l.commitHere(b)
 	default:
 		l.wakeUp()
 	}
@@ -248,6 +248,19 @@ func (l *eventLog) wait(ctx context.Context, b *batch) error {
 			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, ctx.Err())
 		}
 	}
+}
+
+// commitHere commits up to a batch on the goroutine of a call, which has the token of committing. The
+// server recovers from panics of calls. One of a commit ends the process, as it does in run.
+func (l *eventLog) commitHere(b *batch) {
+	defer func() {
+		if p := recover(); p != nil {
+			go panic(fmt.Sprintf("committing: %v\n\n%s", p, debug.Stack()))
+			select {}
+		}
+		<-l.committing
+	}()
+	l.commit(b)
 }
 
 // stage calls f with the live study under the lock. It returns f's error and the batch

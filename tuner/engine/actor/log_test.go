@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -252,6 +254,24 @@ func TestLogEnds(t *testing.T) {
 				t.Errorf("a read: %v", err)
 			}
 		})
+	}
+}
+
+// TestPanicOfACommit checks that it ends the process, though the caller recovers. The token of committing
+// would be taken for ever.
+func TestPanicOfACommit(t *testing.T) {
+	const child = "BKB_TEST_PANIC"
+	if os.Getenv(child) != "" {
+		l, _ := runLog(t, &shelf{})
+		l.backing = nil
+		defer func() { _ = recover() }()
+		_ = l.do(t.Context(), mark(0))
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPanicOfACommit$")
+	cmd.Env = append(os.Environ(), child+"=1")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "committing: ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
