@@ -11,8 +11,8 @@ import (
 )
 
 // multimodal has functions with many local optima, where a proposer can stay in the first
-// good one. They are Ackley's function on a wide box, Hartmann's in six dimensions, and
-// BBOB's f15 to f24 in 3 and 5 dimensions. The end of a name is the instance. Settings are
+// good one. They are Ackley's function on a wide box, Hartmann's in six dimensions, Schwefel's in
+// two, and BBOB's f15 to f24 in 3 and 5 dimensions. The end of a name is the instance. Settings are
 // chosen on instance 1, so the others are fair.
 var multimodal = Suite{
 	Name: "multimodal", Title: "Many local optima", Source: "packages internal/problems and internal/problems/bbob", Log: true,
@@ -23,7 +23,10 @@ var multimodal = Suite{
 const multimodalInstances = 3
 
 func multimodalProblems() []Listed {
-	out := []Listed{maximised("multimodal/hartmann6", Full, problems.Hartmann6{})}
+	out := []Listed{
+		maximised("multimodal/hartmann6", Full, problems.Hartmann6{}),
+		{"multimodal/schwefel2", Full, schwefel},
+	}
 	for i := 1; i <= multimodalInstances; i++ {
 		tier := Full
 		if i == 2 {
@@ -42,6 +45,17 @@ func multimodalProblems() []Listed {
 		}
 	}
 	return out
+}
+
+// schwefel is Schwefel's function in two dimensions. Its best minima are far from each other.
+func schwefel(string) (Problem, error) {
+	return newBox("multimodal/schwefel2", []float64{-500, -500}, []float64{500, 500}, func(x []float64) float64 {
+		v := 2 * 418.9828872724339
+		for _, u := range x {
+			v -= u * math.Sin(math.Sqrt(math.Abs(u)))
+		}
+		return max(v, 0)
+	}, 0)
 }
 
 // wideAckley is Ackley's function on [−20, 32] in each dimension, with its optimum 0

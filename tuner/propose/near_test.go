@@ -49,9 +49,8 @@ func nearby(t labtest.Fataler, k task, options string, seed uint64, budgets []in
 	return near, logs
 }
 
-// On a smooth function without noise, few trials are so near to an earlier one that they
-// teach nothing, apart from those that exploit and unless duplicates are allowed. The
-// optimum is still found exactly. BKB_EXPERIMENT_NEAR=seeds prints figures.
+// On a smooth function without noise, no trial is the same as an earlier one up to rounding unless
+// duplicates are allowed. The optimum is found exactly. BKB_EXPERIMENT_NEAR=seeds prints figures.
 func TestNearDuplicates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine computes all of it")
@@ -60,15 +59,14 @@ func TestNearDuplicates(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("BKB_EXPERIMENT_NEAR"))
 	if err != nil {
 		near, logs := nearby(t, branin, `{"exploit_every": 0, "far": "off"}`, 1, []int{120})
-		if near[1] > 8 || logs[0] > -4 {
+		if near[3] > 0 || logs[0] > -4 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}
-		// Suggestions that exploit may be near, but none is the same up to rounding.
 		if near, logs := nearby(t, branin, `{"noise": "none"}`, 1, []int{120}); near[3] > 0 || logs[0] > -6 {
 			t.Errorf("of 120 trials %v are near to others; log10 of the regret %v", near, logs)
 		}
-		if welcome, _ := nearby(t, branin, `{"exploit_every": 0, "far": "off", "on_duplicate": "replicate"}`, 1, []int{120}); welcome[1] < 3*near[1]+12 {
-			t.Errorf("where duplicates are welcome %v are near to others, else %v", welcome, near)
+		if welcome, _ := nearby(t, branin, `{"exploit_every": 0, "far": "off", "on_duplicate": "replicate"}`, 1, []int{120}); welcome[3] < 6 {
+			t.Errorf("where duplicates are welcome %v are near to others", welcome)
 		}
 		return
 	}

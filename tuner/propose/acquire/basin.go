@@ -48,7 +48,7 @@ type basin struct {
 	pending [][]float64
 }
 
-// refused is subtracted from the score of a point close to a trial.
+// refused is subtracted from the score of a point that is close to a trial or likely to fail.
 const refused = 1e6
 
 // newBasin returns a search, nil if there is no far model or nothing to improve on.
@@ -164,7 +164,7 @@ func (f *basin) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 		}
 	}
 	if f.outlook.Doubts() {
-		f.avoid(score, x)
+		f.avoid(score, x, false)
 	}
 	out.Score = score
 	return out, nil
@@ -184,7 +184,7 @@ func (f *basin) Probe() *bandit.Probe {
 	if f.outlook.Doubts() {
 		return nil
 	}
-	return &bandit.Probe{Slope: &bandit.Improvement{Slope: f.outlook.Probe(), Best: f.best}}
+	return &bandit.Probe{Slope: f.outlook.Probe(&f.best)}
 }
 
 // pick returns the best point that the study does not have.

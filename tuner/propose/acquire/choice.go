@@ -13,15 +13,13 @@ import (
 // maxPassed is how many random points that the study already has are skipped for one suggestion.
 const maxPassed = 64
 
-// choose returns the best candidate that the study does not have. Candidates that are not
-// known come first, and with replicate the study may have it. Without such a candidate it
+// choose returns the best candidate that the study does not have. Candidates that are far from
+// pending trials come first, and with replicate the study may have it. Without such a candidate it
 // looks for any configuration that the study does not have. As a last resort it returns the
 // best candidate or [ErrExhausted], depending on the options.
 func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float64, error) {
-	redundant, crowded := a.known(t, pool), a.crowded(t)
-	known := func(i int) bool { return redundant(i) || crowded(pool.X[i]) }
-	order := pool.Order()
-	if i := slices.IndexFunc(order, func(i int) bool { return !known(i) }); i > 0 {
+	crowded, order := a.crowded(t), pool.Order()
+	if i := slices.IndexFunc(order, func(i int) bool { return !crowded(pool.X[i]) }); i > 0 {
 		order = slices.Concat(order[i:], order[:i])
 	}
 	if x, err := a.first(pool, order); x != nil || err != nil {
@@ -91,11 +89,8 @@ func (a *acquisition) has(c space.Config) bool {
 	return now || a.engine.Results.Has(c)
 }
 
-// A candidate near to a trial must exceed these bounds to be run.
 const (
-	knownTo  = 0.6  // standard deviations of the noise
-	nearTo   = 0.1  // length scales to the nearest inducing point
-	quietest = 1e-4 // noise variance from which on a near configuration is a useful replicate
+	quietest = 1e-4 // noise variance up to which measuring again teaches nothing
 	sameTo   = 1e-6 // share of each range within which two configurations are the same
 )
 
@@ -156,26 +151,6 @@ func (a *acquisition) extent() float64 {
 		}
 	}
 	return math.Inf(1)
-}
-
-// known reports for candidate i whether running it would teach nothing. That is so if an inducing
-// point is near, the standard deviation is small, and the mean exceeds the best by little. Both
-// are measured in units of the noise. A study that has found an optimum exactly then looks
-// elsewhere. They skip only a candidate that is the same as a trial up to rounding. Where noise
-// exceeds quietest, with several objectives, and with replicate, no candidate is known in this
-// sense.
-func (a *acquisition) known(t turn, pool *bandit.Pool) func(i int) bool {
-	noise := a.engine.Event.Surfaces[0].Noise
-	if len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || noise > quietest {
-		return func(int) bool { return false }
-	}
-	if t.exploit {
-		return func(i int) bool { return a.same(pool.X[i]) }
-	}
-	best, resolved := a.standing(a.engine).best(), knownTo*math.Sqrt(noise)
-	return func(i int) bool {
-		return pool.Variance[i] < resolved*resolved && pool.Mean[i]-best < resolved && a.outlook.Near(pool.X[i], nearTo)
-	}
 }
 
 // same reports whether a point is that of a trial up to rounding.

@@ -19,9 +19,15 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 	w := &s.turn
 	var out bandit.Scores
 	out.Mean, out.Variance = s.outlook.Predict(0, x)
-	if w.volume != nil {
+	switch {
+	case w.volume != nil:
 		out.Score = s.gains(x, out)
-	} else {
+	case w.best != nil:
+		out.Score = make([]float64, x.Len())
+		for i, m := range out.Mean {
+			out.Score[i], _, _ = bandit.LogImprovement(*w.best, m, out.Variance[i])
+		}
+	default:
 		out.Score = slices.Clone(out.Mean)
 		for i, v := range out.Variance {
 			if !w.exploit {
@@ -33,7 +39,7 @@ func (s *scorer) Score(x *kernel.Points[float64]) (bandit.Scores, error) {
 		w.cost.weigh(out.Score, s.engine.LogCost(x))
 	}
 	if w.doubts {
-		s.avoid(out.Score, x)
+		s.avoid(out.Score, x, w.best != nil)
 	}
 	return out, nil
 }
@@ -54,21 +60,24 @@ func (s *scorer) gains(x *kernel.Points[float64], first bandit.Scores) []float64
 	return s.turn.volume.LogGain(mean, variance)
 }
 
-// avoid adds the logarithm of the probability that configurations are feasible.
-func (a *acquisition) avoid(score []float64, x *kernel.Points[float64]) {
+// avoid adds the logarithm of the probability that configurations are feasible. A strict score refuses those
+// that are more likely to fail than not.
+func (a *acquisition) avoid(score []float64, x *kernel.Points[float64], strict bool) {
 	for i, l := range a.outlook.LogFeasible(x) {
-		score[i] += l
+		if score[i] += l; strict && l < -math.Ln2 {
+			score[i] -= refused
+		}
 	}
 }
 
 // Probe implements [bandit.Surface]. It returns a probe where the score is μ + b·σ of one
-// objective, or that and the logarithms of probabilities to keep limits.
+// objective or its expected improvement, or that and the logarithms of probabilities to keep limits.
 func (s *scorer) Probe() *bandit.Probe {
 	labels := s.turn.doubts && !s.engine.Limited()
 	if len(s.spec.Objectives) > 1 || labels || s.turn.cost != nil {
 		return nil
 	}
-	return &bandit.Probe{Slope: s.outlook.Probe(), Width: s.turn.width * s.beta[0]}
+	return &bandit.Probe{Slope: s.outlook.Probe(s.turn.best), Width: s.turn.width * s.beta[0]}
 }
 
 // costWeight determines how a suggestion weighs costs. In place of a bound u it uses the score

@@ -22,7 +22,7 @@ func (a *acquisition) sources(t *turn) []bandit.Source {
 		cmaes{s},          // a sample of CMA-ES, in a long study that does not improve
 		localQuadratic{s}, // the top of a quadratic through the best results, in turns that exploit
 		otherBasin{s},     // expected improvement by a model of thinned results
-		bound{s},          // the upper confidence bound, or the mean, near the best or anywhere
+		bound{s},          // the upper confidence bound, expected improvement or mean, near the best or anywhere
 	}
 }
 
@@ -98,7 +98,30 @@ type bound struct{ source }
 func (s bound) Speaks() bool { return true }
 
 func (s bound) Propose() ([]float64, error) {
-	return s.choose(*s.turn, s.search(*s.turn, s.turn.seed, s.turn.rng), s.turn.rng)
+	pool := s.search(*s.turn, s.turn.seed, s.turn.rng)
+	if s.gainsNothing(pool) {
+		best := s.standing(s.engine).best()
+		s.turn.best, s.turn.phase = &best, study.PhaseExplore
+		pool = s.search(*s.turn, s.turn.seed, s.turn.rng)
+	}
+	return s.choose(*s.turn, pool, s.turn.rng)
+}
+
+// leastExpected is the least improvement that a bound should promise, in standard deviations of the
+// targets.
+const leastExpected = 1e-3
+
+// gainsNothing reports whether the candidate with the largest bound is expected to improve the best by next
+// to nothing. With narrow bounds that is so for all of a basin that is known, while another one may be better.
+// It does not count where trials fail, because the edge of what fails would take them.
+func (s bound) gainsNothing(pool *bandit.Pool) bool {
+	if len(s.spec.Objectives) > 1 || s.turn.exploit || s.turn.cost != nil || s.turn.doubts && !s.engine.Limited() ||
+		s.options.Theory || s.pulls() || len(s.eliteOf(s.engine)) == 0 {
+		return false
+	}
+	at := pool.Order()[0]
+	gain, _, _ := bandit.LogImprovement(s.standing(s.engine).best(), pool.Mean[at], pool.Variance[at])
+	return gain < math.Log(leastExpected)
 }
 
 // The best trial is repeated once from firstRepeat results on, and once more from

@@ -21,6 +21,7 @@ type turn struct {
 	volume  *bandit.Hypervolume // that several objectives have reached, nil for one
 	doubts  bool                // failures or limits are modelled
 	cost    *costWeight         // nil if costs do not count
+	best    *float64            // the mean to improve on in expectation, nil for the bound
 }
 
 // closeEvery is the period of suggestions that may be as close to pending trials as those that

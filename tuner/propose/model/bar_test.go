@@ -126,7 +126,7 @@ func TestLimitedProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := e.Outlook()
-		probe := o.Probe()
+		probe := o.Probe(nil)
 		value := func(u []float64) (score, sd float64) {
 			mean, variance := o.Predict(0, at(u...))
 			return mean[0] + o.LogFeasible(at(u...))[0], math.Sqrt(variance[0])

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/gp"
+	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
@@ -166,10 +166,6 @@ func (o *Outlook) Lengths() []float64 {
 	return out
 }
 
-// Near reports whether an inducing point of the first objective, with the same categories,
-// is within a distance of x in length scales.
-func (o *Outlook) Near(x []float64, distance float64) bool { return o.surfaces[0].near(x, distance) }
-
 // Within reports whether two points have the same categories and are within a distance in
 // length scales of the first objective.
 func (o *Outlook) Within(x, y []float64, distance float64) bool {
@@ -187,11 +183,15 @@ func (o *Outlook) Distance(x, y []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// Probe returns a Probe of the first objective. Where metrics with a limit are modelled, it
-// adds the logarithm of the probability that a configuration is feasible to the mean.
-func (o *Outlook) Probe() *Probe {
+// Probe returns a Probe of the first objective, or of the logarithm of the expected improvement on
+// best if that is not nil. Where metrics with a limit are modelled, it adds the logarithm of the
+// probability that a configuration is feasible to the mean.
+func (o *Outlook) Probe(best *float64) *Probe {
 	p := o.surfaces[0]
 	out := &Probe{probe: p.sparse.Probe(), u: make([]float64, p.k.Dim())}
+	if best != nil {
+		out.probe = &bandit.Improvement{Slope: out.probe, Best: *best}
+	}
 	if o.engine.Event.limited() {
 		for _, b := range o.bars() {
 			out.bars = append(out.bars, barProbe{bar: b, probe: b.posterior.sparse.Probe()})
@@ -235,7 +235,7 @@ func (e *Engine) outcome(mean, variance float64) float64 {
 // Probe predicts the first objective at one point after another, with gradients if they are
 // wanted.
 type Probe struct {
-	probe *gp.Probe
+	probe bandit.Slope
 	u     []float64 // the point, with its fidelity
 	bars  []barProbe
 	sum   []float64 // ∇μ with that of the bars

@@ -155,19 +155,6 @@ func (p *posterior) leverage(samples []sample) []float64 {
 	return out
 }
 
-// near reports whether an inducing point with the same categories is within a distance of u
-// in length scales.
-func (p *posterior) near(u []float64, distance float64) bool {
-	points, _ := p.sparse.Inducing()
-	rows, at := points.(*kernel.Points[float64]), p.rows(u).Row(0)
-	for j := range rows.Len() {
-		if s, h := p.k.Apart(at, rows.Row(j)); s < distance*distance && h == 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // meanVariance is the prior variance of a process' mean, in units of targets. The average of the
 // targets so far is no estimate of it, because suggestions are better than typical points. The
 // mean of success is known from the labels.

@@ -262,7 +262,7 @@ func (r *Results) blames(reason study.FailReason) bool {
 // these are otherwise no more than the last report.
 func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out = Result{Trial: t.Number, End: t.EndPosition(), Feasible: true, Cost: r.options.Cost.of(t)}
-	out.Guided = t.Origin == study.OriginSuggested && (t.Suggestion.Phase == study.PhaseModel || t.Suggestion.Phase == study.PhaseExploit)
+	out.Guided = t.Origin == study.OriginSuggested && slices.Contains([]string{study.PhaseModel, study.PhaseExploit, study.PhaseExplore}, t.Suggestion.Phase)
 	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == study.PhaseEvolve
 	out.Seen = t.Suggestion.Seen
 	switch {
