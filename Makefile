@@ -266,6 +266,13 @@ $(PEERS)/ready:
 	-$(PEERS)/bin/pip install -q --no-cache-dir --retries 0 torch --index-url https://download.pytorch.org/whl/cpu || $(PEERS)/bin/pip install -q --no-cache-dir torch
 	touch $@
 
+# What is done stays in $(PAPER_RUNS).
+PAPER_RUNS ?= $(HOME)/.cache/bkb-peers/papers
+bench-papers: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
+bench-papers: ## repeat figures 3.1, 3.2 and 5.1, and 2 to 5 of averaged SGD, at full size (hours)
+	mkdir -p $(PAPER_RUNS) && go -C bench build -o $(PAPER_RUNS)/bench . && cd $(PAPER_RUNS) && for run in fig3.1 fig3.2 fig5.1 'averaged --repeats 100' averaged-mnist; do \
+	  set -- $$run; [ -e $$1.json ] || { ./bench $$run --full -f json >$$1.part && mv $$1.part $$1.json; } || exit 1; done
+
 bench-products: $(PEERS)/ready ## compare products and algebra with NumPy, scikit-learn, PyTorch, gonum (5 minutes)
 	go -C bench run ./products -python $(PEERS)/bin/python
 

@@ -80,12 +80,15 @@ func Race(ctx context.Context, d *Data, r Run, enter []Algorithm) (ranked []Cont
 				measure, e, err = a.raced(ctx, v, &rows, weights, with, measure, r.Options)
 			}
 			if _, given := r.Values["lambda"]; err == nil {
-				least = min(least, e)
-				err = a.walkRidge(v, with, given, e, func(v Values) (float64, error) {
-					_, e, err := a.raced(ctx, v, &rows, weights, with, measure, r.Options)
-					least = min(least, e)
-					return e, err
+				err = a.walkRidge(v, with, given, func(v Values, gain float64) (bool, error) {
+					_, x, err := a.raced(ctx, v, &rows, weights, with, measure, r.Options)
+					if err != nil || !(x < gain*e) {
+						return false, err
+					}
+					e = x
+					return true, nil
 				})
+				least = min(least, e)
 			}
 			if ctx.Err() != nil {
 				return nil, "", ctx.Err()

@@ -308,12 +308,13 @@ func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
 		best.err = math.Inf(1)
 	}
 	_, given := t.run.Values["lambda"]
-	walked := t.walkRidge(v, t.problem, given, best.err, func(v Values) (float64, error) {
+	walked := t.walkRidge(v, t.problem, given, func(v Values, gain float64) (bool, error) {
 		a, err := t.try(ctx, v)
-		if err == nil && a.err < leastGain*best.err {
-			best = a
+		if err != nil || !(a.err < gain*best.err) {
+			return false, err
 		}
-		return a.err, err
+		best = a
+		return true, nil
 	})
 	if best.err < math.Inf(1) { // with some λ
 		err = nil
@@ -321,28 +322,25 @@ func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
 	return best, cmp.Or(walked, err)
 }
 
-// walkRidge calls try with larger and smaller λ than that of v, which has the error least, as long as
-// these are better. It does nothing where λ is given, is that of the evidence of an exact fit, or has no
-// part, and for many rows, where a fit takes long.
-func (a *Algorithm) walkRidge(v Values, p Problem, given bool, least float64, try func(Values) (float64, error)) error {
+// walkRidge calls better with larger and smaller λ than that of v, and the ratio of errors that makes it
+// better, as long as it is. It does nothing where λ is given, is that of the evidence of an exact fit, or
+// has no part, and for many rows, where a fit takes long.
+func (a *Algorithm) walkRidge(v Values, p Problem, given bool, better func(Values, float64) (bool, error)) error {
 	r := reader{a, v}
 	k, err := r.kernel(p)
 	has := slices.ContainsFunc(a.Parameters, func(p Parameter) bool { return p.Name == "lambda" })
 	if given || !has || err != nil || p.Rows > mostWalked || a.StepsRegularise(v) || a.Name == ridgeRegression.Name && r.learns() {
 		return nil
 	}
-	for patience, factor := range []float64{10, 0.1} { // the first λ is rather large
-		for at := r.ridge(k, p) * factor; patience >= 0 && at > leastWalked && at < 1; at *= factor {
+	for _, to := range []struct{ factor, gain float64 }{{10, leastGain}, {0.1, smallerGain}} {
+		for at := r.ridge(k, p) * to.factor; at > leastWalked && at < 1; at *= to.factor {
 			next := maps.Clone(v)
 			next["lambda"] = strconv.FormatFloat(at, 'g', 4, 64)
-			e, err := try(next)
-			diverged := (*learners.DivergenceError)(nil)
-			if err != nil && !errors.As(err, &diverged) {
+			more, err := better(next, to.gain)
+			if diverged := (*learners.DivergenceError)(nil); err != nil && !errors.As(err, &diverged) {
 				return err
-			} else if err == nil && e < leastGain*least {
-				least = e
-			} else {
-				patience--
+			} else if !more {
+				break
 			}
 		}
 	}
@@ -352,6 +350,7 @@ func (a *Algorithm) walkRidge(v Values, p Problem, given bool, least float64, tr
 // leastWalked is the least λ that is tried, and mostWalked the largest number of rows for which.
 const leastWalked, mostWalked = 1e-13, 100_000
 
-// leastGain is the ratio of errors that makes another λ, or what is learned, better, because few rows
-// judge.
-const leastGain = 0.99
+// leastGain is the ratio of errors that makes a larger λ, or what is learned, better, because few rows
+// judge. smallerGain is that of a smaller λ. With one that is too small the error is large on few rows, of
+// which none may judge.
+const leastGain, smallerGain = 0.99, 0.97
