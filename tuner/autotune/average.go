@@ -17,8 +17,8 @@ import (
 // Averaged is an average of the models of several trials.
 type Averaged struct {
 	Members []Member `json:"members"` // by the errors of the trials
-	// Validation is the error of the average of the outputs of leaving out each row. It may
-	// exceed that of the best trial, of which a part is luck.
+	// Validation is the error of the average of the outputs for rows that the fits left out. It
+	// may exceed that of the best trial, of which a part is luck.
 	Validation float64 `json:"validation"`
 	// Test has the errors on the test rows. It is empty if there are no test rows.
 	Test []training.Score `json:"test,omitempty"`
@@ -44,18 +44,26 @@ const (
 // squares are the measures that are functions of the squared error.
 var squares = []string{"rmse", "mse", "1-r2", "normalised-error"}
 
-// Average averages the best trials of each kind, by [learners.AverageWeights], where trials leave out
-// rows in closed form and a measure of squares judges numbers. It returns nil elsewhere. best is the
-// [Tuning.Refit] of the best trial.
+// averagedRows is the largest number of rows for an average.
+const averagedRows = 10_000
+
+// Average averages the best trials of each kind, by [learners.AverageWeights], where a measure of squares
+// judges numbers and trials leave out rows in closed form, or are fits of up to 10,000 rows that end by
+// themselves, judged on the validation rows. It returns nil elsewhere. best is the [Tuning.Refit] of the
+// best trial.
 func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, best *Fitted, progress func(learners.Progress) error) (*Averaged, error) {
-	if !t.alone || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
+	judge, weights := t.single.validation, t.single.judged
+	if t.alone {
+		judge, weights = t.known, t.data.KnownWeights()
+	}
+	if !t.alone && (t.folds != nil || t.stepsRegularise() || t.known.Len() > averagedRows) || t.data.Encoding.Task != data.Regression || !slices.Contains(squares, t.name) {
 		return nil, nil
 	}
 	trials, err := t.candidates(ctx, svc, name)
 	if err != nil || len(trials) < 2 {
 		return nil, err
 	}
-	y, err := learners.Targets(ctx, t.known)
+	y, err := learners.Targets(ctx, judge)
 	if err != nil {
 		return nil, err
 	}
@@ -65,29 +73,34 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 		if err != nil {
 			return nil, err
 		}
-		if outputs[i], err = t.leftOut(ctx, e, t.options.goroutines()); err != nil {
+		if t.alone {
+			outputs[i], err = t.leftOut(ctx, e, t.options.goroutines())
+		} else {
+			outputs[i], err = t.judgedOutputs(ctx, e)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	a := &Averaged{}
 	mean := make([]float64, len(y))
 	var models []learners.Model
-	var weights []float64
-	for i, w := range t.stack(outputs, y) {
+	var shares []float64
+	for i, w := range t.stack(outputs, y, weights) {
 		if w == 0 {
 			continue
 		}
 		for j, f := range outputs[i] {
 			mean[j] += w * f
 		}
-		weights = append(weights, w)
+		shares = append(shares, w)
 		a.Members = append(a.Members, Member{Trial: trials[i].Number, Weight: w})
 	}
 	if len(a.Members) < 2 {
 		return nil, nil
 	}
 	report := learners.Report{Rows: t.known.Len(), Measure: t.name}
-	a.Validation = t.measure(t.name, t.data.KnownWeights())(mean, y, t.known.Outputs())
+	a.Validation = t.measure(t.name, weights)(mean, y, t.known.Outputs())
 	var used []share
 	for i := range a.Members {
 		m, f := &a.Members[i], best
@@ -103,7 +116,7 @@ func (t *Tuning) Average(ctx context.Context, svc tuner.Service, name string, be
 		report.Seconds += f.File.Report.Seconds
 	}
 	report.ValidationError = &a.Validation
-	model, err := learners.NewAverage(models, weights)
+	model, err := learners.NewAverage(models, shares)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +138,20 @@ type share struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// stack returns the weights of models with these outputs of leaving out each row.
-func (t *Tuning) stack(outputs [][]float64, y []float64) []float64 {
+// judgedOutputs returns the outputs for the validation rows of a fit to the training rows.
+func (t *Tuning) judgedOutputs(ctx context.Context, e learners.Estimator) ([]float64, error) {
+	s := t.single
+	m, err := e.Fit(ctx, s.train, learners.Options{Seed: t.options.Seed, Workers: t.options.goroutines(), Weights: s.weights})
+	if err != nil {
+		return nil, err
+	}
+	f := make([]float64, s.validation.Len()*t.known.Outputs())
+	return f, m.Predict(ctx, f, s.validation)
+}
+
+// stack returns the weights of models with these outputs for rows that they have not seen, of which judged
+// has the weights.
+func (t *Tuning) stack(outputs [][]float64, y, judged []float64) []float64 {
 	c, residuals := t.known.Outputs(), make([][]float64, len(outputs))
 	for i, f := range outputs {
 		residuals[i] = make([]float64, len(y))
@@ -135,9 +160,9 @@ func (t *Tuning) stack(outputs [][]float64, y []float64) []float64 {
 		}
 	}
 	var s []float64 // of the outputs
-	if known := t.data.KnownWeights(); known != nil {
+	if judged != nil {
 		for j := range y {
-			s = append(s, known[j/c])
+			s = append(s, judged[j/c])
 		}
 	}
 	return learners.AverageWeights(residuals, s, averagePenalty, leastWeight)

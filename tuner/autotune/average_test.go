@@ -86,14 +86,18 @@ func fileOf(t *testing.T, f *learners.File) []byte {
 	return b.Bytes()
 }
 
-// The error of the average is that of the averaged outputs of leaving out rows, and the model
-// is the average of fits to all known rows.
+// The error of the average is that of the averaged outputs of leaving out rows, each alone or the
+// validation rows, and the model is the average of fits to all known rows.
 func TestAverage(t *testing.T) {
 	d := wave(t, 160, false)
 	known := knownOf(t, d)
 	n := known.Len()
-	for _, algorithm := range []string{"krr", "falkon"} {
-		a, best := averaged(t, algorithm, d, autotune.Options{Seed: 3, Folds: n}, 60)
+	for _, c := range []struct {
+		algorithm string
+		folds     int
+	}{{"krr", n}, {"falkon", n}, {"krr", 0}, {"falkon", 0}} {
+		algorithm := c.algorithm
+		a, best := averaged(t, algorithm, d, autotune.Options{Seed: 3, Folds: c.folds}, 60)
 		if a == nil {
 			t.Fatalf("%s: no average", algorithm)
 		}
@@ -101,27 +105,37 @@ func TestAverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := *d
-		whole.Train = known
+		whole, judge := *d, d.Validation
+		if c.folds > 0 {
+			whole.Train, judge = known, known
+		}
 		p, err := training.NewProblem(t.Context(), &whole, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Learned, err = training.Learn(t.Context(), "matern52", known, nil, p, 3, 1); err != nil {
+		if p.Learned, err = training.Learn(t.Context(), "matern52", whole.Train, nil, p, 3, 1); err != nil {
 			t.Fatal(err)
 		}
-		y, err := learners.Targets(t.Context(), known)
+		y, err := learners.Targets(t.Context(), judge)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := learners.Options{Seed: 3, Workers: 1}
-		out, want, got := make([]float64, n), make([]float64, n), make([]float64, n)
+		out, left, want, got := make([]float64, len(y)), make([]float64, len(y)), make([]float64, n), make([]float64, n)
 		for _, m := range a.Members {
 			e, err := learner.Estimator(m.Values, p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			left, err := e.(leaveOneOuter).LeaveOneOut(t.Context(), known, o)
+			if c.folds > 0 {
+				left, err = e.(leaveOneOuter).LeaveOneOut(t.Context(), known, o)
+			} else {
+				part, failed := e.Fit(t.Context(), d.Train, o)
+				if failed != nil {
+					t.Fatal(failed)
+				}
+				err = part.Predict(t.Context(), left, judge)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,17 +146,19 @@ func TestAverage(t *testing.T) {
 			if err := model.Predict(t.Context(), got, known); err != nil {
 				t.Fatal(err)
 			}
-			for i := range n {
-				out[i] += m.Weight * left[i]
-				want[i] += m.Weight * got[i]
+			for i, f := range left {
+				out[i] += m.Weight * f
+			}
+			for i, f := range got {
+				want[i] += m.Weight * f
 			}
 		}
 		sum := 0.0
-		for i := range n {
+		for i := range y {
 			sum += (out[i] - y[i]) * (out[i] - y[i])
 		}
 		scale := d.Encoding.Targets[0].Scale
-		if rmse := scale * math.Sqrt(sum/float64(n)); math.Abs(a.Validation-rmse) > 1e-9*rmse {
+		if rmse := scale * math.Sqrt(sum/float64(len(y))); math.Abs(a.Validation-rmse) > 1e-9*rmse {
 			t.Errorf("%s: the error is %v, want %v", algorithm, a.Validation, rmse)
 		}
 		if limit := 1.015 * best.Validation; a.Validation > limit {
@@ -166,7 +182,7 @@ type leaveOneOuter interface {
 	LeaveOneOut(ctx context.Context, train data.Source, o learners.Options) ([]float64, error)
 }
 
-// Classes, folds, one split, one kernel and other measures than squares have no average.
+// Classes, folds, steps that regularise, one kernel and other measures than squares have no average.
 func TestNoAverage(t *testing.T) {
 	numbers, classes := wave(t, 80, false), wave(t, 80, true)
 	for name, c := range map[string]struct {
@@ -175,7 +191,7 @@ func TestNoAverage(t *testing.T) {
 		o         autotune.Options
 	}{
 		"classes":    {"krr", classes, autotune.Options{Folds: knownOf(t, classes).Len()}},
-		"one split":  {"krr", numbers, autotune.Options{}},
+		"steps":      {"sgdrf", numbers, autotune.Options{}},
 		"folds":      {"nystrom", numbers, autotune.Options{Folds: 3}},
 		"one kernel": {"krr", numbers, autotune.Options{Folds: knownOf(t, numbers).Len(), Fixed: training.Values{"kernel": "matern52", "relevance": "equal"}}},
 		"mae":        {"krr", numbers, autotune.Options{Folds: knownOf(t, numbers).Len(), Measure: "mae"}},
