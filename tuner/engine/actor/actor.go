@@ -9,9 +9,9 @@
 //
 // The log holds the study (package study), which is ahead of the store. It decides every
 // call under one lock, in microseconds. It commits the decided events in order and in batches.
-// A call returns when its events are stored, except a heartbeat. It stores them itself if nothing
-// else is being stored, because to wake another goroutine takes as long as all else. Otherwise
-// the log's goroutine does so next, as it always does over a network. A read also waits until
+// A call returns when its events are stored, except a heartbeat. It stores them itself if no
+// other call waits, because to wake another goroutine takes as long as all else. Otherwise the
+// log's goroutine does so for all of them, as it always does over a network. A read also waits until
 // everything it saw is stored. Calls therefore behave as if they happened one at a time,
 // every answer is on disk, and 64 clients share one fsync.
 //

@@ -48,7 +48,7 @@ type backing interface {
 // eventLog is the log of one study. It decides commands on the live study, which is
 // ahead of the store. One goroutine at a time commits the events in order and in batches
 // and announces each commit. A call waits until everything it decided or saw is stored.
-// It commits by itself if no commit runs, and otherwise run does so afterwards.
+// It commits by itself if it is alone, and otherwise run does so for all.
 //
 // The lock mu guards the fields below it and everything in the live study. It is held
 // during decisions, but not while the store or a proposer works. Only the holder of the
@@ -64,6 +64,7 @@ type eventLog struct {
 	far       bool          // a commit may take as long as a network, so that only run commits
 
 	committing chan struct{} // holds a token during commits
+	crowded    atomic.Bool   // several calls waited for the last batch, so the next ones gather for run
 
 	mu        sync.Mutex
 	state     *state
@@ -79,6 +80,7 @@ type batch struct {
 	events []study.Event // fixed once taken is set
 	bytes  int           // approximate
 	taken  bool          // whether commit has it, guarded by the log's mu
+	calls  atomic.Int32  // that wait for it
 	done   chan struct{}
 	err    error // set before done is closed
 }
@@ -221,14 +223,14 @@ func (l *eventLog) last() *batch {
 	return l.queue[len(l.queue)-1]
 }
 
-// wait waits until a batch is stored, and stores it unless something else is being stored. If
-// ctx ends first, the outcome is unknown. What has begun to store does not end with it.
+// wait waits until a batch is stored, and stores it if no other call waits. If ctx ends first, the outcome is unknown. What has begun to store does not end with it.
 func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	if b == nil {
 		return nil
 	}
+	b.calls.Add(1)
 	token := l.committing
-	if l.far || ctx.Err() != nil {
+	if l.far || l.crowded.Load() || ctx.Err() != nil {
 		token = nil
 	}
 	select {
@@ -369,6 +371,7 @@ func (l *eventLog) commit(last *batch) {
 
 		begun := time.Now()
 		err := l.backing.commit(expected, b.events, summary)
+		l.crowded.Store(b.calls.Load() > 1)
 		if err == nil {
 			ObserveCommit(&l.env.Observer, b.events, time.Since(begun))
 		}

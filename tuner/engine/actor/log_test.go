@@ -126,7 +126,13 @@ func TestLogCommitsInBatches(t *testing.T) {
 		if !slices.Equal(s.sizes, []int{1, 8}) {
 			t.Errorf("commits of %v events, want 1 and 8", s.sizes)
 		}
-		if n := marks(t, l); n != 9 {
+		if !l.crowded.Load() {
+			t.Error("the calls to come do not gather")
+		}
+		if err := l.do(t.Context(), mark(9)); err != nil || l.crowded.Load() {
+			t.Errorf("a call alone: %v, and the next one does not commit by itself", err)
+		}
+		if n := marks(t, l); n != 10 {
 			t.Errorf("%d attributes", n)
 		}
 		end()
