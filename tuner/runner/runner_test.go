@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
@@ -28,6 +29,11 @@ import (
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
+
+func TestMain(m *testing.M) {
+	racetest.Waiting()
+	m.Run()
+}
 
 // newStudy returns a service with a study "s" of x in [0, 1].
 func newStudy(t *testing.T, change func(*study.Spec)) tuner.Service {

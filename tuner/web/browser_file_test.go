@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,21 +75,5 @@ func TestBrowserFile(t *testing.T) {
 	b.do(t, chromedp.Evaluate(`(() => { const c = document.querySelector(".history canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; })()`, &drawn))
 	if drawn < 2000 {
 		t.Errorf("%d pixels of the chart are drawn", drawn)
-	}
-}
-
-// TestFile checks the policy of a file, and that a name or a note cannot end an element.
-func TestFile(t *testing.T) {
-	s := withStudies(t)
-	var out bytes.Buffer
-	if err := web.WriteFile(t.Context(), s, "mine", "--db 'a b.db'", time.Now(), &out); err != nil {
-		t.Fatal(err)
-	}
-	text := out.String()
-	if n := strings.Count(text, "</script>"); n != 3 || strings.Contains(text, "unsafe") || strings.Contains(text, "import ") && strings.Contains(text, "} from \"./") {
-		t.Errorf("the file has %d scripts", n)
-	}
-	if err := web.WriteFile(t.Context(), s, "none", "", time.Now(), &out); err == nil {
-		t.Error("a study that does not exist was written")
 	}
 }

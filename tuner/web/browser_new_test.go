@@ -3,8 +3,6 @@
 package web_test
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,66 +12,8 @@ import (
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/server"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
-
-// TestCheckSpace checks what the page learns of spaces with faults, with advice, without an
-// end and of another format.
-func TestCheckSpace(t *testing.T) {
-	r := start(t, withStudies(t), server.Options{}, loopback)
-	check := func(text string) (out struct {
-		Faults, Advice []struct {
-			Line int
-			Text string
-		}
-		Read, Space string
-		Size        *float64
-		Samples     []map[string]string
-	},
-	) {
-		t.Helper()
-		body, _ := json.Marshal(map[string]string{"space": text})
-		a := r.do(t, r.post(t, "/api/space", string(body)))
-		if a.status != 200 {
-			t.Fatalf("%q: %d %s", text, a.status, a.text)
-		}
-		if err := json.Unmarshal([]byte(a.text), &out); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	got := check("parameters:\n  lr: {type: float, low: 1, high: 0}\n  n: {type: int, low: 1, hihg: 3}\n")
-	if len(got.Faults) < 2 || got.Faults[0].Line != 2 || !strings.Contains(got.Faults[0].Text, `"lr"`) || got.Space != "" {
-		t.Errorf("two faults: %+v", got)
-	}
-	got = check("parameters:\n  n: {type: int, low: 1, high: 3}\n  k: {type: categorical, values: [a, b]}\n")
-	if got.Size == nil || *got.Size != 6 || len(got.Samples) != 5 || got.Samples[0]["k"] == "" || got.Faults != nil {
-		t.Errorf("six configurations: %+v", got)
-	}
-	sp, _, err := space.Parse([]byte(got.Space))
-	if err != nil || sp.Len() != 2 {
-		t.Errorf("the space %s: %v", got.Space, err)
-	}
-	got = check("parameters: {lr: {type: float, low: 1e-6, high: 1}}")
-	if got.Size != nil || len(got.Advice) != 1 || got.Advice[0].Line != 1 || !strings.Contains(got.Advice[0].Text, "log") {
-		t.Errorf("a range for a logarithmic scale: %+v", got)
-	}
-	if got = check(`{"x": {"name": "FloatDistribution", "attributes": {"low": 0, "high": 1, "log": false, "step": null}}}`); got.Read == "" || got.Faults != nil {
-		t.Errorf("a space of Optuna: %+v", got)
-	}
-	if got = check(""); len(got.Faults) == 0 {
-		t.Errorf("no text: %+v", got)
-	}
-	for body, status := range map[string]int{`{"space": 3}`: 400, `{"space": "` + strings.Repeat("x", 3<<20) + `"}`: 413} {
-		if a := r.do(t, r.post(t, "/api/space", body)); a.status != status {
-			t.Errorf("%.20s: %d, want %d", body, a.status, status)
-		}
-	}
-	if a := r.do(t, r.post(t, "/api/space", "{}", "Content-Type", "", "Content-Type", "text/plain")); a.status != 415 {
-		t.Errorf("plain text: %d", a.status)
-	}
-}
 
 // TestBrowserNew writes a space with a fault, mends it, and creates the study.
 func TestBrowserNew(t *testing.T) {

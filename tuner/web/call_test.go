@@ -69,6 +69,7 @@ func TestCalls(t *testing.T) {
 
 // TestEveryMethod checks that the face has all methods of the service.
 func TestEveryMethod(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	r := start(t, withStudies(t), server.Options{}, loopback)
 	var want []string
 	for _, m := range pb.Tuner_ServiceDesc.Methods {
@@ -96,6 +97,7 @@ func TestEveryMethod(t *testing.T) {
 // TestErrors checks errors of the service with their details, and refusals of the face,
 // which have the same form.
 func TestErrors(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	r := start(t, withStudies(t), server.Options{}, loopback)
 	tell := func(loss string) string {
 		return `{"name":"studies/mine/trials/0","outcome":{"state":"TRIAL_STATE_COMPLETED","metrics":{"loss":{"values":[` + loss + `]}}}}`

@@ -116,6 +116,7 @@ func TestRequestsOfOthers(t *testing.T) {
 
 // TestGateBeforeBody checks that a caller without a token is refused before its body.
 func TestGateBeforeBody(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	path := tokenPath(t)
 	addToken(t, path, server.Scope{Role: server.RoleAdmin})
 	r := start(t, withStudies(t), server.Options{TokenFile: path, Limits: server.Limits{CallTimeout: time.Hour}}, loopback)
@@ -480,6 +481,7 @@ func TestSites(t *testing.T) {
 // TestStop checks that a server that stops answers probes with NOT_SERVING, finishes calls
 // under way, and refuses later ones with UNAVAILABLE.
 func TestStop(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	g := newGated(withStudies(t))
 	var log syncBuffer
 	r := start(t, g, server.Options{DrainDelay: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}, loopback)

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -40,6 +41,7 @@ func whenDone(f func()) {
 }
 
 func TestMain(m *testing.M) {
+	racetest.Waiting()
 	code := m.Run()
 	for _, f := range atEnd {
 		f()

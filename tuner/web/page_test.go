@@ -22,6 +22,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
+	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 	"github.com/bkbtuner/bkb/tuner/web"
 )
@@ -297,6 +298,7 @@ func TestSession(t *testing.T) {
 
 // TestManySessions checks that many logins with a token end only sessions of this token.
 func TestManySessions(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	path := tokenPath(t)
 	admin := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleAdmin}), "Bearer ")
 	reader := strings.TrimPrefix(addToken(t, path, server.Scope{Role: server.RoleRead}), "Bearer ")
@@ -322,6 +324,7 @@ func TestManySessions(t *testing.T) {
 
 // TestRevokedSession revokes the token of a session with an open stream of events.
 func TestRevokedSession(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	path := tokenPath(t)
 	token, entry, err := server.AddToken(path, server.Scope{Role: server.RoleRead}, "", time.Time{})
 	if err != nil {
@@ -398,6 +401,7 @@ func TestWithoutPage(t *testing.T) {
 
 // TestEvents watches a study as the page does.
 func TestEvents(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	service := engine.Open(memory.New(), engine.Options{})
@@ -547,5 +551,79 @@ func TestPageMetrics(t *testing.T) {
 		if n, ok := got[key]; n != want || !ok {
 			t.Errorf("%s: %v, want %v", key, n, want)
 		}
+	}
+}
+
+// TestFile checks the policy of a file, and that a name or a note cannot end an element.
+func TestFile(t *testing.T) {
+	s := withStudies(t)
+	var out bytes.Buffer
+	if err := web.WriteFile(t.Context(), s, "mine", "--db 'a b.db'", time.Now(), &out); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if n := strings.Count(text, "</script>"); n != 3 || strings.Contains(text, "unsafe") || strings.Contains(text, "import ") && strings.Contains(text, "} from \"./") {
+		t.Errorf("the file has %d scripts", n)
+	}
+	if err := web.WriteFile(t.Context(), s, "none", "", time.Now(), &out); err == nil {
+		t.Error("a study that does not exist was written")
+	}
+}
+
+// TestCheckSpace checks what the page learns of spaces with faults, with advice, without an
+// end and of another format.
+func TestCheckSpace(t *testing.T) {
+	t.Parallel() // it waits more than it computes
+	r := start(t, withStudies(t), server.Options{}, loopback)
+	check := func(text string) (out struct {
+		Faults, Advice []struct {
+			Line int
+			Text string
+		}
+		Read, Space string
+		Size        *float64
+		Samples     []map[string]string
+	},
+	) {
+		t.Helper()
+		body, _ := json.Marshal(map[string]string{"space": text})
+		a := r.do(t, r.post(t, "/api/space", string(body)))
+		if a.status != 200 {
+			t.Fatalf("%q: %d %s", text, a.status, a.text)
+		}
+		if err := json.Unmarshal([]byte(a.text), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	got := check("parameters:\n  lr: {type: float, low: 1, high: 0}\n  n: {type: int, low: 1, hihg: 3}\n")
+	if len(got.Faults) < 2 || got.Faults[0].Line != 2 || !strings.Contains(got.Faults[0].Text, `"lr"`) || got.Space != "" {
+		t.Errorf("two faults: %+v", got)
+	}
+	got = check("parameters:\n  n: {type: int, low: 1, high: 3}\n  k: {type: categorical, values: [a, b]}\n")
+	if got.Size == nil || *got.Size != 6 || len(got.Samples) != 5 || got.Samples[0]["k"] == "" || got.Faults != nil {
+		t.Errorf("six configurations: %+v", got)
+	}
+	sp, _, err := space.Parse([]byte(got.Space))
+	if err != nil || sp.Len() != 2 {
+		t.Errorf("the space %s: %v", got.Space, err)
+	}
+	got = check("parameters: {lr: {type: float, low: 1e-6, high: 1}}")
+	if got.Size != nil || len(got.Advice) != 1 || got.Advice[0].Line != 1 || !strings.Contains(got.Advice[0].Text, "log") {
+		t.Errorf("a range for a logarithmic scale: %+v", got)
+	}
+	if got = check(`{"x": {"name": "FloatDistribution", "attributes": {"low": 0, "high": 1, "log": false, "step": null}}}`); got.Read == "" || got.Faults != nil {
+		t.Errorf("a space of Optuna: %+v", got)
+	}
+	if got = check(""); len(got.Faults) == 0 {
+		t.Errorf("no text: %+v", got)
+	}
+	for body, status := range map[string]int{`{"space": 3}`: 400, `{"space": "` + strings.Repeat("x", 3<<20) + `"}`: 413} {
+		if a := r.do(t, r.post(t, "/api/space", body)); a.status != status {
+			t.Errorf("%.20s: %d, want %d", body, a.status, status)
+		}
+	}
+	if a := r.do(t, r.post(t, "/api/space", "{}", "Content-Type", "", "Content-Type", "text/plain")); a.status != 415 {
+		t.Errorf("plain text: %d", a.status)
 	}
 }

@@ -146,6 +146,7 @@ func several(i int) (commands []study.Command) {
 // TestExactlyOnce makes a thousand calls of which the answers to a tenth are lost after
 // their effect. The study ends as if no answer had been lost.
 func TestExactlyOnce(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	rounds := racetest.Size(80, 200)
 	calm := wiretest.New(t)
 	service := &lossy{Service: wiretest.New(t), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
@@ -202,6 +203,7 @@ func history(t *testing.T, s tuner.Service) (h struct {
 // A deletion whose answer is lost still deletes, and its repetition does not delete a new
 // study of the same name.
 func TestLostDeletion(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	service := &lossy{Service: wiretest.New(t), l: &cuttable{Listener: listen(t)}, chance: rand.New(rand.NewPCG(1, 2))}
 	serve(t, service, server.Options{Limits: free}, service.l)
 	c := dial(t, service.l.Addr().String(), client.Options{Plaintext: true, RetryFor: time.Hour})
@@ -435,6 +437,7 @@ func (s *unsure) Tell(ctx context.Context, name string, c study.Tell) (tuner.Tol
 
 // The client sends the same request again.
 func TestUnknownOutcome(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	service := &unsure{Service: wiretest.New(t)}
 	l := listen(t)
 	serve(t, service, server.Options{Limits: free}, l)
@@ -480,6 +483,7 @@ func TestRateIsWaitedOut(t *testing.T) {
 // TestShutdownUnderLoad restarts the server while workers work. None of them sees an error,
 // and no acknowledged result is lost.
 func TestShutdownUnderLoad(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	const workers, restarts = 8, 5
 	service := wiretest.New(t)
 	if _, err := service.CreateStudy(t.Context(), "s", study.Create{Spec: spec(t)}); err != nil {

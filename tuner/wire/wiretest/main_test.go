@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/bkbtuner/bkb/internal/freeport"
+	"github.com/bkbtuner/bkb/internal/racetest"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -18,7 +19,10 @@ import (
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	racetest.Waiting()
+	goleak.VerifyTestMain(m)
+}
 
 // listen listens on a port of loopback that the test can have again when it is closed.
 func listen(t testing.TB) net.Listener {

@@ -35,6 +35,7 @@ var like = cmp.Options{
 // TestTwins makes the same calls to a service in the process and to one over the wire.
 // Answers, codes and messages of errors are the same.
 func TestTwins(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for name, serve := range map[string]func(testing.TB, tuner.Service, server.Options) string{"gRPC": address, "HTTP": serveHTTP} {
 		t.Run("small/"+name, func(t *testing.T) {
 			local, far := wiretest.New(t), wiretest.New(t)
