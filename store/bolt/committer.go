@@ -32,8 +32,8 @@ type write struct {
 	// apply makes the change within the transaction, or refuses it before it changes
 	// anything. It panics on a later error.
 	apply func(tx *transaction) error
-	err   error     // valid when woken says that the request is answered
-	woken chan bool // says whether the request leads now, or is answered
+	err   error         // valid after done is closed
+	done  chan struct{} // closed when err is set
 }
 
 // transaction is the state that the requests of a batch share.
@@ -42,66 +42,66 @@ type transaction struct {
 	studies int // number of studies, with the changes of the batch so far
 }
 
-// committer writes in batches. One request at a time leads. It puts all that wait into one
-// transaction, commits it and answers them, and the first of those that came meanwhile leads
-// next. It does so on its own goroutine, so that a request alone changes none.
+// committer writes in batches. It takes all requests that wait, puts them into one transaction,
+// commits it and answers all of them. If commits are quick, as in memory, a request that is alone
+// does so on its own goroutine, because to wake another one would take longer.
 type committer struct {
 	store   *Store
 	studies atomic.Int64 // number of studies
-	last    int          // number of requests in the previous batch, for the one that leads
+	quick   atomic.Bool  // whether the previous batch was, and no commit waits for a lock of bbolt
+	last    int          // number of requests in the previous batch, for the one that writes
 
 	mu      sync.Mutex
-	led     bool     // a request leads
+	writing bool
 	waiting []*write // in order of arrival
 }
+
+// quickly is how long a quick commit takes. A disk takes longer.
+const quickly = 200 * time.Microsecond
 
 // submit writes a request and returns the result. A request whose context ends before it is in a
 // transaction has no effect.
 func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transaction) error) error {
-	w := &write{ctx: ctx, bytes: bytes, apply: apply, woken: make(chan bool, 2)}
+	w := &write{ctx: ctx, bytes: bytes, apply: apply, done: make(chan struct{})}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, w)
-	if !c.led {
-		c.led = true
-		w.woken <- true
-	}
+	first := !c.writing
+	c.writing, c.waiting = true, append(c.waiting, w)
 	c.mu.Unlock()
-	faulted, over := c.store.faulted, (<-chan time.Time)(nil)
-	for {
-		select {
-		case leads := <-w.woken:
-			switch {
-			case !leads:
-				return w.err
-			case c.store.reserved:
-				c.lead()
-			default: // it may wait for a lock of bbolt, which a fault leaves locked
-				go c.lead()
+	if first && (!c.quick.Load() || c.write()) {
+		go func() {
+			for c.write() {
 			}
-		case <-faulted:
-			faulted, over = nil, time.After(patience)
-		case <-over:
-			return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
-		}
+		}()
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-c.store.faulted:
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-time.After(patience): // the committer waits for a lock of bbolt
+		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, c.store.Failure())
 	}
 }
 
 // patience is how long a request waits for its result after a fault.
 const patience = time.Second
 
-// lead writes the requests that wait and answers them.
-func (c *committer) lead() {
-	batch := c.collect()
+// write writes the requests that wait and answers them. It tells whether more wait then.
+func (c *committer) write() (more bool) {
+	batch, begun := c.collect(), time.Now()
 	c.last = len(batch)
 	c.settle(batch)
+	c.quick.Store(c.store.reserved && time.Since(begun) < quickly)
 	for _, w := range batch {
-		w.woken <- false
+		close(w.done)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.led = len(c.waiting) > 0; c.led {
-		c.waiting[0].woken <- true
-	}
+	c.writing = len(c.waiting) > 0
+	return c.writing
 }
 
 // collect takes the requests that wait. Clients that were answered together are likely to send

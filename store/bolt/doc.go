@@ -4,7 +4,7 @@
 //
 // # Writing
 //
-// All writes go through one committer. One request takes those that are waiting with it, applies
+// All writes go through one committer. It takes one request and those that are waiting, applies
 // each of them, commits once and answers all. A refused request changes nothing and does not
 // affect the others. The number of syncs therefore does not grow with the number of clients, and
 // a single client waits for no other. Encoding happens in the callers' goroutines.
