@@ -46,7 +46,7 @@ import numpy as np
 
 TESTS, GP_ROWS, SPLIT_FROM = 3000, 2000, 2000
 LEARNERS = {
-    "regression": ["auto", "auto falkon metric=full", "auto falkon", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
+    "regression": ["auto", "auto falkon metric=diagonal", "auto falkon metric=full", "auto falkon", "auto krr", "auto nystrom", "auto sgdrf", "krr", "svr", "gp-ard", "hgb", "lightgbm", "xrfm"],
     "classes": ["auto", "auto log-falkon", "auto falkon", "auto krr", "auto sgdrf", "svc", "logistic", "hgb", "lightgbm", "xrfm", "train log-falkon", "nystroem"],
 }
 OURS = re.compile("(auto|train)\\b")
@@ -299,7 +299,7 @@ def cpu():
 
 
 def report(path):
-    """Prints a table for each kind, and the ratios of the errors of auto to those of the others."""
+    """Prints a table for each kind, of the splits that auto has, and the ratios of its errors to those of the others."""
     runs = {}
     for r in csv.reader(open(path)):
         if r[7] != "failed":
@@ -310,13 +310,13 @@ def report(path):
         learners = [l for l in learners if any(l in of for of in named.values())]
         print(f"\n| data | rows | splits | {' | '.join(learners)} |\n|{' --- |' * (len(learners) + 3)}")
         for name, of in named.items():
-            most, cells = max(map(len, of.values())), []
+            splits, cells = of.get("auto") or set().union(*of.values()), []
             for l in learners:
-                got = of.get(l, {}).values()
+                got = [g for split, g in of.get(l, {}).items() if split in splits]
                 mean = lambda i: statistics.fmean(g[i] for g in got)
                 text = "-" if not got else f"{mean(1):.3g}" if kind == "regression" else f"{mean(1):.3f} / {mean(2):.3f}"
-                cells.append(text + (f" / {mean(3):.0f}" if got else "") + (f" ({len(got)})" if 0 < len(got) < most else ""))
-            print(f"| {name} | {next(iter(next(iter(of.values())).values()))[0]} | {most} | {' | '.join(cells)} |")
+                cells.append(text + (f" / {mean(3):.0f}" if got else "") + (f" ({len(got)})" if 0 < len(got) < len(splits) else ""))
+            print(f"| {name} | {next(iter(next(iter(of.values())).values()))[0]} | {len(splits)} | {' | '.join(cells)} |")
         for i, measure in enumerate(("error", "log loss")[: 1 + (kind == "classes")], 1):
             print(f"\n{measure}: mean of auto over that of the other, on the splits of both, by sets")
             for l in learners[1:]:
