@@ -1,4 +1,4 @@
-package krr
+package krr_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
+	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkSolve(b *testing.B) {
 			var ours, theirs time.Duration
 			for b.Loop() {
 				start := time.Now()
-				if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
+				if _, err := krr.Solve(ctx, k, data.Rows(), data.Targets(), nil, 1, 1e-6, 0); err != nil {
 					b.Fatal(err)
 				}
 				ours += time.Since(start)

@@ -1,4 +1,4 @@
-package krr
+package krr_test
 
 import (
 	"context"
@@ -13,19 +13,20 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel/kerneltest"
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
+	"github.com/bkbtuner/bkb/learners/krr"
 	"github.com/bkbtuner/bkb/learners/learnerstest"
 )
 
 func TestConformance(t *testing.T) {
 	k := kerneltest.Gaussian(2)
 	learnerstest.Run(t, learnerstest.Case{
-		New: func() learners.Estimator { return Params{Kernel: k, Lambda: 1e-4} },
+		New: func() learners.Estimator { return krr.Params{Kernel: k, Lambda: 1e-4} },
 		Invalid: []learners.Estimator{
-			Params{Lambda: 1},
-			Params{Kernel: k, Lambda: -1},
-			Params{Kernel: k, Lambda: math.NaN()},
-			Params{Kernel: k, Lambda: math.Inf(1)},
-			Params{Kernel: k, MaxRows: -1},
+			krr.Params{Lambda: 1},
+			krr.Params{Kernel: k, Lambda: -1},
+			krr.Params{Kernel: k, Lambda: math.NaN()},
+			krr.Params{Kernel: k, Lambda: math.Inf(1)},
+			krr.Params{Kernel: k, MaxRows: -1},
 		},
 		Once: true,
 	})
@@ -36,7 +37,7 @@ func TestConformance(t *testing.T) {
 func TestNoRegularisation(t *testing.T) {
 	k := kerneltest.Gaussian(0.5)
 	learnerstest.Run(t, learnerstest.Case{
-		New:            func() learners.Estimator { return Params{Kernel: k} },
+		New:            func() learners.Estimator { return krr.Params{Kernel: k} },
 		Once:           true,
 		AloneTolerance: 1e-6,
 	})
@@ -62,7 +63,7 @@ func TestSolve(t *testing.T) {
 		for _, lambda := range []float64{1e-5, 1e-2, 10} {
 			data := learnerstest.Data(t, n, 2, uint64(n), false)
 			k := kerneltest.Gaussian(1.5)
-			s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 2, lambda, 2)
+			s, err := krr.Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 2, lambda, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +87,7 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *data.Memory, lambda float64) {
+func checkObjective(t *testing.T, s *krr.Solution, k *mat.SymDense, data *data.Memory, lambda float64) {
 	t.Helper()
 	n, outputs := data.Len(), data.Outputs()
 	c := mat.NewDense(n, outputs, s.Coefficients)
@@ -104,7 +105,7 @@ func checkObjective(t *testing.T, s *Solution, k *mat.SymDense, data *data.Memor
 func TestLimits(t *testing.T) {
 	data := learnerstest.Data(t, 40, 1, 3, false)
 	k := kerneltest.Gaussian(0.7)
-	s, err := Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 1, 1e9, 1)
+	s, err := krr.Solve(context.Background(), k, data.Rows(), data.Targets(), nil, 1, 1e9, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestLimits(t *testing.T) {
 			t.Fatalf("λ → ∞: c = %v, want %v", s.Coefficients[i], want)
 		}
 	}
-	m, err := Params{Kernel: k}.Fit(context.Background(), data, learners.Options{})
+	m, err := krr.Params{Kernel: k}.Fit(context.Background(), data, learners.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestGaussianProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Params{Kernel: k, Lambda: lambda}.Fit(context.Background(), data, learners.Options{})
+	m, err := krr.Params{Kernel: k, Lambda: lambda}.Fit(context.Background(), data, learners.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestRepeatedRows(t *testing.T) {
 	}
 	twice := learnerstest.Memory(t, data.Rows().Select(idx), y, 1)
 	var notes []string
-	m, err := Params{Kernel: kerneltest.Gaussian(0.5)}.Fit(context.Background(), twice, learners.Options{Progress: func(p learners.Progress) error {
+	m, err := krr.Params{Kernel: kerneltest.Gaussian(0.5)}.Fit(context.Background(), twice, learners.Options{Progress: func(p learners.Progress) error {
 		notes = p.Notes
 		return nil
 	}})
@@ -191,21 +192,21 @@ func TestErrors(t *testing.T) {
 	ctx := context.Background()
 	data := learnerstest.Data(t, 9, 1, 2, false)
 	k := kerneltest.Gaussian(1)
-	var size *SizeError
-	if _, err := (Params{Kernel: k, Lambda: 1, MaxRows: 8}).Fit(ctx, data, learners.Options{}); !errors.As(err, &size) || size.Rows != 9 || size.MaxRows != 8 {
+	var size *krr.SizeError
+	if _, err := (krr.Params{Kernel: k, Lambda: 1, MaxRows: 8}).Fit(ctx, data, learners.Options{}); !errors.As(err, &size) || size.Rows != 9 || size.MaxRows != 8 {
 		t.Errorf("9 rows with max rows 8: %v", err)
 	}
 	negative := &kernel.Pairwise[float64]{Name: "negative", Func: func(a, b float64) float64 { return -a * b }}
-	var psd *NotPSDError
-	if _, err := Solve(ctx, negative, kernel.List[float64]{3, 2, 1}, []float64{1, 2, 3}, nil, 1, 1e-9, 1); !errors.As(err, &psd) || psd.Row != 0 {
+	var psd *krr.NotPSDError
+	if _, err := krr.Solve(ctx, negative, kernel.List[float64]{3, 2, 1}, []float64{1, 2, 3}, nil, 1, 1e-9, 1); !errors.As(err, &psd) || psd.Row != 0 {
 		t.Errorf("a negative kernel: %v", err)
 	}
 	var shape *kernel.ShapeError
-	if _, err := Solve(ctx, k, data.Rows(), data.Targets(), nil, 2, 1, 1); !errors.As(err, &shape) {
+	if _, err := krr.Solve(ctx, k, data.Rows(), data.Targets(), nil, 2, 1, 1); !errors.As(err, &shape) {
 		t.Errorf("Solve with too few targets: %v", err)
 	}
 }
 
 func TestWeightsAreRepeatedRows(t *testing.T) {
-	learnerstest.Weights(t, Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3}, false, 1e-9)
+	learnerstest.Weights(t, krr.Params{Kernel: kerneltest.Gaussian(1.5), Lambda: 1e-3}, false, 1e-9)
 }

@@ -1,4 +1,4 @@
-package krr
+package krr_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
+	"github.com/bkbtuner/bkb/learners/krr"
 )
 
 // TestPath checks that the error on the training rows grows with λ while the norm of f
@@ -47,7 +48,7 @@ func TestPath(t *testing.T) {
 		var before []float64
 		for e := -6; e <= 2; e += 2 {
 			lambda := math.Pow(10, float64(e))
-			s, err := Solve(context.Background(), k, x, y, nil, 1, lambda, 1)
+			s, err := krr.Solve(context.Background(), k, x, y, nil, 1, lambda, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/engine"
+	"github.com/bkbtuner/bkb/tuner/mcp"
 )
 
 // agent is a client of the tools, which counts its calls and the bytes of their answers.
@@ -27,10 +28,10 @@ type agent struct {
 }
 
 // newAgent connects the SDK's own client to the tools of a service.
-func newAgent(t *testing.T, svc tuner.Service, o Options) *agent {
+func newAgent(t *testing.T, svc tuner.Service, o mcp.Options) *agent {
 	t.Helper()
 	ours, theirs := sdk.NewInMemoryTransports()
-	if _, err := New(svc, o).Connect(t.Context(), ours, nil); err != nil {
+	if _, err := mcp.New(svc, o).Connect(t.Context(), ours, nil); err != nil {
 		t.Fatal(err)
 	}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), theirs, nil)
@@ -120,7 +121,7 @@ func (a *agent) round(study string, count int) (told string) {
 // 11,000 trials on average for a loss of 0.02, which this one finds in 40: a share of 1/2 for
 // the optimizer, of (2·0.02π/4)/(5·2.4) ≈ 0.5 % for the others.
 func TestTunes(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{Worker: "one"})
+	a := newAgent(t, inMemory(t), mcp.Options{Worker: "one"})
 	a.call("create_study", example)
 	for range 5 {
 		a.round("digits", 8)
@@ -139,7 +140,7 @@ func TestTunes(t *testing.T) {
 // TestToolsDescribed checks that each tool says when to use it and describes each input, in
 // little room, and that docs/agents.md has the same words.
 func TestToolsDescribed(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{})
+	a := newAgent(t, inMemory(t), mcp.Options{})
 	list, err := a.session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func TestToolsDescribed(t *testing.T) {
 // TestRepeatedCalls checks that a call that is repeated after a lost answer counts once.
 func TestRepeatedCalls(t *testing.T) {
 	svc := inMemory(t)
-	a := newAgent(t, svc, Options{Worker: "one"})
+	a := newAgent(t, svc, mcp.Options{Worker: "one"})
 	first := a.call("create_study", example)
 	if again := a.call("create_study", example); again != first {
 		t.Errorf("created again: %s, want %s", again, first)
@@ -212,7 +213,7 @@ func TestRepeatedCalls(t *testing.T) {
 // TestTwoAgents checks that agents of one service never run the same trial.
 func TestTwoAgents(t *testing.T) {
 	svc := inMemory(t)
-	one, two := newAgent(t, svc, Options{Worker: "one"}), newAgent(t, svc, Options{Worker: "two"})
+	one, two := newAgent(t, svc, mcp.Options{Worker: "one"}), newAgent(t, svc, mcp.Options{Worker: "two"})
 	one.call("create_study", example)
 	seen := make(map[int]bool)
 	for _, a := range []*agent{one, two} {
@@ -227,7 +228,7 @@ func TestTwoAgents(t *testing.T) {
 
 // TestErrorsHelp checks that errors name the field, the value, the rule and what to do.
 func TestErrorsHelp(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{})
+	a := newAgent(t, inMemory(t), mcp.Options{})
 	a.call("create_study", example)
 	a.call("create_study", strings.Replace(example, `"digits"`, `"random", "proposer": "random"`, 1))
 	for _, c := range []struct{ tool, arguments, want string }{
@@ -269,7 +270,7 @@ func TestErrorsHelp(t *testing.T) {
 // TestLargeIntegers checks that an integer that float64 holds arrives as it was sent.
 func TestLargeIntegers(t *testing.T) {
 	svc := inMemory(t)
-	a := newAgent(t, svc, Options{})
+	a := newAgent(t, svc, mcp.Options{})
 	for name, seed := range map[string]uint64{"a": 1<<53 - 1, "b": 1 << 53, "c": 1<<53 + 2, "d": 1152921504606847000} {
 		a.call("create_study", fmt.Sprintf(`{"study": %q, "seed": %d, "parameters": [{"name": "x", "type": "float", "low": -0, "high": 100000000000000000000}]}`, name, seed))
 		if s, err := svc.Study(t.Context(), name); err != nil || s.Spec.Seed != seed {
@@ -281,7 +282,7 @@ func TestLargeIntegers(t *testing.T) {
 // TestErrorsShort checks that errors are one short line, whatever a call or another caller
 // sent, with both ends and the remedy.
 func TestErrorsShort(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{Worker: "one"})
+	a := newAgent(t, inMemory(t), mcp.Options{Worker: "one"})
 	a.call("create_study", example)
 	a.call("ask", `{"study": "digits", "count": 50}`)
 	long := strings.Repeat("z", 100_000)
@@ -306,7 +307,7 @@ func TestErrorsShort(t *testing.T) {
 
 // TestAnswersShort checks that no answer grows with the study.
 func TestAnswersShort(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{Worker: "one"})
+	a := newAgent(t, inMemory(t), mcp.Options{Worker: "one"})
 	a.call("create_study", strings.Replace(example, `"seed": 1`, `"seed": 1, "proposer": "random"`, 1))
 	a.call("create_study", strings.Replace(example, `"digits"`, `"more"`, 1))
 	for range 3 {
@@ -362,7 +363,7 @@ func TestAnswersShort(t *testing.T) {
 
 // TestPlotsArePictures checks that plot answers with a PNG.
 func TestPlotsArePictures(t *testing.T) {
-	a := newAgent(t, inMemory(t), Options{Worker: "one"})
+	a := newAgent(t, inMemory(t), mcp.Options{Worker: "one"})
 	a.call("create_study", example)
 	a.round("digits", 5)
 	answer, err := a.session.CallTool(t.Context(), &sdk.CallToolParams{Name: "plot", Arguments: map[string]any{"study": "digits"}})
@@ -398,14 +399,14 @@ func TestOneWriter(t *testing.T) {
 		fmt.Fprintf(&calls, `{"jsonrpc": "2.0", "id": %d, "method": "ping"}`+"\nNaN\n", i+1)
 	}
 	var out alone
-	if err := Run(t.Context(), inMemory(t), strings.NewReader(calls.String()), &out, Options{}); err != nil || out.beside.Load() {
+	if err := mcp.Run(t.Context(), inMemory(t), strings.NewReader(calls.String()), &out, mcp.Options{}); err != nil || out.beside.Load() {
 		t.Errorf("an answer was written into another: %v (%v)", out.beside.Load(), err)
 	}
 }
 
 // TestRunEnds checks that Run ends with its input and with its context.
 func TestRunEnds(t *testing.T) {
-	if err := Run(t.Context(), inMemory(t), strings.NewReader(""), io.Discard, Options{}); err != nil {
+	if err := mcp.Run(t.Context(), inMemory(t), strings.NewReader(""), io.Discard, mcp.Options{}); err != nil {
 		t.Errorf("at the end of the input: %v", err)
 	}
 	var out strings.Builder
@@ -413,21 +414,21 @@ func TestRunEnds(t *testing.T) {
 {"jsonrpc": "2.0", "method": "notifications/initialized"}
 {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_studies", "arguments": {}}}
 `
-	if err := Run(t.Context(), inMemory(t), strings.NewReader(calls), &out, Options{}); err != nil || strings.Count(out.String(), "\n") != 2 {
+	if err := mcp.Run(t.Context(), inMemory(t), strings.NewReader(calls), &out, mcp.Options{}); err != nil || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("two calls and the end: %v, answers %s", err, out.String())
 	}
 	out.Reset()
 	wrong := strings.Replace(calls, `"arguments": {}`, `"arguments": {"limit": NaN}`, 1)
-	if err := Run(t.Context(), inMemory(t), strings.NewReader("hello\n"+wrong+"\n"+calls), &out, Options{}); err != nil || strings.Count(out.String(), "-32700") != 2 || !strings.Contains(out.String(), `"columns`) {
+	if err := mcp.Run(t.Context(), inMemory(t), strings.NewReader("hello\n"+wrong+"\n"+calls), &out, mcp.Options{}); err != nil || strings.Count(out.String(), "-32700") != 2 || !strings.Contains(out.String(), `"columns`) {
 		t.Errorf("two lines that are not JSON: %v, answers %s", err, out.String())
 	}
-	if err := Run(t.Context(), inMemory(t), strings.NewReader("5\n"), io.Discard, Options{}); err == nil || !strings.Contains(err.Error(), "let an agent start") {
+	if err := mcp.Run(t.Context(), inMemory(t), strings.NewReader("5\n"), io.Discard, mcp.Options{}); err == nil || !strings.Contains(err.Error(), "let an agent start") {
 		t.Errorf("no message: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	in, _ := io.Pipe()
 	done := make(chan error)
-	go func() { done <- Run(ctx, inMemory(t), in, io.Discard, Options{}) }()
+	go func() { done <- mcp.Run(ctx, inMemory(t), in, io.Discard, mcp.Options{}) }()
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("at the end of the context: %v", err)

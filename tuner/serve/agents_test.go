@@ -1,4 +1,4 @@
-package serve
+package serve_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
@@ -43,11 +44,11 @@ func TestAgentsOverHTTP(t *testing.T) {
 		token[text] = secret.Reveal()
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	serving, done := make(chan Ready, 1), make(chan error, 1)
-	c := Config{File: filepath.Join(dir, "tuner.db"), HTTP: "127.0.0.1:0", OnServing: func(r Ready) { serving <- r }}
+	serving, done := make(chan serve.Ready, 1), make(chan error, 1)
+	c := serve.Config{File: filepath.Join(dir, "tuner.db"), HTTP: "127.0.0.1:0", OnServing: func(r serve.Ready) { serving <- r }}
 	c.Server.Address, c.Server.TokenFile, c.Server.DrainDelay = "127.0.0.1:0", tokens, time.Millisecond
-	go func() { done <- Run(ctx, c) }()
-	var at Ready
+	go func() { done <- serve.Run(ctx, c) }()
+	var at serve.Ready
 	select {
 	case at = <-serving:
 	case err := <-done:

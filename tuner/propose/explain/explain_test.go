@@ -1,4 +1,4 @@
-package explain
+package explain_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bkbtuner/bkb/tuner/propose/explain"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -43,7 +44,7 @@ func TestSobolIndices(t *testing.T) {
 		{"constant", 2, func([]float64) float64 { return 7 }, []float64{0, 0}, []float64{0, 0}},
 		{"step", 2, func(u []float64) float64 { return math.Floor(3*u[1]) + g }, []float64{0, 1}, []float64{0, 1}},
 	} {
-		shares, err := Sobol(t.Context(), c.dim, 2048, 3, values(c.f))
+		shares, err := explain.Sobol(t.Context(), c.dim, 2048, 3, values(c.f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,11 +59,11 @@ func TestSobolIndices(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Sobol(ctx, 2, 8, 1, values(ishigamiLike)); !errors.Is(err, context.Canceled) {
+	if _, err := explain.Sobol(ctx, 2, 8, 1, values(ishigamiLike)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its context ended: %v", err)
 	}
 	broken := errors.New("broken")
-	if _, err := Sobol(t.Context(), 2, 8, 1, func([][]float64) ([]float64, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := explain.Sobol(t.Context(), 2, 8, 1, func([][]float64) ([]float64, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("a function that fails: %v", err)
 	}
 }
@@ -70,7 +71,7 @@ func TestSobolIndices(t *testing.T) {
 func ishigamiLike(u []float64) float64 { return u[0] - u[1] }
 
 // bruteShift computes the importances from the definition, sample by sample.
-func bruteShift(sp *space.Space, samples []Sample, minimize bool, part float64) []float64 {
+func bruteShift(sp *space.Space, samples []explain.Sample, minimize bool, part float64) []float64 {
 	better := func(a, b int) bool { // a before b
 		x, y := samples[a].Value, samples[b].Value
 		if !minimize {
@@ -162,13 +163,13 @@ func TestShift(t *testing.T) {
 	}
 	for _, direction := range []study.Direction{study.Minimize, study.Maximize} {
 		for _, n := range []int{10, 57, 400} {
-			var samples []Sample
+			var samples []explain.Sample
 			for range n {
 				u := make([]float64, sp.Dim())
 				for i := range u {
 					u[i] = rng.Float64()
 				}
-				s := Sample{X: u, Active: make([]bool, sp.Dim())}
+				s := explain.Sample{X: u, Active: make([]bool, sp.Dim())}
 				if err := sp.Snap(u); err != nil {
 					t.Fatal(err)
 				}
@@ -184,7 +185,7 @@ func TestShift(t *testing.T) {
 				}
 				samples = append(samples, s)
 			}
-			got, want := Shift(sp, samples, direction, 0.1), bruteShift(sp, samples, direction == study.Minimize, 0.1)
+			got, want := explain.Shift(sp, samples, direction, 0.1), bruteShift(sp, samples, direction == study.Minimize, 0.1)
 			sum := 0.0
 			for j := range got {
 				sum += got[j]
@@ -200,7 +201,7 @@ func TestShift(t *testing.T) {
 			}
 		}
 	}
-	for _, share := range Shift(sp, nil, study.Minimize, 0.1) {
+	for _, share := range explain.Shift(sp, nil, study.Minimize, 0.1) {
 		if share != 0 {
 			t.Error("without samples there is a share")
 		}
