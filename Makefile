@@ -6,12 +6,13 @@ help: ## list these targets
 test: ## the everyday tests (under 4 minutes on 2 cores)
 	go test ./...
 
-# Every package that starts goroutines, or imports one of ours that does, runs under
-# the race detector. -short leaves out what it cannot say anything new about, each
+# Packages that start goroutines, or import one of ours that does, run under the race
+# detector: those of the service here, and all with RACE=., as make nightly does.
+# -short leaves out what it cannot say anything new about, each
 # time with the reason: transcripts of commands that do one thing after another, what
 # one goroutine computes at length, and repetitions. The everyday tests run all of
 # it, and make lint runs vet.
-RACE ?= /(tuner|store)(/|$$)
+RACE ?= /(cmd/tuner|(store|tuner/(autotune|client|cluster|engine|katib|mcp|runner|serve|server|shared|web|wire))(/.*)?)$$
 race: ## the everyday tests of packages that match RACE (the service) under the race detector, shorter (needs a C compiler)
 	packages=$$(.ci/concurrent | grep -E '$(RACE)') && CGO_ENABLED=1 go test -race -short -vet=off $$packages
 
