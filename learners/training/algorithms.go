@@ -70,7 +70,7 @@ var common = []Parameter{
 	{Name: metricName, Kind: Choice, Choices: []string{diagonal, fullMetric}, Default: diagonal, Doc: "the metric of inputs"},
 	{Name: "degree", Kind: Count, Default: "3", Doc: "the degree of the polynomial kernel"},
 	{Name: "offset", Kind: Real, Default: "1", Doc: "the offset of the polynomial kernel"},
-	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n, or better on validation rows", Doc: "the ridge λ, per sample"},
+	{Name: "lambda", Kind: Real, Default: Auto, Auto: "κ²/n or learned, or better on validation rows", Doc: "the ridge λ, per sample"},
 	{Name: "centers", Kind: Count, Positive: true, Default: Auto, Auto: "about 10√n, and 2000 or more for learned length scales", Doc: "the number of centres M"},
 	{Name: "sampler", Kind: Choice, Default: Auto, Doc: "how centres are chosen (auto is uniform, or rpcholesky where groups of rows are rare)"},
 	{Name: "sampler-lambda", Kind: Real, Positive: true, Default: Auto, Auto: "100λ", Doc: "the λ of leverage scores, for samplers that have them"},
@@ -175,7 +175,7 @@ scales have less error on validation rows (Radhakrishnan and others, 2024). With
 huber or quantile it takes Newton steps of up to --iterations iterations each.`,
 	Parameters: with(
 		kernelNames+"metric lambda centers sampler sampler-lambda solver iterations tolerance factorization epsilon precision distances loss delta quantile",
-		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n, or better on validation rows", Doc: "the ridge λ, per sample"},
+		Parameter{Name: "lambda", Kind: Real, Positive: true, Default: Auto, Auto: "κ²/n or learned, or better on validation rows", Doc: "the ridge λ, per sample"},
 		Parameter{Name: "solver", Kind: Choice, Default: conjugateGradient, Choices: []string{conjugateGradient, string(falkon.Gradient)}, Doc: "the solver"},
 		Parameter{Name: "iterations", Kind: Count, Positive: true, Default: "100", Doc: "the largest number of iterations t"},
 		Parameter{Name: "tolerance", Kind: Real, Positive: true, Default: "1e-7", Doc: "the relative residual that ends it"},

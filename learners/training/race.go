@@ -79,8 +79,8 @@ func Race(ctx context.Context, d *Data, r Run, enter []Algorithm) (ranked []Cont
 				learned[key] = with
 				measure, e, err = a.raced(ctx, v, &rows, weights, with, measure, r.Options)
 			}
-			if _, given := r.Values["lambda"]; err == nil {
-				err = a.walkRidge(v, with, given, func(v Values, gain float64) (bool, error) {
+			if err == nil {
+				err = a.walkRidge(v, with, func(v Values, gain float64) (bool, error) {
 					_, x, err := a.raced(ctx, v, &rows, weights, with, measure, r.Options)
 					if err != nil || !(x < gain*e) {
 						return false, err

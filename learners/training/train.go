@@ -110,10 +110,7 @@ func (a *Algorithm) Train(ctx context.Context, d *Data, r Run) (*Trained, error)
 	if p.Learned != nil || p.Metric != nil {
 		err = t.compare(ctx)
 	} else if d.Validation != nil {
-		var best attempt
-		if best, err = t.walk(ctx, r.Values); err == nil {
-			t.keep(best)
-		}
+		_, err = t.walk(ctx, r.Values, t.keep)
 	}
 	if err != nil {
 		return t.result(err)
@@ -251,13 +248,13 @@ func (t *trainer) compare(ctx context.Context) error {
 	if t.problem.Metric != nil {
 		plain[metricName] = diagonal
 	}
-	best, err := t.walk(ctx, plain)
+	best, err := t.walk(ctx, plain, t.keep)
 	if err != nil {
 		return err
 	}
 	used, said := named, []string{fmt.Sprintf("%.4g with %s", best.err, named)}
 	consider := func(name string, v Values) error {
-		a, err := t.walk(ctx, v)
+		a, err := t.walk(ctx, v, func(attempt) {})
 		if diverged := (*learners.DivergenceError)(nil); errors.As(err, &diverged) {
 			a.err = math.Inf(1)
 		} else if err != nil {
@@ -266,6 +263,7 @@ func (t *trainer) compare(ctx context.Context) error {
 		said = append(said, fmt.Sprintf("%.4g with %s", a.err, name))
 		if a.err < leastGain*best.err {
 			best, used = a, name
+			t.keep(best)
 		}
 		return nil
 	}
@@ -286,7 +284,6 @@ func (t *trainer) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	t.keep(best)
 	if used == learnedScales {
 		t.notes = append(t.notes, t.problem.Learned.Notes(t.data.Encoding.InputNames())...)
 	} else {
@@ -298,8 +295,8 @@ func (t *trainer) compare(ctx context.Context) error {
 
 const learnedScales = "learned length scales"
 
-// walk tries v, and larger and smaller λ as long as these are better.
-func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
+// walk tries v, and larger and smaller λ as long as these are better. It calls keep with the best so far.
+func (t *trainer) walk(ctx context.Context, v Values, keep func(attempt)) (attempt, error) {
 	best, err := t.try(ctx, v)
 	diverged := (*learners.DivergenceError)(nil)
 	if err != nil && !errors.As(err, &diverged) {
@@ -307,13 +304,19 @@ func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
 	} else if err != nil {
 		best.err = math.Inf(1)
 	}
-	_, given := t.run.Values["lambda"]
-	walked := t.walkRidge(v, t.problem, given, func(v Values, gain float64) (bool, error) {
+	if err == nil {
+		keep(best)
+	}
+	if t.run.Regularity != 0 { // λ is that of the theorem
+		return best, err
+	}
+	walked := t.walkRidge(v, t.problem, func(v Values, gain float64) (bool, error) {
 		a, err := t.try(ctx, v)
 		if err != nil || !(a.err < gain*best.err) {
 			return false, err
 		}
 		best = a
+		keep(best)
 		return true, nil
 	})
 	if best.err < math.Inf(1) { // with some λ
@@ -323,13 +326,14 @@ func (t *trainer) walk(ctx context.Context, v Values) (attempt, error) {
 }
 
 // walkRidge calls better with larger and smaller λ than that of v, and the ratio of errors that makes it
-// better, as long as it is. It does nothing where λ is given, is that of the evidence of an exact fit, or
+// better, as long as it is. It does nothing where λ is given as a number, is that of the evidence of an exact fit, or
 // has no part, and for many rows, where a fit takes long.
-func (a *Algorithm) walkRidge(v Values, p Problem, given bool, better func(Values, float64) (bool, error)) error {
+func (a *Algorithm) walkRidge(v Values, p Problem, better func(Values, float64) (bool, error)) error {
 	r := reader{a, v}
+	text, given := v["lambda"]
 	k, err := r.kernel(p)
 	has := slices.ContainsFunc(a.Parameters, func(p Parameter) bool { return p.Name == "lambda" })
-	if given || !has || err != nil || p.Rows > mostWalked || a.StepsRegularise(v) || a.Name == ridgeRegression.Name && r.learns() {
+	if given && text != Auto || !has || err != nil || p.Rows > mostWalked || a.StepsRegularise(v) || a.Name == ridgeRegression.Name && r.learns() {
 		return nil
 	}
 	for _, to := range []struct{ factor, gain float64 }{{10, leastGain}, {0.1, smallerGain}} {

@@ -1,6 +1,8 @@
 package training
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -166,6 +168,47 @@ func TestTrainChoosesLambda(t *testing.T) {
 		i := slices.IndexFunc(ranked, func(c Contender) bool { return c.Name == name })
 		if err != nil || i < 0 || !(ranked[i].Error < 0.8*first.Error) {
 			t.Errorf("the race is %v, and %s with κ²/n has %g: %v", ranked, name, first.Error, err)
+		}
+	}
+}
+
+// Interrupted in any fit, the result is the best so far. The text auto is no given λ.
+func TestTrainKeepsTheBestLambda(t *testing.T) {
+	d := generated(t, 200, 2, rand.New(rand.NewPCG(1, 63)), func(x []float64) string { return num(math.Sin(2*x[0]) + math.Cos(2*x[1])) })
+	a, err := Find("falkon")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// stopped trains until the given fit begins. fits is how many began.
+	stopped := func(at int) (out *Trained, fits int, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		last := math.MaxInt
+		r := Run{Values: Values{"lambda": Auto}}
+		r.Options.Progress = func(p learners.Progress) error {
+			if p.Iteration <= last {
+				fits++
+			}
+			if last = p.Iteration; fits == at {
+				cancel()
+			}
+			return nil
+		}
+		out, err = a.Train(ctx, d, r)
+		return out, fits, err
+	}
+	whole, n, err := stopped(-1)
+	if err != nil || n < 5 || whole.Values["lambda"] == Auto {
+		t.Fatalf("%d fits, λ = %q: %v", n, whole.Values["lambda"], err)
+	}
+	before := math.Inf(1)
+	for at := 2; at <= n; at++ {
+		out, _, err := stopped(at)
+		if !errors.Is(err, context.Canceled) || out == nil || !(out.Error <= before) {
+			t.Fatalf("stopped in fit %d, the result is %+v, and before the error was %g: %v", at, out, before, err)
+		}
+		if before = out.Error; at == n-1 && before != whole.Error { // the next λ has more error, and then all rows are fitted
+			t.Errorf("stopped in the last search, the error is %g, and else %g", before, whole.Error)
 		}
 	}
 }
