@@ -103,7 +103,7 @@ const (
 	PhaseStart    = "start"    // fills the space without a model
 	PhaseModel    = "model"    // upper confidence bound
 	PhaseExploit  = "exploit"  // posterior mean
-	PhaseExplore  = "explore"  // expected improvement elsewhere
+	PhaseExplore  = "explore"  // expected improvement
 	PhaseEvolve   = "evolve"   // sample of an evolution strategy
 	PhaseRepeat   = "repeat"   // the best trial again, to learn whether outcomes have noise
 	PhaseFallback = "fallback" // random, because the proposer failed or was late
