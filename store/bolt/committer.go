@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,36 +41,24 @@ type transaction struct {
 	studies int // number of studies, with the changes of the batch so far
 }
 
-// committer writes in batches. It takes all requests that wait, puts them into one transaction,
-// commits it and answers all of them. If commits are quick, as in memory, a request that is alone
-// does so on its own goroutine, because to wake another one would take longer.
+// committer writes in batches. It takes one request and all that wait, puts them into
+// one transaction, commits it and answers all of them.
 type committer struct {
 	store   *Store
+	queue   chan *write
+	done    chan struct{}
 	studies atomic.Int64 // number of studies
-	quick   atomic.Bool  // whether the previous batch was, and no commit waits for a lock of bbolt
-	last    int          // number of requests in the previous batch, for the one that writes
-
-	mu      sync.Mutex
-	writing bool
-	waiting []*write // in order of arrival
+	last    int          // number of requests in the previous batch
 }
 
-// quickly is how long a quick commit takes. A disk takes longer.
-const quickly = 200 * time.Microsecond
-
-// submit writes a request and returns the result. A request whose context ends before it is in a
-// transaction has no effect.
+// submit hands a request to the committer and waits for the result. A request whose
+// context ends before the committer takes it has no effect.
 func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transaction) error) error {
 	w := &write{ctx: ctx, bytes: bytes, apply: apply, done: make(chan struct{})}
-	c.mu.Lock()
-	first := !c.writing
-	c.writing, c.waiting = true, append(c.waiting, w)
-	c.mu.Unlock()
-	if first && (!c.quick.Load() || c.write()) {
-		go func() {
-			for c.write() {
-			}
-		}()
+	select {
+	case c.queue <- w:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	select {
 	case <-w.done:
@@ -89,43 +76,40 @@ func (c *committer) submit(ctx context.Context, bytes int, apply func(tx *transa
 // patience is how long a request waits for its result after a fault.
 const patience = time.Second
 
-// write writes the requests that wait and answers them. It tells whether more wait then.
-func (c *committer) write() (more bool) {
-	batch, begun := c.collect(), time.Now()
-	c.last = len(batch)
-	c.settle(batch)
-	c.quick.Store(c.store.reserved && time.Since(begun) < quickly)
-	for _, w := range batch {
-		close(w.done)
+func (c *committer) run() {
+	defer close(c.done)
+	for first := range c.queue {
+		batch := c.collect(first)
+		c.last = len(batch)
+		c.settle(batch)
+		for _, w := range batch {
+			close(w.done)
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.writing = len(c.waiting) > 0
-	return c.writing
 }
 
-// collect takes the requests that wait. Clients that were answered together are likely to send
-// their next requests together. So collect yields to the scheduler a few times, which takes no
-// time beside a commit.
-func (c *committer) collect() (batch []*write) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for range yields {
-		if len(c.waiting) >= min(c.last, c.store.options.tuning.batch) {
+// collect drains the queue. Clients that were answered together are likely to send
+// their next requests together. So collect yields to the scheduler a few times, which
+// takes no time beside a commit.
+func (c *committer) collect(first *write) []*write {
+	batch, size := []*write{first}, first.bytes
+	limit := c.store.options.tuning.batch
+	for turns := yields; len(batch) < limit && size < maxBatchBytes; {
+		select {
+		case w, open := <-c.queue:
+			if !open {
+				return batch
+			}
+			batch, size = append(batch, w), size+w.bytes
+			continue
+		default:
+		}
+		if turns == 0 || len(batch) >= c.last {
 			break
 		}
-		c.mu.Unlock()
+		turns--
 		runtime.Gosched()
-		c.mu.Lock()
 	}
-	size := 0
-	for _, w := range c.waiting {
-		if size >= maxBatchBytes || len(batch) == c.store.options.tuning.batch {
-			break
-		}
-		batch, size = append(batch, w), size+w.bytes
-	}
-	c.waiting = slices.Delete(c.waiting, 0, len(batch))
 	return batch
 }
 

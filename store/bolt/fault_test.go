@@ -110,9 +110,9 @@ func TestFullBlamesTheLargest(t *testing.T) {
 	small := &write{ctx: ctx, bytes: 100, apply: func(tx *transaction) error {
 		_, err := logAt(tx.Tx, info.ID, info.Head)
 		return err
-	}}
-	refused := &write{ctx: ctx, apply: func(tx *transaction) error { return vacant(tx.Tx, "mnist") }}
-	large := &write{ctx: ctx, bytes: 8 << 20, apply: func(tx *transaction) error { tx.summarize(info.ID, make([]byte, 8<<20)); return nil }}
+	}, done: make(chan struct{})}
+	refused := &write{ctx: ctx, apply: func(tx *transaction) error { return vacant(tx.Tx, "mnist") }, done: make(chan struct{})}
+	large := &write{ctx: ctx, bytes: 8 << 20, apply: func(tx *transaction) error { tx.summarize(info.ID, make([]byte, 8<<20)); return nil }, done: make(chan struct{})}
 	s.committer.settle([]*write{large, small, refused})
 	if !errors.Is(large.err, store.ErrFull) || small.err != nil {
 		t.Errorf("the large one: %v; the small one: %v", large.err, small.err)

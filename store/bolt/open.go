@@ -67,7 +67,6 @@ func openExisting(path string, o Options, reserve int) (*Store, error) {
 		return nil, explainOpen(path, err)
 	}
 	s := newStore(path, o, f, db, seen)
-	s.reserved = reserve > 0 && o.MaxSize > 0
 	if err := s.load(); err != nil {
 		return nil, errors.Join(err, s.release())
 	}

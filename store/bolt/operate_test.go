@@ -287,7 +287,7 @@ func TestRefusedBesideOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &write{ctx: ctx, apply: func(tx *transaction) error {
+		return &write{ctx: ctx, done: make(chan struct{}), apply: func(tx *transaction) error {
 			log, err := logAt(tx.Tx, info.ID, expected)
 			if err == nil {
 				appendRecords(log, expected, records)

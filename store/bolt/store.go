@@ -28,7 +28,6 @@ type Store struct {
 
 	lastID    atomic.Uint64 // the newest id, stored or not
 	committer committer
-	reserved  bool // the file has its address space and is not mapped again
 
 	largest atomic.Int64 // largest size that the file has had
 	turns   sync.Mutex   // held while a transaction begins, and while a read transaction ends
@@ -51,17 +50,19 @@ func newStore(path string, o Options, file *os.File, db *bbolt.DB, seen inspecti
 	}
 	s.place, _ = filepath.Abs(path)
 	s.largest.Store(seen.meta.bytes())
-	s.committer.store = s
+	s.committer = committer{store: s, queue: make(chan *write), done: make(chan struct{})}
 	s.close = sync.OnceValue(s.shut)
 	return s
 }
 
-// start starts the goroutine of the store.
+// start starts the goroutines of the store.
 func (s *Store) start() {
 	if s.options.ReadOnly {
+		close(s.committer.done)
 		close(s.watched)
 		return
 	}
+	go s.committer.run()
 	go s.watch()
 }
 
@@ -79,6 +80,8 @@ func (s *Store) shut() error {
 	go func() {
 		defer close(idle)
 		s.calls.Wait()
+		close(s.committer.queue)
+		<-s.committer.done
 	}()
 	select {
 	case <-idle:

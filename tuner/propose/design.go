@@ -24,12 +24,6 @@ type design struct {
 	joins    bool            // added trials count as points of the sequence
 }
 
-// Quick tells whether a proposer takes microseconds, as one that draws points does.
-func Quick(p Proposer) bool {
-	_, draws := p.(*design)
-	return draws
-}
-
 func newSobol(spec study.Spec) *design {
 	return &design{spec: spec, sequence: sobol.New(spec.Space.Dim(), spec.Seed)}
 }

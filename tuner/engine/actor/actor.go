@@ -8,10 +8,8 @@
 //	every second (long-lived), clock ► log ──► store
 //
 // The log holds the study (package study), which is ahead of the store. It decides every
-// call under one lock, in microseconds. It commits the decided events in order and in batches.
-// A call returns when its events are stored, except a heartbeat. It stores them itself if no
-// other call waits, because to wake another goroutine takes as long as all else. Otherwise the
-// log's goroutine does so for all of them, as it always does over a network. A read also waits until
+// call under one lock, in microseconds. Its goroutine commits the decided events in order
+// and in batches. A call returns when its events are stored, except a heartbeat. A read also waits until
 // everything it saw is stored. Calls therefore behave as if they happened one at a time,
 // every answer is on disk, and 64 clients share one fsync.
 //
@@ -116,10 +114,6 @@ func NewActor(ctx context.Context, env *Environment, name string) *Actor {
 	a := &Actor{name: name, env: env, all: ctx, loaded: make(chan struct{})}
 	a.ctx, a.retire = context.WithCancel(ctx)
 	a.log = newLog(a.ctx, name, a, env)
-	switch env.Store.(type) {
-	case store.Fencing, store.Shared:
-		a.log.far = true
-	}
 	a.queue = newQueue(a.log, env)
 	return a
 }

@@ -92,8 +92,8 @@ func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.To
 		a.log.stop(v)
 		a.queue.prepare() // while the store writes
 		b = a.log.last()
-		if c.Next != nil && v.suggester.models() {
-			a.log.wakeUp()
+		if c.Next == nil || v.suggester.models() {
+			a.log.barrier()
 		}
 		return nil
 	}); err != nil {
@@ -101,6 +101,9 @@ func (a *Actor) Tell(ctx context.Context, _ string, c study.Tell) (told tuner.To
 	}
 	if c.Next != nil {
 		told.Next, err = a.next(ctx, *c.Next)
+		if !b.stored() {
+			_, _ = a.log.stage(func(*state) error { return nil })
+		}
 	}
 	return told, cmp.Or(a.log.wait(ctx, b), err)
 }

@@ -73,7 +73,6 @@ func (l *eventLog) tick() {
 		l.waits.Store(v.waits())
 		return nil
 	})
-	l.wakeUp()
 }
 
 // leases holds the leases of a study's running trials, by this process's monotonic

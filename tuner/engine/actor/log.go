@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,25 +44,20 @@ type backing interface {
 }
 
 // eventLog is the log of one study. It decides commands on the live study, which is
-// ahead of the store. One goroutine at a time commits the events in order and in batches
+// ahead of the store. One goroutine, run, commits the events in order and in batches
 // and announces each commit. A call waits until everything it decided or saw is stored.
-// It commits by itself if it is alone, and otherwise run does so for all.
 //
 // The lock mu guards the fields below it and everything in the live study. It is held
-// during decisions, but not while the store or a proposer works. Only the holder of the
-// token of committing replaces state, committed and advanced.
+// during decisions, but not while the store or a proposer works. Only run's goroutine
+// replaces state, committed and advanced.
 type eventLog struct {
 	ctx       context.Context // ends when the study is dropped from memory
 	name      string
 	backing   backing
 	env       *Environment
 	monotonic func() time.Time
-	wake      chan struct{} // holds a token if there may be something for run to commit
+	wake      chan struct{} // holds a token if there may be something to commit
 	waits     atomic.Bool   // whether a lease or timeout is still to end
-	far       bool          // a commit may take as long as a network, so that only run commits
-
-	committing chan struct{} // holds a token during commits
-	crowded    atomic.Bool   // several calls waited for the last batch, so the next ones gather for run
 
 	mu        sync.Mutex
 	state     *state
@@ -80,7 +73,6 @@ type batch struct {
 	events []study.Event // fixed once taken is set
 	bytes  int           // approximate
 	taken  bool          // whether commit has it, guarded by the log's mu
-	calls  atomic.Int32  // that wait for it
 	done   chan struct{}
 	err    error // set before done is closed
 }
@@ -101,12 +93,11 @@ func (b *batch) stored() bool {
 // newLog returns a log that has not been loaded.
 func newLog(ctx context.Context, name string, b backing, env *Environment) *eventLog {
 	return &eventLog{
-		ctx: ctx, name: name, backing: b, env: env, monotonic: time.Now,
-		wake: make(chan struct{}, 1), committing: make(chan struct{}, 1), advanced: make(chan struct{}),
+		ctx: ctx, name: name, backing: b, env: env, monotonic: time.Now, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 	}
 }
 
-// load reads the study. After run has started, the caller holds the token of committing.
+// load reads the study. After run has started, only its goroutine calls load.
 func (l *eventLog) load() error {
 	v, err := l.backing.read()
 	if err != nil {
@@ -118,31 +109,22 @@ func (l *eventLog) load() error {
 	return nil
 }
 
-// run commits when it is woken until the study is dropped from memory, and then commits the rest.
+// run commits until the study is dropped from memory, and then commits the rest.
 func (l *eventLog) run() {
-	for retired := false; !retired; {
+	for {
 		select {
 		case <-l.wake:
+			l.commit()
 		case <-l.ctx.Done():
-			retired = true
 			l.mu.Lock()
 			if l.broken == nil {
 				l.broken = ErrRetired
 			}
 			l.mu.Unlock()
+			l.commit()
+			close(l.advanced) // watchers continue with the study's next actor
+			return
 		}
-		l.committing <- struct{}{}
-		l.commit(nil)
-		<-l.committing
-	}
-	close(l.advanced) // watchers continue with the study's next actor
-}
-
-// wakeUp has run commit everything.
-func (l *eventLog) wakeUp() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // it will wake anyway
 	}
 }
 
@@ -158,7 +140,7 @@ func (l *eventLog) suggester() *suggester {
 }
 
 // decide applies a command of the context's [tuner.Caller] to the live study. The lock is
-// held. The caller must wait for the last batch.
+// held. The caller must wait for the barrier.
 func (l *eventLog) decide(ctx context.Context, cmd study.Command) (study.Reply, error) {
 	v, err := l.current()
 	if err != nil {
@@ -223,21 +205,20 @@ func (l *eventLog) last() *batch {
 	return l.queue[len(l.queue)-1]
 }
 
-// wait waits until a batch is stored, and stores it if no other call waits. If ctx ends first, the outcome is unknown. What has begun to store does not end with it.
+// barrier returns the last batch that is not stored yet, or nil, and wakes run to
+// commit it. The lock is held.
+func (l *eventLog) barrier() *batch {
+	select {
+	case l.wake <- struct{}{}:
+	default: // run will wake anyway
+	}
+	return l.last()
+}
+
+// wait waits until a batch is stored. If ctx ends first, the outcome is unknown.
 func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	if b == nil {
 		return nil
-	}
-	b.calls.Add(1)
-	token := l.committing
-	if l.far || l.crowded.Load() || ctx.Err() != nil {
-		token = nil
-	}
-	select {
-	case token <- struct{}{}:
-		l.commitHere(b)
-	default:
-		l.wakeUp()
 	}
 	select {
 	case <-b.done:
@@ -252,26 +233,13 @@ func (l *eventLog) wait(ctx context.Context, b *batch) error {
 	}
 }
 
-// commitHere commits up to a batch on the goroutine of a call, which has the token of committing. The
-// server recovers from panics of calls. One of a commit ends the process, as it does in run.
-func (l *eventLog) commitHere(b *batch) {
-	defer func() {
-		if p := recover(); p != nil {
-			go panic(fmt.Sprintf("committing: %v\n\n%s", p, debug.Stack()))
-			select {}
-		}
-		<-l.committing
-	}()
-	l.commit(b)
-}
-
 // stage calls f with the live study under the lock. It returns f's error and the batch
 // to wait for. Wait even after an error, because what f saw may not be stored yet.
 func (l *eventLog) stage(f func(v *state) error) (*batch, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := f(l.state)
-	return l.last(), err
+	return l.barrier(), err
 }
 
 // update calls f with the live study under the lock, and waits until everything that f
@@ -295,7 +263,7 @@ func (l *eventLog) updateLater(ctx context.Context, f func(v *state) error) erro
 // release unlocks and waits until everything that was decided or seen is stored. A
 // storage error takes precedence over err.
 func (l *eventLog) release(ctx context.Context, err error) error {
-	b := l.last()
+	b := l.barrier()
 	l.mu.Unlock()
 	return cmp.Or(l.wait(ctx, b), err)
 }
@@ -351,12 +319,11 @@ func (l *eventLog) unlocked(f func()) error {
 	return nil
 }
 
-// commit stores the queue, batch by batch, up to the batch last, or all if it is nil. The caller
-// holds the token of committing.
-func (l *eventLog) commit(last *batch) {
+// commit stores the queue, batch by batch, until it is empty.
+func (l *eventLog) commit() {
 	for {
 		l.mu.Lock()
-		if len(l.queue) == 0 || last != nil && !slices.Contains(l.queue, last) {
+		if len(l.queue) == 0 {
 			l.mu.Unlock()
 			return
 		}
@@ -371,7 +338,6 @@ func (l *eventLog) commit(last *batch) {
 
 		begun := time.Now()
 		err := l.backing.commit(expected, b.events, summary)
-		l.crowded.Store(b.calls.Load() > 1)
 		if err == nil {
 			ObserveCommit(&l.env.Observer, b.events, time.Since(begun))
 		}

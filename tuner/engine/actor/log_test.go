@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -63,26 +61,19 @@ func (s *shelf) read() (*state, error) {
 
 func (s *shelf) lost(err error) { s.endings = append(s.endings, err) }
 
-// stillLog returns a log of a new study without run.
-func stillLog(ctx context.Context, t *testing.T, s *shelf) *eventLog {
+// runLog returns a running log of a new study. end waits until everything is stored.
+func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
 	t.Helper()
 	_, events, err := new(study.Study).Decide(time.Now(), study.Create{Spec: testSpec(t, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.events = events
-	l := newLog(ctx, "s", s, &Environment{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	l = newLog(ctx, "s", s, &Environment{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	if err := l.load(); err != nil {
 		t.Fatal(err)
 	}
-	return l
-}
-
-// runLog returns a running log of a new study. end waits until everything is stored.
-func runLog(t *testing.T, s *shelf) (l *eventLog, end func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	l = stillLog(ctx, t, s)
 	var work sync.WaitGroup
 	work.Go(l.run)
 	return l, func() { cancel(); work.Wait() }
@@ -126,34 +117,10 @@ func TestLogCommitsInBatches(t *testing.T) {
 		if !slices.Equal(s.sizes, []int{1, 8}) {
 			t.Errorf("commits of %v events, want 1 and 8", s.sizes)
 		}
-		if !l.crowded.Load() {
-			t.Error("the calls to come do not gather")
-		}
-		if err := l.do(t.Context(), mark(9)); err != nil || l.crowded.Load() {
-			t.Errorf("a call alone: %v, and the next one does not commit by itself", err)
-		}
-		if n := marks(t, l); n != 10 {
+		if n := marks(t, l); n != 9 {
 			t.Errorf("%d attributes", n)
 		}
 		end()
-	})
-}
-
-// TestLogCommitsForItsCaller checks that a call alone needs no other goroutine, and that one
-// does commit if commits may take long.
-func TestLogCommitsForItsCaller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &shelf{}
-		l := stillLog(t.Context(), t, s)
-		if err := l.do(t.Context(), mark(0)); err != nil || !slices.Equal(s.sizes, []int{1}) {
-			t.Errorf("without run: %v, commits of %v events", err, s.sizes)
-		}
-		l.far = true
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := l.do(ctx, mark(1)); !errors.Is(err, store.ErrUnknownOutcome) || len(s.sizes) != 1 {
-			t.Errorf("far and without run: %v, commits of %v events", err, s.sizes)
-		}
 	})
 }
 
@@ -260,24 +227,6 @@ func TestLogEnds(t *testing.T) {
 				t.Errorf("a read: %v", err)
 			}
 		})
-	}
-}
-
-// TestPanicOfACommit checks that it ends the process, though the caller recovers. The token of committing
-// would be taken for ever.
-func TestPanicOfACommit(t *testing.T) {
-	const child = "BKB_TEST_PANIC"
-	if os.Getenv(child) != "" {
-		l, _ := runLog(t, &shelf{})
-		l.backing = nil
-		defer func() { _ = recover() }()
-		_ = l.do(t.Context(), mark(0))
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPanicOfACommit$")
-	cmd.Env = append(os.Environ(), child+"=1")
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "committing: ") {
-		t.Errorf("%v: %s", err, out)
 	}
 }
 

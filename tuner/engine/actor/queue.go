@@ -116,7 +116,7 @@ func (q *queue) answer(ctx context.Context, c study.Ask) (a answer, b *batch, er
 		return answer{}, nil, err
 	}
 	a.Trials = q.log.state.handedOut(a.reply, c.Worker)
-	return a, q.log.last(), err
+	return a, q.log.barrier(), err
 }
 
 // handOut fills an answer with queued trials and then with new suggestions. The log's

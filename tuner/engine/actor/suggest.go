@@ -113,8 +113,7 @@ func (g *suggester) suggest(ctx context.Context, v *study.View, n int, modelErr 
 	return p, check(p, v, n)
 }
 
-// work calls f, which uses the proposer. It returns at the deadline even if f does not, unless
-// the proposer is quick. That one works on the goroutine of the caller.
+// work calls f, which uses the proposer. It returns at the deadline even if f does not.
 func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, error)) (result T, err error) {
 	type answer struct {
 		result T
@@ -127,22 +126,18 @@ func work[T any](ctx context.Context, g *suggester, f func(context.Context) (T, 
 	case <-ctx.Done():
 		return result, fmt.Errorf("the proposer was still busy with earlier work after %s", g.env.ProposeTimeout)
 	}
-	call := func() (a answer) {
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
 		defer func() {
 			if r := recover(); r != nil {
 				a.err = fmt.Errorf("the proposer panicked: %v", r)
 			}
 			g.free() // before the answer, so that the next caller finds it free
+			answers <- a
 		}()
 		a.result, a.err = f(ctx)
-		return a
-	}
-	if propose.Quick(g.proposer) {
-		a := call()
-		return a.result, a.err
-	}
-	answers := make(chan answer, 1)
-	go func() { answers <- call() }()
+	}()
 	select {
 	case a := <-answers:
 		return a.result, a.err
