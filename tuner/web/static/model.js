@@ -136,6 +136,9 @@ export function words(/** @type {any} */ d, /** @type {{name: string, best: numb
   return out;
 }
 
+// SCALES is the largest number of length scales in words, the shortest ones. Downloads have all.
+const SCALES = 10;
+
 /**
  * diagnosis shows the model in words and figures.
  * @param {import("./study.js").Study} s
@@ -155,14 +158,17 @@ export function diagnosis(s, signal) {
       return;
     }
     s.diagnosis = d;
+    const scales = Object.entries(d.lengthScales ?? {}).sort((a, b) => Number(a[1]) - Number(b[1])).map(([k, v]) => [`length scale of ${k}`, v]);
+    const more = Math.max(scales.length - SCALES, 0);
     facts = [["results in the model", Number(d.results ?? 0)], ["inducing points", `${count(Number(d.inducingPoints ?? 0))}${d.capped ? " (capped)" : ""}`],
       ["effective dimension", d.capped ? `${number(d.effectiveDimension, 4)} (the number of points is capped)` : d.effectiveDimension ?? NaN], ["information gain", d.informationGain ?? NaN], ["noise (standard deviation)", d.noise ?? NaN],
       ["width of the bounds, used", d.beta ?? NaN], ["width of the bounds, by theory", d.theoryBeta ?? NaN], ["possible improvement under the model", d.gap === undefined ? NaN : Number(d.gap)],
       ["outcomes in 95 % intervals", d.predicted ? `${count(Number(d.covered ?? 0))} of ${count(Number(d.predicted))}` : NaN],
-      ...Object.entries(d.lengthScales ?? {}).map(([k, v]) => [`length scale of ${k}`, v])];
+      ...scales];
+    const shown = more ? [...facts.slice(0, -more), ["length scales of others", `${count(more)} more, longer`]] : facts;
     body.replaceChildren(
       h("ul", { class: "words" }, words(d, { name: s.objective().name, best: undefined }).map(([text, warning]) => h("li", { class: warning ? "warning" : "" }, warning && h("strong", {}, "Note. "), text))),
-      Number(d.inducingPoints ?? 0) > 0 ? h("dl", { class: "facts column" }, facts.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, typeof v === "number" ? number(v, 4) : v)))) : "");
+      Number(d.inducingPoints ?? 0) > 0 ? h("dl", { class: "facts column" }, shown.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, typeof v === "number" ? number(v, 4) : v)))) : "");
   }
   const element = figure({ title: "The model in words", name: `${s.name}-model`, body, cli: `tuner diagnose ${quote(s.name)}`, wide: true, rows: () => [["quantity", "value"], ...facts] });
   return { element, update };
