@@ -306,6 +306,39 @@ func TestRefusedBesideOthers(t *testing.T) {
 	wantPrefix(t, s, "mnist", headOf(3))
 }
 
+// A request whose context ends while others are written, by a disk that does not answer, ends too,
+// without effect.
+func TestWithdrawn(t *testing.T) {
+	var slow atomic.Bool
+	writing, answers := make(chan struct{}), make(chan struct{})
+	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{tuning: tuning{commit: func(tx *bbolt.Tx) error {
+		if slow.Load() {
+			writing <- struct{}{}
+			<-answers
+		}
+		return tx.Commit()
+	}}})
+	info := fill(t, s, "mnist", 1)
+	slow.Store(true)
+	var first sync.WaitGroup
+	first.Go(func() {
+		if err := s.Commit(t.Context(), info.ID, info.Head, trials(1, 1), nil); err != nil {
+			t.Errorf("the request that is written: %v", err)
+		}
+	})
+	<-writing
+	slow.Store(false)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := s.Delete(ctx, info.ID); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the request that waits: %v", err)
+	}
+	close(answers)
+	first.Wait()
+	fill(t, s, "more", 1)
+	wantPrefix(t, s, "mnist", headOf(2))
+}
+
 // A request that a transaction cannot execute stops the store, and earlier data remain.
 func TestImpossibleRequest(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "studies.db"), Options{})

@@ -124,6 +124,34 @@ func (h *held) Study(ctx context.Context, name string) (tuner.Study, error) {
 	}
 }
 
+// TestPipeStopsWithoutDeaf checks that a call that does not end with its context, as on a disk that
+// does not answer, does not delay the stop.
+func TestPipeStopsWithoutDeaf(t *testing.T) {
+	h := &held{withStudies(t), make(chan struct{}), make(chan struct{})}
+	r, p, admit := piped(t, deaf{h}, server.Options{StopTimeout: 10 * time.Millisecond})
+	ctx, done := admit(pb.Tuner_GetStudy_FullMethodName), make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = client{p}.GetStudy(ctx, &pb.GetStudyRequest{Name: "studies/mine"})
+	}()
+	<-h.entered
+	r.stop()
+	select {
+	case <-done:
+		t.Error("the call has ended")
+	default:
+	}
+	close(h.leave)
+	<-done
+}
+
+// deaf is held without contexts.
+type deaf struct{ *held }
+
+func (d deaf) Study(ctx context.Context, name string) (tuner.Study, error) {
+	return d.held.Study(context.WithoutCancel(ctx), name)
+}
+
 // TestPipeStops stops a server under a call. The call may finish in time, and later it is
 // ended.
 func TestPipeStops(t *testing.T) {

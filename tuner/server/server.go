@@ -271,7 +271,7 @@ func (s *Server) shutDown() {
 	case <-time.After(s.options.StopTimeout):
 		s.log.Warn("calls did not finish in time", "calls", s.inFlight.Load())
 		s.connections.cutSilent(true)
-		s.each(stopper.Stop)
+		go s.each(stopper.Stop) // the pipe waits for its calls
 		select {
 		case <-done:
 		case <-time.After(s.options.StopTimeout):
