@@ -60,7 +60,7 @@ def test_kept_as_given(
     def objective(trial: bkb.Trial) -> float:
         c = trial.suggest_categorical("c", choices)
         assert any(c is given for given in choices) and trial.params["c"] is c
-        return list(choices).index(c) + trial.suggest_float("x", 0, 1)
+        return list(choices).index(c) + trial.suggest_float("x", 0, 1) / 2
 
     study.optimize(objective, n_trials=12)
     for t in study.trials:
