@@ -82,7 +82,12 @@ def test_server_killed_under_calls_of_threads(own: bkb.Client, name: str) -> Non
 
     killer = threading.Thread(target=kill)
     killer.start()
-    study.optimize(lambda trial: trial["x"], n_jobs=4)
+
+    def objective(trial: bkb.Trial) -> float:
+        time.sleep(0.02)  # 0.3 s in all, so that there is time for a kill
+        return float(trial["x"])
+
+    study.optimize(objective, n_jobs=4)
     done.set()
     killer.join()
     assert kills > 0
