@@ -386,7 +386,7 @@ func connectionChurn(t *testing.T, secure bool) {
 // for the answers, while an admin calls. Some name a path that does not exist, or no token.
 func TestPipelining(t *testing.T) {
 	if !long() {
-		t.Skip("takes seconds, and TestPace of tuner/web tries the limit by a clock of its own; make torture and make torture-ci run it")
+		t.Skip("takes seconds, and TestPace of tuner/web tries the limit by a clock of its own; CI, make torture and make torture-ci run it")
 	}
 	overBoth(t, true, pipelining)
 }

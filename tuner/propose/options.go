@@ -27,8 +27,8 @@ func defaultStart(spec study.Spec) int64 {
 	return 4
 }
 
-// defaultWidth is c of the bounds (bench/docs/experiments.md, "Width of the confidence bounds"). With narrow bounds the search of a large table stays among the first
-// good categories.
+// defaultWidth is c of the bounds (bench/docs/experiments.md, "Width of the confidence bounds"). With
+// narrow bounds the search of a large table stays among the first good categories.
 func defaultWidth(sp *space.Space) float64 {
 	if n := sp.Cardinality(); n > acquire.MostListed && n <= finest {
 		return 0.4
