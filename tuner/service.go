@@ -91,6 +91,17 @@ type Service interface {
 	// Importance says how much each parameter matters, by the model and by the data. For
 	// the model alone, the error wraps ErrUnsupported if the proposer never has one.
 	Importance(ctx context.Context, name string, q ImportanceQuery) (Importance, error)
+	// WriteArtifact writes a part of a file of a trial, which may be in any state. Once the
+	// part that ends the file is answered, the file is there as a whole and on disk, in the
+	// place of an artifact of the same name. The same part may be sent again. Its codes
+	// include Exhausted. Upload sends all parts.
+	WriteArtifact(ctx context.Context, name string, c WriteArtifact) (WrittenArtifact, error)
+	// ReadArtifact returns a part of an artifact. Download reads all parts.
+	ReadArtifact(ctx context.Context, name string, q ReadArtifact) (ArtifactPart, error)
+	// Artifacts returns the artifacts of a trial in order of name.
+	Artifacts(ctx context.Context, name string, q ListArtifacts) ([]Artifact, error)
+	// DeleteArtifact has no effect if there is no such artifact.
+	DeleteArtifact(ctx context.Context, name string, c DeleteArtifact) error
 	// Watch yields the events of a study after a position of its log, each once, in order
 	// and without gaps, as soon as they are stored. It ends when ctx ends or the study is
 	// deleted, and yields the error last. To resume, give the last position. If the log is
@@ -436,4 +447,20 @@ func (r Relay) Predict(ctx context.Context, name string, q PredictQuery) (Predic
 
 func (r Relay) Importance(ctx context.Context, name string, q ImportanceQuery) (Importance, error) {
 	return read(ctx, r, Service.Importance, name, q)
+}
+
+func (r Relay) WriteArtifact(ctx context.Context, name string, c WriteArtifact) (WrittenArtifact, error) {
+	return change(ctx, r, Service.WriteArtifact, name, c)
+}
+
+func (r Relay) ReadArtifact(ctx context.Context, name string, q ReadArtifact) (ArtifactPart, error) {
+	return read(ctx, r, Service.ReadArtifact, name, q)
+}
+
+func (r Relay) Artifacts(ctx context.Context, name string, q ListArtifacts) ([]Artifact, error) {
+	return read(ctx, r, Service.Artifacts, name, q)
+}
+
+func (r Relay) DeleteArtifact(ctx context.Context, name string, c DeleteArtifact) error {
+	return r.Pass(ctx, Passed{name, true}, func(ctx context.Context, s Service) error { return s.DeleteArtifact(ctx, name, c) })
 }

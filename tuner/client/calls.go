@@ -238,6 +238,23 @@ func (c *Client) Best(ctx context.Context, name string) ([]study.Trial, error) {
 	return best, nil
 }
 
+func (c *Client) WriteArtifact(ctx context.Context, name string, cmd tuner.WriteArtifact) (tuner.WrittenArtifact, error) {
+	return invoke(ctx, c, wire.WriteArtifact, name, cmd)
+}
+
+func (c *Client) ReadArtifact(ctx context.Context, name string, q tuner.ReadArtifact) (tuner.ArtifactPart, error) {
+	return invoke(ctx, c, wire.ReadArtifact, name, q)
+}
+
+func (c *Client) Artifacts(ctx context.Context, name string, q tuner.ListArtifacts) ([]tuner.Artifact, error) {
+	return invoke(ctx, c, wire.ListArtifacts, name, q)
+}
+
+func (c *Client) DeleteArtifact(ctx context.Context, name string, cmd tuner.DeleteArtifact) error {
+	_, err := invoke(ctx, c, wire.DeleteArtifact, name, cmd)
+	return err
+}
+
 // Healthy asks once whether the server serves. It needs no token. serving is false if the
 // server answers that it does not serve, as a stopping server does. An error means that
 // it does not answer.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/engine/actor"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
@@ -47,6 +48,8 @@ type Options struct {
 	// Memory, if not nil, limits the memory for studies. If there is no room to read a
 	// study, the error is a [tuner.MemoryError]. Idle studies are then dropped soon.
 	Memory *memlimit.Limit
+	// Artifacts, if not nil, has the files of trials.
+	Artifacts *artifacts.Folder
 	// Now is the wall clock. If nil, it is time.Now.
 	Now func() time.Time
 	// Logger receives background errors. Nil discards them.
@@ -111,9 +114,15 @@ func Open(s store.Store, o Options) *Engine {
 		Store: s, Processors: actor.NewProcessors(t.ctx), Memory: o.Memory, Propose: propose.New, Work: &t.work, Changed: t.notices.changed, Lost: t.lost,
 		LongLived: o.LongLived, ProposeTimeout: o.ProposeTimeout, MaxStudyBytes: o.MaxStudyBytes, MaxStudyReports: o.MaxStudyReports,
 		Now: o.Now, Logger: o.Logger, Observer: o.Observer,
+		Artifacts: o.Artifacts, Exists: t.exists,
 	}
 	if o.LongLived {
 		t.work.Go(t.keepTime)
+		t.work.Go(func() {
+			if err := o.Artifacts.Sweep(t.ctx, t.exists); err != nil && t.ctx.Err() == nil {
+				o.Logger.Warn("artifacts of deleted studies were not removed", "error", err)
+			}
+		})
 	}
 	return t
 }
@@ -398,6 +407,7 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	created, _ := t.created(ctx, info.ID) // else the next start removes its artifacts
 	if err := t.store.Delete(ctx, info.ID); err != nil {
 		t.checkFatal(err)
 		if errors.Is(err, store.ErrUnknownOutcome) {
@@ -410,7 +420,27 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 	t.mu.Unlock()
 	t.forgetName(name)
 	t.notices.changed(name)
+	if err := t.options.Artifacts.DeleteStudy(artifacts.Study{ID: info.ID, Created: created}); err != nil {
+		t.options.Logger.Warn("artifacts of a deleted study were not removed, and the next start will try again", "study", name, "error", err)
+	}
 	return nil
+}
+
+// created returns when a study was created. One that does not exist has the zero time.
+func (t *Engine) created(ctx context.Context, id store.StudyID) (at time.Time, err error) {
+	for r, err := range t.store.Read(ctx, id, 1) {
+		return r.Event.Time, err
+	}
+	return at, nil
+}
+
+// exists implements [artifacts.Exists].
+func (t *Engine) exists(ctx context.Context, s artifacts.Study) (bool, error) {
+	at, err := t.created(ctx, s.ID)
+	if tuner.CodeOf(err) == tuner.NotFound {
+		err = nil
+	}
+	return at.Equal(s.Created), err
 }
 
 // forgetName drops the actor of a name that now means another study or none. The actor

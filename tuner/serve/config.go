@@ -41,6 +41,11 @@ type Config struct {
 
 	Backups backups.Plan // of the file
 
+	// Artifacts is the folder for files of trials, which all servers of a database share. Without
+	// it a database has none. A file has them in the folder FILE.artifacts beside it.
+	Artifacts     string
+	ArtifactQuota int64 // bytes, 0 for [artifacts.DefaultQuota]
+
 	// Advertise is the host:port where other servers of the database reach this one.
 	Advertise string
 	Takeover  time.Duration // after which others take over the studies of a dead server, 0 for [lease.DefaultTTL]
@@ -83,7 +88,6 @@ func (c *Config) Validate() error {
 		}
 	}
 	folder := filepath.Dir(c.ReadyFile)
-	info, err := os.Stat(folder)
 	switch {
 	case (c.File == "") == (c.Database == ""):
 		return wrong("File %q, Database %q: one of them must be given", c.File, c.Database)
@@ -91,16 +95,29 @@ func (c *Config) Validate() error {
 		return wrong("Backups has no effect on a database; leave it out, and use the database's own backups, such as pg_basebackup")
 	case c.Database != "" && c.MaxFile != 0:
 		return wrong("MaxFile has no effect on a database; leave it out")
+	case c.Database == "" && c.Artifacts != "":
+		return wrong("Artifacts has no effect on a file, whose artifacts are in the folder %s.artifacts; leave it out, and make that folder a link to another one if need be", c.File)
+	case c.ArtifactQuota < 0:
+		return wrong("ArtifactQuota %d: must be positive", c.ArtifactQuota)
+	case c.Database != "" && c.Artifacts == "" && c.ArtifactQuota != 0:
+		return wrong("ArtifactQuota has no effect on a database without Artifacts; leave it out, or give the folder that all servers of the database share")
+	case c.Artifacts != "" && !isDir(c.Artifacts):
+		return &ConfigError{fmt.Sprintf("Artifacts %s: there is no such directory; make it first, on a disk that all servers of the database share", c.Artifacts), fs.ErrNotExist}
 	case c.Backups.Dir != "" && c.Backups.Every == 0:
 		return wrong("Backups: Dir needs Every, such as 5m")
 	case c.MetricsStudies && c.Server.MetricsAddress == "":
 		return wrong("MetricsStudies: has no effect without MetricsAddress; leave it out, or give an address such as MetricsAddress 127.0.0.1:9090")
 	case c.NoPage && c.HTTP == "":
 		return wrong("NoPage: has no effect without HTTP; leave it out")
-	case c.ReadyFile != "" && (err != nil || !info.IsDir()):
+	case c.ReadyFile != "" && !isDir(folder):
 		return &ConfigError{fmt.Sprintf("ReadyFile %s: there is no directory %s; make it first", c.ReadyFile, folder), fs.ErrNotExist}
 	}
 	return errors.Join(c.checkDistinct(), c.checkCluster())
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // checkDistinct refuses an address for two faces. Port 0 is another port each time.

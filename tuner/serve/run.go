@@ -46,6 +46,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	metrics := server.NewServiceMetrics(c.MetricsStudies)
 	o := c.Service
 	o.Memory, o.LongLived, o.Logger, o.Observer = c.Server.Memory, true, logger, metrics.Observer
+	o.Artifacts = st.files
 	// What stopped the store says more than the error of a commit, whose outcome is unknown.
 	o.OnFatal = func(err error) { fatal(cmp.Or(st.failure(), err)) }
 	local := engine.Open(st.Store, o)

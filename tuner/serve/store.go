@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,7 @@ import (
 	"github.com/bkbtuner/bkb/store/lease"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/cluster"
 	"github.com/bkbtuner/bkb/tuner/engine"
@@ -28,6 +30,7 @@ type opened struct {
 	member *lease.Member // nil for a file
 	base   *postgres.Store
 	bytes  func() (server.StoreBytes, error)
+	files  *artifacts.Folder // nil for none
 }
 
 // openFile opens the file once no other process uses it.
@@ -37,7 +40,7 @@ func (c *Config) openFile(ctx context.Context, mustExist bool) (*opened, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &opened{Store: st, file: st, bytes: func() (server.StoreBytes, error) {
+	return &opened{Store: st, file: st, files: artifacts.Beside(c.File, c.ArtifactQuota), bytes: func() (server.StoreBytes, error) {
 		s, err := st.Status(context.Background())
 		return server.StoreBytes{Used: s.UsedBytes, Free: s.FreeBytes, Limit: s.MaxSize}, err
 	}}, nil
@@ -59,7 +62,11 @@ func (c *Config) openDatabase(ctx context.Context) (*opened, error) {
 	if err := c.checkOthers(ctx, st, m.ID()); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	return &opened{Store: m, member: m, base: st, bytes: func() (server.StoreBytes, error) {
+	var files *artifacts.Folder
+	if c.Artifacts != "" {
+		files = artifacts.New(filepath.Join(c.Artifacts, st.Identity().Store), c.ArtifactQuota)
+	}
+	return &opened{Store: m, member: m, base: st, files: files, bytes: func() (server.StoreBytes, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), bytesPatience)
 		defer cancel()
 		n, err := st.Bytes(ctx)

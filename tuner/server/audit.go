@@ -32,19 +32,24 @@ func (s *Server) audit(ctx context.Context, method string, request, answer any, 
 	if !s.methods[method].Audited || !mayHaveChanged(code) {
 		return
 	}
+	if part, ok := answer.(*pb.WriteArtifactResponse); ok && part.GetReceived() > 0 && part.Artifact == nil { // the file comes later
+		return
+	}
 	id, _ := identityOf(ctx)
 	attrs := []slog.Attr{
 		slog.String("who", id.name), slog.String("what", method[strings.LastIndexByte(method, '/')+1:]),
 		slog.String("on", subjects(request, answer)), slog.String("from", hostOf(ctx)),
 	}
-	worker := ""
+	worker, file := "", ""
 	switch r := request.(type) {
+	case interface{ GetFile() string }:
+		file = r.GetFile()
 	case interface{ GetWorker() string }:
 		worker = r.GetWorker()
 	case *pb.TellRequest:
 		worker = r.GetNext().GetWorker()
 	}
-	attrs = traced(ctx, filled(attrs, "worker", worker, "request_id", requestID(request))...)
+	attrs = traced(ctx, filled(attrs, "file", file, "worker", worker, "request_id", requestID(request))...)
 	attrs = append(attrs, slog.String("code", code.String()))
 	s.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
 	if s.auditFile == nil {

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/server"
 )
 
@@ -30,7 +33,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, onDisk(t, filepath.Join(t.TempDir(), "tuner.db")), server.Options{
-		TokenFile: tokens, AuditFile: file,
+		TokenFile: tokens, AuditFile: file, Limits: server.Limits{WriteRate: 32 << 10},
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	c := pb.NewTunerClient(r.connect(t))
@@ -51,6 +54,18 @@ func TestAudit(t *testing.T) {
 	if !strings.Contains(log.String(), "trace_id=4bf92f3577b34da6a3ce929d0e0e4736") || strings.Count(log.String(), "trace_id") != 1 {
 		t.Errorf("the log has no trace id, or too many:\n%s", log.String())
 	}
+	// The rate of changes does not hold for files, and only the last part is a line.
+	data := make([]byte, tuner.MaxArtifactPart)
+	write := &pb.WriteArtifactRequest{Name: trial, File: "m.pt", UploadId: "u", Size: 3 * tuner.MaxArtifactPart, Data: data}
+	sum := sha256.New()
+	for ; write.Offset < write.Size; write.Offset += tuner.MaxArtifactPart {
+		if sum.Write(data); write.Offset == write.Size-tuner.MaxArtifactPart {
+			write.Sha256 = hex.EncodeToString(sum.Sum(nil))
+		}
+		if _, err := c.WriteArtifact(asWorker, write); err != nil {
+			t.Fatal(err)
+		}
+	}
 	_, _ = c.GetStudy(asAdmin, &pb.GetStudyRequest{Name: "studies/theirs"})
 	_, _ = c.Heartbeat(asWorker, &pb.HeartbeatRequest{Name: trial})
 	if _, err := c.DeleteStudy(asWorker, &pb.DeleteStudyRequest{Name: "studies/theirs"}); err == nil {
@@ -70,13 +85,15 @@ func TestAudit(t *testing.T) {
 	}
 	type line struct {
 		Who, What, On, From, Worker, Code string
+		File                              string
 		RequestID                         string `json:"request_id"`
 	}
 	want := []line{
-		{"token " + infos[1].ID, "Ask", asked.GetTrials()[0].GetName() + " " + asked.GetTrials()[1].GetName(), "127.0.0.1", "w7", "OK", "r-1"},
-		{"token " + infos[1].ID, "Tell", trial + " " + told.GetNext().GetTrials()[0].GetName() + " " + told.GetNext().GetTrials()[1].GetName(), "127.0.0.1", "", "OK", "r-2"},
-		{"token " + infos[0].ID, "SetAttributes", trial, "127.0.0.1", "", "OK", "r-3"},
-		{"token " + infos[0].ID, "DeleteStudy", "studies/theirs", "127.0.0.1", "", "OK", ""},
+		{"token " + infos[1].ID, "Ask", asked.GetTrials()[0].GetName() + " " + asked.GetTrials()[1].GetName(), "127.0.0.1", "w7", "OK", "", "r-1"},
+		{"token " + infos[1].ID, "Tell", trial + " " + told.GetNext().GetTrials()[0].GetName() + " " + told.GetNext().GetTrials()[1].GetName(), "127.0.0.1", "", "OK", "", "r-2"},
+		{"token " + infos[0].ID, "SetAttributes", trial, "127.0.0.1", "", "OK", "", "r-3"},
+		{"token " + infos[1].ID, "WriteArtifact", trial, "127.0.0.1", "", "OK", "m.pt", ""},
+		{"token " + infos[0].ID, "DeleteStudy", "studies/theirs", "127.0.0.1", "", "OK", "", ""},
 	}
 	var have []line
 	for _, text := range lines[1:] {

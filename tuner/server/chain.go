@@ -144,7 +144,7 @@ func (s *Server) admit(ctx context.Context, method string, request any) error {
 		s.metrics.authFailures.WithLabelValues("scope").Inc()
 		return id.scope.denied(s.methods[method].Need, request)
 	}
-	if id.rate != "" && s.methods[method].Need >= wire.NeedWork {
+	if m := s.methods[method]; id.rate != "" && m.Need >= wire.NeedWork && m.Room != wire.RoomFile { // files have a quota
 		if wait := s.writes.takeN(id.rate, got.bytes); wait > 0 {
 			return s.refuse(ctx, "write-rate", wait)
 		}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
+	"github.com/bkbtuner/bkb/tuner"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/wire"
 )
@@ -23,7 +24,8 @@ const retryMemory = time.Second
 const (
 	memoryOfChange = 1 << 20            // with the stored data about it
 	memoryOfList   = 3 * maxAnswerBytes // the page, its parts and its bytes
-	memoryOfWatch  = 64 << 10           // of an idle one
+	memoryOfFile   = 4 * tuner.MaxArtifactPart
+	memoryOfWatch  = 64 << 10 // of an idle one
 	memoryOfBackup = 4 << 20
 )
 
@@ -37,6 +39,8 @@ func (s *Server) memoryFor(method string, request any) int64 {
 		return memoryOfChange + 4*int64(s.bytes.get(request).bytes)
 	case wire.RoomList:
 		return memoryOfList
+	case wire.RoomFile:
+		return memoryOfFile
 	default:
 		return 0
 	}

@@ -25,6 +25,7 @@ import (
 	pb "github.com/bkbtuner/bkb/proto/tuner/v1"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/server"
 	"github.com/bkbtuner/bkb/tuner/study"
@@ -404,7 +405,7 @@ func fromDisk(t testing.TB, path string) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn := engine.Open(st, engine.Options{LongLived: true})
+	tn := engine.Open(st, engine.Options{LongLived: true, Artifacts: artifacts.Beside(path, 0)})
 	t.Cleanup(func() { tn.Close() })
 	return tn
 }

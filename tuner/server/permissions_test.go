@@ -81,6 +81,16 @@ func methods(conn *grpc.ClientConn) map[string]func(context.Context) error {
 		"Predict": func(ctx context.Context) error {
 			return of(c.Predict(ctx, &pb.PredictRequest{Parent: parent}))
 		},
+		"WriteArtifact": func(ctx context.Context) error {
+			return of(c.WriteArtifact(ctx, &pb.WriteArtifactRequest{Name: trial}))
+		},
+		"ReadArtifact": func(ctx context.Context) error { return of(c.ReadArtifact(ctx, &pb.ReadArtifactRequest{Name: trial})) },
+		"ListArtifacts": func(ctx context.Context) error {
+			return of(c.ListArtifacts(ctx, &pb.ListArtifactsRequest{Parent: trial}))
+		},
+		"DeleteArtifact": func(ctx context.Context) error {
+			return of(c.DeleteArtifact(ctx, &pb.DeleteArtifactRequest{Name: trial}))
+		},
 		"Watch": func(ctx context.Context) error {
 			s, err := c.Watch(ctx, &pb.WatchRequest{Parent: parent})
 			return first(func() error { return of(s.Recv()) }, err)
@@ -147,7 +157,7 @@ func TestPermissions(t *testing.T) {
 		switch method {
 		case "Health.Check", "Reflection", "GetCaller":
 			return passed
-		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch":
+		case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch", "ReadArtifact", "ListArtifacts":
 			if caller != "worker of another study" {
 				return passed
 			}
@@ -155,7 +165,7 @@ func TestPermissions(t *testing.T) {
 			if caller == "read" || caller == "worker" {
 				return passed
 			}
-		case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials":
+		case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials", "WriteArtifact", "DeleteArtifact":
 			if caller == "worker" || caller == "worker of this study" {
 				return passed
 			}
@@ -215,11 +225,11 @@ func TestPermissions(t *testing.T) {
 // enoughFor are the scopes that permit a method on the study mine.
 func enoughFor(method string) string {
 	switch method {
-	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch":
+	case "GetStudy", "GetTrial", "ListTrials", "ListReports", "GetBest", "GetColumns", "GetDiagnosis", "GetImportance", "Predict", "Watch", "ReadArtifact", "ListArtifacts":
 		return "read, worker:mine or admin"
 	case "ListStudies", "WatchStudies":
 		return "read, worker or admin"
-	case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials":
+	case "SetAttributes", "Ask", "Tell", "Report", "Heartbeat", "EnqueueTrial", "AddTrial", "AddTrials", "WriteArtifact", "DeleteArtifact":
 		return "worker:mine or admin"
 	default:
 		return "admin"

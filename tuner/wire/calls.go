@@ -35,6 +35,7 @@ const (
 	RoomNone   Room = iota
 	RoomChange      // for the request, with the stored data about it
 	RoomList        // for a page of an answer
+	RoomFile        // for a part of a file, which is no change of a study for the limits
 )
 
 // Method is a method of the service, as far as a server treats all methods alike.
@@ -121,6 +122,24 @@ func setAttributes(s tuner.Service, ctx context.Context, name string, c study.Se
 	return none{}, s.SetAttributes(ctx, name, c)
 }
 
+// deleteArtifact is the method of a service with an answer.
+func deleteArtifact(s tuner.Service, ctx context.Context, name string, c tuner.DeleteArtifact) (none, error) {
+	return none{}, s.DeleteArtifact(ctx, name, c)
+}
+
+// artifactList is an answer with artifacts.
+type artifactList struct{ Artifacts []tuner.Artifact }
+
+var artifactsForm = form[[]tuner.Artifact, *pb.ListArtifactsResponse]{
+	func(list []tuner.Artifact) (*pb.ListArtifactsResponse, error) {
+		return encode[*pb.ListArtifactsResponse](artifactList{list})
+	},
+	func(m *pb.ListArtifactsResponse) ([]tuner.Artifact, error) {
+		list, err := decode[artifactList](m)
+		return list.Artifacts, err
+	},
+}
+
 var (
 	studyForm       = form[tuner.Study, *pb.Study]{EncodeStudy, DecodeStudy}
 	predictionsForm = form[tuner.Predictions, *pb.PredictResponse]{
@@ -148,6 +167,11 @@ var (
 	GetDiagnosis  = served[*pb.GetDiagnosisRequest, *pb.Diagnosis](Method{Name: "GetDiagnosis", Need: NeedRead, Room: RoomChange}, plain(tuner.Service.Diagnose))
 	Predict       = served[*pb.PredictRequest](Method{Name: "Predict", Need: NeedRead, Room: RoomChange}, tuner.Service.Predict, predictionsForm)
 	GetImportance = served[*pb.GetImportanceRequest, *pb.Importance](Method{Name: "GetImportance", Need: NeedRead, Room: RoomChange}, tuner.Service.Importance)
+
+	WriteArtifact  = served[*pb.WriteArtifactRequest, *pb.WriteArtifactResponse](Method{Name: "WriteArtifact", Need: NeedWork, Audited: true, Room: RoomFile}, tuner.Service.WriteArtifact)
+	ReadArtifact   = served[*pb.ReadArtifactRequest, *pb.ReadArtifactResponse](Method{Name: "ReadArtifact", Need: NeedRead, Room: RoomFile}, tuner.Service.ReadArtifact)
+	ListArtifacts  = served[*pb.ListArtifactsRequest](Method{Name: "ListArtifacts", Need: NeedRead, Room: RoomChange}, tuner.Service.Artifacts, artifactsForm)
+	DeleteArtifact = served[*pb.DeleteArtifactRequest, *pb.DeleteArtifactResponse](Method{Name: "DeleteArtifact", Need: NeedWork, Audited: true}, deleteArtifact)
 )
 
 // Methods are all methods of the service. A server refuses one that is not in the list.
@@ -155,6 +179,7 @@ var Methods = []Method{
 	CreateStudy.Method, GetStudy.Method, PauseStudy.Method, ResumeStudy.Method, FinishStudy.Method, ExtendStudy.Method, SetAttributes.Method,
 	Ask.Method, Tell.Method, Report.Method, Heartbeat.Method, EnqueueTrial.Method, AddTrial.Method,
 	GetDiagnosis.Method, Predict.Method, GetImportance.Method,
+	WriteArtifact.Method, ReadArtifact.Method, ListArtifacts.Method, DeleteArtifact.Method,
 	{Name: "ListStudies", Need: NeedReadAll, Room: RoomList},
 	{Name: "DeleteStudy", Need: NeedAdmin, Audited: true},
 	{Name: "AddTrials", Need: NeedWork, Audited: true, Room: RoomChange},

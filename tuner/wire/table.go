@@ -49,6 +49,11 @@ var table = func() *protostruct.Table {
 	t.Names(study.Add{}, "Enqueue=")
 	t.Names(study.Enqueue{}, "Enqueue=", "Reports=", "Outcome=")
 	t.Names(tuner.Filter{}, "PageSize=Limit", "PageToken=", "=First", "View=", "=Reports")
+	t.Names(tuner.Artifact{}, "ModifyTime=Modified")
+	t.Names(tuner.WriteArtifact{}, "=Trial")
+	t.Names(tuner.ReadArtifact{}, "=Trial")
+	t.Names(tuner.ListArtifacts{}, "=Trial")
+	t.Names(tuner.DeleteArtifact{}, "=Trial")
 
 	protostruct.Convert(t, encodeTime, decodeTime)
 	protostruct.Convert(t, encodeDuration, decodeDuration)

@@ -25,6 +25,7 @@ import (
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/postgres"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/client"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/serve"
@@ -160,6 +161,7 @@ func (g *Globals) Open(cmd *cobra.Command, e Existing) (tuner.Service, error) {
 	if place := g.Database(); place != "" {
 		return g.onDatabase(cmd, place, o), nil
 	}
+	o.Artifacts = artifacts.Beside(path, 0)
 	return shared.New(func(ctx context.Context) (tuner.Service, error) { return g.onFile(ctx, cmd, path, e, o) }), nil
 }
 

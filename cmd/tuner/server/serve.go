@@ -19,6 +19,7 @@ import (
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/store/bolt"
 	"github.com/bkbtuner/bkb/store/lease"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/serve"
 	"github.com/bkbtuner/bkb/tuner/server"
@@ -99,6 +100,7 @@ func (s *serving) addServers(cmd *cobra.Command) {
 	cli.FlagGroup(cmd, cli.Group{Title: "Several servers", See: "tuner help servers"}, func(fs *pflag.FlagSet) {
 		fs.StringVar(&s.Advertise, "advertise", "", "`host:port` where other servers of the database reach this one")
 		fs.DurationVar(&s.takeover, "takeover", lease.DefaultTTL, "time after which others take over the studies of a server that died")
+		fs.StringVar(&s.Artifacts, "artifacts", "", "`folder` of the database's artifacts, shared by its servers")
 	})
 }
 
@@ -110,6 +112,7 @@ func (s *serving) addLimits(cmd *cobra.Command) {
 		fs.Int64Var(&s.Service.MaxStudyReports, "max-study-reports", 10_000_000, "reports of a study, 0 for no limit")
 		fs.DurationVar(&s.Server.StopTimeout, "stop-timeout", 10*time.Second, "wait for calls at the end")
 		fs.Int64Var(&s.maxFile, "max-file", bolt.DefaultMaxSize, "bytes of the file")
+		fs.Int64Var(&s.quota, "artifact-quota", artifacts.DefaultQuota, "bytes of all artifacts")
 		fs.Int64Var(&s.maxMemory, "max-memory", 0, "bytes of memory (default 3/4 of all)")
 	})
 }
@@ -120,6 +123,7 @@ type serving struct {
 	clientScopes []string
 	takeover     time.Duration
 	maxFile      int64 // bytes
+	quota        int64
 	maxMemory    int64
 	logFormat    string
 }
@@ -178,6 +182,11 @@ func (s *serving) complete(g *cli.Globals, cmd *cobra.Command) (err error) {
 	if cmd.Flags().Changed("max-file") || s.Database == "" {
 		s.MaxFile = s.maxFile
 	}
+	if cmd.Flags().Changed("artifact-quota") {
+		if s.ArtifactQuota = s.quota; s.quota == 0 {
+			return cli.Usagef("--artifact-quota 0: must be positive")
+		}
+	}
 	for _, pair := range s.clientScopes {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok {
@@ -230,6 +239,8 @@ var flagNames = strings.NewReplacer(
 	"MetricsStudies", "--metrics-studies",
 	"MaxFile", "--max-file",
 	"Advertise", "--advertise",
+	"ArtifactQuota", "--artifact-quota",
+	"Artifacts", "--artifacts",
 	"Takeover", "--takeover",
 	"give Database", "give --store postgres://…",
 	"Backups: ", "", "Backups has", "--backup-to has", "Every", "--backup-every", "Keep", "--backup-keep", "Dir", "--backup-to",

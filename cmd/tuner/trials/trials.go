@@ -191,7 +191,7 @@ func ofBest(view tuner.Study, t study.Trial) record.Trial {
 // Commands returns the commands in the order of the help page.
 func Commands(g *cli.Globals) []*cobra.Command {
 	return cli.Connects(cli.ToService,
-		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newStop(g), newTrials(g), newBest(g), newWatch(g))
+		newAsk(g), newTell(g), newReport(g), newHeartbeat(g), newEnqueue(g), newNote(g), newStop(g), newTrials(g), newBest(g), newWatch(g), newArtifacts(g))
 }
 
 type csvSink struct {

@@ -5798,6 +5798,554 @@ func (x *WatchStudiesResponse) GetListed() bool {
 	return false
 }
 
+// Artifact is a file that belongs to a trial, such as a model.
+type Artifact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	// In bytes.
+	Size int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The checksum of its content in 64 hexadecimal digits.
+	Sha256        string                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	ModifyTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Artifact) Reset() {
+	*x = Artifact{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Artifact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Artifact) ProtoMessage() {}
+
+func (x *Artifact) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
+func (*Artifact) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *Artifact) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Artifact) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Artifact) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *Artifact) GetModifyTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ModifyTime
+	}
+	return nil
+}
+
+type WriteArtifactRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trial, in any state.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 1 to 255 bytes of UTF-8. It does not begin with a dot or end with a dot or a space, has no
+	// control characters and none of / \ < > : " | ? *, and is no name of a device, such as NUL.
+	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	// A random text of the client, the same for all parts of one upload. An upload that has
+	// not ended a day after its last part is removed.
+	UploadId string `protobuf:"bytes,3,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	// The size of the whole file. The part that reaches it ends the file.
+	Size int64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	// Where the part begins. At most as many bytes as arrived before.
+	Offset int64 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
+	// At most 524,288 bytes. Not empty, except in a file of no bytes.
+	Data []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	// The checksum of the whole file, needed in the part that ends it.
+	Sha256        string `protobuf:"bytes,7,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteArtifactRequest) Reset() {
+	*x = WriteArtifactRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteArtifactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteArtifactRequest) ProtoMessage() {}
+
+func (x *WriteArtifactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteArtifactRequest.ProtoReflect.Descriptor instead.
+func (*WriteArtifactRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *WriteArtifactRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WriteArtifactRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *WriteArtifactRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+func (x *WriteArtifactRequest) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *WriteArtifactRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *WriteArtifactRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *WriteArtifactRequest) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+type WriteArtifactResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bytes of the file that have arrived.
+	Received int64 `protobuf:"varint,1,opt,name=received,proto3" json:"received,omitempty"`
+	// Once the file is there.
+	Artifact      *Artifact `protobuf:"bytes,2,opt,name=artifact,proto3" json:"artifact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteArtifactResponse) Reset() {
+	*x = WriteArtifactResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteArtifactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteArtifactResponse) ProtoMessage() {}
+
+func (x *WriteArtifactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteArtifactResponse.ProtoReflect.Descriptor instead.
+func (*WriteArtifactResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *WriteArtifactResponse) GetReceived() int64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *WriteArtifactResponse) GetArtifact() *Artifact {
+	if x != nil {
+		return x.Artifact
+	}
+	return nil
+}
+
+type ReadArtifactRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trial.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	// If not empty, that of an earlier answer. A file with another content is NOT_FOUND, so
+	// that all parts are of one file.
+	Sha256 string `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Offset int64  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	// The most bytes, at most 524,288, which 0 means too.
+	Limit         int32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadArtifactRequest) Reset() {
+	*x = ReadArtifactRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArtifactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArtifactRequest) ProtoMessage() {}
+
+func (x *ReadArtifactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArtifactRequest.ProtoReflect.Descriptor instead.
+func (*ReadArtifactRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *ReadArtifactRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReadArtifactRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *ReadArtifactRequest) GetSha256() string {
+	if x != nil {
+		return x.Sha256
+	}
+	return ""
+}
+
+func (x *ReadArtifactRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadArtifactRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ReadArtifactResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Artifact *Artifact              `protobuf:"bytes,1,opt,name=artifact,proto3" json:"artifact,omitempty"`
+	// Empty at the end of the file.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadArtifactResponse) Reset() {
+	*x = ReadArtifactResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadArtifactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadArtifactResponse) ProtoMessage() {}
+
+func (x *ReadArtifactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadArtifactResponse.ProtoReflect.Descriptor instead.
+func (*ReadArtifactResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *ReadArtifactResponse) GetArtifact() *Artifact {
+	if x != nil {
+		return x.Artifact
+	}
+	return nil
+}
+
+func (x *ReadArtifactResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type ListArtifactsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trial.
+	Parent        string `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListArtifactsRequest) Reset() {
+	*x = ListArtifactsRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListArtifactsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListArtifactsRequest) ProtoMessage() {}
+
+func (x *ListArtifactsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListArtifactsRequest.ProtoReflect.Descriptor instead.
+func (*ListArtifactsRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *ListArtifactsRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+type ListArtifactsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 1,000.
+	Artifacts     []*Artifact `protobuf:"bytes,1,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListArtifactsResponse) Reset() {
+	*x = ListArtifactsResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListArtifactsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListArtifactsResponse) ProtoMessage() {}
+
+func (x *ListArtifactsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListArtifactsResponse.ProtoReflect.Descriptor instead.
+func (*ListArtifactsResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *ListArtifactsResponse) GetArtifacts() []*Artifact {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
+type DeleteArtifactRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trial.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	File string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
+	// If not empty, the upload to give up, instead of the file that is there.
+	UploadId      string `protobuf:"bytes,3,opt,name=upload_id,json=uploadId,proto3" json:"upload_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteArtifactRequest) Reset() {
+	*x = DeleteArtifactRequest{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteArtifactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteArtifactRequest) ProtoMessage() {}
+
+func (x *DeleteArtifactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteArtifactRequest.ProtoReflect.Descriptor instead.
+func (*DeleteArtifactRequest) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *DeleteArtifactRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeleteArtifactRequest) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *DeleteArtifactRequest) GetUploadId() string {
+	if x != nil {
+		return x.UploadId
+	}
+	return ""
+}
+
+type DeleteArtifactResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteArtifactResponse) Reset() {
+	*x = DeleteArtifactResponse{}
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteArtifactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteArtifactResponse) ProtoMessage() {}
+
+func (x *DeleteArtifactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteArtifactResponse.ProtoReflect.Descriptor instead.
+func (*DeleteArtifactResponse) Descriptor() ([]byte, []int) {
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{77}
+}
+
 type GetCallerRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5806,7 +6354,7 @@ type GetCallerRequest struct {
 
 func (x *GetCallerRequest) Reset() {
 	*x = GetCallerRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5818,7 +6366,7 @@ func (x *GetCallerRequest) String() string {
 func (*GetCallerRequest) ProtoMessage() {}
 
 func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[69]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5831,7 +6379,7 @@ func (x *GetCallerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCallerRequest.ProtoReflect.Descriptor instead.
 func (*GetCallerRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{69}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{78}
 }
 
 type Caller struct {
@@ -5849,7 +6397,7 @@ type Caller struct {
 
 func (x *Caller) Reset() {
 	*x = Caller{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5861,7 +6409,7 @@ func (x *Caller) String() string {
 func (*Caller) ProtoMessage() {}
 
 func (x *Caller) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[70]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5874,7 +6422,7 @@ func (x *Caller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caller.ProtoReflect.Descriptor instead.
 func (*Caller) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{70}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Caller) GetName() string {
@@ -5906,7 +6454,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5918,7 +6466,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[71]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5931,7 +6479,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{71}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{80}
 }
 
 type BackupResponse struct {
@@ -5944,7 +6492,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5956,7 +6504,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[72]
+	mi := &file_proto_tuner_v1_tuner_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5969,7 +6517,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{72}
+	return file_proto_tuner_v1_tuner_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *BackupResponse) GetChunk() []byte {
@@ -6480,7 +7028,42 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x14WatchStudiesResponse\x12)\n" +
 	"\astudies\x18\x01 \x03(\v2\x0f.tuner.v1.StudyR\astudies\x12!\n" +
 	"\fdeleted_uids\x18\x02 \x03(\x04R\vdeletedUids\x12\x16\n" +
-	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x12\n" +
+	"\x06listed\x18\x03 \x01(\bR\x06listed\"\x87\x01\n" +
+	"\bArtifact\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12;\n" +
+	"\vmodify_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"modifyTime\"\xb3\x01\n" +
+	"\x14WriteArtifactRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x1b\n" +
+	"\tupload_id\x18\x03 \x01(\tR\buploadId\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\x12\x16\n" +
+	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\x12\x16\n" +
+	"\x06sha256\x18\a \x01(\tR\x06sha256\"c\n" +
+	"\x15WriteArtifactResponse\x12\x1a\n" +
+	"\breceived\x18\x01 \x01(\x03R\breceived\x12.\n" +
+	"\bartifact\x18\x02 \x01(\v2\x12.tuner.v1.ArtifactR\bartifact\"\x83\x01\n" +
+	"\x13ReadArtifactRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\tR\x06sha256\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x05R\x05limit\"Z\n" +
+	"\x14ReadArtifactResponse\x12.\n" +
+	"\bartifact\x18\x01 \x01(\v2\x12.tuner.v1.ArtifactR\bartifact\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\".\n" +
+	"\x14ListArtifactsRequest\x12\x16\n" +
+	"\x06parent\x18\x01 \x01(\tR\x06parent\"I\n" +
+	"\x15ListArtifactsResponse\x120\n" +
+	"\tartifacts\x18\x01 \x03(\v2\x12.tuner.v1.ArtifactR\tartifacts\"\\\n" +
+	"\x15DeleteArtifactRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04file\x18\x02 \x01(\tR\x04file\x12\x1b\n" +
+	"\tupload_id\x18\x03 \x01(\tR\buploadId\"\x18\n" +
+	"\x16DeleteArtifactResponse\"\x12\n" +
 	"\x10GetCallerRequest\"J\n" +
 	"\x06Caller\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -6552,7 +7135,7 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\x10ImportanceMethod\x12!\n" +
 	"\x1dIMPORTANCE_METHOD_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17IMPORTANCE_METHOD_MODEL\x10\x01\x12\x1a\n" +
-	"\x16IMPORTANCE_METHOD_DATA\x10\x022\xb3\x0e\n" +
+	"\x16IMPORTANCE_METHOD_DATA\x10\x022\xfb\x10\n" +
 	"\x05Tuner\x12<\n" +
 	"\vCreateStudy\x12\x1c.tuner.v1.CreateStudyRequest\x1a\x0f.tuner.v1.Study\x126\n" +
 	"\bGetStudy\x12\x19.tuner.v1.GetStudyRequest\x1a\x0f.tuner.v1.Study\x12J\n" +
@@ -6582,7 +7165,11 @@ const file_proto_tuner_v1_tuner_proto_rawDesc = "" +
 	"\aPredict\x12\x18.tuner.v1.PredictRequest\x1a\x19.tuner.v1.PredictResponse\x12E\n" +
 	"\rGetImportance\x12\x1e.tuner.v1.GetImportanceRequest\x1a\x14.tuner.v1.Importance\x12:\n" +
 	"\x05Watch\x12\x16.tuner.v1.WatchRequest\x1a\x17.tuner.v1.WatchResponse0\x01\x12O\n" +
-	"\fWatchStudies\x12\x1d.tuner.v1.WatchStudiesRequest\x1a\x1e.tuner.v1.WatchStudiesResponse0\x01\x129\n" +
+	"\fWatchStudies\x12\x1d.tuner.v1.WatchStudiesRequest\x1a\x1e.tuner.v1.WatchStudiesResponse0\x01\x12P\n" +
+	"\rWriteArtifact\x12\x1e.tuner.v1.WriteArtifactRequest\x1a\x1f.tuner.v1.WriteArtifactResponse\x12M\n" +
+	"\fReadArtifact\x12\x1d.tuner.v1.ReadArtifactRequest\x1a\x1e.tuner.v1.ReadArtifactResponse\x12P\n" +
+	"\rListArtifacts\x12\x1e.tuner.v1.ListArtifactsRequest\x1a\x1f.tuner.v1.ListArtifactsResponse\x12S\n" +
+	"\x0eDeleteArtifact\x12\x1f.tuner.v1.DeleteArtifactRequest\x1a .tuner.v1.DeleteArtifactResponse\x129\n" +
 	"\tGetCaller\x12\x1a.tuner.v1.GetCallerRequest\x1a\x10.tuner.v1.Caller\x12=\n" +
 	"\x06Backup\x12\x17.tuner.v1.BackupRequest\x1a\x18.tuner.v1.BackupResponse0\x01B0Z.github.com/bkbtuner/bkb/proto/tuner/v1;tunerv1b\x06proto3"
 
@@ -6599,169 +7186,178 @@ func file_proto_tuner_v1_tuner_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_tuner_v1_tuner_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_proto_tuner_v1_tuner_proto_msgTypes = make([]protoimpl.MessageInfo, 98)
 var file_proto_tuner_v1_tuner_proto_goTypes = []any{
-	(Direction)(0),                // 0: tuner.v1.Direction
-	(StudyState)(0),               // 1: tuner.v1.StudyState
-	(FinishReason)(0),             // 2: tuner.v1.FinishReason
-	(TrialState)(0),               // 3: tuner.v1.TrialState
-	(FailReason)(0),               // 4: tuner.v1.FailReason
-	(Origin)(0),                   // 5: tuner.v1.Origin
-	(TrialView)(0),                // 6: tuner.v1.TrialView
-	(ColumnType)(0),               // 7: tuner.v1.ColumnType
-	(ModelState)(0),               // 8: tuner.v1.ModelState
-	(ImportanceMethod)(0),         // 9: tuner.v1.ImportanceMethod
-	(*Value)(nil),                 // 10: tuner.v1.Value
-	(*Objective)(nil),             // 11: tuner.v1.Objective
-	(*Component)(nil),             // 12: tuner.v1.Component
-	(*StudySpec)(nil),             // 13: tuner.v1.StudySpec
-	(*Study)(nil),                 // 14: tuner.v1.Study
-	(*MeasuredTrial)(nil),         // 15: tuner.v1.MeasuredTrial
-	(*SpaceWarning)(nil),          // 16: tuner.v1.SpaceWarning
-	(*Trial)(nil),                 // 17: tuner.v1.Trial
-	(*Suggestion)(nil),            // 18: tuner.v1.Suggestion
-	(*IntermediateValues)(nil),    // 19: tuner.v1.IntermediateValues
-	(*Metric)(nil),                // 20: tuner.v1.Metric
-	(*Outcome)(nil),               // 21: tuner.v1.Outcome
-	(*LateResult)(nil),            // 22: tuner.v1.LateResult
-	(*CreateStudyRequest)(nil),    // 23: tuner.v1.CreateStudyRequest
-	(*GetStudyRequest)(nil),       // 24: tuner.v1.GetStudyRequest
-	(*ListStudiesRequest)(nil),    // 25: tuner.v1.ListStudiesRequest
-	(*ListStudiesResponse)(nil),   // 26: tuner.v1.ListStudiesResponse
-	(*DeleteStudyRequest)(nil),    // 27: tuner.v1.DeleteStudyRequest
-	(*DeleteStudyResponse)(nil),   // 28: tuner.v1.DeleteStudyResponse
-	(*PauseStudyRequest)(nil),     // 29: tuner.v1.PauseStudyRequest
-	(*ResumeStudyRequest)(nil),    // 30: tuner.v1.ResumeStudyRequest
-	(*FinishStudyRequest)(nil),    // 31: tuner.v1.FinishStudyRequest
-	(*ExtendStudyRequest)(nil),    // 32: tuner.v1.ExtendStudyRequest
-	(*SetAttributesRequest)(nil),  // 33: tuner.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil), // 34: tuner.v1.SetAttributesResponse
-	(*AskRequest)(nil),            // 35: tuner.v1.AskRequest
-	(*AskResponse)(nil),           // 36: tuner.v1.AskResponse
-	(*TellRequest)(nil),           // 37: tuner.v1.TellRequest
-	(*TellResponse)(nil),          // 38: tuner.v1.TellResponse
-	(*ReportRequest)(nil),         // 39: tuner.v1.ReportRequest
-	(*ReportResponse)(nil),        // 40: tuner.v1.ReportResponse
-	(*HeartbeatRequest)(nil),      // 41: tuner.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),     // 42: tuner.v1.HeartbeatResponse
-	(*EnqueueTrialRequest)(nil),   // 43: tuner.v1.EnqueueTrialRequest
-	(*AddTrialRequest)(nil),       // 44: tuner.v1.AddTrialRequest
-	(*AddTrialsRequest)(nil),      // 45: tuner.v1.AddTrialsRequest
-	(*NewTrial)(nil),              // 46: tuner.v1.NewTrial
-	(*AddTrialsResponse)(nil),     // 47: tuner.v1.AddTrialsResponse
-	(*GetTrialRequest)(nil),       // 48: tuner.v1.GetTrialRequest
-	(*ListReportsRequest)(nil),    // 49: tuner.v1.ListReportsRequest
-	(*ListReportsResponse)(nil),   // 50: tuner.v1.ListReportsResponse
-	(*ListTrialsRequest)(nil),     // 51: tuner.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),    // 52: tuner.v1.ListTrialsResponse
-	(*GetBestRequest)(nil),        // 53: tuner.v1.GetBestRequest
-	(*GetBestResponse)(nil),       // 54: tuner.v1.GetBestResponse
-	(*GetColumnsRequest)(nil),     // 55: tuner.v1.GetColumnsRequest
-	(*GetColumnsResponse)(nil),    // 56: tuner.v1.GetColumnsResponse
-	(*ColumnsHead)(nil),           // 57: tuner.v1.ColumnsHead
-	(*Column)(nil),                // 58: tuner.v1.Column
-	(*Tick)(nil),                  // 59: tuner.v1.Tick
-	(*GetDiagnosisRequest)(nil),   // 60: tuner.v1.GetDiagnosisRequest
-	(*Diagnosis)(nil),             // 61: tuner.v1.Diagnosis
-	(*LimitedMetric)(nil),         // 62: tuner.v1.LimitedMetric
-	(*InducingPointDraw)(nil),     // 63: tuner.v1.InducingPointDraw
-	(*InducingPointStep)(nil),     // 64: tuner.v1.InducingPointStep
-	(*PredictRequest)(nil),        // 65: tuner.v1.PredictRequest
-	(*Configuration)(nil),         // 66: tuner.v1.Configuration
-	(*SliceRequest)(nil),          // 67: tuner.v1.SliceRequest
-	(*PredictResponse)(nil),       // 68: tuner.v1.PredictResponse
-	(*Prediction)(nil),            // 69: tuner.v1.Prediction
-	(*MetricPrediction)(nil),      // 70: tuner.v1.MetricPrediction
-	(*Slice)(nil),                 // 71: tuner.v1.Slice
-	(*GetImportanceRequest)(nil),  // 72: tuner.v1.GetImportanceRequest
-	(*Importance)(nil),            // 73: tuner.v1.Importance
-	(*ParameterImportance)(nil),   // 74: tuner.v1.ParameterImportance
-	(*WatchRequest)(nil),          // 75: tuner.v1.WatchRequest
-	(*WatchResponse)(nil),         // 76: tuner.v1.WatchResponse
-	(*WatchStudiesRequest)(nil),   // 77: tuner.v1.WatchStudiesRequest
-	(*WatchStudiesResponse)(nil),  // 78: tuner.v1.WatchStudiesResponse
-	(*GetCallerRequest)(nil),      // 79: tuner.v1.GetCallerRequest
-	(*Caller)(nil),                // 80: tuner.v1.Caller
-	(*BackupRequest)(nil),         // 81: tuner.v1.BackupRequest
-	(*BackupResponse)(nil),        // 82: tuner.v1.BackupResponse
-	nil,                           // 83: tuner.v1.StudySpec.AttributesEntry
-	nil,                           // 84: tuner.v1.Study.AttributesEntry
-	nil,                           // 85: tuner.v1.Trial.ConfigEntry
-	nil,                           // 86: tuner.v1.Trial.AttributesEntry
-	nil,                           // 87: tuner.v1.IntermediateValues.ValuesEntry
-	nil,                           // 88: tuner.v1.Outcome.MetricsEntry
-	nil,                           // 89: tuner.v1.Outcome.AttributesEntry
-	nil,                           // 90: tuner.v1.SetAttributesRequest.AttributesEntry
-	nil,                           // 91: tuner.v1.EnqueueTrialRequest.ConfigEntry
-	nil,                           // 92: tuner.v1.EnqueueTrialRequest.AttributesEntry
-	nil,                           // 93: tuner.v1.AddTrialRequest.ConfigEntry
-	nil,                           // 94: tuner.v1.AddTrialRequest.AttributesEntry
-	nil,                           // 95: tuner.v1.NewTrial.ConfigEntry
-	nil,                           // 96: tuner.v1.NewTrial.AttributesEntry
-	nil,                           // 97: tuner.v1.Diagnosis.LengthScalesEntry
-	nil,                           // 98: tuner.v1.Configuration.ValuesEntry
-	(*durationpb.Duration)(nil),   // 99: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 100: google.protobuf.Timestamp
+	(Direction)(0),                 // 0: tuner.v1.Direction
+	(StudyState)(0),                // 1: tuner.v1.StudyState
+	(FinishReason)(0),              // 2: tuner.v1.FinishReason
+	(TrialState)(0),                // 3: tuner.v1.TrialState
+	(FailReason)(0),                // 4: tuner.v1.FailReason
+	(Origin)(0),                    // 5: tuner.v1.Origin
+	(TrialView)(0),                 // 6: tuner.v1.TrialView
+	(ColumnType)(0),                // 7: tuner.v1.ColumnType
+	(ModelState)(0),                // 8: tuner.v1.ModelState
+	(ImportanceMethod)(0),          // 9: tuner.v1.ImportanceMethod
+	(*Value)(nil),                  // 10: tuner.v1.Value
+	(*Objective)(nil),              // 11: tuner.v1.Objective
+	(*Component)(nil),              // 12: tuner.v1.Component
+	(*StudySpec)(nil),              // 13: tuner.v1.StudySpec
+	(*Study)(nil),                  // 14: tuner.v1.Study
+	(*MeasuredTrial)(nil),          // 15: tuner.v1.MeasuredTrial
+	(*SpaceWarning)(nil),           // 16: tuner.v1.SpaceWarning
+	(*Trial)(nil),                  // 17: tuner.v1.Trial
+	(*Suggestion)(nil),             // 18: tuner.v1.Suggestion
+	(*IntermediateValues)(nil),     // 19: tuner.v1.IntermediateValues
+	(*Metric)(nil),                 // 20: tuner.v1.Metric
+	(*Outcome)(nil),                // 21: tuner.v1.Outcome
+	(*LateResult)(nil),             // 22: tuner.v1.LateResult
+	(*CreateStudyRequest)(nil),     // 23: tuner.v1.CreateStudyRequest
+	(*GetStudyRequest)(nil),        // 24: tuner.v1.GetStudyRequest
+	(*ListStudiesRequest)(nil),     // 25: tuner.v1.ListStudiesRequest
+	(*ListStudiesResponse)(nil),    // 26: tuner.v1.ListStudiesResponse
+	(*DeleteStudyRequest)(nil),     // 27: tuner.v1.DeleteStudyRequest
+	(*DeleteStudyResponse)(nil),    // 28: tuner.v1.DeleteStudyResponse
+	(*PauseStudyRequest)(nil),      // 29: tuner.v1.PauseStudyRequest
+	(*ResumeStudyRequest)(nil),     // 30: tuner.v1.ResumeStudyRequest
+	(*FinishStudyRequest)(nil),     // 31: tuner.v1.FinishStudyRequest
+	(*ExtendStudyRequest)(nil),     // 32: tuner.v1.ExtendStudyRequest
+	(*SetAttributesRequest)(nil),   // 33: tuner.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),  // 34: tuner.v1.SetAttributesResponse
+	(*AskRequest)(nil),             // 35: tuner.v1.AskRequest
+	(*AskResponse)(nil),            // 36: tuner.v1.AskResponse
+	(*TellRequest)(nil),            // 37: tuner.v1.TellRequest
+	(*TellResponse)(nil),           // 38: tuner.v1.TellResponse
+	(*ReportRequest)(nil),          // 39: tuner.v1.ReportRequest
+	(*ReportResponse)(nil),         // 40: tuner.v1.ReportResponse
+	(*HeartbeatRequest)(nil),       // 41: tuner.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),      // 42: tuner.v1.HeartbeatResponse
+	(*EnqueueTrialRequest)(nil),    // 43: tuner.v1.EnqueueTrialRequest
+	(*AddTrialRequest)(nil),        // 44: tuner.v1.AddTrialRequest
+	(*AddTrialsRequest)(nil),       // 45: tuner.v1.AddTrialsRequest
+	(*NewTrial)(nil),               // 46: tuner.v1.NewTrial
+	(*AddTrialsResponse)(nil),      // 47: tuner.v1.AddTrialsResponse
+	(*GetTrialRequest)(nil),        // 48: tuner.v1.GetTrialRequest
+	(*ListReportsRequest)(nil),     // 49: tuner.v1.ListReportsRequest
+	(*ListReportsResponse)(nil),    // 50: tuner.v1.ListReportsResponse
+	(*ListTrialsRequest)(nil),      // 51: tuner.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),     // 52: tuner.v1.ListTrialsResponse
+	(*GetBestRequest)(nil),         // 53: tuner.v1.GetBestRequest
+	(*GetBestResponse)(nil),        // 54: tuner.v1.GetBestResponse
+	(*GetColumnsRequest)(nil),      // 55: tuner.v1.GetColumnsRequest
+	(*GetColumnsResponse)(nil),     // 56: tuner.v1.GetColumnsResponse
+	(*ColumnsHead)(nil),            // 57: tuner.v1.ColumnsHead
+	(*Column)(nil),                 // 58: tuner.v1.Column
+	(*Tick)(nil),                   // 59: tuner.v1.Tick
+	(*GetDiagnosisRequest)(nil),    // 60: tuner.v1.GetDiagnosisRequest
+	(*Diagnosis)(nil),              // 61: tuner.v1.Diagnosis
+	(*LimitedMetric)(nil),          // 62: tuner.v1.LimitedMetric
+	(*InducingPointDraw)(nil),      // 63: tuner.v1.InducingPointDraw
+	(*InducingPointStep)(nil),      // 64: tuner.v1.InducingPointStep
+	(*PredictRequest)(nil),         // 65: tuner.v1.PredictRequest
+	(*Configuration)(nil),          // 66: tuner.v1.Configuration
+	(*SliceRequest)(nil),           // 67: tuner.v1.SliceRequest
+	(*PredictResponse)(nil),        // 68: tuner.v1.PredictResponse
+	(*Prediction)(nil),             // 69: tuner.v1.Prediction
+	(*MetricPrediction)(nil),       // 70: tuner.v1.MetricPrediction
+	(*Slice)(nil),                  // 71: tuner.v1.Slice
+	(*GetImportanceRequest)(nil),   // 72: tuner.v1.GetImportanceRequest
+	(*Importance)(nil),             // 73: tuner.v1.Importance
+	(*ParameterImportance)(nil),    // 74: tuner.v1.ParameterImportance
+	(*WatchRequest)(nil),           // 75: tuner.v1.WatchRequest
+	(*WatchResponse)(nil),          // 76: tuner.v1.WatchResponse
+	(*WatchStudiesRequest)(nil),    // 77: tuner.v1.WatchStudiesRequest
+	(*WatchStudiesResponse)(nil),   // 78: tuner.v1.WatchStudiesResponse
+	(*Artifact)(nil),               // 79: tuner.v1.Artifact
+	(*WriteArtifactRequest)(nil),   // 80: tuner.v1.WriteArtifactRequest
+	(*WriteArtifactResponse)(nil),  // 81: tuner.v1.WriteArtifactResponse
+	(*ReadArtifactRequest)(nil),    // 82: tuner.v1.ReadArtifactRequest
+	(*ReadArtifactResponse)(nil),   // 83: tuner.v1.ReadArtifactResponse
+	(*ListArtifactsRequest)(nil),   // 84: tuner.v1.ListArtifactsRequest
+	(*ListArtifactsResponse)(nil),  // 85: tuner.v1.ListArtifactsResponse
+	(*DeleteArtifactRequest)(nil),  // 86: tuner.v1.DeleteArtifactRequest
+	(*DeleteArtifactResponse)(nil), // 87: tuner.v1.DeleteArtifactResponse
+	(*GetCallerRequest)(nil),       // 88: tuner.v1.GetCallerRequest
+	(*Caller)(nil),                 // 89: tuner.v1.Caller
+	(*BackupRequest)(nil),          // 90: tuner.v1.BackupRequest
+	(*BackupResponse)(nil),         // 91: tuner.v1.BackupResponse
+	nil,                            // 92: tuner.v1.StudySpec.AttributesEntry
+	nil,                            // 93: tuner.v1.Study.AttributesEntry
+	nil,                            // 94: tuner.v1.Trial.ConfigEntry
+	nil,                            // 95: tuner.v1.Trial.AttributesEntry
+	nil,                            // 96: tuner.v1.IntermediateValues.ValuesEntry
+	nil,                            // 97: tuner.v1.Outcome.MetricsEntry
+	nil,                            // 98: tuner.v1.Outcome.AttributesEntry
+	nil,                            // 99: tuner.v1.SetAttributesRequest.AttributesEntry
+	nil,                            // 100: tuner.v1.EnqueueTrialRequest.ConfigEntry
+	nil,                            // 101: tuner.v1.EnqueueTrialRequest.AttributesEntry
+	nil,                            // 102: tuner.v1.AddTrialRequest.ConfigEntry
+	nil,                            // 103: tuner.v1.AddTrialRequest.AttributesEntry
+	nil,                            // 104: tuner.v1.NewTrial.ConfigEntry
+	nil,                            // 105: tuner.v1.NewTrial.AttributesEntry
+	nil,                            // 106: tuner.v1.Diagnosis.LengthScalesEntry
+	nil,                            // 107: tuner.v1.Configuration.ValuesEntry
+	(*durationpb.Duration)(nil),    // 108: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 109: google.protobuf.Timestamp
 }
 var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	0,   // 0: tuner.v1.Objective.direction:type_name -> tuner.v1.Direction
 	11,  // 1: tuner.v1.StudySpec.objectives:type_name -> tuner.v1.Objective
-	99,  // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
-	99,  // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
+	108, // 2: tuner.v1.StudySpec.timeout:type_name -> google.protobuf.Duration
+	108, // 3: tuner.v1.StudySpec.lease:type_name -> google.protobuf.Duration
 	12,  // 4: tuner.v1.StudySpec.proposer:type_name -> tuner.v1.Component
 	12,  // 5: tuner.v1.StudySpec.pruner:type_name -> tuner.v1.Component
-	83,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
+	92,  // 6: tuner.v1.StudySpec.attributes:type_name -> tuner.v1.StudySpec.AttributesEntry
 	13,  // 7: tuner.v1.Study.spec:type_name -> tuner.v1.StudySpec
 	1,   // 8: tuner.v1.Study.state:type_name -> tuner.v1.StudyState
 	2,   // 9: tuner.v1.Study.finish_reason:type_name -> tuner.v1.FinishReason
-	100, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
+	109, // 10: tuner.v1.Study.create_time:type_name -> google.protobuf.Timestamp
 	16,  // 11: tuner.v1.Study.warnings:type_name -> tuner.v1.SpaceWarning
-	84,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
+	93,  // 12: tuner.v1.Study.attributes:type_name -> tuner.v1.Study.AttributesEntry
 	15,  // 13: tuner.v1.Study.best_measured:type_name -> tuner.v1.MeasuredTrial
-	100, // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
+	109, // 14: tuner.v1.Study.last_told_time:type_name -> google.protobuf.Timestamp
 	3,   // 15: tuner.v1.Trial.state:type_name -> tuner.v1.TrialState
-	85,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
+	94,  // 16: tuner.v1.Trial.config:type_name -> tuner.v1.Trial.ConfigEntry
 	5,   // 17: tuner.v1.Trial.origin:type_name -> tuner.v1.Origin
 	18,  // 18: tuner.v1.Trial.suggestion:type_name -> tuner.v1.Suggestion
-	100, // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
+	109, // 19: tuner.v1.Trial.lease_deadline:type_name -> google.protobuf.Timestamp
 	19,  // 20: tuner.v1.Trial.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 21: tuner.v1.Trial.outcome:type_name -> tuner.v1.Outcome
 	22,  // 22: tuner.v1.Trial.late_results:type_name -> tuner.v1.LateResult
-	86,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
-	100, // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
-	100, // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
-	100, // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
-	100, // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
-	87,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
+	95,  // 23: tuner.v1.Trial.attributes:type_name -> tuner.v1.Trial.AttributesEntry
+	109, // 24: tuner.v1.Trial.create_time:type_name -> google.protobuf.Timestamp
+	109, // 25: tuner.v1.Trial.start_time:type_name -> google.protobuf.Timestamp
+	109, // 26: tuner.v1.Trial.end_time:type_name -> google.protobuf.Timestamp
+	109, // 27: tuner.v1.Trial.last_seen_time:type_name -> google.protobuf.Timestamp
+	96,  // 28: tuner.v1.IntermediateValues.values:type_name -> tuner.v1.IntermediateValues.ValuesEntry
 	3,   // 29: tuner.v1.Outcome.state:type_name -> tuner.v1.TrialState
 	4,   // 30: tuner.v1.Outcome.reason:type_name -> tuner.v1.FailReason
-	88,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
-	89,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
-	100, // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
+	97,  // 31: tuner.v1.Outcome.metrics:type_name -> tuner.v1.Outcome.MetricsEntry
+	98,  // 32: tuner.v1.Outcome.attributes:type_name -> tuner.v1.Outcome.AttributesEntry
+	109, // 33: tuner.v1.LateResult.time:type_name -> google.protobuf.Timestamp
 	21,  // 34: tuner.v1.LateResult.outcome:type_name -> tuner.v1.Outcome
 	13,  // 35: tuner.v1.CreateStudyRequest.spec:type_name -> tuner.v1.StudySpec
 	14,  // 36: tuner.v1.ListStudiesResponse.studies:type_name -> tuner.v1.Study
-	99,  // 37: tuner.v1.ExtendStudyRequest.timeout:type_name -> google.protobuf.Duration
-	90,  // 38: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
-	99,  // 39: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
+	108, // 37: tuner.v1.ExtendStudyRequest.timeout:type_name -> google.protobuf.Duration
+	99,  // 38: tuner.v1.SetAttributesRequest.attributes:type_name -> tuner.v1.SetAttributesRequest.AttributesEntry
+	108, // 39: tuner.v1.AskRequest.lease:type_name -> google.protobuf.Duration
 	17,  // 40: tuner.v1.AskResponse.trials:type_name -> tuner.v1.Trial
 	21,  // 41: tuner.v1.TellRequest.outcome:type_name -> tuner.v1.Outcome
 	35,  // 42: tuner.v1.TellRequest.next:type_name -> tuner.v1.AskRequest
 	17,  // 43: tuner.v1.TellResponse.trial:type_name -> tuner.v1.Trial
 	36,  // 44: tuner.v1.TellResponse.next:type_name -> tuner.v1.AskResponse
 	19,  // 45: tuner.v1.ReportRequest.reports:type_name -> tuner.v1.IntermediateValues
-	100, // 46: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	99,  // 47: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
-	100, // 48: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
-	91,  // 49: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
-	92,  // 50: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
-	93,  // 51: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
+	109, // 46: tuner.v1.ReportResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	108, // 47: tuner.v1.HeartbeatRequest.lease:type_name -> google.protobuf.Duration
+	109, // 48: tuner.v1.HeartbeatResponse.lease_deadline:type_name -> google.protobuf.Timestamp
+	100, // 49: tuner.v1.EnqueueTrialRequest.config:type_name -> tuner.v1.EnqueueTrialRequest.ConfigEntry
+	101, // 50: tuner.v1.EnqueueTrialRequest.attributes:type_name -> tuner.v1.EnqueueTrialRequest.AttributesEntry
+	102, // 51: tuner.v1.AddTrialRequest.config:type_name -> tuner.v1.AddTrialRequest.ConfigEntry
 	19,  // 52: tuner.v1.AddTrialRequest.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 53: tuner.v1.AddTrialRequest.outcome:type_name -> tuner.v1.Outcome
-	94,  // 54: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
+	103, // 54: tuner.v1.AddTrialRequest.attributes:type_name -> tuner.v1.AddTrialRequest.AttributesEntry
 	46,  // 55: tuner.v1.AddTrialsRequest.trials:type_name -> tuner.v1.NewTrial
-	95,  // 56: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
-	96,  // 57: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
+	104, // 56: tuner.v1.NewTrial.config:type_name -> tuner.v1.NewTrial.ConfigEntry
+	105, // 57: tuner.v1.NewTrial.attributes:type_name -> tuner.v1.NewTrial.AttributesEntry
 	19,  // 58: tuner.v1.NewTrial.reports:type_name -> tuner.v1.IntermediateValues
 	21,  // 59: tuner.v1.NewTrial.outcome:type_name -> tuner.v1.Outcome
 	6,   // 60: tuner.v1.GetTrialRequest.view:type_name -> tuner.v1.TrialView
@@ -6771,19 +7367,19 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	17,  // 64: tuner.v1.ListTrialsResponse.trials:type_name -> tuner.v1.Trial
 	17,  // 65: tuner.v1.GetBestResponse.trials:type_name -> tuner.v1.Trial
 	57,  // 66: tuner.v1.GetColumnsResponse.head:type_name -> tuner.v1.ColumnsHead
-	100, // 67: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
+	109, // 67: tuner.v1.ColumnsHead.time:type_name -> google.protobuf.Timestamp
 	58,  // 68: tuner.v1.ColumnsHead.columns:type_name -> tuner.v1.Column
 	7,   // 69: tuner.v1.Column.type:type_name -> tuner.v1.ColumnType
 	59,  // 70: tuner.v1.Column.ticks:type_name -> tuner.v1.Tick
 	10,  // 71: tuner.v1.Tick.value:type_name -> tuner.v1.Value
 	63,  // 72: tuner.v1.Diagnosis.draw:type_name -> tuner.v1.InducingPointDraw
 	8,   // 73: tuner.v1.Diagnosis.state:type_name -> tuner.v1.ModelState
-	97,  // 74: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
+	106, // 74: tuner.v1.Diagnosis.length_scales:type_name -> tuner.v1.Diagnosis.LengthScalesEntry
 	62,  // 75: tuner.v1.Diagnosis.metrics:type_name -> tuner.v1.LimitedMetric
 	64,  // 76: tuner.v1.InducingPointDraw.path:type_name -> tuner.v1.InducingPointStep
 	66,  // 77: tuner.v1.PredictRequest.configs:type_name -> tuner.v1.Configuration
 	67,  // 78: tuner.v1.PredictRequest.slices:type_name -> tuner.v1.SliceRequest
-	98,  // 79: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
+	107, // 79: tuner.v1.Configuration.values:type_name -> tuner.v1.Configuration.ValuesEntry
 	66,  // 80: tuner.v1.SliceRequest.through:type_name -> tuner.v1.Configuration
 	8,   // 81: tuner.v1.PredictResponse.state:type_name -> tuner.v1.ModelState
 	69,  // 82: tuner.v1.PredictResponse.configs:type_name -> tuner.v1.Prediction
@@ -6795,77 +7391,89 @@ var file_proto_tuner_v1_tuner_proto_depIdxs = []int32{
 	9,   // 88: tuner.v1.GetImportanceRequest.method:type_name -> tuner.v1.ImportanceMethod
 	74,  // 89: tuner.v1.Importance.parameters:type_name -> tuner.v1.ParameterImportance
 	8,   // 90: tuner.v1.Importance.state:type_name -> tuner.v1.ModelState
-	100, // 91: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
+	109, // 91: tuner.v1.WatchResponse.time:type_name -> google.protobuf.Timestamp
 	1,   // 92: tuner.v1.WatchResponse.study_state:type_name -> tuner.v1.StudyState
 	17,  // 93: tuner.v1.WatchResponse.trial:type_name -> tuner.v1.Trial
 	14,  // 94: tuner.v1.WatchStudiesResponse.studies:type_name -> tuner.v1.Study
-	10,  // 95: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
-	20,  // 96: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
-	10,  // 97: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 98: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 99: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
-	10,  // 100: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
-	23,  // 101: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
-	24,  // 102: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
-	25,  // 103: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
-	27,  // 104: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
-	29,  // 105: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
-	30,  // 106: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
-	31,  // 107: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
-	32,  // 108: tuner.v1.Tuner.ExtendStudy:input_type -> tuner.v1.ExtendStudyRequest
-	33,  // 109: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
-	35,  // 110: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
-	37,  // 111: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
-	39,  // 112: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
-	41,  // 113: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
-	43,  // 114: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
-	44,  // 115: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
-	45,  // 116: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
-	48,  // 117: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
-	49,  // 118: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
-	51,  // 119: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
-	53,  // 120: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
-	55,  // 121: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
-	60,  // 122: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
-	65,  // 123: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
-	72,  // 124: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
-	75,  // 125: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
-	77,  // 126: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
-	79,  // 127: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
-	81,  // 128: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
-	14,  // 129: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
-	14,  // 130: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
-	26,  // 131: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
-	28,  // 132: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
-	14,  // 133: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
-	14,  // 134: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
-	14,  // 135: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
-	14,  // 136: tuner.v1.Tuner.ExtendStudy:output_type -> tuner.v1.Study
-	34,  // 137: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
-	36,  // 138: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
-	38,  // 139: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
-	40,  // 140: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
-	42,  // 141: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
-	17,  // 142: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
-	17,  // 143: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
-	47,  // 144: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
-	17,  // 145: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
-	50,  // 146: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
-	52,  // 147: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
-	54,  // 148: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
-	56,  // 149: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
-	61,  // 150: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
-	68,  // 151: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
-	73,  // 152: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
-	76,  // 153: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
-	78,  // 154: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
-	80,  // 155: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
-	82,  // 156: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
-	129, // [129:157] is the sub-list for method output_type
-	101, // [101:129] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	109, // 95: tuner.v1.Artifact.modify_time:type_name -> google.protobuf.Timestamp
+	79,  // 96: tuner.v1.WriteArtifactResponse.artifact:type_name -> tuner.v1.Artifact
+	79,  // 97: tuner.v1.ReadArtifactResponse.artifact:type_name -> tuner.v1.Artifact
+	79,  // 98: tuner.v1.ListArtifactsResponse.artifacts:type_name -> tuner.v1.Artifact
+	10,  // 99: tuner.v1.Trial.ConfigEntry.value:type_name -> tuner.v1.Value
+	20,  // 100: tuner.v1.Outcome.MetricsEntry.value:type_name -> tuner.v1.Metric
+	10,  // 101: tuner.v1.EnqueueTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 102: tuner.v1.AddTrialRequest.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 103: tuner.v1.NewTrial.ConfigEntry.value:type_name -> tuner.v1.Value
+	10,  // 104: tuner.v1.Configuration.ValuesEntry.value:type_name -> tuner.v1.Value
+	23,  // 105: tuner.v1.Tuner.CreateStudy:input_type -> tuner.v1.CreateStudyRequest
+	24,  // 106: tuner.v1.Tuner.GetStudy:input_type -> tuner.v1.GetStudyRequest
+	25,  // 107: tuner.v1.Tuner.ListStudies:input_type -> tuner.v1.ListStudiesRequest
+	27,  // 108: tuner.v1.Tuner.DeleteStudy:input_type -> tuner.v1.DeleteStudyRequest
+	29,  // 109: tuner.v1.Tuner.PauseStudy:input_type -> tuner.v1.PauseStudyRequest
+	30,  // 110: tuner.v1.Tuner.ResumeStudy:input_type -> tuner.v1.ResumeStudyRequest
+	31,  // 111: tuner.v1.Tuner.FinishStudy:input_type -> tuner.v1.FinishStudyRequest
+	32,  // 112: tuner.v1.Tuner.ExtendStudy:input_type -> tuner.v1.ExtendStudyRequest
+	33,  // 113: tuner.v1.Tuner.SetAttributes:input_type -> tuner.v1.SetAttributesRequest
+	35,  // 114: tuner.v1.Tuner.Ask:input_type -> tuner.v1.AskRequest
+	37,  // 115: tuner.v1.Tuner.Tell:input_type -> tuner.v1.TellRequest
+	39,  // 116: tuner.v1.Tuner.Report:input_type -> tuner.v1.ReportRequest
+	41,  // 117: tuner.v1.Tuner.Heartbeat:input_type -> tuner.v1.HeartbeatRequest
+	43,  // 118: tuner.v1.Tuner.EnqueueTrial:input_type -> tuner.v1.EnqueueTrialRequest
+	44,  // 119: tuner.v1.Tuner.AddTrial:input_type -> tuner.v1.AddTrialRequest
+	45,  // 120: tuner.v1.Tuner.AddTrials:input_type -> tuner.v1.AddTrialsRequest
+	48,  // 121: tuner.v1.Tuner.GetTrial:input_type -> tuner.v1.GetTrialRequest
+	49,  // 122: tuner.v1.Tuner.ListReports:input_type -> tuner.v1.ListReportsRequest
+	51,  // 123: tuner.v1.Tuner.ListTrials:input_type -> tuner.v1.ListTrialsRequest
+	53,  // 124: tuner.v1.Tuner.GetBest:input_type -> tuner.v1.GetBestRequest
+	55,  // 125: tuner.v1.Tuner.GetColumns:input_type -> tuner.v1.GetColumnsRequest
+	60,  // 126: tuner.v1.Tuner.GetDiagnosis:input_type -> tuner.v1.GetDiagnosisRequest
+	65,  // 127: tuner.v1.Tuner.Predict:input_type -> tuner.v1.PredictRequest
+	72,  // 128: tuner.v1.Tuner.GetImportance:input_type -> tuner.v1.GetImportanceRequest
+	75,  // 129: tuner.v1.Tuner.Watch:input_type -> tuner.v1.WatchRequest
+	77,  // 130: tuner.v1.Tuner.WatchStudies:input_type -> tuner.v1.WatchStudiesRequest
+	80,  // 131: tuner.v1.Tuner.WriteArtifact:input_type -> tuner.v1.WriteArtifactRequest
+	82,  // 132: tuner.v1.Tuner.ReadArtifact:input_type -> tuner.v1.ReadArtifactRequest
+	84,  // 133: tuner.v1.Tuner.ListArtifacts:input_type -> tuner.v1.ListArtifactsRequest
+	86,  // 134: tuner.v1.Tuner.DeleteArtifact:input_type -> tuner.v1.DeleteArtifactRequest
+	88,  // 135: tuner.v1.Tuner.GetCaller:input_type -> tuner.v1.GetCallerRequest
+	90,  // 136: tuner.v1.Tuner.Backup:input_type -> tuner.v1.BackupRequest
+	14,  // 137: tuner.v1.Tuner.CreateStudy:output_type -> tuner.v1.Study
+	14,  // 138: tuner.v1.Tuner.GetStudy:output_type -> tuner.v1.Study
+	26,  // 139: tuner.v1.Tuner.ListStudies:output_type -> tuner.v1.ListStudiesResponse
+	28,  // 140: tuner.v1.Tuner.DeleteStudy:output_type -> tuner.v1.DeleteStudyResponse
+	14,  // 141: tuner.v1.Tuner.PauseStudy:output_type -> tuner.v1.Study
+	14,  // 142: tuner.v1.Tuner.ResumeStudy:output_type -> tuner.v1.Study
+	14,  // 143: tuner.v1.Tuner.FinishStudy:output_type -> tuner.v1.Study
+	14,  // 144: tuner.v1.Tuner.ExtendStudy:output_type -> tuner.v1.Study
+	34,  // 145: tuner.v1.Tuner.SetAttributes:output_type -> tuner.v1.SetAttributesResponse
+	36,  // 146: tuner.v1.Tuner.Ask:output_type -> tuner.v1.AskResponse
+	38,  // 147: tuner.v1.Tuner.Tell:output_type -> tuner.v1.TellResponse
+	40,  // 148: tuner.v1.Tuner.Report:output_type -> tuner.v1.ReportResponse
+	42,  // 149: tuner.v1.Tuner.Heartbeat:output_type -> tuner.v1.HeartbeatResponse
+	17,  // 150: tuner.v1.Tuner.EnqueueTrial:output_type -> tuner.v1.Trial
+	17,  // 151: tuner.v1.Tuner.AddTrial:output_type -> tuner.v1.Trial
+	47,  // 152: tuner.v1.Tuner.AddTrials:output_type -> tuner.v1.AddTrialsResponse
+	17,  // 153: tuner.v1.Tuner.GetTrial:output_type -> tuner.v1.Trial
+	50,  // 154: tuner.v1.Tuner.ListReports:output_type -> tuner.v1.ListReportsResponse
+	52,  // 155: tuner.v1.Tuner.ListTrials:output_type -> tuner.v1.ListTrialsResponse
+	54,  // 156: tuner.v1.Tuner.GetBest:output_type -> tuner.v1.GetBestResponse
+	56,  // 157: tuner.v1.Tuner.GetColumns:output_type -> tuner.v1.GetColumnsResponse
+	61,  // 158: tuner.v1.Tuner.GetDiagnosis:output_type -> tuner.v1.Diagnosis
+	68,  // 159: tuner.v1.Tuner.Predict:output_type -> tuner.v1.PredictResponse
+	73,  // 160: tuner.v1.Tuner.GetImportance:output_type -> tuner.v1.Importance
+	76,  // 161: tuner.v1.Tuner.Watch:output_type -> tuner.v1.WatchResponse
+	78,  // 162: tuner.v1.Tuner.WatchStudies:output_type -> tuner.v1.WatchStudiesResponse
+	81,  // 163: tuner.v1.Tuner.WriteArtifact:output_type -> tuner.v1.WriteArtifactResponse
+	83,  // 164: tuner.v1.Tuner.ReadArtifact:output_type -> tuner.v1.ReadArtifactResponse
+	85,  // 165: tuner.v1.Tuner.ListArtifacts:output_type -> tuner.v1.ListArtifactsResponse
+	87,  // 166: tuner.v1.Tuner.DeleteArtifact:output_type -> tuner.v1.DeleteArtifactResponse
+	89,  // 167: tuner.v1.Tuner.GetCaller:output_type -> tuner.v1.Caller
+	91,  // 168: tuner.v1.Tuner.Backup:output_type -> tuner.v1.BackupResponse
+	137, // [137:169] is the sub-list for method output_type
+	105, // [105:137] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_proto_tuner_v1_tuner_proto_init() }
@@ -6889,7 +7497,7 @@ func file_proto_tuner_v1_tuner_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_tuner_v1_tuner_proto_rawDesc), len(file_proto_tuner_v1_tuner_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   89,
+			NumMessages:   98,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -70,34 +70,38 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Tuner_CreateStudy_FullMethodName   = "/tuner.v1.Tuner/CreateStudy"
-	Tuner_GetStudy_FullMethodName      = "/tuner.v1.Tuner/GetStudy"
-	Tuner_ListStudies_FullMethodName   = "/tuner.v1.Tuner/ListStudies"
-	Tuner_DeleteStudy_FullMethodName   = "/tuner.v1.Tuner/DeleteStudy"
-	Tuner_PauseStudy_FullMethodName    = "/tuner.v1.Tuner/PauseStudy"
-	Tuner_ResumeStudy_FullMethodName   = "/tuner.v1.Tuner/ResumeStudy"
-	Tuner_FinishStudy_FullMethodName   = "/tuner.v1.Tuner/FinishStudy"
-	Tuner_ExtendStudy_FullMethodName   = "/tuner.v1.Tuner/ExtendStudy"
-	Tuner_SetAttributes_FullMethodName = "/tuner.v1.Tuner/SetAttributes"
-	Tuner_Ask_FullMethodName           = "/tuner.v1.Tuner/Ask"
-	Tuner_Tell_FullMethodName          = "/tuner.v1.Tuner/Tell"
-	Tuner_Report_FullMethodName        = "/tuner.v1.Tuner/Report"
-	Tuner_Heartbeat_FullMethodName     = "/tuner.v1.Tuner/Heartbeat"
-	Tuner_EnqueueTrial_FullMethodName  = "/tuner.v1.Tuner/EnqueueTrial"
-	Tuner_AddTrial_FullMethodName      = "/tuner.v1.Tuner/AddTrial"
-	Tuner_AddTrials_FullMethodName     = "/tuner.v1.Tuner/AddTrials"
-	Tuner_GetTrial_FullMethodName      = "/tuner.v1.Tuner/GetTrial"
-	Tuner_ListReports_FullMethodName   = "/tuner.v1.Tuner/ListReports"
-	Tuner_ListTrials_FullMethodName    = "/tuner.v1.Tuner/ListTrials"
-	Tuner_GetBest_FullMethodName       = "/tuner.v1.Tuner/GetBest"
-	Tuner_GetColumns_FullMethodName    = "/tuner.v1.Tuner/GetColumns"
-	Tuner_GetDiagnosis_FullMethodName  = "/tuner.v1.Tuner/GetDiagnosis"
-	Tuner_Predict_FullMethodName       = "/tuner.v1.Tuner/Predict"
-	Tuner_GetImportance_FullMethodName = "/tuner.v1.Tuner/GetImportance"
-	Tuner_Watch_FullMethodName         = "/tuner.v1.Tuner/Watch"
-	Tuner_WatchStudies_FullMethodName  = "/tuner.v1.Tuner/WatchStudies"
-	Tuner_GetCaller_FullMethodName     = "/tuner.v1.Tuner/GetCaller"
-	Tuner_Backup_FullMethodName        = "/tuner.v1.Tuner/Backup"
+	Tuner_CreateStudy_FullMethodName    = "/tuner.v1.Tuner/CreateStudy"
+	Tuner_GetStudy_FullMethodName       = "/tuner.v1.Tuner/GetStudy"
+	Tuner_ListStudies_FullMethodName    = "/tuner.v1.Tuner/ListStudies"
+	Tuner_DeleteStudy_FullMethodName    = "/tuner.v1.Tuner/DeleteStudy"
+	Tuner_PauseStudy_FullMethodName     = "/tuner.v1.Tuner/PauseStudy"
+	Tuner_ResumeStudy_FullMethodName    = "/tuner.v1.Tuner/ResumeStudy"
+	Tuner_FinishStudy_FullMethodName    = "/tuner.v1.Tuner/FinishStudy"
+	Tuner_ExtendStudy_FullMethodName    = "/tuner.v1.Tuner/ExtendStudy"
+	Tuner_SetAttributes_FullMethodName  = "/tuner.v1.Tuner/SetAttributes"
+	Tuner_Ask_FullMethodName            = "/tuner.v1.Tuner/Ask"
+	Tuner_Tell_FullMethodName           = "/tuner.v1.Tuner/Tell"
+	Tuner_Report_FullMethodName         = "/tuner.v1.Tuner/Report"
+	Tuner_Heartbeat_FullMethodName      = "/tuner.v1.Tuner/Heartbeat"
+	Tuner_EnqueueTrial_FullMethodName   = "/tuner.v1.Tuner/EnqueueTrial"
+	Tuner_AddTrial_FullMethodName       = "/tuner.v1.Tuner/AddTrial"
+	Tuner_AddTrials_FullMethodName      = "/tuner.v1.Tuner/AddTrials"
+	Tuner_GetTrial_FullMethodName       = "/tuner.v1.Tuner/GetTrial"
+	Tuner_ListReports_FullMethodName    = "/tuner.v1.Tuner/ListReports"
+	Tuner_ListTrials_FullMethodName     = "/tuner.v1.Tuner/ListTrials"
+	Tuner_GetBest_FullMethodName        = "/tuner.v1.Tuner/GetBest"
+	Tuner_GetColumns_FullMethodName     = "/tuner.v1.Tuner/GetColumns"
+	Tuner_GetDiagnosis_FullMethodName   = "/tuner.v1.Tuner/GetDiagnosis"
+	Tuner_Predict_FullMethodName        = "/tuner.v1.Tuner/Predict"
+	Tuner_GetImportance_FullMethodName  = "/tuner.v1.Tuner/GetImportance"
+	Tuner_Watch_FullMethodName          = "/tuner.v1.Tuner/Watch"
+	Tuner_WatchStudies_FullMethodName   = "/tuner.v1.Tuner/WatchStudies"
+	Tuner_WriteArtifact_FullMethodName  = "/tuner.v1.Tuner/WriteArtifact"
+	Tuner_ReadArtifact_FullMethodName   = "/tuner.v1.Tuner/ReadArtifact"
+	Tuner_ListArtifacts_FullMethodName  = "/tuner.v1.Tuner/ListArtifacts"
+	Tuner_DeleteArtifact_FullMethodName = "/tuner.v1.Tuner/DeleteArtifact"
+	Tuner_GetCaller_FullMethodName      = "/tuner.v1.Tuner/GetCaller"
+	Tuner_Backup_FullMethodName         = "/tuner.v1.Tuner/Backup"
 )
 
 // TunerClient is the client API for Tuner service.
@@ -174,6 +178,16 @@ type TunerClient interface {
 	// WatchStudies streams all studies, and then those that change, not more often than
 	// a few times a second.
 	WatchStudies(ctx context.Context, in *WatchStudiesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStudiesResponse], error)
+	// WriteArtifact writes a part of a file that belongs to a trial. The file is there, as
+	// a whole and on disk, once the part that ends it is answered. It replaces an artifact of
+	// the same name in one step. The same part can be sent again at any time.
+	WriteArtifact(ctx context.Context, in *WriteArtifactRequest, opts ...grpc.CallOption) (*WriteArtifactResponse, error)
+	// ReadArtifact returns a part of a file that belongs to a trial.
+	ReadArtifact(ctx context.Context, in *ReadArtifactRequest, opts ...grpc.CallOption) (*ReadArtifactResponse, error)
+	// ListArtifacts lists the files of a trial in order of name.
+	ListArtifacts(ctx context.Context, in *ListArtifactsRequest, opts ...grpc.CallOption) (*ListArtifactsResponse, error)
+	// DeleteArtifact deletes a file of a trial. It has no effect if there is none.
+	DeleteArtifact(ctx context.Context, in *DeleteArtifactRequest, opts ...grpc.CallOption) (*DeleteArtifactResponse, error)
 	// GetCaller says who the server takes the caller for.
 	GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error)
 	// Backup streams a consistent copy of the server's whole store.
@@ -475,6 +489,46 @@ func (c *tunerClient) WatchStudies(ctx context.Context, in *WatchStudiesRequest,
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Tuner_WatchStudiesClient = grpc.ServerStreamingClient[WatchStudiesResponse]
 
+func (c *tunerClient) WriteArtifact(ctx context.Context, in *WriteArtifactRequest, opts ...grpc.CallOption) (*WriteArtifactResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WriteArtifactResponse)
+	err := c.cc.Invoke(ctx, Tuner_WriteArtifact_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tunerClient) ReadArtifact(ctx context.Context, in *ReadArtifactRequest, opts ...grpc.CallOption) (*ReadArtifactResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadArtifactResponse)
+	err := c.cc.Invoke(ctx, Tuner_ReadArtifact_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tunerClient) ListArtifacts(ctx context.Context, in *ListArtifactsRequest, opts ...grpc.CallOption) (*ListArtifactsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListArtifactsResponse)
+	err := c.cc.Invoke(ctx, Tuner_ListArtifacts_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tunerClient) DeleteArtifact(ctx context.Context, in *DeleteArtifactRequest, opts ...grpc.CallOption) (*DeleteArtifactResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteArtifactResponse)
+	err := c.cc.Invoke(ctx, Tuner_DeleteArtifact_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *tunerClient) GetCaller(ctx context.Context, in *GetCallerRequest, opts ...grpc.CallOption) (*Caller, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Caller)
@@ -578,6 +632,16 @@ type TunerServer interface {
 	// WatchStudies streams all studies, and then those that change, not more often than
 	// a few times a second.
 	WatchStudies(*WatchStudiesRequest, grpc.ServerStreamingServer[WatchStudiesResponse]) error
+	// WriteArtifact writes a part of a file that belongs to a trial. The file is there, as
+	// a whole and on disk, once the part that ends it is answered. It replaces an artifact of
+	// the same name in one step. The same part can be sent again at any time.
+	WriteArtifact(context.Context, *WriteArtifactRequest) (*WriteArtifactResponse, error)
+	// ReadArtifact returns a part of a file that belongs to a trial.
+	ReadArtifact(context.Context, *ReadArtifactRequest) (*ReadArtifactResponse, error)
+	// ListArtifacts lists the files of a trial in order of name.
+	ListArtifacts(context.Context, *ListArtifactsRequest) (*ListArtifactsResponse, error)
+	// DeleteArtifact deletes a file of a trial. It has no effect if there is none.
+	DeleteArtifact(context.Context, *DeleteArtifactRequest) (*DeleteArtifactResponse, error)
 	// GetCaller says who the server takes the caller for.
 	GetCaller(context.Context, *GetCallerRequest) (*Caller, error)
 	// Backup streams a consistent copy of the server's whole store.
@@ -669,6 +733,18 @@ func (UnimplementedTunerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[
 }
 func (UnimplementedTunerServer) WatchStudies(*WatchStudiesRequest, grpc.ServerStreamingServer[WatchStudiesResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchStudies not implemented")
+}
+func (UnimplementedTunerServer) WriteArtifact(context.Context, *WriteArtifactRequest) (*WriteArtifactResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WriteArtifact not implemented")
+}
+func (UnimplementedTunerServer) ReadArtifact(context.Context, *ReadArtifactRequest) (*ReadArtifactResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadArtifact not implemented")
+}
+func (UnimplementedTunerServer) ListArtifacts(context.Context, *ListArtifactsRequest) (*ListArtifactsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListArtifacts not implemented")
+}
+func (UnimplementedTunerServer) DeleteArtifact(context.Context, *DeleteArtifactRequest) (*DeleteArtifactResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteArtifact not implemented")
 }
 func (UnimplementedTunerServer) GetCaller(context.Context, *GetCallerRequest) (*Caller, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCaller not implemented")
@@ -1144,6 +1220,78 @@ func _Tuner_WatchStudies_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Tuner_WatchStudiesServer = grpc.ServerStreamingServer[WatchStudiesResponse]
 
+func _Tuner_WriteArtifact_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WriteArtifactRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).WriteArtifact(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_WriteArtifact_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).WriteArtifact(ctx, req.(*WriteArtifactRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Tuner_ReadArtifact_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadArtifactRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).ReadArtifact(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_ReadArtifact_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).ReadArtifact(ctx, req.(*ReadArtifactRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Tuner_ListArtifacts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListArtifactsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).ListArtifacts(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_ListArtifacts_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).ListArtifacts(ctx, req.(*ListArtifactsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Tuner_DeleteArtifact_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteArtifactRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TunerServer).DeleteArtifact(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Tuner_DeleteArtifact_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TunerServer).DeleteArtifact(ctx, req.(*DeleteArtifactRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Tuner_GetCaller_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetCallerRequest)
 	if err := dec(in); err != nil {
@@ -1271,6 +1419,22 @@ var Tuner_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetImportance",
 			Handler:    _Tuner_GetImportance_Handler,
+		},
+		{
+			MethodName: "WriteArtifact",
+			Handler:    _Tuner_WriteArtifact_Handler,
+		},
+		{
+			MethodName: "ReadArtifact",
+			Handler:    _Tuner_ReadArtifact_Handler,
+		},
+		{
+			MethodName: "ListArtifacts",
+			Handler:    _Tuner_ListArtifacts_Handler,
+		},
+		{
+			MethodName: "DeleteArtifact",
+			Handler:    _Tuner_DeleteArtifact_Handler,
 		},
 		{
 			MethodName: "GetCaller",

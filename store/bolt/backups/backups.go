@@ -267,7 +267,7 @@ func (k *Keeper) room() error {
 		return nil
 	}
 	const spare = 64 << 20
-	free, ok := freeBytes(k.Dir)
+	free, ok := atomicfile.Free(k.Dir)
 	if need := k.Size() + spare; ok && free < need {
 		return fmt.Errorf("the disk of %s has %d bytes free, a copy needs about %d", k.Dir, free, need)
 	}

@@ -50,6 +50,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -80,6 +81,8 @@ type Environment struct {
 	Now             func() time.Time
 	Logger          *slog.Logger
 	Observer        tuner.Observer
+	Artifacts       *artifacts.Folder
+	Exists          artifacts.Exists // in the store
 }
 
 // Actor is a study in use. Its queue and log decide the calls, and the actor opens and ends

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bkbtuner/bkb/store"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/engine/view"
 	"github.com/bkbtuner/bkb/tuner/memlimit"
 	"github.com/bkbtuner/bkb/tuner/propose"
@@ -325,4 +326,52 @@ func (a *Actor) Importance(ctx context.Context, _ string, q tuner.ImportanceQuer
 		m, _, p, err := a.freeze(ctx)
 		return m, p.State, p.Missing, err
 	})
+}
+
+// ofTrial calls f with the study if it has a trial.
+func (a *Actor) ofTrial(ctx context.Context, number int, f func(artifacts.Study) error) error {
+	of := artifacts.Study{ID: a.id}
+	var missing error
+	err := a.log.read(ctx, func(v *state) {
+		of.Created = v.study.Created()
+		if _, ok := v.study.Trial(number); !ok {
+			missing = &study.TrialNotFoundError{Trial: number, Trials: v.study.Trials()}
+		}
+	})
+	if err := errors.Join(err, missing); err != nil {
+		return err
+	}
+	return f(of)
+}
+
+// WriteArtifact implements [tuner.Service].
+func (a *Actor) WriteArtifact(ctx context.Context, _ string, c tuner.WriteArtifact) (out tuner.WrittenArtifact, err error) {
+	err = a.ofTrial(ctx, c.Trial, func(s artifacts.Study) (err error) {
+		out, err = a.env.Artifacts.Write(ctx, s, c, a.env.Exists)
+		return err
+	})
+	return out, err
+}
+
+// ReadArtifact implements [tuner.Service].
+func (a *Actor) ReadArtifact(ctx context.Context, _ string, q tuner.ReadArtifact) (part tuner.ArtifactPart, err error) {
+	err = a.ofTrial(ctx, q.Trial, func(s artifacts.Study) (err error) {
+		part, err = a.env.Artifacts.Read(s, q)
+		return err
+	})
+	return part, err
+}
+
+// Artifacts implements [tuner.Service].
+func (a *Actor) Artifacts(ctx context.Context, _ string, q tuner.ListArtifacts) (list []tuner.Artifact, err error) {
+	err = a.ofTrial(ctx, q.Trial, func(s artifacts.Study) (err error) {
+		list, err = a.env.Artifacts.List(s, q.Trial)
+		return err
+	})
+	return list, err
+}
+
+// DeleteArtifact implements [tuner.Service].
+func (a *Actor) DeleteArtifact(ctx context.Context, _ string, c tuner.DeleteArtifact) error {
+	return a.ofTrial(ctx, c.Trial, func(s artifacts.Study) error { return a.env.Artifacts.Delete(s, c) })
 }

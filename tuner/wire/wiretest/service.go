@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/bkbtuner/bkb/store/memory"
 	"github.com/bkbtuner/bkb/tuner"
+	"github.com/bkbtuner/bkb/tuner/artifacts"
 	"github.com/bkbtuner/bkb/tuner/engine"
 	"github.com/bkbtuner/bkb/tuner/propose"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -30,7 +32,7 @@ var _ tuner.Service = (*Service)(nil)
 
 // New returns a Service without studies, which ends with the test.
 func New(t testing.TB) *Service {
-	s := &Service{Engine: engine.Open(memory.New(), engine.Options{})}
+	s := &Service{Engine: engine.Open(memory.New(), engine.Options{Artifacts: artifacts.New(filepath.Join(t.TempDir(), "a"), 1<<20)})}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

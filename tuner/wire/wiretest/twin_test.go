@@ -2,7 +2,9 @@ package wiretest_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -118,10 +120,35 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 	ask := func(c study.Ask) func(context.Context, tuner.Service) (any, error) {
 		return func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Ask(ctx, "s", c)) }
 	}
+	stored := tuner.OK
+	if backup != tuner.OK {
+		stored = tuner.Unsupported // without a folder
+	}
 	other := spec(t)
 	other.MaxTrials, other.Seed = 1, 0
 	odd := spec(t)
 	odd.Space, _, _ = space.Parse([]byte(`{"version":1,"parameters":{"lr":{"type":"float","low":1e-5,"high":1.0}}}`))
+	data := bytes.Repeat([]byte("0123456789"), 60_000) // more than one part
+	put := func(file string, n, from, to int) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) {
+			c := tuner.WriteArtifact{Trial: 1, File: file, UploadID: "u", Size: int64(n), Offset: int64(from), Data: data[from:to]}
+			if to == n {
+				c.SHA256 = fmt.Sprintf("%x", sha256.Sum256(data[:n]))
+			}
+			return of(s.WriteArtifact(ctx, "s", c))
+		}
+	}
+	get := func(q tuner.ReadArtifact) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) { return of(s.ReadArtifact(ctx, "s", q)) }
+	}
+	files := func(trial int) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) {
+			return of(s.Artifacts(ctx, "s", tuner.ListArtifacts{Trial: trial}))
+		}
+	}
+	remove := func(c tuner.DeleteArtifact) func(context.Context, tuner.Service) (any, error) {
+		return func(ctx context.Context, s tuner.Service) (any, error) { return nil, s.DeleteArtifact(ctx, "s", c) }
+	}
 	steps := []step{
 		{"create", "", create("s", "c1", spec(t))},
 		{"create again", "", create("s", "c1", spec(t))},
@@ -261,6 +288,26 @@ func script(t *testing.T, backup, diagnosis tuner.Code) []step {
 		{"attributes of a trial", "", func(ctx context.Context, s tuner.Service) (any, error) {
 			return nil, s.SetAttributes(ctx, "s", study.SetAttributes{Trial: 1, Attributes: study.Attributes{"k": "v"}})
 		}},
+		{"upload", stored, put("m.pt", len(data), 0, tuner.MaxArtifactPart)},
+		{"upload again", stored, put("m.pt", len(data), 0, tuner.MaxArtifactPart)},
+		{"upload the end", stored, put("m.pt", len(data), tuner.MaxArtifactPart, len(data))},
+		{"upload the end again", stored, put("m.pt", len(data), tuner.MaxArtifactPart, len(data))},
+		{"upload nothing", stored, put("ä ö", 0, 0, 0)},
+		{"upload past the quota", stdcmp.Or(stored, tuner.Exhausted), put("n.pt", len(data), 0, 1)},
+		{"upload elsewhere", tuner.Invalid, put("../x", 1, 0, 1)},
+		{"upload from the middle", stdcmp.Or(stored, tuner.Invalid), put("z", 10, 5, 10)},
+		{"artifacts", stored, files(1)},
+		{"artifacts of a trial without", stored, files(0)},
+		{"artifacts of no trial", tuner.NotFound, files(99)},
+		{"download", stored, get(tuner.ReadArtifact{Trial: 1, File: "m.pt"})},
+		{"download a part", stored, get(tuner.ReadArtifact{Trial: 1, File: "m.pt", Offset: tuner.MaxArtifactPart, Limit: 7})},
+		{"download nothing", stored, get(tuner.ReadArtifact{Trial: 1, File: "ä ö"})},
+		{"download what is not there", stdcmp.Or(stored, tuner.NotFound), get(tuner.ReadArtifact{Trial: 1, File: "m"})},
+		{"download what is not there any more", stdcmp.Or(stored, tuner.NotFound), get(tuner.ReadArtifact{Trial: 1, File: "m.pt", SHA256: "0"})},
+		{"delete an artifact", stored, remove(tuner.DeleteArtifact{Trial: 1, File: "m.pt"})},
+		{"delete an artifact again", stored, remove(tuner.DeleteArtifact{Trial: 1, File: "m.pt"})},
+		{"delete an upload", stored, remove(tuner.DeleteArtifact{Trial: 1, File: "m.pt", UploadID: "u"})},
+		{"artifacts left", stored, files(1)},
 		{"pause", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Pause(ctx, "s", study.Pause{})) }},
 		{"ask a paused study", tuner.Paused, ask(study.Ask{})},
 		{"resume", "", func(ctx context.Context, s tuner.Service) (any, error) { return of(s.Resume(ctx, "s", study.Resume{})) }},
