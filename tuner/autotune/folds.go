@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/bkbtuner/bkb/learners"
 	"github.com/bkbtuner/bkb/learners/data"
@@ -135,6 +136,13 @@ func (t *Tuning) crossValidate(ctx context.Context, svc tuner.Service, name stri
 	done, err := t.reported(ctx, svc, name, trial)
 	if err != nil {
 		return err
+	}
+	v := Values(trial.Config)
+	if few := t.few(v); few > 0 {
+		v["centers"] = strconv.Itoa(few)
+		if e, err = t.algorithm.Estimator(v, t.problem); err != nil {
+			return infeasible(out, err)
+		}
 	}
 	f := following{ctx: ctx, svc: svc, study: name, trial: trial, objective: t.Objective()}
 	sum, classes, rows, best, last := 0.0, 0.0, 0.0, 0, 0

@@ -15,34 +15,48 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// The objective is the mean error of the folds. Each fold fits to the other folds alone.
+// The objective is the mean error of the folds. Each fold fits to the other folds alone, with some 10√n
+// centres where the final fit may have twice as many.
 func TestFoldsAreCrossValidation(t *testing.T) {
-	const k = 4
-	d := wave(t, 120, false)
-	tn := tuning(t, "krr", d, autotune.Options{Seed: 3, Folds: k})
-	svc := newStudy(t, tn, 1, nil)
-	work(t.Context(), t, tn, svc, "w")
-	trial := trialsOf(t, svc)[0]
-	if len(trial.Reports) != k {
-		t.Fatalf("%d reports of %d folds", len(trial.Reports), k)
-	}
-
-	known := knownOf(t, d)
-	folds, err := data.KFold(known.Len(), nil, k, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := firstEstimator(t, "krr", d, trial, nil)
-	sum := 0.0
-	for i, f := range folds {
-		want := errorOf(t, e, d, f.Train, f.Test)
-		sum += want * float64(len(f.Test))
-		if got := valueOf(trial.Reports[i], "fold-error"); math.Abs(got-want) > 1e-9 {
-			t.Errorf("fold %d has the error %v, want %v", i, got, want)
+	for _, c := range []struct {
+		algorithm string
+		rows, k   int
+		fixed     training.Values
+		centers   string
+	}{
+		{"krr", 120, 4, nil, ""},
+		{"falkon", 820, 2, training.Values{"precision": "float32", "sampler": "uniform"}, "202"},
+	} {
+		d := wave(t, c.rows, false)
+		tn := tuning(t, c.algorithm, d, autotune.Options{Seed: 3, Folds: c.k, Fixed: c.fixed})
+		svc := newStudy(t, tn, 1, nil)
+		work(t.Context(), t, tn, svc, "w")
+		trial := trialsOf(t, svc)[0]
+		if len(trial.Reports) != c.k {
+			t.Fatalf("%d reports of %d folds", len(trial.Reports), c.k)
 		}
-	}
-	if got, want := objective(t, tn, trial), sum/float64(known.Len()); math.Abs(got-want) > 1e-7*want {
-		t.Errorf("the objective is %v, want %v", got, want)
+
+		known := knownOf(t, d)
+		folds, err := data.KFold(known.Len(), nil, c.k, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := maps.Clone(c.fixed)
+		if c.centers != "" {
+			other["centers"] = c.centers
+		}
+		e := firstEstimator(t, c.algorithm, d, trial, other)
+		sum := 0.0
+		for i, f := range folds {
+			want := errorOf(t, e, d, f.Train, f.Test)
+			sum += want * float64(len(f.Test))
+			if got := valueOf(trial.Reports[i], "fold-error"); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s, %d rows: fold %d has the error %v, want %v", c.algorithm, c.rows, i, got, want)
+			}
+		}
+		if got, want := objective(t, tn, trial), sum/float64(known.Len()); math.Abs(got-want) > 1e-7*want {
+			t.Errorf("%s, %d rows: the objective is %v, want %v", c.algorithm, c.rows, got, want)
+		}
 	}
 }
 
