@@ -2,7 +2,9 @@ package papers
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/bench/experiment"
 	"github.com/bkbtuner/bkb/bench/report"
@@ -15,8 +17,9 @@ import (
 	"github.com/bkbtuner/bkb/sketch"
 )
 
-// blessParts are real sets of numbers and a constructed one.
-var blessParts = []string{"blobs", "kin40k", "protein", "bike", "keggdirected", "parkinsons", "airfoil", "concrete"}
+// blessParts are constructed sets, named by the per cent of rows in so many far clusters, and real
+// ones of numbers.
+var blessParts = []string{"rare-1-30", "rare-1-100", "rare-2-30", "rare-2-100", "rare-5-30", "rare-5-100", "kin40k", "protein", "bike", "keggdirected", "parkinsons", "airfoil", "concrete"}
 
 // bless compares centres at equal M and at equal error.
 var bless = experiment.Experiment{
@@ -31,8 +34,9 @@ learners.Automatic, divided by that with uniform centres. "kept" is the share of
 where that is RPCholesky. "centres" is the number of uniform centres that the error of
 "auto" takes, divided by M, from errors at M/4 to 2M. "pivots" is the CPU time of
 choosing by RPCholesky, divided by that of the fit, and "share" is that of
-learners.Automatic. They are means over a tenth of a second at least. The part blobs is
-constructed. A twentieth of its rows is in 40 far blobs with own levels.`,
+learners.Automatic. They are means over a tenth of a second at least. The parts rare-…
+are constructed. Of the rows of rare-2-30, 2 % are in 30 far clusters with a level each.
+"rare" and "rare auto" are the errors on these rows, and "rare ratio" is as "auto ratio".`,
 	Parts:   blessParts,
 	Repeats: 5,
 	Measure: centersForError,
@@ -43,23 +47,25 @@ func centersForError(ctx context.Context, env *experiment.Env) (*report.Result, 
 	t := r.Table("bless", "Test error, RMSE of standardised targets, mean over splits", report.Column{Name: "data"}, report.Column{Name: "n"}, report.Column{Name: "M"},
 		report.Column{Name: "uniform", Format: "%.4f"}, report.Column{Name: "auto", Format: "%.4f"}, report.Column{Name: "plain ratio", Format: "%.3f"},
 		report.Column{Name: "auto ratio", Format: "%.3f"}, report.Column{Name: "kept", Format: "%.1f"}, report.Column{Name: "centres", Format: "%.2f"},
-		report.Column{Name: "pivots", Format: "%.2f"}, report.Column{Name: "share", Format: "%.2f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"})
+		report.Column{Name: "pivots", Format: "%.2f"}, report.Column{Name: "share", Format: "%.2f"}, report.Column{Name: "CPU", Unit: "s", Format: "%.2f"},
+		report.Column{Name: "rare", Format: "%.3f"}, report.Column{Name: "rare auto", Format: "%.3f"}, report.Column{Name: "rare ratio", Format: "%.3f"})
 	return r, eachPart(ctx, env, r, blessParts, func(at int, part string) error {
 		for i, times := range []int{1, 2} {
 			sum := centersRun{times: times}
 			for rep := range env.Repeats {
 				env.Report((2*at+i)*env.Repeats+rep, 2*len(blessParts)*env.Repeats, "%s, %d, split %d", part, times, rep+1)
-				train, test, err := blessData(ctx, env, part, rep)
+				train, test, rare, err := blessData(ctx, env, part, rep)
 				if err != nil {
 					return err
 				}
-				if err := sum.add(ctx, env, train, test, rep); err != nil {
+				if err := sum.add(ctx, env, train, test, rare, rep); err != nil {
 					return err
 				}
 			}
 			n := float64(env.Repeats)
 			t.Add(part, sum.rows, sum.m, sum.uniform/n, sum.tried/n, math.Exp(sum.logPlain/n), math.Exp(sum.logTried/n), sum.kept/n,
-				math.Exp(sum.logCenters/n), sum.plain/sum.fitted, sum.chosen/sum.fitted, sum.fitted/n)
+				math.Exp(sum.logCenters/n), sum.plain/sum.fitted, sum.chosen/sum.fitted, sum.fitted/n,
+				sum.rare/n, sum.rareTried/n, math.Exp(sum.logRare/n))
 		}
 		return nil
 	})
@@ -72,9 +78,10 @@ type centersRun struct {
 	uniform, tried, kept           float64
 	logPlain, logTried, logCenters float64
 	plain, chosen, fitted          float64 // CPU
+	rare, rareTried, logRare       float64 // NaN where no rows are
 }
 
-func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *data.Memory, rep int) error {
+func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test, rare *data.Memory, rep int) error {
 	sigma, err := training.MedianDistance(ctx, train, env.Seed)
 	if err != nil {
 		return err
@@ -91,19 +98,23 @@ func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *
 		p := falkon.Params{Kernel: k, Lambda: lambda, Centers: m, Sampler: sampler, Iterations: 40}
 		return p.Fit(ctx, train, o)
 	}
-	errorOf := func(m int, sampler sketch.Sampler) (float64, error) {
+	errorOf := func(m int, sampler sketch.Sampler) (all, few float64, err error) {
 		model, err := fit(m, sampler)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		return rmseOn(ctx, model, test)
+		if all, err = rmseOn(ctx, model, test); err != nil || rare == nil {
+			return all, math.NaN(), err
+		}
+		few, err = rmseOn(ctx, model, rare)
+		return all, few, err
 	}
 	plain, tried := sketch.RPCholesky{Workers: env.Workers}, learners.Automatic{}
-	e, err := errorOf(s.m, tried)
+	e, few, err := errorOf(s.m, tried)
 	if err != nil {
 		return err
 	}
-	p, err := errorOf(s.m, plain)
+	p, _, err := errorOf(s.m, plain)
 	if err != nil {
 		return err
 	}
@@ -134,7 +145,7 @@ func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *
 	var errs, sizes []float64
 	for _, share := range []float64{0.25, 0.5, 0.707, 1, 1.414, 2} {
 		m := int(math.Round(share * float64(s.m)))
-		u, err := errorOf(m, nil)
+		u, other, err := errorOf(m, nil)
 		if err != nil {
 			return err
 		}
@@ -143,6 +154,9 @@ func (s *centersRun) add(ctx context.Context, env *experiment.Env, train, test *
 			s.uniform += u
 			s.logTried += math.Log(e / u)
 			s.logPlain += math.Log(p / u)
+			s.rare += other
+			s.rareTried += few
+			s.logRare += math.Log(few / other)
 		}
 	}
 	s.tried += e
@@ -181,43 +195,48 @@ func sizeForError(sizes, errs []float64, want float64) float64 {
 	return sizes[len(sizes)-1]
 }
 
-// blessData returns the parts of a split.
-func blessData(ctx context.Context, env *experiment.Env, part string, rep int) (train, test *data.Memory, err error) {
-	seed := env.Derive("bless split", rep)
-	n := env.Pick(600, 10_000, 40_000)
-	if part == "blobs" {
-		all, err := withBlobs(env, env.Pick(4000, 10_000, 10_000), rep)
+// blessData returns the parts of a split, and the rare rows of test if there are any.
+func blessData(ctx context.Context, env *experiment.Env, part string, rep int) (train, test, rare *data.Memory, err error) {
+	var share, groups int
+	if n, _ := fmt.Sscanf(part, "rare-%d-%d", &share, &groups); n == 2 {
+		all, far, err := withBlobs(env, env.Pick(4000, 10_000, 10_000), share, groups, rep)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		cut := all.Len() * 4 / 5
-		held, err := data.NewMemory(all.Rows().Slice(cut, all.Len()), all.Targets()[cut:], 1)
-		return first(all, cut), held, err
+		if test, err = data.NewMemory(all.Rows().Slice(cut, all.Len()), all.Targets()[cut:], 1); err != nil {
+			return nil, nil, nil, err
+		}
+		at, _ := slices.BinarySearch(far, cut)
+		rare, err = chosenRows(all, far[at:])
+		return first(all, cut), test, rare, err
 	}
+	seed := env.Derive("bless split", rep)
+	n := env.Pick(600, 10_000, 40_000)
 	table, err := env.Table(ctx, dataset.Options{Target: []string{"-1"}, Header: dataset.HeaderNo}, "uci/"+part+".data.csv.gz")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer table.Close()
 	d, err := training.Prepare(ctx, table, training.Split{Test: 0.2, Seed: seed}, data.EncodingOptions{Task: data.Regression})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if train, err = data.Load(ctx, d.Train); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if test, err = data.Load(ctx, d.Test); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	train, err = someRows(train, n, env, rep)
-	return train, test, err
+	return train, test, nil, err
 }
 
-// withBlobs returns n rows in random order. All but a twentieth of them are near 0 with a
-// smooth target, and the others in far blobs with a level each.
-func withBlobs(env *experiment.Env, n, rep int) (*data.Memory, error) {
-	const d, groups = 3, 40
-	rng := env.Rand("blobs", rep)
+// withBlobs returns n rows in random order. Most are near 0 with a smooth target. A share of them in
+// per cent, far, is in far groups with a level each.
+func withBlobs(env *experiment.Env, n, share, groups, rep int) (all *data.Memory, far []int, err error) {
+	const d = 3
+	rng := env.Rand(fmt.Sprintf("blobs %d %d", share, groups), rep)
 	center, level := make([]float64, groups*d), make([]float64, groups)
 	for g := range level {
 		level[g] = 3 * rng.NormFloat64()
@@ -228,8 +247,8 @@ func withBlobs(env *experiment.Env, n, rep int) (*data.Memory, error) {
 	x, y := kernel.NewPoints[float64](n, d, nil), make([]float64, n)
 	for i := range n {
 		row, g := x.Row(i), -1
-		if rng.IntN(20) == 0 {
-			g = rng.IntN(groups)
+		if rng.IntN(100) < share {
+			g, far = rng.IntN(groups), append(far, i)
 			y[i] = level[g]
 		}
 		for c := range row {
@@ -243,5 +262,6 @@ func withBlobs(env *experiment.Env, n, rep int) (*data.Memory, error) {
 		}
 		y[i] += 0.05 * rng.NormFloat64()
 	}
-	return data.NewMemory(x, y, 1)
+	all, err = data.NewMemory(x, y, 1)
+	return all, far, err
 }
