@@ -41,7 +41,7 @@ var hostileOptions = []struct {
 	{`{"cap": 16, "cost": "told", "on_duplicate": "reuse"}`, 1},
 	{`{"cap": 16, "beta": "theory", "stop_gap": 1e-3, "start": 1}`, 1},
 	{`{"cap": 16, "constraints": {"loss": {"max": 1}}, "on_duplicate": "replicate"}`, 1},
-	{`{"cap": 16, "constraints": {"b": {"min": 0, "max": 1}}, "recommend": "lower"}`, 2},
+	{`{"cap": 16, "constraints": {"b": {"min": 0, "max": 1}}}`, 2},
 	{`{"cap": 16, "max_step": 9, "failures": "ignore"}`, 3},
 	{`{"cap": 16, "far": "on", "start": 2}`, 1},
 	{`{"cap": 16, "evolve_from": 9, "start": 2}`, 1},

@@ -83,7 +83,6 @@ func parseBKBOptions(text string, spec study.Spec) (BKBOptions, error) {
 	c.Quadratic = o.Choice("quadratic", "on", "off") == "on"
 	c.StopGap, c.StopAfter = o.Number("stop_gap", 0), 2*m.Start
 	m.MinNoise = o.Number("min_noise", 1e-6)
-	c.Recommend = acquire.Recommendation(o.Choice("recommend", string(acquire.Auto), string(acquire.ByMean), string(acquire.ByLower)))
 	m.Constraints = model.ReadConstraints(o)
 	m.IgnoreFailures = o.Choice("failures", "learn", "ignore") == "ignore"
 	m.MaxStep = o.Whole("max_step", 0, 0, math.MaxInt64)

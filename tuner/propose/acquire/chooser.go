@@ -167,18 +167,7 @@ type Options struct {
 	Quadratic    bool       // quadratic = on
 	Repeat       bool       // noise = learn, and on_duplicate = resample: the best trial is repeated
 	Exact        bool       // noise = none: the best measured trial is the best one
-	Recommend    Recommendation
 }
-
-// Recommendation is a way to choose the best trial.
-type Recommendation string
-
-// The ways to choose the best trial.
-const (
-	Auto    Recommendation = "auto" // with one objective by the measurements where there is next to no noise, else by the mean
-	ByMean  Recommendation = "mean"
-	ByLower Recommendation = "lower" // the lower confidence bound
-)
 
 // Duplicates is a policy for configurations that the study has already.
 type Duplicates string

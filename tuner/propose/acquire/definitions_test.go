@@ -229,37 +229,6 @@ func TestGapByDefinition(t *testing.T) {
 	}
 }
 
-// A configuration that was measured once and slightly better has the better mean. A
-// configuration that was measured often has the better lower bound.
-func TestRecommendLower(t *testing.T) {
-	recommended := func(by Recommendation) float64 {
-		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
-		l := newSubject(t, spec, func(_ *model.Options, o *Options) { o.Width, o.Recommend = 2, by })
-		add := func(x, y float64, values ...float64) {
-			o := labtest.Completed(spec, 0)
-			o.Metrics[0].Values = values
-			l.Do(study.Add{Config: l.Decode(x, y), Outcome: o})
-		}
-		for i := range 10 {
-			add(0.1*float64(i), 0.1*float64(i*3%10), 3, 3.4, 2.6, 3.2, 2.8)
-		}
-		add(0.95, 0.05, 1.2, 0.8, 1.1, 0.9, 1.2, 0.8, 1, 1, 0.7, 1.3, 1, 1)
-		add(0.05, 0.95, 0.6)
-		l.anchor()
-		best := l.recommended()
-		if len(best) != 1 {
-			t.Fatalf("%v", best)
-		}
-		return l.Coordinates(best[0])[0]
-	}
-	if x := recommended(ByMean); math.Abs(x-0.05) > 0.01 {
-		t.Errorf("by the mean x = %v is recommended", x)
-	}
-	if x := recommended(ByLower); math.Abs(x-0.95) > 0.01 {
-		t.Errorf("by the lower bound x = %v is recommended", x)
-	}
-}
-
 // The measurement decides where there is no noise, and the mean where there is. Then a lucky
 // result does not count.
 func TestRecommendation(t *testing.T) {

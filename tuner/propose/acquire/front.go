@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
+	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
 // volume returns the hypervolume of several objectives, in targets. Its points are the means of
@@ -18,7 +19,7 @@ func (a *acquisition) volume(u float64) *bandit.Hypervolume {
 	for _, i := range best {
 		points = append(points, list[i].X)
 	}
-	points = a.means(append(points, a.running()...))
+	points = meansOf(a.outlook, k, append(points, a.running()...))
 	share := math.Pow(u, max(1, float64(len(best))/float64(k)))
 	reference := make([]float64, k)
 	for j := range reference {
@@ -41,15 +42,15 @@ func (a *acquisition) volume(u float64) *bandit.Hypervolume {
 	return bandit.NewHypervolume(points, reference)
 }
 
-// means returns the means of the objectives at some points.
-func (a *acquisition) means(points [][]float64) [][]float64 {
+// meansOf returns the means of objectives at some points.
+func meansOf(o *model.Outlook, objectives int, points [][]float64) [][]float64 {
 	out := make([][]float64, len(points))
 	if len(points) == 0 {
 		return out
 	}
 	x := pointsOf(points)
-	for j := range a.spec.Objectives {
-		for i, m := range a.outlook.Means(j, x) {
+	for j := range objectives {
+		for i, m := range o.Means(j, x) {
 			out[i] = append(out[i], m)
 		}
 	}

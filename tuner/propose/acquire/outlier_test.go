@@ -34,15 +34,12 @@ func bowlWithOutlier(t *testing.T, tweak func(m *model.Options, o *Options)) (s 
 
 // An outlier is not recommended, although the model expects the best value at its place.
 func TestOutliersAreNotRecommended(t *testing.T) {
-	s, _ := bowlWithOutlier(t, nil)
+	s, best := bowlWithOutlier(t, nil)
 	if d := s.chooser.Diagnose(s.at(), 0); d.Outliers != 1 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "1 result as an outlier") {
 		t.Errorf("%d outliers, warnings %q", d.Outliers, d.Warnings)
 	}
-	for _, rule := range []Recommendation{Auto, ByMean, ByLower} {
-		s, best := bowlWithOutlier(t, func(_ *model.Options, o *Options) { o.Recommend = rule })
-		if got := s.recommended(); slices.Equal(got, []int{40}) || rule == Auto && !slices.Equal(got, []int{best}) {
-			t.Errorf("%s: recommended %v, and the best is %d", rule, got, best)
-		}
+	if got := s.recommended(); !slices.Equal(got, []int{best}) {
+		t.Errorf("recommended %v, and the best is %d", got, best)
 	}
 	// One trial keeps the limit, and it is an outlier.
 	s, _ = bowlWithOutlier(t, func(m *model.Options, _ *Options) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
@@ -60,13 +59,10 @@ func (c *Chooser) Recommend(v model.View, e *model.Engine) func() []int {
 	if len(list) == 0 || c.byMeasured(e) {
 		return func() []int { return bestOf(list) }
 	}
-	m, widths := e.Detach(), make([]float64, len(c.spec.Objectives))
-	for j := range widths {
-		widths[j] = c.width(e, j, 0)
-	}
+	m := e.Detach()
 	return func() []int {
-		best, measured := bestBy(list, c.values(m, list, widths)), bestOf(list)
-		if len(widths) > 1 || c.options.Recommend != Auto {
+		best, measured := bestBy(list, c.means(m, list)), bestOf(list)
+		if len(c.spec.Objectives) > 1 {
 			return best
 		}
 		value := func(trial int) float64 {
@@ -79,29 +75,16 @@ func (c *Chooser) Recommend(v model.View, e *model.Engine) func() []int {
 	}
 }
 
-// values returns the values by which configurations are recommended, with the widths of the
-// confidence bounds.
-func (c *Chooser) values(e *model.Outlook, list []model.Pooled, widths []float64) [][]float64 {
-	x := kernel.NewPoints[float64](len(list), c.spec.Space.Dim(), nil)
-	out := make([][]float64, len(list))
+// means returns the means by the model of configurations.
+func (c *Chooser) means(e *model.Outlook, list []model.Pooled) [][]float64 {
+	x := make([][]float64, len(list))
 	for i, one := range list {
-		if err := c.spec.Space.Encode(one.Config, x.Row(i)); err != nil {
+		x[i] = make([]float64, c.spec.Space.Dim())
+		if err := c.spec.Space.Encode(one.Config, x[i]); err != nil {
 			panic("acquire: a trial: " + err.Error())
 		}
 	}
-	for j, width := range widths {
-		mean, variance := e.Means(j, x), []float64(nil)
-		if c.options.Recommend == ByLower {
-			mean, variance = e.Predict(j, x)
-		}
-		for i, m := range mean {
-			if variance != nil {
-				m -= width * math.Sqrt(variance[i])
-			}
-			out[i] = append(out[i], m)
-		}
-	}
-	return out
+	return meansOf(e, len(c.spec.Objectives), x)
 }
 
 // Noise below little, in units of the variance of targets, hardly changes which trial is the best.
@@ -114,5 +97,5 @@ const (
 
 // byMeasured reports whether the measurements decide, without the model.
 func (c *Chooser) byMeasured(e *model.Engine) bool {
-	return len(c.spec.Objectives) == 1 && c.options.Recommend == Auto && (c.options.Exact || e.Event.Surfaces[0].Noise < little)
+	return len(c.spec.Objectives) == 1 && (c.options.Exact || e.Event.Surfaces[0].Noise < little)
 }

@@ -24,7 +24,7 @@ type subject struct {
 // newSubject returns a study with default options, which tweak may change.
 func newSubject(t labtest.Fataler, spec study.Spec, tweak func(m *model.Options, o *Options)) *subject {
 	m := model.Options{Start: 4, Cap: 256, MinNoise: 1e-6}
-	o := Options{Width: 0.05, ExploitEvery: 4, OnDuplicate: Resample, StopAfter: 2 * m.Start, Recommend: Auto}
+	o := Options{Width: 0.05, ExploitEvery: 4, OnDuplicate: Resample, StopAfter: 2 * m.Start}
 	if tweak != nil {
 		tweak(&m, &o)
 	}
