@@ -29,10 +29,6 @@ func constructors() map[string]func(c bandit.BKBConfig, arms kernel.Rows) (bandi
 			p, err := bandit.NewBBKB(c, arms)
 			return wrap(p, err)
 		},
-		"box": func(c bandit.BKBConfig, _ kernel.Rows) (bandit.Policy, error) {
-			_, err := bandit.NewContinuous(bandit.ContinuousConfig{BKBConfig: c, Lo: []float64{0, 0}, Hi: []float64{1, 1}})
-			return nil, err
-		},
 	}
 }
 

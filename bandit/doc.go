@@ -1,5 +1,5 @@
 // Package bandit chooses inputs to evaluate by kernel bandits whose posteriors stay
-// affordable: GP-UCB, BKB and BBKB, on finite arms and on boxes. Package gp has the
+// affordable: GP-UCB, BKB and BBKB, on finite arms. Package gp has the
 // posteriors and package sketch the samplers.
 //
 // # The rule
@@ -28,10 +28,8 @@
 //	  FromScratch  draws after every reward, Algorithm 5 as it is printed
 //	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃, in which the mean is frozen;
 //	               O(m² + log A) for each of few arms, O((A + u)m²) a batch
-//	NewContinuous  BKB on a box, by a Search
 //
-// [Search] maximises a score over a box, or a [Domain] with moves and valid points of its own. On
-// other spaces a policy is a list of [Source] values, for which there are [Hypervolume],
+// On other spaces a policy is a list of [Source] values, for which there are [Search], [Hypervolume],
 // [LogImprovement], [FitQuadratic] and [Evolution] (CMA-ES with restarts). With
 // [kernel.NewLinear] each policy is a linear bandit, and with kernel.List and kernel.Pairwise
 // arms can be strings, graphs or configurations.

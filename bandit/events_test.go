@@ -230,7 +230,6 @@ func TestErrorMessages(t *testing.T) {
 		"bandit: no y":                                                    p.Observe(1),
 		"bandit: arm 2 is the same input as arm 0; leave one of them out": twice,
 		"bandit: NoiseVariance is 0, want > 0 and finite":                 basic(matern(1), 0).Validate(),
-		"bandit: Hi has length 1, want 2":                                 bandit.ContinuousConfig{BKBConfig: bkbConfig(basic(matern(1), 1)), Lo: []float64{0, 0}, Hi: []float64{1}}.Validate(),
 		"bandit: the batch is full; feedback is outstanding":              bandit.ErrBatchFull,
 	} {
 		if err == nil || err.Error() != want {

@@ -1,7 +1,6 @@
 package bandit_test
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -102,53 +101,4 @@ func TestMaxBatchCountsPending(t *testing.T) {
 
 func variances(p bandit.Policy) []float64 {
 	return append([]float64(nil), p.(interface{ Variances() []float64 }).Variances()...)
-}
-
-// TestMaxBatchCountsPendingOnBox is the same on a box.
-func TestMaxBatchCountsPendingOnBox(t *testing.T) {
-	p := must(bandit.NewContinuous(bandit.ContinuousConfig{
-		BKBConfig: bkbConfig(basic(matern(0.5), 2)), Lo: []float64{0}, Hi: []float64{1},
-	}))
-	if err := p.Observe([]float64{0.5}, 1); err != nil {
-		t.Fatal(err)
-	}
-	first := must(p.Next())
-	for range first.MaxBatch + 1 {
-		if err := p.Pull(first.X); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if first.MaxBatch < 2 {
-		t.Errorf("MaxBatch %d: nothing was tested", first.MaxBatch)
-	}
-	if got := must(p.Next()).MaxBatch; got > first.MaxBatch {
-		t.Errorf("MaxBatch %d before, %d after", first.MaxBatch, got)
-	}
-	if got := must(p.Best()).MaxBatch; got > first.MaxBatch {
-		t.Errorf("MaxBatch %d of the best", got)
-	}
-}
-
-// TestBestIsNotCancelled checks that an input with only a cancelled pull does not count
-// as an input.
-func TestBestIsNotCancelled(t *testing.T) {
-	p := must(bandit.NewContinuous(bandit.ContinuousConfig{
-		BKBConfig: bkbConfig(basic(matern(0.1), 0.01)), Lo: []float64{0}, Hi: []float64{1},
-	}))
-	if err := errors.Join(p.Pull([]float64{0.9}), p.Cancel([]float64{0.9})); err != nil {
-		t.Fatal(err)
-	}
-	var none *bandit.EmptyError
-	if _, err := p.Best(); !errors.As(err, &none) {
-		t.Errorf("%v", err)
-	}
-	if err := errors.Join(p.Observe([]float64{0.1}, -1), p.Observe([]float64{0.3}, -0.5)); err != nil {
-		t.Fatal(err)
-	}
-	if best := must(p.Best()).X[0]; best != 0.3 {
-		t.Errorf("best %v", best)
-	}
-	if _, err := p.Next(); err != nil {
-		t.Error(err)
-	}
 }

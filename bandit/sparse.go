@@ -67,19 +67,13 @@ func newSparse(cfg Config, sp Sparsity, arms kernel.Rows, lazy bool) (sparse, er
 	if err != nil {
 		return sparse{}, err
 	}
-	p, err := sparseOn(b, sp)
+	post, err := gp.NewSparse(b.cfg.Kernel, arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
+		NoiseVariance: b.cfg.NoiseVariance, Mean: b.cfg.Mean, Workers: b.cfg.Workers,
+	})
 	if err != nil {
 		return sparse{}, err
 	}
-	return p, p.post.SetArms(arms, lazy)
-}
-
-// sparseOn returns the policy without arms in its posterior.
-func sparseOn(b base, sp Sparsity) (sparse, error) {
-	post, err := gp.NewSparse(b.cfg.Kernel, b.arms.Slice(0, 0), gp.Data{}, gp.SparseOptions{
-		NoiseVariance: b.cfg.NoiseVariance, Mean: b.cfg.Mean, Workers: b.cfg.Workers,
-	})
-	return sparse{base: b, sparsity: sp.withDefaults(), post: post}, err
+	return sparse{base: b, sparsity: sp.withDefaults(), post: post}, post.SetArms(arms, lazy)
 }
 
 func (p *sparse) Steps() int { return p.post.Len() + p.post.Pending() }

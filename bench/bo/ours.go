@@ -32,7 +32,6 @@ var ours = []Contestant{
 	bkb("bkb-cap32", Ablation, "32 inducing points at most", `{"cap": 32}`),
 	parallel(4, bkb("bkb-workers4", Ablation, "BKB with four asynchronous workers", "")),
 	parallel(8, bkb("bkb-workers8", Ablation, "BKB with eight asynchronous workers", "")),
-	library(),
 }
 
 // parallel lets a form of BKB with defaults run several trials at a time.
