@@ -8,25 +8,19 @@ import (
 	"github.com/bkbtuner/bkb/internal/stream"
 )
 
-// Evolution is a search by runs of CMA-ES, as a fold of evaluations in the order of time. A run
-// begins at the best one and ends where it has converged. The next run begins at the best one of
-// another niche, which is a good evaluation without a better one close to it. A run learns from its
+// Evolution is a search by runs of CMA-ES, as a fold of evaluations in the order of time. The first run
+// begins at the best one, and others at random points. A run ends where it has converged. It learns from its
 // own samples only. Inputs are in the unit cube.
 type Evolution struct {
-	dim    int // coordinates
-	seed   uint64
-	niches []Evaluation
-	run    *CMAES      // nil before the first result of one
-	since  int64       // when the run before ended
-	first  []float64   // where the next run begins, nil for the best evaluation
-	past   [][]float64 // where the last runs began and ended
-	runs   int         // that have ended
+	dim   int // coordinates
+	seed  uint64
+	best  *Evaluation // nil before the first success
+	run   *CMAES      // nil before the first result of one
+	since int64       // when the run before ended
+	runs  int         // that have ended
 }
 
 const (
-	nicheApart = 0.1 // root mean square distance between niches
-	mostNiches = 64
-	mostPast   = 2 * mostNiches
 	firstSigma = 0.15  // standard deviation of a run's first samples
 	leastSigma = 1e-9  // at which a run ends
 	poorSigma  = 0.003 // at which a run ends that is worse than the best result
@@ -40,82 +34,31 @@ func NewEvolution(dim int, seed uint64) *Evolution { return &Evolution{dim: dim,
 // Tell adds an evaluation at time now, with Y −Inf if it failed. It counts for the run if it is a
 // sample of it, drawn at an earlier time.
 func (v *Evolution) Tell(e Evaluation, sample bool, drawn, now int64) {
-	if sample && drawn >= v.since && len(v.niches) > 0 { // else it is a sample of an earlier run
-		if v.run == nil {
-			v.run = NewCMAES(v.start(), firstSigma)
-		}
+	if sample && drawn >= v.since && v.best != nil { // else it is a sample of an earlier run
+		v.run = v.Distribution()
 		v.run.tell(e.X, e.Y, drawn, now)
 	}
-	if !math.IsInf(e.Y, 0) {
-		v.keep(e)
+	if !math.IsInf(e.Y, 0) && (v.best == nil || e.Y > v.best.Y) {
+		v.best = &e
 	}
-	if v.run == nil || !v.run.over(v.niches[0].Y) {
-		return
+	if v.run != nil && v.run.over(v.best.Y) {
+		v.run, v.runs, v.since = nil, v.runs+1, now
 	}
-	if v.past = append(v.past, v.run.start, v.run.mean); len(v.past) > mostPast {
-		v.past = v.past[2:]
-	}
-	v.run, v.runs, v.since = nil, v.runs+1, now
-	v.first = v.elsewhere()
 }
 
 // Distribution returns what the next samples are drawn from, nil before the first success.
 func (v *Evolution) Distribution() *CMAES {
-	if v.run == nil && len(v.niches) > 0 {
-		return NewCMAES(v.start(), firstSigma)
+	if v.run != nil || v.best == nil {
+		return v.run
 	}
-	return v.run
-}
-
-// start returns where the next run begins.
-func (v *Evolution) start() []float64 {
-	if v.first != nil {
-		return v.first
-	}
-	return v.niches[0].X
-}
-
-// elsewhere returns the best niche where no run has begun or ended, or a random point if there is none.
-func (v *Evolution) elsewhere() []float64 {
-	for _, n := range v.niches {
-		if !slices.ContainsFunc(v.past, func(x []float64) bool { return apart(x, n.X) < nicheApart }) {
-			return n.X
-		}
+	if v.runs == 0 {
+		return NewCMAES(v.best.X, firstSigma)
 	}
 	rng, x := stream.New(stream.Derive(v.seed, "bkb evolution", uint64(v.runs))), make([]float64, v.dim)
 	for c := range x {
 		x[c] = rng.Float64()
 	}
-	return x
-}
-
-// keep adds a niche, unless a better one is close.
-func (v *Evolution) keep(n Evaluation) {
-	at := len(v.niches)
-	for i, have := range v.niches {
-		if have.Y < n.Y {
-			at = i
-			break
-		}
-		if apart(have.X, n.X) < nicheApart {
-			return
-		}
-	}
-	if at == mostNiches {
-		return
-	}
-	rest := slices.DeleteFunc(slices.Clone(v.niches[at:]), func(m Evaluation) bool { return apart(m.X, n.X) < nicheApart })
-	v.niches = append(append(v.niches[:at], n), rest...)
-	v.niches = v.niches[:min(len(v.niches), mostNiches)]
-}
-
-// apart returns the root mean square distance of two points.
-func apart(x, y []float64) float64 {
-	sum := 0.0
-	for c, v := range x {
-		sum += (v - y[c]) * (v - y[c])
-	}
-	return math.Sqrt(sum / float64(len(x)))
+	return NewCMAES(x, firstSigma)
 }
 
 // CMAES is a run of CMA-ES (Hansen, The CMA evolution strategy: a tutorial, 2016, with its
@@ -123,7 +66,6 @@ func apart(x, y []float64) float64 {
 // a triangular A, which also takes the place of its symmetric root in the path of the step
 // (Krause, Arbonès and Igel, 2016).
 type CMAES struct {
-	start                []float64
 	mean, path, stepPath []float64
 	cov, root            [][]float64 // C and A
 	step                 float64     // σ
@@ -141,7 +83,7 @@ type CMAES struct {
 func NewCMAES(mean []float64, step float64) *CMAES {
 	d := len(mean)
 	s := &CMAES{
-		start: mean, mean: slices.Clone(mean), path: make([]float64, d), stepPath: make([]float64, d),
+		mean: slices.Clone(mean), path: make([]float64, d), stepPath: make([]float64, d),
 		step: step, top: math.Inf(-1), best: math.Inf(-1),
 	}
 	for i := range d {

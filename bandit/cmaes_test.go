@@ -193,94 +193,48 @@ func TestStrategyEnds(t *testing.T) {
 	}
 }
 
-// Niches are the best results that are apart from better ones. The oracle looks at all results
-// at once.
-func TestNiches(t *testing.T) {
-	for seed := range uint64(30) {
-		rng := rand.New(rand.NewPCG(seed, 4))
-		v := NewEvolution(2, seed)
-		var list []Evaluation
-		for range 20 {
-			x := []float64{rng.Float64() / 2, rng.Float64() / 2}
-			list = append(list, Evaluation{x, float64(rng.IntN(30))})
-			v.Tell(list[len(list)-1], false, 0, 0)
-		}
-		for i, n := range v.niches {
-			if i > 0 && v.niches[i-1].Y < n.Y {
-				t.Errorf("seed %d: niche %d is better than the one before", seed, i)
-			}
-			for _, m := range v.niches[:i] {
-				if apart(m.X, n.X) < nicheApart {
-					t.Errorf("seed %d: niches %v and %v", seed, m, n)
-				}
-			}
-		}
-		for _, r := range list { // each result has a niche close that is as good, or is one
-			if !slices.ContainsFunc(v.niches, func(n Evaluation) bool { return apart(n.X, r.X) < 2*nicheApart && n.Y >= r.Y }) {
-				t.Errorf("seed %d: %v is lost", seed, r.X)
-			}
-		}
-		best := slices.MaxFunc(list, func(a, b Evaluation) int { return int(a.Y - b.Y) })
-		if v.niches[0].Y != best.Y {
-			t.Errorf("seed %d: the best niche has %v, the best result %v", seed, v.niches[0].Y, best.Y)
-		}
-	}
-}
-
-// However many workers there are, each run learns from its own samples. So runs that begin in
-// another basin end there, and no run begins where one has begun or ended.
+// However many workers there are, each run learns from its own samples. So runs converge, on the basin where
+// they begin, and the first one begins at the best evaluation.
 func TestEvolutionWithWorkers(t *testing.T) {
 	const d = 3
-	value := func(x []float64) float64 { // two bowls, at 0.2 and, worse, at 0.8
-		return -min(apart(x, []float64{0.2, 0.2, 0.2}), 0.05+apart(x, []float64{0.8, 0.8, 0.8}))
-	}
+	low, high := []float64{0.2, 0.2, 0.2}, []float64{0.8, 0.8, 0.8}
 	for _, workers := range []int{1, 2, 8} {
-		begun, stayed := 0, 0
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			v, end := NewEvolution(d, seed), int64(0)
 			hear := func(x []float64, evolved bool, seen int64) {
 				end++
-				v.Tell(Evaluation{x, value(x)}, evolved, seen, end)
+				v.Tell(Evaluation{x, -min(apart(x, low), 0.05+apart(x, high))}, evolved, seen, end) // two bowls
+			}
+			if v.Distribution() != nil {
+				t.Fatal("there is a distribution without an evaluation")
 			}
 			for range 20 {
 				hear([]float64{rng.Float64(), rng.Float64(), rng.Float64()}, false, 0)
+			}
+			if got := v.Distribution().mean; !slices.Equal(got, v.best.X) {
+				t.Errorf("the first run begins at %v, the best is at %v", got, v.best.X)
 			}
 			type sample struct {
 				x    []float64
 				seen int64
 			}
 			var running []sample
-			for runs := 0; v.runs < 8; {
+			for runs := 0; v.runs < 6; {
 				for len(running) < workers {
-					s := v.run
-					if s == nil {
-						s = NewCMAES(v.start(), firstSigma)
-					}
-					running = append(running, sample{s.Sample(rng), end})
+					running = append(running, sample{v.Distribution().Sample(rng), end})
 				}
-				i := rng.IntN(len(running))
+				before, i := v.run, rng.IntN(len(running))
 				hear(running[i].x, true, running[i].seen)
 				running = slices.Delete(running, i, i+1)
 				if v.runs == runs {
 					continue
 				}
 				runs = v.runs
-				last := v.past[len(v.past)-2:]
-				for k := 0; k < len(v.past)-2; k += 2 {
-					if apart(v.past[k], last[0]) == 0 {
-						t.Errorf("%d workers, seed %d: run %d begins where run %d did", workers, seed, runs, 1+k/2)
-					}
-				}
-				if apart(last[0], []float64{0.8, 0.8, 0.8}) < 0.15 {
-					if begun++; apart(last[1], []float64{0.8, 0.8, 0.8}) < 0.2 {
-						stayed++
-					}
+				if at := before.mean; min(apart(at, low), apart(at, high)) > 0.05 {
+					t.Errorf("%d workers, seed %d: run %d ends at %v", workers, seed, runs, at)
 				}
 			}
-		}
-		if begun < 5 || stayed < begun {
-			t.Errorf("%d workers: of %d runs that begin in the second basin %d end there", workers, begun, stayed)
 		}
 	}
 }
@@ -327,4 +281,13 @@ func TestStrategyEndsInNoise(t *testing.T) {
 			t.Errorf("seed %d: it goes on", seed)
 		}
 	}
+}
+
+// apart returns the root mean square distance of two points.
+func apart(x, y []float64) float64 {
+	sum := 0.0
+	for c, v := range x {
+		sum += (v - y[c]) * (v - y[c])
+	}
+	return math.Sqrt(sum / float64(len(x)))
 }
