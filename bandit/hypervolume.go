@@ -45,17 +45,18 @@ func withPoint(front [][]float64, p []float64, k int) [][]float64 {
 	if covered(front, p, k) {
 		return front
 	}
-	return append(slices.DeleteFunc(slices.Clone(front), func(q []float64) bool { return covers(p, q, k) }), p)
+	return append(slices.DeleteFunc(slices.Clone(front), func(q []float64) bool { return Covers(p[:k], q) }), p)
 }
 
 // covered reports whether one of the points is at least p in the first k objectives.
 func covered(points [][]float64, p []float64, k int) bool {
-	return slices.ContainsFunc(points, func(q []float64) bool { return covers(q, p, k) })
+	return slices.ContainsFunc(points, func(q []float64) bool { return Covers(q[:k], p) })
 }
 
-func covers(p, q []float64, k int) bool {
-	for j := range k {
-		if p[j] < q[j] {
+// Covers reports whether p is at least q in each objective of p.
+func Covers(p, q []float64) bool {
+	for j, v := range p {
+		if v < q[j] {
 			return false
 		}
 	}

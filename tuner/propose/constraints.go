@@ -33,9 +33,7 @@ func Constrained(c study.Component) []string {
 func ConstrainedMetrics(c study.Component) []string {
 	var out []string
 	for _, k := range constraintsOf(c) {
-		if name := k.Metric(); !slices.Contains(out, name) {
-			out = append(out, name)
-		}
+		out = append(out, k.Metric())
 	}
 	return out
 }

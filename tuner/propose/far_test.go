@@ -58,7 +58,7 @@ func TestStuckStudiesGoElsewhere(t *testing.T) {
 				best = min(best, y)
 				l.Do(study.Tell{Trial: n, Outcome: labtest.Completed(spec, y)})
 			}
-			if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || d.Stuck != (options == "" && d.Idle >= 5) || d.Stuck != strings.Contains(strings.Join(d.Warnings, " "), "the study is stuck") {
+			if d, err := p.(Diagnoser).Diagnose(context.Background(), l.S); err != nil || d.Stuck && options != "" || d.Stuck != strings.Contains(strings.Join(d.Warnings, " "), "the study is stuck") {
 				t.Errorf("%q: %d results did not improve, stuck: %t, warnings %q: %v", options, d.Idle, d.Stuck, d.Warnings, err)
 			}
 			if best < -1.1 {

@@ -2,7 +2,6 @@ package acquire
 
 import (
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 
@@ -101,18 +100,18 @@ func newSearch(o *model.Outlook, d *domain, many int) bandit.Search {
 
 // search returns the candidates. They are all configurations of a small space, else those
 // that it finds.
-func (a *acquisition) search(t turn, seed uint64, rng *rand.Rand) *bandit.Pool {
+func (a *acquisition) search(t turn) *bandit.Pool {
 	surface := &scorer{a, t}
 	pool, err := new(bandit.Pool), error(nil)
 	if all := a.finite.listed(); all != nil {
 		err = pool.Add(surface, all)
 	} else {
 		s := newSearch(a.outlook, newDomain(a.spec.Space, a.outlook.Lengths(), nil), manyInducing)
-		s.Surface, s.Seed, s.Parents, s.Climbers = surface, seed, a.parents(rng), runtime.GOMAXPROCS(0)
+		s.Surface, s.Seed, s.Parents, s.Climbers = surface, t.seed, a.parents(t.rng), runtime.GOMAXPROCS(0)
 		if t.volume != nil {
 			s.Near, s.Refine = severalMoves*s.Near, severalMoves*s.Refine
 		}
-		pool, err = s.Run(rng)
+		pool, err = s.Run(t.rng)
 	}
 	if all := a.arms.points; err == nil && all != nil && !a.arms.whole && a.noisy() {
 		err = pool.Add(surface, all)
@@ -154,10 +153,12 @@ func (a *acquisition) largestBound(pool *bandit.Pool) {
 
 // survey looks for the largest upper confidence bound everywhere, with the effort of a
 // suggestion. Its random numbers are those of the given trial.
-func (a *acquisition) survey(trial int) {
-	seed := a.trialSeed(trial)
+func (a *acquisition) survey(trial int) turn {
+	t := turn{width: 1, doubts: a.outlook.Doubts(), seed: a.trialSeed(trial)}
+	t.rng = stream.New(t.seed)
 	a.widths()
-	a.search(turn{width: 1, doubts: a.outlook.Doubts()}, seed, stream.New(seed))
+	t.pool = a.search(t)
+	return t
 }
 
 // doubt returns the half width of the bounds of the gap, in standard deviations. It is wider

@@ -10,30 +10,6 @@ import (
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 )
 
-// One of basinEvery suggestions looks for another basin. After max(leastStuck, d) results without
-// an improvement, with d ordered coordinates, all do that do not exploit.
-const (
-	basinEvery = 8
-	leastStuck = 5
-)
-
-// stuck reports whether results have not improved for a while.
-func (c *Chooser) stuck() bool { return c.elite.idle >= c.inVain() }
-
-// inVain is the number of results without an improvement after which suggestions are made in
-// other ways.
-func (c *Chooser) inVain() int { return max(leastStuck, c.ordered) }
-
-// seeks reports whether suggestions look for other basins, because the study is stuck.
-func (c *Chooser) seeks(e *model.Engine) bool {
-	c.elite.follow(e.Results)
-	return e.Event.Far != nil && c.stuck() && !c.unkept(e)
-}
-
-// unkept reports whether metrics have limits and no result keeps them. Then there is nothing to
-// improve on, and no suggestion looks elsewhere.
-func (c *Chooser) unkept(e *model.Engine) bool { return e.Limited() && len(c.eliteOf(e)) == 0 }
-
 // basin is a search for a better place under the far model (see [model.Engine.Far]). It
 // maximizes the logarithm of the expected improvement, everywhere, and refuses points that
 // are close to a trial.
@@ -51,12 +27,9 @@ type basin struct {
 // refused is subtracted from the score of a point that is close to a trial or likely to fail.
 const refused = 1e6
 
-// newBasin returns a search, nil if there is no far model or nothing to improve on.
+// newBasin returns a search. There is a far model, and something to improve on.
 func (a *acquisition) newBasin() *basin {
 	e := a.engine.Far()
-	if e == nil || a.unkept(a.engine) {
-		return nil
-	}
 	f := &basin{acquisition: a, engine: e, outlook: e.Outlook(), kept: e.Kept(), pending: a.running()}
 	for _, x := range a.chosen {
 		f.outlook.Pull(x)
@@ -77,21 +50,6 @@ func (f *basin) improve(good *kernel.Points[float64]) {
 	for _, i := range top {
 		f.parents = append(f.parents, good.Row(i))
 	}
-}
-
-// search returns the candidates, all of one branch or of any.
-func (f *basin) search(seed uint64, rng *rand.Rand) *bandit.Pool {
-	branch := f.branch(rng)
-	if branch != nil {
-		f.restrict(branch)
-	}
-	s := newSearch(f.outlook, newDomain(f.spec.Space, f.outlook.Lengths(), branch), manyInducing/2)
-	s.Surface, s.Seed, s.Parents = f, seed, f.parents
-	pool, err := s.Run(rng)
-	if err != nil {
-		panic("acquire: a far search: " + err.Error()) // there are no errors
-	}
-	return pool
 }
 
 // branch returns the part of a conditional space with values of the parameters that others
@@ -187,10 +145,19 @@ func (f *basin) Probe() *bandit.Probe {
 	return &bandit.Probe{Slope: f.outlook.Probe(&f.best)}
 }
 
-// pick returns the best point that the study does not have.
+// pick returns the best point that the study does not have, of one branch or of any.
 func (f *basin) pick(trial int) ([]float64, error) {
 	seed := stream.Derive(f.trialSeed(trial), "far", 0)
 	rng := stream.New(seed)
-	pool := f.search(seed, rng)
-	return f.first(pool, pool.Order())
+	branch := f.branch(rng)
+	if branch != nil {
+		f.restrict(branch)
+	}
+	s := newSearch(f.outlook, newDomain(f.spec.Space, f.outlook.Lengths(), branch), manyInducing/2)
+	s.Surface, s.Seed, s.Parents = f, seed, f.parents
+	pool, err := s.Run(rng)
+	if err != nil {
+		panic("acquire: a far search: " + err.Error()) // there are no errors
+	}
+	return f.first(pool)
 }

@@ -1,8 +1,6 @@
 package acquire
 
 import (
-	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
@@ -13,22 +11,17 @@ import (
 // maxPassed is how many random points that the study already has are skipped for one suggestion.
 const maxPassed = 64
 
-// choose returns the best candidate that the study does not have. Candidates that are far from
-// pending trials come first, and with replicate the study may have it. Without such a candidate it
-// looks for any configuration that the study does not have. As a last resort it returns the
-// best candidate or [ErrExhausted], depending on the options.
-func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float64, error) {
-	crowded, order := a.crowded(t), pool.Order()
-	if i := slices.IndexFunc(order, func(i int) bool { return !crowded(pool.X[i]) }); i > 0 {
-		order = slices.Concat(order[i:], order[:i])
-	}
-	if x, err := a.first(pool, order); x != nil || err != nil {
+// choose returns the best candidate of a turn that the study does not have. With replicate the study may
+// have it. Without such a candidate it looks for any configuration that the study does not have. As a last
+// resort it returns the best candidate or [ErrExhausted], depending on the options.
+func (a *acquisition) choose(t turn) ([]float64, error) {
+	if x, err := a.first(t.pool); x != nil || err != nil {
 		return x, err
 	}
 	for range maxPassed {
 		x := make([]float64, a.spec.Space.Dim())
 		for c := range x {
-			x[c] = rng.Float64()
+			x[c] = t.rng.Float64()
 		}
 		c, err := a.decode(x)
 		if err != nil {
@@ -47,13 +40,13 @@ func (a *acquisition) choose(t turn, pool *bandit.Pool, rng *rand.Rand) ([]float
 	case a.options.OnDuplicate == Reuse:
 		return nil, ErrExhausted
 	}
-	return slices.Clone(pool.X[order[0]]), nil
+	return slices.Clone(t.pool.X[t.pool.Order()[0]]), nil
 }
 
 // first returns the first of the candidates that may be suggested, or no point.
-func (a *acquisition) first(pool *bandit.Pool, order []int) ([]float64, error) {
+func (a *acquisition) first(pool *bandit.Pool) ([]float64, error) {
 	noisy := a.noisy()
-	for _, i := range order {
+	for _, i := range pool.Order() {
 		x := slices.Clone(pool.X[i])
 		c, err := a.decode(x)
 		if err != nil {
@@ -104,53 +97,6 @@ func rounding(axes []space.Axis) []float64 {
 		}
 	}
 	return out
-}
-
-// spaced is the distance in length scales that suggestions keep from pending trials of one
-// objective. Where the best results are close to each other, suggestions that exploit keep a
-// share of their extent, and so do others where trials may fail or break limits (see closeEvery).
-const (
-	spaced      = 0.1
-	leastSpaced = 1e-4
-	extentShare = 1.0 / 4
-	extentOf    = 5 // best configurations
-)
-
-// crowded reports whether a candidate is close to a pending trial. The mean does not
-// know of pending trials, so that several suggestions that exploit would be one.
-func (a *acquisition) crowded(t turn) func(x []float64) bool {
-	pending := a.running()
-	if len(pending) == 0 || len(a.spec.Objectives) > 1 || a.options.OnDuplicate == Replicate || a.pulls() {
-		return func([]float64) bool { return false }
-	}
-	distance := spaced
-	if t.exploit || t.close {
-		distance = min(distance, max(extentShare*a.extent(), leastSpaced))
-	}
-	return func(x []float64) bool {
-		return slices.ContainsFunc(pending, func(y []float64) bool { return a.outlook.Within(x, y, distance) })
-	}
-}
-
-// extent returns the largest distance of the best different measured configurations from the best
-// one, in length scales. It is +Inf if one has other categories, or if there are too few.
-func (a *acquisition) extent() float64 {
-	most, list, members := 0.0, a.engine.Results.List, a.eliteOf(a.engine)
-	if len(members) == 0 {
-		return math.Inf(1)
-	}
-	best := [][]float64{list[members[0]].X}
-	for _, m := range members[1:] {
-		x := list[m].X
-		if slices.ContainsFunc(best, func(y []float64) bool { return slices.Equal(x, y) }) {
-			continue // measured again
-		}
-		most = max(most, a.outlook.Distance(best[0], x))
-		if best = append(best, x); len(best) == extentOf {
-			return most
-		}
-	}
-	return math.Inf(1)
 }
 
 // same reports whether a point is that of a trial up to rounding.

@@ -21,13 +21,12 @@ type Chooser struct {
 	finite    finite
 	arms      *arms
 	elite     elite
-	ordered   int // coordinates
 	evolution evolution
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), ordered: orderedAxes(spec.Space), elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
+	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at
@@ -35,9 +34,6 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
-	if c.options.StopGap > 0 && (e.Event.Far != nil || c.mayEvolve(e)) {
-		a.survey(trial) // since the suggestion may not look everywhere under this model
-	}
 	var p Proposal
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -66,30 +62,38 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 // Diagnose describes the state of the model for the first objective. Its random numbers are
 // those of a trial. Running trials do not count, because they have no outcome yet.
 func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
-	gap := 0.0
+	gap, idle, stuck := 0.0, 0, false
 	if len(c.spec.Objectives) == 1 {
 		a := c.on(e, e.Past())
-		a.survey(trial)
+		stuck = a.gainsNothing(a.survey(trial)) && e.Event.Far != nil
 		gap, _ = a.gap()
+	}
+	if best := c.eliteOf(e); len(best) > 0 {
+		idle = len(e.Results.List) - 1
+		if len(c.spec.Objectives) == 1 {
+			idle -= best[0]
+		} else {
+			idle -= best[len(best)-1]
+		}
 	}
 	inside, of := e.Calibration.Coverage()
 	return surrogate.Diagnosis{
 		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
-		Idle: c.elite.idle, Stuck: c.seeks(e), Metrics: e.LimitedMetrics(),
+		Idle: idle, Stuck: stuck, Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(), PriorMean: e.PriorMean(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped(),
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
-		Warnings: append(e.Warnings(), c.doubts(e)...), Draw: e.Draw(),
+		Warnings: append(e.Warnings(), c.doubts(e, stuck, idle)...), Draw: e.Draw(),
 	}
 }
 
 // doubts returns messages about a study that is stuck, and about a model that is wrong.
-func (c *Chooser) doubts(e *model.Engine) []string {
+func (c *Chooser) doubts(e *model.Engine, stuck bool, idle int) []string {
 	var out []string
-	if c.seeks(e) {
-		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", c.elite.idle))
+	if stuck {
+		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
 	}
 	if n := len(e.Outliers()); n > 0 {
 		results := "results as outliers, because they are"
@@ -178,13 +182,3 @@ const (
 	Replicate Duplicates = "replicate" // again where that is best
 	Reuse     Duplicates = "reuse"     // never again, and [ErrExhausted] when nothing new is left
 )
-
-func orderedAxes(sp *space.Space) int {
-	n := 0
-	for _, a := range sp.Axes() {
-		if a.Ordered {
-			n++
-		}
-	}
-	return n
-}

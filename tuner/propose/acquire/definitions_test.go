@@ -1,9 +1,11 @@
 package acquire
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bkbtuner/bkb/bandit"
@@ -118,6 +120,21 @@ func TestWidths(t *testing.T) {
 		}
 		if got := l.chooser.width(e, 0, 0); !close2(got, want, 1e-12) {
 			t.Errorf("%d results: width by theory %v, want %v", n, got, want)
+		}
+	}
+}
+
+// Bounds become no wider from 10 coordinates on.
+func TestWidthOfManyCoordinates(t *testing.T) {
+	for _, d := range []int{9, 10, 12} {
+		floats := make([]string, d)
+		for c := range floats {
+			floats[c] = fmt.Sprintf(`"x%d": {"type": "float", "low": 0, "high": 1}`, c)
+		}
+		l := newSubject(t, labtest.SpecOf(labtest.Parse(t, "{"+strings.Join(floats, ", ")+"}"), 4), func(_ *model.Options, o *Options) { o.Width = 0.2 })
+		l.Scatter(8, labtest.Wavy)
+		if got, want := l.propose(1).Suggestions[0].Beta[0], math.Sqrt(0.2*math.Min(float64(d), 10)*math.Log(17)); !close2(got, want, 1e-12) {
+			t.Errorf("%d coordinates: width %v, want %v", d, got, want)
 		}
 	}
 }

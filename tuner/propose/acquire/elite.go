@@ -22,7 +22,6 @@ type elite struct {
 	begun, told int   // of the results that were followed
 	ranked      []int // as indices of the results
 	stale       int   // suggestions of the model since the last improvement
-	idle        int   // results since the last improvement
 	good        standing
 }
 
@@ -62,7 +61,7 @@ func (l *elite) follow(r *model.Results) {
 		switch {
 		case one.Y == nil || !one.Feasible:
 		case len(one.Y) > 1:
-			better = l.addFront(r.List, l.told)
+			l.addFront(r.List, l.told)
 		default:
 			better = l.improves(r.List, valueOf(one))
 			at, _ := slices.BinarySearchFunc(l.ranked, valueOf(one), func(have int, y float64) int {
@@ -75,9 +74,6 @@ func (l *elite) follow(r *model.Results) {
 				l.ranked = slices.Insert(l.ranked, at, l.told)
 				l.ranked = l.ranked[:min(len(l.ranked), l.most)]
 			}
-		}
-		if l.idle++; better {
-			l.idle = 0
 		}
 		if one.Guided {
 			if l.stale++; better {
@@ -108,8 +104,8 @@ func valueOf(r *model.Result) float64 {
 	return min(max(r.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
 }
 
-// addFront keeps the results that no other dominates. It reports whether result i is one.
-func (l *elite) addFront(list []model.Result, i int) bool {
+// addFront adds result i, and keeps the results that no other dominates.
+func (l *elite) addFront(list []model.Result, i int) {
 	dominates := func(p, q []model.Measure) bool {
 		for j := range p {
 			if p[j].Value < q[j].Value {
@@ -120,11 +116,9 @@ func (l *elite) addFront(list []model.Result, i int) bool {
 	}
 	y := list[i].Y
 	if slices.ContainsFunc(l.ranked, func(m int) bool { return dominates(list[m].Y, y) }) {
-		return false
+		return
 	}
-	l.ranked = slices.DeleteFunc(l.ranked, func(m int) bool { return dominates(y, list[m].Y) })
-	l.ranked = append(l.ranked, i)
-	return true
+	l.ranked = append(slices.DeleteFunc(l.ranked, func(m int) bool { return dominates(y, list[m].Y) }), i)
 }
 
 // eliteOf returns the elite of an engine's results.

@@ -23,7 +23,7 @@ func TestExploresWhereTheBoundGainsNothing(t *testing.T) {
 			a := l.ahead()
 			a.widths()
 			w := a.turn(i, a.trialSeed(i), stream.New(a.trialSeed(i)))
-			pool := a.search(w, w.seed, w.rng)
+			pool := a.search(w)
 			at, best := 0, math.Inf(-1)
 			for k, m := range pool.Mean {
 				if u := m + a.beta[0]*math.Sqrt(pool.Variance[k]); u > best {

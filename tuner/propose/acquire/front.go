@@ -59,19 +59,9 @@ func meansOf(o *model.Outlook, objectives int, points [][]float64) [][]float64 {
 
 // front returns the trials that no other dominates, given the values of each.
 func front(trials []int, values [][]float64) []int {
-	better := func(p, q []float64) bool {
-		strictly := false
-		for j, v := range p {
-			if v < q[j] {
-				return false
-			}
-			strictly = strictly || v > q[j]
-		}
-		return strictly
-	}
 	var out []int
 	for i, trial := range trials {
-		if !slices.ContainsFunc(values, func(v []float64) bool { return better(v, values[i]) }) {
+		if !slices.ContainsFunc(values, func(v []float64) bool { return bandit.Covers(v, values[i]) && !bandit.Covers(values[i], v) }) {
 			out = append(out, trial)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/bkbtuner/bkb/internal/problems"
-	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
 	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -69,89 +68,6 @@ func TestRounding(t *testing.T) {
 		}
 		if got := model.Near([][]float64{u}, v, distance); got != c.want {
 			t.Errorf("x = %v and n = %d are the same as 0.5 and %d: %v", c.x, c.n, first, got)
-		}
-	}
-}
-
-// A long queue is listed once for each suggestion, not copied for each of its trials.
-func TestCrowdedByALongQueue(t *testing.T) {
-	l, _ := worked(t, nil, 1, 20, labtest.Wavy)
-	const queued = 1000
-	for i := range queued {
-		l.Do(study.Enqueue{Config: l.Decode(float64(i)/queued, 0.5)})
-	}
-	l.anchor()
-	a := l.ahead()
-	if got := len(a.engine.Results.Pending); got != queued {
-		t.Fatalf("%d trials are pending, want %d", got, queued)
-	}
-	if n := testing.AllocsPerRun(3, func() { a.crowded(turn{exploit: true}) }); n > 50 {
-		t.Errorf("%v allocations for %d pending trials", n, queued)
-	}
-}
-
-// The extent is that of the five best different configurations.
-func TestExtent(t *testing.T) {
-	l := newSubject(t, labtest.SpecOf(labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "k": {"type": "categorical", "values": ["a", "b"]}}`), 7), nil)
-	tell := func(x, k, loss float64) {
-		l.Do(study.Add{Config: l.Decode(x, k), Outcome: labtest.Completed(l.S.Spec(), loss)})
-	}
-	for i := range 20 { // as far from each other as from the best
-		tell(float64(i)/20, 0.25, 2+float64(i))
-	}
-	for range 9 {
-		tell(0.5, 0.25, 0)
-	}
-	extent := func() float64 {
-		l.anchor()
-		return l.ahead().extent()
-	}
-	scale := func() float64 { return l.at().Past().Lengths()[0] }
-	for i, c := range []struct{ x, k, loss, want float64 }{
-		{0.501, 0.25, 0.1, 0.5}, // 0, 0.05 and 0.1 are the next
-		{0.502, 0.25, 0.2, 0.5},
-		{0.503, 0.25, 0.3, 0.5},
-		{0.504, 0.25, 0.4, 0.004},
-		{0.505, 0.75, 0.01, math.Inf(1)},
-	} {
-		tell(c.x, c.k, c.loss)
-		if got := extent() * scale(); math.Abs(got-c.want) > 1e-9 && got != c.want {
-			t.Errorf("case %d: the extent is %v, want %v", i, got, c.want)
-		}
-	}
-}
-
-// Suggestions that exploit may be as close to a pending trial as the extent of the best results
-// allows. Where failures or limits are modelled, others of every second trial may, too.
-func TestGathersNearTheBest(t *testing.T) {
-	for _, failing := range []bool{false, true} {
-		l := newSubject(t, labtest.SpecOf(labtest.Parse(t, labtest.Square), 7), nil)
-		l.Scatter(20, labtest.Wavy)
-		for i := range 5 { // far better than the others, and close to each other
-			l.Do(study.Add{Config: l.Decode(0.5+0.001*float64(i), 0.5), Outcome: labtest.Completed(l.S.Spec(), -100+0.01*float64(i))})
-		}
-		if failing {
-			l.Do(study.Add{Config: l.Decode(0.9, 0.1), Outcome: study.Outcome{State: study.Infeasible}})
-		}
-		pending := []float64{0.51, 0.5}
-		l.Do(study.Enqueue{Config: l.Decode(pending...)})
-		l.anchor()
-		a, e := l.ahead(), l.at()
-		a.widths()
-		extent, scale := a.extent(), e.Past().Lengths()[0]
-		if !(extent*extentShare > leastSpaced && extent*extentShare < spaced/4) {
-			t.Fatalf("the extent is %v", extent)
-		}
-		at := []float64{pending[0] + 2*extentShare*extent*scale, pending[1]} // within 0.1, and beyond the share
-		for trial := range 8 {
-			w := a.turn(trial, 0, stream.New(1))
-			want := !w.exploit && !(failing && trial%2 == 0)
-			if got := a.crowded(w)(at); got != want {
-				t.Errorf("failures %v: a suggestion for trial %d is crowded: %v, want %v", failing, trial, got, want)
-			}
-			if !a.crowded(w)(pending) {
-				t.Errorf("trial %d may be where one is pending", trial)
-			}
 		}
 	}
 }

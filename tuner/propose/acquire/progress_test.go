@@ -11,14 +11,14 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// Results and suggestions since an improvement are those of the definition, from the whole history.
+// The suggestions of the model since an improvement are those of the definition, from the whole history.
 func TestProgress(t *testing.T) {
 	const seed = 21
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
 		fold, r := elite{most: eliteSize}, new(model.Results)
 		var values []float64 // descending
-		stale, idle, rise := 0, 0, rng.Float64()
+		stale, rise := 0, rng.Float64()
 		for n := range 80 {
 			one := model.Result{Guided: rng.IntN(4) > 0, Feasible: rng.IntN(8) > 0}
 			improved := false
@@ -38,16 +38,13 @@ func TestProgress(t *testing.T) {
 			}
 			r.List = append(r.List, one)
 			fold.follow(r)
-			if idle++; improved {
-				idle = 0
-			}
 			if one.Guided {
 				if stale++; improved {
 					stale = 0
 				}
 			}
-			if fold.idle != idle || fold.stale != stale {
-				t.Fatalf("seed %d: after %d results: idle %d, stale %d, want %d, %d", seed, n+1, fold.idle, fold.stale, idle, stale)
+			if fold.stale != stale {
+				t.Fatalf("seed %d: after %d results: stale %d, want %d", seed, n+1, fold.stale, stale)
 			}
 		}
 	}

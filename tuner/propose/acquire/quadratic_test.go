@@ -67,10 +67,10 @@ func TestQuadraticBesideFailures(t *testing.T) {
 		if !e.Blames() {
 			t.Fatalf("edge %g: parameters do not explain the failures", c.edge)
 		}
-		if !a.mayFitQuadratic(e) {
+		if !a.plain(e) {
 			t.Errorf("edge %g: no quadratic", c.edge)
 		}
-		if x, err := a.quadraticTop(turn{exploit: true}); err != nil || (x != nil) != c.want || x != nil && square(x, top) > 1e-12 {
+		if x, err := a.quadraticTop(); err != nil || (x != nil) != c.want || x != nil && square(x, top) > 1e-12 {
 			t.Errorf("edge %g: the quadratic suggests %v, %v", c.edge, x, err)
 		}
 	}

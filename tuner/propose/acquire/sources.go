@@ -19,10 +19,11 @@ func (a *acquisition) sources(t *turn) []bandit.Source {
 	return []bandit.Source{
 		armShare{s},
 		repetition{s},     // the best trial again, while noise and unexplained effects look the same
-		cmaes{s},          // a sample of CMA-ES, in a long study that does not improve
 		localQuadratic{s}, // the top of a quadratic through the best results, in turns that exploit
+		cmaes{s},          // a sample of CMA-ES, in a long study that does not improve
+		bound{s},          // the upper confidence bound or mean, unless that gains nothing
 		otherBasin{s},     // expected improvement by a model of thinned results
-		bound{s},          // the upper confidence bound, expected improvement or mean, near the best or anywhere
+		expected{s},       // expected improvement
 	}
 }
 
@@ -47,12 +48,12 @@ func (s repetition) Propose() ([]float64, error) {
 type cmaes struct{ source }
 
 func (s cmaes) Speaks() bool {
-	lane := s.turn.trial % basinEvery
-	mine := lane != basinEvery-3
+	lane := s.turn.trial % 8
+	mine := lane != 5
 	if s.engine.Event.Far != nil {
-		mine = lane%2 == 0 && lane < basinEvery-3
+		mine = lane%2 == 0 && lane < 5
 	}
-	return mine && !s.turn.exploit && s.elite.stale >= s.inVain() && s.mayEvolve(s.engine)
+	return mine && !s.turn.exploit && s.elite.stale >= max(leastInVain, s.spec.Space.Dim()) && s.mayEvolve(s.engine)
 }
 
 func (s cmaes) Propose() ([]float64, error) {
@@ -66,45 +67,24 @@ func (s cmaes) Propose() ([]float64, error) {
 // localQuadratic is the top of a quadratic through the best results.
 type localQuadratic struct{ source }
 
-func (s localQuadratic) Speaks() bool { return s.turn.exploit && s.mayFitQuadratic(s.engine) }
-
-func (s localQuadratic) Propose() ([]float64, error) { return s.quadraticTop(*s.turn) }
-
-// otherBasin is a search of other basins and branches (basin.go). One of basinEvery suggestions
-// is, and where the study does not improve, all are that do not exploit.
-type otherBasin struct{ source }
-
-func (s otherBasin) Speaks() bool {
-	mine := s.turn.trial%basinEvery == basinEvery-3 || s.stuck()
-	return s.engine.Event.Far != nil && !s.turn.exploit && mine && !s.pulls()
+func (s localQuadratic) Speaks() bool {
+	return s.turn.exploit && s.options.Quadratic && s.plain(s.engine)
 }
 
-func (s otherBasin) Propose() ([]float64, error) {
-	b := s.newBasin()
-	if b == nil {
-		return nil, nil
-	}
-	x, err := b.pick(s.turn.trial)
-	if x != nil {
-		s.turn.phase, s.view = study.PhaseExplore, b.outlook
-	}
-	return x, err
-}
+func (s localQuadratic) Propose() ([]float64, error) { return s.quadraticTop() }
 
 // bound maximises μ + b·σ, in turns that exploit μ, with what failures, limits, several
-// objectives and costs make of it (score.go). It always has a proposal.
+// objectives and costs make of it (score.go).
 type bound struct{ source }
 
 func (s bound) Speaks() bool { return true }
 
 func (s bound) Propose() ([]float64, error) {
-	pool := s.search(*s.turn, s.turn.seed, s.turn.rng)
-	if s.gainsNothing(pool) {
-		best := s.standing(s.engine).best()
-		s.turn.best, s.turn.phase = &best, study.PhaseExplore
-		pool = s.search(*s.turn, s.turn.seed, s.turn.rng)
+	s.turn.pool = s.search(*s.turn)
+	if s.gainsNothing(*s.turn) {
+		return nil, nil
 	}
-	return s.choose(*s.turn, pool, s.turn.rng)
+	return s.choose(*s.turn)
 }
 
 // leastExpected is the least improvement that a bound should promise, in standard deviations of the
@@ -113,15 +93,42 @@ const leastExpected = 1e-3
 
 // gainsNothing reports whether the candidate with the largest bound is expected to improve the best by next
 // to nothing. With narrow bounds that is so for all of a basin that is known, while another one may be better.
-// It does not count where trials fail, because the edge of what fails would take them.
-func (s bound) gainsNothing(pool *bandit.Pool) bool {
-	if len(s.spec.Objectives) > 1 || s.turn.exploit || s.turn.cost != nil || s.turn.doubts && !s.engine.Limited() ||
-		s.options.Theory || s.pulls() || len(s.eliteOf(s.engine)) == 0 {
+func (a *acquisition) gainsNothing(t turn) bool {
+	if len(a.spec.Objectives) > 1 || t.exploit || t.cost != nil || a.options.Theory || a.pulls() || len(a.eliteOf(a.engine)) == 0 {
 		return false
 	}
-	at := pool.Order()[0]
-	gain, _, _ := bandit.LogImprovement(s.standing(s.engine).best(), pool.Mean[at], pool.Variance[at])
+	at := t.pool.Order()[0]
+	gain, _, _ := bandit.LogImprovement(a.standing(a.engine).best(), t.pool.Mean[at], t.pool.Variance[at])
 	return gain < math.Log(leastExpected)
+}
+
+// otherBasin is a search of other basins and branches (basin.go).
+type otherBasin struct{ source }
+
+func (s otherBasin) Speaks() bool { return s.engine.Event.Far != nil }
+
+func (s otherBasin) Propose() ([]float64, error) {
+	b := s.newBasin()
+	x, err := b.pick(s.turn.trial)
+	if x != nil {
+		s.turn.phase, s.view = study.PhaseExplore, b.outlook
+	}
+	return x, err
+}
+
+// expected maximises the expected improvement on the best mean. Where trials fail it takes what bound has
+// found, because the edge of what fails would take them. It always has a proposal.
+type expected struct{ source }
+
+func (s expected) Speaks() bool { return true }
+
+func (s expected) Propose() ([]float64, error) {
+	if !s.turn.doubts || s.engine.Limited() {
+		best := s.standing(s.engine).best()
+		s.turn.best, s.turn.phase = &best, study.PhaseExplore
+		s.turn.pool = s.search(*s.turn)
+	}
+	return s.choose(*s.turn)
 }
 
 // The best trial is repeated once from firstRepeat results on, and once more from
@@ -143,7 +150,7 @@ func (a *acquisition) repeated() []float64 {
 		}
 	}
 	if !a.options.Repeat || len(a.spec.Objectives) > 1 || a.pulls() ||
-		max(a.engine.Repeated(), r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.eliteOf(a.engine)) == 0 {
+		max(r.Repeats.Freedom, r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.eliteOf(a.engine)) == 0 {
 		return nil
 	}
 	x := r.List[a.elite.ranked[0]].X
@@ -153,15 +160,10 @@ func (a *acquisition) repeated() []float64 {
 	return slices.Clone(x)
 }
 
-// mayFitQuadratic reports whether quadratics may make suggestions in a study.
-func (c *Chooser) mayFitQuadratic(e *model.Engine) bool {
-	return c.options.Quadratic && c.plain(e)
-}
-
 // quadraticTop returns the best point of a quadratic through the best results, where one explains them
 // well and expects more there than the best. It returns no point else, or if the study has it, or
 // if it is more likely to fail than not.
-func (a *acquisition) quadraticTop(t turn) ([]float64, error) {
+func (a *acquisition) quadraticTop() ([]float64, error) {
 	a.elite.follow(a.engine.Results)
 	var best []bandit.Evaluation
 	for _, i := range a.elite.ranked[:min(len(a.elite.ranked), bandit.MostOfQuadratic(a.spec.Space.Dim()))] {
@@ -174,7 +176,7 @@ func (a *acquisition) quadraticTop(t turn) ([]float64, error) {
 	}
 	x := q.Top()
 	c, err := a.decode(x)
-	if err != nil || q.At(x) <= 0 || a.repeats(c, x) || a.crowded(t)(x) || a.fails(x) {
+	if err != nil || q.At(x) <= 0 || a.repeats(c, x) || a.fails(x) {
 		return nil, err
 	}
 	return x, nil
@@ -188,6 +190,8 @@ func (a *acquisition) fails(x []float64) bool {
 const (
 	leastDim = 2  // coordinates from which on there is an evolution
 	mostDim  = 16 // coordinates up to which there is one
+	// leastInVain is the least number of suggestions of the model without an improvement before samples.
+	leastInVain = 5
 )
 
 // evolution is the fold of the results into a [bandit.Evolution].

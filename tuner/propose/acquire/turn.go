@@ -16,18 +16,13 @@ type turn struct {
 	rng     *rand.Rand
 	phase   string
 	exploit bool                // maximises the mean
-	close   bool                // may be as close to pending trials as one that exploits
 	width   float64             // of the confidence bounds, in units of beta, 0 for the mean
 	volume  *bandit.Hypervolume // that several objectives have reached, nil for one
 	doubts  bool                // failures or limits are modelled
 	cost    *costWeight         // nil if costs do not count
 	best    *float64            // the mean to improve on in expectation, nil for the bound
+	pool    *bandit.Pool        // candidates
 }
-
-// closeEvery is the period of suggestions that may be as close to pending trials as those that
-// exploit, in trials, where failures or limits are modelled. With the default of exploit_every
-// these are other ones.
-const closeEvery = 2
 
 // turn returns the turn of a trial.
 func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
@@ -41,7 +36,6 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	if a.pulls() {
 		t.exploit, t.width = false, a.armWidth()
 	}
-	t.close = t.doubts && trial%closeEvery == 0
 	if t.exploit {
 		t.phase, t.width = study.PhaseExploit, 0
 	} else {
@@ -53,6 +47,9 @@ func (a *acquisition) turn(trial int, seed uint64, rng *rand.Rand) turn {
 	return t
 }
 
+// widest is the number of coordinates from which on bounds do not become wider.
+const widest = 10
+
 // width returns b of the confidence bounds μ ± b·σ of a surface, with a number of
 // suggestions beyond those among the results.
 func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
@@ -60,7 +57,7 @@ func (c *Chooser) width(e *model.Engine, j, beyond int) float64 {
 		return theory(e, j)
 	}
 	t := float64(len(e.Results.List) + len(e.Results.Pending) + beyond)
-	return math.Sqrt(c.options.Width * max(e.Event.Active, 1) * math.Log(2*t+1))
+	return math.Sqrt(c.options.Width * min(max(e.Event.Active, 1), widest) * math.Log(2*t+1))
 }
 
 // theory returns b of [bandit.Theory] for F = 1 and δ = 0.1. While all points are inducing it is

@@ -113,13 +113,6 @@ func (f *foreseen) error(r *Result, s *Surface) float64 {
 	return math.Abs(s.Target.exact(r.Y[0].Value)-center) / math.Sqrt(max(variance, math.SmallestNonzeroFloat64))
 }
 
-// clone returns a copy that stays as it is.
-func (c *Calibration) clone() Calibration {
-	out := *c
-	out.errors = slices.Clone(c.errors)
-	return out
-}
-
 // Coverage returns how many of the last outcomes were in their 95 % interval, and of how many.
 func (c *Calibration) Coverage() (inside, of int) {
 	for _, e := range c.errors {

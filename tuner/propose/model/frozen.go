@@ -3,6 +3,7 @@ package model
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/space"
@@ -24,10 +25,12 @@ type Frozen struct {
 
 // Freeze returns the model as it is now. It costs O(m²).
 func (e *Engine) Freeze() *Frozen {
-	return &Frozen{
+	f := &Frozen{
 		Results: e.told, Position: e.Effective, spec: e.Results.spec, past: e.Detach(),
-		calibration: e.Calibration.clone(), negative: maps.Clone(e.Results.negative),
+		calibration: *e.Calibration, negative: maps.Clone(e.Results.negative),
 	}
+	f.calibration.errors = slices.Clone(f.calibration.errors)
+	return f
 }
 
 // Detach returns an outlook without pending trials that does not change with the engine. Several
@@ -38,9 +41,6 @@ func (e *Engine) Detach() *Outlook {
 	o.engine.surfaces = o.surfaces
 	return o
 }
-
-// Objectives returns the number of objectives.
-func (f *Frozen) Objectives() int { return len(f.spec.Objectives) }
 
 // Predict returns the prediction for every configuration, in the objectives' units. The
 // error is that of the first configuration that is not of the study's space.

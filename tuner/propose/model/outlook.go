@@ -166,23 +166,6 @@ func (o *Outlook) Lengths() []float64 {
 	return out
 }
 
-// Within reports whether two points have the same categories and are within a distance in
-// length scales of the first objective.
-func (o *Outlook) Within(x, y []float64, distance float64) bool {
-	return o.Distance(x, y) < distance
-}
-
-// Distance returns the distance of two points in length scales of the first objective, +Inf if
-// they have different categories.
-func (o *Outlook) Distance(x, y []float64) float64 {
-	p := o.surfaces[0]
-	s, h := p.k.Apart(p.rows(x).Row(0), p.rows(y).Row(0))
-	if h != 0 {
-		return math.Inf(1)
-	}
-	return math.Sqrt(s)
-}
-
 // Probe returns a Probe of the first objective, or of the logarithm of the expected improvement on
 // best if that is not nil. Where metrics with a limit are modelled, it adds the logarithm of the
 // probability that a configuration is feasible to the mean.

@@ -125,11 +125,6 @@ type Repeats struct {
 // moments are those of the measurements of one configuration.
 type moments struct{ count, mean float64 }
 
-// Repeated returns how often something was repeated, in degrees of freedom.
-func (e *Engine) Repeated() int {
-	return e.Results.Repeats.Freedom
-}
-
 // add counts a measurement of a configuration.
 func (r *Repeats) add(configuration uint64, m Measure) {
 	if math.IsInf(m.Value, 0) {

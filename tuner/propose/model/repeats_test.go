@@ -75,7 +75,7 @@ func TestPrunedTrialsAreNoRepetitions(t *testing.T) {
 		l.Do(study.Tell{Trial: n, Outcome: o})
 	}
 	e := l.ready()
-	if e.Repeated() != 0 || e.Results.Repeats.Freedom != 0 || NewPool(l.S, nil, nil).Repeats.Freedom != 0 {
-		t.Errorf("two pruned trials count as %d, %d and %d repetitions", e.Repeated(), e.Results.Repeats.Freedom, NewPool(l.S, nil, nil).Repeats.Freedom)
+	if e.Results.Repeats.Freedom != 0 || NewPool(l.S, nil, nil).Repeats.Freedom != 0 {
+		t.Errorf("two pruned trials count as %d and %d repetitions", e.Results.Repeats.Freedom, NewPool(l.S, nil, nil).Repeats.Freedom)
 	}
 }

@@ -250,11 +250,6 @@ func (r *Results) upTo(p study.Position) int {
 	return n
 }
 
-// blames reports whether the configuration caused a failure.
-func (r *Results) blames(reason study.FailReason) bool {
-	return reason == study.FailedNaN || reason == study.FailedCrash && !r.options.IgnoreFailures
-}
-
 // read returns the result of a finished trial, and whether it teaches anything. Expired and
 // cancelled trials teach nothing. Infeasible trials, trials that crashed or returned NaN,
 // and completed trials that break the constraints count as not feasible. A pruned trial
@@ -266,7 +261,8 @@ func (r *Results) read(t *study.Trial) (out Result, tells bool, err error) {
 	out.Evolved = t.Origin == study.OriginSuggested && t.Suggestion.Phase == study.PhaseEvolve
 	out.Seen = t.Suggestion.Seen
 	switch {
-	case t.State == study.Infeasible, t.State == study.Failed && r.blames(t.Outcome.Reason):
+	case t.State == study.Infeasible, t.State == study.Failed &&
+		(t.Outcome.Reason == study.FailedNaN || t.Outcome.Reason == study.FailedCrash && !r.options.IgnoreFailures):
 		out.Feasible, out.Failed, out.Unfit = false, true, t.State == study.Infeasible
 	case t.State == study.Completed:
 		out.Y, out.Low = measures(r.spec.Objectives, t.Outcome), rungsOf(t, r.spec.Objectives)
