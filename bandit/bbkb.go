@@ -63,14 +63,7 @@ func (p *BBKB) begin() {
 	p.opened = p.state(p.Steps(), p.post.EffectiveDimension(), p.post.InformationGain(), p.exact)
 	p.beta = p.cfg.Beta.Beta(p.opened)
 	p.limit, p.held = p.quarter(), p.held[:0]
-	key := p.lazy.key
-	if len(key) != len(p.start) {
-		key = make([]float64, len(p.start))
-	}
-	for a, m := range p.post.ArmMeans() {
-		key[a] = m + p.beta*math.Sqrt(p.start[a])
-	}
-	p.lazy.reset(key)
+	p.reopen()
 }
 
 // full reports whether the batch accepts no more pulls.
@@ -285,13 +278,13 @@ func (p *BBKB) Cancel(arm int) error {
 	return nil
 }
 
-// reopen computes the bounds again after a pull was taken back, because variances have grown.
+// reopen computes the bounds, also after a pull was taken back, because variances have grown.
 func (p *BBKB) reopen() {
-	mean, variance := p.post.ArmMeans(), p.post.ArmVariances()
-	for a := range p.lazy.key {
-		p.lazy.key[a] = mean[a] + p.beta*math.Sqrt(variance[a])
+	key, variance := make([]float64, len(p.start)), p.post.ArmVariances()
+	for a, m := range p.post.ArmMeans() {
+		key[a] = m + p.beta*math.Sqrt(variance[a])
 	}
-	p.lazy.reset(p.lazy.key)
+	p.lazy.reset(key)
 }
 
 // Pending implements Policy. It counts pulls without reward, and not those whose reward is held.

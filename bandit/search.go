@@ -58,12 +58,7 @@ type Domain interface {
 	// Free sets in which coordinates the score can be climbed at x. It returns false
 	// where climbing is impossible.
 	Free(x []float64, free []bool) bool
-}
-
-// Keeper is a Domain with constraints.
-type Keeper interface {
-	Domain
-	// Keep moves a point of the box onto a point that keeps the constraints.
+	// Keep moves a point of the box onto a point that keeps constraints.
 	Keep(x []float64)
 }
 
@@ -291,7 +286,6 @@ func (s *Search) newClimb(x []float64) *climb {
 // run climbs from x, with a number of evaluations at most.
 func (c *climb) run(budget int) error {
 	best, err := c.probe.value(c.x)
-	keeper, keeps := c.search.Domain.(Keeper)
 	stale := true // slope is not that at x
 	for ; budget > 1 && c.size > leastStep && err == nil; budget-- {
 		if stale {
@@ -301,12 +295,9 @@ func (c *climb) run(budget int) error {
 		if !c.move() {
 			return nil
 		}
-		if keeps {
-			keeper.Keep(c.next)
-			if slices.Equal(c.next, c.x) { // the step was undone
-				c.size /= 4
-				continue
-			}
+		if c.search.Domain.Keep(c.next); slices.Equal(c.next, c.x) { // the step was undone
+			c.size /= 4
+			continue
 		}
 		var value float64
 		if value, err = c.probe.value(c.next); value > best {

@@ -35,6 +35,8 @@ func (s *steps) Snap(x *kernel.Points[float64]) {
 	}
 }
 
+func (s *steps) Keep([]float64) {}
+
 func (s *steps) Free(_ []float64, free []bool) bool {
 	for c := range free {
 		free[c] = c < len(free)-1

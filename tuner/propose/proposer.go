@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -111,16 +112,14 @@ const (
 // space. The error is a *[study.InvalidError].
 func New(c study.Component, spec study.Spec) (Proposer, error) {
 	switch c.Name {
-	case "", Sobol:
-		if err := noOptions(c.Options, Sobol); err != nil {
+	case "", Sobol, Random:
+		if err := study.ReadOptions("proposer.options", c.Options).Finish(cmp.Or(c.Name, Sobol)); err != nil {
 			return nil, err
+		}
+		if c.Name == Random {
+			return &design{spec: spec}, nil
 		}
 		return newSobol(spec), nil
-	case Random:
-		if err := noOptions(c.Options, Random); err != nil {
-			return nil, err
-		}
-		return &design{spec: spec}, nil
 	case Grid:
 		o, err := parseGridOptions(c.Options, spec.Space)
 		if err != nil {
@@ -150,9 +149,4 @@ func Options(name string) []string {
 		_, err := New(c, spec)
 		return err
 	})
-}
-
-func noOptions(text, name string) error {
-	o := study.ReadOptions("proposer.options", text)
-	return o.Finish(name)
 }

@@ -93,7 +93,7 @@ func (d *domain) Snap(x *kernel.Points[float64]) {
 	}
 }
 
-// Keep implements [bandit.Keeper]. It moves x onto the constraints of the space.
+// Keep implements [bandit.Domain]. It moves x onto the constraints of the space.
 func (d *domain) Keep(x []float64) {
 	if !d.constrained {
 		return

@@ -30,7 +30,7 @@ func newLevels(p space.Parameter, count, points int) (levels, error) {
 		count = points
 	}
 	if count > 0 {
-		return thinned(own, p.Name, count), nil
+		return thinned(own, count), nil
 	}
 	switch p.Type {
 	case space.TypeOrdinal, space.TypeCategorical:
@@ -56,14 +56,14 @@ func list(values []space.Value) levels {
 }
 
 // thinned returns up to count values at equal distances, both ends included.
-func thinned(own *space.Space, name string, count int) levels {
+func thinned(own *space.Space, count int) levels {
 	var values []space.Value
 	for i := range count {
 		u := 0.5
 		if count > 1 {
 			u = float64(i) / float64(count-1)
 		}
-		if v := valueAt(own, name, u); len(values) == 0 || v != values[len(values)-1] {
+		if v := valueAt(own, u); len(values) == 0 || v != values[len(values)-1] {
 			values = append(values, v)
 		}
 	}
@@ -71,9 +71,10 @@ func thinned(own *space.Space, name string, count int) levels {
 }
 
 // valueAt decodes a point of a space with one parameter, for 0 ≤ u ≤ 1.
-func valueAt(own *space.Space, name string, u float64) space.Value {
+func valueAt(own *space.Space, u float64) (v space.Value) {
 	c, _ := own.Decode([]float64{u}) // cannot fail
-	v, _ := c.Get(name)
+	for _, v = range c.All() {
+	}
 	return v
 }
 
@@ -85,11 +86,7 @@ func (l *levels) at(i uint64) space.Value {
 	case l.isInt:
 		return space.Int(int64(l.low + i*l.step))
 	default:
-		c, _ := l.own.Decode([]float64{(float64(i) + 0.5) / float64(l.n)}) // cannot fail
-		for _, v := range c.All() {
-			return v
-		}
-		return space.Value{}
+		return valueAt(l.own, (float64(i)+0.5)/float64(l.n))
 	}
 }
 
