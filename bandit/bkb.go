@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"errors"
 	"math"
 
 	"github.com/bkbtuner/bkb/gp"
@@ -12,11 +11,6 @@ import (
 type BKBConfig struct {
 	Config
 	Sparsity
-}
-
-// Validate reports all faults at once.
-func (c BKBConfig) Validate() error {
-	return errors.Join(c.Config.Validate(), c.Sparsity.Validate())
 }
 
 // BKB is budgeted kernel bandits (Carratino 2020, Algorithm 5). It is GP-UCB on a

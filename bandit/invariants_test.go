@@ -125,7 +125,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		Config:   bandit.Config{NoiseVariance: -1, Ratio: 0.5, Workers: -1, Beta: bandit.Theory{Norm: -1, Delta: 2}},
 		Sparsity: bandit.Sparsity{Oversampling: 0.5, Threshold: math.NaN()},
 	}
-	err := c.Validate()
+	err := errors.Join(c.Config.Validate(), c.Sparsity.Validate())
 	faults := 0
 	for _, e := range flatten(err) {
 		var v *bandit.ValueError
