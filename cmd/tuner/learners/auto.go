@@ -49,8 +49,8 @@ best model to a file. ALGORITHM is one of those of tuner train. Without it falko
 log-falkon, krr and sgdrf race on the validation rows, and the winner is tuned.
 
 Trials are compared on validation rows. Below 2000 rows falkon and krr leave out each
-row, others use five folds. Without folds, a regression of up to 10,000 rows averages
-the best trials. Run again after Ctrl-C, it goes on.`,
+row, others use five folds of few centres. A regression of up to 10,000 rows without
+folds averages the best trials. Run again after Ctrl-C, it goes on.`,
 		Example: `  tuner auto --demo
   tuner auto --data housing.csv --target price
   tuner auto falkon --data housing.csv --target price --trials 40`,
