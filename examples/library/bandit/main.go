@@ -1,4 +1,4 @@
-// Program bandit maximises a function on the points of a grid with BKB.
+// Program bandit finds the best of some points with BKB.
 package main
 
 import (
@@ -11,12 +11,10 @@ import (
 )
 
 func main() {
-	arms := kernel.NewPoints[float64](441, 2, nil)
-	for i := range arms.Len() {
-		copy(arms.Row(i), []float64{float64(i%21) / 20, float64(i/21) / 20})
-	}
-	config := bandit.Config{Kernel: must(kernel.NewMatern52(0.5)), NoiseVariance: 1e-4}
-	policy := must(bandit.NewBKB(bandit.BKBConfig{Config: config}, arms))
+	arms := kernel.NewPoints(8, 2, []float64{0.1, 0.9, 0.3, 0.3, 0.3, 0.7, 0.5, 0.5, 0.5, 0.9, 0.7, 0.3, 0.7, 0.7, 0.9, 0.1})
+	policy := must(bandit.NewBKB(bandit.BKBConfig{
+		Config: bandit.Config{Kernel: must(kernel.NewMatern52(0.5)), NoiseVariance: 1e-4},
+	}, arms))
 	for range 40 {
 		arm := must(policy.Next()).Arm
 		if err := policy.Observe(arm, -math.Hypot(arms.Row(arm)[0]-0.3, arms.Row(arm)[1]-0.7)); err != nil {
