@@ -170,16 +170,16 @@ func ChooseCenters(ctx context.Context, k kernel.Kernel, src kernel.Source, s Sa
 	return c, cmp.Or(err, ctx.Err())
 }
 
-// rareRows decides for [Automatic], and says why. It chooses from half of the rows and looks at
-// what is left of the kernel on the other half.
+// rareRows decides for [Automatic], and says why. It chooses from four fifths of the rows and looks at
+// what is left of the kernel on the others. From fewer, most of a hundred small groups would be new there.
 func rareRows(ctx context.Context, k kernel.Kernel, src kernel.Source, rng *rand.Rand) (rare bool, notes []string, err error) {
 	n := src.Len()
-	m, half := min(probes, n/8), min(n/2, pivotRows)
+	m, own := min(probes, n/8), min(n*4/5, pivotRows)
 	if m < fewProbes {
 		return false, nil, nil
 	}
 	order := stream.NewPermutation(rng.Uint64(), uint64(n))
-	rows := make([]int, 2*half)
+	rows := make([]int, min(n, own*5/4))
 	for i := range rows {
 		rows[i] = int(order.At(uint64(i)))
 	}
@@ -189,12 +189,12 @@ func rareRows(ctx context.Context, k kernel.Kernel, src kernel.Source, rng *rand
 		return false, nil, err
 	}
 	side := rng.Perm(len(rows))
-	own, other := x.Select(side[:half]), kernel.FromRows(x.Select(side[half:]))
-	d, err := sketch.RPCholesky{Points: m}.Sample(ctx, k, kernel.FromRows(own), 1, rng)
+	from, other := x.Select(side[:own]), kernel.FromRows(x.Select(side[own:]))
+	d, err := sketch.RPCholesky{Points: m}.Sample(ctx, k, kernel.FromRows(from), 1, rng)
 	if err != nil {
 		return false, nil, err
 	}
-	uniform, err := sketch.Residual(ctx, k, other, own.Slice(0, m))
+	uniform, err := sketch.Residual(ctx, k, other, from.Slice(0, m))
 	if err != nil {
 		return false, nil, err
 	}
