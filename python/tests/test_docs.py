@@ -112,8 +112,11 @@ def test_docstrings(module: str, tmp_path: Path) -> None:
         os.chdir(here)
 
 
-def test_features_of_the_table(own: bkb.Client) -> None:
+def test_features_of_the_table(
+    own: bkb.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The right column of the table in docs/migrate.md runs."""
+    monkeypatch.chdir(tmp_path)
     page = (REPOSITORY / "docs/migrate.md").read_text().partition("### What Python has\n")[2]
     rows = re.findall(r"^\| (.*) \| (.*) \|$", page.partition("\n## ")[0], re.MULTILINE)[1:]
     assert len(rows) > 20

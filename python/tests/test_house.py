@@ -12,23 +12,25 @@ import bkb
 SOURCE = Path(bkb.__file__).parent
 
 PUBLIC = """
-AlreadyTold Cancelled Categorical Client Constant DataDamaged DeadlineExceeded Denied Diagnosis
-Error Event Float Int InvalidRequest LeaseLost LimitReached MayHaveHappened NoTrialNow NotFound
-Ordinal Parameter Report ServerFault Space Study StudyExists StudyFinished StudyPaused StudyStatus
-Suggestion Trial TrialNotRunning TrialPruned TrialView Unavailable Unsupported connect create_study
-delete_study load_study open_file set_verbosity studies
+AlreadyTold Artifact Cancelled Categorical Client Constant DataDamaged DeadlineExceeded Denied
+Diagnosis Error Event Float Int InvalidRequest LeaseLost LimitReached MayHaveHappened NoTrialNow
+NotFound Ordinal Parameter Report ServerFault Space Study StudyExists StudyFinished StudyPaused
+StudyStatus Suggestion Trial TrialNotRunning TrialPruned TrialView Unavailable Unsupported connect
+create_study delete_study load_study open_file set_verbosity studies
 """
 
 MEMBERS = {
     bkb.Client: "create_study delete_study load_study server studies transport",
     bkb.Study: """
-        add_trials ask best_params best_trial best_value diagnosis directions enqueue extend finish
-        generations importances iter_trials name objective_names optimize pareto_front pause plot
-        resume set_attributes space spec status stop tell to_dataframe to_optuna trial trials watch
+        add_trials artifacts ask best_params best_trial best_value delete_artifact diagnosis
+        directions download_artifact enqueue extend finish generations importances iter_trials name
+        objective_names optimize pareto_front pause plot resume set_attributes space spec status
+        stop tell to_dataframe to_optuna trial trials upload_artifact watch
     """,
     bkb.Trial: """
-        epoch number params renew report set_attributes should_prune stop_reason study
-        suggest_categorical suggest_float suggest_int suggestion tell view worker
+        artifacts delete_artifact download_artifact epoch number params renew report set_attributes
+        should_prune stop_reason study suggest_categorical suggest_float suggest_int suggestion
+        tell upload_artifact view worker
     """,
 }
 

@@ -48,10 +48,11 @@ from ._errors import (
 )
 from ._space import Categorical, Constant, Float, Int, Ordinal, Parameter, Space
 from ._study import Study, Trial
-from ._views import Diagnosis, Event, Report, StudyStatus, Suggestion, TrialView
+from ._views import Artifact, Diagnosis, Event, Report, StudyStatus, Suggestion, TrialView
 
 __all__ = [
     "AlreadyTold",
+    "Artifact",
     "Cancelled",
     "Categorical",
     "Client",

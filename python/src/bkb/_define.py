@@ -174,10 +174,10 @@ class Series(Source):
         """Return a trial of a generation as one of the series."""
         return self._of(study).shown(view)
 
-    def locate(self, number: int) -> tuple[StudyRecord, int]:
-        """Return the newest generation that has a trial, and its number there."""
+    def locate(self, number: int, *, oldest: bool = False) -> tuple[StudyRecord, int]:
+        """Return the newest or oldest generation that has a trial, and its number there."""
         self.refresh()
-        for g in reversed(self._generations):
+        for g in self._generations if oldest else reversed(self._generations):
             place = g.place(number)
             if place is not None:
                 return g.study, place

@@ -70,7 +70,7 @@ class Source:
             return view
         return dataclasses.replace(view, params=self.space.decode(view.params))
 
-    def locate(self, number: int) -> tuple[StudyRecord, int]:
+    def locate(self, number: int, *, oldest: bool = False) -> tuple[StudyRecord, int]:
         """Return the study on the server that has a trial, and its number there."""
         return self.study, number
 

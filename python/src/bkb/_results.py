@@ -7,18 +7,21 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from . import _errors
-from ._codec import JSON
+from . import _artifacts, _errors
+from ._codec import JSON, integer
 from ._define import Series
 from ._errors import InvalidRequest
 from ._goals import MARK
 from ._held import Source
+from ._options import Path
 from ._plot import Plots
 from ._service import AnyState, Service
 from ._space import Space, SpaceLike
-from ._views import Diagnosis, Event, StudyRecord, StudyStatus, TrialView
+from ._views import Artifact, Diagnosis, Event, StudyRecord, StudyStatus, TrialView
 
 if TYPE_CHECKING:
+    from pathlib import Path as LocalPath
+
     import optuna
 
 log = logging.getLogger("bkb")
@@ -116,6 +119,42 @@ class Results:
         """
         at, place = self._source.locate(number)
         return self._source.shown(at, self._service.trial(at, place, reports=reports))
+
+    def artifacts(self, trial: int) -> list[Artifact]:
+        """Return the files of a trial that `Study.upload_artifact` stored, in order of name.
+
+        Parameters
+        ----------
+        trial : int
+            Number of the trial.
+
+        """
+        return _artifacts.artifacts(self._service.transport, self._place(trial))
+
+    def download_artifact(self, trial: int, name: str, path: Path | None = None) -> LocalPath:
+        """Write a file of a trial to a file here, whole or not at all.
+
+        Parameters
+        ----------
+        trial : int
+            Number of the trial.
+        name : str
+            Name of the artifact.
+        path : path, optional
+            File or folder to write to. By default it is the name in the current folder.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+
+        """
+        return _artifacts.download(self._service.transport, self._place(trial), name, path)
+
+    def _place(self, trial: int) -> str:
+        """Return the name of a trial on the server, which later copies of it do not change."""
+        at, number = self._source.locate(integer(trial, "trial", 0, 2**31 - 1), oldest=True)
+        return f"studies/{at.name}/trials/{number}"
 
     def iter_trials(
         self, *, states: Sequence[AnyState] = (), worker: str = "", reports: bool = False

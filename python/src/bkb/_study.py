@@ -9,18 +9,19 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from . import _errors
+from . import _artifacts, _errors
 from ._codec import integer, number, plain
 from ._errors import InvalidRequest, TrialPruned
 from ._held import Held
 from ._lease import LEASE, heartbeats
 from ._optimize import Catch, Run, waited
-from ._options import ASK, OUTCOME, AskOptions, OutcomeOptions, spelled
+from ._options import ASK, OUTCOME, AskOptions, OutcomeOptions, Path, spelled
 from ._results import Results
 from ._service import Service
 from ._space import Categorical, Float, Int, Parameter, SpaceLike, check
 from ._spec import encode_limits
 from ._views import (
+    Artifact,
     NewTrial,
     StudyRecord,
     Suggestion,
@@ -28,6 +29,8 @@ from ._views import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path as LocalPath
+
     from typing_extensions import Unpack
 
 log = logging.getLogger("bkb")
@@ -122,6 +125,57 @@ class Study(Results):
         self._service.set_attributes(self._source.newest().name, attributes)
 
     # Trials to run.
+
+    def upload_artifact(self, trial: int, path: Path, name: str | None = None) -> Artifact:
+        """Store a file with a trial, whole or not at all, on the server's disk.
+
+        Parameters
+        ----------
+        trial : int
+            Number of the trial, in any state.
+        path : path
+            The file.
+        name : str, optional
+            Name of the artifact, the file's by default. It replaces one of the same name.
+
+        Returns
+        -------
+        Artifact
+            Its name, size and checksum.
+
+        Raises
+        ------
+        LimitReached
+            It exceeds the server's quota, or would fill the disk.
+
+        Examples
+        --------
+        >>> study = bkb.create_study("kept", {"x": bkb.Float(0, 1)}, minimize="loss")
+        >>> with study.ask() as trial:
+        ...     with open("model.txt", "w") as f:
+        ...         _ = f.write("weights")
+        ...     artifact = trial.upload_artifact("model.txt")
+        ...     view = trial.tell(0.5)
+        >>> artifact.size, [a.file for a in study.artifacts(0)]
+        (7, ['model.txt'])
+        >>> study.download_artifact(0, "model.txt", "best.txt").read_text()
+        'weights'
+
+        """
+        return _artifacts.upload(self._service.transport, self._place(trial), path, name)
+
+    def delete_artifact(self, trial: int, name: str) -> None:
+        """Delete a file of a trial, if it is there.
+
+        Parameters
+        ----------
+        trial : int
+            Number of the trial.
+        name : str
+            Name of the artifact.
+
+        """
+        _artifacts.delete(self._service.transport, self._place(trial), name)
 
     @overload
     def ask(self, count: None = None, **options: Unpack[AskOptions]) -> Trial: ...
@@ -485,6 +539,36 @@ class Trial:
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         """Set attributes of the trial. See `Study.set_attributes`."""
         self._held.set_attributes(attributes)
+
+    def upload_artifact(self, path: Path, name: str | None = None) -> Artifact:
+        """Store a file with the trial. See `Study.upload_artifact`.
+
+        Returns
+        -------
+        Artifact
+            Its name, size and checksum.
+
+        """
+        return self.study.upload_artifact(self.number, path, name)
+
+    def artifacts(self) -> list[Artifact]:
+        """Return the files of the trial. See `Study.artifacts`."""
+        return self.study.artifacts(self.number)
+
+    def download_artifact(self, name: str, path: Path | None = None) -> LocalPath:
+        """Write a file of the trial to a file here. See `Study.download_artifact`.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+
+        """
+        return self.study.download_artifact(self.number, name, path)
+
+    def delete_artifact(self, name: str) -> None:
+        """Delete a file of the trial. See `Study.delete_artifact`."""
+        self.study.delete_artifact(self.number, name)
 
     def __enter__(self) -> Trial:
         heartbeats.add(self._held, self._lease or LEASE, now=self._lease is None)

@@ -281,6 +281,35 @@ def encode_new(space: Space, goals: Goals, trial: NewTrial) -> JSON:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Artifact(_Record):
+    """A file of a trial on the server's disk, such as a model.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    size : int
+        In bytes.
+    sha256 : str
+        Checksum of its content.
+    modify_time : datetime
+        When it was stored.
+
+    Examples
+    --------
+    >>> study = bkb.create_study("files", {"x": bkb.Float(0, 1)}, minimize="loss")
+    >>> study.ask().upload_artifact(bkb.__file__, "code.py").file
+    'code.py'
+
+    """
+
+    file: str
+    size: int
+    sha256: str
+    modify_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class StudyStatus(_Record):
     """A study as it stood when the server answered.
 

@@ -66,6 +66,10 @@ class Trial:
     report = _in_thread(_study.Trial.report)
     tell = _in_thread(_study.Trial.tell)
     set_attributes = _in_thread(_study.Trial.set_attributes)
+    upload_artifact = _in_thread(_study.Trial.upload_artifact)
+    artifacts = _in_thread(_study.Trial.artifacts)
+    download_artifact = _in_thread(_study.Trial.download_artifact)
+    delete_artifact = _in_thread(_study.Trial.delete_artifact)
 
     def should_prune(self) -> bool:
         """Return whether the trial should stop."""
@@ -120,6 +124,10 @@ class Study:
     extend = _in_thread(_study.Study.extend)
     importances = _in_thread(_study.Study.importances)
     set_attributes = _in_thread(_study.Study.set_attributes)
+    upload_artifact = _in_thread(_study.Study.upload_artifact)
+    artifacts = _in_thread(_study.Study.artifacts)
+    download_artifact = _in_thread(_study.Study.download_artifact)
+    delete_artifact = _in_thread(_study.Study.delete_artifact)
 
     async def status(self) -> StudyStatus:
         """Return the state of the study."""
