@@ -193,8 +193,8 @@ func TestStrategyEnds(t *testing.T) {
 	}
 }
 
-// However many workers there are, each run learns from its own samples. So runs converge, on the basin where
-// they begin, and the first one begins at the best evaluation.
+// However many workers there are, each run learns from its own samples. So each run converges in a basin.
+// The first one begins at the best evaluation, and others do not begin at any.
 func TestEvolutionWithWorkers(t *testing.T) {
 	const d = 3
 	low, high := []float64{0.2, 0.2, 0.2}, []float64{0.8, 0.8, 0.8}
@@ -202,8 +202,10 @@ func TestEvolutionWithWorkers(t *testing.T) {
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			v, end := NewEvolution(d, seed), int64(0)
+			var heard [][]float64
 			hear := func(x []float64, evolved bool, seen int64) {
 				end++
+				heard = append(heard, x)
 				v.Tell(Evaluation{x, -min(apart(x, low), 0.05+apart(x, high))}, evolved, seen, end) // two bowls
 			}
 			if v.Distribution() != nil {
@@ -234,6 +236,11 @@ func TestEvolutionWithWorkers(t *testing.T) {
 				if at := before.mean; min(apart(at, low), apart(at, high)) > 0.05 {
 					t.Errorf("%d workers, seed %d: run %d ends at %v", workers, seed, runs, at)
 				}
+				begins := v.Distribution().mean
+				if slices.ContainsFunc(heard, func(x []float64) bool { return slices.Equal(x, begins) }) {
+					t.Errorf("%d workers, seed %d: a run begins at %v, which is not random", workers, seed, begins)
+				}
+				heard = append(heard, begins)
 			}
 		}
 	}
