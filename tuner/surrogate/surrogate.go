@@ -50,8 +50,8 @@ type Diagnosis struct {
 	AvoidsFailures bool `json:"avoids_failures"`
 	// Metrics are the models of the metrics with a limit.
 	Metrics []LimitedMetric `json:"metrics,omitempty"`
-	// Idle is the number of results since the last improvement. Stuck reports that they are
-	// so many that suggestions look for other basins.
+	// Idle is the number of results since the last improvement. Stuck reports that the largest
+	// bound gains next to nothing on the best, so that suggestions look for other basins.
 	Idle  int  `json:"idle"`
 	Stuck bool `json:"stuck"`
 	// Draw describes how the present inducing points were drawn.

@@ -4349,8 +4349,8 @@ type Diagnosis struct {
 	Calibration float64 `protobuf:"fixed64,19,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	// Results that the model leaves out, because their neighbours are far better.
 	Outliers int64 `protobuf:"varint,20,opt,name=outliers,proto3" json:"outliers,omitempty"`
-	// Results since the last improvement, and whether they are so many that suggestions look
-	// for other basins.
+	// Results since the last improvement, and whether the largest bound gains next to nothing on
+	// the best, so that suggestions look for other basins.
 	Idle  int64 `protobuf:"varint,21,opt,name=idle,proto3" json:"idle,omitempty"`
 	Stuck bool  `protobuf:"varint,22,opt,name=stuck,proto3" json:"stuck,omitempty"`
 	// The models of the metrics with a limit, in order of name.

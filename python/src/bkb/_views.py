@@ -481,7 +481,8 @@ class Diagnosis(_Record):
     idle : int
         Results since the last improvement.
     stuck : bool
-        Whether they are so many that suggestions look for other basins.
+        Whether the largest bound gains next to nothing on the best, so that suggestions look
+        for other basins.
     failures : int
         Results that are infeasible, crashed or NaN. Crashes do not count with
         ``failures=ignore``.

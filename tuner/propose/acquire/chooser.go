@@ -34,6 +34,9 @@ func New(spec study.Spec, o Options) *Chooser {
 // are [ErrExhausted] and that of ctx.
 func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen study.Position, n int) (Proposal, error) {
 	a := c.on(e, e.Outlook())
+	if c.options.StopGap > 0 && len(e.Results.Pending) == 0 && c.mayEvolve(e) {
+		a.survey(trial) // since a sample does not look for the largest bound
+	}
 	var p Proposal
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -62,19 +65,11 @@ func (c *Chooser) Propose(ctx context.Context, e *model.Engine, trial int, seen 
 // Diagnose describes the state of the model for the first objective. Its random numbers are
 // those of a trial. Running trials do not count, because they have no outcome yet.
 func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
-	gap, idle, stuck := 0.0, 0, false
+	gap, idle, stuck := 0.0, c.idle(e), false
 	if len(c.spec.Objectives) == 1 {
 		a := c.on(e, e.Past())
 		stuck = a.gainsNothing(a.survey(trial)) && e.Event.Far != nil
 		gap, _ = a.gap()
-	}
-	if best := c.eliteOf(e); len(best) > 0 {
-		idle = len(e.Results.List) - 1
-		if len(c.spec.Objectives) == 1 {
-			idle -= best[0]
-		} else {
-			idle -= best[len(best)-1]
-		}
 	}
 	inside, of := e.Calibration.Coverage()
 	return surrogate.Diagnosis{
@@ -89,11 +84,24 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	}
 }
 
+// idle returns the number of results after the best, of several objectives after the last that
+// joined the front. Without a best all results count.
+func (c *Chooser) idle(e *model.Engine) int {
+	best, n := c.eliteOf(e), len(e.Results.List)
+	switch {
+	case len(best) == 0:
+		return n
+	case len(c.spec.Objectives) == 1:
+		return n - 1 - best[0]
+	}
+	return n - 1 - best[len(best)-1]
+}
+
 // doubts returns messages about a study that is stuck, and about a model that is wrong.
 func (c *Chooser) doubts(e *model.Engine, stuck bool, idle int) []string {
 	var out []string
 	if stuck {
-		out = append(out, fmt.Sprintf("the study is stuck: %d results did not improve on the best; suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
+		out = append(out, fmt.Sprintf("the study is stuck: the largest bound gains next to nothing on the best (results since then: %d); suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
 	}
 	if n := len(e.Outliers()); n > 0 {
 		results := "results as outliers, because they are"

@@ -246,6 +246,34 @@ func TestGapByDefinition(t *testing.T) {
 	}
 }
 
+// Idle counts the results after the first of the best ones, of several objectives those after the last of
+// the front, and all where none keeps the limits.
+func TestIdle(t *testing.T) {
+	for _, c := range []struct {
+		values [][]float64
+		limit  string
+		want   int
+	}{
+		{[][]float64{{5}, {4}, {1}, {3}, {1}, {2}}, `{}`, 3},
+		{[][]float64{{5}, {4}, {3}, {2}, {1}}, `{}`, 0},
+		{[][]float64{{5}, {4}, {3}, {2}, {1}}, `{"loss": {"max": 0}}`, 5},
+		{[][]float64{{0, 4}, {4, 0}, {3, 3}, {1, 1}, {2, 2}, {1, 4}}, `{}`, 2},
+	} {
+		spec := labtest.SpecOf(labtest.Parse(t, labtest.Square), 7)
+		if len(c.values[0]) > 1 {
+			spec.Objectives = append(spec.Objectives, study.Objective{Name: "size", Direction: study.Minimize})
+		}
+		l := newSubject(t, spec, func(m *model.Options, _ *Options) { m.Constraints = limits(c.limit) })
+		for i, y := range c.values {
+			l.Do(study.Add{Config: l.Decode(0.1*float64(i), math.Mod(0.37*float64(i), 1)), Outcome: labtest.Completed(spec, y...)})
+		}
+		l.anchor()
+		if got := l.chooser.Diagnose(l.at(), 0).Idle; got != c.want {
+			t.Errorf("%v with limits %s: %d results since the best, want %d", c.values, c.limit, got, c.want)
+		}
+	}
+}
+
 // The measurement decides where there is no noise, and the mean where there is. Then a lucky
 // result does not count.
 func TestRecommendation(t *testing.T) {
