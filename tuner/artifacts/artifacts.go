@@ -6,8 +6,8 @@
 // sha256sum finds damage. An upload grows beside the content. Each part is synced, and at the
 // end a rename puts the whole file in place.
 //
-// All files together, with uploads at their final size, stay within a quota. A file counts as at
-// least 4 KiB.
+// All files together, with uploads that go on at their final size, stay within a quota. A file
+// counts as at least 4 KiB.
 package artifacts
 
 import (
@@ -45,10 +45,11 @@ const (
 	// MaxFiles is the most artifacts of a trial.
 	MaxFiles = 1000
 
-	leastCount = 4 << 10        // bytes that any file counts
-	spare      = 1 << 30        // bytes of the disk that stay free
-	abandoned  = 24 * time.Hour // after its last part, when an upload goes
-	maxUploads = 1000           // whose state is in memory
+	leastCount = 4 << 10         // bytes that any file counts
+	spare      = 1 << 30         // bytes of the disk that stay free
+	abandoned  = 24 * time.Hour  // after its last part, when an upload goes
+	idle       = 5 * time.Minute // after its last part, when an upload counts only what is there
+	maxUploads = 1000            // whose state is in memory
 )
 
 // Study identifies a study. Exists tells whether it exists, and is called while others wait.
@@ -325,7 +326,7 @@ func (f *Folder) count(ctx context.Context, root *os.Root, exists Exists) error 
 		}
 	}
 	for part, u := range f.uploads {
-		if _, err := root.Stat(part); err != nil || begun.Sub(u.seen) > abandoned {
+		if _, err := root.Stat(part); err != nil || begun.Sub(u.seen) > idle {
 			delete(f.uploads, part)
 		}
 	}
@@ -378,7 +379,7 @@ func (f *Folder) Write(ctx context.Context, s Study, c tuner.WriteArtifact, exis
 		}
 	}
 	root, err := f.open()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && c.Offset > 0 {
 		return out, beyond(c, 0)
 	} else if err != nil {
 		return out, err

@@ -312,6 +312,37 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+// TestIdleUpload begins an upload that no one continues. Its final size is kept for some minutes.
+func TestIdleUpload(t *testing.T) {
+	t.Parallel()
+	f, s, data := New(filepath.Join(t.TempDir(), "a"), 20_000), Study{ID: 1}, make([]byte, 15_000)
+	if _, err := f.Write(ctx, s, part(0, "x", "1", data, 0, 10), always); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(ctx, s, whole("x", "2", data), always); tuner.CodeOf(err) != tuner.Exhausted {
+		t.Error(err)
+	}
+	for _, u := range f.uploads {
+		u.seen = time.Now().Add(-idle - time.Second)
+	}
+	f.due = time.Time{}
+	if _, err := f.Write(ctx, s, whole("x", "2", data), always); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDanglingLink writes through a link to a disk that is not there.
+func TestDanglingLink(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a")
+	if err := os.Symlink("nowhere", dir); err != nil {
+		t.Skip(err)
+	}
+	if _, err := New(dir, 0).Write(ctx, Study{ID: 1}, whole("x", "1", nil), always); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // TestSweep removes what is of no study, and parts that are a day old.
 func TestSweep(t *testing.T) {
 	t.Parallel()

@@ -152,17 +152,20 @@ func artifactCommand(g *cli.Globals, use, short, long, example string, args cobr
 }
 
 func (a artifactCall) upload(ctx context.Context, path, name string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path) // first, as opening a pipe waits for its writer
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
 		return cli.Usagef("%s is no regular file; put a directory into an archive first", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return err
 	}
 	if name == "" {
 		name = filepath.Base(path)
