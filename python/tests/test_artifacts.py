@@ -33,6 +33,7 @@ def test_a_file_of_several_parts_comes_back(study: bkb.Study) -> None:
     assert trial.artifacts() == study.artifacts(0) and len(study.artifacts(0)) == 2
     assert artifact in study.artifacts(0) and artifact.modify_time is not None
     assert trial.download_artifact("model.pt", "copy") == Path("copy")
+    assert Path("copy").stat().st_mode == Path("none").stat().st_mode
     assert Path("copy").read_bytes() == data
     os.mkdir("folder")
     assert study.download_artifact(0, "ä ö", "folder").read_bytes() == b""
@@ -57,6 +58,8 @@ def test_a_study_without_a_space_has_them_too(study: bkb.Study) -> None:
 
 
 def test_refusals_leave_nothing(study: bkb.Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(bkb.InvalidRequest, match="is no file"):
+        study.upload_artifact(0, ".")
     Path("f").write_bytes(b"x" * 100)
     study.ask()
     with pytest.raises(bkb.InvalidRequest, match="file = "):

@@ -291,7 +291,7 @@ func (f *Folder) DeleteStudy(s Study) error {
 	})
 }
 
-// Sweep removes the artifacts of studies that do not exist and uploads that were given up.
+// Sweep removes the artifacts of studies that were missing for a day, and uploads that were given up.
 func (f *Folder) Sweep(ctx context.Context, exists Exists) error {
 	if f == nil {
 		return nil
@@ -318,10 +318,24 @@ func (f *Folder) count(ctx context.Context, root *os.Root, exists Exists) error 
 			continue
 		}
 		s.Created = time.Unix(0, nanos)
-		if there, err := exists(ctx, s); err != nil || there || s.folder() != e.Name() {
+		there, err := exists(ctx, s)
+		if err != nil || s.folder() != e.Name() {
 			continue
 		}
-		if err := root.RemoveAll(e.Name()); err != nil {
+		// An older backup may be served by mistake, so that studies come back.
+		mark := path.Join(e.Name(), "missing")
+		info, err := root.Stat(mark)
+		switch {
+		case there && err == nil:
+			err = root.Remove(mark)
+		case there:
+			err = nil
+		case err == nil && begun.Sub(info.ModTime()) > abandoned:
+			err = root.RemoveAll(e.Name())
+		case errors.Is(err, fs.ErrNotExist):
+			err = root.WriteFile(mark, nil, 0o600)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -330,12 +344,12 @@ func (f *Folder) count(ctx context.Context, root *os.Root, exists Exists) error 
 			delete(f.uploads, part)
 		}
 	}
-	f.used = 0
+	used := int64(0)
 	err = fs.WalkDir(root.FS(), ".", func(at string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			return ctx.Err()
 		}
-		if err != nil || !e.Type().IsRegular() || f.uploads[at] != nil {
+		if err = errors.Join(err, ctx.Err()); err != nil || !e.Type().IsRegular() || f.uploads[at] != nil {
 			return err
 		}
 		info, err := e.Info()
@@ -346,12 +360,15 @@ func (f *Folder) count(ctx context.Context, root *os.Root, exists Exists) error 
 			err = root.Remove(at)
 			_ = root.Remove(path.Dir(at))
 		case err == nil:
-			f.used += counted(info.Size())
+			used += counted(info.Size())
 		}
 		return err
 	})
-	f.due = time.Now().Add(max(10*time.Second, 50*time.Since(begun)))
-	return err
+	if err != nil {
+		return err
+	}
+	f.used, f.due = used, time.Now().Add(max(10*time.Second, 50*time.Since(begun)))
+	return nil
 }
 
 // partOf returns where an upload grows.

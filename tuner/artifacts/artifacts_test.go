@@ -365,17 +365,33 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = New(dir, 0)
-	for _, exists := range []Exists{
-		func(context.Context, Study) (bool, error) { return false, store.ErrUnavailable },
-		func(_ context.Context, s Study) (bool, error) {
-			return s.ID == kept.ID && s.Created.Equal(kept.Created), nil
-		},
-	} {
+	sweep := func(exists Exists) {
+		t.Helper()
 		if err := f.Sweep(ctx, exists); err != nil {
 			t.Fatal(err)
 		}
 		f.due = time.Time{}
 	}
+	age := func() {
+		t.Helper()
+		if err := os.Chtimes(filepath.Join(dir, gone.folder(), "missing"), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	without := func(_ context.Context, s Study) (bool, error) {
+		return s.ID == kept.ID && s.Created.Equal(kept.Created), nil
+	}
+	sweep(func(context.Context, Study) (bool, error) { return false, store.ErrUnavailable })
+	sweep(without)
+	age()
+	sweep(always) // it came back
+	sweep(without)
+	sweep(without)
+	if n := len(within(t, dir)); n != 6 {
+		t.Errorf("after less than a day there are %d files", n)
+	}
+	age()
+	sweep(without)
 	left := within(t, dir)
 	names, _ := os.ReadDir(dir)
 	if len(left) != 2 || len(names) != 2 || filepath.Dir(left[0]) != filepath.Dir(left[1]) {

@@ -407,7 +407,7 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	created, _ := t.created(ctx, info.ID) // else the next start removes its artifacts
+	created, _ := t.created(ctx, info.ID) // else a start a day later removes its artifacts
 	if err := t.store.Delete(ctx, info.ID); err != nil {
 		t.checkFatal(err)
 		if errors.Is(err, store.ErrUnknownOutcome) {
@@ -421,7 +421,7 @@ func (t *Engine) DeleteStudy(ctx context.Context, name string) error {
 	t.forgetName(name)
 	t.notices.changed(name)
 	if err := t.options.Artifacts.DeleteStudy(artifacts.Study{ID: info.ID, Created: created}); err != nil {
-		t.options.Logger.Warn("artifacts of a deleted study were not removed, and the next start will try again", "study", name, "error", err)
+		t.options.Logger.Warn("artifacts of a deleted study were not removed, and a start a day later will try again", "study", name, "error", err)
 	}
 	return nil
 }

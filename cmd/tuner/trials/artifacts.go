@@ -70,7 +70,7 @@ in no backup.`,
 		})
 	put.Flags().StringVar(&name, "name", "", "`name` of the artifact (default that of the file)")
 	get := artifactCommand(g, "get STUDY TRIAL FILE…", "Copy artifacts to this machine",
-		"Get copies artifacts of a trial into the current directory, or to the file of -o. A file is\nwritten whole or not at all, and replaces one of the same name.",
+		"Get copies artifacts of a trial into the current directory, or to the file or directory of -o. A file is\nwritten whole or not at all, and replaces one of the same name.",
 		"  tuner artifacts get digits 3 model.pt\n  tuner artifacts get digits 3 log.txt -o -", cli.Between(3, -1),
 		func(ctx context.Context, cmd *cobra.Command, a artifactCall) error {
 			for _, file := range a.files {
@@ -89,6 +89,9 @@ in no backup.`,
 					}
 					fallthrough
 				default:
+					if info, e := os.Stat(path); e == nil && info.IsDir() {
+						path = filepath.Join(path, filepath.Base(file))
+					}
 					err = atomicfile.Write(path, 0o644, fetch)
 				}
 				if err != nil {

@@ -25,6 +25,8 @@ def upload(transport: Transport, trial: str, path: Path, name: str | None) -> Ar
     import base64
     import hashlib
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidRequest(f"{os.fspath(path)!r} is no file, put a folder into an archive first")
     with open(path, "rb") as f:
         size, sent, checksum = os.fstat(f.fileno()).st_size, 0, hashlib.sha256()
         target = {"name": trial, "file": os.path.basename(path) if name is None else name}
@@ -59,7 +61,6 @@ def download(transport: Transport, trial: str, name: str, path: Path | None) -> 
     """Write an artifact to a file, whole or not at all."""
     import base64
     import hashlib
-    import tempfile
     from pathlib import Path as LocalPath
 
     request: JSON = {"name": trial, "file": name}
@@ -68,7 +69,7 @@ def download(transport: Transport, trial: str, name: str, path: Path | None) -> 
     target = LocalPath(name if path is None else path)
     if target.is_dir():
         target /= name
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".", delete=False) as f:
+    with open(target.with_name(f".{new_request_id()}"), "xb") as f:
         try:
             while True:
                 data = base64.b64decode(answer.get("data", ""))
