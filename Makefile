@@ -317,8 +317,8 @@ bench-bo bench-bo-full: export BKB_DATA ?= $(abspath $(wildcard ../shared/data))
 
 # What is done stays in $(BO_RUNS): interrupted, the same command goes on.
 BO_RUNS ?= $(HOME)/.cache/bkb-peers/bo-runs
-BO = go -C bench run . bo --python $(BO_PEERS) --out $(BO_RUNS) --page docs/benchmarks.md
-bench-bo: ## compare BKB with the optimisers that are installed, and write bench/docs/benchmarks.md (hours; goes on where it was)
+BO = go -C bench run . bo --python $(BO_PEERS) --out $(BO_RUNS) --page $(BO_RUNS).md
+bench-bo: ## compare BKB with the optimisers that are installed, and write a page of tables beside the runs (hours; goes on where it was)
 	mkdir -p $(BO_PEERS) && $(BO)
 
 bench-bo-full: ## the same with everything there is (days)
