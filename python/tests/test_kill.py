@@ -155,7 +155,9 @@ def test_four_processes_one_killed(tmp_path: Path, name: str) -> None:
     assert [t.number for t in trials] == list(range(120))
     assert all(t.state == "completed" for t in trials)
     assert len(seen) == len(set(seen)) <= 120
-    assert len({(t.params["x"], t.params["y"]) for t in trials}) == 120
+    # A suggestion may repeat the best trial on purpose, which tells noise from rough functions.
+    again = sum(t.suggestion is not None and t.suggestion.phase == "repeat" for t in trials)
+    assert again <= 2 and len({(t.params["x"], t.params["y"]) for t in trials}) == 120 - again
 
 
 def test_processes_that_start_at_once_share_one_server(tmp_path: Path) -> None:
