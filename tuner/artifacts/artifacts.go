@@ -52,7 +52,7 @@ const (
 	maxUploads = 1000            // whose state is in memory
 )
 
-// Study identifies a study. Exists tells whether it exists, and is called while others wait.
+// Study identifies a study. IDs are not enough, because a restored file gives them to others.
 type Study struct {
 	ID      store.StudyID
 	Created time.Time
@@ -60,7 +60,7 @@ type Study struct {
 
 func (s Study) folder() string { return fmt.Sprintf("%d-%d", s.ID, s.Created.UnixNano()) }
 
-// Exists tells whether a study exists.
+// Exists tells whether a study exists. Other calls of the folder wait meanwhile.
 type Exists func(context.Context, Study) (bool, error)
 
 // Folder has the artifacts of all studies of a store. The nil Folder refuses all calls.
