@@ -29,8 +29,8 @@
 //	NewBBKB        batches while 1 + Σ σ̃²_start(x_s)/λ ≤ C̃, in which the mean is frozen;
 //	               O(m² + log A) for each of few arms, O((A + u)m²) a batch
 //
-// On other spaces a policy is a list of [Source] values, for which there are [Search], [Hypervolume],
-// [LogImprovement], [FitQuadratic] and [Evolution] (CMA-ES with restarts). With
+// For policies on other spaces there are [Search], [Hypervolume], [LogImprovement], [FitQuadratic]
+// and [Evolution] (CMA-ES with restarts). With
 // [kernel.NewLinear] each policy is a linear bandit, and with kernel.List and kernel.Pairwise
 // arms can be strings, graphs or configurations.
 //

@@ -40,9 +40,14 @@ func (a *acquisition) next(trial int, seen study.Position) (study.Suggestion, []
 	a.widths()
 	t := a.turn(trial, seed, stream.New(seed))
 	a.view = a.outlook
-	x, err := bandit.Propose(a.sources(&t))
-	if err != nil {
-		return study.Suggestion{}, nil, err
+	var x []float64
+	for _, propose := range a.sources() {
+		var err error
+		if x, err = propose(&t); err != nil {
+			return study.Suggestion{}, nil, err
+		} else if x != nil {
+			break
+		}
 	}
 	c, err := a.decode(x)
 	if err != nil {

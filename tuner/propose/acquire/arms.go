@@ -1,6 +1,8 @@
 package acquire
 
 import (
+	"slices"
+
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/propose/cells"
@@ -100,37 +102,28 @@ const (
 	armsEvery = 2
 )
 
-// armShare is a turn of the arms beside a space that has other configurations.
-type armShare struct{ source }
-
-func (s armShare) Speaks() bool {
+// arm returns the arm with the largest bound, in the turns of arms beside a space that has other
+// configurations, if that is above the best mean.
+func (a *acquisition) arm(t *turn) ([]float64, error) {
 	every := armsEvery
-	if len(s.arms.known) == 1 {
+	if len(a.arms.known) == 1 {
 		every = armEvery
 	}
-	return !s.arms.whole && s.arms.points != nil && s.turn.trial%every == 1 && len(s.spec.Objectives) == 1 && len(s.eliteOf(s.engine)) > 0 && s.noisy()
-}
-
-// Propose returns the arm with the largest bound, if that is above the best mean.
-func (s armShare) Propose() ([]float64, error) {
-	w := *s.turn
-	w.exploit, w.cost, w.width = false, nil, s.armWidth()
-	scores, err := (&scorer{s.acquisition, w}).Score(s.arms.points)
+	if a.arms.whole || a.arms.points == nil || t.trial%every != 1 || len(a.spec.Objectives) != 1 || len(a.eliteOf(a.engine)) == 0 || !a.noisy() {
+		return nil, nil
+	}
+	w := *t
+	w.exploit, w.cost, w.width = false, nil, a.armWidth()
+	scores, err := (&scorer{a, w}).Score(a.arms.points)
 	if err != nil {
 		return nil, err
 	}
-	best := 0
-	for i, u := range scores.Score {
-		if u > scores.Score[best] {
-			best = i
-		}
-	}
-	if scores.Score[best] <= s.standing(s.engine).best() {
+	best := bandit.Largest(scores.Score, 1)[0]
+	if scores.Score[best] <= a.standing(a.engine).best() {
 		return nil, nil
 	}
-	s.turn.phase = study.PhaseModel
-	s.turn.width = w.width
-	return append([]float64(nil), s.arms.points.Row(best)...), nil
+	t.phase, t.width = study.PhaseModel, w.width
+	return slices.Clone(a.arms.points.Row(best)), nil
 }
 
 // MostListed is the largest number of configurations of a space that are all scored.

@@ -70,7 +70,7 @@ func TestQuadraticBesideFailures(t *testing.T) {
 		if !a.plain(e) {
 			t.Errorf("edge %g: no quadratic", c.edge)
 		}
-		if x, err := a.quadraticTop(); err != nil || (x != nil) != c.want || x != nil && square(x, top) > 1e-12 {
+		if x, err := a.quadratic(&turn{exploit: true}); err != nil || (x != nil) != c.want || x != nil && square(x, top) > 1e-12 {
 			t.Errorf("edge %g: the quadratic suggests %v, %v", c.edge, x, err)
 		}
 	}

@@ -63,9 +63,9 @@ func TestRepetition(t *testing.T) {
 		}, 1, c.n, func(u []float64, rng *rand.Rand) []float64 { return []float64{u[0] + 2*rng.NormFloat64()} })
 		e.Event.Surfaces[0].Noise = 0.5
 		a := l.ahead()
-		x := a.repeated()
-		if (x != nil) != c.want {
-			t.Errorf("%s: repeats %v", c.name, x)
+		x, err := a.repetition(new(turn))
+		if (x != nil) != c.want || err != nil {
+			t.Errorf("%s: repeats %v, %v", c.name, x, err)
 		}
 		if x == nil {
 			continue
@@ -79,7 +79,8 @@ func TestRepetition(t *testing.T) {
 		if !slices.Equal(x, best.X) {
 			t.Errorf("%s: repeats %v, want %v", c.name, x, best.X)
 		}
-		if a.chosen = append(a.chosen, x); a.repeated() != nil {
+		a.chosen = append(a.chosen, x)
+		if x, _ := a.repetition(new(turn)); x != nil {
 			t.Errorf("%s: repeats it twice at once", c.name)
 		}
 	}

@@ -12,79 +12,28 @@ import (
 	"github.com/bkbtuner/bkb/tuner/study"
 )
 
-// sources is the policy. The first source that speaks and has a proposal makes the suggestion
-// for a trial.
-func (a *acquisition) sources(t *turn) []bandit.Source {
-	s := source{a, t}
-	return []bandit.Source{
-		armShare{s},
-		repetition{s},     // the best trial again, while noise and unexplained effects look the same
-		localQuadratic{s}, // the top of a quadratic through the best results, in turns that exploit
-		cmaes{s},          // a sample of CMA-ES, in a long study that does not improve
-		bound{s},          // the upper confidence bound or mean, unless that gains nothing
-		otherBasin{s},     // expected improvement by a model of thinned results
-		expected{s},       // expected improvement
+// sources is the policy. The first source with a proposal makes the suggestion for a trial. A source that
+// does not speak has none.
+func (a *acquisition) sources() []func(*turn) ([]float64, error) {
+	return []func(*turn) ([]float64, error){
+		a.arm,
+		a.repetition, // the best trial again, while noise and unexplained effects look the same
+		a.quadratic,  // the top of a quadratic through the best results, in turns that exploit
+		a.evolve,     // a sample of CMA-ES, in a long study that does not improve
+		a.bound,      // the upper confidence bound or mean, unless that gains nothing
+		a.otherBasin, // expected improvement by a model of thinned results
+		a.expected,   // expected improvement
 	}
 }
-
-// source is what each source has.
-type source struct {
-	*acquisition
-	turn *turn
-}
-
-// repetition is the best trial again.
-type repetition struct{ source }
-
-func (s repetition) Speaks() bool { return s.repeated() != nil }
-
-func (s repetition) Propose() ([]float64, error) {
-	s.turn.phase = study.PhaseRepeat
-	return s.repeated(), nil
-}
-
-// cmaes is a sample of an evolution strategy. Of eight trials two exploit by
-// default, and five are samples. Where there is a model of other basins, only three are.
-type cmaes struct{ source }
-
-func (s cmaes) Speaks() bool {
-	lane := s.turn.trial % 8
-	mine := lane != 5
-	if s.engine.Event.Far != nil {
-		mine = lane%2 == 0 && lane < 5
-	}
-	return mine && !s.turn.exploit && s.elite.stale >= max(leastInVain, s.spec.Space.Dim()) && s.mayEvolve(s.engine)
-}
-
-func (s cmaes) Propose() ([]float64, error) {
-	x, err := s.sample(s.turn.trial)
-	if x != nil {
-		s.turn.phase = study.PhaseEvolve
-	}
-	return x, err
-}
-
-// localQuadratic is the top of a quadratic through the best results.
-type localQuadratic struct{ source }
-
-func (s localQuadratic) Speaks() bool {
-	return s.turn.exploit && s.options.Quadratic && s.plain(s.engine)
-}
-
-func (s localQuadratic) Propose() ([]float64, error) { return s.quadraticTop() }
 
 // bound maximises μ + b·σ, in turns that exploit μ, with what failures, limits, several
-// objectives and costs make of it (score.go).
-type bound struct{ source }
-
-func (s bound) Speaks() bool { return true }
-
-func (s bound) Propose() ([]float64, error) {
-	s.turn.pool = s.search(*s.turn)
-	if s.gainsNothing(*s.turn) {
+// objectives and costs make of it (score.go). It always speaks.
+func (a *acquisition) bound(t *turn) ([]float64, error) {
+	t.pool = a.search(*t)
+	if a.gainsNothing(*t) {
 		return nil, nil
 	}
-	return s.choose(*s.turn)
+	return a.choose(*t)
 }
 
 // leastExpected is the least improvement that a bound should promise, in standard deviations of the
@@ -102,33 +51,28 @@ func (a *acquisition) gainsNothing(t turn) bool {
 	return gain < math.Log(leastExpected)
 }
 
-// otherBasin is a search of other basins and branches (basin.go).
-type otherBasin struct{ source }
-
-func (s otherBasin) Speaks() bool { return s.engine.Event.Far != nil }
-
-func (s otherBasin) Propose() ([]float64, error) {
-	b := s.newBasin()
-	x, err := b.pick(s.turn.trial)
+// otherBasin searches other basins and branches (basin.go).
+func (a *acquisition) otherBasin(t *turn) ([]float64, error) {
+	if a.engine.Event.Far == nil {
+		return nil, nil
+	}
+	b := a.newBasin()
+	x, err := b.pick(t.trial)
 	if x != nil {
-		s.turn.phase, s.view = study.PhaseExplore, b.outlook
+		t.phase, a.view = study.PhaseExplore, b.outlook
 	}
 	return x, err
 }
 
 // expected maximises the expected improvement on the best mean. Where trials fail it takes what bound has
 // found, because the edge of what fails would take them. It always has a proposal.
-type expected struct{ source }
-
-func (s expected) Speaks() bool { return true }
-
-func (s expected) Propose() ([]float64, error) {
-	if !s.turn.doubts || s.engine.Limited() {
-		best := s.standing(s.engine).best()
-		s.turn.best, s.turn.phase = &best, study.PhaseExplore
-		s.turn.pool = s.search(*s.turn)
+func (a *acquisition) expected(t *turn) ([]float64, error) {
+	if !t.doubts || a.engine.Limited() {
+		best := a.standing(a.engine).best()
+		t.best, t.phase = &best, study.PhaseExplore
+		t.pool = a.search(*t)
 	}
-	return s.choose(*s.turn)
+	return a.choose(*t)
 }
 
 // The best trial is repeated once from firstRepeat results on, and once more from
@@ -139,10 +83,10 @@ const (
 	secondRepeat = 100
 )
 
-// repeated returns the best measured trial if it is worth repeating, else nil. Noise and
+// repetition returns the best measured trial if it is worth repeating. Noise and
 // effects that the model does not explain look the same to it, until a configuration is
 // measured twice. The recommendation depends on the difference.
-func (a *acquisition) repeated() []float64 {
+func (a *acquisition) repetition(t *turn) ([]float64, error) {
 	r, wanted := a.engine.Results, 0
 	for _, n := range []int{firstRepeat, secondRepeat} {
 		if len(r.List) >= n {
@@ -151,19 +95,23 @@ func (a *acquisition) repeated() []float64 {
 	}
 	if !a.options.Repeat || len(a.spec.Objectives) > 1 || a.pulls() ||
 		max(r.Repeats.Freedom, r.Again) >= wanted || a.engine.Event.Surfaces[0].Noise < little || len(a.eliteOf(a.engine)) == 0 {
-		return nil
+		return nil, nil
 	}
 	x := r.List[a.elite.ranked[0]].X
 	if slices.ContainsFunc(a.running(), func(y []float64) bool { return slices.Equal(x, y) }) {
-		return nil // one at a time
+		return nil, nil // one at a time
 	}
-	return slices.Clone(x)
+	t.phase = study.PhaseRepeat
+	return slices.Clone(x), nil
 }
 
-// quadraticTop returns the best point of a quadratic through the best results, where one explains them
-// well and expects more there than the best. It returns no point else, or if the study has it, or
-// if it is more likely to fail than not.
-func (a *acquisition) quadraticTop() ([]float64, error) {
+// quadratic returns the best point of a quadratic through the best results, in turns that exploit, where one
+// explains them well and expects more there than the best. It returns no point else, or if the study has it,
+// or if it is more likely to fail than not.
+func (a *acquisition) quadratic(t *turn) ([]float64, error) {
+	if !t.exploit || !a.options.Quadratic || !a.plain(a.engine) {
+		return nil, nil
+	}
 	a.elite.follow(a.engine.Results)
 	var best []bandit.Evaluation
 	for _, i := range a.elite.ranked[:min(len(a.elite.ranked), bandit.MostOfQuadratic(a.spec.Space.Dim()))] {
@@ -233,20 +181,30 @@ func (v *evolution) follow(r *model.Results, dim int, seed uint64) {
 		one := &r.List[v.told]
 		y := math.Inf(-1)
 		if one.Y != nil && one.Feasible {
-			y = min(max(one.Y[0].Value, -math.MaxFloat64), math.MaxFloat64)
+			y = valueOf(one)
 		}
 		v.search.Tell(bandit.Evaluation{X: one.X, Y: y}, one.Evolved, int64(one.Seen), int64(one.End))
 	}
 }
 
-// sample returns a configuration that the study does not have, or no point if it finds none.
-func (a *acquisition) sample(trial int) ([]float64, error) {
+// evolve returns a sample of an evolution strategy that the study does not have, or no point if it finds none.
+// Of eight trials two exploit by default, and five are samples. Where there is a model of other basins, only
+// three are.
+func (a *acquisition) evolve(t *turn) ([]float64, error) {
+	lane := t.trial % 8
+	mine := lane != 5
+	if a.engine.Event.Far != nil {
+		mine = lane%2 == 0 && lane < 5
+	}
+	if !mine || t.exploit || a.elite.stale < max(leastInVain, a.spec.Space.Dim()) || !a.mayEvolve(a.engine) {
+		return nil, nil
+	}
 	a.evolution.follow(a.engine.Results, a.spec.Space.Dim(), a.spec.Seed)
 	s := a.evolution.search.Distribution()
 	if s == nil {
 		return nil, nil
 	}
-	rng := stream.New(stream.Derive(a.trialSeed(trial), "evolve", 0))
+	rng := stream.New(stream.Derive(a.trialSeed(t.trial), "evolve", 0))
 	for range maxPassed {
 		x := s.Sample(rng)
 		c, err := a.decode(x)
@@ -254,6 +212,7 @@ func (a *acquisition) sample(trial int) ([]float64, error) {
 			return nil, err
 		}
 		if a.options.OnDuplicate == Replicate || !a.has(c) {
+			t.phase = study.PhaseEvolve
 			return x, nil
 		}
 	}
