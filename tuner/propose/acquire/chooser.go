@@ -73,14 +73,14 @@ func (c *Chooser) Diagnose(e *model.Engine, trial int) surrogate.Diagnosis {
 	}
 	inside, of := e.Calibration.Coverage()
 	return surrogate.Diagnosis{
-		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers()),
+		Covered: inside, Predicted: of, Calibration: e.Calibration.Factor(), Outliers: len(e.Outliers),
 		Idle: idle, Stuck: stuck, Metrics: e.LimitedMetrics(),
 		Failures: e.Failures(), AvoidsFailures: e.Blames(),
 		State: surrogate.Ready, Position: e.Effective, EventResults: e.Event.Results, LengthScales: e.LengthScales(), PriorMean: e.PriorMean(),
 		Results: len(e.Results.List), InducingPoints: e.InducingPoints(), Capped: e.Capped(),
 		EffectiveDimension: e.Event.Surfaces[0].Dimension, InformationGain: e.Gain(),
 		Noise: e.Noise(), Beta: c.width(e, 0, 0), TheoryBeta: theory(e, 0), Gap: gap,
-		Warnings: append(e.Warnings(), c.doubts(e, stuck, idle)...), Draw: e.Draw(),
+		Warnings: append(e.Warnings(), c.doubts(e, stuck, idle)...), Draw: e.Event.Surfaces[0].Draw,
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *Chooser) doubts(e *model.Engine, stuck bool, idle int) []string {
 	if stuck {
 		out = append(out, fmt.Sprintf("the study is stuck: the largest bound gains next to nothing on the best (results since then: %d); suggestions look for other basins, so let it run on, or enqueue a configuration that differs from the best", idle))
 	}
-	if n := len(e.Outliers()); n > 0 {
+	if n := len(e.Outliers); n > 0 {
 		results := "results as outliers, because they are"
 		if n == 1 {
 			results = "result as an outlier, because it is"

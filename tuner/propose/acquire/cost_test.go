@@ -34,7 +34,7 @@ func TestThriftByDefinition(t *testing.T) {
 		}
 		l.anchor()
 		e := l.at()
-		if e == nil || !e.Costs() {
+		if e == nil || e.Event.Expense == nil {
 			t.Fatal("no model of costs")
 		}
 		reference := math.Inf(-1)

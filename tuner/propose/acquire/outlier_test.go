@@ -26,7 +26,7 @@ func bowlWithOutlier(t *testing.T, tweak func(m *model.Options, o *Options)) (s 
 	})
 	s.Do(study.Add{Config: s.Decode(0.4, 0.6), Outcome: labtest.Completed(s.S.Spec(), 1e30)})
 	s.anchor()
-	if got := s.at().Outliers(); !slices.Equal(got, []int{40}) {
+	if got := s.at().Outliers; !slices.Equal(got, []int{40}) {
 		t.Fatalf("outliers %v, want [40]", got)
 	}
 	return s, best
@@ -74,7 +74,7 @@ func TestOutliersAmongRepetitions(t *testing.T) {
 	e = s.at()
 	list := model.NewPool(s.S, nil, e.LeavesOut()).List
 	at := slices.IndexFunc(list, func(p model.Pooled) bool { return p.Trial == n })
-	if len(e.Outliers()) != 2 || at < 0 || list[at].Values[0] != -1e-4 {
-		t.Errorf("outliers %v, configurations %+v", e.Outliers(), list)
+	if len(e.Outliers) != 2 || at < 0 || list[at].Values[0] != -1e-4 {
+		t.Errorf("outliers %v, configurations %+v", e.Outliers, list)
 	}
 }

@@ -91,7 +91,7 @@ type costWeight struct {
 // a MaxCost, the power falls from 1 to 0 while it is spent (Lee, Perrone, Archambeau and
 // Seeger, Cost-aware Bayesian optimization, 2020).
 func (a *acquisition) costWeight() *costWeight {
-	if !a.engine.Costs() || len(a.eliteOf(a.engine)) == 0 {
+	if a.engine.Event.Expense == nil || len(a.eliteOf(a.engine)) == 0 {
 		return nil
 	}
 	t := &costWeight{reference: a.standing(a.engine).best(), power: 1}

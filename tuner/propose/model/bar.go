@@ -22,13 +22,13 @@ type bar struct {
 // bars returns one for each metric with a limit, and one for success if it is modelled.
 func (o *Outlook) bars() []bar {
 	var out []bar
-	if o.labelled() {
+	if o.engine.Blames() {
 		out = append(out, bar{o.surfaces[o.engine.builder.objectives], 0, math.Inf(1), labelNoise, o.engine.labelPower()})
 	}
 	for i, p := range o.limited {
 		if p != nil {
 			s := o.engine.Event.Limited[i]
-			out = append(out, bar{p, s.low, s.top, p.noise(), 1})
+			out = append(out, bar{p, s.low, s.top, p.NoiseVariance(), 1})
 		}
 	}
 	return out
@@ -132,7 +132,7 @@ func (e *Engine) LimitedMetrics() []surrogate.LimitedMetric {
 		}
 		if p != nil {
 			s := e.Event.Limited[i]
-			m.Noise = s.Target.Deviation(s.Mean, math.Sqrt(p.noise()))
+			m.Noise = s.Target.Deviation(s.Mean, math.Sqrt(p.NoiseVariance()))
 		}
 		out = append(out, m)
 	}
@@ -140,7 +140,7 @@ func (e *Engine) LimitedMetrics() []surrogate.LimitedMetric {
 }
 
 // Limited reports whether metrics with a limit are modelled.
-func (e *Engine) Limited() bool { return e.Event.limited() }
+func (e *Engine) Limited() bool { return len(e.Event.Limited) > 0 }
 
 // Excess returns how far a result is beyond the limits, summed over the metrics, in units of
 // targets. If a metric is not known or not modelled, ok is false.

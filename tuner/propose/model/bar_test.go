@@ -91,7 +91,7 @@ func TestLogFeasible(t *testing.T) {
 			below, above := 0, 0
 			const draws = 20_000
 			for range draws {
-				y := mean[0] + math.Sqrt(variance[0]+p.noise())*rng.NormFloat64()
+				y := mean[0] + math.Sqrt(variance[0]+p.NoiseVariance())*rng.NormFloat64()
 				if y >= s.low {
 					above++
 				}

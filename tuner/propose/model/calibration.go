@@ -69,7 +69,7 @@ func (c *Calibration) follow(v View, r *Results, e *Engine) {
 	}
 	for ; c.folded < len(c.last); c.folded++ {
 		f := &c.last[c.folded]
-		if _, is := slices.BinarySearch(e.outliers, f.result); !is {
+		if _, is := slices.BinarySearch(e.Outliers, f.result); !is {
 			c.add(f.error(&r.List[f.result], s))
 		}
 	}

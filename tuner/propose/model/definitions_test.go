@@ -27,8 +27,8 @@ func TestPendingByDefinition(t *testing.T) {
 	for j, q := range e.Outlook().surfaces {
 		mean, was := e.surfaces[j].predict(row)
 		now, variance := q.predict(row)
-		want := was[0] * q.noise() / (was[0] + q.noise())
-		if math.Abs(variance[0]-want) > 2*significant*q.noise() || !close2(now[0], mean[0], 1e-9) {
+		want := was[0] * q.NoiseVariance() / (was[0] + q.NoiseVariance())
+		if math.Abs(variance[0]-want) > 2*significant*q.NoiseVariance() || !close2(now[0], mean[0], 1e-9) {
 			t.Errorf("surface %d: %v ± %v, want %v ± %v", j, now[0], variance[0], mean[0], want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestManyPending(t *testing.T) {
 func TestNoiseOfOutcomes(t *testing.T) {
 	_, e := worked(t, nil, 1, 20, labtest.Wavy)
 	s, p := &e.Event.Surfaces[0], e.surfaces[0]
-	precision := func(m Measure) float64 { return 1 / (p.noise() + s.outcome([]float64{0, 0}, m).extra) }
+	precision := func(m Measure) float64 { return 1 / (p.NoiseVariance() + s.outcome([]float64{0, 0}, m).extra) }
 	for _, n := range []int{1, 2, 9} {
 		if got := precision(Measure{Value: 0.3, StdErr: math.NaN(), Count: n}); !close2(got, float64(n)/s.Noise, 1e-12) {
 			t.Errorf("precision %v of %d values, want %v", got, n, float64(n)/s.Noise)

@@ -56,7 +56,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 		for _, v := range p.leverage(h.samples) {
 			s.Dimension += v
 		}
-		s.Gain, s.Draw = p.gain(), &surrogate.Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
+		s.Gain, s.Draw = p.LogDet(), surrogate.Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
 	room := d.limit * 3 / 4
@@ -66,7 +66,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 	}
 	chosen := h.distinct(always, room)
 	s.Dimension = float64(len(chosen)) // each score is at most 1
-	s.Draw = &surrogate.Draw{Sampler: d.sampler, Rows: len(h.samples)}
+	s.Draw = surrogate.Draw{Sampler: d.sampler, Rows: len(h.samples)}
 	if d.sampler == AutoSampler {
 		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
 			s.Draw.Sampler = BLESSSampler
@@ -220,7 +220,7 @@ func (h *history) leverage(p *posterior, list []Result, rows []member, limit int
 	weight := make(map[string]float64, len(rows))
 	for _, m := range h.members {
 		o := &h.samples[m.at]
-		weight[pointKey(o.x)] += p.noise() / (p.noise() + o.extra)
+		weight[pointKey(o.x)] += p.NoiseVariance() / (p.NoiseVariance() + o.extra)
 	}
 	out := sketch.PosteriorVariance{Oversampling: oversampling, MaxPoints: limit}
 	_, out.Variances = p.predict(h.points(rows))

@@ -81,7 +81,7 @@ func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, res, err := p.sparse.Embed(x)
+			_, res, err := p.Embed(x)
 			if err != nil {
 				t.Fatal(err)
 			}

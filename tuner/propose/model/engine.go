@@ -8,7 +8,6 @@ import (
 	"github.com/bkbtuner/bkb/bandit"
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/tuner/study"
-	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
 // Engine is the model that is in effect, with the results since its event. Its posteriors are
@@ -20,25 +19,41 @@ type Engine struct {
 	// Calibration compares earlier predictions with outcomes.
 	Calibration *Calibration
 
+	// Outliers are the results that the model leaves out, ascending.
+	Outliers []int
+
+	posteriors
 	builder  builder
-	text     []byte // of the model event
-	surfaces []*posterior
-	limited  []*posterior // of Event.Limited
-	expense  *posterior   // nil for none
-	distant  *distant     // nil for none
-	outliers []int        // results, ascending
-	within   float64      // see Surface.leaveOneOut
-	told     int          // results that the surfaces have received
-	failures int          // among them
-	unfit    bool         // one of them was told as infeasible
-	gained   float64      // since the event (see Blames)
+	text     []byte     // of the model event
+	expense  *posterior // nil for none
+	distant  *distant   // nil for none
+	within   float64    // see Surface.leaveOneOut
+	told     int        // results that the surfaces have received
+	failures int        // among them
+	unfit    bool       // one of them was told as infeasible
+	gained   float64    // since the event (see Blames)
 }
+
+// posteriors are those of the objectives and success, and of Event.Limited, nil for none.
+type posteriors struct{ surfaces, limited []*posterior }
+
+// InducingPoints returns m of the first objective.
+func (p *posteriors) InducingPoints() int { return p.surfaces[0].Rank() }
+
+// Predict returns mean and variance of surface j at every row of x, in units of targets, and
+// without noise. Those of an [Engine] are from the results only.
+func (p *posteriors) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
+	return p.surfaces[j].predict(x)
+}
+
+// Means returns the means that Predict returns, for far less, up to rounding.
+func (p *posteriors) Means(j int, x *kernel.Points[float64]) []float64 { return p.surfaces[j].means(x) }
 
 // newEngine returns the model of an event after the first n results.
 func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
 	e := &Engine{
 		Event: event, Results: r, builder: a, told: n,
-		surfaces: make([]*posterior, len(event.Surfaces)), limited: make([]*posterior, len(event.Limited)),
+		posteriors: posteriors{make([]*posterior, len(event.Surfaces)), make([]*posterior, len(event.Limited))},
 	}
 	list := r.List[:n]
 	for i := range list {
@@ -64,7 +79,7 @@ func newEngine(a builder, r *Results, event Event, n int) (*Engine, error) {
 	}
 	e.distant, err = newDistant(&e.builder, &e.Event, list)
 	if event.Outliers != nil {
-		e.outliers = slices.Clone(event.Outliers.Results)
+		e.Outliers = slices.Clone(event.Outliers.Results)
 	}
 	return e, err
 }
@@ -100,7 +115,7 @@ func (e *Engine) follow() {
 		r := &e.Results.List[e.told]
 		outlier := e.Event.Outliers.includes(&e.builder, e.Results.List[:e.told+1], e.told)
 		if outlier {
-			e.outliers = append(e.outliers, e.told)
+			e.Outliers = append(e.Outliers, e.told)
 		}
 		e.hearSuccess(r)
 		for q, part := range e.parts() {
@@ -117,18 +132,14 @@ func (e *Engine) follow() {
 	}
 }
 
-// Outliers returns the results that the model leaves out, ascending. They are valid until the
-// model changes.
-func (e *Engine) Outliers() []int { return e.outliers }
-
 // LeavesOut returns a function that reports whether the model leaves out the outcome of a trial,
 // or with an epoch its late result. It is nil if the model leaves out none.
 func (e *Engine) LeavesOut() func(trial, epoch int) bool {
-	if len(e.outliers) == 0 {
+	if len(e.Outliers) == 0 {
 		return nil
 	}
 	left := make(map[[2]int]bool)
-	for _, i := range e.outliers {
+	for _, i := range e.Outliers {
 		left[[2]int{e.Results.List[i].Trial, e.Results.List[i].Epoch}] = true
 	}
 	return func(trial, epoch int) bool { return left[[2]int{trial, epoch}] }
@@ -137,41 +148,22 @@ func (e *Engine) LeavesOut() func(trial, epoch int) bool {
 // Constraints returns the limits on metrics.
 func (e *Engine) Constraints() []Constraint { return e.builder.options.Constraints }
 
-// Told returns the number of results that the model has received.
-func (e *Engine) Told() int { return e.told }
-
-// InducingPoints returns m of the first objective.
-func (e *Engine) InducingPoints() int { return e.surfaces[0].rank() }
-
-// Draw describes how the inducing points of the first objective were drawn.
-func (e *Engine) Draw() surrogate.Draw {
-	if d := e.Event.Surfaces[0].Draw; d != nil {
-		return *d
-	}
-	return surrogate.Draw{}
-}
-
 // Gain returns log det V of the first objective.
-func (e *Engine) Gain() float64 { return e.surfaces[0].gain() }
+func (e *Engine) Gain() float64 { return e.surfaces[0].LogDet() }
 
 // Capped reports whether a surface would have more inducing points without the option cap.
 func (e *Engine) Capped() bool {
 	for _, part := range e.parts() {
-		if p := *part.posterior; part.surface.Capped || p.rank() >= p.room {
+		if p := *part.posterior; part.surface.Capped || p.Rank() >= p.room {
 			return true
 		}
 	}
 	return false
 }
 
-// exact reports whether all data of surface j are in the span of its inducing points, so
-// that it is the exact posterior.
-func (e *Engine) exact(j int) bool {
-	return !e.Event.Surfaces[j].Capped && e.surfaces[j].rank() < e.surfaces[j].room
-}
-
 // State returns the quantities that the theoretical width of the confidence bounds of
-// surface j depends on. The effective dimension is that of the model event, and each later
+// surface j depends on. The posterior is exact if all data are in the span of the inducing points. The
+// effective dimension is that of the model event, and each later
 // sample raises it by at most 1.
 func (e *Engine) State(j int) bandit.State {
 	p, s := e.surfaces[j], &e.Event.Surfaces[j]
@@ -180,23 +172,11 @@ func (e *Engine) State(j int) bandit.State {
 		rows += lowRows
 	}
 	return bandit.State{
-		Exact: e.exact(j), InformationGain: max(p.gain(), 0),
+		Exact: !s.Capped && p.Rank() < p.room, InformationGain: max(p.LogDet(), 0),
 		EffectiveDimension: s.dimension() + float64(rows*(e.told-e.Event.Results)),
-		Step:               rows*e.told + 1, Bound: p.k.Bound(), NoiseVariance: p.noise(),
+		Step:               rows*e.told + 1, Bound: p.k.Bound(), NoiseVariance: p.NoiseVariance(),
 	}
 }
-
-// Predict returns mean and variance of surface j at every row of x, from the results only,
-// in units of targets, and without noise.
-func (e *Engine) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
-	return e.surfaces[j].predict(x)
-}
-
-// Means returns the means that Predict returns, for far less, up to rounding.
-func (e *Engine) Means(j int, x *kernel.Points[float64]) []float64 { return e.surfaces[j].means(x) }
-
-// Costs reports whether there is a model of costs.
-func (e *Engine) Costs() bool { return e.expense != nil }
 
 // LogCost returns the logarithm of the predicted cost of the configuration at each row of x.
 func (e *Engine) LogCost(x *kernel.Points[float64]) []float64 {
@@ -228,7 +208,7 @@ func (e *Engine) PriorMean() float64 {
 // Noise returns the standard deviation of the noise of the first objective, in its units.
 func (e *Engine) Noise() float64 {
 	s := &e.Event.Surfaces[0]
-	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].noise()))
+	return s.Target.Deviation(s.Mean, math.Sqrt(e.surfaces[0].NoiseVariance()))
 }
 
 // expected converts the mean target of objective j to a prediction in the objective's unit.

@@ -64,9 +64,6 @@ func failed(list []Result, n int) bool {
 	return len(list) >= n && !slices.ContainsFunc(list[len(list)-n:], func(r Result) bool { return !r.Failed })
 }
 
-// limited reports whether metrics with a limit are modelled while the event is in effect.
-func (e *Event) limited() bool { return len(e.Limited) > 0 }
-
 // Decode reads the content of a model event.
 func Decode(text []byte) (Event, error) {
 	var e Event

@@ -285,8 +285,8 @@ func TestReportsLeaveRoom(t *testing.T) {
 	e = l.ready()
 	post := e.surfaces[0]
 	outcomes := 0
-	inducing, _ := post.sparse.Inducing()
-	for i := range post.rank() {
+	inducing, _ := post.Inducing()
+	for i := range post.Rank() {
 		if !isReport(post.k, inducing.(*kernel.Points[float64]).Row(i)) {
 			outcomes++
 		}

@@ -36,10 +36,8 @@ func (e *Engine) Freeze() *Frozen {
 // Detach returns an outlook without pending trials that does not change with the engine. Several
 // goroutines may use it. It costs O(m²).
 func (e *Engine) Detach() *Outlook {
-	o := &Outlook{engine: &Engine{Event: e.Event, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, own: true}
-	o.surfaces, o.limited = each(e.surfaces, (*posterior).detach), each(e.limited, (*posterior).detach)
-	o.engine.surfaces = o.surfaces
-	return o
+	p := e.each((*posterior).detach)
+	return &Outlook{p, &Engine{Event: e.Event, posteriors: p, builder: e.builder, told: e.told, failures: e.failures, unfit: e.unfit, gained: e.gained}, true}
 }
 
 // Predict returns the prediction for every configuration, in the objectives' units. The
@@ -60,7 +58,7 @@ func (f *Frozen) At(x *kernel.Points[float64]) []surrogate.Prediction {
 	for j, o := range f.spec.Objectives {
 		p, t := f.past.surfaces[j], &f.past.engine.Event.Surfaces[j].Target
 		mean, variance := p.predict(x)
-		noise := math.Sqrt(p.noise())
+		noise := math.Sqrt(p.NoiseVariance())
 		for i, m := range mean {
 			out[i].Mean = append(out[i].Mean, expected(t, o, m, f.negative))
 			sd, n := t.Deviation(m, math.Sqrt(variance[i])), t.Deviation(m, noise)
@@ -96,7 +94,7 @@ func (f *Frozen) limits(out []surrogate.Prediction, x *kernel.Points[float64]) {
 			}
 			out[i].Metrics = append(out[i].Metrics, surrogate.MetricPrediction{
 				Metric: c.metric, Mean: shown,
-				StdDev: t.Deviation(m, math.Sqrt(variance[i])), Noise: t.Deviation(m, math.Sqrt(p.noise())),
+				StdDev: t.Deviation(m, math.Sqrt(variance[i])), Noise: t.Deviation(m, math.Sqrt(p.NoiseVariance())),
 			})
 		}
 	}

@@ -43,7 +43,7 @@ func TestLateByDefinition(t *testing.T) {
 			for _, v := range values {
 				mean -= v / float64(len(values)) // larger is better
 			}
-			want.observe(sample{x: x, y: s.Target.Of(mean), extra: want.noise()/float64(len(values)) - want.noise()})
+			want.observe(sample{x: x, y: s.Target.Of(mean), extra: want.NoiseVariance()/float64(len(values)) - want.NoiseVariance()})
 			wantMean, wantVar := want.predict(at)
 			mean1, var1 := got.predict(at)
 			for i := range mean1 {
@@ -58,7 +58,7 @@ func TestLateByDefinition(t *testing.T) {
 		row := kernel.NewPoints(1, 2, x)
 		mean, was := e.surfaces[0].predict(row)
 		now, variance := e.Outlook().Predict(0, row)
-		if want := was[0] * before.noise() / (was[0] + before.noise()); !close2(variance[0], want, 1e-6) || !close2(now[0], mean[0], 1e-9) {
+		if want := was[0] * before.NoiseVariance() / (was[0] + before.NoiseVariance()); !close2(variance[0], want, 1e-6) || !close2(now[0], mean[0], 1e-9) {
 			t.Errorf("seed %d: pending %v ± %v, want %v ± %v", seed, now[0], variance[0], mean[0], want)
 		}
 		l.Do(study.Tell{Trial: n, Epoch: 2, Outcome: labtest.Completed(l.S.Spec(), values[1])})

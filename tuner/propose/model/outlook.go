@@ -13,10 +13,9 @@ import (
 // Variances shrink as if these trials had been observed, and means move with their reports.
 // The engine itself stays unchanged.
 type Outlook struct {
-	engine   *Engine
-	surfaces []*posterior
-	limited  []*posterior
-	own      bool // separate from the engine's
+	posteriors
+	engine *Engine
+	own    bool // the posteriors are separate from the engine's
 }
 
 // maxPending is the maximum number of pending trials that an outlook includes, the latest
@@ -58,7 +57,7 @@ func (o *Outlook) pullFailed() {
 
 // Past returns an outlook without pending trials.
 func (e *Engine) Past() *Outlook {
-	return &Outlook{engine: e, surfaces: e.surfaces, limited: e.limited}
+	return &Outlook{engine: e, posteriors: e.posteriors}
 }
 
 // hear adds the reports of a running trial.
@@ -86,44 +85,31 @@ func (o *Outlook) detach() {
 	if o.own {
 		return
 	}
-	o.surfaces, o.limited, o.own = each(o.surfaces, (*posterior).fork), each(o.limited, (*posterior).fork), true
+	o.posteriors, o.own = o.each((*posterior).fork), true
 }
 
-// each returns copies of posteriors, some of which may be nil.
-func each(list []*posterior, copied func(*posterior) *posterior) []*posterior {
-	out := slices.Clone(list)
-	for i, p := range list {
-		if p != nil {
-			out[i] = copied(p)
+// each returns copies.
+func (p posteriors) each(copied func(*posterior) *posterior) posteriors {
+	p.surfaces, p.limited = slices.Clone(p.surfaces), slices.Clone(p.limited)
+	for _, list := range [][]*posterior{p.surfaces, p.limited} {
+		for i, one := range list {
+			if one != nil {
+				list[i] = copied(one)
+			}
 		}
 	}
-	return out
+	return p
 }
-
-// InducingPoints returns m of the first objective.
-func (o *Outlook) InducingPoints() int { return o.surfaces[0].rank() }
-
-// Predict returns mean and variance of surface j at every row of x, in units of
-// targets, and without noise.
-func (o *Outlook) Predict(j int, x *kernel.Points[float64]) (mean, variance []float64) {
-	return o.surfaces[j].predict(x)
-}
-
-// Means returns the means that Predict returns, for far less, up to rounding.
-func (o *Outlook) Means(j int, x *kernel.Points[float64]) []float64 { return o.surfaces[j].means(x) }
 
 // Doubts reports whether some configurations may be infeasible, by the model.
-func (o *Outlook) Doubts() bool { return o.labelled() || o.engine.Event.limited() }
-
-// labelled reports whether there is a surface of feasibility that counts.
-func (o *Outlook) labelled() bool { return o.engine.Blames() }
+func (o *Outlook) Doubts() bool { return o.engine.Blames() || o.engine.Limited() }
 
 // LogFeasible returns the logarithm of the probability that the configuration at each row
 // of x is feasible. Where metrics with a limit are modelled, it is the sum of that of
 // success and those of keeping each limit.
 func (o *Outlook) LogFeasible(x *kernel.Points[float64]) []float64 {
 	out := make([]float64, x.Len())
-	if o.labelled() && !o.engine.Event.limited() {
+	if o.engine.Blames() && !o.engine.Limited() {
 		mean, variance := o.surfaces[o.engine.builder.objectives].predict(x)
 		for i, m := range mean {
 			p := 0.5 * math.Erfc(-m/math.Sqrt(2*(variance[i]+labelNoise)))
@@ -171,13 +157,13 @@ func (o *Outlook) Lengths() []float64 {
 // probability that a configuration is feasible to the mean.
 func (o *Outlook) Probe(best *float64) *Probe {
 	p := o.surfaces[0]
-	out := &Probe{probe: p.sparse.Probe(), u: make([]float64, p.k.Dim())}
+	out := &Probe{probe: p.Probe(), u: make([]float64, p.k.Dim())}
 	if best != nil {
 		out.probe = &bandit.Improvement{Slope: out.probe, Best: *best}
 	}
-	if o.engine.Event.limited() {
+	if o.engine.Limited() {
 		for _, b := range o.bars() {
-			out.bars = append(out.bars, barProbe{bar: b, probe: b.posterior.sparse.Probe()})
+			out.bars = append(out.bars, barProbe{bar: b, probe: b.posterior.Probe()})
 		}
 	}
 	return out
@@ -193,7 +179,7 @@ func (o *Outlook) Explain(x, widths []float64) (p surrogate.Prediction, bound []
 		mean, raw := o.engine.expected(j, m[0]), o.engine.Show(j, m[0])
 		p.Mean = append(p.Mean, mean)
 		p.StdDev = append(p.StdDev, t.Deviation(m[0], sd))
-		p.Noise = append(p.Noise, t.Deviation(m[0], math.Sqrt(o.surfaces[j].noise())))
+		p.Noise = append(p.Noise, t.Deviation(m[0], math.Sqrt(o.surfaces[j].NoiseVariance())))
 		if widths != nil {
 			bound = append(bound, mean+(o.engine.Show(j, m[0]+widths[j]*sd)-raw))
 		}
@@ -206,13 +192,7 @@ func (o *Outlook) Explain(x, widths []float64) (p surrogate.Prediction, bound []
 // the interval is not symmetric in the objective's unit, its longer side counts.
 func (o *Outlook) Outcome(x []float64) float64 {
 	m, v := o.surfaces[0].predict(kernel.NewPoints(1, len(x), x))
-	return o.engine.outcome(m[0], v[0])
-}
-
-// outcome returns the calibrated standard deviation of an outcome of the first objective,
-// from the mean and variance of its target.
-func (e *Engine) outcome(mean, variance float64) float64 {
-	return e.Calibration.spread(&e.Event.Surfaces[0].Target, mean, variance+e.surfaces[0].noise())
+	return o.engine.Calibration.spread(&o.engine.Event.Surfaces[0].Target, m[0], v[0]+o.engine.surfaces[0].NoiseVariance())
 }
 
 // Probe predicts the first objective at one point after another, with gradients if they are

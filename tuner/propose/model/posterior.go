@@ -29,9 +29,9 @@ const (
 // posterior is a [gp.Sparse] of samples. Inputs are configurations, at full fidelity unless
 // they have one more coordinate.
 type posterior struct {
-	sparse *gp.Sparse
-	k      *kernel.Mixed
-	room   int
+	*gp.Sparse
+	k    *kernel.Mixed
+	room int
 }
 
 // newPosterior returns the posterior on the given inducing points, in their order, after
@@ -50,7 +50,7 @@ func newPosterior(k *kernel.Mixed, noise, mean float64, room int, fitc bool, ind
 		copy(dictionary.Row(i), u)
 	}
 	var err error
-	p.sparse, err = gp.NewSparse(k, dictionary, p.data(samples...), o)
+	p.Sparse, err = gp.NewSparse(k, dictionary, p.data(samples...), o)
 	must(err)
 	return p
 }
@@ -82,27 +82,22 @@ func isReport(k *kernel.Mixed, x []float64) bool {
 }
 
 // observe adds a sample, as an inducing point if it adds enough.
-func (p *posterior) observe(s sample) { must(p.sparse.Observe(p.data(s))) }
+func (p *posterior) observe(s sample) { must(p.Observe(p.data(s))) }
 
 // pull adds a trial with unknown outcome. Variances shrink, means stay, and no outcome can
 // be added afterwards.
-func (p *posterior) pull(x []float64) { must(p.sparse.ObserveVariance(p.rows(x))) }
+func (p *posterior) pull(x []float64) {
+	must(p.ObserveVariance(p.lift(kernel.NewPoints(1, len(x), x))))
+}
 
 // fork returns a posterior that starts from p. It is valid until p changes.
 func (p *posterior) fork() *posterior {
-	return &posterior{sparse: p.sparse.Fork(), k: p.k, room: p.room}
+	return &posterior{p.Fork(), p.k, p.room}
 }
 
 // detach returns a posterior that predicts as p does now and does not change with it.
 func (p *posterior) detach() *posterior {
-	return &posterior{sparse: p.sparse.Detach(), k: p.k, room: p.room}
-}
-
-// rows returns one input.
-func (p *posterior) rows(x []float64) *kernel.Points[float64] {
-	row := kernel.NewPoints[float64](1, p.k.Dim(), nil)
-	copy(row.Row(0), x)
-	return row
+	return &posterior{p.Detach(), p.k, p.room}
 }
 
 // lift adds the coordinate of the fidelity to rows, 0 for the full one.
@@ -119,26 +114,17 @@ func (p *posterior) lift(x *kernel.Points[float64]) *kernel.Points[float64] {
 
 // predict returns μ and σ² of every row of x.
 func (p *posterior) predict(x *kernel.Points[float64]) (mean, variance []float64) {
-	mean, variance, err := p.sparse.Predict(p.lift(x))
+	mean, variance, err := p.Predict(p.lift(x))
 	must(err)
 	return mean, variance
 }
 
 // means returns μ of every row of x.
 func (p *posterior) means(x *kernel.Points[float64]) []float64 {
-	mean, err := p.sparse.Means(p.lift(x))
+	mean, err := p.Means(p.lift(x))
 	must(err)
 	return mean
 }
-
-// rank returns the number of inducing points m.
-func (p *posterior) rank() int { return p.sparse.Rank() }
-
-// gain returns log det V, the information that the observations have about the process.
-func (p *posterior) gain() float64 { return p.sparse.LogDet() }
-
-// noise returns ξ².
-func (p *posterior) noise() float64 { return p.sparse.NoiseVariance() }
 
 // leverageBlock is how many samples are processed together.
 const leverageBlock = 512
@@ -149,7 +135,7 @@ func (p *posterior) leverage(samples []sample) []float64 {
 	for part := range slices.Chunk(samples, leverageBlock) {
 		_, variance := p.predict(p.data(part...).X.(*kernel.Points[float64]))
 		for i, v := range variance {
-			out = append(out, min(v*(1/(p.noise()+part[i].extra)), 1))
+			out = append(out, min(v*(1/(p.NoiseVariance()+part[i].extra)), 1))
 		}
 	}
 	return out

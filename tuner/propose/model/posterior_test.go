@@ -73,8 +73,8 @@ func TestPosteriorIsExact(t *testing.T) {
 				t.Fatal(err)
 			}
 			comparePosteriors(t, rng, p, exact.Predict)
-			if !close2(p.gain(), exact.LogDet(), 1e-6) {
-				t.Errorf("n = %d, noise %v: gain %v, want %v", n, noise, p.gain(), exact.LogDet())
+			if !close2(p.LogDet(), exact.LogDet(), 1e-6) {
+				t.Errorf("n = %d, noise %v: gain %v, want %v", n, noise, p.LogDet(), exact.LogDet())
 			}
 			// With pending trials, means stay as before and variances are as if observed.
 			q := p.fork()
@@ -113,11 +113,11 @@ func comparePosteriors(t *testing.T, rng *rand.Rand, p *posterior, predict func(
 	// of significant.
 	tolerance := 3 * significant
 	for i := range mean {
-		if !close2(mean[i], wantMean[i], tolerance) || math.Abs(variance[i]-wantVariance[i]) > tolerance*(wantVariance[i]+p.noise()) {
+		if !close2(mean[i], wantMean[i], tolerance) || math.Abs(variance[i]-wantVariance[i]) > tolerance*(wantVariance[i]+p.NoiseVariance()) {
 			t.Fatalf("point %d: %v ± %v, want %v ± %v", i, mean[i], variance[i], wantMean[i], wantVariance[i])
 		}
 	}
-	s, h := p.sparse.Probe(), 1e-6
+	s, h := p.Probe(), 1e-6
 	if _, _, err := s.Value(x.Row(1)); err != nil {
 		t.Fatal(err)
 	}

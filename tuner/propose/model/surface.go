@@ -26,7 +26,7 @@ type Surface struct {
 	Dimension float64   `json:"dimension"`      // effective
 	Gain      float64   `json:"gain,omitempty"` // log det V, where all inputs are inducing points
 	// Draw describes how the inducing points were drawn.
-	Draw *surrogate.Draw `json:"draw,omitempty"`
+	Draw surrogate.Draw `json:"draw,omitzero"`
 
 	low, top  float64 // limits of a metric as targets, ∓Inf for none (see bound)
 	unbounded bool    // standard errors are those of targets without a limit on the bad side
@@ -36,7 +36,7 @@ type Surface struct {
 // It is the dimension at a larger λ times the ratio of the two λ, or the number of rows if
 // that is less.
 func (s *Surface) dimension() float64 {
-	if s.Draw == nil || s.Draw.Coarse <= 1 {
+	if s.Draw.Coarse <= 1 {
 		return s.Dimension
 	}
 	return min(s.Dimension*s.Draw.Coarse, float64(s.Draw.Rows))
