@@ -21,11 +21,9 @@ type acquisition struct {
 	beta    []float64      // widths of the confidence bounds
 	added   map[uint64]struct{}
 	chosen  [][]float64
-	// rounding is how far points that are the same may be apart in each coordinate.
-	rounding []float64
-	noise    []float64 // of an outcome of the first suggestion
-	best     float64   // the largest UCB that may be feasible, found before any is chosen, for one objective
-	tried    bool      // best is known
+	noise   []float64 // of an outcome of the first suggestion
+	best    float64   // the largest UCB that may be feasible, found before any is chosen, for one objective
+	tried   bool      // best is known
 }
 
 // on begins an acquisition.

@@ -1,6 +1,7 @@
 package acquire
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bkbtuner/bkb/bandit"
@@ -73,7 +74,8 @@ func (a *acquisition) untried() (c space.Config, found bool, err error) {
 // repeats reports whether the study has a configuration already, with the point x, or one that is
 // the same up to rounding.
 func (a *acquisition) repeats(c space.Config, x []float64) bool {
-	return a.has(c) || a.same(x)
+	same := func(y []float64) bool { return a.same(x, y) }
+	return a.has(c) || slices.ContainsFunc(a.engine.Results.List, func(r model.Result) bool { return same(r.X) }) || slices.ContainsFunc(a.running(), same)
 }
 
 // has reports whether the study has a configuration already.
@@ -99,10 +101,12 @@ func rounding(axes []space.Axis) []float64 {
 	return out
 }
 
-// same reports whether a point is that of a trial up to rounding.
-func (a *acquisition) same(x []float64) bool {
-	if a.rounding == nil {
-		a.rounding = rounding(a.spec.Space.Axes())
+// same reports whether two points are the same up to rounding.
+func (c *Chooser) same(x, y []float64) bool {
+	for i, v := range x {
+		if math.Abs(v-y[i]) > c.rounding[i] {
+			return false
+		}
 	}
-	return a.engine.Results.Near(x, a.rounding) || model.Near(a.chosen, x, a.rounding)
+	return true
 }

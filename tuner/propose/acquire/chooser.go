@@ -22,11 +22,15 @@ type Chooser struct {
 	arms      *arms
 	elite     elite
 	evolution evolution
+	rounding  []float64 // how far points that are the same may be apart in each coordinate
 }
 
 // New returns the chooser of a study.
 func New(spec study.Spec, o Options) *Chooser {
-	return &Chooser{spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space), elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}}
+	return &Chooser{
+		spec: spec, options: o, finite: finite{space: spec.Space}, arms: newArms(spec.Space),
+		elite: elite{most: max(eliteSize, bandit.MostOfQuadratic(spec.Space.Dim()))}, rounding: rounding(spec.Space.Axes()),
+	}
 }
 
 // Propose makes n suggestions for the trials trial, trial+1, …. It makes fewer, but at

@@ -7,7 +7,6 @@ import (
 
 	"github.com/bkbtuner/bkb/internal/problems"
 	"github.com/bkbtuner/bkb/tuner/propose/labtest"
-	"github.com/bkbtuner/bkb/tuner/propose/model"
 	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/study"
 )
@@ -47,7 +46,7 @@ func TestRepeatsUpToRounding(t *testing.T) {
 func TestRounding(t *testing.T) {
 	sp := labtest.Parse(t, `{"x": {"type": "float", "low": 0, "high": 1}, "n": {"type": "int", "low": 1, "high": 1000000000, "scale": "log"}, "k": {"type": "int", "low": 0, "high": 3}}`)
 	const most = 1_000_000_000
-	distance, u, v := rounding(sp.Axes()), make([]float64, 3), make([]float64, 3)
+	chooser, u, v := Chooser{rounding: rounding(sp.Axes())}, make([]float64, 3), make([]float64, 3)
 	for _, c := range []struct {
 		x    float64
 		n    int64
@@ -66,7 +65,7 @@ func TestRounding(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := model.Near([][]float64{u}, v, distance); got != c.want {
+		if got := chooser.same(u, v); got != c.want {
 			t.Errorf("x = %v and n = %d are the same as 0.5 and %d: %v", c.x, c.n, first, got)
 		}
 	}

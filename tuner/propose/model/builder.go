@@ -131,18 +131,13 @@ func (a *builder) surface(ctx context.Context, list []Result, q quantity, old *S
 	}
 	s.Theta, s.Mean = k.Theta(), 0
 	if refit {
-		f := fitter{dim: a.space.Dim(), objectives: a.objectives, seed: a.seed, minNoise: a.options.MinNoise}
-		if err := f.fit(ctx, list, q, &s, k); err != nil {
+		if err := a.fit(ctx, list, q, &s, k); err != nil {
 			return s, err
 		}
 	} else if old != nil {
 		s.Mean = old.Mean
 	}
-	d := dictionary{space: a.space, seed: a.seed, limit: a.options.Cap, sampler: a.options.Sampler}
-	if err := d.choose(ctx, list, q, &s, old); err != nil {
-		return s, err
-	}
-	return s, nil
+	return s, a.choose(ctx, list, q, &s, old)
 }
 
 // powers reports whether targets of a quantity may have a power. Finite spaces have none, and neither

@@ -10,7 +10,6 @@ import (
 	"github.com/bkbtuner/bkb/gp/kernel"
 	"github.com/bkbtuner/bkb/internal/stream"
 	"github.com/bkbtuner/bkb/sketch"
-	"github.com/bkbtuner/bkb/tuner/space"
 	"github.com/bkbtuner/bkb/tuner/surrogate"
 )
 
@@ -32,42 +31,35 @@ const (
 	fewestRows = 1024
 )
 
-// dictionary chooses the inducing points of a surface, limit of them at most.
-type dictionary struct {
-	space   *space.Space
-	seed    uint64
-	limit   int
-	sampler string
-}
-
-// choose takes all different inputs while there is room. Otherwise it draws them by sampler. The
+// choose chooses the inducing points of a surface. It takes all different inputs while there is room.
+// Otherwise it draws them by the option sampler. The
 // best results are always among them, of a metric those nearest to its limit, and a quarter of
 // the room is left for later results. Inducing points are drawn from outcomes first, because
 // suggestions are about outcomes. Reports get the room that is left.
-func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
-	k, err := s.kernel(d.space)
+func (a *builder) choose(ctx context.Context, list []Result, q quantity, s, old *Surface) error {
+	k, err := s.kernel(a.space)
 	if err != nil {
 		return err
 	}
-	h := newHistory(list, q, s, k)
-	if different := h.distinct(h.members, d.limit+1); len(different) <= d.limit {
+	h, limit := newHistory(list, q, s, k), a.options.Cap
+	if different := h.distinct(h.members, limit+1); len(different) <= limit {
 		s.setDictionary(list, different)
-		p := newPosterior(k, s.Noise, s.Mean, d.limit, false, s.inputs(list, q), h.samples)
+		p := newPosterior(k, s.Noise, s.Mean, limit, false, s.inputs(list, q), h.samples)
 		for _, v := range p.leverage(h.samples) {
 			s.Dimension += v
 		}
 		s.Gain, s.Draw = p.LogDet(), surrogate.Draw{Sampler: AllSampler, Rows: len(h.samples), Read: len(h.samples)}
 		return nil
 	}
-	room := d.limit * 3 / 4
+	room := limit * 3 / 4
 	always := h.best(list, q)
 	if _, ok := q.limit(); ok {
 		always = h.nearest(s)
 	}
 	chosen := h.distinct(always, room)
 	s.Dimension = float64(len(chosen)) // each score is at most 1
-	s.Draw = surrogate.Draw{Sampler: d.sampler, Rows: len(h.samples)}
-	if d.sampler == AutoSampler {
+	s.Draw = surrogate.Draw{Sampler: a.options.Sampler, Rows: len(h.samples)}
+	if a.options.Sampler == AutoSampler {
 		if s.Draw.Sampler = RLSSampler; len(h.samples) > longHistory {
 			s.Draw.Sampler = BLESSSampler
 		}
@@ -75,7 +67,7 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 	for _, coarse := range []bool{false, true} {
 		rows := h.without(h.rows(coarse), chosen)
 		if left := room - len(chosen); left > 0 && len(rows) > 0 {
-			drawn, err := d.draw(ctx, list, h, rows, left, q, s, old)
+			drawn, err := a.draw(ctx, list, h, rows, left, q, s, old)
 			if err != nil {
 				return err
 			}
@@ -88,22 +80,19 @@ func (d *dictionary) choose(ctx context.Context, list []Result, q quantity, s, o
 }
 
 // draw draws up to limit of the given rows by the surface's sampler.
-func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows []member, limit int, q quantity, s, old *Surface) ([]member, error) {
-	rng := stream.New(stream.Derive(d.seed, "bkb dictionary", uint64(len(list))))
+func (a *builder) draw(ctx context.Context, list []Result, h *history, rows []member, limit int, q quantity, s, old *Surface) ([]member, error) {
+	name := "bkb dictionary"
 	if h.coarse(rows[0]) {
-		rng = stream.New(stream.Derive(d.seed, "bkb dictionary of reports", uint64(len(list))))
+		name = "bkb dictionary of reports"
 	}
+	rng := stream.New(stream.Derive(a.seed, name, uint64(len(list))))
 	var sampler sketch.Sampler
-	switch s.Draw.Sampler {
-	case BLESSSampler:
+	if s.Draw.Sampler == BLESSSampler {
 		sampler = sketch.BLESS{MaxPoints: limit, MaxCandidates: max(len(rows)/rowShare, fewestRows), Bound: h.k.Bound()}
-	default:
+	} else {
 		rows = h.distinct(rows, len(rows))
-		p, err := d.before(list, h, q, s, old)
-		if err != nil {
-			return nil, err
-		}
-		sampler = h.leverage(p, list, rows, limit)
+		sampler = h.leverage(a.before(list, h, q, s, old), list, rows, limit)
+		s.Draw.Read = len(h.samples) // by the posterior that computes the variances
 	}
 	lambda := sketch.LambdaOfNoise(s.Noise, len(rows))
 	found, err := sampler.Sample(ctx, h.k, kernel.FromRows(h.points(rows)), lambda, rng)
@@ -112,10 +101,7 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 	}
 	s.Dimension += found.EffectiveDimension
 	s.Draw.Lambda, s.Draw.Coarse = max(s.Draw.Lambda, found.Lambda), max(s.Draw.Coarse, found.Lambda/lambda)
-	switch s.Draw.Sampler {
-	case RLSSampler:
-		s.Draw.Read = len(h.samples) // by the posterior that computes the variances
-	default:
+	if s.Draw.Sampler == BLESSSampler {
 		s.Draw.Read += found.Rows
 	}
 	if !h.coarse(rows[0]) {
@@ -123,28 +109,24 @@ func (d *dictionary) draw(ctx context.Context, list []Result, h *history, rows [
 			s.Draw.Path = append(s.Draw.Path, surrogate.Step{Lambda: l.Lambda, Points: l.Len(), Dimension: l.EffectiveDimension})
 		}
 	}
-	out := make([]member, found.Len())
-	for j, i := range found.Indices {
-		out[j] = rows[i]
-	}
-	return out, nil
+	return pick(rows, found.Indices), nil
 }
 
 // before returns the posterior of all results on the inducing points of the previous event,
 // or on random ones if there is none.
-func (d *dictionary) before(list []Result, h *history, q quantity, s, old *Surface) (*posterior, error) {
+func (a *builder) before(list []Result, h *history, q quantity, s, old *Surface) *posterior {
 	base := *s
 	if old != nil {
 		base.Dictionary, base.Rows, base.Epochs = old.Dictionary, old.Rows, old.Epochs
 	} else {
-		rng := stream.New(stream.Derive(d.seed, "bkb uniform", uint64(len(list))))
+		rng := stream.New(stream.Derive(a.seed, "bkb uniform", uint64(len(list))))
 		var drawn []member
-		for range d.limit {
+		for range a.options.Cap {
 			drawn = append(drawn, h.members[rng.IntN(len(h.members))])
 		}
 		base.setDictionary(list, drawn)
 	}
-	return newPosterior(h.k, s.Noise, s.Mean, d.limit, false, base.inputs(list, q), h.samples), nil
+	return newPosterior(h.k, s.Noise, s.Mean, a.options.Cap, false, base.inputs(list, q), h.samples)
 }
 
 // history is all data of a surface, in order. It has the samples, and the results that they

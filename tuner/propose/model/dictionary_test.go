@@ -65,7 +65,7 @@ func TestLongHistoriesAreDrawnByBLESS(t *testing.T) {
 			}
 		}
 		residual := func(uniform bool) (float64, *Surface) {
-			s, d := surfaceOf(6), dictionary{space: sp, seed: seed, limit: limit, sampler: AutoSampler}
+			s, d := surfaceOf(6), builder{space: sp, seed: seed, options: &Options{Cap: limit, Sampler: AutoSampler}}
 			if err := d.choose(context.Background(), list, 0, s, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestSamplers(t *testing.T) {
 	for sampler, want := range map[string]string{
 		AutoSampler: RLSSampler, RLSSampler: RLSSampler, BLESSSampler: BLESSSampler,
 	} {
-		s, d := surfaceOf(6), dictionary{space: sp, seed: 1, limit: limit, sampler: sampler}
+		s, d := surfaceOf(6), builder{space: sp, seed: 1, options: &Options{Cap: limit, Sampler: sampler}}
 		if err := d.choose(context.Background(), list, 0, s, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func TestFitsAreToMeasurements(t *testing.T) {
 		l.Do(study.Tell{Trial: i, Outcome: o})
 	}
 	s := l.ready().Event.Surfaces[0]
-	f := fitter{dim: sp.Dim(), seed: spec.Seed}
+	f := builder{space: sp, seed: spec.Seed}
 	with := func(length float64) []float64 {
 		s.Fidelity.Length = length
 		var y []float64

@@ -26,19 +26,12 @@ const (
 	severalDoubtSpread = 1
 )
 
-// fitter fits the hyper-parameters of a surface.
-type fitter struct {
-	dim, objectives int
-	seed            uint64
-	minNoise        float64
-}
-
 // fit chooses hyper-parameters by their posterior density (gp.Fit, with the
 // priors of gp.DimensionScaled, but those of length scales together), on at most fitPoints results. They are the best third and others
 // drawn by the study's seed.
-func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *kernel.Mixed) error {
+func (a *builder) fit(ctx context.Context, list []Result, q quantity, s *Surface, warm *kernel.Mixed) error {
 	var x, y, noise []float64
-	for _, it := range f.toFit(list, q, s) {
+	for _, it := range a.toFit(list, q, s) {
 		spread := 0.0
 		if it.m.Count > 1 && math.IsNaN(it.m.StdErr) {
 			spread = math.Sqrt(it.m.Within/float64(it.m.Count-1)) * s.slope(it.m.Value)
@@ -48,11 +41,11 @@ func (f *fitter) fit(ctx context.Context, list []Result, q quantity, s *Surface,
 			y, noise = append(y, it.y+e), append(noise, max(it.extra, 0))
 		}
 	}
-	opts := gp.DimensionScaled(f.dim)
-	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, f.minNoise
+	opts := gp.DimensionScaled(a.space.Dim())
+	opts.NoiseVariance, opts.Starts, opts.MaxIterations, opts.MinNoise = s.Noise, 2, fitIterations, a.options.MinNoise
 	scale := opts.Prior(kernel.Parameter{Name: "length_scale"}).(gp.LogNormal)
 	opts.LengthScales = &gp.Exchangeable{Mean: scale.Mu - scale.Sigma*scale.Sigma, Sigma: scale.Sigma, Tau: lengthSpread}
-	if f.objectives > 1 {
+	if a.objectives > 1 {
 		opts.LengthScales.Tau = severalSpread
 		if q < 0 {
 			opts.LengthScales.Tau = severalDoubtSpread
@@ -94,7 +87,7 @@ type fitted struct {
 // Of a metric, those nearest to its limit count as the best, and of labels failures do, because
 // they are few. It leaves out values that the model inferred for stopped trials, because they
 // would only confirm the present hyper-parameters.
-func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
+func (a *builder) toFit(list []Result, q quantity, s *Surface) []fitted {
 	var items []fitted
 	for i := range list {
 		for n, o := range s.samples(&list[i], q) {
@@ -119,7 +112,7 @@ func (f *fitter) toFit(list []Result, q quantity, s *Surface) []fitted {
 			}
 		}
 		items = pick(items, bandit.Largest(keys, len(keys)))
-		rng := stream.New(stream.Derive(f.seed, "bkb fit", uint64(len(list))))
+		rng := stream.New(stream.Derive(a.seed, "bkb fit", uint64(len(list))))
 		items = drawn(rng, items, fitPoints/3, fitPoints)
 	}
 	return items

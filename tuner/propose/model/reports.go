@@ -26,57 +26,36 @@ func rungsOf(t *study.Trial, objectives []study.Objective) []Rung {
 	if t.State == study.Running {
 		reports = reports[max(0, len(reports)-reportsSeen):]
 	}
-	first := make(map[int]int64) // of a level
-	last := int64(-1)
-	useful := func(r *study.Report) bool {
-		return r.Epoch == t.Epoch && r.Step >= 0 && slices.ContainsFunc(objectives, func(o study.Objective) bool {
-			_, ok := reportedValue(r, o.Name)
-			return ok
-		})
-	}
+	at := make(map[int64]int) // by step
+	var all []Rung
 	for i := range reports {
 		r := &reports[i]
-		if !useful(r) {
-			continue
-		}
-		l := level(r.Step)
-		if s, ok := first[l]; !ok || r.Step < s {
-			first[l] = r.Step
-		}
-		last = max(last, r.Step)
-	}
-	if last < 0 {
-		return nil
-	}
-	at := make(map[int64]int, len(first)+1)
-	var out []Rung
-	add := func(step int64) {
-		if _, ok := at[step]; ok {
-			return
-		}
-		at[step] = len(out)
-		out = append(out, Rung{step, slices.Repeat([]float64{math.NaN()}, len(objectives))})
-	}
-	for _, s := range first {
-		add(s)
-	}
-	add(last)
-	for i := range reports {
-		r := &reports[i]
-		k, ok := at[r.Step]
-		if !ok || r.Epoch != t.Epoch {
+		if r.Epoch != t.Epoch || r.Step < 0 {
 			continue
 		}
 		for j, o := range objectives {
-			if v, ok := reportedValue(r, o.Name); ok {
-				if o.Direction == study.Minimize {
-					v = -v
-				}
-				out[k].Y[j] = v
+			v, ok := reportedValue(r, o.Name)
+			if !ok {
+				continue
 			}
+			if o.Direction == study.Minimize {
+				v = -v
+			}
+			k, known := at[r.Step]
+			if !known {
+				k, at[r.Step] = len(all), len(all)
+				all = append(all, Rung{r.Step, slices.Repeat([]float64{math.NaN()}, len(objectives))})
+			}
+			all[k].Y[j] = v
 		}
 	}
-	slices.SortFunc(out, func(a, b Rung) int { return cmp.Compare(a.Step, b.Step) })
+	slices.SortFunc(all, func(a, b Rung) int { return cmp.Compare(a.Step, b.Step) })
+	var out []Rung
+	for i, g := range all {
+		if i == 0 || i == len(all)-1 || level(g.Step) > level(all[i-1].Step) {
+			out = append(out, g)
+		}
+	}
 	return out
 }
 

@@ -87,26 +87,6 @@ func (r *Results) Has(c space.Config) bool {
 	return has
 }
 
-// Near reports whether a result or a pending trial is within a distance of x in each coordinate.
-func (r *Results) Near(x, distance []float64) bool {
-	return slices.ContainsFunc(r.List, func(have Result) bool { return within(have.X, x, distance) }) ||
-		slices.ContainsFunc(r.Pending, func(have Pending) bool { return within(have.X, x, distance) })
-}
-
-// Near reports whether one of the points is within a distance of x in each coordinate.
-func Near(points [][]float64, x, distance []float64) bool {
-	return slices.ContainsFunc(points, func(have []float64) bool { return within(have, x, distance) })
-}
-
-func within(a, b, distance []float64) bool {
-	for c, v := range a {
-		if math.Abs(v-b[c]) > distance[c] {
-			return false
-		}
-	}
-	return true
-}
-
 // end is an outcome that was told, by a trial's holder or late.
 type end struct {
 	at    study.Position
