@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,7 +16,6 @@ type base struct {
 	cfg   Config
 	arms  kernel.Rows
 	bound float64 // κ²
-	norm  float64 // F, where it was doubled
 }
 
 func newBase(cfg Config, arms kernel.Rows) (base, error) {
@@ -24,9 +24,6 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 		return base{}, err
 	}
 	b := base{cfg: cfg, arms: arms, bound: cfg.Kernel.Bound()}
-	if t, ok := cfg.Beta.(Theory); ok && t.Double {
-		b.norm = t.Norm
-	}
 	if !math.IsInf(b.bound, 1) {
 		return b, nil
 	}
@@ -41,9 +38,6 @@ func newBase(cfg Config, arms kernel.Rows) (base, error) {
 // Arms returns the arms.
 func (b *base) Arms() kernel.Rows { return b.arms }
 
-// Norm returns F as rewards have doubled it, or 0 where it is not a guess.
-func (b *base) Norm() float64 { return b.norm }
-
 func (b *base) checkArm(arm int) error {
 	if arm < 0 || arm >= b.arms.Len() {
 		return &ArmError{Arm: arm, Arms: b.arms.Len()}
@@ -55,27 +49,8 @@ func (b *base) checkArm(arm int) error {
 func (b *base) state(steps int, dimension, gain float64, exact bool) State {
 	return State{
 		Step: steps + 1, Dim: max(b.arms.Dim(), 1), NoiseVariance: b.cfg.NoiseVariance, Bound: b.bound,
-		EffectiveDimension: dimension, InformationGain: gain, Norm: b.norm, Exact: exact,
+		EffectiveDimension: dimension, InformationGain: gain, Exact: exact,
 	}
-}
-
-// guesses reports whether F is a guess.
-func (b *base) guesses() bool {
-	t, ok := b.cfg.Beta.(Theory)
-	return ok && t.Double
-}
-
-// learnNorm doubles F until a reward does not contradict the state before it.
-func (b *base) learnNorm(s State, mean, variance, y float64) {
-	t, ok := b.cfg.Beta.(Theory)
-	if !ok || !t.Double || variance <= 0 {
-		return
-	}
-	t.Norm = b.norm
-	for t.contradicted(s, mean, math.Sqrt(variance), y) {
-		t.Norm *= 2
-	}
-	b.norm = t.Norm
 }
 
 // decision builds the Decision for an arm. open is Σ log(1 + σ²/λ) of the pending pulls. They may
@@ -203,9 +178,7 @@ func (c Config) withDefaults() Config {
 	if c.Beta == nil {
 		c.Beta = Practical{}
 	}
-	if c.Ratio == 0 {
-		c.Ratio = 2
-	}
+	c.Ratio = cmp.Or(c.Ratio, 2)
 	return c
 }
 
